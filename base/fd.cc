@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+namespace stab {
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+void Fd::reset() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t limit) {
+  // Without O_NONBLOCK a FIFO that nobody writes would hang us.
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return fail_errno(fmt::format("cannot open {}", path));
+  std::string content;
+  std::array<char, 65536> buffer;
+  for (;;) {
+    const ssize_t n = read(fd.get(), buffer.data(), buffer.size());
+    if (n == 0) return content;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(fmt::format("cannot read {}", path));
+    content.append(buffer.data(), static_cast<std::size_t>(n));
+    if (content.size() > limit)
+      return fail(fmt::format("{} is larger than the limit of {} bytes", path, limit));
+  }
+}
+
+Result<void> write_file_atomically(const std::string& path, std::string_view content) {
+  const std::string draft = fmt::format("{}.{}.tmp", path, getpid());
+  const Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd) return fail_errno(fmt::format("cannot create {}", draft));
+  auto written = write_all(fd.get(), content);
+  if (written && fsync(fd.get()) != 0) written = fail_errno("fsync");
+  if (written && std::rename(draft.c_str(), path.c_str()) != 0) written = fail_errno("rename");
+  if (!written) {
+    unlink(draft.c_str());
+    return fail(fmt::format("cannot write {}: {}", path, written.error().message));
+  }
+  return {};
+}
+
+Result<void> write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("cannot write");
+    content.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+}  // namespace stab

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// File descriptors with one owner, and whole-file reads with a bound.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+
+namespace stab {
+
+// Owns one descriptor, or none (-1). Closes it once.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept;
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { reset(); }
+
+  [[nodiscard]] int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+// The whole of a regular file or pipe; fails if it is longer than `limit`.
+Result<std::string> read_file(const std::string& path, std::size_t limit);
+
+// Replaces the file as one step: a reader sees the old or the new content, after a crash too.
+Result<void> write_file_atomically(const std::string& path, std::string_view content);
+
+// All of it or an error; EINTR is retried.
+Result<void> write_all(int fd, std::string_view content);
+
+}  // namespace stab

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace stab {
+namespace {
+
+// Bytes of the valid UTF-8 sequence at the start of text, or 0. Surrogates and overlong forms are not valid.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto continues = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first < 0xe0) return continues(1) ? 2 : 0;
+  if (first >= 0xe0 && first < 0xf0) {
+    if (!continues(1) || !continues(2)) return 0;
+    const bool overlong = first == 0xe0 && byte(1) < 0xa0;
+    const bool surrogate = first == 0xed && byte(1) >= 0xa0;
+    return overlong || surrogate ? 0 : 3;
+  }
+  if (first >= 0xf0 && first < 0xf5) {
+    if (!continues(1) || !continues(2) || !continues(3)) return 0;
+    const bool overlong = first == 0xf0 && byte(1) < 0x90;
+    const bool beyond = first == 0xf4 && byte(1) >= 0x90;
+    return overlong || beyond ? 0 : 4;
+  }
+  return 0;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0)
+      valid += '?';
+    else
+      valid += text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return valid;
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  if (word.size() > 64) return "";
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string one_line(std::string_view text, std::size_t limit) {
+  std::string line = valid_utf8(text.substr(0, limit));
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  if (text.size() > limit) line += "...";
+  return line;
+}
+
+std::string tail(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return valid_utf8(text);
+  const std::size_t cut = text.size() - limit;
+  return fmt::format("[{} bytes before this are not kept]\n{}", cut, valid_utf8(text.substr(cut)));
+}
+
+std::string shell_quote(std::string_view word) {
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
+  }
+  return quoted + "'";
+}
+
+}  // namespace stab

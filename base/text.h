@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Small helpers for messages to people.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stab {
+
+// Levenshtein's distance.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// The candidate that the user probably meant, or "" if none is near.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// The text without control characters and with at most `limit` bytes: fit for a terminal, one line.
+std::string one_line(std::string_view text, std::size_t limit);
+
+// Keeps the end, which holds the error, and says what was cut. Invalid UTF-8 becomes '?'.
+std::string tail(std::string_view text, std::size_t limit);
+
+// 'it'\''s': one word for /bin/sh.
+std::string shell_quote(std::string_view word);
+
+}  // namespace stab

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace stab {
+namespace {
+
+TEST(Text, EditDistanceCountsInsertionsDeletionsAndReplacements) {
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("same", "same"), 0U);
+}
+
+TEST(Text, NearestFindsAMisspeltKeyAndNothingForAStrangeOne) {
+  const std::vector<std::string> keys{"repetitions", "timeout", "warmup"};
+  EXPECT_EQ(nearest("repetition", keys), "repetitions");
+  EXPECT_EQ(nearest("timout", keys), "timeout");
+  EXPECT_EQ(nearest("colour", keys), "");
+}
+
+TEST(Text, TailKeepsTheEndAndSaysWhatWasCut) {
+  EXPECT_EQ(tail("short", 10), "short");
+  EXPECT_EQ(tail("0123456789", 4), "[6 bytes before this are not kept]\n6789");
+}
+
+TEST(Text, InvalidUtf8NeverPassesThrough) {
+  EXPECT_EQ(tail("a\xff" "b", 10), "a?b");
+  EXPECT_EQ(tail("\xc3\xa9", 10), "\xc3\xa9");
+  EXPECT_EQ(tail("\xed\xa0\x80", 10), "???");
+  EXPECT_EQ(one_line("two\nlines\x1b[31m", 100), "two lines [31m");
+}
+
+TEST(Text, AQuotedWordIsOneWordForTheShell) {
+  EXPECT_EQ(shell_quote("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quote(""), "''");
+}
+
+}  // namespace
+}  // namespace stab

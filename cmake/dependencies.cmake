@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# Every library that the product links; `dev` installs the packages.
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_package(Threads REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(SQLiteCpp REQUIRED)
+find_package(GTest REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(libuv REQUIRED IMPORTED_TARGET libuv)
+pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(libmd REQUIRED IMPORTED_TARGET libmd)

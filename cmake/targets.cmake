@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+# How targets are made here: one library a folder, a test beside the file that it tests.
+
+add_library(stab_flags INTERFACE)
+target_include_directories(stab_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(stab_flags INTERFACE SPDLOG_FMT_EXTERNAL STAB_VERSION="${PROJECT_VERSION}")
+target_compile_options(stab_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wold-style-cast -Wcast-align
+  -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Wunused -Werror)
+if(STAB_SANITIZE)
+  target_compile_options(stab_flags INTERFACE -fsanitize=${STAB_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(stab_flags INTERFACE -fsanitize=${STAB_SANITIZE})
+endif()
+
+# Libraries of others must not bring their warnings along.
+function(stab_link target)
+  cmake_parse_arguments(arg "" "" "PUBLIC;PRIVATE" ${ARGN})
+  target_link_libraries(${target} PUBLIC stab_flags ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+endfunction()
+
+# stab_library(NAME SOURCES a.cc b.cc [PUBLIC libs] [PRIVATE libs]): the library of this folder.
+function(stab_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(stab_${name} STATIC ${arg_SOURCES})
+  stab_link(stab_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+endfunction()
+
+# stab_test(a_test.cc [SLOW] [LINK libs] [ENVIRONMENT vars]): a GoogleTest program, known to ctest as "folder/a_test".
+function(stab_test source)
+  cmake_parse_arguments(arg "SLOW" "TIMEOUT" "LINK;ENVIRONMENT" ${ARGN})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  cmake_path(GET source STEM stem)
+  string(REPLACE "/" "_" target "${folder}_${stem}")
+  add_executable(${target} ${source})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE STAB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" STAB_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
+  stab_link(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
+  stab_register_test(${folder}/${stem} SLOW ${arg_SLOW} TIMEOUT "${arg_TIMEOUT}" ENVIRONMENT "${arg_ENVIRONMENT}"
+    COMMAND ${target})
+endfunction()
+
+# stab_script_test(a_test.sh [SLOW]): a script that is run with the source and the build directory as arguments.
+function(stab_script_test source)
+  cmake_parse_arguments(arg "SLOW" "TIMEOUT" "ENVIRONMENT" ${ARGN})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  cmake_path(GET source STEM stem)
+  stab_register_test(${folder}/${stem} SLOW ${arg_SLOW} TIMEOUT "${arg_TIMEOUT}" ENVIRONMENT "${arg_ENVIRONMENT}"
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+endfunction()
+
+function(stab_register_test name)
+  cmake_parse_arguments(arg "" "SLOW;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 600)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+  if(arg_ENVIRONMENT)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${arg_ENVIRONMENT}")
+  endif()
+  if(arg_SLOW)
+    set_tests_properties(${name} PROPERTIES LABELS slow)
+  endif()
+endfunction()
+
+# stab_fuzzer(a_fuzz.cc CORPUS dir [LINK libs]): a libFuzzer program; ctest runs it briefly over its seed corpus.
+# The libraries it links are not instrumented for coverage unless the whole build is (STAB_SANITIZE=fuzzer-no-link,address).
+function(stab_fuzzer source)
+  if(NOT STAB_FUZZ OR STAB_SANITIZE MATCHES "thread")
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "CORPUS" "SOURCES;LINK" ${ARGN})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  cmake_path(GET source STEM stem)
+  string(REPLACE "/" "_" target "${folder}_${stem}")
+  # The code under test is compiled anew so that it is instrumented for coverage.
+  add_executable(${target} ${source} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_compile_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
+  target_link_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined)
+  stab_link(${target} PRIVATE ${arg_LINK})
+  stab_register_test(${folder}/${stem} COMMAND ${CMAKE_COMMAND} -E env ${target} -max_total_time=20 -rss_limit_mb=2048
+    -timeout=10 ${PROJECT_BINARY_DIR}/tests/${stem}_corpus ${CMAKE_CURRENT_SOURCE_DIR}/${arg_CORPUS})
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${stem}_corpus)
+endfunction()

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// One number that was read of a trial, or the reason why there is none. A missing reading is never a zero.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stab::counters {
+
+enum class Status {
+  counted,  // value is exact
+  scaled,   // value was extrapolated from the share `coverage` of the time
+  absent,   // no value; `reason` says why
+};
+
+struct Reading {
+  std::string name;           // "page-faults-minor"
+  Status status = Status::absent;
+  std::int64_t value = 0;     // meaningless when absent
+  double coverage = 1.0;      // of the time that the event was enabled, the part in which it was counted
+  std::string reason;         // only when absent
+};
+
+constexpr std::string_view to_string(Status status) {
+  switch (status) {
+    case Status::counted: return "counted";
+    case Status::scaled: return "scaled";
+    case Status::absent: return "absent";
+  }
+  return "absent";
+}
+
+}  // namespace stab::counters

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The linear model that a design leads to, with its degrees of freedom, known before anything runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/expand.h"
+#include "plan/plan.h"
+
+namespace stab::plan {
+
+struct Term {
+  std::string name;       // "opt", "block", "opt:aslr", "Residuals"
+  std::string stratum;    // "benchmark", "benchmark:opt", "Within", or "" where there is one stratum only
+  std::int64_t df = 0;
+};
+
+struct Model {
+  std::string formula;    // in R's notation: "log(wall) ~ opt + Error(benchmark/opt)"
+  std::vector<Term> terms;
+};
+
+// One model a benchmark, or one for all of them (within-subjects).
+struct ModelFor {
+  std::string benchmark;  // "" for the one over all benchmarks
+  Model model;
+};
+std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion);
+
+}  // namespace stab::plan

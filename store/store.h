@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The only truth: one SQLite database in WAL mode with synchronous=FULL.
+//
+// Invariants
+//  S1  When a call that adds or changes rows returns success, the change survives kill -9 and power loss.
+//  S2  A trial attempt and its readings are stored in one transaction: all or nothing.
+//  S3  (experiment, position, attempt) is stored at most once; a second insert is an error.
+//  S4  Every row carries a checksum of its content; rows that do not match are reported, never used.
+//  S5  One process writes: the holder of the lock file beside the database.
+//
+// Not thread-safe; the daemon's loop thread owns it. Errors that pass with time (disk full, read-only file system,
+// I/O error) have `temporary` set: the caller keeps what it has and tries again.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "store/records.h"
+
+namespace stab::store {
+
+inline constexpr int schema_version = 1;
+
+struct StoreError {
+  std::string message;
+  bool temporary = false;
+};
+template <class T>
+using Outcome = std::expected<T, StoreError>;
+
+class Store {
+ public:
+  // Creates the database or opens an existing one, migrates it, takes the lock. Fails with the pid of the holder if
+  // another process has it, and if the file was written by a newer version or is not a database.
+  static Outcome<std::unique_ptr<Store>> open(const std::string& path);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // Rows whose checksum does not match (S4). Reads everything; `experiment` limits it to one experiment's rows.
+  Outcome<std::vector<Damage>> verify(std::optional<Id> experiment = std::nullopt);
+
+  Outcome<Id> add_machine(const Machine& machine);  // the id of the equal row if there is one
+  Outcome<std::optional<Machine>> machine(Id id);
+
+  Outcome<Id> add_experiment(const Experiment& experiment);  // its id field is ignored
+  Outcome<void> update_experiment(const Experiment& experiment);
+  Outcome<std::optional<Experiment>> experiment(Id id);
+  Outcome<std::vector<Experiment>> experiments();            // oldest first
+
+  Outcome<void> add_build(const Build& build);               // replaces the one with the same experiment, benchmark and key
+  Outcome<std::vector<Build>> builds(Id experiment);
+
+  // Stores an attempt (S1-S3). If trial.last is set, earlier attempts at the same position lose the mark.
+  Outcome<void> add_trial(const Trial& trial);
+  // In the order of positions and attempts. Stops when `row` returns false.
+  Outcome<void> for_each_trial(Id experiment, const std::function<bool(const Trial&)>& row);
+
+  // What a resumed session must know: per position, the number of attempts and the status of the last one.
+  struct Progress {
+    std::uint32_t position = 0;
+    std::uint32_t attempts = 0;
+    bool done = false;  // its last attempt has the mark `last`
+    TrialStatus status = TrialStatus::not_started;
+  };
+  Outcome<std::vector<Progress>> progress(Id experiment);
+
+  Outcome<void> add_event(const Event& event);
+  Outcome<std::vector<Event>> events(Id experiment);
+
+ private:
+  struct Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stab::store
