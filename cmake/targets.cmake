@@ -78,7 +78,9 @@ function(stab_fuzzer source)
   target_compile_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
   target_link_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined)
   stab_link(${target} PRIVATE ${arg_LINK})
-  stab_register_test(${folder}/${stem} COMMAND ${CMAKE_COMMAND} -E env ${target} -max_total_time=20 -rss_limit_mb=2048
-    -timeout=10 ${PROJECT_BINARY_DIR}/tests/${stem}_corpus ${CMAKE_CURRENT_SOURCE_DIR}/${arg_CORPUS})
-  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${stem}_corpus)
+  # What it finds goes to the first directory, in the build tree.
+  set(found ${PROJECT_BINARY_DIR}/tests/${target}_corpus)
+  file(MAKE_DIRECTORY ${found})
+  stab_register_test(${folder}/${stem} COMMAND ${target} -max_total_time=5 -rss_limit_mb=2048 -timeout=10
+    -artifact_prefix=${found}/ ${found} ${CMAKE_CURRENT_SOURCE_DIR}/${arg_CORPUS})
 endfunction()

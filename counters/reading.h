@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One number that was read of a trial, or the reason why there is none. A missing reading is never a zero.
+// One number that was read of a trial, or the reason why there is none. A missing reading is never
+// a zero.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,20 +17,32 @@ enum class Status {
 };
 
 struct Reading {
-  std::string name;           // "page-faults-minor"
+  std::string name{};  // "page-faults-minor"
   Status status = Status::absent;
-  std::int64_t value = 0;     // meaningless when absent
-  double coverage = 1.0;      // of the time that the event was enabled, the part in which it was counted
-  std::string reason;         // only when absent
+  std::int64_t value = 0;  // meaningless when absent
+  double coverage =
+      1.0;               // of the time that the event was enabled, the part in which it was counted
+  std::string reason{};  // only when absent
+
+  bool operator==(const Reading&) const = default;
 };
 
 constexpr std::string_view to_string(Status status) {
   switch (status) {
-    case Status::counted: return "counted";
-    case Status::scaled: return "scaled";
-    case Status::absent: return "absent";
+    case Status::counted:
+      return "counted";
+    case Status::scaled:
+      return "scaled";
+    case Status::absent:
+      return "absent";
   }
   return "absent";
+}
+
+constexpr std::optional<Status> reading_status(std::string_view text) {
+  for (const Status status : {Status::counted, Status::scaled, Status::absent})
+    if (text == to_string(status)) return status;
+  return std::nullopt;
 }
 
 }  // namespace stab::counters

@@ -12,13 +12,14 @@
 namespace stab::plan {
 
 struct Term {
-  std::string name;       // "opt", "block", "opt:aslr", "Residuals"
-  std::string stratum;    // "benchmark", "benchmark:opt", "Within", or "" where there is one stratum only
+  std::string name;  // "opt", "block", "opt:aslr", "Residuals"
+  // "benchmark", "benchmark:opt", "Within", or "" where there is one stratum only
+  std::string stratum;
   std::int64_t df = 0;
 };
 
 struct Model {
-  std::string formula;    // in R's notation: "log(wall) ~ opt + Error(benchmark/opt)"
+  std::string formula;  // in R's notation: "log(wall) ~ opt + Error(benchmark/opt)"
   std::vector<Term> terms;
 };
 

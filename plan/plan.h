@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The value types of a plan. A Plan that left the reader is valid: every bound is kept, every name resolves.
-// See doc/glossary.md for plan, benchmark, factor, level, cell, block, trial.
+// The value types of a plan. A Plan that left the reader is valid: every bound is kept, every name
+// resolves. See doc/glossary.md for plan, benchmark, factor, level, cell, block, trial.
 #pragma once
 
 #include <chrono>
@@ -27,40 +27,46 @@ struct Check {
 
 struct Benchmark {
   std::string name;
-  std::optional<std::string> build;   // for /bin/sh; none: `run` names a program that is there already
-  std::vector<std::string> run;       // argv, at least one word
-  Variables env;                      // added to the environment that is built from scratch
+  // for /bin/sh; none: `run` names a program that is there already
+  std::optional<std::string> build;
+  std::vector<std::string> run;  // argv, at least one word
+  Variables env;                 // added to the environment that is built from scratch
   std::optional<std::string> stdin_file;
-  std::vector<std::string> sources;   // what the build reads, relative to the plan's directory; empty: all of it
+  // what the build reads, relative to the plan's directory; empty: all of it
+  std::vector<std::string> sources;
   Check check;
   // Taken from [defaults] unless the benchmark says otherwise.
-  std::uint32_t repetitions = 30;     // measured blocks
+  std::uint32_t repetitions = 30;  // measured blocks
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   std::chrono::nanoseconds build_timeout = std::chrono::minutes(30);
   std::uint64_t output_limit = std::uint64_t{16} << 20;  // bytes of stdout, and of stderr
 };
 
-// What a factor acts on. `user` sets variables; the others are built in and change what stabd does itself.
+// What a factor acts on. `user` sets variables; the others are built in and change what stabd does.
 enum class FactorKind { user, env_bytes, link_order, aslr };
 
 struct Level {
-  std::string name;                 // "O2", "true", "4096": how it is shown and stored
-  Variables variables;              // user factors
-  std::uint64_t number = 0;         // env_bytes: bytes; link_order: seed; aslr: 0 or 1
+  std::string name;          // "O2", "true", "4096": how it is shown and stored
+  Variables variables;       // user factors
+  std::uint64_t number = 0;  // env_bytes: bytes; link_order: seed; aslr: 0 or 1
 };
 
+inline constexpr std::uint64_t max_link_seed = 2147483647;  // link seeds are 1 to this
+
 struct FixedLevels {
-  std::vector<Level> levels;        // at least two, or one to hold the factor at that level
+  std::vector<Level> levels;  // at least two, or one to hold the factor at that level
 };
 // A fresh value for each block, the same in every cell of the block.
 struct RandomPerBlock {
-  std::uint64_t minimum = 0;        // env_bytes: drawn from [minimum, maximum]
+  std::uint64_t minimum = 0;  // drawn from [minimum, maximum]
   std::uint64_t maximum = 0;
 };
-// `seeds` values, nested in the treatment, each run `runs` times: block r holds run r of every seed.
+// `seeds` values, nested in the treatment, each run `runs` times: block r is run r of every seed.
 struct RandomSeeds {
   std::uint32_t seeds = 0;
   std::uint32_t runs = 0;
+  std::uint64_t minimum = 0;  // seeds are drawn from [minimum, maximum], none twice in a cell
+  std::uint64_t maximum = 0;
 };
 
 struct Factor {
@@ -80,13 +86,13 @@ using Cell = std::map<std::string, std::string>;
 
 struct Design {
   DesignKind kind = DesignKind::full_factorial;
-  std::vector<Cell> cells;          // custom designs only
+  std::vector<Cell> cells;  // custom designs only
 };
 
 enum class OnBuildFailure { fail_benchmark, fail_experiment };
 
 struct Analysis {
-  std::string response = "wall";    // wall, user, system, cpu, max_rss
+  std::string response = "wall";  // wall, user, system, cpu, max_rss
   bool log_scale = true;
   double alpha = 0.05;
   std::optional<double> equivalence;  // 0.01 for "1%"
@@ -96,15 +102,16 @@ struct Plan {
   std::string name;
   std::string question;
   std::uint64_t seed = 1;
-  std::uint32_t warmup = 0;         // blocks that run first and are not analysed
-  std::uint32_t retries = 0;        // further attempts at a trial that failed
-  std::uint32_t give_up_after = 5;  // failed trials of a benchmark in a row, then its others are skipped; 0: never
+  std::uint32_t warmup = 0;   // blocks that run first and are not analysed
+  std::uint32_t retries = 0;  // further attempts at a trial that failed
+  // failed trials of a benchmark in a row, then its others are skipped; 0: never
+  std::uint32_t give_up_after = 5;
   OnBuildFailure on_build_failure = OnBuildFailure::fail_benchmark;
-  std::uint32_t cpus = 1;           // reserved for a trial
-  bool aslr = false;                // where no factor says otherwise
-  Variables variables;              // [variables]; the predefined ones are in there too
+  std::uint32_t cpus = 1;  // reserved for a trial
+  bool aslr = false;       // where no factor says otherwise
+  Variables variables;     // [variables]; the predefined ones are in there too
   std::vector<Benchmark> benchmarks;
-  std::vector<Factor> factors;      // in the plan's order
+  std::vector<Factor> factors;  // in the plan's order
   Design design;
   Analysis analysis;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The rows of the store as values. doc/store.md has the schema.
+// Every field has an initializer, so that designated ones may leave any out.
 #pragma once
 
 #include <cstdint>
@@ -16,81 +17,105 @@ namespace stab::store {
 using Id = std::int64_t;
 
 struct Machine {
-  std::string key;          // digest of what follows: one row a distinct machine state
-  std::string host;
-  std::string facts;        // JSON: cpu model, kernel, topology, ...
+  std::string key{};  // digest of what follows: one row a distinct machine state
+  std::string host{};
+  std::string facts{};  // JSON: cpu model, kernel, topology, ...
+
+  bool operator==(const Machine&) const = default;
 };
 
 struct Experiment {
   Id id = 0;
-  std::string name;
-  std::string plan;         // the TOML text as it was submitted
-  std::string directory;    // where it was submitted from
+  std::string name{};
+  std::string plan{};       // the TOML text as it was submitted
+  std::string directory{};  // where it was submitted from
   std::uint32_t uid = 0;    // the submitter
   std::uint32_t gid = 0;
-  std::string state;        // a session state: "queued", "running", ...
-  std::string reason;       // why it is in that state; "" if there is nothing to say
+  std::string state{};            // a session state: "queued", "running", ...
+  std::string reason{};           // why it is in that state; "" if there is nothing to say
   std::int64_t submitted_ns = 0;  // wall clock, since 1970
   std::int64_t started_ns = 0;    // 0: not yet
-  std::int64_t ended_ns = 0;
+  std::int64_t ended_ns = 0;      // 0: not yet
   std::uint64_t trials = 0;       // in its expansion
   Id machine = 0;                 // 0: not known before it starts
+
+  bool operator==(const Experiment&) const = default;
 };
 
 enum class BuildStatus { built, cached, failed };
+std::string_view to_string(BuildStatus status);
+std::optional<BuildStatus> build_status(std::string_view text);
 
 struct Build {
   Id experiment = 0;
-  std::string key;          // names its directory in the cache
-  std::string benchmark;
-  std::string command;
+  std::string key{};  // names its directory in the cache
+  std::string benchmark{};
+  std::string command{};
   BuildStatus status = BuildStatus::failed;
-  std::string binary_sha256;
-  std::string output;       // the end of what the command printed
+  std::string binary_sha256{};
+  std::string output{};  // the end of what the command printed
   std::int64_t duration_ns = 0;
+
+  bool operator==(const Build&) const = default;
 };
 
 // How an attempt at a trial ended. Only `ok` ones are analysed.
-enum class TrialStatus { ok, wrong_exit, signalled, timeout, output_limit, check_failed, not_started, build_failed, skipped };
+enum class TrialStatus {
+  ok,
+  wrong_exit,
+  signalled,
+  timeout,
+  output_limit,
+  check_failed,
+  not_started,
+  build_failed,
+  skipped
+};
 std::string_view to_string(TrialStatus status);
 std::optional<TrialStatus> trial_status(std::string_view text);
 
 struct Trial {
   Id experiment = 0;
-  std::uint32_t position = 0;     // (experiment, position, attempt) is unique
-  std::uint32_t attempt = 0;      // from 0; `last` marks the one that stands
+  std::uint32_t position = 0;  // (experiment, position, attempt) is unique
+  std::uint32_t attempt = 0;   // from 0; `last` marks the one that stands
   bool last = true;
   std::uint32_t block = 0;
   bool warmup = false;
-  std::string benchmark;
-  std::map<std::string, std::string> levels;  // factor -> level
+  std::string benchmark{};
+  std::map<std::string, std::string> levels{};  // factor -> level
   std::uint64_t seed = 0;
-  std::string build;              // key, or ""
+  std::string build{};  // key, or ""
   TrialStatus status = TrialStatus::not_started;
-  std::string reason;             // for people; "" when ok
-  std::optional<int> exit_code;   // none if it did not exit by itself
-  std::optional<int> signal;
-  std::int64_t started_ns = 0;    // wall clock, since 1970
-  std::optional<std::int64_t> wall_ns;   // exec to exit, monotonic clock
-  std::optional<std::int64_t> user_ns;
-  std::optional<std::int64_t> system_ns;
-  std::optional<std::int64_t> max_rss_bytes;
-  std::string stdout_sha256;
-  std::string stderr_tail;
-  std::vector<counters::Reading> readings;
+  std::string reason{};            // for people; "" when ok
+  std::optional<int> exit_code{};  // none if it did not exit by itself
+  std::optional<int> signal{};
+  std::int64_t started_ns = 0;            // wall clock, since 1970
+  std::optional<std::int64_t> wall_ns{};  // exec to exit, monotonic clock
+  std::optional<std::int64_t> user_ns{};
+  std::optional<std::int64_t> system_ns{};
+  std::optional<std::int64_t> max_rss_bytes{};
+  std::string stdout_sha256{};
+  std::string stderr_tail{};
+  std::vector<counters::Reading> readings{};  // kept in this order
+
+  bool operator==(const Trial&) const = default;
 };
 
 struct Event {
-  Id experiment = 0;              // 0: the daemon itself
-  std::int64_t at_ns = 0;         // wall clock, since 1970
-  std::string kind;               // "state", "build", "trial", "daemon"
-  std::string text;
+  Id experiment = 0;       // 0: the daemon itself
+  std::int64_t at_ns = 0;  // wall clock, since 1970
+  std::string kind{};      // "state", "build", "trial", "daemon"
+  std::string text{};
+
+  bool operator==(const Event&) const = default;
 };
 
-// A reference to a row whose content does not match its checksum.
+// A row that contradicts its checksum, its readings or the rows that it refers to. Damage of the
+// file itself, below the rows, has the table "database" and the row 0.
 struct Damage {
-  std::string table;
+  std::string table{};
   Id row = 0;
+  std::string problem{};  // "its content does not match its checksum"
 };
 
 }  // namespace stab::store

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+#include "machine/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <optional>
+
+#include "base/duration.h"
+#include "base/fd.h"
+#include "machine/program.h"
+
+namespace stab::machine {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr int pipe_bytes = 1 << 20;  // ordinary output fits, so that the program never waits for us
+constexpr rlim_t stack_bytes = rlim_t{8} << 20;  // its limit decides where mappings start
+constexpr std::chrono::milliseconds kill_deadline{10'000};
+
+nanoseconds now(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
+}
+
+// What the child tells us: it shares this page with us.
+struct Note {
+  std::int64_t exec_ns;    // monotonic, right before exec; 0: not reached
+  int error;               // errno of what failed
+  std::array<char, 32> failed;
+};
+
+Note* shared_note() {
+  static Note* const note = [] {
+    void* page = mmap(nullptr, sizeof(Note), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? nullptr : static_cast<Note*>(page);
+  }();
+  if (note != nullptr) *note = Note{};
+  return note;
+}
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+
+std::optional<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  fcntl(ends[1], F_SETPIPE_SZ, pipe_bytes);
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+struct Words {
+  explicit Words(const std::vector<std::string>& words) {
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+  }
+  std::vector<char*> pointers;
+};
+
+[[noreturn]] void child_failed(Note& note, const char* what) {
+  note.error = errno;
+  std::strncpy(note.failed.data(), what, note.failed.size() - 1);
+  _exit(127);
+}
+
+void reset_signals() {
+  for (int signal = 1; signal < NSIG; ++signal) std::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void set_limits() {
+  const rlimit core{0, 0};
+  setrlimit(RLIMIT_CORE, &core);
+  rlimit stack{};
+  getrlimit(RLIMIT_STACK, &stack);
+  if (stack.rlim_max == RLIM_INFINITY || stack.rlim_max >= stack_bytes) stack.rlim_cur = stack_bytes;
+  setrlimit(RLIMIT_STACK, &stack);
+}
+
+[[noreturn]] void run_child(const Launch& launch, const std::string& program, Words& argv,
+                            Words& environment, int in, int out, int err, Note& note) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setsid();
+  reset_signals();
+  set_limits();
+  if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) child_failed(note, "redirect");
+  if (chdir(launch.directory.c_str()) != 0) child_failed(note, "enter its directory");
+  if (!launch.keep_aslr && personality(ADDR_NO_RANDOMIZE) == -1) child_failed(note, "turn ASLR off");
+  if (launch.bind && !launch.bind()) child_failed(note, "bind it to its CPUs");
+  syscall(SYS_close_range, 3U, ~0U, 0U);
+  note.exec_ns = now(CLOCK_MONOTONIC).count();
+  execve(program.c_str(), argv.pointers.data(), environment.pointers.data());
+  child_failed(note, "execute");
+}
+
+// Collects one stream up to its limit.
+struct Stream {
+  Fd fd;
+  std::string text;
+
+  // False when the limit is passed. Closes at the end of the stream.
+  bool drain(std::uint64_t limit) {
+    std::array<char, 65536> buffer;
+    while (fd) {
+      const ssize_t n = read(fd.get(), buffer.data(), buffer.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EAGAIN) return true;
+      if (n <= 0) {
+        fd.reset();
+        return true;
+      }
+      text.append(buffer.data(), static_cast<std::size_t>(n));
+      if (text.size() > limit) {
+        text.resize(limit);
+        return false;
+      }
+    }
+    return true;
+  }
+};
+
+class Supervisor {
+ public:
+  Supervisor(const Launch& launch, int pidfd, Stream& out, Stream& err)
+      : launch_(launch), pidfd_(pidfd), out_(out), err_(err) {}
+
+  // Waits until the program has ended, or must be. `End::exited` stands for "ended by itself".
+  End wait(nanoseconds started, nanoseconds& ended) {
+    const nanoseconds deadline = started + launch_.timeout;
+    for (;;) {
+      std::array<pollfd, 4> fds{{{pidfd_, POLLIN, 0},
+                                 {launch_.stop_fd, POLLIN, 0},
+                                 {out_.fd.get(), POLLIN, 0},
+                                 {err_.fd.get(), POLLIN, 0}}};
+      const int ready = wait_for(fds, deadline);
+      ended = now(CLOCK_MONOTONIC);
+      if (ready < 0 && errno == EINTR) continue;
+      if (fds[0].revents != 0) return End::exited;
+      if (fds[1].revents != 0) return End::stopped;
+      if (launch_.timeout.count() > 0 && ended >= deadline) return End::timeout;
+      if (!out_.drain(launch_.output_limit) || !err_.drain(launch_.output_limit))
+        return End::output_limit;
+    }
+  }
+
+ private:
+  int wait_for(std::array<pollfd, 4>& fds, nanoseconds deadline) {
+    if (launch_.timeout.count() == 0) return poll(fds.data(), fds.size(), -1);
+    const nanoseconds left = std::max(deadline - now(CLOCK_MONOTONIC), nanoseconds(0));
+    const timespec time{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
+    return ppoll(fds.data(), fds.size(), &time, nullptr);
+  }
+
+  const Launch& launch_;
+  int pidfd_;
+  Stream& out_;
+  Stream& err_;
+};
+
+nanoseconds to_duration(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+void account(const rusage& usage, Ended& ended) {
+  ended.user = to_duration(usage.ru_utime);
+  ended.system = to_duration(usage.ru_stime);
+  ended.max_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
+  const auto counted = [&](const char* name, long value) {
+    ended.readings.push_back({name, counters::Status::counted, value, 1.0, ""});
+  };
+  counted("page-faults-minor", usage.ru_minflt);
+  counted("page-faults-major", usage.ru_majflt);
+  counted("context-switches-voluntary", usage.ru_nvcsw);
+  counted("context-switches-involuntary", usage.ru_nivcsw);
+}
+
+void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
+  switch (ended.how) {
+    case End::timeout:
+      ended.reason = fmt::format("did not end within its timeout of {}", format_duration(launch.timeout));
+      return;
+    case End::output_limit:
+      ended.reason = fmt::format("printed more than its output limit of {} bytes", launch.output_limit);
+      return;
+    case End::stopped:
+      ended.reason = "was stopped";
+      return;
+    default:
+      break;
+  }
+  if (note.error != 0) {
+    ended.how = End::not_started;
+    ended.reason =
+        fmt::format("cannot {}: {}: {}", note.failed.data(), launch.argv[0], std::strerror(note.error));
+  } else if (WIFSIGNALED(status)) {
+    ended.how = End::signalled;
+    ended.signal = WTERMSIG(status);
+    ended.reason = fmt::format("was ended by signal {} ({})", ended.signal, strsignal(ended.signal));
+  } else {
+    ended.exit_code = WEXITSTATUS(status);
+  }
+}
+
+Ended not_started(std::string reason) {
+  Ended ended;
+  ended.started_ns = now(CLOCK_REALTIME).count();
+  ended.reason = std::move(reason);
+  return ended;
+}
+
+void finish(const Launch& launch, pid_t child, nanoseconds end, Stream& out, Stream& err, const Note& note,
+            Ended& ended) {
+  if (ended.how != End::exited) kill(child, SIGKILL);
+  int status = 0;
+  rusage usage{};
+  while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR) {
+  }
+  account(usage, ended);
+  explain(launch, status, note, ended);
+  if (note.exec_ns != 0) ended.wall = end - nanoseconds(note.exec_ns);
+  const auto leftovers = end_descendants(launch.scope, kill_deadline);
+  ended.leftovers = leftovers.value_or(1);
+  if (!leftovers) ended.reason = leftovers.error().message;
+  const bool within = out.drain(launch.output_limit) && err.drain(launch.output_limit);
+  if (!within && ended.how == End::exited) {
+    ended.how = End::output_limit;
+    explain(launch, status, note, ended);
+  }
+  ended.out = std::move(out.text);
+  ended.err = std::move(err.text);
+}
+
+}  // namespace
+
+Ended run(const Launch& launch) {
+  const auto program = find_program(launch.argv.front(), launch.environment, launch.directory);
+  if (!program) return not_started(program.error().message);
+  const std::string input = launch.stdin_path.empty() ? "/dev/null" : launch.stdin_path;
+  const Fd in(open(input.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!in) return not_started(fail_errno("cannot open its stdin " + input).error().message);
+  auto out = make_pipe();
+  auto err = make_pipe();
+  Note* const note = shared_note();
+  if (!out || !err || note == nullptr) return not_started(fail_errno("no pipe").error().message);
+  Words argv(launch.argv);
+  Words environment(launch.environment);
+
+  Ended ended;
+  ended.started_ns = now(CLOCK_REALTIME).count();
+  const nanoseconds started = now(CLOCK_MONOTONIC);
+  const pid_t child = fork();
+  if (child == 0)
+    run_child(launch, *program, argv, environment, in.get(), out->write.get(),
+              launch.merge_stderr ? out->write.get() : err->write.get(), *note);
+  if (child < 0) return not_started(fail_errno("cannot fork").error().message);
+  const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  out->write.reset();
+  err->write.reset();
+  Stream out_stream{std::move(out->read), ""};
+  Stream err_stream{std::move(err->read), ""};
+
+  nanoseconds end{0};
+  ended.how = Supervisor(launch, pidfd.get(), out_stream, err_stream).wait(started, end);
+  finish(launch, child, end, out_stream, err_stream, *note, ended);
+  return ended;
+}
+
+}  // namespace stab::machine

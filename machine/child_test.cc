@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "machine/child.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <string>
+
+#include "base/fd.h"
+
+namespace stab::machine {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class Child : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(adopt_orphans()); }
+
+  static Launch command(const std::string& script) {
+    Launch launch;
+    launch.argv = {"/bin/sh", "-c", script};
+    launch.environment = {"PATH=/usr/bin:/bin"};
+    launch.directory = "/";
+    launch.output_limit = 1 << 20;
+    launch.timeout = 30s;
+    return launch;
+  }
+};
+
+TEST_F(Child, ExitCodeAndBothStreamsAreKept) {
+  const Ended ended = run(command("echo to out; echo to err >&2; exit 3"));
+  EXPECT_EQ(ended.how, End::exited);
+  EXPECT_EQ(ended.exit_code, 3);
+  EXPECT_EQ(ended.out, "to out\n");
+  EXPECT_EQ(ended.err, "to err\n");
+  EXPECT_EQ(ended.reason, "");
+  EXPECT_GT(ended.wall, 0ns);
+  EXPECT_GT(ended.max_rss_bytes, 0);
+}
+
+TEST_F(Child, MergedStreamsKeepTheirOrder) {
+  Launch launch = command("echo 1; echo 2 >&2; echo 3");
+  launch.merge_stderr = true;
+  EXPECT_EQ(run(launch).out, "1\n2\n3\n");
+}
+
+TEST_F(Child, ASignalIsReportedByNumberAndName) {
+  const Ended ended = run(command("kill -SEGV $$"));
+  EXPECT_EQ(ended.how, End::signalled);
+  EXPECT_EQ(ended.signal, SIGSEGV);
+  EXPECT_THAT(ended.reason, HasSubstr("signal 11"));
+}
+
+TEST_F(Child, WallTimeSpansTheRunAndCpuTimeOnlyTheWork) {
+  const Ended ended = run(command("sleep 0.2"));
+  EXPECT_GE(ended.wall, 200ms);
+  EXPECT_LT(ended.user + ended.system, ended.wall);
+}
+
+TEST_F(Child, ATimeoutEndsAlsoDescendantsThatLeftTheGroupAndTheSession) {
+  Launch launch = command("setsid sh -c 'sleep 1000 & sleep 1000' & (sleep 1000 &) ; sleep 1000");
+  launch.timeout = 200ms;
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::timeout);
+  EXPECT_THAT(ended.reason, HasSubstr("timeout of 200 ms"));
+  EXPECT_GE(ended.leftovers, 3U);
+  EXPECT_TRUE(descendants().empty());
+}
+
+TEST_F(Child, ChildrenThatOutliveTheProgramAreEndedAndCounted) {
+  const Ended ended = run(command("setsid sleep 1000 & exit 0"));
+  EXPECT_EQ(ended.how, End::exited);
+  EXPECT_EQ(ended.leftovers, 1U);
+  EXPECT_TRUE(descendants().empty());
+}
+
+TEST_F(Child, EndlessOutputIsCutAtTheLimit) {
+  Launch launch = command("yes");
+  launch.output_limit = 100'000;
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::output_limit);
+  EXPECT_EQ(ended.out.size(), 100'000U);
+  EXPECT_THAT(ended.reason, HasSubstr("100000 bytes"));
+}
+
+TEST_F(Child, OutputRightBeforeTheEndIsNotLost) {
+  const Ended ended = run(command("head -c 900000 /dev/zero"));
+  EXPECT_EQ(ended.how, End::exited);
+  EXPECT_EQ(ended.out.size(), 900'000U);
+}
+
+TEST_F(Child, AMissingProgramIsNotStartedAndSaysWhereItWasSought) {
+  Launch launch = command("");
+  launch.argv = {"./no-such-program"};
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::not_started);
+  EXPECT_THAT(ended.reason, HasSubstr("cannot find the program ./no-such-program"));
+}
+
+TEST_F(Child, AFileThatIsNoProgramIsNotStarted) {
+  Launch launch = command("");
+  launch.argv = {"/etc/passwd"};
+  EXPECT_EQ(run(launch).how, End::not_started);
+}
+
+TEST_F(Child, AMissingStdinFileIsNotStarted) {
+  Launch launch = command("cat");
+  launch.stdin_path = "/no/such/input";
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::not_started);
+  EXPECT_THAT(ended.reason, HasSubstr("/no/such/input"));
+}
+
+TEST_F(Child, StdinComesFromTheFile) {
+  Launch launch = command("head -n 1");
+  launch.stdin_path = "/etc/passwd";
+  EXPECT_THAT(run(launch).out, HasSubstr("root"));
+}
+
+TEST_F(Child, ARequestToStopEndsIt) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Fd read_end(ends[0]);
+  const Fd write_end(ends[1]);
+  ASSERT_TRUE(write_all(write_end.get(), "x"));
+  Launch launch = command("sleep 1000");
+  launch.stop_fd = read_end.get();
+  EXPECT_EQ(run(launch).how, End::stopped);
+}
+
+TEST_F(Child, WithoutAslrTheAddressSpaceIsTheSameEachTime) {
+  Launch launch = command("grep stack /proc/self/maps");
+  EXPECT_EQ(run(launch).out, run(launch).out);
+  launch.keep_aslr = true;
+  EXPECT_NE(run(launch).out, run(launch).out);
+}
+
+TEST_F(Child, NoDescriptorOfOursReachesTheProgram) {
+  const Fd ours(open("/dev/null", O_RDONLY));  // without O_CLOEXEC on purpose
+  EXPECT_EQ(run(command("ls /proc/self/fd | wc -l")).out, "4\n");  // 0, 1, 2 and ls's own
+}
+
+TEST_F(Child, BindingThatFailsIsNotStarted) {
+  Launch launch = command("true");
+  launch.bind = [] { return false; };
+  EXPECT_EQ(run(launch).how, End::not_started);
+}
+
+TEST_F(Child, PeakMemoryIsThatOfTheProgram) {
+  const auto peak = [](const char* block) {
+    return run(command(std::string("exec dd if=/dev/zero of=/dev/null count=1 bs=") + block)).max_rss_bytes;
+  };
+  EXPECT_GE(peak("200M"), std::int64_t{200} << 20);
+  EXPECT_LT(peak("1M"), std::int64_t{200} << 20);
+}
+
+}  // namespace
+}  // namespace stab::machine

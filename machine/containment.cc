@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "machine/containment.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <pwd.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <optional>
+
+namespace stab::machine {
+namespace {
+
+constexpr int passed_descriptor = 3;
+
+// fork() with clone3's flags. The child has one thread and a copy of our memory.
+pid_t fork_with(std::uint64_t flags, int& pidfd) {
+  clone_args arguments{};
+  arguments.flags = flags | CLONE_PIDFD;
+  arguments.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
+  arguments.exit_signal = SIGCHLD;
+  return static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof arguments));
+}
+
+std::uint64_t namespace_flags() {
+  const std::uint64_t flags = CLONE_NEWPID | CLONE_NEWNS;
+  return geteuid() == 0 ? flags : flags | CLONE_NEWUSER;
+}
+
+// In a user namespace: we stay who we are.
+bool map_ids(uid_t uid, gid_t gid) {
+  const auto write_to = [](const char* path, const std::string& text) {
+    const Fd fd(open(path, O_WRONLY | O_CLOEXEC));
+    return fd && write_all(fd.get(), text).has_value();
+  };
+  return write_to("/proc/self/setgroups", "deny") &&
+         write_to("/proc/self/uid_map", fmt::format("{0} {0} 1", uid)) &&
+         write_to("/proc/self/gid_map", fmt::format("{0} {0} 1", gid));
+}
+
+// Programs look themselves up in /proc by the pid that they see, so it must show this namespace.
+bool mount_proc() {
+  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
+}
+
+bool enter_namespace(uid_t uid, gid_t gid) {
+  if (uid != 0 && !map_ids(uid, gid)) return false;
+  return mount_proc();
+}
+
+bool take_rights(std::uint32_t uid, std::uint32_t gid) {
+  if (geteuid() != 0) return uid == geteuid();
+  if (uid == 0) return true;
+  const passwd* user = getpwuid(uid);
+  const bool groups = user != nullptr ? initgroups(user->pw_name, gid) == 0 : setgroups(0, nullptr) == 0;
+  return groups && setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
+}
+
+void keep_only_passed_descriptor(int fd) {
+  if (fd >= 0 && fd != passed_descriptor) dup2(fd, passed_descriptor);
+  if (fd == passed_descriptor) fcntl(fd, F_SETFD, 0);
+  syscall(SYS_close_range, passed_descriptor + 1, ~0U, 0U);
+}
+
+void reset_signals() {
+  for (int signal = 1; signal < NSIG; ++signal) std::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+[[noreturn]] void run_child(const ContainedStart& start, uid_t own_uid, gid_t own_gid) {
+  const auto give_up = [](const char* what) {
+    const auto ignored = write_all(STDERR_FILENO, fmt::format("stabd worker: {}\n", what));
+    static_cast<void>(ignored);
+    _exit(126);
+  };
+  reset_signals();
+  setsid();
+  if (start.scope == Scope::pid_namespace && !enter_namespace(own_uid, own_gid))
+    give_up("cannot set its namespace up");
+  keep_only_passed_descriptor(start.passed_fd);
+  if (!take_rights(start.uid, start.gid)) give_up("cannot take the submitter's rights");
+  // After the change of rights, which clears it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+
+  std::vector<char*> argv;
+  for (const std::string& word : start.argv) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  std::vector<char*> environment;
+  for (const std::string& entry : start.environment)
+    environment.push_back(const_cast<char*>(entry.c_str()));
+  environment.push_back(nullptr);
+  execve(argv[0], argv.data(), environment.data());
+  give_up("cannot be executed");
+  _exit(126);
+}
+
+}  // namespace
+
+Scope best_scope() {
+  int pidfd = -1;
+  const uid_t uid = geteuid();
+  const gid_t gid = getegid();
+  const pid_t child = fork_with(namespace_flags(), pidfd);
+  if (child == 0) _exit(enter_namespace(uid, gid) ? 0 : 1);
+  if (child < 0) return Scope::process_tree;
+  const Fd owned(pidfd);
+  int status = 0;
+  waitpid(child, &status, 0);
+  const bool allowed = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return allowed ? Scope::pid_namespace : Scope::process_tree;
+}
+
+Result<Contained> start_contained(const ContainedStart& start) {
+  int pidfd = -1;
+  const uid_t uid = geteuid();
+  const gid_t gid = getegid();
+  const bool isolated = start.scope == Scope::pid_namespace;
+  const pid_t child = fork_with(isolated ? namespace_flags() : 0, pidfd);
+  if (child == 0) run_child(start, uid, gid);
+  if (child < 0) return fail_errno("cannot start a worker process");
+  return Contained{child, Fd(pidfd)};
+}
+
+}  // namespace stab::machine

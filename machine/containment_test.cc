@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "machine/containment.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <string>
+
+#include "base/fd.h"
+
+namespace stab::machine {
+namespace {
+
+struct Pipe {
+  Pipe() {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
+    read = Fd(ends[0]);
+    write = Fd(ends[1]);
+  }
+  Fd read;
+  Fd write;
+};
+
+Result<Contained> start(const std::string& script, Scope scope, const Pipe& pipe) {
+  ContainedStart what;
+  what.argv = {"/bin/sh", "-c", script};
+  what.environment = {"PATH=/usr/bin:/bin"};
+  what.scope = scope;
+  what.uid = geteuid();
+  what.gid = getegid();
+  what.passed_fd = pipe.write.get();
+  return start_contained(what);
+}
+
+// Everything that is written to the pipe until its last writer has gone.
+std::string read_all(Pipe& pipe) {
+  pipe.write.reset();
+  std::string text;
+  char c = 0;
+  while (read(pipe.read.get(), &c, 1) == 1) text += c;
+  return text;
+}
+
+class Containment : public ::testing::TestWithParam<Scope> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Scope::pid_namespace && best_scope() != Scope::pid_namespace)
+      GTEST_SKIP() << "pid namespaces are not allowed here";
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Scopes, Containment, ::testing::Values(Scope::process_tree, Scope::pid_namespace));
+
+TEST_P(Containment, TheProgramGetsItsDescriptorAndNoOther) {
+  Pipe pipe;
+  const auto worker = start("ls /proc/self/fd | tr '\\n' ' ' >&3", GetParam(), pipe);
+  ASSERT_TRUE(worker) << worker.error().message;
+  const std::string text = read_all(pipe);
+  EXPECT_TRUE(text == "0 1 2 3 4 " || text == "0 1 2 3 ") << text;
+  waitpid(worker->pid, nullptr, 0);
+}
+
+TEST_P(Containment, ItsEndIsSeenOnThePidfd) {
+  Pipe pipe;
+  const auto worker = start("exit 7", GetParam(), pipe);
+  ASSERT_TRUE(worker);
+  pollfd wait{worker->pidfd.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&wait, 1, 10'000), 1);
+  int status = 0;
+  waitpid(worker->pid, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(ContainmentNamespace, ItsEndIsTheEndOfAllThatItStarted) {
+  if (best_scope() != Scope::pid_namespace) GTEST_SKIP() << "pid namespaces are not allowed here";
+  Pipe pipe;
+  const auto worker =
+      start("setsid env -i sh -c 'echo up >&3; sleep 1000' & (sleep 1000 &) & wait", Scope::pid_namespace, pipe);
+  ASSERT_TRUE(worker);
+  std::array<char, 3> up{};
+  ASSERT_EQ(read(pipe.read.get(), up.data(), up.size()), 3);
+  kill(worker->pid, SIGKILL);
+  waitpid(worker->pid, nullptr, 0);
+  // The descendants held the pipe: its end is reached only if none is alive.
+  pollfd wait{pipe.read.get(), POLLIN, 0};
+  pipe.write.reset();
+  ASSERT_EQ(poll(&wait, 1, 0), 1) << "a descendant is still alive";
+  EXPECT_EQ(wait.revents & POLLIN, 0);
+}
+
+TEST(ContainmentNamespace, ProcShowsTheNamespace) {
+  if (best_scope() != Scope::pid_namespace) GTEST_SKIP() << "pid namespaces are not allowed here";
+  Pipe pipe;
+  const auto worker = start("readlink /proc/self >&3; echo $$ >&3; id -u >&3", Scope::pid_namespace, pipe);
+  ASSERT_TRUE(worker);
+  const std::string text = read_all(pipe);
+  EXPECT_EQ(text, "2\n1\n" + std::to_string(geteuid()) + "\n");
+  waitpid(worker->pid, nullptr, 0);
+}
+
+// Starts a parent that starts the worker; returns once the worker runs.
+pid_t start_parent(const std::string& script, Scope scope, Pipe& pipe) {
+  const pid_t parent = fork();
+  if (parent == 0) {
+    const auto worker = start(script, scope, pipe);
+    if (!worker) _exit(1);
+    pause();
+    _exit(0);
+  }
+  pipe.write.reset();
+  std::array<char, 3> up{};
+  EXPECT_EQ(read(pipe.read.get(), up.data(), up.size()), 3);
+  return parent;
+}
+
+TEST_P(Containment, ItDiesWithItsParent) {
+  Pipe pipe;
+  const pid_t parent = start_parent("echo up >&3; exec sleep 1000", GetParam(), pipe);
+  kill(parent, SIGKILL);
+  waitpid(parent, nullptr, 0);
+  EXPECT_EQ(read_all(pipe), "");  // its only writer has gone
+}
+
+TEST(ContainmentNamespace, ItsDescendantsDieWithTheParentToo) {
+  if (best_scope() != Scope::pid_namespace) GTEST_SKIP() << "pid namespaces are not allowed here";
+  Pipe pipe;
+  const pid_t parent = start_parent("(setsid sleep 1000 &) ; echo up >&3; sleep 1000", Scope::pid_namespace, pipe);
+  kill(parent, SIGKILL);
+  waitpid(parent, nullptr, 0);
+  EXPECT_EQ(read_all(pipe), "");
+}
+
+}  // namespace
+}  // namespace stab::machine

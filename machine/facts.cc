@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "machine/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace stab::machine {
+namespace {
+
+using nlohmann::json;
+
+json absent(const std::string& reason) {
+  return {{"absent", reason}};
+}
+bool is_absent(const json& fact) {
+  return fact.is_object() && fact.contains("absent");
+}
+std::string text_or(const json& fact, const std::string& other) {
+  return fact.is_string() ? fact.get<std::string>() : other;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank = " \t\r\n\"";
+  const auto first = text.find_first_not_of(blank);
+  if (first == std::string_view::npos) return "";
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+// "name : value" or "NAME=value", one a line; of several with one name, the first.
+std::map<std::string, std::string> parse_pairs(std::string_view text, char separator) {
+  std::map<std::string, std::string> pairs;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (const auto middle = line.find(separator); middle != std::string_view::npos)
+      pairs.emplace(trimmed(line.substr(0, middle)), trimmed(line.substr(middle + 1)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return pairs;
+}
+
+// "always [madvise] never": what is in the brackets.
+json bracketed(const json& fact) {
+  const std::string text = text_or(fact, "");
+  const auto open = text.find('[');
+  const auto close = text.find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return fact;
+  return text.substr(open + 1, close - open - 1);
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string root) : root_(std::move(root)) {}
+
+  json facts(const Topology& topology) {
+    json facts = cpu();
+    facts["aslr"] = file("/proc/sys/kernel/randomize_va_space");
+    facts["distribution"] = named("/etc/os-release", '=', "PRETTY_NAME");
+    facts["frequency"] = frequency();
+    facts["host"] = file("/proc/sys/kernel/hostname");
+    facts["isolated_cpus"] = file("/sys/devices/system/cpu/isolated");
+    facts["kernel"] = file("/proc/sys/kernel/osrelease");
+    facts["kernel_version"] = file("/proc/sys/kernel/version");
+    facts["memory_mib"] = memory_mib();
+    facts["mitigations"] = every_file("/sys/devices/system/cpu/vulnerabilities");
+    facts["smt"] = file("/sys/devices/system/cpu/smt/control");
+    facts["thp"] = bracketed(file("/sys/kernel/mm/transparent_hugepage/enabled"));
+    facts["thp_defrag"] = bracketed(file("/sys/kernel/mm/transparent_hugepage/defrag"));
+    const Counts counts = topology.counts();
+    facts["topology"] = {{"cpus", counts.cpus},
+                         {"cores", counts.cores},
+                         {"packages", counts.packages},
+                         {"numa_nodes", counts.numa_nodes}};
+    return facts;
+  }
+
+ private:
+  static constexpr std::size_t limit = 16 << 20;
+
+  // The content without blanks around it.
+  json file(const std::string& path) const {
+    const auto content = read_file(root_ + path, limit);
+    if (!content) return absent(content.error().message);
+    return one_line(trimmed(*content), 500);
+  }
+
+  json named(const std::string& path, char separator, const std::string& name) const {
+    const auto content = read_file(root_ + path, limit);
+    if (!content) return absent(content.error().message);
+    const auto pairs = parse_pairs(*content, separator);
+    const auto found = pairs.find(name);
+    if (found == pairs.end()) return absent(fmt::format("{} has no {}", path, name));
+    return one_line(found->second, 5000);
+  }
+
+  json cpu() const {
+    const auto from_cpuinfo = [&](const char* name) { return named("/proc/cpuinfo", ':', name); };
+    json hypervisor = from_cpuinfo("flags");
+    if (!is_absent(hypervisor))
+      hypervisor = (" " + hypervisor.get<std::string>() + " ").contains(" hypervisor ");
+    return {{"cpu_model", from_cpuinfo("model name")},  {"cpu_vendor", from_cpuinfo("vendor_id")},
+            {"cpu_family", from_cpuinfo("cpu family")}, {"cpu_model_number", from_cpuinfo("model")},
+            {"cpu_stepping", from_cpuinfo("stepping")}, {"microcode", from_cpuinfo("microcode")},
+            {"hypervisor", std::move(hypervisor)}};
+  }
+
+  // To 64 MiB: the kernel's own share differs a little from boot to boot.
+  json memory_mib() const {
+    json total = named("/proc/meminfo", ':', "MemTotal");
+    if (is_absent(total)) return total;
+    const std::string text = total.get<std::string>();
+    std::uint64_t kib = 0;
+    std::from_chars(text.data(), text.data() + text.size(), kib);
+    constexpr std::uint64_t grain = 64 << 10;
+    return (kib + grain / 2) / grain * 64;
+  }
+
+  // Each file of a directory that has an entry for each thing.
+  json every_file(const std::string& directory) const {
+    json entries = json::object();
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(root_ + directory, error)) {
+      const std::string name = entry.path().filename();
+      entries[name] = file(fmt::format("{}/{}", directory, name));
+    }
+    return entries.empty() ? absent(fmt::format("{} has no entries", directory)) : entries;
+  }
+
+  // The settings of all CPUs: "performance", or "performance,powersave" if they differ.
+  json of_all_policies(const std::string& name) const {
+    const std::string directory = "/sys/devices/system/cpu/cpufreq";
+    std::set<std::string> values;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(root_ + directory, error)) {
+      const std::string policy = entry.path().filename();
+      if (!policy.starts_with("policy")) continue;
+      const json value = file(fmt::format("{}/{}/{}", directory, policy, name));
+      if (value.is_string()) values.insert(value.get<std::string>());
+    }
+    if (values.empty()) return absent(fmt::format("{} has no policy with {}", directory, name));
+    return fmt::format("{}", fmt::join(values, ","));
+  }
+
+  json frequency() const {
+    return {{"driver", of_all_policies("scaling_driver")},
+            {"governor", of_all_policies("scaling_governor")},
+            {"maximum_khz", of_all_policies("scaling_max_freq")},
+            {"minimum_khz", of_all_policies("scaling_min_freq")},
+            {"preference", of_all_policies("energy_performance_preference")},
+            {"turbo", turbo()}};
+  }
+
+  json turbo() const {
+    const json off = file("/sys/devices/system/cpu/intel_pstate/no_turbo");
+    if (!is_absent(off)) return off == "0" ? "on" : "off";
+    const json boost = file("/sys/devices/system/cpu/cpufreq/boost");
+    if (!is_absent(boost)) return boost == "1" ? "on" : "off";
+    return absent("neither intel_pstate/no_turbo nor cpufreq/boost is there");
+  }
+
+  std::string root_;
+};
+
+std::string counted(unsigned number, std::string_view what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+// "lab: AMD EPYC, 2 CPUs in 2 cores in 1 package, 24 GiB, Linux 6.1, Debian 12, under a hypervisor"
+std::string summary_of(const json& facts, const Counts& counts) {
+  std::string line =
+      fmt::format("{}: {}, {} in {} in {}", text_or(facts["host"], "unnamed"),
+                  text_or(facts["cpu_model"], "unknown CPU"), counted(counts.cpus, "CPU"),
+                  counted(counts.cores, "core"), counted(counts.packages, "package"));
+  if (facts["memory_mib"].is_number())
+    line += fmt::format(", {:.3g} GiB", facts["memory_mib"].get<double>() / 1024);
+  line += ", Linux " + text_or(facts["kernel"], "of unknown version");
+  if (facts["distribution"].is_string()) line += ", " + facts["distribution"].get<std::string>();
+  if (facts["hypervisor"] == true) line += ", under a hypervisor";
+  return one_line(line, 500);
+}
+
+}  // namespace
+
+Facts read_facts(const Topology& topology, const std::string& root) {
+  const json facts = Reader(root).facts(topology);
+  Facts result{.host = text_or(facts["host"], "unnamed"),
+               .facts_json = facts.dump(-1, ' ', false, json::error_handler_t::replace)};
+  result.key = sha256_hex(result.facts_json);
+  result.summary = summary_of(facts, topology.counts());
+  return result;
+}
+
+}  // namespace stab::machine

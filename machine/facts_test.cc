@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "machine/facts.h"
+
+#include <gmock/gmock.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/hash.h"
+
+namespace stab::machine {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// A machine made of files, as a server with all knobs shows itself.
+class FactsTest : public testing::Test {
+ protected:
+  FactsTest() {
+    std::string name = testing::TempDir() + "stab-facts-XXXXXX";
+    root_ = mkdtemp(name.data()) != nullptr ? name : "";
+    put("/proc/cpuinfo",
+        "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 106\n"
+        "model name\t: Intel(R) Xeon(R) Gold 6330\nstepping\t: 6\nmicrocode\t: 0xd0003a5\n"
+        "cpu MHz\t\t: 2000.000\nflags\t\t: fpu sse2 avx512f\n\n"
+        "processor\t: 1\nmodel name\t: something else\n");
+    put("/proc/meminfo", "MemTotal:       263976312 kB\nMemFree:        1 kB\n");
+    put("/proc/sys/kernel/hostname", "lab7\n");
+    put("/proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+    put("/proc/sys/kernel/version", "#1 SMP Debian\n");
+    put("/proc/sys/kernel/randomize_va_space", "2\n");
+    put("/etc/os-release", "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n");
+    put(cpu + "isolated", "\n");
+    put(cpu + "smt/control", "on\n");
+    put(cpu + "vulnerabilities/meltdown", "Not affected\n");
+    put(cpu + "cpufreq/policy0/scaling_governor", "performance\n");
+    put(cpu + "cpufreq/policy1/scaling_governor", "performance\n");
+    put(cpu + "cpufreq/policy0/scaling_driver", "intel_pstate\n");
+    put(cpu + "intel_pstate/no_turbo", "1\n");
+    put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  }
+  ~FactsTest() override {
+    std::error_code ignored;
+    if (!root_.empty()) std::filesystem::remove_all(root_, ignored);
+  }
+
+  void put(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+  Facts read() { return read_facts(*Topology::synthetic("Package:2 Core:28 PU:2"), root_); }
+  json parsed() { return json::parse(read().facts_json); }
+
+  const std::string cpu = "/sys/devices/system/cpu/";
+  std::string root_;
+};
+
+TEST_F(FactsTest, ReadsTheMachine) {
+  const json facts = parsed();
+  EXPECT_EQ(facts["host"], "lab7");
+  EXPECT_EQ(facts["cpu_model"], "Intel(R) Xeon(R) Gold 6330");
+  EXPECT_EQ(facts["cpu_vendor"], "GenuineIntel");
+  EXPECT_EQ(facts["cpu_model_number"], "106");
+  EXPECT_EQ(facts["microcode"], "0xd0003a5");
+  EXPECT_EQ(facts["hypervisor"], false);
+  EXPECT_EQ(facts["kernel"], "6.1.0-18-amd64");
+  EXPECT_EQ(facts["distribution"], "Debian GNU/Linux 12 (bookworm)");
+  EXPECT_EQ(facts["topology"],
+            json::parse(R"({"cpus":112,"cores":56,"packages":2,"numa_nodes":1})"));
+  EXPECT_EQ(facts["aslr"], "2");
+  EXPECT_EQ(facts["thp"], "madvise");
+  EXPECT_EQ(facts["smt"], "on");
+  EXPECT_EQ(facts["isolated_cpus"], "");
+  EXPECT_EQ(facts["mitigations"]["meltdown"], "Not affected");
+  EXPECT_EQ(facts["frequency"]["governor"], "performance");
+  EXPECT_EQ(facts["frequency"]["turbo"], "off");
+}
+
+TEST_F(FactsTest, SumsUpInOneLine) {
+  EXPECT_EQ(read().summary,
+            "lab7: Intel(R) Xeon(R) Gold 6330, 112 CPUs in 56 cores in 2 packages, 252 GiB, "
+            "Linux 6.1.0-18-amd64, Debian GNU/Linux 12 (bookworm)");
+  EXPECT_EQ(read().host, "lab7");
+}
+
+TEST_F(FactsTest, TheKeyIsTheDigestAndChangesWithAFact) {
+  const Facts before = read();
+  EXPECT_EQ(before.key, sha256_hex(before.facts_json));
+  EXPECT_EQ(read().key, before.key);
+  put(cpu + "cpufreq/policy1/scaling_governor", "powersave\n");
+  EXPECT_NE(read().key, before.key);
+  EXPECT_EQ(parsed()["frequency"]["governor"], "performance,powersave");
+}
+
+TEST_F(FactsTest, TheKeyIgnoresWhatChangesByItself) {
+  const Facts before = read();
+  put("/proc/meminfo", "MemTotal:       263976000 kB\nMemFree:        777 kB\n");
+  EXPECT_EQ(read().key, before.key);
+}
+
+TEST_F(FactsTest, SaysWhyAFactIsAbsent) {
+  const json facts = parsed();
+  EXPECT_THAT(facts["thp_defrag"]["absent"], HasSubstr("No such file"));
+  EXPECT_THAT(facts["frequency"]["preference"]["absent"],
+              HasSubstr("no policy with energy_performance_preference"));
+}
+
+TEST_F(FactsTest, SeesTheHypervisorAndBoost) {
+  put("/proc/cpuinfo", "model name : AMD EPYC\nflags : fpu hypervisor lahf_lm\n");
+  std::filesystem::remove(root_ + cpu + "intel_pstate/no_turbo");
+  put(cpu + "cpufreq/boost", "1\n");
+  EXPECT_EQ(parsed()["hypervisor"], true);
+  EXPECT_EQ(parsed()["frequency"]["turbo"], "on");
+  EXPECT_THAT(read().summary, HasSubstr("under a hypervisor"));
+}
+
+TEST_F(FactsTest, AMachineThatShowsNothingStillHasFacts) {
+  const auto topology = Topology::synthetic("PU:1");
+  const Facts facts = read_facts(*topology, root_ + "/nothing");
+  const json parsed = json::parse(facts.facts_json);
+  for (const char* name : {"host", "cpu_model", "hypervisor", "memory_mib", "mitigations", "smt"})
+    EXPECT_TRUE(parsed[name].contains("absent")) << name;
+  EXPECT_THAT(facts.summary, HasSubstr("unknown CPU, 1 CPU in 1 core in 1 package"));
+}
+
+TEST_F(FactsTest, BrokenTextDoesNoHarm) {
+  put("/proc/sys/kernel/hostname",
+      "a\xff\x01"
+      "b");
+  EXPECT_EQ(read().host, "a? b");
+  put("/sys/kernel/mm/transparent_hugepage/enabled", "] what [");
+  EXPECT_EQ(parsed()["thp"], "] what [");
+}
+
+TEST(ThisMachinesFacts, AgreeWithTheKernelAndStayTheSame) {
+  const auto topology = Topology::load();
+  ASSERT_TRUE(topology);
+  const Facts facts = read_facts(*topology);
+  struct utsname kernel{};
+  ASSERT_EQ(uname(&kernel), 0);
+  const json parsed = json::parse(facts.facts_json);
+  EXPECT_EQ(facts.host, kernel.nodename);
+  EXPECT_EQ(parsed["kernel"], kernel.release);
+  EXPECT_GT(parsed["memory_mib"], 0);
+  EXPECT_EQ(read_facts(*topology).key, facts.key);
+  EXPECT_EQ(facts.summary.find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stab::machine

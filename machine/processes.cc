@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "machine/processes.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "base/fd.h"
+
+namespace stab::machine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Stat {
+  char state = '?';
+  pid_t parent = 0;
+  std::uint64_t start_ticks = 0;
+};
+
+// The command name may hold spaces and parentheses; the fields after its last ')' do not.
+std::optional<Stat> read_stat(pid_t pid) {
+  const auto text = read_file(fmt::format("/proc/{}/stat", pid), 65536);
+  if (!text) return std::nullopt;
+  const auto after = text->rfind(')');
+  if (after == std::string::npos) return std::nullopt;
+  Stat stat;
+  unsigned long long start = 0;
+  const int read = std::sscanf(text->c_str() + after + 1,
+                               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+                               " %*d %*d %llu",
+                               &stat.state, &stat.parent, &start);
+  stat.start_ticks = start;
+  return read == 3 ? std::optional(stat) : std::nullopt;
+}
+
+// The entries of a folder of /proc that are pids or thread ids.
+std::vector<pid_t> numbers_in(const std::string& folder) {
+  std::vector<pid_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir(folder.c_str()), closedir);
+  if (!proc) return pids;
+  while (const dirent* entry = readdir(proc.get())) {
+    const std::string_view name = entry->d_name;
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error == std::errc() && end == name.data() + name.size()) pids.push_back(pid);
+  }
+  return pids;
+}
+
+bool dead(char state) { return state == 'Z' || state == 'X'; }
+
+// Each thread has a list of the children that it started.
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  for (const pid_t thread : numbers_in(fmt::format("/proc/{}/task", pid))) {
+    const auto list = read_file(fmt::format("/proc/{}/task/{}/children", pid, thread), 1 << 20);
+    if (!list) continue;
+    std::istringstream words(*list);
+    for (pid_t child = 0; words >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+void reap_all() {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+}  // namespace
+
+std::optional<ProcessId> identify(pid_t pid) {
+  const auto stat = read_stat(pid);
+  const auto boot = read_file("/proc/sys/kernel/random/boot_id", 256);
+  if (!stat || !boot) return std::nullopt;
+  return ProcessId{pid, stat->start_ticks, boot->substr(0, boot->find('\n'))};
+}
+
+Result<void> adopt_orphans() {
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+    return fail_errno("cannot become the parent of orphaned processes");
+  return {};
+}
+
+std::vector<pid_t> descendants() {
+  std::vector<pid_t> found;
+  std::vector<pid_t> open{getpid()};
+  while (!open.empty()) {
+    const pid_t parent = open.back();
+    open.pop_back();
+    for (const pid_t child : children_of(parent)) {
+      open.push_back(child);
+      const auto stat = read_stat(child);
+      if (stat && !dead(stat->state)) found.push_back(child);
+    }
+  }
+  return found;
+}
+
+Result<unsigned> end_descendants(Scope scope, std::chrono::milliseconds deadline) {
+  const auto end = Clock::now() + deadline;
+  unsigned ended = 0;
+  bool first = true;
+  for (;;) {
+    reap_all();
+    // The usual case, without a walk through /proc: there is no child at all.
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return ended;
+    const std::vector<pid_t> living = descendants();
+    if (std::exchange(first, false)) ended = static_cast<unsigned>(living.size());
+    // In a namespace one call reaches all, the ones that are just being forked too.
+    if (scope == Scope::pid_namespace)
+      kill(-1, SIGKILL);
+    else
+      for (const pid_t pid : living) kill(pid, SIGKILL);
+    if (Clock::now() > end)
+      return fail(fmt::format("process {} does not end after SIGKILL; it may hang in the kernel",
+                              living.empty() ? 0 : living.front()));
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+}
+
+Result<void> end_process(const ProcessId& process, std::chrono::milliseconds deadline) {
+  const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
+  if (!pidfd) return {};  // it has gone
+  // The descriptor pins the process, so what is identified now is what is signalled.
+  if (identify(process.pid) != process) return {};
+  if (syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH)
+    return fail_errno(fmt::format("cannot end process {}", process.pid));
+  pollfd wait{pidfd.get(), POLLIN, 0};
+  if (poll(&wait, 1, static_cast<int>(deadline.count())) == 0)
+    return fail(fmt::format("process {} does not end after SIGKILL", process.pid));
+  return {};
+}
+
+Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds deadline) {
+  const auto end = Clock::now() + deadline;
+  const std::string wanted = std::string(1, '\0') + std::string(marker) + std::string(1, '\0');
+  unsigned ended = 0;
+  for (bool found = true; found;) {
+    found = false;
+    for (const pid_t pid : numbers_in("/proc")) {
+      if (pid == getpid()) continue;
+      const auto environment = read_file(fmt::format("/proc/{}/environ", pid), std::size_t{4} << 20);
+      if (!environment) continue;
+      const std::string all = std::string(1, '\0') + *environment;
+      if (all.find(wanted) == std::string::npos) continue;
+      const auto stat = read_stat(pid);
+      if (!stat || dead(stat->state)) continue;
+      found = true;
+      if (kill(pid, SIGKILL) == 0) ++ended;
+      if (Clock::now() > end)
+        return fail(fmt::format("process {} of an interrupted trial does not end", pid));
+    }
+    if (found) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return ended;
+}
+
+}  // namespace stab::machine

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Finding and ending the processes that a trial or a build left behind.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stab::machine {
+
+// Identifies a process over time: pids are used again, (boot, pid, start time) are not.
+struct ProcessId {
+  pid_t pid = 0;
+  std::uint64_t start_ticks = 0;  // since boot, from /proc/PID/stat
+  std::string boot;               // /proc/sys/kernel/random/boot_id
+  bool operator==(const ProcessId&) const = default;
+};
+
+// Nothing if there is no such process (a zombie counts as one).
+std::optional<ProcessId> identify(pid_t pid);
+
+// Makes this process the parent of its orphaned descendants, so that none can leave its tree.
+Result<void> adopt_orphans();
+
+// Living processes below this one, children and theirs, by /proc. Zombies are not counted.
+std::vector<pid_t> descendants();
+
+// Whether this process was made the first of a pid namespace (see containment.h), where one signal reaches all others.
+enum class Scope { process_tree, pid_namespace };
+
+// Ends every descendant of this process with SIGKILL and reaps it, also one that called setsid or forked twice.
+// The caller has adopted orphans or is the first process of a pid namespace. Returns how many were still running.
+// Gives up at the deadline (a process in an uninterruptible wait) with an error that names one.
+Result<unsigned> end_descendants(Scope scope, std::chrono::milliseconds deadline);
+
+// Ends the process if it is still the one that was identified, and waits until it has gone. It need not be a child.
+Result<void> end_process(const ProcessId& process, std::chrono::milliseconds deadline);
+
+// Ends every process of ours whose initial environment holds "NAME=value". Processes that were started with another
+// environment are not found: this is the last resort where pid namespaces are not allowed.
+Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds deadline);
+
+}  // namespace stab::machine

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "machine/program.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace stab::machine {
+namespace {
+
+bool executable(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string from(std::string_view directory, std::string_view path) {
+  if (path.starts_with('/')) return std::string(path);
+  return fmt::format("{}/{}", directory, path);
+}
+
+std::string_view value_of(std::string_view name, const std::vector<std::string>& environment) {
+  for (const std::string_view entry : environment)
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
+      return entry.substr(name.size() + 1);
+  return "";
+}
+
+}  // namespace
+
+Result<std::string> find_program(std::string_view word, const std::vector<std::string>& environment,
+                                 std::string_view directory) {
+  if (word.contains('/')) {
+    const std::string path = from(directory, word);
+    if (executable(path)) return path;
+    if (access(path.c_str(), F_OK) != 0)
+      return fail(fmt::format("cannot find the program {} (it was looked for as {})", word, path));
+    return fail(fmt::format("{} is not an executable file", path));
+  }
+  const std::string_view path = value_of("PATH", environment);
+  for (std::size_t start = 0; start <= path.size() && !word.empty();) {
+    const std::size_t end = std::min(path.find(':', start), path.size());
+    const std::string candidate = fmt::format("{}/{}", from(directory, path.substr(start, end - start)), word);
+    if (executable(candidate)) return candidate;
+    start = end + 1;
+  }
+  return fail(fmt::format("cannot find the program '{}' in PATH ({}); write ./{} for one in the plan's directory",
+                          word, path, word));
+}
+
+}  // namespace stab::machine

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include "machine/topology.h"
+
+#include <fmt/format.h>
+#include <hwloc.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace stab::machine {
+namespace {
+
+struct FreeBitmap {
+  void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
+
+Bitmap bitmap_of(std::span<const unsigned> cpus) {
+  Bitmap bitmap(hwloc_bitmap_alloc());
+  for (const unsigned cpu : cpus) hwloc_bitmap_set(bitmap.get(), cpu);
+  return bitmap;
+}
+
+CpuSet cpus_of(hwloc_const_bitmap_t bitmap) {
+  CpuSet cpus;
+  for (int cpu = hwloc_bitmap_first(bitmap); cpu >= 0; cpu = hwloc_bitmap_next(bitmap, cpu))
+    cpus.push_back(static_cast<unsigned>(cpu));
+  return cpus;
+}
+
+bool contains(const CpuSet& cpus, unsigned cpu) {
+  return std::ranges::binary_search(cpus, cpu);
+}
+
+CpuSet intersection(const CpuSet& a, const CpuSet& b) {
+  CpuSet both;
+  std::ranges::set_intersection(a, b, std::back_inserter(both));
+  return both;
+}
+
+CpuSet difference(const CpuSet& a, const CpuSet& b) {
+  CpuSet rest;
+  std::ranges::set_difference(a, b, std::back_inserter(rest));
+  return rest;
+}
+
+// The CPUs of each object of the type, in hwloc's order; neighbours in it are neighbours in the
+// machine.
+std::vector<CpuSet> groups(hwloc_topology_t topology, hwloc_obj_type_t type) {
+  std::vector<CpuSet> all;
+  for (hwloc_obj_t object = nullptr;
+       (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr;)
+    all.push_back(cpus_of(object->cpuset));
+  return all;
+}
+
+// Some virtual machines do not tell their cores: then each CPU counts as one.
+std::vector<CpuSet> cores_of(hwloc_topology_t topology) {
+  auto cores = groups(topology, HWLOC_OBJ_CORE);
+  return cores.empty() ? groups(topology, HWLOC_OBJ_PU) : cores;
+}
+
+// A core that has CPUs which may be used.
+struct Core {
+  CpuSet all;      // what the kernel has there
+  CpuSet allowed;  // what we may use
+};
+
+// One way to take n CPUs: those of a list, in its order.
+class Chooser {
+ public:
+  Chooser(hwloc_topology_t topology, const CpuSet& allowed) : topology_(topology) {
+    for (CpuSet& cpus : cores_of(topology))
+      if (CpuSet usable = intersection(cpus, allowed); !usable.empty())
+        cores_.push_back({std::move(cpus), std::move(usable)});
+  }
+
+  // From the best list of candidates that is long enough; sorted.
+  [[nodiscard]] CpuSet choose(unsigned n) const {
+    for (const CpuSet& candidates :
+         {candidates_by_rank(1, false), candidates_by_rank(most_siblings(), false)})
+      if (candidates.size() >= n) return close_together(candidates, n);
+    return close_together(candidates_by_rank(most_siblings(), true), n);
+  }
+
+  [[nodiscard]] CpuSet siblings_of(const CpuSet& cpus) const {
+    CpuSet siblings;
+    for (const Core& core : cores_)
+      if (!intersection(core.allowed, cpus).empty())
+        std::ranges::set_difference(core.allowed, cpus, std::back_inserter(siblings));
+    std::ranges::sort(siblings);
+    return siblings;
+  }
+
+  [[nodiscard]] bool share_a_core(const CpuSet& cpus) const {
+    return std::ranges::any_of(
+        cores_, [&](const Core& core) { return intersection(core.allowed, cpus).size() > 1; });
+  }
+
+ private:
+  static bool is_first(const Core& core) { return contains(core.all, 0); }
+
+  [[nodiscard]] std::size_t most_siblings() const {
+    std::size_t most = 0;
+    for (const Core& core : cores_) most = std::max(most, core.allowed.size());
+    return most;
+  }
+
+  // The first CPU of each core, then the second of each, up to `ranks`; those of the first core, if
+  // at all, at the end, with CPU 0 as the very last.
+  [[nodiscard]] CpuSet candidates_by_rank(std::size_t ranks, bool with_first_core) const {
+    CpuSet candidates;
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      for (const Core& core : cores_)
+        if (!is_first(core) && rank < core.allowed.size()) candidates.push_back(core.allowed[rank]);
+    if (with_first_core)
+      for (const Core& core : cores_)
+        if (is_first(core))
+          candidates.insert(candidates.end(), core.allowed.rbegin(), core.allowed.rend());
+    return candidates;
+  }
+
+  // The first n candidates inside the smallest part of the machine that has so many. Of parts of
+  // one kind the one without CPU 0 is better.
+  [[nodiscard]] CpuSet close_together(const CpuSet& candidates, unsigned n) const {
+    for (const auto type : {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_NUMANODE, HWLOC_OBJ_PACKAGE}) {
+      const auto parts = groups(topology_, type);
+      for (const bool with_cpu_0 : {false, true})
+        for (const CpuSet& part : parts)
+          if (contains(part, 0) == with_cpu_0)
+            if (CpuSet inside = first_inside(candidates, part, n); inside.size() == n)
+              return inside;
+    }
+    return first_inside(candidates, std::nullopt, n);
+  }
+
+  static CpuSet first_inside(const CpuSet& candidates, const std::optional<CpuSet>& part,
+                             unsigned n) {
+    CpuSet chosen;
+    for (const unsigned cpu : candidates)
+      if (chosen.size() < n && (!part || contains(*part, cpu))) chosen.push_back(cpu);
+    std::ranges::sort(chosen);
+    return chosen;
+  }
+
+  hwloc_topology_t topology_;
+  std::vector<Core> cores_;
+};
+
+// What runs everywhere else: other cores if there are any, else the siblings, else the same CPUs.
+CpuChoice completed(CpuSet trial, const CpuSet& allowed, const Chooser& chooser) {
+  CpuChoice choice{.idle = chooser.siblings_of(trial), .siblings = chooser.share_a_core(trial)};
+  choice.others = difference(difference(allowed, trial), choice.idle);
+  if (choice.others.empty() && !choice.idle.empty()) {
+    choice.others = std::exchange(choice.idle, {});
+    choice.siblings = true;
+  }
+  choice.shared = choice.others.empty();
+  if (choice.shared) choice.others = trial;
+  choice.trial = std::move(trial);
+  return choice;
+}
+
+}  // namespace
+
+std::string to_string(std::span<const unsigned> cpus) {
+  std::string text;
+  for (std::size_t first = 0; first < cpus.size();) {
+    std::size_t last = first;
+    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += first == last ? fmt::format("{}", cpus[first])
+                          : fmt::format("{}-{}", cpus[first], cpus[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+void Topology::Destroy::operator()(hwloc_topology* topology) const {
+  hwloc_topology_destroy(topology);
+}
+
+Result<Topology::Handle> Topology::created() {
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0)
+    return fail_errno("cannot prepare the machine's topology");
+  return Handle(topology);
+}
+
+Result<void> Topology::loaded(const Handle& handle) {
+  if (hwloc_topology_load(handle.get()) != 0)
+    return fail_errno("cannot read the machine's topology");
+  return {};
+}
+
+Result<Topology> Topology::load() {
+  auto handle = created();
+  if (!handle) return std::unexpected(handle.error());
+  // With what a cpuset forbids: the first core is the first core even if we may not use it.
+  hwloc_topology_set_flags(handle->get(), HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  if (auto read = loaded(*handle); !read) return std::unexpected(read.error());
+  const Bitmap bound(hwloc_bitmap_alloc());
+  if (hwloc_get_cpubind(handle->get(), bound.get(), HWLOC_CPUBIND_THREAD) != 0)
+    return fail_errno("cannot read this process's CPU affinity");
+  CpuSet allowed =
+      intersection(cpus_of(bound.get()), cpus_of(hwloc_topology_get_allowed_cpuset(handle->get())));
+  return Topology(std::move(*handle), std::move(allowed));
+}
+
+Result<Topology> Topology::synthetic(const std::string& description, const CpuSet& allowed) {
+  auto handle = created();
+  if (!handle) return std::unexpected(handle.error());
+  if (hwloc_topology_set_synthetic(handle->get(), description.c_str()) != 0)
+    return fail(
+        fmt::format("'{}' is not a description of a machine that hwloc knows", description));
+  if (auto read = loaded(*handle); !read) return std::unexpected(read.error());
+  CpuSet all = cpus_of(hwloc_topology_get_allowed_cpuset(handle->get()));
+  return Topology(std::move(*handle),
+                  allowed.empty() ? std::move(all) : intersection(all, allowed));
+}
+
+Counts Topology::counts() const {
+  const auto count = [&](hwloc_obj_type_t type) {
+    return static_cast<unsigned>(std::max(0, hwloc_get_nbobjs_by_type(handle_.get(), type)));
+  };
+  return {.cpus = count(HWLOC_OBJ_PU),
+          .cores = static_cast<unsigned>(cores_of(handle_.get()).size()),
+          .packages = std::max(1U, count(HWLOC_OBJ_PACKAGE)),
+          .numa_nodes = std::max(1U, count(HWLOC_OBJ_NUMANODE))};
+}
+
+Result<CpuChoice> Topology::choose_cpus(unsigned n) const {
+  if (n == 0) return fail("a trial needs at least 1 CPU");
+  if (n > allowed_.size())
+    return fail(
+        fmt::format("{} CPUs were asked for, but only {} can be used here ({}); ask for fewer", n,
+                    allowed_.size(), to_string(allowed_)));
+  const Chooser chooser(handle_.get(), allowed_);
+  return completed(chooser.choose(n), allowed_, chooser);
+}
+
+Result<void> Topology::bind(std::span<const unsigned> cpus) const {
+  // hwloc says success on another machine's topology, and does nothing.
+  if (hwloc_topology_is_thissystem(handle_.get()) == 0)
+    return fail("cannot bind to CPUs: the topology is not that of this machine");
+  if (cpus.empty()) return fail("cannot bind to no CPU at all");
+  const Bitmap wanted = bitmap_of(cpus);
+  if (hwloc_set_cpubind(handle_.get(), wanted.get(), HWLOC_CPUBIND_THREAD | HWLOC_CPUBIND_STRICT) !=
+      0)
+    return fail_errno(fmt::format("cannot bind to the CPUs {}", to_string(cpus)));
+  const Bitmap bound(hwloc_bitmap_alloc());
+  if (hwloc_get_cpubind(handle_.get(), bound.get(), HWLOC_CPUBIND_THREAD) != 0)
+    return fail_errno("cannot read the CPU binding back");
+  if (hwloc_bitmap_isequal(wanted.get(), bound.get()) == 0)
+    return fail(fmt::format("asked for the CPUs {}, got {}: a cpuset forbids the others",
+                            to_string(cpus), to_string(cpus_of(bound.get()))));
+  return {};
+}
+
+}  // namespace stab::machine

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// The processors of a machine: which to reserve for trials, and how to bind a process to them. On
+// hwloc. A CPU here is what the kernel calls one: a hardware thread, hwloc's PU, named by its
+// number in the kernel.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+struct hwloc_topology;
+
+namespace stab::machine {
+
+using CpuSet = std::vector<unsigned>;  // ascending, each once
+
+// "0-3,8"; "" for none.
+std::string to_string(std::span<const unsigned> cpus);
+
+// The three sets are disjoint unless `shared`.
+struct CpuChoice {
+  CpuSet trial{};       // for trials only
+  CpuSet others{};      // for everything else; never empty
+  CpuSet idle{};        // siblings of trial CPUs in the same core: nobody uses them
+  bool shared = false;  // there were no CPUs left: others and trials use the same ones
+  bool siblings =
+      false;  // some CPUs of `others`, or several of `trial`, are in the same core as a trial CPU
+
+  bool operator==(const CpuChoice&) const = default;
+};
+
+// How many there are in the whole machine, whatever this process may use.
+struct Counts {
+  unsigned cpus = 0;
+  unsigned cores = 0;
+  unsigned packages = 0;
+  unsigned numa_nodes = 0;
+
+  bool operator==(const Counts&) const = default;
+};
+
+class Topology {
+ public:
+  // This machine. Takes some milliseconds: once a process.
+  static Result<Topology> load();
+  // Another machine by hwloc's description ("Package:2 Core:4 PU:2"), for tests and what-if
+  // questions. `allowed`: the CPUs that choose_cpus may use, all if empty.
+  static Result<Topology> synthetic(const std::string& description, const CpuSet& allowed = {});
+  Topology(Topology&&) noexcept = default;
+  Topology& operator=(Topology&&) noexcept = default;
+
+  [[nodiscard]] Counts counts() const;
+  // The CPUs that this process could use when load() was called: cpusets and its own affinity
+  // respected.
+  [[nodiscard]] const CpuSet& allowed() const { return allowed_; }
+
+  // The `n` CPUs for trials, in the order of these preferences: not in the core of CPU 0, where the
+  // kernel's own work tends to be; one CPU a core, its siblings idle; close together (one L3 cache,
+  // else one NUMA node, else one package). An error if n is 0 or more than allowed() has.
+  [[nodiscard]] Result<CpuChoice> choose_cpus(unsigned n) const;
+
+  // Binds the calling thread, and with it what it executes, to exactly these CPUs, and reads the
+  // binding back. May be called in the forked child of a single-threaded process: beyond system
+  // calls it only allocates memory. Fails on a synthetic topology.
+  [[nodiscard]] Result<void> bind(std::span<const unsigned> cpus) const;
+
+ private:
+  struct Destroy {
+    void operator()(hwloc_topology* topology) const;
+  };
+  using Handle = std::unique_ptr<hwloc_topology, Destroy>;
+  Topology(Handle handle, CpuSet allowed)
+      : handle_(std::move(handle)), allowed_(std::move(allowed)) {}
+  static Result<Handle> created();
+  static Result<void> loaded(const Handle& handle);
+
+  Handle handle_;
+  CpuSet allowed_;
+};
+
+}  // namespace stab::machine

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "machine/topology.h"
+
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace stab::machine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// 128 CPUs: 2 packages of 2 L3 caches of 16 cores of 2 threads. The threads of core i are 2i and 2i
+// + 1.
+constexpr const char* big =
+    "Package:2 [NUMANode(memory=64GiB)] L3Cache:2 L2Cache:16 L1dCache:1 Core:1 PU:2";
+
+CpuSet range(unsigned first, unsigned last) {
+  CpuSet cpus(last - first + 1);
+  std::iota(cpus.begin(), cpus.end(), first);
+  return cpus;
+}
+
+CpuSet even(unsigned first, unsigned count) {
+  CpuSet cpus;
+  for (unsigned i = 0; i < count; ++i) cpus.push_back(first + 2 * i);
+  return cpus;
+}
+
+CpuChoice choose(const char* description, unsigned n, const CpuSet& allowed = {}) {
+  const auto topology = Topology::synthetic(description, allowed);
+  EXPECT_TRUE(topology) << topology.error().message;
+  const auto choice = topology->choose_cpus(n);
+  EXPECT_TRUE(choice) << choice.error().message;
+  return choice.value_or(CpuChoice{});
+}
+
+TEST(Topology, CountsTheBigMachine) {
+  EXPECT_EQ(Topology::synthetic(big)->counts(),
+            (Counts{.cpus = 128, .cores = 64, .packages = 2, .numa_nodes = 2}));
+}
+
+TEST(Topology, RefusesADescriptionThatIsNone) {
+  const auto topology = Topology::synthetic("a big one");
+  ASSERT_FALSE(topology);
+  EXPECT_THAT(topology.error().message, HasSubstr("'a big one'"));
+}
+
+TEST(ChooseCpus, TakesOneFarFromCpu0AndLeavesItsSiblingIdle) {
+  const CpuChoice choice = choose(big, 1);
+  EXPECT_THAT(choice.trial, ElementsAre(32));
+  EXPECT_THAT(choice.idle, ElementsAre(33));
+  EXPECT_EQ(choice.others.size(), 126U);
+  EXPECT_FALSE(choice.shared);
+  EXPECT_FALSE(choice.siblings);
+}
+
+TEST(ChooseCpus, KeepsFourInOneCacheOnFourCores) {
+  const CpuChoice choice = choose(big, 4);
+  EXPECT_EQ(choice.trial, even(32, 4));
+  EXPECT_THAT(choice.idle, ElementsAre(33, 35, 37, 39));
+}
+
+TEST(ChooseCpus, FillsACacheBeforeItLeavesIt) {
+  EXPECT_EQ(choose(big, 16).trial, even(32, 16));
+}
+
+TEST(ChooseCpus, GoesToAWholeNodeWhenACacheIsTooSmall) {
+  EXPECT_EQ(choose(big, 17).trial, even(64, 17));
+  EXPECT_EQ(choose(big, 32).trial, even(64, 32));
+}
+
+TEST(ChooseCpus, SpreadsOverCoresBeforeItUsesSiblings) {
+  const CpuChoice choice = choose(big, 63);
+  EXPECT_EQ(choice.trial, even(2, 63));
+  EXPECT_THAT(choice.others, ElementsAre(0, 1));
+  EXPECT_FALSE(choice.siblings);
+}
+
+TEST(ChooseCpus, UsesSiblingsBeforeTheFirstCore) {
+  const CpuChoice choice = choose(big, 64);
+  EXPECT_EQ(choice.trial.size(), 64U);
+  EXPECT_TRUE(std::ranges::none_of(choice.trial, [](unsigned cpu) { return cpu < 2; }));
+  EXPECT_TRUE(choice.siblings);
+  EXPECT_THAT(choose(big, 126).others, ElementsAre(0, 1));
+}
+
+TEST(ChooseCpus, TakesCpu0Last) {
+  EXPECT_EQ(choose(big, 127).trial, range(1, 127));
+  EXPECT_THAT(choose(big, 127).others, ElementsAre(0));
+  EXPECT_TRUE(choose(big, 127).siblings);
+}
+
+TEST(ChooseCpus, SharesTheMachineWhenAllIsAskedFor) {
+  const CpuChoice choice = choose(big, 128);
+  EXPECT_EQ(choice.trial, range(0, 127));
+  EXPECT_EQ(choice.others, choice.trial);
+  EXPECT_TRUE(choice.shared);
+}
+
+TEST(ChooseCpus, SharesTheOnlyCpu) {
+  EXPECT_EQ(choose("PU:1", 1), (CpuChoice{.trial = {0}, .others = {0}, .shared = true}));
+}
+
+TEST(ChooseCpus, TakesCpusForCoresWhereTheMachineDoesNotTellItsCores) {
+  EXPECT_EQ(choose("PU:3", 1), (CpuChoice{.trial = {1}, .others = {0, 2}}));
+  EXPECT_EQ(Topology::synthetic("PU:3")->counts(),
+            (Counts{.cpus = 3, .cores = 3, .packages = 1, .numa_nodes = 1}));
+}
+
+TEST(ChooseCpus, SplitsTwoCores) {
+  EXPECT_EQ(choose("Core:2 PU:1", 1), (CpuChoice{.trial = {1}, .others = {0}}));
+}
+
+TEST(ChooseCpus, SplitsTheOnlyCoreAndSaysSo) {
+  EXPECT_EQ(choose("Core:1 PU:2", 1), (CpuChoice{.trial = {1}, .others = {0}, .siblings = true}));
+}
+
+TEST(ChooseCpus, LeavesSiblingsToOthersWhenAllCoresAreTaken) {
+  EXPECT_EQ(choose("Core:2 PU:2", 2),
+            (CpuChoice{.trial = {2, 3}, .others = {0, 1}, .siblings = true}));
+}
+
+TEST(ChooseCpus, UsesOnlyWhatIsAllowed) {
+  const CpuSet allowed{3, 4, 5, 70};
+  EXPECT_EQ(choose(big, 1, allowed), (CpuChoice{.trial = {70}, .others = {3, 4, 5}}));
+  EXPECT_EQ(choose(big, 2, allowed), (CpuChoice{.trial = {3, 4}, .others = {70}, .idle = {5}}));
+  EXPECT_EQ(choose(big, 4, allowed).trial, allowed);
+}
+
+TEST(ChooseCpus, AvoidsTheFirstCoreEvenIfCpu0ItselfIsForbidden) {
+  EXPECT_THAT(choose(big, 1, {1, 2, 3}).trial, ElementsAre(2));
+}
+
+// Whatever is asked for: the sets are disjoint, the size is right, nothing forbidden is used.
+TEST(ChooseCpus, KeepsItsPromisesForEveryNumber) {
+  const auto topology = Topology::synthetic(big);
+  for (unsigned n = 1; n <= 128; ++n) {
+    const CpuChoice choice = topology->choose_cpus(n).value();
+    EXPECT_EQ(choice.trial.size(), n);
+    EXPECT_FALSE(choice.others.empty());
+    EXPECT_EQ(choice.shared, n == 128);
+    CpuSet all = choice.trial;
+    all.insert(all.end(), choice.idle.begin(), choice.idle.end());
+    if (!choice.shared) all.insert(all.end(), choice.others.begin(), choice.others.end());
+    std::ranges::sort(all);
+    EXPECT_EQ(all, range(0, 127)) << n;
+  }
+}
+
+TEST(ChooseCpus, SaysHowManyThereAreWhenThereAreTooFew) {
+  const auto topology = Topology::synthetic(big, {2, 3, 4, 9});
+  const auto choice = topology->choose_cpus(5);
+  ASSERT_FALSE(choice);
+  EXPECT_THAT(choice.error().message, HasSubstr("5 CPUs were asked for"));
+  EXPECT_THAT(choice.error().message, HasSubstr("only 4 can be used here (2-4,9)"));
+  EXPECT_FALSE(topology->choose_cpus(0));
+}
+
+TEST(CpuList, IsWrittenAsTheKernelWritesIt) {
+  EXPECT_EQ(to_string(CpuSet{}), "");
+  EXPECT_EQ(to_string(CpuSet{3}), "3");
+  EXPECT_EQ(to_string(CpuSet{0, 1, 2, 8, 10, 11}), "0-2,8,10-11");
+}
+
+CpuSet own_affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  CpuSet cpus;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+// In a child, so that this process keeps its own affinity. True if `check` is.
+bool in_child(const std::function<bool()>& check) {
+  const pid_t child = fork();
+  if (child == 0) _exit(check() ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(ThisMachine, AllowsWhatTheKernelAllows) {
+  const auto topology = Topology::load();
+  ASSERT_TRUE(topology) << topology.error().message;
+  EXPECT_EQ(topology->allowed(), own_affinity());
+  EXPECT_GE(topology->counts().cpus, topology->allowed().size());
+  EXPECT_GE(topology->counts().cores, 1U);
+  EXPECT_GE(topology->counts().numa_nodes, 1U);
+}
+
+TEST(ThisMachine, BindsAChildToTheChosenCpus) {
+  const auto topology = Topology::load();
+  const CpuChoice choice = topology->choose_cpus(1).value();
+  EXPECT_TRUE(
+      in_child([&] { return topology->bind(choice.trial) && own_affinity() == choice.trial; }));
+  EXPECT_TRUE(
+      in_child([&] { return topology->bind(choice.others) && own_affinity() == choice.others; }));
+}
+
+TEST(ThisMachine, ABindingIsInheritedAndLimitsWhatIsAllowed) {
+  const auto topology = Topology::load();
+  const CpuSet one{topology->allowed().back()};
+  EXPECT_TRUE(in_child([&] { return topology->bind(one) && Topology::load()->allowed() == one; }));
+  EXPECT_TRUE(in_child(
+      [&] { return topology->bind(one) && in_child([&] { return own_affinity() == one; }); }));
+}
+
+TEST(ThisMachine, RefusesToBindToCpusThatAreNotThere) {
+  const auto topology = Topology::load();
+  const CpuSet before = own_affinity();
+  EXPECT_FALSE(topology->bind(CpuSet{4000}));
+  EXPECT_FALSE(topology->bind(CpuSet{}));
+  EXPECT_EQ(own_affinity(), before);
+}
+
+TEST(SyntheticMachine, RefusesToBind) {
+  const auto topology = Topology::synthetic(big);
+  const CpuSet before = own_affinity();
+  const auto bound = topology->bind(CpuSet{0});
+  ASSERT_FALSE(bound);
+  EXPECT_THAT(bound.error().message, HasSubstr("not that of this machine"));
+  EXPECT_EQ(own_affinity(), before);
+}
+
+}  // namespace
+}  // namespace stab::machine

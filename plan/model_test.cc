@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "plan/model.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plan/testing.h"
+
+namespace stab::plan {
+namespace {
+
+const std::string opt =
+    "[factor.opt.levels]\nO1 = { CFLAGS = '-O1' }\nO2 = { CFLAGS = '-O2' }\nO3 = { CFLAGS = '-O3' "
+    "}\n";
+const std::string aslr = "[factor.aslr]\nlevels = [false, true]\n";
+const std::string bytes = "[factor.env_bytes]\nlevels = [0, 64]\n";
+const std::string link_order = "[factor.link_order]\nrandom = { per = 'block' }\n";
+
+std::string second_benchmark(int repetitions) {
+  return fmt::format(
+      "[[benchmark]]\nname = 'second'\nbuild = 'cc ${{CFLAGS}} ${{LDFLAGS}} -o ${{OUT}}'\n"
+      "run = ['${{OUT}}']\nrepetitions = {}\n",
+      repetitions);
+}
+
+// "formula | term df, stratum/term df, ...", a line a model.
+std::string models_of(const std::string& more) {
+  const Plan plan = good_plan(with_build + "repetitions = 10\n" + more);
+  std::string text;
+  for (const auto& [benchmark, model] : models(plan, expand(plan))) {
+    text += fmt::format("{}: {} |", benchmark, model.formula);
+    for (const Term& term : model.terms)
+      text += fmt::format(" {}{}{} {},", term.stratum, term.stratum.empty() ? "" : "/", term.name,
+                          term.df);
+    text += "\n";
+  }
+  return text;
+}
+
+TEST(Model, OneWayHasBlocksAndTheTreatment) {
+  EXPECT_EQ(models_of("[design]\nkind = 'one-way'\n" + opt + link_order),
+            "b: log(wall) ~ block + opt | block 9, opt 2, Residuals 18,\n");
+}
+
+TEST(Model, EachBenchmarkHasItsOwnNumberOfBlocks) {
+  EXPECT_EQ(models_of(second_benchmark(4) + opt),
+            "b: log(wall) ~ block + opt | block 9, opt 2, Residuals 18,\n"
+            "second: log(wall) ~ block + opt | block 3, opt 2, Residuals 6,\n");
+}
+
+TEST(Model, AFactorialHasAllInteractions) {
+  EXPECT_EQ(models_of(opt + aslr + bytes),
+            "b: log(wall) ~ block + opt * aslr * env_bytes | block 9, opt 2, aslr 1, env_bytes 1, "
+            "opt:aslr 2, "
+            "opt:env_bytes 2, aslr:env_bytes 1, opt:aslr:env_bytes 2, Residuals 99,\n");
+}
+
+TEST(Model, OneBlockIsNoTerm) {
+  EXPECT_EQ(models_of(second_benchmark(1) + opt),
+            "b: log(wall) ~ block + opt | block 9, opt 2, Residuals 18,\n"
+            "second: log(wall) ~ opt | opt 2, Residuals 0,\n");
+}
+
+TEST(Model, WithoutATreatmentThereIsOnlyTheMean) {
+  EXPECT_EQ(models_of(link_order), "b: log(wall) ~ 1 | Residuals 9,\n");
+}
+
+TEST(Model, NamesTheResponse) {
+  EXPECT_EQ(models_of("[analysis]\nresponse = 'max_rss'\nlog = false\n" + opt),
+            "b: max_rss ~ block + opt | block 9, opt 2, Residuals 18,\n");
+}
+
+// R 4.2: aov(log(wall) ~ opt + Error(benchmark/opt)), 2 benchmarks, 3 levels, 10 repetitions.
+TEST(Model, WithinSubjectsHasTheBenchmarkAsSubject) {
+  EXPECT_EQ(
+      models_of("[design]\nkind = 'within-subjects'\n" + second_benchmark(10) + opt),
+      ": log(wall) ~ opt + Error(benchmark/opt) | benchmark/Residuals 1, benchmark:opt/opt 2, "
+      "benchmark:opt/Residuals 2, Within/Residuals 54,\n");
+}
+
+TEST(Model, WithinSubjectsTestsEachEffectInItsStratum) {
+  EXPECT_EQ(
+      models_of("[design]\nkind = 'within-subjects'\n" + second_benchmark(4) + opt + aslr),
+      ": log(wall) ~ opt * aslr + Error(benchmark/(opt * aslr)) | benchmark/Residuals 1, "
+      "benchmark:opt/opt 2, benchmark:opt/Residuals 2, benchmark:aslr/aslr 1, "
+      "benchmark:aslr/Residuals 1, benchmark:opt:aslr/opt:aslr 2, benchmark:opt:aslr/Residuals 2, "
+      "Within/Residuals 72,\n");
+}
+
+std::string nested_models(const std::string& more) {
+  const Plan plan = good_plan(with_build + "[design]\nkind = 'nested'\n" +
+                              "[factor.link_order]\nrandom = { seeds = 5, runs = 4 }\n" + more);
+  const auto all = models(plan, expand(plan));
+  EXPECT_EQ(all.size(), 1U);
+  std::string text = all[0].model.formula + " |";
+  for (const Term& term : all[0].model.terms)
+    text += fmt::format(" {}/{} {},", term.stratum, term.name, term.df);
+  return text;
+}
+
+TEST(Model, NestedTestsTheTreatmentAgainstTheSeeds) {
+  EXPECT_EQ(nested_models(opt),
+            "log(wall) ~ opt + Error(opt:link_order) | opt:link_order/opt 2, "
+            "opt:link_order/Residuals 12, "
+            "Within/Residuals 45,");
+  EXPECT_EQ(nested_models(""),
+            "log(wall) ~ 1 + Error(link_order) | link_order/Residuals 4, Within/Residuals 15,");
+}
+
+TEST(Model, DegreesOfFreedomOfACustomDesignAreThoseOfItsCells) {
+  const std::string cells =
+      "[design]\nkind = 'custom'\ncells = [ { opt = 'O1', aslr = false }, { opt = 'O1', aslr = "
+      "true }, "
+      "{ opt = 'O2', aslr = false }, { opt = 'O2', aslr = true }, { opt = 'O3', aslr = false } ]\n";
+  EXPECT_EQ(
+      models_of(cells + opt + aslr),
+      "b: log(wall) ~ block + opt * aslr | block 9, opt 2, aslr 1, opt:aslr 1, Residuals 36,\n");
+}
+
+TEST(Model, TermsThatAddNothingAreLeftOut) {
+  const std::string cells =
+      "[design]\nkind = 'custom'\ncells = [ { opt = 'O1', aslr = false }, { opt = 'O2', aslr = "
+      "true }, "
+      "{ opt = 'O3', aslr = false } ]\n";
+  EXPECT_EQ(models_of(cells + opt + aslr),
+            "b: log(wall) ~ block + opt * aslr | block 9, opt 2, Residuals 18,\n");
+}
+
+TEST(Model, TheDegreesOfFreedomAddUp) {
+  const Plan plan = good_plan(with_build + "repetitions = 10\n" + opt + aslr + bytes);
+  const auto all = models(plan, expand(plan));
+  std::int64_t sum = 1;
+  for (const Term& term : all.at(0).model.terms) sum += term.df;
+  EXPECT_EQ(sum, 120);
+}
+
+}  // namespace
+}  // namespace stab::plan

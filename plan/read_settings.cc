@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// [experiment], [variables], [measure], [machine], [analysis].
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+#include "plan/draft.h"
+#include "plan/rules.h"
+
+namespace stab::plan {
+namespace {
+
+const Words responses{"wall", "user", "system", "cpu", "max_rss"};
+
+void check_variable_names(const Table& table) {
+  for (const Entry& entry : table.entries())
+    for (const std::string& own : own_variables)
+      if (entry.key == own)
+        table.problems().add(
+            entry.at,
+            fmt::format("'{}' is set by stabd itself: choose another name", table.path(entry.key)));
+}
+
+}  // namespace
+
+void read_experiment(const Table& root, Draft& draft) {
+  static const Words known{"name", "seed", "question"};
+  root.require("experiment", "[experiment] with a name");
+  const auto table = root.table("experiment", known);
+  if (!table) return;
+  constexpr std::uint64_t max_seed = std::numeric_limits<std::int64_t>::max();
+  table->require("name", title_rule);
+  if (auto name = table->text("name", is_title, title_rule)) draft.plan.name = *std::move(name);
+  if (const auto seed = table->integer("seed", 0, max_seed)) draft.plan.seed = *seed;
+  if (auto question = table->text("question", is_question, question_rule))
+    draft.plan.question = *std::move(question);
+}
+
+void read_variables(const Table& root, Draft& draft) {
+  draft.plan.variables = {
+      {"CC", "clang-19"}, {"CXX", "clang++-19"}, {"CFLAGS", ""}, {"CXXFLAGS", ""}, {"LDFLAGS", ""}};
+  const auto table = root.open_table("variables");
+  if (!table) return;
+  check_variable_names(*table);
+  for (const Entry& entry : table->entries()) draft.declared.push_back(entry.key);
+  for (const auto& [name, value] : table->variables()) {
+    draft.plan.variables[name] = value;
+    draft.values.push_back({table->find(name)->at, table->path(name), value});
+  }
+}
+
+void read_measure(const Table& root, Draft& draft) {
+  static const Words known{"counters", "on_absent"};
+  static const Words absent{"record", "refuse"};
+  const auto table = root.table("measure", known);
+  if (!table) return;
+  const Items* counters = table->items("counters", "an array of names");
+  if (counters != nullptr && !counters->empty())
+    draft.problems.add(
+        table->find("counters")->at,
+        "'measure.counters' must be empty in this version: each trial is measured in "
+        "wall, user, system, cpu and max_rss");
+  (void)table->choice("on_absent", absent);
+}
+
+void read_machine(const Table& root, Draft& draft) {
+  static const Words known{"cpus", "quiesce", "aslr"};
+  static const Words levels{"off", "best-effort", "strict"};
+  const auto table = root.table("machine", known);
+  if (!table) return;
+  if (const auto cpus = table->integer("cpus", 1, 1024))
+    draft.plan.cpus = static_cast<std::uint32_t>(*cpus);
+  const auto quiesce = table->choice("quiesce", levels);
+  if (quiesce && *quiesce != "off")
+    draft.problems.add(
+        table->find("quiesce")->at,
+        fmt::format(
+            "'machine.quiesce' must be \"off\": this version cannot quiesce a machine yet, so it "
+            "has no \"{}\"",
+            *quiesce));
+  if (const auto aslr = table->boolean("aslr")) draft.plan.aslr = *aslr;
+}
+
+void read_analysis(const Table& root, Draft& draft) {
+  static const Words known{"response", "log", "alpha", "equivalence"};
+  const auto table = root.table("analysis", known);
+  if (!table) return;
+  Analysis& analysis = draft.plan.analysis;
+  if (auto response = table->choice("response", responses))
+    analysis.response = *std::move(response);
+  if (const auto log = table->boolean("log")) analysis.log_scale = *log;
+  if (const auto alpha = table->number("alpha", 0.0001, 0.5)) analysis.alpha = *alpha;
+  analysis.equivalence = table->percentage("equivalence");
+}
+
+}  // namespace stab::plan

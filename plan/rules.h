@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What the texts of a plan may look like.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace stab::plan {
+
+inline constexpr std::size_t max_word = std::size_t{64} << 10;  // a command, an argument, a value
+
+// No NUL byte, which would end it early, and at most max_word bytes.
+bool is_word(std::string_view text);
+// A word that is not empty.
+bool is_filled_word(std::string_view text);
+// 1 to 100 characters, none of them a control character.
+bool is_title(std::string_view text);
+// At most 500 characters, none of them a control character.
+bool is_question(std::string_view text);
+// 1 to 64 of A-Z a-z 0-9 . _ + -, but not "." or "..": benchmarks and levels.
+bool is_name(std::string_view text);
+// 1 to 64 of A-Z a-z 0-9 _, no digit first: variables and factors.
+bool is_identifier(std::string_view text);
+// A word that does not start with a slash.
+bool is_relative_path(std::string_view text);
+// 64 hexadecimal digits.
+bool is_sha256(std::string_view text);
+
+// The same in words, as in "'x' must be ...".
+inline constexpr std::string_view word_rule = "a text of at most 64 KiB without NUL";
+inline constexpr std::string_view filled_word_rule = "a text of 1 byte to 64 KiB without NUL";
+inline constexpr std::string_view title_rule = "a text of 1 to 100 printable characters";
+inline constexpr std::string_view question_rule = "a text of at most 500 printable characters";
+inline constexpr std::string_view name_rule = "1 to 64 of the characters A-Z a-z 0-9 . _ + -";
+inline constexpr std::string_view identifier_rule =
+    "1 to 64 of the characters A-Z a-z 0-9 _, and no digit first";
+inline constexpr std::string_view relative_path_rule = "a path relative to the plan's directory";
+inline constexpr std::string_view sha256_rule = "a SHA-256 in 64 hexadecimal digits";
+
+}  // namespace stab::plan

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Tables and paragraphs of plain text. Widths count characters, not bytes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stab::report {
+
+enum class Style { plain, bold, faint, good, bad, warning };
+
+// The text in the style's colour, or as it is.
+std::string styled(std::string_view text, Style style, bool colour);
+
+enum class Align { left, right };
+
+struct Cell {
+  std::string text{};
+  Style style = Style::plain;
+};
+
+// Columns as wide as their widest cell, two spaces apart, indented by two. Rows may be shorter than
+// the header.
+class Grid {
+ public:
+  void column(std::string header, Align align);
+  void row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+  void gap() { rows_.emplace_back(); }  // an empty line
+  [[nodiscard]] std::string render(bool colour) const;
+
+ private:
+  struct Column {
+    std::string header;
+    Align align = Align::left;
+  };
+  [[nodiscard]] std::string line(const std::vector<Cell>& cells,
+                                 const std::vector<std::size_t>& widths, bool colour) const;
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+// Breaks the text at spaces. The first line starts with `first`, the others with as many spaces.
+std::string paragraph(std::string_view first, std::string_view text, std::size_t width);
+
+// Characters of UTF-8 text.
+std::size_t display_width(std::string_view text);
+
+}  // namespace stab::report

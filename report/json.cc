@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "report/json.h"
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stats/answer.h"
+
+namespace stab::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Not named optional: null is what JSON has for it.
+Json or_null(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+Json or_null(const std::string& value) {
+  return value.empty() ? Json(nullptr) : Json(value);
+}
+
+std::string_view design_name(stats::Design design) {
+  switch (design) {
+    case stats::Design::factorial:
+      return "factorial";
+    case stats::Design::within_subjects:
+      return "within-subjects";
+    case stats::Design::nested:
+      return "nested";
+  }
+  return "factorial";
+}
+
+std::string_view unit_name(stats::Unit unit) {
+  switch (unit) {
+    case stats::Unit::nanoseconds:
+      return "ns";
+    case stats::Unit::bytes:
+      return "bytes";
+    case stats::Unit::number:
+      return "";
+  }
+  return "";
+}
+
+// Verdicts have the same four words for every response.
+std::string_view word(stats::Verdict verdict) {
+  return stats::verdict_word(verdict, stats::Unit::nanoseconds);
+}
+
+Json models(const stats::Analysis& analysis) {
+  Json list = Json::array();
+  for (const stats::AnovaTable& table : analysis.tables)
+    list.push_back({{"benchmark", or_null(table.subject)}, {"formula", table.formula}});
+  return list;
+}
+
+Json anova(const stats::Analysis& analysis) {
+  Json list = Json::array();
+  for (const stats::AnovaTable& table : analysis.tables)
+    for (const stats::AnovaRow& row : table.rows)
+      list.push_back({{"benchmark", or_null(table.subject)},
+                      {"stratum", or_null(row.stratum)},
+                      {"term", row.term},
+                      {"df", row.df},
+                      {"ss", row.ss},
+                      {"ms", or_null(row.ms)},
+                      {"F", or_null(row.f)},
+                      {"p", or_null(row.p)}});
+  return list;
+}
+
+Json means(const stats::Analysis& analysis) {
+  Json list = Json::array();
+  for (const stats::CellMean& mean : analysis.means) {
+    Json levels = Json::object();
+    for (std::size_t i = 0; i < mean.levels.size() && i < analysis.spec.treatments.size(); ++i)
+      levels[analysis.spec.treatments[i]] = mean.levels[i];
+    list.push_back({{"benchmark", or_null(mean.subject)},
+                    {"levels", levels},
+                    {"n", mean.n},
+                    {"mean", mean.mean},
+                    {"low", or_null(mean.low)},
+                    {"high", or_null(mean.high)},
+                    {"sd", or_null(mean.sd)}});
+  }
+  return list;
+}
+
+Json effects(const stats::Analysis& analysis) {
+  Json list = Json::array();
+  for (const stats::Effect& effect : analysis.effects)
+    list.push_back({{"benchmark", or_null(effect.subject)},
+                    {"treatment", effect.treatment},
+                    {"baseline", effect.baseline},
+                    {"level", effect.level},
+                    {"ratio", or_null(effect.ratio)},
+                    {"low", or_null(effect.low)},
+                    {"high", or_null(effect.high)},
+                    {"equivalence_low", or_null(effect.tost_low)},
+                    {"equivalence_high", or_null(effect.tost_high)},
+                    {"df", or_null(effect.df)},
+                    {"p", or_null(effect.p)},
+                    {"error", effect.method},
+                    {"verdict", word(effect.verdict)}});
+  return list;
+}
+
+Json components(const stats::Analysis& analysis) {
+  Json list = Json::array();
+  for (const stats::VarianceComponents& c : analysis.components)
+    list.push_back({{"benchmark", or_null(c.subject)},
+                    {"factor", c.seed},
+                    {"between", or_null(c.between)},
+                    {"within", or_null(c.within)},
+                    {"p", or_null(c.p)}});
+  return list;
+}
+
+// The verdict that the effects of the suite (without one: all effects) agree on, "mixed" if they do
+// not.
+Json verdict(const stats::Analysis& analysis) {
+  Json common = nullptr;
+  for (const stats::Effect& effect : analysis.effects) {
+    if (analysis.suite > 0 && !effect.subject.empty()) continue;
+    if (common.is_null()) common = word(effect.verdict);
+    if (common != Json(word(effect.verdict))) return "mixed";
+  }
+  return common;
+}
+
+Json spec_of(const stats::Spec& spec) {
+  return {{"design", design_name(spec.design)},
+          {"response", spec.response},
+          {"unit", or_null(std::string(unit_name(spec.unit)))},
+          {"log_scale", spec.log_scale},
+          {"alpha", spec.alpha},
+          {"equivalence", or_null(spec.equivalence)},
+          {"treatments", spec.treatments}};
+}
+
+}  // namespace
+
+std::string json(const Document& document) {
+  const stats::Analysis& analysis = document.analysis;
+  const Json root{
+      {"experiment", document.experiment},
+      {"id", document.id},
+      {"question", or_null(document.question)},
+      {"state", document.state},
+      {"reason", or_null(document.reason)},
+      {"answer", analysis.answer},
+      {"verdict", verdict(analysis)},
+      {"machine", or_null(document.machine)},
+      {"seed", document.seed},
+      {"trials",
+       {{"planned", document.trials.planned},
+        {"ok", document.trials.ok},
+        {"failed", document.trials.failed},
+        {"skipped", document.trials.skipped}}},
+      {"duration_s", std::chrono::duration<double>(document.duration).count()},
+      {"database", or_null(document.database)},
+      {"analysis", spec_of(analysis.spec)},
+      {"model", analysis.tables.empty() ? Json(nullptr) : Json(analysis.tables.front().formula)},
+      {"models", models(analysis)},
+      {"anova", anova(analysis)},
+      {"means", means(analysis)},
+      {"effects", effects(analysis)},
+      {"variance_components", components(analysis)},
+      {"notes", analysis.notes},
+      {"failures", document.failures}};
+  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stab::report

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "report/json.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "report/sample_document.h"
+
+namespace stab::report {
+namespace {
+
+using nlohmann::json;
+
+json parsed(const Document& document) {
+  return json::parse(report::json(document));
+}
+
+TEST(Json, HoldsTheAnovaInFullPrecision) {
+  const Document document = sample_document();
+  const json root = parsed(document);
+  EXPECT_EQ(root["experiment"], "quickstart");
+  EXPECT_EQ(root["model"], "log(wall) ~ opt + Error(benchmark/opt)");
+  ASSERT_EQ(root["anova"].size(), 4U);
+  const json& opt = root["anova"][1];
+  EXPECT_EQ(opt["stratum"], "benchmark:opt");
+  EXPECT_EQ(opt["term"], "opt");
+  EXPECT_EQ(opt["df"], 1.0);
+  EXPECT_EQ(opt["F"].get<double>(), *document.analysis.tables[0].rows[1].f);
+  EXPECT_EQ(opt["p"].get<double>(), *document.analysis.tables[0].rows[1].p);
+  EXPECT_NEAR(opt["F"].get<double>(), 26.4224680723745, 1e-8);
+}
+
+TEST(Json, WhatIsAbsentIsNull) {
+  const json root = parsed(sample_document());
+  EXPECT_TRUE(root["anova"][0]["F"].is_null());
+  EXPECT_TRUE(root["anova"][0]["benchmark"].is_null());
+  EXPECT_TRUE(root["reason"].is_null());
+  EXPECT_TRUE(root["analysis"]["equivalence"].is_null());
+}
+
+TEST(Json, HoldsMeansEffectsVerdictAnswerAndNotes) {
+  const Document document = sample_document();
+  const json root = parsed(document);
+  ASSERT_EQ(root["means"].size(), 12U);
+  EXPECT_EQ(root["means"][0]["benchmark"], "sort");
+  EXPECT_EQ(root["means"][0]["levels"]["opt"], "O1");
+  EXPECT_EQ(root["means"][0]["n"], 5);
+  ASSERT_EQ(root["effects"].size(), 7U);
+  EXPECT_TRUE(root["effects"][6]["benchmark"].is_null());
+  EXPECT_EQ(root["effects"][6]["verdict"], "faster");
+  EXPECT_EQ(root["verdict"], "faster");
+  EXPECT_EQ(root["answer"], document.analysis.answer);
+  EXPECT_EQ(root["notes"].size(), document.analysis.notes.size());
+  EXPECT_EQ(root["trials"]["failed"], 2);
+}
+
+TEST(Json, VerdictsThatDisagreeAreMixedAndNoneIsNull) {
+  Document document = sample_document();
+  document.analysis.suite = 0;
+  document.analysis.effects[0].verdict = stats::Verdict::slower;
+  EXPECT_EQ(parsed(document)["verdict"], "mixed");
+  document.analysis.effects.clear();
+  EXPECT_TRUE(parsed(document)["verdict"].is_null());
+}
+
+TEST(Json, AnEmptyDocumentIsValid) {
+  const json root = parsed(Document());
+  EXPECT_TRUE(root["model"].is_null());
+  EXPECT_TRUE(root["anova"].empty() && root["anova"].is_array());
+}
+
+TEST(Json, BadBytesAndNumbersDoNotBreakIt) {
+  Document document = sample_document();
+  document.experiment = "a\xff";
+  document.analysis.effects[0].ratio = std::nan("");
+  const json root = parsed(document);
+  EXPECT_EQ(root["experiment"], "a\xef\xbf\xbd");
+  EXPECT_TRUE(root["effects"][0]["ratio"].is_null());
+}
+
+}  // namespace
+}  // namespace stab::report

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What a report says, independent of the form that it takes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stats/analysis.h"
+
+namespace stab::report {
+
+// Measured trials; warm-up ones are in no count.
+struct TrialCounts {
+  std::uint64_t planned = 0;
+  std::uint64_t ok = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t skipped = 0;
+};
+
+struct Document {
+  std::string experiment{};
+  std::int64_t id = 0;
+  std::string question{};  // "": the plan asks none
+  std::string state{};     // "done", "cancelled", ...
+  std::string reason{};    // why it is in that state; "" if there is nothing to say
+  std::string machine{};   // one line
+  std::uint64_t seed = 0;
+  TrialCounts trials{};
+  // One line each group of equal failures: "sort at O2: timeout after 60 s (3 trials)".
+  std::vector<std::string> failures{};
+  std::string database{};  // path; "": not worth saying
+  std::chrono::nanoseconds duration{0};
+  stats::Analysis analysis{};
+};
+
+}  // namespace stab::report

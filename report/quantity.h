@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Numbers with units, in the digits that they deserve.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "stats/analysis.h"
+
+namespace stab::report {
+
+// One unit and one number of decimals for a group of numbers that are compared with each other.
+struct Scale {
+  double factor = 1;   // divide by this
+  std::string unit{};  // "ms", "MiB", or ""
+  int decimals = 0;
+};
+
+// For these means: the unit fits the largest, the decimals show two digits of the narrowest
+// interval. Means without an interval show four digits.
+Scale scale_for(const std::vector<stats::CellMean>& means, stats::Unit unit);
+
+// "512.3" and "512.3 ms".
+std::string number(double value, const Scale& scale);
+std::string quantity(double value, const Scale& scale);
+
+// "0.0898", "0.00364", "<0.0001".
+std::string p_text(double p);
+
+// Four digits: "0.009523", "2.4e+15".
+std::string short_number(double value);
+
+}  // namespace stab::report

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// A document for tests, from raw data that make.R knows.
+#pragma once
+
+#include "report/model.h"
+#include "stats/oracle/data.h"
+
+namespace stab::report {
+
+inline Document sample_document() {
+  stats::Dataset data =
+      stats::oracle::programs(11, {.subjects = 6, .opt = 2, .aslr = 1, .blocks = 5});
+  data.columns[0].name = "benchmark";
+  data.columns[0].levels = {"sort", "matrix", "json", "lz", "regex", "hash"};
+  stats::Spec spec;
+  spec.design = stats::Design::within_subjects;
+  spec.subject = "benchmark";
+  spec.treatments = {"opt"};
+  spec.block = "block";
+  Document document;
+  document.experiment = "quickstart";
+  document.id = 3;
+  document.question = "Does O2 make these programs faster than O1?";
+  document.state = "done";
+  document.machine = "an imagined machine with 2 CPUs";
+  document.seed = 7;
+  document.trials = {.planned = 62, .ok = 60, .failed = 2, .skipped = 0};
+  document.failures = {"sort at opt=O2: timeout after 60 s (2 trials)"};
+  document.database = "/tmp/quickstart.sqlite";
+  document.duration = std::chrono::seconds(125);
+  document.analysis = stats::analyse(data, spec);
+  return document;
+}
+
+}  // namespace stab::report

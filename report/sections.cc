@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "report/sections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/grid.h"
+#include "report/quantity.h"
+#include "stats/answer.h"
+
+namespace stab::report {
+namespace {
+
+using stats::Analysis;
+using stats::Effect;
+using stats::Unit;
+using stats::Verdict;
+
+std::string name(const std::string& text) {
+  return one_line(text, 40);
+}
+
+std::string level_text(double alpha) {
+  return fmt::format("{:.4g} %", 100 * (1 - alpha));
+}
+
+std::string capital(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() -= 'a' - 'A';
+  return text;
+}
+
+Style verdict_style(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::faster:
+      return Style::good;
+    case Verdict::slower:
+      return Style::bad;
+    case Verdict::unsure:
+      return Style::warning;
+    case Verdict::same:
+      return Style::plain;
+  }
+  return Style::plain;
+}
+
+bool has_subjects(const Analysis& analysis) {
+  return std::ranges::any_of(analysis.means,
+                             [](const auto& mean) { return !mean.subject.empty(); });
+}
+
+std::string suite_name(const Analysis& analysis) {
+  return fmt::format("all {} {}s", analysis.suite, name(analysis.spec.subject));
+}
+
+std::string sd_text(const stats::CellMean& mean) {
+  if (!mean.sd || !(mean.mean > 0)) return "";
+  const double percent = 100 * *mean.sd / mean.mean;
+  return percent < 10 ? fmt::format("{:.2f} %", percent) : fmt::format("{:.3g} %", percent);
+}
+
+void add_mean(Grid& grid, const stats::CellMean& mean, const Scale& scale, bool first,
+              bool subjects) {
+  std::vector<Cell> row;
+  if (subjects) row.push_back({first ? name(mean.subject) : "", Style::bold});
+  for (const std::string& level : mean.levels) row.push_back({name(level)});
+  row.push_back({fmt::format("{}", mean.n)});
+  row.push_back({quantity(mean.mean, scale), Style::bold});
+  row.push_back(
+      {mean.low ? fmt::format("{} to {}", number(*mean.low, scale), quantity(*mean.high, scale))
+                : "-"});
+  row.push_back({sd_text(mean)});
+  grid.row(std::move(row));
+}
+
+std::string faster(const Analysis& analysis) {
+  return std::string(stats::verdict_word(Verdict::faster, analysis.spec.unit));
+}
+
+// What the words in the verdict column mean.
+std::string legend(const stats::Spec& spec) {
+  std::string text;
+  if (spec.equivalence)
+    text = fmt::format(
+        "same: the {} interval lies within {:.3g} and {:+.3g} %, the margin of equivalence; ",
+        level_text(2 * spec.alpha), 100 * (1 / (1 + *spec.equivalence) - 1),
+        100 * *spec.equivalence);
+  return text + fmt::format("{}: the {} interval is below 0; {}: it is above 0; unsure: neither.",
+                            stats::verdict_word(Verdict::faster, spec.unit), level_text(spec.alpha),
+                            stats::verdict_word(Verdict::slower, spec.unit));
+}
+
+void add_effect(Grid& grid, const Analysis& analysis, const Effect& effect,
+                const std::string& label, bool subjects) {
+  std::vector<Cell> row;
+  if (subjects) row.push_back({label, Style::bold});
+  row.push_back({name(effect.treatment)});
+  row.push_back({name(effect.baseline) + " -> " + name(effect.level)});
+  row.push_back({effect.ratio ? stats::percent_change(*effect.ratio, effect.low, effect.high) : "-",
+                 Style::bold});
+  row.push_back({effect.low ? stats::percent_interval(*effect.low, *effect.high) : "-"});
+  row.push_back({effect.p ? p_text(*effect.p) : "-"});
+  row.push_back({std::string(stats::verdict_word(effect.verdict, analysis.spec.unit)),
+                 verdict_style(effect.verdict)});
+  grid.row(std::move(row));
+}
+
+void add_anova(Grid& grid, const stats::AnovaTable& table, bool strata) {
+  std::string last;
+  for (const stats::AnovaRow& row : table.rows) {
+    const auto optional = [](std::optional<double> x) {
+      return x ? short_number(*x) : std::string();
+    };
+    std::vector<Cell> cells;
+    if (strata) cells.push_back({row.stratum == last ? "" : one_line(row.stratum, 60)});
+    last = row.stratum;
+    cells.push_back({one_line(row.term, 60), row.f ? Style::bold : Style::plain});
+    cells.push_back({fmt::format("{:.6g}", row.df)});
+    cells.push_back({short_number(row.ss)});
+    cells.push_back({optional(row.ms)});
+    cells.push_back({optional(row.f)});
+    cells.push_back({row.p ? p_text(*row.p) : ""});
+    grid.row(std::move(cells));
+  }
+}
+
+}  // namespace
+
+std::string heading(std::string_view title, std::string_view explanation,
+                    const TextOptions& options) {
+  return styled(title, Style::bold, options.colour) + "\n" +
+         paragraph("  ", explanation, page_width) + "\n";
+}
+
+std::string means_section(const Analysis& analysis, const TextOptions& options) {
+  if (analysis.means.empty()) return "";
+  const stats::Spec& spec = analysis.spec;
+  const bool subjects = has_subjects(analysis);
+  Grid grid;
+  if (subjects) grid.column(name(spec.subject), Align::left);
+  for (const std::string& treatment : spec.treatments) grid.column(name(treatment), Align::left);
+  grid.column("trials", Align::right);
+  grid.column("mean", Align::right);
+  grid.column(level_text(spec.alpha) + " interval", Align::right);
+  grid.column("sd", Align::right);
+  for (auto begin = analysis.means.begin(); begin != analysis.means.end();) {
+    const auto end = std::find_if(begin, analysis.means.end(),
+                                  [&](const auto& mean) { return mean.subject != begin->subject; });
+    const Scale scale = scale_for({begin, end}, spec.unit);
+    if (begin != analysis.means.begin() && end - begin > 2) grid.gap();
+    for (auto mean = begin; mean != end; ++mean)
+      add_mean(grid, *mean, scale, mean == begin, subjects);
+    begin = end;
+  }
+  return heading(capital(one_line(stats::response_words(spec), 60)),
+                 fmt::format("{} means; less is better. sd: standard deviation of the trials, in "
+                             "percent of the mean.",
+                             spec.log_scale ? "Geometric" : "Arithmetic"),
+                 options) +
+         grid.render(options.colour) + "\n";
+}
+
+std::string effects_section(const Analysis& analysis, const TextOptions& options) {
+  if (analysis.effects.empty()) return "";
+  const stats::Spec& spec = analysis.spec;
+  const bool subjects = has_subjects(analysis);
+  Grid grid;
+  if (subjects) grid.column(name(spec.subject), Align::left);
+  grid.column("treatment", Align::left);
+  grid.column("from -> to", Align::left);
+  grid.column("change", Align::right);
+  grid.column(level_text(spec.alpha) + " interval", Align::right);
+  grid.column("p", Align::right);
+  grid.column("verdict", Align::left);
+  std::string last;
+  for (const Effect& effect : analysis.effects) {
+    const bool suite = effect.subject.empty() && analysis.suite > 0;
+    const std::string label = suite ? suite_name(analysis) : name(effect.subject);
+    if (suite && label != last) grid.gap();
+    add_effect(grid, analysis, effect, label == last ? "" : label, subjects);
+    last = label;
+  }
+  return heading("Changes",
+                 fmt::format("Change of the {} from a treatment's first level to another; negative "
+                             "is {}.",
+                             one_line(stats::response_words(spec), 60), faster(analysis)),
+                 options) +
+         grid.render(options.colour) + "\n" + paragraph("  ", legend(spec), page_width) + "\n";
+}
+
+std::string components_section(const Analysis& analysis, const TextOptions& options) {
+  if (analysis.components.empty()) return "";
+  const bool subjects = has_subjects(analysis);
+  const bool log_scale = analysis.spec.log_scale;
+  Grid grid;
+  if (subjects) grid.column(name(analysis.spec.subject), Align::left);
+  grid.column("sd between seeds", Align::right);
+  grid.column("sd between runs of a seed", Align::right);
+  grid.column("seeds' share of the variance", Align::right);
+  grid.column("p", Align::right);
+  const auto sd = [&](std::optional<double> variance) {
+    if (!variance) return std::string("-");
+    return log_scale ? fmt::format("{:.3g} %", 100 * std::sqrt(*variance))
+                     : short_number(std::sqrt(*variance));
+  };
+  for (const stats::VarianceComponents& c : analysis.components) {
+    std::vector<Cell> row;
+    if (subjects) row.push_back({name(c.subject), Style::bold});
+    row.push_back({sd(c.between)});
+    row.push_back({sd(c.within)});
+    const bool share = c.between && c.within && *c.between + *c.within > 0;
+    row.push_back(
+        {share ? fmt::format("{:.0f} %", 100 * *c.between / (*c.between + *c.within)) : "-"});
+    row.push_back({c.p ? p_text(*c.p) : "-"});
+    grid.row(std::move(row));
+  }
+  return heading("Where the variance comes from",
+                 fmt::format("What the random factor {} explains, within a level of the "
+                             "treatments. p: of \"it does not "
+                             "matter which seed\".",
+                             name(analysis.spec.seed)),
+                 options) +
+         grid.render(options.colour) + "\n";
+}
+
+std::string anova_section(const Analysis& analysis, const TextOptions& options) {
+  if (analysis.tables.empty()) return "";
+  std::string text = heading(
+      "Analysis of variance",
+      "A term is tested against the Residuals of its own stratum; F is the ratio of the two mean "
+      "squares. A small p says that the term matters.",
+      options);
+  for (const stats::AnovaTable& table : analysis.tables) {
+    const bool strata =
+        std::ranges::any_of(table.rows, [](const auto& row) { return !row.stratum.empty(); });
+    const std::string who = analysis.suite > 0      ? suite_name(analysis) + ": "
+                            : table.subject.empty() ? ""
+                                                    : name(table.subject) + ": ";
+    text += "  " + styled(who + one_line(table.formula, 200), Style::bold, options.colour) + "\n";
+    Grid grid;
+    if (strata) grid.column("stratum", Align::left);
+    grid.column("term", Align::left);
+    for (const char* header : {"df", "sum of squares", "mean square", "F", "p"})
+      grid.column(header, Align::right);
+    add_anova(grid, table, strata);
+    text += grid.render(options.colour) + "\n";
+  }
+  return text;
+}
+
+}  // namespace stab::report

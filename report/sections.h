@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The tables of the text report; each is "" if the analysis has nothing for it.
+#pragma once
+
+#include <string>
+
+#include "report/text.h"
+#include "stats/analysis.h"
+
+namespace stab::report {
+
+inline constexpr std::size_t page_width = 96;
+
+// A heading with an explanation under it.
+std::string heading(std::string_view title, std::string_view explanation,
+                    const TextOptions& options);
+
+std::string means_section(const stats::Analysis& analysis, const TextOptions& options);
+std::string effects_section(const stats::Analysis& analysis, const TextOptions& options);
+std::string components_section(const stats::Analysis& analysis, const TextOptions& options);
+std::string anova_section(const stats::Analysis& analysis, const TextOptions& options);
+
+}  // namespace stab::report

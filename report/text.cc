@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "report/text.h"
+
+#include <fmt/format.h>
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "report/grid.h"
+#include "report/sections.h"
+
+namespace stab::report {
+namespace {
+
+constexpr std::size_t longest = 2000;
+
+std::string line(std::string_view label, const std::string& value) {
+  return value.empty()
+             ? ""
+             : paragraph(fmt::format("  {:<10}", label), one_line(value, longest), page_width);
+}
+
+std::string trials_text(const Document& document) {
+  const TrialCounts& counts = document.trials;
+  std::string text = fmt::format("{} ok, {} failed", counts.ok, counts.failed);
+  if (counts.skipped > 0) text += fmt::format(", {} skipped", counts.skipped);
+  text += fmt::format(" of {} planned", counts.planned);
+  if (document.duration.count() > 0) text += ", in " + format_duration(document.duration);
+  return text;
+}
+
+std::string answer_text(const Document& document, const TextOptions& options) {
+  // The label is coloured after the text is broken into lines: escapes have no width.
+  const std::string text =
+      paragraph("Answer: ", one_line(document.analysis.answer, longest), page_width);
+  return styled(text.substr(0, 7), Style::bold, options.colour) + text.substr(7);
+}
+
+std::string header(const Document& document, const TextOptions& options) {
+  std::string text =
+      styled(one_line(document.experiment, 80), Style::bold, options.colour) +
+      fmt::format("  (experiment {}, {})\n", document.id, one_line(document.state, 40));
+  if (!document.question.empty())
+    text += paragraph("", one_line(document.question, longest), page_width);
+  text += "\n" + answer_text(document, options) + "\n";
+  text += line("Reason", document.reason);
+  text += line("Trials", trials_text(document));
+  text += line("Machine", document.machine);
+  text += line("Seed", fmt::format("{}", document.seed));
+  text += line("Database", document.database);
+  return text + "\n";
+}
+
+std::string list(std::string_view title, const std::vector<std::string>& items,
+                 const TextOptions& options) {
+  if (items.empty()) return "";
+  std::string text = styled(title, Style::bold, options.colour) + "\n";
+  for (const std::string& item : items)
+    text += paragraph("  - ", one_line(item, longest), page_width);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string text(const Document& document, const TextOptions& options) {
+  const stats::Analysis& analysis = document.analysis;
+  return header(document, options) + means_section(analysis, options) +
+         effects_section(analysis, options) + components_section(analysis, options) +
+         anova_section(analysis, options) + list("Notes", analysis.notes, options) +
+         list("Failures", document.failures, options) + answer_text(document, options);
+}
+
+}  // namespace stab::report

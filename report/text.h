@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The report for a terminal: at most 100 columns where names allow it, plain text unless colour is
+// asked for.
+#pragma once
+
+#include <string>
+
+#include "report/model.h"
+
+namespace stab::report {
+
+struct TextOptions {
+  bool colour = false;
+};
+
+// Ends with a newline.
+std::string text(const Document& document, const TextOptions& options = {});
+
+}  // namespace stab::report

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "plan/expand.h"
+#include "plan/model.h"
+#include "plan/reader.h"
+#include "stabd/client/plan_file.h"
+#include "stabd/client/verbs.h"
+#include "stabd/daemon/builds.h"
+
+namespace stab::client {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Design {
+  plan::Plan plan;
+  plan::Expansion expansion;
+  std::size_t builds = 0;
+  std::size_t warmups = 0;
+  std::vector<plan::ModelFor> models;
+};
+
+Design design_of(plan::Plan plan) {
+  Design design;
+  design.plan = std::move(plan);
+  design.expansion = plan::expand(design.plan);
+  design.builds = daemon::collect_builds(design.plan, design.expansion).slots.size();
+  for (const plan::Trial& trial : design.expansion.trials) design.warmups += trial.warmup ? 1 : 0;
+  design.models = plan::models(design.plan, design.expansion);
+  return design;
+}
+
+std::string cell_text(const Design& design, const std::vector<plan::Level>& cell) {
+  std::string text;
+  const auto treatments = plan::treatments(design.plan);
+  for (std::size_t i = 0; i < cell.size(); ++i)
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", design.plan.factors[treatments[i]].name, cell[i].name);
+  return text.empty() ? "(no treatment)" : text;
+}
+
+ordered_json as_json(const Design& design) {
+  ordered_json cells = ordered_json::array();
+  for (const auto& cell : design.expansion.cells) cells.push_back(cell_text(design, cell));
+  ordered_json models = ordered_json::array();
+  for (const plan::ModelFor& entry : design.models) {
+    ordered_json terms = ordered_json::array();
+    for (const plan::Term& term : entry.model.terms)
+      terms.push_back({{"stratum", term.stratum}, {"term", term.name}, {"df", term.df}});
+    models.push_back({{"benchmark", entry.benchmark}, {"formula", entry.model.formula}, {"terms", terms}});
+  }
+  return {{"name", design.plan.name},
+          {"design", plan::to_string(design.plan.design.kind)},
+          {"benchmarks", design.plan.benchmarks.size()},
+          {"cells", cells},
+          {"blocks", design.expansion.blocks},
+          {"trials", design.expansion.trials.size()},
+          {"warmup_trials", design.warmups},
+          {"builds", design.builds},
+          {"models", models}};
+}
+
+void print_model(const plan::ModelFor& entry) {
+  fmt::print("\nmodel{}: {}\n", entry.benchmark.empty() ? "" : " of " + entry.benchmark, entry.model.formula);
+  for (const plan::Term& term : entry.model.terms)
+    fmt::print("  {:<24} {:<24} {:>8} df\n", term.stratum, term.name, term.df);
+}
+
+void print(const Design& design) {
+  const auto count = [](std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+  fmt::print("{}: {}, {} x {} in {}\n", design.plan.name, plan::to_string(design.plan.design.kind),
+             count(design.plan.benchmarks.size(), "benchmark"), count(design.expansion.cells.size(), "cell"),
+             count(design.expansion.blocks, "block"));
+  fmt::print("{} ({} of them warm-up), {}, seed {}\n", count(design.expansion.trials.size(), "trial"), design.warmups,
+             count(design.builds, "build"), design.plan.seed);
+  constexpr std::size_t shown = 32;
+  for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
+    fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
+  if (design.expansion.cells.size() > shown) fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
+  // Models of single benchmarks are mostly alike: each different one is shown once.
+  std::set<std::string> printed;
+  for (const plan::ModelFor& entry : design.models) {
+    std::string shape = entry.model.formula;
+    for (const plan::Term& term : entry.model.terms) shape += fmt::format("|{}{}", term.name, term.df);
+    if (printed.insert(shape).second) print_model(entry);
+  }
+  fmt::print("\nhow long it takes is not known before a pilot; at most {} if every trial ran into its timeout\n",
+             [&] {
+               std::chrono::nanoseconds total{0};
+               for (const plan::Trial& trial : design.expansion.trials) total += design.plan.benchmarks[trial.benchmark].timeout;
+               return fmt::format("{:.3g} hours", std::chrono::duration<double, std::ratio<3600>>(total).count());
+             }());
+}
+
+}  // namespace
+
+Result<int> check(const Common& common, const std::string& plan_path) {
+  const auto file = read_plan_file(plan_path);
+  if (!file) return std::unexpected(file.error());
+  auto plan = plan::read_plan(file->text);
+  if (!plan) return fail(plan::describe(plan.error(), file->path));
+  const Design design = design_of(std::move(*plan));
+  if (common.json)
+    fmt::print("{}\n", as_json(design).dump(2));
+  else
+    print(design);
+  return exit_ok;
+}
+
+}  // namespace stab::client

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Progress for people: one line that is redrawn on a terminal, a plain line now and then elsewhere.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace stab::client {
+
+// "[#####-----] 120 of 240 trials, 118 ok, 2 failed, 1 min 3 s left | sort O2, block 3", at most `width` characters.
+std::string progress_text(const nlohmann::json& progress, std::size_t width);
+
+class ProgressDisplay {
+ public:
+  // Draws on stderr, so that stdout holds the report alone.
+  ProgressDisplay();
+  void show(const nlohmann::json& progress);
+  // Leaves the terminal's line as if nothing had been drawn.
+  void clear();
+
+ private:
+  bool terminal_;
+  bool drawn_ = false;
+  std::string last_state_;
+  std::chrono::steady_clock::time_point last_line_{};
+};
+
+}  // namespace stab::client

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/text.h"
+#include "plan/reader.h"
+#include "stabd/client/client.h"
+#include "stabd/client/embedded.h"
+#include "stabd/client/follow.h"
+#include "stabd/client/output.h"
+#include "stabd/client/plan_file.h"
+#include "stabd/client/verbs.h"
+#include "stabd/paths.h"
+
+namespace stab::client {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string file_name(const std::string& name) {
+  std::string safe;
+  for (const char c : name) safe += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_' ? c : '-';
+  return safe;
+}
+
+Result<std::string> make_state_directory(const RunOptions& options, const std::string& experiment) {
+  std::error_code error;
+  std::string path = options.state_directory;
+  if (path.empty()) {
+    const std::string stem = fmt::format("{}/runs/{}-{:%Y%m%d-%H%M%S}", default_state_directory(), file_name(experiment), fmt::localtime(std::time(nullptr)));
+    path = stem;
+    for (int i = 2; fs::exists(path, error); ++i) path = fmt::format("{}-{}", stem, i);
+  }
+  fs::create_directories(path, error);
+  if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()));
+  return fs::absolute(path).string();
+}
+
+// An experiment of the same plan that an earlier run left unfinished there.
+Result<std::optional<std::int64_t>> unfinished(Client& client, const std::string& name) {
+  const auto answer = client.ask({{"verb", "list"}});
+  if (!answer) return std::unexpected(answer.error());
+  for (const json& row : answer->at("experiments")) {
+    const std::string state = row.value("state", "");
+    if (row.value("name", "") == name && state != "done" && state != "failed" && state != "cancelled")
+      return row.at("id").get<std::int64_t>();
+  }
+  return std::nullopt;
+}
+
+Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, const std::string& name) {
+  const auto earlier = unfinished(client, name);
+  if (!earlier) return std::unexpected(earlier.error());
+  if (*earlier) {
+    fmt::print(stderr, "experiment {} goes on where it was interrupted\n", **earlier);
+    return **earlier;
+  }
+  const auto answer = client.ask({{"verb", "submit"}, {"plan", plan.text}, {"directory", plan.directory}, {"file", plan.path}});
+  if (!answer) return std::unexpected(answer.error());
+  return answer->at("id").get<std::int64_t>();
+}
+
+int exit_code_of(const json& progress, std::uint64_t failed_trials) {
+  return progress.value("state", "") == "done" && failed_trials == 0 ? exit_ok : exit_failed;
+}
+
+}  // namespace
+
+Result<int> run(const RunOptions& options) {
+  const auto file = read_plan_file(options.plan_path);
+  if (!file) return std::unexpected(file.error());
+  const auto plan = plan::read_plan(file->text);
+  if (!plan) return fail(plan::describe(plan.error(), file->path));
+  const auto state = make_state_directory(options, plan->name);
+  if (!state) return std::unexpected(state.error());
+
+  const SignalFd signals;
+  const auto daemon = EmbeddedDaemon::start(*state);
+  if (!daemon) return std::unexpected(daemon.error());
+  auto client = Client::connect(daemon->socket_path());
+  if (!client) return std::unexpected(client.error());
+  const auto id = submit_or_resume(*client, *file, plan->name);
+  if (!id) return std::unexpected(id.error());
+  const auto followed = follow(daemon->socket_path(), *id, OnInterrupt::cancel, signals);
+  if (!followed) return std::unexpected(followed.error());
+
+  const auto answer = client->ask({{"verb", "report"}, {"id", *id}, {"format", options.format}, {"colour", wants_colour()}});
+  if (!answer) return std::unexpected(answer.error());
+  if (auto written = write_output(answer->value("text", ""), ""); !written) return std::unexpected(written.error());
+  fmt::print(stderr, "the database is {}/stabd.db\n", *state);
+  return exit_code_of(followed->progress, answer->value("failed", std::uint64_t{0}));
+}
+
+}  // namespace stab::client

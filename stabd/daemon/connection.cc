@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/connection.h"
+
+#include <sys/socket.h>
+
+#include <cstdlib>
+
+namespace stab::daemon {
+namespace {
+
+struct Write {
+  uv_write_t request{};
+  std::string text;
+};
+
+Connection* owner(uv_handle_t* handle) { return static_cast<Connection*>(handle->data); }
+
+Peer peer_of(uv_pipe_t& pipe) {
+  uv_os_fd_t fd = -1;
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  // Nobody, where it cannot be told.
+  if (uv_fileno(reinterpret_cast<uv_handle_t*>(&pipe), &fd) != 0 ||
+      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
+    return {.uid = ~0U, .gid = ~0U, .pid = 0};
+  return {.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
+}
+
+}  // namespace
+
+Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed) {
+  auto* connection = new Connection;
+  connection->on_line_ = std::move(on_line);
+  connection->on_closed_ = std::move(on_closed);
+  uv_pipe_init(server->loop, &connection->pipe_, 0);
+  connection->pipe_.data = connection;
+  auto* stream = reinterpret_cast<uv_stream_t*>(&connection->pipe_);
+  if (uv_accept(server, stream) != 0) {
+    connection->on_closed_ = nullptr;
+    connection->close();
+    return nullptr;
+  }
+  connection->peer_ = peer_of(connection->pipe_);
+  uv_read_start(
+      stream,
+      [](uv_handle_t*, size_t wanted, uv_buf_t* buffer) { *buffer = uv_buf_init(new char[wanted], static_cast<unsigned>(wanted)); },
+      [](uv_stream_t* handle, ssize_t count, const uv_buf_t* buffer) {
+        const std::unique_ptr<char[]> bytes(buffer->base);
+        if (count != 0) owner(reinterpret_cast<uv_handle_t*>(handle))->received(count, bytes.get());
+      });
+  return connection;
+}
+
+void Connection::received(ssize_t count, const char* bytes) {
+  if (count < 0) return close();
+  if (!lines_.add(std::string_view(bytes, static_cast<std::size_t>(count)))) {
+    send(R"({"ok":false,"error":"the request is too long"})");
+    return close_when_sent();
+  }
+  while (auto line = lines_.next()) {
+    if (closing_when_sent_ || uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0) return;
+    on_line_(*this, *line);
+  }
+}
+
+void Connection::send(std::string line) {
+  auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);
+  if (uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0) return;
+  if (uv_stream_get_write_queue_size(stream) > max_waiting_answer) return close();
+  auto* write = new Write;
+  write->text = std::move(line) + "\n";
+  write->request.data = write;
+  const uv_buf_t buffer = uv_buf_init(write->text.data(), static_cast<unsigned>(write->text.size()));
+  ++writes_;
+  const int error = uv_write(&write->request, stream, &buffer, 1, [](uv_write_t* request, int) {
+    Connection* connection = owner(reinterpret_cast<uv_handle_t*>(request->handle));
+    delete static_cast<Write*>(request->data);
+    connection->written();
+  });
+  if (error != 0) {
+    delete write;
+    --writes_;
+    close();
+  }
+}
+
+void Connection::written() {
+  --writes_;
+  if (closing_when_sent_ && writes_ == 0) close();
+}
+
+void Connection::close_when_sent() {
+  closing_when_sent_ = true;
+  uv_read_stop(reinterpret_cast<uv_stream_t*>(&pipe_));
+  if (writes_ == 0) close();
+}
+
+void Connection::close() {
+  auto* handle = reinterpret_cast<uv_handle_t*>(&pipe_);
+  if (uv_is_closing(handle) != 0) return;
+  uv_close(handle, [](uv_handle_t* closed) {
+    Connection* connection = owner(closed);
+    if (connection->on_closed_) connection->on_closed_(*connection);
+    delete connection;
+  });
+}
+
+}  // namespace stab::daemon

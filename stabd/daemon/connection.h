@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// One client on the socket: requests come in as lines, answers go out as lines.
+#pragma once
+
+#include <uv.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "stabd/wire/lines.h"
+
+namespace stab::daemon {
+
+// A plan has at most 1 MiB; as a JSON string it may take six times that.
+inline constexpr std::size_t max_request_line = std::size_t{8} << 20;
+// A client that does not read is dropped when this much waits for it.
+inline constexpr std::size_t max_waiting_answer = std::size_t{1} << 30;
+
+struct Peer {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::int32_t pid = 0;
+};
+
+class Connection {
+ public:
+  using OnLine = std::function<void(Connection&, const std::string& line)>;
+  using OnClosed = std::function<void(Connection&)>;
+
+  // Accepts from `server`. The connection owns itself until it is closed; `on_closed` is the last thing that is called.
+  // Nothing if it cannot be accepted.
+  static Connection* accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  [[nodiscard]] const Peer& peer() const { return peer_; }
+  void send(std::string line);
+  // After what is still to be written.
+  void close_when_sent();
+  void close();
+
+  // The experiment whose progress this client watches; 0: none.
+  std::int64_t watched = 0;
+
+ private:
+  Connection() = default;
+  ~Connection() = default;
+  void received(ssize_t count, const char* bytes);
+  void written();
+
+  uv_pipe_t pipe_{};
+  Peer peer_;
+  wire::LineBuffer lines_{max_request_line};
+  OnLine on_line_;
+  OnClosed on_closed_;
+  std::size_t writes_ = 0;
+  bool closing_when_sent_ = false;
+};
+
+}  // namespace stab::daemon

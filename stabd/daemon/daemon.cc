@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/daemon.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include "base/hash.h"
+#include "plan/reader.h"
+#include "stabd/daemon/progress.h"
+#include "stabd/daemon/requests.h"
+
+namespace stab::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t storage_retry_ms = 2000;
+constexpr std::uint64_t progress_ms = 100;
+
+template <class Handle>
+Daemon* owner(Handle* handle) {
+  return static_cast<Daemon*>(handle->data);
+}
+
+template <class Handle>
+uv_handle_t* as_handle(Handle* handle) {
+  return reinterpret_cast<uv_handle_t*>(handle);
+}
+
+Result<void> make_directory(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()));
+  return {};
+}
+
+// A socket file whose daemon has gone is removed; a living daemon's is not.
+Result<void> clear_socket(const std::string& path) {
+  sockaddr_un address{};
+  if (path.size() >= sizeof address.sun_path)
+    return fail(fmt::format("the socket's path {} is longer than {} bytes: choose a shorter one with --socket", path, sizeof address.sun_path - 1));
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  if (!S_ISSOCK(status.st_mode)) return fail(fmt::format("{} exists and is not a socket", path));
+  const Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return fail(fmt::format("another stabd serves {}", path));
+  if (unlink(path.c_str()) != 0) return fail_errno(fmt::format("cannot remove the stale socket {}", path));
+  return {};
+}
+
+}  // namespace
+
+Daemon::Daemon(DaemonOptions options) : options_(std::move(options)) {}
+
+Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options) {
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options)));
+  if (auto prepared = daemon->prepare(); !prepared) return std::unexpected(prepared.error());
+  return daemon;
+}
+
+Result<void> Daemon::prepare() {
+  if (auto made = make_directory(options_.state_directory); !made) return made;
+  const std::string database = options_.state_directory + "/stabd.db";
+  auto store = store::Store::open(database);
+  if (!store) return fail(store.error().message);
+  store_ = std::move(*store);
+  const auto damage = store_->verify();
+  if (!damage) return fail(damage.error().message);
+  for (const store::Damage& row : *damage)
+    spdlog::error("row {} of {} has changed since it was written: it will not be used", row.row, row.table);
+
+  std::error_code error;
+  token_ = sha256_hex(fs::canonical(database, error).string()).substr(0, 32);
+  scope_ = options_.isolate ? machine::best_scope() : machine::Scope::process_tree;
+  if (scope_ == machine::Scope::process_tree)
+    spdlog::warn("pid namespaces are not used here: what a killed trial left is found by its environment");
+  if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended) return ended;
+  load_queue();
+  return listen();
+}
+
+Result<void> Daemon::listen() {
+  if (auto cleared = clear_socket(options_.socket_path); !cleared) return cleared;
+  if (auto made = make_directory(fs::path(options_.socket_path).parent_path().string()); !made) return made;
+  uv_loop_init(&loop_);
+  loop_open_ = true;
+  loop_.data = this;
+  uv_pipe_init(&loop_, &server_, 0);
+  uv_signal_init(&loop_, &on_term_);
+  uv_signal_init(&loop_, &on_int_);
+  uv_idle_init(&loop_, &again_);
+  uv_timer_init(&loop_, &storage_retry_);
+  uv_timer_init(&loop_, &progress_);
+  server_.data = on_term_.data = on_int_.data = again_.data = storage_retry_.data = progress_.data = this;
+
+  const mode_t before = umask(0777 & ~options_.socket_mode);
+  const int bound = uv_pipe_bind(&server_, options_.socket_path.c_str());
+  umask(before);
+  if (bound != 0) return fail(fmt::format("cannot bind {}: {}", options_.socket_path, uv_strerror(bound)));
+  const int listening = uv_listen(reinterpret_cast<uv_stream_t*>(&server_), 16, [](uv_stream_t* server, int status) {
+    if (status == 0) owner(server)->accept();
+  });
+  if (listening != 0) return fail(fmt::format("cannot listen on {}: {}", options_.socket_path, uv_strerror(listening)));
+  return {};
+}
+
+Daemon::~Daemon() {
+  if (!loop_open_) return;
+  uv_walk(&loop_, [](uv_handle_t* handle, void*) { if (uv_is_closing(handle) == 0) uv_close(handle, nullptr); }, nullptr);
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  uv_loop_close(&loop_);
+}
+
+void Daemon::watch_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto stop = [](uv_signal_t* handle, int) { owner(handle)->stop(); };
+  uv_signal_start(&on_term_, stop, SIGTERM);
+  uv_signal_start(&on_int_, stop, SIGINT);
+}
+
+void Daemon::run() {
+  watch_signals();
+  uv_timer_start(&progress_, [](uv_timer_t* handle) { owner(handle)->publish_progress(); }, progress_ms, progress_ms);
+  spdlog::info("stabd {} serves {}, state in {}", STAB_VERSION, options_.socket_path, options_.state_directory);
+  if (options_.ready_fd >= 0) {
+    const auto told = write_all(options_.ready_fd, "ready\n");
+    close(options_.ready_fd);
+    if (!told) spdlog::warn("{}", told.error().message);
+  }
+  run_next();
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  spdlog::info("stabd stops");
+}
+
+// The worker goes first; what it was busy with is not stored and runs again.
+void Daemon::stop() {
+  if (std::exchange(stopping_, true)) return;
+  if (worker_)
+    worker_->stop();
+  else
+    uv_stop(&loop_);
+}
+
+void Daemon::accept() {
+  Connection* client = Connection::accept(
+      reinterpret_cast<uv_stream_t*>(&server_),
+      [this](Connection& connection, const std::string& line) {
+        handle_request(*this, connection, line);
+        after_session_step();
+      },
+      [this](Connection& connection) { clients_.erase(&connection); });
+  if (client == nullptr) return;
+  clients_.insert(client);
+  if (clients_.size() <= max_clients) return;
+  client->send(R"({"ok":false,"error":"stabd has too many clients: try again later"})");
+  client->close_when_sent();
+}
+
+// An experiment that a killed daemon left goes first.
+void Daemon::load_queue() {
+  const auto experiments = store_->experiments();
+  if (!experiments) {
+    spdlog::error("the queue cannot be read: {}", experiments.error().message);
+    return;
+  }
+  for (const store::Experiment& experiment : *experiments) {
+    const auto state = state_from(experiment.state);
+    if (!state || is_final(*state)) continue;
+    if (*state == State::queued)
+      queue_.push_back(experiment.id);
+    else
+      queue_.push_front(experiment.id);
+  }
+}
+
+void Daemon::run_next() {
+  while (!session_ && !queue_.empty() && !stopping_) {
+    const store::Id id = queue_.front();
+    queue_.pop_front();
+    auto experiment = store_->experiment(id);
+    if (!experiment || !*experiment) {
+      spdlog::error("experiment {} cannot be read: {}", id, experiment ? "it is gone" : experiment.error().message);
+      continue;
+    }
+    auto plan = plan::read_plan((*experiment)->plan);
+    if (!plan) {
+      (*experiment)->state = to_string(State::failed);
+      (*experiment)->reason = "this version of stabd refuses its plan: " + plan::describe(plan.error(), "plan");
+      const auto saved = store_->update_experiment(**experiment);
+      if (!saved) spdlog::error("experiment {}: {}", id, saved.error().message);
+      continue;
+    }
+    session_ = std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan), ports());
+    session_->start();
+    after_session_step();
+  }
+}
+
+// Called after everything that may have changed the session's state.
+void Daemon::after_session_step() {
+  if (!session_ || !session_->finished()) return;
+  publish_progress();
+  session_.reset();
+  if (stopping_)
+    uv_stop(&loop_);
+  else
+    run_next();
+}
+
+SessionPorts Daemon::ports() {
+  return {
+      .start_worker = [this] { return start_worker(); },
+      .send = [this](const std::string& line) { if (worker_) worker_->send(line); },
+      .stop_worker = [this] { if (worker_) worker_->stop(); },
+      .call_again =
+          [this] {
+            uv_idle_start(&again_, [](uv_idle_t* handle) {
+              uv_idle_stop(handle);
+              Daemon* daemon = owner(handle);
+              if (daemon->session_) daemon->session_->continue_work();
+              daemon->after_session_step();
+            });
+          },
+      .retry_later =
+          [this] {
+            uv_timer_start(
+                &storage_retry_,
+                [](uv_timer_t* handle) {
+                  Daemon* daemon = owner(handle);
+                  if (daemon->session_ && !daemon->stopping_) daemon->session_->retry_storage();
+                  daemon->after_session_step();
+                },
+                storage_retry_ms, 0);
+          },
+      .cache = [this](const store::Experiment& experiment) { return cache_of(experiment); },
+  };
+}
+
+std::string Daemon::cache_of(const store::Experiment& experiment) const {
+  return fmt::format("{}/{}", options_.cache_directory, experiment.uid);
+}
+
+Result<void> Daemon::start_worker() {
+  if (stopping_) return fail("stabd is stopping");
+  const store::Experiment& experiment = session_->experiment();
+  const std::string cache = cache_of(experiment);
+  if (auto made = make_directory(cache); !made) return made;
+  if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0) return fail_errno("cannot give " + cache + " to the submitter");
+  auto worker = WorkerProcess::start(&loop_,
+                                     {.program = options_.program,
+                                      .record = options_.state_directory + "/worker.json",
+                                      .token = token_,
+                                      .scope = scope_,
+                                      .uid = experiment.uid,
+                                      .gid = experiment.gid},
+                                     {.said =
+                                          [this](const std::string& line) {
+                                            session_->worker_said(line);
+                                            after_session_step();
+                                          },
+                                      .ended =
+                                          [this](bool asked, const std::string& how) {
+                                            worker_.reset();
+                                            if (stopping_) return uv_stop(&loop_);
+                                            session_->worker_ended(asked, how);
+                                            after_session_step();
+                                          }});
+  if (!worker) return std::unexpected(worker.error());
+  worker_ = *worker;
+  return {};
+}
+
+Result<store::Id> Daemon::submit(store::Experiment experiment) {
+  if (queue_.size() >= max_queue) return fail(fmt::format("the queue is full ({} experiments): cancel some or wait", max_queue));
+  const auto id = store_->add_experiment(experiment);
+  if (!id) return fail("the experiment cannot be stored: " + id.error().message);
+  queue_.push_back(*id);
+  run_next();
+  return *id;
+}
+
+Result<void> Daemon::cancel(store::Id id) {
+  if (session_ && session_->experiment().id == id) {
+    session_->cancel();
+    return {};
+  }
+  const auto place = std::ranges::find(queue_, id);
+  auto experiment = store_->experiment(id);
+  if (!experiment) return fail(experiment.error().message);
+  if (place == queue_.end() || !*experiment) return fail(fmt::format("experiment {} is not waiting and not running", id));
+  (*experiment)->state = to_string(State::cancelled);
+  (*experiment)->reason = "cancelled by the user before it began";
+  if (auto saved = store_->update_experiment(**experiment); !saved) return fail(saved.error().message);
+  queue_.erase(place);
+  return {};
+}
+
+void Daemon::publish_progress() {
+  for (Connection* client : std::set<Connection*>(clients_)) {
+    if (client->watched == 0) continue;
+    const bool current = session_ && session_->experiment().id == client->watched;
+    const auto row = current ? session_->experiment() : store_->experiment(client->watched).value_or(std::nullopt).value_or(store::Experiment());
+    client->send(progress_line(row, current ? session_.get() : nullptr));
+    const auto state = state_from(row.state);
+    if (!state || (is_final(*state) && (!current || session_->finished()))) client->watched = 0;
+  }
+}
+
+}  // namespace stab::daemon

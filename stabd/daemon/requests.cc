@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/requests.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "plan/expand.h"
+#include "plan/reader.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "stabd/daemon/connection.h"
+#include "stabd/daemon/daemon.h"
+#include "stabd/daemon/progress.h"
+#include "stabd/results/document.h"
+#include "stabd/results/export.h"
+
+namespace stab::daemon {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+struct Request {
+  Daemon& daemon;
+  Connection& connection;
+  const json& body;
+
+  [[nodiscard]] std::string text(const char* key) const { return body.at(key).get<std::string>(); }
+  [[nodiscard]] std::string text_or(const char* key, const char* otherwise) const {
+    return body.contains(key) ? text(key) : std::string(otherwise);
+  }
+  [[nodiscard]] store::Id id() const { return body.at("id").get<store::Id>(); }
+};
+
+bool may_see(const Request& request, const store::Experiment& experiment) {
+  const std::uint32_t uid = request.connection.peer().uid;
+  return uid == 0 || uid == geteuid() || uid == experiment.uid;
+}
+
+Result<store::Experiment> find(const Request& request) {
+  const store::Id id = request.id();
+  const Session* session = request.daemon.session();
+  auto found = request.daemon.store().experiment(id);
+  if (!found) return fail(found.error().message);
+  // An experiment of somebody else is answered as one that does not exist.
+  if (!*found || !may_see(request, **found))
+    return fail(fmt::format("there is no experiment {}: see 'stabctl list'", id));
+  return session != nullptr && session->experiment().id == id ? session->experiment() : **found;
+}
+
+Result<ordered_json> version(const Request& request) {
+  return ordered_json{{"version", STAB_VERSION}, {"pid", getpid()}, {"state", request.daemon.options().state_directory}};
+}
+
+Result<ordered_json> submit(const Request& request) {
+  const Peer& peer = request.connection.peer();
+  const std::string text = request.text("plan");
+  const std::string file = request.text_or("file", "plan");
+  const std::string directory = request.text("directory");
+  if (!directory.starts_with('/')) return fail("the plan's directory must be an absolute path");
+  const auto plan = plan::read_plan(text);
+  if (!plan) return fail(plan::describe(plan.error(), one_line(file, 500)));
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto id = request.daemon.submit(
+      {.name = plan->name,
+       .plan = text,
+       .directory = directory,
+       .uid = peer.uid,
+       .gid = peer.gid,
+       .state = "queued",
+       .submitted_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(),
+       .trials = plan::expand(*plan).trials.size()});
+  if (!id) return std::unexpected(id.error());
+  return ordered_json{{"id", *id}};
+}
+
+Result<ordered_json> list(const Request& request) {
+  const auto experiments = request.daemon.store().experiments();
+  if (!experiments) return fail(experiments.error().message);
+  ordered_json rows = ordered_json::array();
+  for (const store::Experiment& experiment : *experiments)
+    if (may_see(request, experiment)) rows.push_back(summary_json(experiment));
+  return ordered_json{{"experiments", std::move(rows)}};
+}
+
+Result<ordered_json> status(const Request& request) {
+  const auto experiment = find(request);
+  if (!experiment) return std::unexpected(experiment.error());
+  const Session* session = request.daemon.session();
+  const bool current = session != nullptr && session->experiment().id == experiment->id;
+  ordered_json answer{{"experiment", summary_json(*experiment)},
+                      {"progress", ordered_json::parse(progress_line(*experiment, current ? session : nullptr))}};
+  const auto events = request.daemon.store().events(experiment->id);
+  if (!events) return fail(events.error().message);
+  answer["events"] = ordered_json::array();
+  for (const store::Event& event : *events)
+    answer["events"].push_back({{"at_ns", event.at_ns}, {"kind", event.kind}, {"text", event.text}});
+  return answer;
+}
+
+Result<ordered_json> watch(const Request& request) {
+  const auto experiment = find(request);
+  if (!experiment) return std::unexpected(experiment.error());
+  request.connection.watched = experiment->id;
+  return ordered_json{{"experiment", summary_json(*experiment)}};
+}
+
+Result<ordered_json> cancel(const Request& request) {
+  const auto experiment = find(request);
+  if (!experiment) return std::unexpected(experiment.error());
+  if (auto cancelled = request.daemon.cancel(experiment->id); !cancelled) return std::unexpected(cancelled.error());
+  return ordered_json{{"id", experiment->id}};
+}
+
+Result<ordered_json> report(const Request& request) {
+  const auto experiment = find(request);
+  if (!experiment) return std::unexpected(experiment.error());
+  const auto document =
+      results::make_document(request.daemon.store(), *experiment, request.daemon.options().state_directory + "/stabd.db");
+  if (!document) return std::unexpected(document.error());
+  const std::string format = request.text_or("format", "text");
+  ordered_json answer{{"failed", document->trials.failed + document->trials.skipped}};
+  if (format == "text")
+    answer["text"] = report::text(*document, {.colour = request.body.value("colour", false)});
+  else if (format == "json")
+    answer["text"] = report::json(*document);
+  else
+    return fail(fmt::format("there is no report format '{}': text and json are there", one_line(format, 50)));
+  return answer;
+}
+
+Result<ordered_json> export_rows(const Request& request) {
+  const auto experiment = find(request);
+  if (!experiment) return std::unexpected(experiment.error());
+  const std::string format = request.text_or("format", "csv");
+  if (format != "csv" && format != "json")
+    return fail(fmt::format("there is no export format '{}': csv and json are there", one_line(format, 50)));
+  const auto text = format == "csv" ? results::export_csv(request.daemon.store(), *experiment)
+                                    : results::export_json(request.daemon.store(), *experiment);
+  if (!text) return std::unexpected(text.error());
+  return ordered_json{{"text", *text}};
+}
+
+using Handler = Result<ordered_json> (*)(const Request&);
+
+const std::map<std::string, Handler, std::less<>>& handlers() {
+  static const std::map<std::string, Handler, std::less<>> table{
+      {"version", version}, {"submit", submit}, {"list", list},     {"status", status},
+      {"watch", watch},     {"cancel", cancel}, {"report", report}, {"export", export_rows}};
+  return table;
+}
+
+Result<ordered_json> answer_to(Daemon& daemon, Connection& connection, const std::string& line) {
+  try {
+    const json body = json::parse(line);
+    const std::string verb = body.at("verb").get<std::string>();
+    const auto handler = handlers().find(verb);
+    if (handler == handlers().end()) return fail(fmt::format("stabd does not know the request '{}'", one_line(verb, 50)));
+    return handler->second({daemon, connection, body});
+  } catch (const json::exception& error) {
+    return fail(fmt::format("not a request: {}", one_line(error.what(), 200)));
+  }
+}
+
+}  // namespace
+
+void handle_request(Daemon& daemon, Connection& connection, const std::string& line) {
+  auto answer = answer_to(daemon, connection, line);
+  ordered_json reply = answer ? std::move(*answer) : ordered_json{{"error", answer.error().message}};
+  reply["ok"] = answer.has_value();
+  connection.send(reply.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+}  // namespace stab::daemon

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Which trial comes next. Pure: the expansion and what the store holds decide, so that a daemon that was killed goes on
+// exactly where it was.
+//
+// Invariants
+//  C1  Trials are attempted in the order of their positions; a failed one is repeated at once, at its place.
+//  C2  Every position ends with exactly one attempt that stands (`last`), run or not.
+//  C3  A benchmark whose build failed, or that failed give_up_after times in a row, is not run again; each of its
+//      remaining positions is stored with the reason.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/expand.h"
+#include "plan/plan.h"
+#include "store/store.h"
+
+namespace stab::daemon {
+
+struct Counts {
+  std::uint64_t total = 0;
+  std::uint64_t ok = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t skipped = 0;  // not run for C3
+  [[nodiscard]] std::uint64_t finished() const { return ok + failed + skipped; }
+};
+
+class Schedule {
+ public:
+  // `progress` is what the store has, in any order. Keeps references to the plan and the expansion.
+  Schedule(const plan::Plan& plan, const plan::Expansion& expansion, const std::vector<store::Store::Progress>& progress);
+
+  struct Step {
+    std::uint32_t position = 0;
+    std::uint32_t attempt = 0;
+    // Not to be run: the row to store instead.
+    std::optional<store::TrialStatus> without_running{};
+    std::string reason{};
+  };
+  // Nothing: all positions are finished.
+  [[nodiscard]] std::optional<Step> next() const;
+
+  // Whether an attempt that ended so is the last one at its position.
+  [[nodiscard]] bool is_last(std::uint32_t attempt, store::TrialStatus status) const;
+  // The step was stored.
+  void record(const Step& step, store::TrialStatus status);
+
+  void fail_benchmark(std::uint32_t benchmark, const std::string& reason);
+
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+
+ private:
+  void finish(std::uint32_t position, store::TrialStatus status);
+
+  const plan::Plan& plan_;
+  const plan::Expansion& expansion_;
+  std::vector<std::uint8_t> finished_;           // by position
+  std::uint32_t first_open_ = 0;                 // no earlier position is open
+  std::uint32_t attempts_ = 0;                   // stored ones at first_open_
+  std::map<std::uint32_t, std::uint32_t> failures_in_a_row_;  // by benchmark
+  std::map<std::uint32_t, std::string> failed_builds_;        // benchmark -> why
+  Counts counts_;
+};
+
+}  // namespace stab::daemon

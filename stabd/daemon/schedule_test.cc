@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace stab::daemon {
+namespace {
+
+using store::TrialStatus;
+
+class ScheduleTest : public ::testing::Test {
+ protected:
+  ScheduleTest() {
+    plan_.benchmarks.resize(2);
+    plan_.give_up_after = 2;
+    for (std::uint32_t i = 0; i < 8; ++i)
+      expansion_.trials.push_back({.position = i, .block = i / 2, .benchmark = i % 2, .levels = {}});
+  }
+
+  Schedule fresh() { return {plan_, expansion_, {}}; }
+
+  // Stores the next step as if it had ended so; steps that are not to be run are stored as they say.
+  static Schedule::Step take(Schedule& schedule, TrialStatus status) {
+    const auto step = schedule.next();
+    if (!step) {
+      ADD_FAILURE() << "nothing is left";
+      return {};
+    }
+    schedule.record(*step, step->without_running.value_or(status));
+    return *step;
+  }
+
+  plan::Plan plan_;
+  plan::Expansion expansion_;
+};
+
+TEST_F(ScheduleTest, PositionsComeInOrderAndThenNoMore) {
+  Schedule schedule = fresh();
+  for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(take(schedule, TrialStatus::ok).position, i);
+  EXPECT_FALSE(schedule.next());
+  EXPECT_EQ(schedule.counts().ok, 8U);
+}
+
+TEST_F(ScheduleTest, AFailedTrialIsRepeatedAtItsPlaceAsOftenAsThePlanSays) {
+  plan_.retries = 1;
+  Schedule schedule = fresh();
+  EXPECT_EQ(take(schedule, TrialStatus::wrong_exit).attempt, 0U);
+  const auto again = take(schedule, TrialStatus::timeout);
+  EXPECT_EQ(again.position, 0U);
+  EXPECT_EQ(again.attempt, 1U);
+  EXPECT_EQ(schedule.next()->position, 1U);
+  EXPECT_EQ(schedule.counts().failed, 1U);
+}
+
+TEST_F(ScheduleTest, ABenchmarkThatKeepsFailingIsSkippedTheOtherGoesOn) {
+  Schedule schedule = fresh();
+  for (int i = 0; i < 4; ++i) take(schedule, i % 2 == 0 ? TrialStatus::signalled : TrialStatus::ok);
+  const auto skipped = take(schedule, TrialStatus::ok);
+  EXPECT_EQ(skipped.without_running, TrialStatus::skipped);
+  EXPECT_NE(skipped.reason, "");
+  EXPECT_EQ(take(schedule, TrialStatus::ok).without_running, std::nullopt);
+  take(schedule, TrialStatus::ok);
+  take(schedule, TrialStatus::ok);
+  EXPECT_FALSE(schedule.next());
+  EXPECT_EQ(schedule.counts().failed, 2U);
+  EXPECT_EQ(schedule.counts().skipped, 2U);
+  EXPECT_EQ(schedule.counts().ok, 4U);
+}
+
+TEST_F(ScheduleTest, ASuccessStartsTheCountOfFailuresAnew) {
+  Schedule schedule = fresh();
+  for (int i = 0; i < 8; ++i) {
+    const auto step = take(schedule, i % 4 == 0 ? TrialStatus::wrong_exit : TrialStatus::ok);
+    EXPECT_EQ(step.without_running, std::nullopt);
+  }
+}
+
+TEST_F(ScheduleTest, AFailedBuildTakesAllTrialsOfItsBenchmark) {
+  Schedule schedule = fresh();
+  schedule.fail_benchmark(1, "no compiler");
+  take(schedule, TrialStatus::ok);
+  const auto step = take(schedule, TrialStatus::ok);
+  EXPECT_EQ(step.without_running, TrialStatus::build_failed);
+  EXPECT_EQ(step.reason, "no compiler");
+}
+
+// C1 and C2 at every instant at which a daemon can be killed.
+TEST_F(ScheduleTest, AfterAKillItGoesOnWhereTheStoreEnds) {
+  plan_.retries = 1;
+  const std::vector<TrialStatus> ends{TrialStatus::ok, TrialStatus::timeout, TrialStatus::ok, TrialStatus::signalled,
+                                      TrialStatus::signalled, TrialStatus::ok, TrialStatus::timeout, TrialStatus::timeout,
+                                      TrialStatus::ok, TrialStatus::ok, TrialStatus::ok, TrialStatus::ok};
+  for (std::size_t killed = 0; killed <= ends.size(); ++killed) {
+    Schedule whole = fresh();
+    std::vector<store::Store::Progress> stored(expansion_.trials.size());
+    std::size_t i = 0;
+    for (; i < killed && whole.next(); ++i) {
+      const auto step = *whole.next();
+      const TrialStatus status = step.without_running.value_or(ends[i]);
+      stored[step.position] = {.position = step.position, .attempts = step.attempt + 1,
+                               .done = whole.is_last(step.attempt, status), .status = status};
+      whole.record(step, status);
+    }
+    std::erase_if(stored, [](const auto& entry) { return entry.attempts == 0; });
+    Schedule resumed(plan_, expansion_, stored);
+    for (; i < ends.size() && whole.next(); ++i) {
+      ASSERT_TRUE(resumed.next());
+      EXPECT_EQ(resumed.next()->position, whole.next()->position);
+      EXPECT_EQ(resumed.next()->attempt, whole.next()->attempt);
+      EXPECT_EQ(resumed.next()->without_running, whole.next()->without_running);
+      take(whole, ends[i]);
+      take(resumed, ends[i]);
+    }
+    EXPECT_EQ(resumed.next().has_value(), whole.next().has_value());
+    EXPECT_EQ(resumed.counts().failed, whole.counts().failed);
+  }
+}
+
+}  // namespace
+}  // namespace stab::daemon

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/session.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/text.h"
+#include "plan/expand.h"
+
+namespace stab::daemon {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+using store::TrialStatus;
+
+constexpr unsigned max_losses = 3;
+
+std::int64_t wall_clock_ns() {
+  return std::chrono::duration_cast<nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string from_directory(const std::string& directory, const std::string& path) {
+  return path.empty() || path.starts_with('/') ? path : directory + "/" + path;
+}
+
+}  // namespace
+
+Session::Session(store::Store& store, store::Experiment experiment, plan::Plan plan, SessionPorts ports)
+    : store_(store),
+      experiment_(std::move(experiment)),
+      plan_(std::move(plan)),
+      expansion_(plan::expand(plan_)),
+      ports_(std::move(ports)),
+      state_(state_from(experiment_.state).value_or(State::queued)) {
+  schedule_ = std::make_unique<Schedule>(plan_, expansion_, std::vector<store::Store::Progress>());
+}
+
+void Session::apply(Event event, const std::string& reason) {
+  const auto to = next(state_, event);
+  if (!to) return;
+  const State from = std::exchange(state_, *to);
+  experiment_.state = to_string(state_);
+  experiment_.reason = one_line(reason, 2000);
+  if (experiment_.started_ns == 0 && state_ == State::building) experiment_.started_ns = wall_clock_ns();
+  if (is_final(state_)) experiment_.ended_ns = wall_clock_ns();
+  spdlog::info("experiment {}: {} -> {}{}{}", experiment_.id, to_string(from), experiment_.state,
+               reason.empty() ? "" : ": ", experiment_.reason);
+  save_state();
+  const bool wants_worker = state_ == State::building || state_ == State::running;
+  if (has_worker_ && !wants_worker) ports_.stop_worker();
+  if (state_ == State::paused) ports_.retry_later();
+}
+
+// A state that cannot be stored now is stored by the next retry; what the daemon does goes by state_.
+void Session::save_state() {
+  if (auto saved = store_.update_experiment(experiment_); !saved) {
+    spdlog::warn("experiment {}: its state is not stored: {}", experiment_.id, saved.error().message);
+    unsaved_ = true;
+    ports_.retry_later();
+    return;
+  }
+  unsaved_ = false;
+  note("state", experiment_.reason.empty() ? experiment_.state : experiment_.state + ": " + experiment_.reason);
+}
+
+// For people who look later; the experiment does not depend on it.
+void Session::note(const std::string& kind, const std::string& text) {
+  const auto added = store_.add_event({.experiment = experiment_.id, .at_ns = wall_clock_ns(), .kind = kind, .text = text});
+  if (!added) spdlog::warn("experiment {}: {}", experiment_.id, added.error().message);
+}
+
+bool Session::stored(const store::Outcome<void>& outcome) {
+  if (outcome) return true;
+  if (outcome.error().temporary)
+    apply(Event::storage_trouble, outcome.error().message + "; the experiment goes on when it can be stored");
+  else
+    apply(Event::damaged, outcome.error().message);
+  return false;
+}
+
+void Session::load_progress() {
+  const auto progress = store_.progress(experiment_.id);
+  if (!progress) {
+    apply(progress.error().temporary ? Event::storage_trouble : Event::damaged, progress.error().message);
+    return;
+  }
+  schedule_ = std::make_unique<Schedule>(plan_, expansion_, *progress);
+  builds_ = collect_builds(plan_, expansion_);
+  next_build_ = 0;
+  running_.reset();
+}
+
+void Session::start() {
+  apply(Event::start, "");
+  load_progress();
+  if (state_ != State::building) return;
+  if (auto started = ports_.start_worker(); !started) {
+    apply(Event::refused, started.error().message);
+    return;
+  }
+  has_worker_ = true;
+  ports_.send(wire::encode(wire::SetupRequest{.cpus = plan_.cpus}));
+}
+
+void Session::worker_said(const std::string& line) {
+  if (state_ != State::building && state_ != State::running) return;  // it is being stopped
+  const std::string kind = wire::kind_of(line);
+  const auto bad = [&](const Error& error) {
+    spdlog::error("experiment {}: the worker answered nonsense: {}", experiment_.id, error.message);
+    ports_.stop_worker();
+  };
+  if (kind == "setup") {
+    const auto reply = wire::decode_setup_reply(line);
+    return reply ? set_up(*reply) : bad(reply.error());
+  }
+  if (kind == "build") {
+    const auto reply = wire::decode_build_reply(line);
+    return reply && next_build_ < builds_.slots.size() ? built(*reply) : bad(reply ? Error{"no build was asked for"} : reply.error());
+  }
+  const auto reply = wire::decode_run_reply(line);
+  return reply && running_ ? ran(*reply) : bad(reply ? Error{"no trial was asked for"} : reply.error());
+}
+
+void Session::set_up(const wire::SetupReply& reply) {
+  if (!reply.error.empty()) return apply(Event::refused, reply.error);
+  const auto machine = store_.add_machine(reply.machine);
+  if (!machine) {
+    stored(std::unexpected(machine.error()));
+    return;
+  }
+  experiment_.machine = *machine;
+  if (!stored(store_.update_experiment(experiment_))) return;
+  note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
+  for (const std::string& text : reply.notes) note("machine", text);
+  ask_for_build();
+}
+
+void Session::ask_for_build() {
+  if (next_build_ >= builds_.slots.size()) return builds_complete();
+  const BuildSlot& slot = builds_.slots[next_build_];
+  const plan::Benchmark& benchmark = plan_.benchmarks[slot.benchmark];
+  bool keep_tree = false;
+  const auto uses_tree = [&](const std::string& text) {
+    for (const std::string& name : plan::names_in(text)) keep_tree |= name == "DIR";
+  };
+  for (const std::string& word : benchmark.run) uses_tree(word);
+  for (const auto& [name, value] : benchmark.env) uses_tree(value);
+  if (benchmark.stdin_file) uses_tree(*benchmark.stdin_file);
+  ports_.send(wire::encode(wire::BuildRequest{.command = slot.command,
+                                              .directory = experiment_.directory,
+                                              .sources = benchmark.sources,
+                                              .cache = ports_.cache(experiment_),
+                                              .keep_tree = keep_tree,
+                                              .timeout = benchmark.build_timeout}));
+}
+
+// A resumed experiment must not go on with other sources or another compiler than it began with.
+bool Session::same_as_before(const wire::BuildReply& reply) {
+  const auto earlier = store_.builds(experiment_.id);
+  if (!earlier) return stored(std::unexpected(earlier.error()));
+  const BuildSlot& slot = builds_.slots[next_build_];
+  for (const store::Build& build : *earlier) {
+    if (build.benchmark != plan_.benchmarks[slot.benchmark].name || build.command != slot.command) continue;
+    if (build.key == reply.key || reply.key.empty() || build.key.empty()) continue;
+    apply(Event::refused, fmt::format("the sources or the compiler of '{}' have changed since this experiment began: submit the "
+                                      "plan again, or bring them back", build.benchmark));
+    return false;
+  }
+  return true;
+}
+
+void Session::built(const wire::BuildReply& reply) {
+  if (!same_as_before(reply)) return;
+  BuildSlot& slot = builds_.slots[next_build_];
+  const std::string& benchmark = plan_.benchmarks[slot.benchmark].name;
+  const bool failed = reply.status == store::BuildStatus::failed;
+  slot.key = reply.key;
+  slot.out = reply.out;
+  slot.directory = reply.directory;
+  slot.binary_sha256 = reply.binary_sha256;
+  slot.usable = !failed;
+  if (!stored(store_.add_build({.experiment = experiment_.id,
+                                .key = reply.key,
+                                .benchmark = benchmark,
+                                .command = slot.command,
+                                .status = reply.status,
+                                .binary_sha256 = reply.binary_sha256,
+                                .output = reply.output,
+                                .duration_ns = reply.duration_ns})))
+    return;
+  if (failed) {
+    const std::string reason = fmt::format("the build of '{}' failed:\n{}\nthe command was: {}", benchmark, reply.output, slot.command);
+    note("build", reason);
+    if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment) return apply(Event::refused, reason);
+    schedule_->fail_benchmark(slot.benchmark, reason);
+  }
+  ++next_build_;
+  ask_for_build();
+}
+
+void Session::builds_complete() {
+  if (const auto reason = find_identical(plan_, builds_)) return apply(Event::refused, *reason);
+  trials_since_ = steady_clock::now();
+  finished_then_ = schedule_->counts().finished();
+  apply(Event::built, "");
+  if (state_ == State::running) continue_work();
+}
+
+store::Trial Session::row_for(const Schedule::Step& step) const {
+  const plan::Trial& trial = expansion_.trials[step.position];
+  store::Trial row;
+  row.experiment = experiment_.id;
+  row.position = step.position;
+  row.attempt = step.attempt;
+  row.block = trial.block;
+  row.warmup = trial.warmup;
+  row.benchmark = plan_.benchmarks[trial.benchmark].name;
+  for (std::size_t i = 0; i < plan_.factors.size(); ++i) row.levels[plan_.factors[i].name] = trial.levels[i].name;
+  row.seed = trial.seed;
+  const std::int64_t slot = builds_.of_trial[step.position];
+  if (slot >= 0) row.build = builds_.slots[static_cast<std::size_t>(slot)].key;
+  return row;
+}
+
+void Session::continue_work() {
+  if (state_ != State::running || running_) return;
+  const auto step = schedule_->next();
+  if (!step) {
+    apply(Event::trials_complete, "");
+    // The machine is free before the numbers are looked at; worker_ended() goes on.
+    return;
+  }
+  if (!step->without_running) return ask_for_trial(*step);
+  store::Trial row = row_for(*step);
+  row.status = *step->without_running;
+  row.reason = step->reason;
+  row.started_ns = wall_clock_ns();
+  running_ = step;
+  keep(std::move(row));
+}
+
+void Session::ask_for_trial(const Schedule::Step& step) {
+  const plan::Trial& trial = expansion_.trials[step.position];
+  const plan::Benchmark& benchmark = plan_.benchmarks[trial.benchmark];
+  const plan::Task task = plan::resolve(plan_, trial);
+  plan::Variables late{{"SRC", experiment_.directory}};
+  if (const std::int64_t slot = builds_.of_trial[step.position]; slot >= 0) {
+    late["OUT"] = builds_.slots[static_cast<std::size_t>(slot)].out;
+    late["DIR"] = builds_.slots[static_cast<std::size_t>(slot)].directory;
+  }
+  wire::RunRequest request{.argv = task.run,
+                           .env = task.env,
+                           .env_bytes = task.env_bytes,
+                           .directory = experiment_.directory,
+                           .stdin_path = from_directory(experiment_.directory, plan::substitute(task.stdin_file.value_or(""), late)),
+                           .aslr = task.aslr,
+                           .timeout = benchmark.timeout,
+                           .output_limit = benchmark.output_limit,
+                           .check = benchmark.check};
+  for (std::string& word : request.argv) word = plan::substitute(word, late);
+  for (auto& [name, value] : request.env) value = plan::substitute(value, late);
+  running_ = step;
+  ports_.send(wire::encode(request));
+}
+
+void Session::ran(wire::RunReply reply) {
+  store::Trial row = row_for(*running_);
+  row.status = reply.status;
+  row.reason = std::move(reply.reason);
+  row.exit_code = reply.exit_code;
+  row.signal = reply.signal;
+  row.started_ns = reply.started_ns;
+  row.wall_ns = reply.wall_ns;
+  row.user_ns = reply.user_ns;
+  row.system_ns = reply.system_ns;
+  row.max_rss_bytes = reply.max_rss_bytes;
+  row.stdout_sha256 = std::move(reply.stdout_sha256);
+  row.stderr_tail = std::move(reply.stderr_tail);
+  row.readings = std::move(reply.readings);
+  keep(std::move(row));
+}
+
+void Session::keep(store::Trial row) {
+  row.last = schedule_->is_last(row.attempt, row.status);
+  const auto before = steady_clock::now();
+  const auto added = store_.add_trial(row);
+  if (!added && added.error().temporary) pending_ = row;
+  if (!stored(added)) return;
+  commit_time_.total += steady_clock::now() - before;
+  ++commit_time_.rows;
+  schedule_->record(*running_, row.status);
+  losses_ = 0;
+  const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
+  running_.reset();
+  // Rows without a run come by the thousand: clients get their turn between them.
+  if (was_run)
+    continue_work();
+  else
+    ports_.call_again();
+}
+
+void Session::worker_ended(bool asked, const std::string& how) {
+  has_worker_ = false;
+  running_.reset();
+  if (state_ == State::analysing) return analyse();
+  if (asked || (state_ != State::building && state_ != State::running)) return;
+  if (++losses_ >= max_losses) return apply(Event::gave_up, fmt::format("the worker {} {} times without finishing a trial", how, losses_));
+  spdlog::warn("experiment {}: the worker {}; a new one goes on", experiment_.id, how);
+  apply(Event::worker_lost, "");
+  start();
+}
+
+void Session::retry_storage() {
+  if (unsaved_) save_state();
+  if (unsaved_ || (state_ == State::paused && has_worker_)) return ports_.retry_later();
+  if (state_ != State::paused) return;
+  if (pending_) {
+    const auto added = store_.add_trial(*pending_);
+    if (!added && added.error().temporary) return ports_.retry_later();
+    pending_.reset();
+    if (!stored(added)) return;
+  }
+  apply(Event::storage_ok, "");
+  start();
+}
+
+void Session::cancel() { apply(Event::cancel, "cancelled by the user; what was measured is kept"); }
+
+void Session::analyse() {
+  const auto damage = store_.verify(experiment_.id);
+  if (!damage) return apply(damage.error().temporary ? Event::storage_trouble : Event::damaged, damage.error().message);
+  if (!damage->empty())
+    return apply(Event::damaged, fmt::format("{} stored rows have changed since they were written, the first is row {} of {}", damage->size(),
+                                             damage->front().row, damage->front().table));
+  apply(Event::analysed, "");
+}
+
+Session::Progress Session::progress() const {
+  Progress progress{.builds_done = next_build_, .builds = builds_.slots.size(), .activity = "", .left = std::nullopt};
+  const Counts& counts = schedule_->counts();
+  const std::uint64_t done_now = counts.finished() - finished_then_;
+  if (state_ == State::building && next_build_ < builds_.slots.size())
+    progress.activity = fmt::format("building {}", plan_.benchmarks[builds_.slots[next_build_].benchmark].name);
+  if (state_ != State::running) return progress;
+  if (done_now > 0)
+    progress.left = (steady_clock::now() - trials_since_) * (counts.total - counts.finished()) / done_now;
+  if (!running_) return progress;
+  const plan::Trial& trial = expansion_.trials[running_->position];
+  progress.activity = plan_.benchmarks[trial.benchmark].name;
+  for (const plan::Level& level : expansion_.cells[trial.cell]) progress.activity += " " + level.name;
+  progress.activity += fmt::format(", {} {}", trial.warmup ? "warm-up block" : "block", trial.block + 1);
+  return progress;
+}
+
+}  // namespace stab::daemon

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// One experiment on its way from the queue to its end: drives the worker, stores what it answers, and moves through the
+// state table. No event loop in here; the daemon calls in and gives the means to act.
+//
+// Invariants
+//  E1  The next trial is asked for only after the row of the last one is stored.
+//  E2  A row that could not be stored for lack of space is kept and stored first when there is room.
+//  E3  A state is final only after the worker has ended, so that nothing of an ended experiment is alive.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "plan/expand.h"
+#include "plan/plan.h"
+#include "stabd/daemon/builds.h"
+#include "stabd/daemon/schedule.h"
+#include "stabd/daemon/state.h"
+#include "stabd/wire/work.h"
+#include "store/store.h"
+
+namespace stab::daemon {
+
+// What the daemon does for a session.
+struct SessionPorts {
+  std::function<Result<void>()> start_worker;       // a fresh one; the session has none when it asks
+  std::function<void(std::string)> send;            // a line to the worker
+  std::function<void()> stop_worker;                // politely, then by force; worker_ended() follows
+  std::function<void()> call_again;                 // calls continue_work() soon
+  std::function<void()> retry_later;                // calls retry_storage() in a while
+  std::function<std::string(const store::Experiment&)> cache;  // folder for its builds; the worker can write there
+};
+
+class Session {
+ public:
+  Session(store::Store& store, store::Experiment experiment, plan::Plan plan, SessionPorts ports);
+
+  // Its turn has come. Afterwards state() tells.
+  void start();
+  void worker_said(const std::string& line);
+  // `asked`: it was told to stop.
+  void worker_ended(bool asked, const std::string& how);
+  void continue_work();
+  void retry_storage();
+  void cancel();
+
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] bool finished() const { return is_final(state_) && !has_worker_ && !unsaved_; }
+  [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
+  [[nodiscard]] const Counts& counts() const { return schedule_->counts(); }
+
+  struct Progress {
+    std::size_t builds_done = 0;
+    std::size_t builds = 0;
+    std::string activity;                             // "sort O2, block 3"
+    std::optional<std::chrono::nanoseconds> left;     // a guess; none before the first trial
+  };
+  [[nodiscard]] Progress progress() const;
+  // What storing the trials' rows has taken so far.
+  struct CommitTime {
+    std::uint64_t rows = 0;
+    std::chrono::nanoseconds total{0};
+  };
+  [[nodiscard]] CommitTime commit_time() const { return commit_time_; }
+
+ private:
+  void apply(Event event, const std::string& reason);
+  void save_state();
+  bool stored(const store::Outcome<void>& outcome);
+  void load_progress();
+  void set_up(const wire::SetupReply& reply);
+  void ask_for_build();
+  void built(const wire::BuildReply& reply);
+  bool same_as_before(const wire::BuildReply& reply);
+  void builds_complete();
+  void ask_for_trial(const Schedule::Step& step);
+  void ran(wire::RunReply reply);
+  void keep(store::Trial row);
+  void analyse();
+  [[nodiscard]] store::Trial row_for(const Schedule::Step& step) const;
+  void note(const std::string& kind, const std::string& text);
+
+  store::Store& store_;
+  store::Experiment experiment_;
+  plan::Plan plan_;
+  plan::Expansion expansion_;
+  SessionPorts ports_;
+  State state_ = State::queued;
+  std::unique_ptr<Schedule> schedule_;
+  Builds builds_;
+  std::size_t next_build_ = 0;
+  bool has_worker_ = false;
+  bool unsaved_ = false;                    // experiment_ is newer than its row
+  unsigned losses_ = 0;                     // of workers since the last stored trial
+  std::optional<Schedule::Step> running_;   // what the worker is busy with
+  std::optional<store::Trial> pending_;     // E2
+  CommitTime commit_time_;
+  std::chrono::steady_clock::time_point trials_since_;
+  std::uint64_t finished_then_ = 0;
+};
+
+}  // namespace stab::daemon

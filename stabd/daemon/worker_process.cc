@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/worker_process.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "stabd/wire/scope.h"
+
+namespace stab::daemon {
+namespace {
+
+constexpr std::uint64_t grace_ms = 15'000;
+constexpr std::chrono::milliseconds leftover_deadline{30'000};
+
+using nlohmann::json;
+
+Result<void> remember(const std::string& record, pid_t pid, machine::Scope scope) {
+  const auto identity = machine::identify(pid);
+  if (!identity) return fail("the worker ended at once");
+  const json value{{"pid", identity->pid},
+                   {"start_ticks", identity->start_ticks},
+                   {"boot", identity->boot},
+                   {"isolated", scope == machine::Scope::pid_namespace}};
+  return write_file_atomically(record, value.dump());
+}
+
+struct Recorded {
+  machine::ProcessId worker;  // pid 0 if the text names none
+  bool isolated = false;
+};
+
+Recorded parse(const std::string& text) {
+  try {
+    const json value = json::parse(text);
+    return {.worker = {value.at("pid").get<pid_t>(), value.at("start_ticks").get<std::uint64_t>(),
+                       value.at("boot").get<std::string>()},
+            .isolated = value.at("isolated").get<bool>()};
+  } catch (const json::exception&) {
+    return {};
+  }
+}
+
+std::string describe(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+template <class Handle>
+WorkerProcess* owner(Handle* handle) {
+  return static_cast<WorkerProcess*>(handle->data);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop, const WorkerStart& start, WorkerEvents events) {
+  if (start.scope == machine::Scope::process_tree) {
+    // What the last worker left: no namespace has ended it.
+    const auto ended = machine::end_marked(wire::marker_entry(start.token), leftover_deadline);
+    if (!ended) return std::unexpected(ended.error());
+  }
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return fail_errno("socketpair");
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+
+  machine::ContainedStart what;
+  what.argv = {start.program, "--worker"};
+  what.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", wire::scope_entry(start.scope)};
+  if (start.scope == machine::Scope::process_tree) what.environment.push_back(wire::marker_entry(start.token));
+  what.scope = start.scope;
+  what.uid = start.uid;
+  what.gid = start.gid;
+  what.passed_fd = theirs.get();
+  auto process = machine::start_contained(what);
+  if (!process) return std::unexpected(process.error());
+  // Nothing has been asked of it yet: if we die before this is written, it just ends.
+  if (auto remembered = remember(start.record, process->pid, start.scope); !remembered) {
+    kill(process->pid, SIGKILL);
+    waitpid(process->pid, nullptr, 0);
+    return fail("cannot start a worker: " + remembered.error().message);
+  }
+
+  std::shared_ptr<WorkerProcess> worker(new WorkerProcess);
+  worker->process_ = std::move(*process);
+  worker->socket_ = std::move(ours);
+  worker->events_ = std::move(events);
+  worker->record_ = start.record;
+  worker->self_ = worker;
+  uv_poll_init(loop, &worker->socket_poll_, worker->socket_.get());
+  uv_poll_init(loop, &worker->process_poll_, worker->process_.pidfd.get());
+  uv_timer_init(loop, &worker->grace_);
+  worker->open_handles_ = 3;
+  worker->socket_poll_.data = worker->process_poll_.data = worker->grace_.data = worker.get();
+  uv_poll_start(&worker->socket_poll_, UV_READABLE, [](uv_poll_t* handle, int, int) { owner(handle)->read_some(); });
+  uv_poll_start(&worker->process_poll_, UV_READABLE, [](uv_poll_t* handle, int, int) { owner(handle)->process_ended(); });
+  return worker;
+}
+
+void WorkerProcess::send(const std::string& line) {
+  if (asked_ || !socket_) return;
+  // libuv made the descriptor non-blocking; the worker reads as soon as it is idle, so waiting is short and rare.
+  const std::string all = line + "\n";
+  std::string_view rest = all;
+  while (!rest.empty()) {
+    const ssize_t n = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (n > 0) {
+      rest.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno == EAGAIN) {
+      usleep(100);
+    } else if (errno != EINTR) {
+      return;  // it has ended, which is about to be reported
+    }
+  }
+}
+
+bool WorkerProcess::read_some() {
+  std::array<char, 65536> buffer;
+  const ssize_t n = read(socket_.get(), buffer.data(), buffer.size());
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (n <= 0) {
+    uv_poll_stop(&socket_poll_);  // its end follows on the pidfd
+    return false;
+  }
+  if (!lines_.add(std::string_view(buffer.data(), static_cast<std::size_t>(n)))) {
+    stop();
+    return false;
+  }
+  const auto alive = self_;  // a line may lead to our end
+  while (auto line = lines_.next())
+    if (!asked_) events_.said(*line);
+  return true;
+}
+
+void WorkerProcess::stop() {
+  if (std::exchange(asked_, true)) return;
+  shutdown(socket_.get(), SHUT_RDWR);
+  uv_timer_start(&grace_, [](uv_timer_t* handle) { kill(owner(handle)->process_.pid, SIGKILL); }, grace_ms, 1000);
+}
+
+void WorkerProcess::process_ended() {
+  int status = 0;
+  if (waitpid(process_.pid, &status, WNOHANG) != process_.pid) return;
+  uv_poll_stop(&process_poll_);
+  const auto alive = self_;
+  while (read_some()) {
+    // its last words
+  }
+  close_handles();
+  unlink(record_.c_str());
+  events_.ended(asked_, describe(status));
+}
+
+void WorkerProcess::close_handles() {
+  const auto closed = [](uv_handle_t* handle) {
+    WorkerProcess* worker = owner(handle);
+    if (--worker->open_handles_ == 0) worker->self_.reset();
+  };
+  uv_close(reinterpret_cast<uv_handle_t*>(&socket_poll_), closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&process_poll_), closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&grace_), closed);
+}
+
+Result<void> end_recorded_worker(const std::string& record, const std::string& token) {
+  bool isolated = false;
+  if (const auto text = read_file(record, 65536)) {
+    const Recorded recorded = parse(*text);
+    isolated = recorded.isolated;
+    if (auto ended = machine::end_process(recorded.worker, leftover_deadline); !ended) return ended;
+    unlink(record.c_str());
+  }
+  if (isolated) return {};
+  const auto marked = machine::end_marked(wire::marker_entry(token), leftover_deadline);
+  if (!marked) return std::unexpected(marked.error());
+  if (*marked > 0) spdlog::warn("ended {} processes of an interrupted trial", *marked);
+  return {};
+}
+
+}  // namespace stab::daemon

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// A worker as the loop sees it: lines in both directions, and its end. One at a time.
+#pragma once
+
+#include <uv.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "machine/containment.h"
+#include "stabd/wire/lines.h"
+
+namespace stab::daemon {
+
+struct WorkerStart {
+  std::string program;       // stabd itself
+  std::string record;        // file that remembers the worker while it lives, for the next daemon
+  std::string token;         // marks its processes where there are no namespaces
+  machine::Scope scope = machine::Scope::process_tree;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+};
+
+struct WorkerEvents {
+  std::function<void(const std::string& line)> said;
+  // Called once, when it and, in a namespace, all that it started have ended. `asked`: after stop().
+  std::function<void(bool asked, const std::string& how)> ended;
+};
+
+class WorkerProcess {
+ public:
+  // Owned by the loop from here on: it lives until its end has been reported, and a little longer.
+  static Result<std::shared_ptr<WorkerProcess>> start(uv_loop_t* loop, const WorkerStart& start, WorkerEvents events);
+  ~WorkerProcess() = default;
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // Small lines to a process that waits for them: never blocks for long.
+  void send(const std::string& line);
+  // Hangs up, which ends what it runs; after a grace it is killed.
+  void stop();
+
+ private:
+  WorkerProcess() = default;
+  bool read_some();  // whether there may be more
+  void process_ended();
+  void close_handles();
+
+  machine::Contained process_;
+  Fd socket_;
+  wire::LineBuffer lines_{std::size_t{64} << 20};
+  WorkerEvents events_;
+  std::string record_;
+  uv_poll_t socket_poll_{};
+  uv_poll_t process_poll_{};
+  uv_timer_t grace_{};
+  int open_handles_ = 0;
+  bool asked_ = false;
+  std::shared_ptr<WorkerProcess> self_;
+};
+
+// Ends the worker that an earlier daemon left, if the record names one that is alive, and all that it started.
+Result<void> end_recorded_worker(const std::string& record, const std::string& token);
+
+}  // namespace stab::daemon

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <functional>
+
+#include "stabd/client/verbs.h"
+#include "stabd/paths.h"
+
+namespace {
+
+using namespace stab::client;
+using stab::Result;
+
+constexpr const char* exit_codes =
+    "Exit codes: 0 it worked, 1 wrong usage or the tool failed, 5 the experiment did not end well or trials of it failed.";
+
+struct Arguments {
+  Common common;
+  std::string plan;
+  std::int64_t id = 0;
+  bool wait = false;
+  std::string report_format = "text";
+  std::string export_format = "csv";
+  std::string output;
+  RunOptions run;
+};
+
+class CommandLine {
+ public:
+  CommandLine() {
+    arguments_.common.socket_path = stab::default_socket_path();
+    app_.set_version_flag("--version", "stabctl " STAB_VERSION);
+    app_.add_option("--socket", arguments_.common.socket_path, "Unix socket of stabd")->capture_default_str();
+    app_.require_subcommand(1);
+    app_.footer(exit_codes);
+    add_plan_verbs();
+    add_experiment_verbs();
+  }
+
+  int run(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app_.exit(error) == 0 ? exit_ok : exit_error;
+    }
+    const auto code = action_();
+    if (code) return *code;
+    fmt::print(stderr, "stabctl: {}\n", code.error().message);
+    return exit_error;
+  }
+
+ private:
+  using Action = std::function<Result<int>()>;
+
+  CLI::App* verb(const char* name, const char* help, Action action) {
+    CLI::App* added = app_.add_subcommand(name, help);
+    added->fallthrough();
+    added->callback([this, action = std::move(action)] { action_ = action; });
+    return added;
+  }
+
+  void json_flag(CLI::App* verb) { verb->add_flag("--json", arguments_.common.json, "Print JSON"); }
+
+  void add_plan_verbs() {
+    Arguments& a = arguments_;
+    CLI::App* run = verb("run", "Run a plan with a daemon of its own, show progress, print the report", [&a] {
+      a.run.plan_path = a.plan;
+      a.run.format = a.common.json ? "json" : "text";
+      return stab::client::run(a.run);
+    });
+    run->add_option("plan", a.plan, "The plan, a TOML file")->required();
+    run->add_option("--state", a.run.state_directory, "Folder of the database; an unfinished run in there goes on");
+    json_flag(run);
+
+    CLI::App* submit = verb("submit", "Queue a plan", [&a] { return stab::client::submit(a.common, a.plan, a.wait); });
+    submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
+    submit->add_flag("--wait", a.wait, "Follow it to its end");
+    json_flag(submit);
+
+    CLI::App* check = verb("check", "Validate a plan and print its design", [&a] { return stab::client::check(a.common, a.plan); });
+    check->add_option("plan", a.plan, "The plan, a TOML file")->required();
+    json_flag(check);
+  }
+
+  void add_experiment_verbs() {
+    Arguments& a = arguments_;
+    const auto with_id = [&](CLI::App* added) {
+      added->add_option("id", a.id, "Number of the experiment, see 'stabctl list'")->required();
+      return added;
+    };
+    json_flag(verb("list", "All experiments", [&a] { return stab::client::list(a.common); }));
+    json_flag(with_id(verb("status", "Where an experiment is and what happened to it", [&a] { return stab::client::status(a.common, a.id); })));
+    json_flag(with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running", [&a] { return stab::client::watch(a.common, a.id); })));
+    with_id(verb("cancel", "End an experiment; what was measured is kept", [&a] { return stab::client::cancel(a.common, a.id); }));
+
+    CLI::App* report = with_id(verb("report", "The analysis, also of an experiment that still runs",
+                                    [&a] { return stab::client::report(a.common, a.id, a.report_format, a.output); }));
+    report->add_option("--format", a.report_format, "text or json")->capture_default_str()->check(CLI::IsMember({"text", "json"}));
+    report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+    json_flag(report);
+
+    CLI::App* rows = with_id(verb("export", "All trials, a row each",
+                                  [&a] { return export_rows(a.common, a.id, a.export_format, a.output); }));
+    rows->add_option("--format", a.export_format, "csv or json")->capture_default_str()->check(CLI::IsMember({"csv", "json"}));
+    rows->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+    json_flag(rows);
+  }
+
+  CLI::App app_{"stabctl gives plans to stabd and shows what came out."};
+  Arguments arguments_;
+  Action action_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return CommandLine().run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "stabctl: {}\n", error.what());
+    return exit_error;
+  }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/paths.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace stab {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  // The XDG rules: a relative path is to be ignored.
+  return value != nullptr && *value == '/' ? value : "";
+}
+
+std::string user_directory(const char* name, const char* below_home) {
+  const std::string set = variable(name);
+  if (!set.empty()) return set + "/stabd";
+  const std::string home = variable("HOME");
+  return (home.empty() ? "/tmp" : home) + below_home + "/stabd";
+}
+
+}  // namespace
+
+std::string default_state_directory() {
+  return geteuid() == 0 ? "/var/lib/stabd" : user_directory("XDG_STATE_HOME", "/.local/state");
+}
+
+std::string default_cache_directory() {
+  return geteuid() == 0 ? "/var/cache/stabd" : user_directory("XDG_CACHE_HOME", "/.cache");
+}
+
+std::string default_socket_path() {
+  if (geteuid() == 0) return "/run/stabd/stabd.sock";
+  const std::string runtime = variable("XDG_RUNTIME_DIR");
+  return (runtime.empty() ? default_state_directory() : runtime + "/stabd") + "/stabd.sock";
+}
+
+std::string companion(const std::string& name) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? name : (self.parent_path() / name).string();
+}
+
+}  // namespace stab

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/document.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "plan/expand.h"
+#include "plan/reader.h"
+#include "stats/analysis.h"
+#include "stats/dataset.h"
+#include "stats/spec.h"
+
+namespace stab::results {
+namespace {
+
+using store::TrialStatus;
+
+constexpr const char* subject_column = "benchmark";
+constexpr const char* block_column = "block";
+
+double response_of(const store::Trial& trial, const std::string& name) {
+  const auto number = [](const std::optional<std::int64_t>& value) {
+    return value ? static_cast<double>(*value) : std::numeric_limits<double>::quiet_NaN();
+  };
+  if (name == "user") return number(trial.user_ns);
+  if (name == "system") return number(trial.system_ns);
+  if (name == "cpu") return number(trial.user_ns) + number(trial.system_ns);
+  if (name == "max_rss") return number(trial.max_rss_bytes);
+  return number(trial.wall_ns);
+}
+
+// The plan's factors that the model knows, and the order of their levels.
+class Columns {
+ public:
+  Columns(const plan::Plan& plan, stats::Dataset& data) : data_(data) {
+    std::vector<std::string> benchmarks;
+    for (const plan::Benchmark& benchmark : plan.benchmarks) benchmarks.push_back(benchmark.name);
+    add(subject_column, std::move(benchmarks));
+    add(block_column, {});
+    for (const plan::Factor& factor : plan.factors) {
+      std::vector<std::string> levels;
+      if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))
+        for (const plan::Level& level : fixed->levels) levels.push_back(level.name);
+      if (!std::holds_alternative<plan::RandomPerBlock>(factor.levels)) add(factor.name, std::move(levels));
+    }
+  }
+
+  void append(const store::Trial& trial) {
+    for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+      const std::string& name = data_.columns[i].name;
+      if (name == subject_column)
+        data_.columns[i].codes.push_back(code(i, trial.benchmark));
+      else if (name == block_column)
+        data_.columns[i].codes.push_back(code(i, std::to_string(trial.block)));
+      else
+        data_.columns[i].codes.push_back(code(i, trial.levels.at(name)));
+    }
+  }
+
+ private:
+  void add(std::string name, std::vector<std::string> levels) {
+    auto& known = codes_.emplace_back();
+    for (std::size_t i = 0; i < levels.size(); ++i) known[levels[i]] = static_cast<std::uint32_t>(i);
+    data_.columns.push_back({.name = std::move(name), .levels = std::move(levels), .codes = {}});
+  }
+
+  std::uint32_t code(std::size_t column, const std::string& level) {
+    auto& levels = data_.columns[column].levels;
+    const auto [entry, fresh] = codes_[column].try_emplace(level, static_cast<std::uint32_t>(levels.size()));
+    if (fresh) levels.push_back(level);
+    return entry->second;
+  }
+
+  stats::Dataset& data_;
+  std::vector<std::map<std::string, std::uint32_t>> codes_;
+};
+
+stats::Spec spec_of(const plan::Plan& plan) {
+  stats::Spec spec;
+  spec.response = plan.analysis.response;
+  spec.unit = spec.response == "max_rss" ? stats::Unit::bytes : stats::Unit::nanoseconds;
+  spec.subject = subject_column;
+  for (const std::size_t index : plan::treatments(plan)) spec.treatments.push_back(plan.factors[index].name);
+  spec.log_scale = plan.analysis.log_scale;
+  spec.alpha = plan.analysis.alpha;
+  spec.equivalence = plan.analysis.equivalence;
+  switch (plan.design.kind) {
+    case plan::DesignKind::within_subjects: spec.design = stats::Design::within_subjects; break;
+    case plan::DesignKind::nested: spec.design = stats::Design::nested; break;
+    default: spec.design = stats::Design::factorial;
+  }
+  for (const plan::Factor& factor : plan.factors)
+    if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) spec.seed = factor.name;
+  if (spec.design == stats::Design::factorial) spec.block = block_column;
+  return spec;
+}
+
+std::string cell_text(const plan::Plan& plan, const store::Trial& trial) {
+  std::string text = trial.benchmark;
+  for (const std::size_t index : plan::treatments(plan)) {
+    const auto level = trial.levels.find(plan.factors[index].name);
+    if (level != trial.levels.end()) text += fmt::format(" {}={}", level->first, level->second);
+  }
+  return text;
+}
+
+std::string machine_line(store::Store& store, store::Id id) {
+  const auto machine = id == 0 ? store::Outcome<std::optional<store::Machine>>(std::nullopt) : store.machine(id);
+  if (!machine || !*machine) return "";
+  const auto facts = nlohmann::json::parse((*machine)->facts, nullptr, false);
+  const bool has_summary = facts.is_object() && facts.contains("summary") && facts["summary"].is_string();
+  return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
+}
+
+// The rows that stand, taken in one pass.
+struct Rows {
+  stats::Dataset data;
+  report::TrialCounts counts;
+  std::map<std::string, std::uint64_t> failures;
+  std::int64_t first_ns = 0;
+  std::int64_t last_ns = 0;
+};
+
+Result<Rows> read_rows(store::Store& store, const store::Experiment& experiment, const plan::Plan& plan) {
+  Rows rows;
+  Columns columns(plan, rows.data);
+  const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+    if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
+    rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
+    if (!trial.last || trial.warmup) return true;
+    if (trial.status == TrialStatus::ok) {
+      ++rows.counts.ok;
+      rows.data.response.push_back(response_of(trial, plan.analysis.response));
+      columns.append(trial);
+      return true;
+    }
+    const bool skipped = trial.status == TrialStatus::skipped || trial.status == TrialStatus::build_failed;
+    ++(skipped ? rows.counts.skipped : rows.counts.failed);
+    ++rows.failures[fmt::format("{}: {}", cell_text(plan, trial), one_line(trial.reason, 300))];
+    return true;
+  });
+  if (!read) return fail(read.error().message);
+  return rows;
+}
+
+}  // namespace
+
+Result<report::Document> make_document(store::Store& store, const store::Experiment& experiment, const std::string& database) {
+  const auto plan = plan::read_plan(experiment.plan);
+  if (!plan) return fail("this version of stabd refuses the experiment's plan: " + plan::describe(plan.error(), "plan"));
+  auto rows = read_rows(store, experiment, *plan);
+  if (!rows) return std::unexpected(rows.error());
+
+  report::Document document;
+  document.experiment = experiment.name;
+  document.id = experiment.id;
+  document.question = plan->question;
+  document.state = experiment.state;
+  document.reason = experiment.reason;
+  document.machine = machine_line(store, experiment.machine);
+  document.seed = plan->seed;
+  document.trials = rows->counts;
+  for (const plan::Trial& trial : plan::expand(*plan).trials) document.trials.planned += trial.warmup ? 0 : 1;
+  for (const auto& [text, count] : rows->failures)
+    document.failures.push_back(count == 1 ? text : fmt::format("{} ({} trials)", text, count));
+  document.database = database;
+  document.duration = std::chrono::nanoseconds(rows->last_ns - rows->first_ns);
+  document.analysis = stats::analyse(rows->data, spec_of(*plan));
+  return document;
+}
+
+}  // namespace stab::results

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Stored rows of an experiment -> the document that a report shows.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "plan/plan.h"
+#include "report/model.h"
+#include "store/store.h"
+
+namespace stab::results {
+
+// Works at any time of an experiment's life, on what there is. `database` is shown to the reader; "" is not.
+Result<report::Document> make_document(store::Store& store, const store::Experiment& experiment, const std::string& database);
+
+}  // namespace stab::results

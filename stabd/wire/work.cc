@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/wire/work.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace stab::wire {
+namespace {
+
+using nlohmann::json;
+using std::chrono::nanoseconds;
+
+// Program output may be any bytes: what is not UTF-8 is replaced.
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+template <class T>
+json optional_json(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+template <class T>
+std::optional<T> optional_at(const json& object, const char* key) {
+  const json& value = object.at(key);
+  return value.is_null() ? std::nullopt : std::optional<T>(value.get<T>());
+}
+
+template <class Function>
+auto decoded(std::string_view line, Function function) -> Result<decltype(function(json()))> {
+  try {
+    return function(json::parse(line));
+  } catch (const json::exception& error) {
+    return fail(fmt::format("not a message of stabd: {}", one_line(error.what(), 200)));
+  }
+}
+
+json check_json(const plan::Check& check) {
+  return {{"exit", check.exit},
+          {"stdout_sha256", optional_json(check.stdout_sha256)},
+          {"stdout_file", optional_json(check.stdout_file)},
+          {"command", optional_json(check.command)}};
+}
+
+plan::Check check_from(const json& object) {
+  return {.exit = object.at("exit").get<int>(),
+          .stdout_sha256 = optional_at<std::string>(object, "stdout_sha256"),
+          .stdout_file = optional_at<std::string>(object, "stdout_file"),
+          .command = optional_at<std::string>(object, "command")};
+}
+
+json reading_json(const counters::Reading& reading) {
+  return {{"name", reading.name},
+          {"status", static_cast<int>(reading.status)},
+          {"value", reading.value},
+          {"coverage", reading.coverage},
+          {"reason", reading.reason}};
+}
+
+counters::Reading reading_from(const json& object) {
+  const int status = object.at("status").get<int>();
+  const bool known = status >= 0 && status <= static_cast<int>(counters::Status::absent);
+  return {.name = object.at("name").get<std::string>(),
+          .status = known ? static_cast<counters::Status>(status) : counters::Status::absent,
+          .value = object.at("value").get<std::int64_t>(),
+          .coverage = object.at("coverage").get<double>(),
+          .reason = object.at("reason").get<std::string>()};
+}
+
+}  // namespace
+
+std::string kind_of(std::string_view line) {
+  return decoded(line, [](const json& object) { return object.at("kind").get<std::string>(); })
+      .value_or("");
+}
+
+std::string encode(const SetupRequest& request) {
+  return dump({{"kind", "setup"}, {"cpus", request.cpus}});
+}
+
+Result<SetupRequest> decode_setup(std::string_view line) {
+  return decoded(line, [](const json& object) {
+    return SetupRequest{.cpus = object.at("cpus").get<std::uint32_t>()};
+  });
+}
+
+std::string encode(const SetupReply& reply) {
+  return dump({{"kind", "setup"},
+               {"error", reply.error},
+               {"trial_cpus", reply.trial_cpus},
+               {"notes", reply.notes},
+               {"machine_key", reply.machine.key},
+               {"machine_host", reply.machine.host},
+               {"machine_facts", reply.machine.facts}});
+}
+
+Result<SetupReply> decode_setup_reply(std::string_view line) {
+  return decoded(line, [](const json& object) {
+    return SetupReply{.error = object.at("error").get<std::string>(),
+                      .trial_cpus = object.at("trial_cpus").get<std::string>(),
+                      .notes = object.at("notes").get<std::vector<std::string>>(),
+                      .machine = {.key = object.at("machine_key").get<std::string>(),
+                                  .host = object.at("machine_host").get<std::string>(),
+                                  .facts = object.at("machine_facts").get<std::string>()}};
+  });
+}
+
+std::string encode(const BuildRequest& request) {
+  return dump({{"kind", "build"},
+               {"command", request.command},
+               {"directory", request.directory},
+               {"sources", request.sources},
+               {"cache", request.cache},
+               {"keep_tree", request.keep_tree},
+               {"timeout_ns", request.timeout.count()}});
+}
+
+Result<BuildRequest> decode_build(std::string_view line) {
+  return decoded(line, [](const json& object) {
+    return BuildRequest{.command = object.at("command").get<std::string>(),
+                        .directory = object.at("directory").get<std::string>(),
+                        .sources = object.at("sources").get<std::vector<std::string>>(),
+                        .cache = object.at("cache").get<std::string>(),
+                        .keep_tree = object.at("keep_tree").get<bool>(),
+                        .timeout = nanoseconds(object.at("timeout_ns").get<std::int64_t>())};
+  });
+}
+
+std::string encode(const BuildReply& reply) {
+  return dump({{"kind", "build"},
+               {"status", static_cast<int>(reply.status)},
+               {"key", reply.key},
+               {"directory", reply.directory},
+               {"out", reply.out},
+               {"binary_sha256", reply.binary_sha256},
+               {"output", reply.output},
+               {"duration_ns", reply.duration_ns}});
+}
+
+Result<BuildReply> decode_build_reply(std::string_view line) {
+  return decoded(line, [](const json& object) {
+    const int status = object.at("status").get<int>();
+    const bool known = status >= 0 && status <= static_cast<int>(store::BuildStatus::failed);
+    return BuildReply{
+        .status = known ? static_cast<store::BuildStatus>(status) : store::BuildStatus::failed,
+        .key = object.at("key").get<std::string>(),
+        .directory = object.at("directory").get<std::string>(),
+        .out = object.at("out").get<std::string>(),
+        .binary_sha256 = object.at("binary_sha256").get<std::string>(),
+        .output = object.at("output").get<std::string>(),
+        .duration_ns = object.at("duration_ns").get<std::int64_t>()};
+  });
+}
+
+std::string encode(const RunRequest& request) {
+  return dump({{"kind", "run"},
+               {"argv", request.argv},
+               {"env", request.env},
+               {"env_bytes", request.env_bytes},
+               {"directory", request.directory},
+               {"stdin", request.stdin_path},
+               {"aslr", request.aslr},
+               {"timeout_ns", request.timeout.count()},
+               {"output_limit", request.output_limit},
+               {"check", check_json(request.check)}});
+}
+
+Result<RunRequest> decode_run(std::string_view line) {
+  return decoded(line, [](const json& object) {
+    return RunRequest{.argv = object.at("argv").get<std::vector<std::string>>(),
+                      .env = object.at("env").get<plan::Variables>(),
+                      .env_bytes = object.at("env_bytes").get<std::uint64_t>(),
+                      .directory = object.at("directory").get<std::string>(),
+                      .stdin_path = object.at("stdin").get<std::string>(),
+                      .aslr = object.at("aslr").get<bool>(),
+                      .timeout = nanoseconds(object.at("timeout_ns").get<std::int64_t>()),
+                      .output_limit = object.at("output_limit").get<std::uint64_t>(),
+                      .check = check_from(object.at("check"))};
+  });
+}
+
+std::string encode_run(const RunReply& reply) {
+  json readings = json::array();
+  for (const counters::Reading& reading : reply.readings) readings.push_back(reading_json(reading));
+  return dump({{"kind", "run"},
+               {"status", store::to_string(reply.status)},
+               {"reason", reply.reason},
+               {"exit_code", optional_json(reply.exit_code)},
+               {"signal", optional_json(reply.signal)},
+               {"started_ns", reply.started_ns},
+               {"wall_ns", optional_json(reply.wall_ns)},
+               {"user_ns", optional_json(reply.user_ns)},
+               {"system_ns", optional_json(reply.system_ns)},
+               {"max_rss_bytes", optional_json(reply.max_rss_bytes)},
+               {"stdout_sha256", reply.stdout_sha256},
+               {"stderr_tail", reply.stderr_tail},
+               {"readings", std::move(readings)}});
+}
+
+Result<RunReply> decode_run_reply(std::string_view line) {
+  return decoded(line, [](const json& object) {
+    RunReply reply;
+    reply.status = store::trial_status(object.at("status").get<std::string>())
+                       .value_or(store::TrialStatus::not_started);
+    reply.reason = object.at("reason").get<std::string>();
+    reply.exit_code = optional_at<int>(object, "exit_code");
+    reply.signal = optional_at<int>(object, "signal");
+    reply.started_ns = object.at("started_ns").get<std::int64_t>();
+    reply.wall_ns = optional_at<std::int64_t>(object, "wall_ns");
+    reply.user_ns = optional_at<std::int64_t>(object, "user_ns");
+    reply.system_ns = optional_at<std::int64_t>(object, "system_ns");
+    reply.max_rss_bytes = optional_at<std::int64_t>(object, "max_rss_bytes");
+    reply.stdout_sha256 = object.at("stdout_sha256").get<std::string>();
+    reply.stderr_tail = object.at("stderr_tail").get<std::string>();
+    for (const json& reading : object.at("readings")) reply.readings.push_back(reading_from(reading));
+    return reply;
+  });
+}
+
+}  // namespace stab::wire

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/worker/builder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "machine/child.h"
+#include "machine/environment.h"
+#include "plan/expand.h"
+#include "stabd/worker/tools.h"
+
+namespace stab::worker {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view cache_format = "stabd build 1";
+constexpr std::size_t max_binary_bytes = std::size_t{4} << 30;
+constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
+constexpr int lock_poll_ms = 50;
+
+wire::BuildReply failed(wire::BuildReply reply, std::string why) {
+  reply.status = store::BuildStatus::failed;
+  reply.output = std::move(why);
+  return reply;
+}
+
+// Two builds that differ in nothing but their folder's name are equal.
+std::string digest_without(std::string_view key, std::string content) {
+  const std::string blank(key.size(), '0');
+  for (std::size_t at = content.find(key); at != std::string::npos; at = content.find(key, at + key.size()))
+    content.replace(at, key.size(), blank);
+  return sha256_hex(content);
+}
+
+// Waits for another daemon that builds the same; nothing if we are to stop.
+std::optional<Fd> lock_folder(const std::string& path, int stop_fd) {
+  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  while (fd && flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    pollfd stop{stop_fd, POLLIN, 0};
+    if (poll(&stop, 1, lock_poll_ms) > 0) return std::nullopt;
+  }
+  if (!fd) return std::nullopt;
+  return fd;
+}
+
+}  // namespace
+
+struct Builder::Place {
+  std::string key;
+  std::string folder;
+  [[nodiscard]] std::string out() const { return folder + "/out"; }
+  [[nodiscard]] std::string tree() const { return folder + "/tree"; }
+  [[nodiscard]] std::string complete() const { return folder + "/complete"; }
+
+  // What an earlier build left, if all of it is still as it was.
+  [[nodiscard]] std::optional<wire::BuildReply> cached(bool needs_tree, wire::BuildReply reply) const {
+    const auto text = read_file(complete(), 1 << 20);
+    if (!text || (needs_tree && !fs::is_directory(tree()))) return std::nullopt;
+    const json record = json::parse(*text, nullptr, false);
+    if (!record.is_object() || !record.contains("binary_sha256") || !record.contains("duration_ns"))
+      return std::nullopt;
+    const auto binary = read_file(out(), max_binary_bytes);
+    const std::string digest = binary ? digest_without(key, *binary) : "";
+    if (record["binary_sha256"] != digest) return std::nullopt;
+    reply.status = store::BuildStatus::cached;
+    reply.binary_sha256 = digest;
+    reply.duration_ns = record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
+    return reply;
+  }
+};
+
+Builder::Builder(machine::Scope scope, int stop_fd, std::string marker, std::function<bool()> bind)
+    : scope_(scope),
+      stop_fd_(stop_fd),
+      environment_(machine::make_environment(machine::base_variables(geteuid()), 0)),
+      bind_(std::move(bind)) {
+  if (!marker.empty()) environment_.push_back(std::move(marker));
+}
+
+Result<Sources> Builder::sources_for(const wire::BuildRequest& request) {
+  std::string name = request.directory;
+  for (const std::string& source : request.sources) name += '\n' + source;
+  if (const auto known = taken_.find(name); known != taken_.end()) return known->second;
+  auto taken = take_sources(request.directory, request.sources, request.cache);
+  if (taken) taken_[name] = *taken;
+  return taken;
+}
+
+wire::BuildReply Builder::build(const wire::BuildRequest& request) {
+  const auto sources = sources_for(request);
+  if (!sources) return failed({}, sources.error().message);
+  Sha256 hash;
+  hash.add_field(cache_format);
+  hash.add_field(request.command);
+  hash.add_field(request.directory);
+  hash.add_field(sources->digest);
+  hash.add_field(toolchain(request.command, environment_));
+  Place place;
+  place.key = hash.hex().substr(0, 32);
+  place.folder = request.cache + "/" + place.key;
+
+  const auto lock = lock_folder(place.folder + ".lock", stop_fd_);
+  if (!lock) return failed({}, fmt::format("cannot lock {}.lock", place.folder));
+  wire::BuildReply reply;
+  reply.key = place.key;
+  reply.directory = place.tree();
+  reply.out = place.out();
+  if (auto cached = place.cached(request.keep_tree, reply)) return *cached;
+  return build_in(place, request, *sources);
+}
+
+wire::BuildReply Builder::build_in(const Place& place, const wire::BuildRequest& request, const Sources& sources) {
+  wire::BuildReply reply;
+  reply.key = place.key;
+  reply.directory = place.tree();
+  reply.out = place.out();
+  std::error_code error;
+  fs::remove_all(place.folder, error);
+  fs::create_directories(place.folder, error);
+  if (error) return failed(reply, fmt::format("cannot create {}: {}", place.folder, error.message()));
+  if (auto copied = copy_tree(sources.path, place.tree()); !copied) return failed(reply, copied.error().message);
+
+  machine::Launch launch;
+  launch.argv = {"/bin/sh", "-c",
+                 plan::substitute(request.command,
+                                  {{"OUT", reply.out}, {"DIR", reply.directory}, {"SRC", request.directory}})};
+  launch.environment = environment_;
+  launch.directory = reply.directory;
+  launch.timeout = request.timeout;
+  launch.output_limit = max_build_output;
+  launch.merge_stderr = true;
+  launch.keep_aslr = true;
+  launch.bind = bind_;
+  launch.stop_fd = stop_fd_;
+  launch.scope = scope_;
+  const machine::Ended ended = machine::run(launch);
+
+  const std::string printed = tail(ended.out, wire::kept_output);
+  if (ended.how != machine::End::exited)
+    return failed(reply, fmt::format("{}\nthe build command {}", printed, ended.reason));
+  if (ended.exit_code != 0)
+    return failed(reply, fmt::format("{}\nthe build command ended with exit code {}", printed, ended.exit_code));
+  const auto binary = read_file(place.out(), max_binary_bytes);
+  if (!binary && request.command.contains("${OUT}"))
+    return failed(reply, fmt::format("{}\nthe build command succeeded but did not write ${{OUT}}", printed));
+  if (!request.keep_tree) fs::remove_all(place.tree(), error);
+
+  reply.status = store::BuildStatus::built;
+  reply.binary_sha256 = binary ? digest_without(place.key, *binary) : "";
+  reply.output = printed;
+  reply.duration_ns = ended.wall.count();
+  const json record{{"binary_sha256", reply.binary_sha256}, {"duration_ns", reply.duration_ns}};
+  if (auto written = write_file_atomically(place.complete(), record.dump()); !written)
+    return failed(reply, written.error().message);
+  return reply;
+}
+
+}  // namespace stab::worker

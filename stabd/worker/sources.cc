@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/worker/sources.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "base/hash.h"
+
+namespace stab::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Count {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+};
+
+Result<void> count(const fs::path& file, Count& counted) {
+  std::error_code error;
+  ++counted.files;
+  if (fs::is_regular_file(fs::symlink_status(file, error))) counted.bytes += fs::file_size(file, error);
+  if (counted.files <= max_source_files && counted.bytes <= max_source_bytes) return {};
+  return fail(fmt::format("the sources are more than {} files or {} MiB: name the ones that the build reads in "
+                          "'sources' of the benchmark",
+                          max_source_files, max_source_bytes >> 20));
+}
+
+Result<void> copy_entry(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(from, error);
+  fs::create_directories(to.parent_path(), error);
+  if (fs::is_symlink(status))
+    fs::copy_symlink(from, to, error);
+  else if (fs::is_regular_file(status))
+    fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  else if (fs::is_directory(status))
+    fs::create_directories(to, error);
+  if (error) return fail(fmt::format("cannot copy {}: {}", from.string(), error.message()));
+  return {};
+}
+
+bool is_left_out(const fs::path& path, const fs::path& cache) {
+  std::error_code error;
+  return path.filename() == ".git" || fs::equivalent(path, cache, error);
+}
+
+Result<void> copy_folder(const fs::path& from, const fs::path& to, const fs::path& cache, Count& counted) {
+  std::error_code error;
+  fs::create_directories(to, error);
+  for (auto it = fs::recursive_directory_iterator(from, error); !error && it != fs::end(it); it.increment(error)) {
+    if (is_left_out(it->path(), cache)) {
+      it.disable_recursion_pending();
+      continue;
+    }
+    if (auto within = count(it->path(), counted); !within) return within;
+    auto copied = copy_entry(it->path(), to / it->path().lexically_relative(from));
+    if (!copied) return copied;
+  }
+  if (error) return fail(fmt::format("cannot read {}: {}", from.string(), error.message()));
+  return {};
+}
+
+Result<void> copy_named(const fs::path& directory, const std::string& name, const fs::path& to,
+                        const fs::path& cache, Count& counted) {
+  const fs::path relative = fs::path(name).lexically_normal();
+  if (relative.is_absolute() || relative.begin()->string() == "..")
+    return fail(fmt::format("the source {} lies outside of the plan's directory: move the plan up or the source in",
+                            name));
+  std::error_code error;
+  const fs::path from = directory / relative;
+  const fs::file_status status = fs::status(from, error);
+  if (fs::is_directory(status)) return copy_folder(from, to / relative, cache, counted);
+  if (!fs::is_regular_file(status))
+    return fail(fmt::format("the source {} does not exist in {}", name, directory.string()));
+  if (auto within = count(from, counted); !within) return within;
+  return copy_entry(from, to / relative);
+}
+
+Result<std::string> digest_of(const fs::path& tree) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (auto it = fs::recursive_directory_iterator(tree, error); !error && it != fs::end(it); it.increment(error))
+    entries.push_back(it->path());
+  if (error) return fail(fmt::format("cannot read {}: {}", tree.string(), error.message()));
+  std::ranges::sort(entries);
+  Sha256 hash;
+  for (const fs::path& entry : entries) {
+    const fs::file_status status = fs::symlink_status(entry, error);
+    hash.add_field(entry.lexically_relative(tree).string());
+    hash.add_field(fmt::format("{}:{:o}", static_cast<int>(status.type()), static_cast<unsigned>(status.permissions())));
+    if (fs::is_symlink(status)) hash.add_field(fs::read_symlink(entry, error).string());
+    if (!fs::is_regular_file(status)) continue;
+    const auto content = read_file(entry.string(), max_source_bytes);
+    if (!content) return std::unexpected(content.error());
+    hash.add_field(*content);
+  }
+  return hash.hex().substr(0, 32);
+}
+
+Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
+  const auto digest = digest_of(draft);
+  if (!digest) return std::unexpected(digest.error());
+  const fs::path path = cache / ("sources-" + *digest);
+  std::error_code error;
+  fs::rename(draft, path, error);
+  // It fails when an equal copy is there already.
+  fs::remove_all(draft, error);
+  if (!fs::is_directory(path, error)) return fail(fmt::format("cannot write {}", path.string()));
+  return Sources{*digest, path.string()};
+}
+
+}  // namespace
+
+Result<Sources> take_sources(const std::string& directory, const std::vector<std::string>& names,
+                             const std::string& cache) {
+  std::error_code error;
+  const fs::path draft = fs::path(cache) / fmt::format("sources.{}.tmp", getpid());
+  fs::remove_all(draft, error);
+  fs::create_directories(draft, error);
+  if (error) return fail(fmt::format("cannot create {}: {}", draft.string(), error.message()));
+  Count counted;
+  Result<void> copied;
+  if (names.empty()) copied = copy_folder(directory, draft, cache, counted);
+  for (const std::string& name : names)
+    if (copied) copied = copy_named(directory, name, draft, cache, counted);
+  if (copied) return keep(draft, cache);
+  fs::remove_all(draft, error);
+  return std::unexpected(copied.error());
+}
+
+Result<void> copy_tree(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::remove_all(to, error);
+  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
+  if (error) return fail(fmt::format("cannot copy {} to {}: {}", from, to, error.message()));
+  return {};
+}
+
+}  // namespace stab::worker

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Runs one trial and judges it: did the program do what its check asks for?
+#pragma once
+
+#include <functional>
+
+#include "machine/processes.h"
+#include "stabd/wire/work.h"
+
+namespace stab::worker {
+
+struct TrialContext {
+  machine::Scope scope = machine::Scope::process_tree;
+  int stop_fd = -1;
+  std::function<bool()> bind;         // in the trial's process
+  std::function<bool()> bind_others;  // in the process of a check command
+  std::string marker;                 // "NAME=value" in the trial's environment, to find it after a crash; or ""
+};
+
+// Every outcome is a reply.
+wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& context);
+
+}  // namespace stab::worker

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/worker/worker.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "machine/facts.h"
+#include "machine/topology.h"
+#include "stabd/wire/lines.h"
+#include "stabd/wire/scope.h"
+#include "stabd/wire/work.h"
+#include "stabd/worker/builder.h"
+#include "stabd/worker/trial.h"
+
+namespace stab::worker {
+namespace {
+
+class Worker {
+ public:
+  explicit Worker(machine::Scope scope) : scope_(scope), builder_(scope, daemon_fd, wire::marker_from_environment(), [this] { return bind_all(); }) {}
+
+  // Nothing: not a request that this worker can answer now.
+  std::optional<std::string> answer(const std::string& line) {
+    const std::string kind = wire::kind_of(line);
+    if (kind == "setup") {
+      const auto request = wire::decode_setup(line);
+      if (request) return wire::encode(set_up(*request));
+    } else if (kind == "build" && topology_) {
+      const auto request = wire::decode_build(line);
+      if (request) return wire::encode(builder_.build(*request));
+    } else if (kind == "run" && topology_) {
+      const auto request = wire::decode_run(line);
+      if (request) return wire::encode_run(run_trial(*request, context()));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  wire::SetupReply set_up(const wire::SetupRequest& request) {
+    wire::SetupReply reply;
+    auto topology = machine::Topology::load();
+    if (!topology) return {.error = topology.error().message, .trial_cpus = "", .notes = {}, .machine = {}};
+    const machine::Facts facts = machine::read_facts(*topology);
+    reply.machine = {.key = facts.key, .host = facts.host, .facts = facts.facts_json};
+    const auto choice = topology->choose_cpus(request.cpus);
+    if (!choice) {
+      reply.error = choice.error().message;
+      return reply;
+    }
+    reply.trial_cpus = machine::to_string(choice->trial);
+    if (choice->shared) reply.notes.emplace_back("there is no other CPU: stabd itself runs on the trials' CPU");
+    if (choice->siblings) reply.notes.emplace_back("the trials' CPU shares its core with CPUs that others use");
+    if (auto bound = topology->bind(choice->others); !bound) reply.notes.push_back(bound.error().message);
+    choice_ = *choice;
+    topology_ = std::move(*topology);
+    return reply;
+  }
+
+  TrialContext context() {
+    return {.scope = scope_,
+            .stop_fd = daemon_fd,
+            .bind = [this] { return topology_->bind(choice_.trial).has_value(); },
+            .bind_others = [this] { return topology_->bind(choice_.others).has_value(); },
+            .marker = wire::marker_from_environment()};
+  }
+
+  bool bind_all() { return topology_->bind(topology_->allowed()).has_value(); }
+
+  machine::Scope scope_;
+  Builder builder_;
+  std::optional<machine::Topology> topology_;
+  machine::CpuChoice choice_;
+};
+
+}  // namespace
+
+int serve() {
+  fcntl(daemon_fd, F_SETFD, FD_CLOEXEC);
+  // Large outputs go back to the system at once: a trial's peak memory is counted from what we hold when it is forked.
+  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+  const machine::Scope scope = wire::scope_from_environment();
+  if (scope == machine::Scope::process_tree && !machine::adopt_orphans()) return 1;
+  wire::Channel channel(daemon_fd, wire::max_work_line);
+  Worker worker(scope);
+  for (;;) {
+    const auto line = channel.receive();
+    if (!line || !*line) return line ? 0 : 1;
+    const auto reply = worker.answer(**line);
+    if (!reply || !channel.send(*reply)) return 1;
+  }
+}
+
+}  // namespace stab::worker

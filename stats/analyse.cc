@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "stats/analysis.h"
+#include "stats/answer.h"
+#include "stats/models.h"
+#include "stats/notes.h"
+#include "stats/prepare.h"
+
+namespace stab::stats {
+namespace {
+
+bool is_nested(const Prepared& data) {
+  return data.spec.design == Design::nested && !data.spec.seed.empty();
+}
+
+// The numbers that count as independent: trials, or the means of seeds.
+std::vector<Group> independent_cells(const Prepared& data, const Subject& subject) {
+  if (!is_nested(data)) return by_cell(subject);
+  return by_cell({.name = subject.name, .groups = seed_means(subject)});
+}
+
+void add_means(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
+  const std::vector<Group> trials = by_cell(subject);
+  const std::vector<Group> units = independent_cells(data, subject);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const Moments& y = units[i].y;
+    CellMean mean{
+        .subject = subject.name, .levels = {}, .n = trials[i].y.n, .mean = data.scale.back(y.mean)};
+    const std::vector<std::size_t> levels = data.levels_of(trials[i].cell);
+    for (std::size_t t = 0; t < levels.size(); ++t)
+      mean.levels.push_back(data.treatments[t].levels[levels[t]]);
+    const auto interval = mean_interval(y, data.spec.alpha);
+    if (interval && y.ss > static_cast<double>(y.n) * data.noise) {
+      const double low = data.scale.back(interval->low);
+      const double high = data.scale.back(interval->high);
+      if (std::isfinite(low) && std::isfinite(high)) {
+        mean.low = low;
+        mean.high = high;
+      }
+    }
+    if (const auto variance = trials[i].raw.variance(); variance && std::isfinite(*variance))
+      mean.sd = std::sqrt(*variance);
+    if (!mean.low)
+      notes.add(
+          subject.name,
+          "a mean has no interval where there is one trial only, or where trials do not vary.");
+    analysis.means.push_back(std::move(mean));
+  }
+}
+
+void note_treatments(const Prepared& data, Notes& notes) {
+  for (const Treatment& treatment : data.treatments)
+    if (treatment.levels.size() == 1)
+      notes.add(fmt::format("{} has the level {} only, so there is nothing to compare.",
+                            treatment.name, treatment.levels.front()));
+  if (data.treatments.empty() && !data.subjects.empty())
+    notes.add("There is no treatment, so there is nothing to compare.");
+}
+
+void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
+  if (is_nested(data)) {
+    for (const Subject& subject : data.subjects) analyse_nested(data, subject, analysis, notes);
+    return;
+  }
+  if (data.spec.design == Design::nested)
+    notes.add("Without a seed column the trials count as independent.");
+  Analysis suite;
+  const bool within = data.spec.design == Design::within_subjects;
+  const bool has_suite = within && analyse_within(data, suite, notes);
+  if (within && !has_suite && !data.subjects.empty())
+    notes.add(
+        "A within-subjects model needs two subjects with all cells; each is analysed by itself.");
+  for (const Subject& subject : data.subjects)
+    analyse_factorial(data, subject, !has_suite, analysis, notes);
+  analysis.suite = suite.suite;
+  std::ranges::move(suite.tables, std::back_inserter(analysis.tables));
+  std::ranges::move(suite.effects, std::back_inserter(analysis.effects));
+}
+
+void note_multiplicity(const Analysis& analysis, Notes& notes) {
+  const auto tests = std::ranges::count_if(
+      analysis.effects, [](const Effect& effect) { return effect.p.has_value(); });
+  if (tests > 1)
+    notes.add(fmt::format(
+        "Each of the {} comparisons has its own interval and p; none is corrected for the others.",
+        tests));
+}
+
+}  // namespace
+
+Analysis analyse(const Dataset& data, const Spec& spec) {
+  const Prepared prepared = prepare(data, spec);
+  Analysis analysis;
+  analysis.spec = prepared.spec;
+  Notes notes = prepared.notes;
+  note_treatments(prepared, notes);
+  for (const Subject& subject : prepared.subjects) add_means(prepared, subject, analysis, notes);
+  run_design(prepared, analysis, notes);
+  note_multiplicity(analysis, notes);
+  analysis.answer = answer(analysis);
+  analysis.notes = notes.sentences();
+  return analysis;
+}
+
+}  // namespace stab::stats

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The result of an analysis, as plain values. What could not be computed is absent, never NaN, and
+// a note says why.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stats/dataset.h"
+#include "stats/spec.h"
+
+namespace stab::stats {
+
+// One line of an ANOVA table. Only tested terms have F and p; only terms with degrees of freedom
+// have a mean square.
+struct AnovaRow {
+  std::string stratum{};  // "benchmark:opt", "Within", or "" where the model has one stratum only
+  std::string term{};     // "opt", "opt:aslr", "block", "Residuals"
+  double df = 0;
+  double ss = 0;
+  std::optional<double> ms{};
+  std::optional<double> f{};
+  std::optional<double> p{};
+};
+
+struct AnovaTable {
+  std::string subject{};  // "": the model of all subjects, or of data without a subject column
+  std::string formula{};  // in R's notation: "log(wall) ~ opt + Error(benchmark/opt)"
+  std::vector<AnovaRow> rows{};
+};
+
+// One subject in one cell: the geometric mean on the log scale, else the arithmetic one, in the
+// response's unit.
+struct CellMean {
+  std::string subject{};
+  std::vector<std::string> levels{};  // one a treatment, in the spec's order
+  std::size_t n = 0;                  // trials
+  double mean = 0;
+  std::optional<double> low{};  // the (1 - alpha) interval
+  std::optional<double> high{};
+  std::optional<double> sd{};  // of the trials, in the response's unit
+};
+
+enum class Verdict { same, faster, slower, unsure };
+
+// `level` compared with `baseline`, averaged over the levels of the other treatments. ratio < 1:
+// `level` needs less.
+struct Effect {
+  std::string subject{};  // "" as in AnovaTable
+  std::string treatment{};
+  std::string baseline{};
+  std::string level{};
+  std::optional<double> ratio{};  // response at `level` / response at `baseline`
+  std::optional<double> low{};    // the (1 - alpha) interval of the ratio
+  std::optional<double> high{};
+  // The (1 - 2 alpha) interval, which is compared with the margin.
+  std::optional<double> tost_low{};
+  std::optional<double> tost_high{};
+  std::optional<double> df{};
+  std::optional<double> p{};  // of "there is no difference", two-sided
+  std::string method{};       // "Welch", or where the error is from: "Residuals", "benchmark:opt"
+  Verdict verdict = Verdict::unsure;
+};
+
+// Nested designs: how much of the variance is between seeds, and how much between the runs of a
+// seed. On the log scale the square roots are relative standard deviations.
+struct VarianceComponents {
+  std::string subject{};
+  std::string seed{};               // the random factor's name
+  std::optional<double> between{};  // never below 0
+  std::optional<double> within{};
+  std::optional<double> p{};  // of "the seed does not matter"
+};
+
+struct Analysis {
+  Spec spec{};
+  std::size_t suite = 0;  // subjects in the model of all subjects; 0: there is no such model
+  std::vector<AnovaTable> tables{};  // one for the suite, or one a subject
+  std::vector<CellMean> means{};
+  std::vector<Effect> effects{};  // by subject; those of the suite are last
+  std::vector<VarianceComponents> components{};
+  std::string answer{};              // one sentence: the verdicts on the suite, or on each subject
+  std::vector<std::string> notes{};  // what was left out or could not be done, and why
+};
+
+// Any dataset and any spec give a result. If nothing can be computed, `answer` says that it cannot
+// tell and a note why.
+Analysis analyse(const Dataset& data, const Spec& spec);
+
+}  // namespace stab::stats

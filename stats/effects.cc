@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "stats/effects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/answer.h"
+
+namespace stab::stats {
+namespace {
+
+void set_intervals(Effect& effect, const Prepared& data, const Estimate& estimate) {
+  const auto interval = [&](double alpha) -> std::optional<Interval> {
+    auto result =
+        data.scale.log ? difference_interval(estimate, alpha) : ratio_interval(estimate, alpha);
+    if (result && data.scale.log) result = Interval{std::exp(result->low), std::exp(result->high)};
+    if (result && !(std::isfinite(result->low) && std::isfinite(result->high))) result.reset();
+    return result;
+  };
+  if (const auto wide = interval(data.spec.alpha)) {
+    effect.low = wide->low;
+    effect.high = wide->high;
+  }
+  if (const auto narrow = interval(2 * data.spec.alpha)) {
+    effect.tost_low = narrow->low;
+    effect.tost_high = narrow->high;
+  }
+}
+
+void set_ratio(Effect& effect, const Prepared& data, const Estimate& estimate) {
+  if (data.scale.log)
+    effect.ratio = std::exp(estimate.difference);
+  else if (estimate.base && *estimate.base > 0)
+    effect.ratio = 1 + estimate.difference / *estimate.base;
+  if (effect.ratio && !std::isfinite(*effect.ratio)) effect.ratio.reset();
+}
+
+std::string why_no_interval(const Effect& effect, const Estimate& estimate) {
+  if (!effect.ratio) return "a ratio to a mean that is not above zero says nothing.";
+  if (estimate.has_error()) return "the interval of a ratio is without bounds here.";
+  if (estimate.df > 0)
+    return "the response does not vary between trials of one cell, so there is no error to test "
+           "against.";
+  return "there are too few trials to estimate the error, so nothing is tested.";
+}
+
+}  // namespace
+
+std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject) {
+  std::vector<Comparison> result;
+  for (const std::size_t treatment : data.active())
+    for (std::size_t level = 1; level < data.treatments[treatment].levels.size(); ++level)
+      result.push_back({.subject = subject, .treatment = treatment, .base = 0, .level = level});
+  return result;
+}
+
+Effect make_effect(const Prepared& data, const Comparison& comparison,
+                   const std::optional<Estimate>& estimate, std::string method, Notes& notes) {
+  const Treatment& treatment = data.treatments[comparison.treatment];
+  Effect effect{.subject = comparison.subject,
+                .treatment = treatment.name,
+                .baseline = treatment.levels[comparison.base],
+                .level = treatment.levels[comparison.level],
+                .method = std::move(method)};
+  if (!estimate) {
+    notes.add(comparison.subject,
+              fmt::format("the trials do not allow {} {} to be compared with {}.", effect.treatment,
+                          effect.level, effect.baseline));
+    return effect;
+  }
+  Estimate shifted = *estimate;
+  if (!data.scale.log && shifted.base) *shifted.base += data.scale.origin;
+  set_ratio(effect, data, shifted);
+  if (effect.ratio) set_intervals(effect, data, shifted);
+  if (shifted.has_error()) {
+    effect.df = shifted.df;
+    effect.p = p_value(shifted);
+  }
+  if (!effect.low) notes.add(comparison.subject, why_no_interval(effect, shifted));
+  effect.verdict = verdict(effect, data.spec.equivalence);
+  return effect;
+}
+
+Sides sides(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison) {
+  std::size_t stride = 1;
+  for (std::size_t t = comparison.treatment + 1; t < data.treatments.size(); ++t)
+    stride *= data.treatments[t].levels.size();
+  const std::size_t step = (comparison.level - comparison.base) * stride;
+  Sides result;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (data.levels_of(cells[i].cell)[comparison.treatment] != comparison.base) continue;
+    const auto partner = std::ranges::find(cells, cells[i].cell + step, &Group::cell);
+    if (partner == cells.end()) continue;
+    result.base.push_back(i);
+    result.level.push_back(static_cast<std::size_t>(partner - cells.begin()));
+  }
+  return result;
+}
+
+}  // namespace stab::stats

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "stats/distribution.h"
+#include "stats/effects.h"
+#include "stats/factorial.h"
+#include "stats/models.h"
+#include "stats/table.h"
+#include "stats/terms.h"
+
+namespace stab::stats {
+namespace {
+
+// What lies below the seeds, and how many runs a seed has.
+struct Runs {
+  double units = 0;  // seeds in all cells
+  double within_df = 0;
+  double within_ss = 0;
+  double multiplier = 1;  // runs a seed; unequal ones: their harmonic mean
+  bool balanced = true;
+};
+
+Runs runs_of(const Prepared& data, const Subject& subject) {
+  Runs runs;
+  double reciprocals = 0;
+  double n = 0;
+  for (const Group& group : subject.groups) {
+    const double size = static_cast<double>(group.y.n);
+    n += size;
+    reciprocals += 1 / size;
+    runs.within_ss += group.y.ss;
+    runs.balanced = runs.balanced && group.y.n == subject.groups.front().y.n;
+  }
+  runs.units = static_cast<double>(subject.groups.size());
+  runs.within_df = n - runs.units;
+  if (runs.within_ss <= n * data.noise) runs.within_ss = 0;
+  runs.multiplier =
+      runs.balanced ? static_cast<double>(subject.groups.front().y.n) : runs.units / reciprocals;
+  return runs;
+}
+
+// Mean squares of the seeds in their cells, and the number of runs that goes with them (Searle,
+// Casella, McCulloch: Variance components, 1992, 3.6: the analysis of variance estimators for
+// unequal numbers).
+struct Between {
+  double df = 0;
+  double ss = 0;
+  double runs = 0;
+};
+
+Between between_seeds(const Subject& subject) {
+  struct Sums {
+    Moments all;
+    double squares = 0;
+    double units = 0;
+    double within = 0;
+  };
+  std::map<std::uint32_t, Sums> cells;
+  for (const Group& group : subject.groups) {
+    Sums& sums = cells[group.cell];
+    const double n = static_cast<double>(group.y.n);
+    sums.all.merge(group.y);
+    sums.squares += n * n;
+    sums.units += 1;
+    sums.within += group.y.ss;
+  }
+  Between result;
+  for (const auto& [cell, sums] : cells) {
+    const double n = static_cast<double>(sums.all.n);
+    result.df += sums.units - 1;
+    result.ss += std::max(0.0, sums.all.ss - sums.within);
+    result.runs += n - sums.squares / n;
+  }
+  if (result.df > 0) result.runs /= result.df;
+  return result;
+}
+
+VarianceComponents components_of(const Prepared& data, const Subject& subject, const Runs& runs) {
+  VarianceComponents result{.subject = subject.name, .seed = data.spec.seed};
+  const Between between = between_seeds(subject);
+  if (!(runs.within_df > 0)) return result;
+  const double within = runs.within_ss / runs.within_df;
+  result.within = within;
+  if (!(between.df > 0)) return result;
+  const double ms = between.ss / between.df;
+  result.between = std::max(0.0, (ms - within) / between.runs);
+  if (within > 0) result.p = f_tail(ms / within, between.df, runs.within_df);
+  return result;
+}
+
+AnovaTable table_of(const Prepared& data, const std::string& subject, const FactorialFit& fit,
+                    const Runs& runs) {
+  const Layout names = layout(data);
+  const std::string treatments = crossing(names.shape, names.names);
+  const auto terms = all_terms(names.shape, names.shape.size());
+  const std::string cell = terms.empty() ? "" : term_name(terms.back(), names.names) + ":";
+  const std::string stratum = cell + data.spec.seed;
+  AnovaTable table{.subject = subject, .formula = {}, .rows = {}};
+  table.formula = fmt::format("{} ~ {} + Error({})", response_term(data.spec), treatments, stratum);
+  const double m = runs.multiplier;
+  for (const Term& term : fit.terms)
+    table.rows.push_back(tested_row(stratum, term_name(term.treatments, names.names), term.df,
+                                    m * term.ss, fit.residual_df, m * fit.residual_ss));
+  table.rows.push_back(plain_row(stratum, "Residuals", fit.residual_df, m * fit.residual_ss));
+  if (runs.within_df > 0)
+    table.rows.push_back(plain_row("Within", "Residuals", runs.within_df, runs.within_ss));
+  return table;
+}
+
+void note_fit(const Prepared& data, const std::string& subject, const FactorialFit& fit,
+              const Runs& runs, Notes& notes) {
+  const std::string& seed = data.spec.seed;
+  if (!runs.balanced)
+    notes.add(subject,
+              fmt::format(
+                  "the seeds of {} have unequal numbers of runs, so the model works on their means "
+                  "(times the harmonic mean of the numbers).",
+                  seed));
+  if (!fit.balanced)
+    notes.add(subject,
+              fmt::format(
+                  "some cells have fewer seeds of {} than others; sums of squares are of type II.",
+                  seed));
+  if (!(runs.within_df > 0))
+    notes.add(subject,
+              fmt::format(
+                  "each seed of {} was run once, so the variance between seeds cannot be told from "
+                  "that between runs.",
+                  seed));
+  if (fit.residual_df <= 0)
+    notes.add(
+        subject,
+        fmt::format("one seed of {} a cell leaves nothing to test a treatment against.", seed));
+  else if (fit.residual_ss <= 0)
+    notes.add(
+        subject,
+        fmt::format("the response does not vary between seeds of {}, so there is no error to test "
+                    "against.",
+                    seed));
+}
+
+}  // namespace
+
+std::vector<Group> seed_means(const Subject& subject) {
+  std::vector<Group> units = subject.groups;
+  for (Group& unit : units) {
+    unit.y = {.n = 1, .mean = unit.y.mean, .ss = 0};
+    unit.raw = {.n = 1, .mean = unit.raw.mean, .ss = 0};
+  }
+  return units;
+}
+
+void analyse_nested(const Prepared& data, const Subject& subject, Analysis& analysis,
+                    Notes& notes) {
+  const Runs runs = runs_of(data, subject);
+  std::vector<Point> points;
+  for (const Group& unit : seed_means(subject))
+    points.push_back({.block = 0, .cell = unit.cell, .y = unit.y});
+  const auto model = FactorialModel::fit(layout(data).shape, points, data.noise);
+  if (!model) {
+    notes.add(subject.name, "the treatments have too many levels to be fitted.");
+    return;
+  }
+  const FactorialFit& fit = model->result();
+  analysis.tables.push_back(table_of(data, subject.name, fit, runs));
+  note_fit(data, subject.name, fit, runs, notes);
+  note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
+  analysis.components.push_back(components_of(data, subject, runs));
+
+  const std::vector<Group> cells = by_cell(subject);
+  for (const Comparison& comparison : comparisons(data, subject.name)) {
+    const Sides pair = sides(data, cells, comparison);
+    std::vector<std::size_t> base;
+    std::vector<std::size_t> level;
+    for (const std::size_t i : pair.base) base.push_back(cells[i].cell);
+    for (const std::size_t i : pair.level) level.push_back(cells[i].cell);
+    std::optional<Estimate> estimate;
+    if (!base.empty()) estimate = model->contrast(base, level);
+    analysis.effects.push_back(make_effect(data, comparison, estimate, data.spec.seed, notes));
+  }
+}
+
+}  // namespace stab::stats

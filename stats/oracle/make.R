@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+# Prints the values that the tests of stats/ expect, to 15 digits: Rscript stats/oracle/make.R
+# The data is made by a generator that oracle/data.h repeats exactly, or comes with R (PlantGrowth, sleep).
+
+options(digits = 15)
+
+# Park and Miller's generator: its products are exact in doubles.
+state <- 0
+uniform <- function() {
+  state <<- (16807 * state) %% 2147483647
+  state / 2147483647
+}
+noise <- function() uniform() + uniform() + uniform() - 1.5
+
+show <- function(name, ...) cat(sprintf("%-34s %s\n", name, paste(sprintf("%.15g", c(...)), collapse = "  ")))
+show_aov <- function(name, model) {
+  strata <- summary(model)
+  for (i in seq_along(strata)) {
+    table <- if (inherits(strata, "summary.aovlist")) strata[[i]][[1]] else strata[[i]]
+    stratum <- names(strata)[i]
+    for (r in seq_len(nrow(table)))
+      show(paste(name, stratum, trimws(rownames(table)[r]), sep = " | "), unlist(table[r, ], use.names = FALSE))
+  }
+}
+
+# Programs of different lengths; level j changes program s by an effect of its own; every block has its own speed.
+programs <- function(seed, subjects, a, b, blocks) {
+  state <<- seed
+  rows <- list()
+  for (s in seq_len(subjects)) {
+    base <- 2e8 + 7e8 * uniform()
+    effect <- matrix(0, a, b)
+    for (i in seq_len(a)) for (j in seq_len(b))
+      effect[i, j] <- 1 - 0.03 * (i - 1) + 0.01 * (j - 1) + 0.02 * noise()
+    for (r in seq_len(blocks)) {
+      speed <- 1 + 0.01 * noise()
+      for (i in seq_len(a)) for (j in seq_len(b)) {
+        wall <- round(base * effect[i, j] * speed * (1 + 0.01 * noise()))
+        rows[[length(rows) + 1]] <- data.frame(bench = s, opt = i, aslr = j, block = r, wall = wall)
+      }
+    }
+  }
+  data <- do.call(rbind, rows)
+  for (name in c("bench", "opt", "aslr", "block")) data[[name]] <- factor(data[[name]])
+  data
+}
+
+cat("# within subjects, one treatment\n")
+d <- programs(11, 6, 2, 1, 5)
+show("checksum", sum(d$wall))
+show_aov("one", aov(log(wall) ~ opt + Error(bench / opt), d))
+show_aov("pooled", aov(log(wall) ~ opt + bench, d))
+d1 <- d[d$bench == 1, ]
+t <- t.test(log(wall) ~ opt, d1, subset = TRUE)
+show("bench 1 welch", -t$statistic, t$parameter, t$p.value, exp(-rev(t$conf.int)))
+x <- log(d1$wall[d1$opt == 1]); y <- log(d1$wall[d1$opt == 2])
+t <- t.test(y, x, paired = TRUE)
+show("bench 1 paired", exp(t$estimate), exp(t$conf.int), t$p.value)
+t <- t.test(y, x, paired = TRUE, conf.level = 0.9)
+show("bench 1 paired 90", exp(t$conf.int))
+m <- sapply(1:6, function(s) mean(log(d$wall[d$bench == s & d$opt == 2])) - mean(log(d$wall[d$bench == s & d$opt == 1])))
+t <- t.test(m)
+show("suite ratio", exp(t$estimate), exp(t$conf.int), t$p.value)
+t <- t.test(x)
+show("bench 1 opt 1 geometric mean", exp(t$estimate), exp(t$conf.int), sd(d1$wall[d1$opt == 1]))
+
+cat("# within subjects, the paper's shape\n")
+d <- programs(5, 18, 2, 1, 30)
+show("checksum", sum(d$wall))
+show_aov("paper", aov(log(wall) ~ opt + Error(bench / opt), d))
+show("published", pf(c(3.235, 1.335), 1, 17, lower.tail = FALSE))
+
+cat("# within subjects, two treatments, raw scale\n")
+d <- programs(23, 5, 2, 3, 4)
+show("checksum", sum(d$wall))
+show_aov("two", aov(wall ~ opt * aslr + Error(bench / (opt * aslr)), d))
+
+cat("# within subjects, lost trials: cell means\n")
+d <- programs(11, 6, 2, 1, 5)
+d <- d[!(seq_len(nrow(d)) %in% c(4, 18, 19, 33)), ]
+cells <- aggregate(log(wall) ~ bench + opt, d, mean)
+names(cells)[3] <- "y"
+show_aov("cells", aov(y ~ opt + Error(bench / opt), cells))
+show("harmonic", 12 / sum(1 / table(d$bench, d$opt)))
+
+cat("# blocked factorial, unbalanced: type II by comparing models\n")
+d <- programs(7, 1, 2, 3, 6)
+d <- d[!(seq_len(nrow(d)) %in% c(2, 9, 10, 23, 36)), ]
+d$y <- log(d$wall)
+show("checksum", sum(d$wall))
+full <- lm(y ~ block + opt * aslr, d)
+type2 <- function(name, small, large) {
+  ss <- deviance(small) - deviance(large)
+  df <- df.residual(small) - df.residual(large)
+  f <- ss / df / (deviance(full) / df.residual(full))
+  show(name, df, ss, f, pf(f, df, df.residual(full), lower.tail = FALSE))
+}
+type2("block", lm(y ~ opt * aslr, d), full)
+type2("opt", lm(y ~ block + aslr, d), lm(y ~ block + opt + aslr, d))
+type2("aslr", lm(y ~ block + opt, d), lm(y ~ block + opt + aslr, d))
+type2("opt:aslr", lm(y ~ block + opt + aslr, d), full)
+show("Residuals", df.residual(full), deviance(full))
+contrast <- function(name, model, treatment, level) {
+  grid <- expand.grid(block = levels(d$block), opt = levels(d$opt), aslr = levels(d$aslr))
+  x <- model.matrix(delete.response(terms(model)), grid, xlev = model$xlevels)
+  l <- colMeans(x[grid[[treatment]] == level, ]) - colMeans(x[grid[[treatment]] == "1", ])
+  estimate <- sum(l * coef(model))
+  se <- sqrt(drop(t(l) %*% vcov(model) %*% l))
+  half <- qt(0.975, df.residual(model)) * se
+  p <- 2 * pt(abs(estimate / se), df.residual(model), lower.tail = FALSE)
+  show(name, exp(estimate), exp(estimate - half), exp(estimate + half), p)
+}
+contrast("opt 2/1", full, "opt", "2")
+contrast("aslr 2/1", full, "aslr", "2")
+contrast("aslr 3/1", full, "aslr", "3")
+
+cat("# the same data complete\n")
+d <- programs(7, 1, 2, 3, 6)
+show_aov("complete", aov(log(wall) ~ block + opt * aslr, d))
+
+cat("# a crossing that lacks a cell\n")
+d <- d[!(d$opt == 2 & d$aslr == 3), ]
+d$y <- log(d$wall)
+full <- lm(y ~ block + opt * aslr, d)
+type2("opt", lm(y ~ block + aslr, d), lm(y ~ block + opt + aslr, d))
+type2("aslr", lm(y ~ block + opt, d), lm(y ~ block + opt + aslr, d))
+type2("opt:aslr", lm(y ~ block + opt + aslr, d), full)
+show("Residuals", df.residual(full), deviance(full))
+
+cat("# nested: 6 seeds of 3 runs in each of 2 levels\n")
+seeds <- function(seed, levels, seeds, runs) {
+  state <<- seed
+  rows <- list()
+  for (i in seq_len(levels)) for (j in seq_len(seeds)) {
+    layout <- 0.03 * noise()
+    for (r in seq_len(runs)) {
+      wall <- round(4e8 * (1 - 0.02 * (i - 1)) * (1 + layout) * (1 + 0.005 * noise()))
+      rows[[length(rows) + 1]] <- data.frame(opt = i, seed = j, wall = wall)
+    }
+  }
+  data <- do.call(rbind, rows)
+  data$opt <- factor(data$opt)
+  data$seed <- factor(data$seed)
+  data
+}
+d <- seeds(3, 2, 6, 3)
+show("checksum", sum(d$wall))
+model <- suppressWarnings(aov(log(wall) ~ opt + Error(opt:seed), d))
+show_aov("nested", model)
+between <- anova(lm(log(wall) ~ opt / seed, d))
+show("seeds in opt", unlist(between["opt:seed", ]))
+ms <- between[["Mean Sq"]]
+show("components", (ms[2] - ms[3]) / 3, ms[3])
+
+cat("# nested with lost runs: components by expected mean squares\n")
+d <- d[!(seq_len(nrow(d)) %in% c(1, 2, 14, 30)), ]
+between <- anova(lm(log(wall) ~ opt / seed, d))
+ms <- between[["Mean Sq"]]
+n <- table(d$opt, d$seed)
+n0 <- (sum(n) - sum(rowSums(n^2) / rowSums(n))) / between["opt:seed", "Df"]
+show("components", (ms[2] - ms[3]) / n0, ms[3], between["opt:seed", "Pr(>F)"])
+
+cat("# data that comes with R\n")
+show_aov("PlantGrowth", aov(weight ~ group, PlantGrowth))
+t <- t.test(extra ~ group, sleep)
+show("sleep", t$statistic, t$parameter, t$p.value, t$conf.int)
+t <- t.test(PlantGrowth$weight[1:10])
+show("control", t$estimate, t$conf.int, sd(PlantGrowth$weight[1:10]))
+
+cat("# three treatments, unbalanced: type II by comparing models\n")
+d <- programs(31, 4, 2, 3, 2)
+d <- d[!(seq_len(nrow(d)) %in% c(3, 11, 12, 20, 34, 35, 47)), ]
+d$y <- log(d$wall)
+show("checksum", sum(d$wall))
+full <- lm(y ~ bench + opt * aslr * block, d)
+type2("bench", lm(y ~ opt * aslr * block, d), full)
+type2("opt", lm(y ~ bench + aslr * block, d), lm(y ~ bench + opt + aslr * block, d))
+type2("aslr", lm(y ~ bench + opt * block, d), lm(y ~ bench + aslr + opt * block, d))
+type2("block", lm(y ~ bench + opt * aslr, d), lm(y ~ bench + block + opt * aslr, d))
+type2("opt:aslr", lm(y ~ bench + opt * block + aslr * block, d), lm(y ~ bench + (opt + aslr + block)^2, d))
+type2("opt:block", lm(y ~ bench + opt * aslr + aslr * block, d), lm(y ~ bench + (opt + aslr + block)^2, d))
+type2("aslr:block", lm(y ~ bench + opt * aslr + opt * block, d), lm(y ~ bench + (opt + aslr + block)^2, d))
+type2("opt:aslr:block", lm(y ~ bench + (opt + aslr + block)^2, d), full)
+show("Residuals", df.residual(full), deviance(full))

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// From rows to cells: after this, the size of the data no longer matters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stats/analysis.h"
+#include "stats/notes.h"
+#include "stats/summary.h"
+
+namespace stab::stats {
+
+// The scale that models work on: log(x / origin) or x - origin, so that sums stay small and keep
+// their digits.
+struct Scale {
+  bool log = false;
+  double origin = 0;
+
+  [[nodiscard]] double to(double response) const;
+  [[nodiscard]] double back(double value) const;
+};
+
+struct Treatment {
+  std::string name{};
+  std::vector<std::string> levels{};  // those that have data, in the dataset's order
+};
+
+// All trials of a subject with the same block, cell and seed. Absent columns have code 0.
+struct Group {
+  std::uint32_t subject = 0;
+  std::uint32_t block = 0;
+  std::uint32_t cell = 0;
+  std::uint32_t seed = 0;
+  Moments y;    // on the model's scale
+  Moments raw;  // in the response's unit
+};
+
+struct Subject {
+  std::string name{};           // "" if there is no such column
+  std::vector<Group> groups{};  // ordered by block, cell, seed
+};
+
+struct Prepared {
+  Spec spec;  // without the columns that the data lacks
+  Scale scale;
+  std::vector<Treatment> treatments{};
+  std::vector<Subject> subjects{};  // those that have data
+  double noise = 0;                 // what rounding alone may add to a sum of squares, per trial
+  Notes notes;
+
+  [[nodiscard]] std::size_t cells() const;
+  // A cell's level of each treatment; the first treatment changes slowest.
+  [[nodiscard]] std::vector<std::size_t> levels_of(std::size_t cell) const;
+  // Treatments with two levels or more, as indices.
+  [[nodiscard]] std::vector<std::size_t> active() const;
+};
+
+// Rows without a finite number (on the log scale: a positive one) and levels without data are left
+// out, with a note.
+Prepared prepare(const Dataset& data, const Spec& spec);
+
+// The groups of one cell each, in the order of cells.
+std::vector<Group> by_cell(const Subject& subject);
+
+}  // namespace stab::stats

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// How a dataset is to be analysed. Columns are named; "" means that there is no such column.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stab::stats {
+
+enum class Design {
+  // Each subject by itself: y ~ block + a * b. One treatment and no block: one-way.
+  factorial,
+  // All subjects in one model: y ~ a * b + Error(subject / (a * b)); a treatment acts if it does so
+  // across subjects.
+  within_subjects,
+  // Each subject by itself: y ~ a * b + Error(a:b:seed); a treatment is tested against the
+  // variation between seeds.
+  nested,
+};
+
+// What the response's numbers count. For all of them less is better, as far as there is a better.
+enum class Unit { nanoseconds, bytes, number };
+
+struct Spec {
+  Design design = Design::factorial;
+  std::string response = "wall";  // its name in formulas and sentences
+  Unit unit = Unit::nanoseconds;
+  std::string subject{};  // the benchmark
+  std::vector<std::string> treatments{};
+  std::string block{};
+  std::string seed{};     // nested only: the random factor
+  bool log_scale = true;  // compare geometric means: effects are ratios
+  double alpha = 0.05;
+  std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
+};
+
+}  // namespace stab::stats

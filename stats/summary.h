@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Summaries of one column of numbers.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+namespace stab::stats {
+
+// Count, mean and centred sum of squares, updated by each number without cancellation (Welford,
+// Technometrics 1962).
+struct Moments {
+  std::size_t n = 0;
+  double mean = 0;
+  double ss = 0;  // sum of (x - mean)^2
+
+  void add(double x);
+  // As if all of the other's numbers had been added (Chan, Golub, LeVeque: Updating formulae,
+  // 1979).
+  void merge(const Moments& other);
+
+  [[nodiscard]] std::optional<double> variance() const;  // nothing below two numbers
+};
+
+Moments moments(std::span<const double> values);
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+// Student's interval for the mean: mean -+ t(1 - alpha / 2, n - 1) * sd / sqrt(n). Nothing below
+// two numbers.
+std::optional<Interval> mean_interval(const Moments& moments, double alpha);
+
+struct Summary {
+  std::size_t n = 0;
+  double mean = 0;
+  std::optional<double> sd{};
+  std::optional<Interval> interval{};
+};
+
+// Of finite numbers; nothing if there are none.
+std::optional<Summary> summarise(std::span<const double> values, double alpha);
+
+// The geometric mean, with the interval of the mean logarithm taken back; sd is that of the
+// logarithms. Nothing unless all numbers are finite and above 0.
+std::optional<Summary> summarise_geometric(std::span<const double> values, double alpha);
+
+}  // namespace stab::stats

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "stats/table.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "stats/answer.h"
+#include "stats/distribution.h"
+#include "stats/terms.h"
+
+namespace stab::stats {
+
+Layout layout(const Prepared& data) {
+  Layout result;
+  for (const Treatment& treatment : data.treatments) {
+    result.shape.push_back(treatment.levels.size());
+    result.names.push_back(treatment.name);
+  }
+  return result;
+}
+
+std::string response_term(const Spec& spec) {
+  return spec.log_scale ? fmt::format("log({})", spec.response) : spec.response;
+}
+
+AnovaRow plain_row(std::string stratum, std::string term, double df, double ss) {
+  AnovaRow row{.stratum = std::move(stratum), .term = std::move(term), .df = df, .ss = ss};
+  if (df > 0) row.ms = ss / df;
+  return row;
+}
+
+AnovaRow tested_row(std::string stratum, std::string term, double df, double ss, double error_df,
+                    double error_ss) {
+  AnovaRow row = plain_row(std::move(stratum), std::move(term), df, ss);
+  if (!row.ms || !(error_df > 0) || !(error_ss > 0)) return row;
+  row.f = *row.ms / (error_ss / error_df);
+  row.p = f_tail(*row.f, df, error_df);
+  if (!row.p) row.f.reset();
+  return row;
+}
+
+void note_interactions(const AnovaTable& table, const Layout& layout, double alpha, Notes& notes) {
+  for (const std::uint32_t term : all_terms(layout.shape, layout.shape.size())) {
+    if (std::popcount(term) < 2) continue;
+    const std::string name = term_name(term, layout.names);
+    for (const AnovaRow& row : table.rows)
+      if (row.term == name && row.p && *row.p < alpha)
+        notes.add(table.subject, fmt::format("{} interact ({}): an effect that is averaged over "
+                                             "the others hides that it differs "
+                                             "between their levels.",
+                                             name, p_words(*row.p)));
+  }
+}
+
+}  // namespace stab::stats

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Parts of models and tables that all designs share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stats/analysis.h"
+#include "stats/notes.h"
+#include "stats/prepare.h"
+
+namespace stab::stats {
+
+// Names and sizes of the treatments, for terms.h.
+struct Layout {
+  std::vector<std::size_t> shape{};
+  std::vector<std::string> names{};
+};
+Layout layout(const Prepared& data);
+
+// "log(wall)"
+std::string response_term(const Spec& spec);
+
+// A row with its mean square, and F and p if there is an error with degrees of freedom and a sum of
+// squares above 0.
+AnovaRow tested_row(std::string stratum, std::string term, double df, double ss, double error_df,
+                    double error_ss);
+AnovaRow plain_row(std::string stratum, std::string term, double df, double ss);
+
+// Notes the interactions of treatments that are significant: an averaged effect hides them.
+void note_interactions(const AnovaTable& table, const Layout& layout, double alpha, Notes& notes);
+
+}  // namespace stab::stats

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "store/codec.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <nlohmann/json.hpp>
+
+#include "store/failure.h"
+
+namespace stab::store {
+namespace {
+
+// SQLite has no unsigned 64-bit integers: the same bits, read as signed.
+std::int64_t to_signed(std::uint64_t value) {
+  return std::bit_cast<std::int64_t>(value);
+}
+std::uint64_t to_unsigned(std::int64_t value) {
+  return std::bit_cast<std::uint64_t>(value);
+}
+
+std::uint32_t small(const Row& row, std::string_view column) {
+  return static_cast<std::uint32_t>(row.integer(column));
+}
+
+std::optional<int> optional_int(const Row& row, std::string_view column) {
+  const auto value = row.optional_integer(column);
+  return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+
+std::optional<std::int64_t> widened(std::optional<int> value) {
+  return value ? std::optional<std::int64_t>(*value) : std::nullopt;
+}
+
+std::int64_t flag(bool value) {
+  return value ? 1 : 0;
+}
+
+std::map<std::string, std::string> parse_levels(const std::string& text) {
+  return nlohmann::json::parse(text).get<std::map<std::string, std::string>>();
+}
+
+template <class Status>
+Status known(std::optional<Status> status, const Row& row) {
+  if (!status)
+    refuse(
+        fmt::format("the status {} is unknown; use the stabd that wrote it", row.text("status")));
+  return *status;
+}
+
+}  // namespace
+
+Row to_row(const Machine& machine) {
+  Row row;
+  row.set("key", machine.key);
+  row.set("host", machine.host);
+  row.set("facts", machine.facts);
+  return row;
+}
+
+Machine to_machine(const Row& row) {
+  return {.key = row.text("key"), .host = row.text("host"), .facts = row.text("facts")};
+}
+
+Row to_row(const Experiment& experiment) {
+  Row row;
+  row.set("name", experiment.name);
+  row.set("plan", experiment.plan);
+  row.set("directory", experiment.directory);
+  row.set("uid", std::int64_t{experiment.uid});
+  row.set("gid", std::int64_t{experiment.gid});
+  row.set("state", experiment.state);
+  row.set("reason", experiment.reason);
+  row.set("submitted_ns", experiment.submitted_ns);
+  row.set_unless(0, "started_ns", experiment.started_ns);
+  row.set_unless(0, "ended_ns", experiment.ended_ns);
+  row.set("trials", to_signed(experiment.trials));
+  row.set_unless(0, "machine", experiment.machine);
+  return row;
+}
+
+Experiment to_experiment(const Row& row) {
+  return {.id = row.integer("id"),
+          .name = row.text("name"),
+          .plan = row.text("plan"),
+          .directory = row.text("directory"),
+          .uid = small(row, "uid"),
+          .gid = small(row, "gid"),
+          .state = row.text("state"),
+          .reason = row.text("reason"),
+          .submitted_ns = row.integer("submitted_ns"),
+          .started_ns = row.optional_integer("started_ns").value_or(0),
+          .ended_ns = row.optional_integer("ended_ns").value_or(0),
+          .trials = to_unsigned(row.integer("trials")),
+          .machine = row.optional_integer("machine").value_or(0)};
+}
+
+Row to_row(const Build& build) {
+  Row row;
+  row.set("experiment", build.experiment);
+  row.set("key", build.key);
+  row.set("benchmark", build.benchmark);
+  row.set("command", build.command);
+  row.set("status", to_string(build.status));
+  row.set("binary_sha256", build.binary_sha256);
+  row.set("output", build.output);
+  row.set("duration_ns", build.duration_ns);
+  return row;
+}
+
+Build to_build(const Row& row) {
+  return {.experiment = row.integer("experiment"),
+          .key = row.text("key"),
+          .benchmark = row.text("benchmark"),
+          .command = row.text("command"),
+          .status = known(build_status(row.text("status")), row),
+          .binary_sha256 = row.text("binary_sha256"),
+          .output = row.text("output"),
+          .duration_ns = row.integer("duration_ns")};
+}
+
+Row to_row(const Trial& trial) {
+  Row row;
+  row.set("experiment", trial.experiment);
+  row.set("position", std::int64_t{trial.position});
+  row.set("attempt", std::int64_t{trial.attempt});
+  row.set("last", flag(trial.last));
+  row.set("block", std::int64_t{trial.block});
+  row.set("warmup", flag(trial.warmup));
+  row.set("benchmark", trial.benchmark);
+  row.set("levels", nlohmann::json(trial.levels).dump());
+  row.set("seed", to_signed(trial.seed));
+  row.set("build", trial.build);
+  row.set("status", to_string(trial.status));
+  row.set("reason", trial.reason);
+  row.set("exit_code", widened(trial.exit_code));
+  row.set("signal", widened(trial.signal));
+  row.set("started_ns", trial.started_ns);
+  row.set("wall_ns", trial.wall_ns);
+  row.set("user_ns", trial.user_ns);
+  row.set("system_ns", trial.system_ns);
+  row.set("max_rss_bytes", trial.max_rss_bytes);
+  row.set("stdout_sha256", trial.stdout_sha256);
+  row.set("stderr_tail", trial.stderr_tail);
+  row.set("readings", static_cast<std::int64_t>(trial.readings.size()));
+  return row;
+}
+
+Trial to_trial(const Row& row) {
+  return {.experiment = row.integer("experiment"),
+          .position = small(row, "position"),
+          .attempt = small(row, "attempt"),
+          .last = row.integer("last") != 0,
+          .block = small(row, "block"),
+          .warmup = row.integer("warmup") != 0,
+          .benchmark = row.text("benchmark"),
+          .levels = parse_levels(row.text("levels")),
+          .seed = to_unsigned(row.integer("seed")),
+          .build = row.text("build"),
+          .status = known(trial_status(row.text("status")), row),
+          .reason = row.text("reason"),
+          .exit_code = optional_int(row, "exit_code"),
+          .signal = optional_int(row, "signal"),
+          .started_ns = row.integer("started_ns"),
+          .wall_ns = row.optional_integer("wall_ns"),
+          .user_ns = row.optional_integer("user_ns"),
+          .system_ns = row.optional_integer("system_ns"),
+          .max_rss_bytes = row.optional_integer("max_rss_bytes"),
+          .stdout_sha256 = row.text("stdout_sha256"),
+          .stderr_tail = row.text("stderr_tail"),
+          .readings = {}};
+}
+
+Row to_row(const counters::Reading& reading, Id trial, std::size_t ordinal) {
+  const bool absent = reading.status == counters::Status::absent;
+  Row row;
+  row.set("trial", trial);
+  row.set("ordinal", static_cast<std::int64_t>(ordinal));
+  row.set("name", reading.name);
+  row.set("status", to_string(reading.status));
+  row.set("value", absent ? std::nullopt : std::optional(reading.value));
+  row.set("coverage", reading.coverage);
+  row.set("reason", reading.reason);
+  return row;
+}
+
+counters::Reading to_reading(const Row& row) {
+  return {.name = row.text("name"),
+          .status = known(counters::reading_status(row.text("status")), row),
+          .value = row.optional_integer("value").value_or(0),
+          .coverage = row.real("coverage"),
+          .reason = row.text("reason")};
+}
+
+Row to_row(const Event& event) {
+  Row row;
+  row.set_unless(0, "experiment", event.experiment);
+  row.set("at_ns", event.at_ns);
+  row.set("kind", event.kind);
+  row.set("text", event.text);
+  return row;
+}
+
+Event to_event(const Row& row) {
+  return {.experiment = row.optional_integer("experiment").value_or(0),
+          .at_ns = row.integer("at_ns"),
+          .kind = row.text("kind"),
+          .text = row.text("text")};
+}
+
+}  // namespace stab::store

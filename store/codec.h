@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Records to rows and back. The column `id` is the connection's business. Throws (see failure.h).
+#pragma once
+
+#include <string_view>
+
+#include "store/records.h"
+#include "store/row.h"
+
+namespace stab::store {
+
+Row to_row(const Machine& machine);
+Row to_row(const Experiment& experiment);
+Row to_row(const Build& build);
+Row to_row(const Trial& trial);  // with the number of its readings
+Row to_row(const counters::Reading& reading, Id trial, std::size_t ordinal);
+Row to_row(const Event& event);
+
+Machine to_machine(const Row& row);
+Experiment to_experiment(const Row& row);
+Build to_build(const Row& row);
+Trial to_trial(const Row& row);  // without its readings
+counters::Reading to_reading(const Row& row);
+Event to_event(const Row& row);
+
+}  // namespace stab::store

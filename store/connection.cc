@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "store/connection.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <utility>
+
+#include "store/failure.h"
+#include "store/schema.h"
+
+namespace stab::store {
+namespace {
+
+constexpr int busy_timeout_ms = 2000;
+
+void bind(SQLite::Statement& statement, int index, const Value& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value))
+    statement.bind(index, *number);
+  else if (const auto* real = std::get_if<double>(&value))
+    statement.bind(index, *real);
+  else if (const auto* text = std::get_if<std::string>(&value))
+    statement.bind(index, *text);
+  else
+    statement.bind(index);
+}
+
+void bind_all(SQLite::Statement& statement, Connection::Arguments arguments) {
+  int index = 0;
+  for (const Value& argument : arguments) bind(statement, ++index, argument);
+}
+
+// Binds the row's values and its checksum; returns the index that comes next.
+int bind_row(SQLite::Statement& statement, std::string_view table, const Row& row) {
+  int index = 0;
+  for (const auto& [column, value] : row.values()) bind(statement, ++index, value);
+  statement.bind(++index, row.checksum(table));
+  return index + 1;
+}
+
+Value value_of(const SQLite::Column& column) {
+  if (column.isInteger()) return column.getInt64();
+  if (column.isFloat()) return column.getDouble();
+  if (column.isNull()) return {};
+  return column.getString();
+}
+
+Stored stored_row(std::string_view table, SQLite::Statement& statement) {
+  Stored stored;
+  std::int64_t checksum = 0;
+  for (int i = 0; i < statement.getColumnCount(); ++i) {
+    const SQLite::Column column = statement.getColumn(i);
+    const std::string_view name = column.getName();
+    if (name == "checksum")
+      checksum = column.getInt64();
+    else
+      stored.row.set_value(name, value_of(column));
+    if (name == "id") stored.id = column.getInt64();
+  }
+  stored.intact = stored.row.checksum(table) == checksum;
+  return stored;
+}
+
+// "INSERT INTO t (a, b, checksum) VALUES (?, ?, ?)"
+std::string insert_sql(std::string_view table, const Row& row) {
+  std::string columns;
+  std::string marks;
+  for (const auto& [column, value] : row.values()) {
+    columns += column + ", ";
+    marks += "?, ";
+  }
+  return fmt::format("INSERT INTO {} ({}checksum) VALUES ({}?)", table, columns, marks);
+}
+
+std::string update_sql(std::string_view table, const Row& row) {
+  std::string columns;
+  for (const auto& [column, value] : row.values()) columns += column + " = ?, ";
+  return fmt::format("UPDATE {} SET {}checksum = ? WHERE id = ?", table, columns);
+}
+
+void check_identity(SQLite::Database& database) {
+  if (database.execAndGet("PRAGMA application_id").getInt64() == application_id) return;
+  if (database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() != 0)
+    refuse("it is a database of another program; name another file");
+}
+
+void configure(SQLite::Database& database) {
+  check_identity(database);
+  if (sqlite3_db_readonly(database.getHandle(), "main") == 1)
+    refuse("the file is not writable; look at its permissions");
+  if (database.execAndGet("PRAGMA journal_mode = WAL").getString() != "wal")
+    refuse("its file system cannot keep a write-ahead log; put the database on a local disk");
+  database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
+}
+
+}  // namespace
+
+Connection::Connection(const std::string& path)
+    : database_(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms),
+      statements_(database_) {
+  configure(database_);
+}
+
+void Connection::transaction(const std::function<void()>& action) {
+  SQLite::Transaction transaction(database_, SQLite::TransactionBehavior::IMMEDIATE);
+  action();
+  transaction.commit();
+}
+
+Id Connection::insert(std::string_view table, Row row) {
+  const Id id = number(fmt::format("SELECT coalesce(max(id), 0) + 1 FROM {}", table));
+  row.set("id", id);
+  auto statement = statements_.borrow(insert_sql(table, row));
+  bind_row(*statement, table, row);
+  statement->exec();
+  return id;
+}
+
+void Connection::update(std::string_view table, Id id, Row row) {
+  row.set("id", id);
+  auto statement = statements_.borrow(update_sql(table, row));
+  statement->bind(bind_row(*statement, table, row), id);
+  if (statement->exec() != 1) refuse(fmt::format("there is no row {} in table {}", id, table));
+}
+
+void Connection::scan(std::string_view table, std::string_view rest, Arguments arguments,
+                      const Visitor& row) {
+  auto statement = statements_.borrow(fmt::format("SELECT * FROM {} {}", table, rest));
+  bind_all(*statement, arguments);
+  while (statement->executeStep())
+    if (!row(stored_row(table, *statement))) return;
+}
+
+void Connection::select(std::string_view table, std::string_view rest, Arguments arguments,
+                        const Visitor& row) {
+  scan(table, rest, arguments, [&](const Stored& stored) {
+    if (!stored.intact)
+      refuse_damaged({.table = std::string(table), .row = stored.id, .problem = checksum_problem});
+    return row(stored);
+  });
+}
+
+std::int64_t Connection::number(const std::string& sql, Arguments arguments) {
+  auto statement = statements_.borrow(sql);
+  bind_all(*statement, arguments);
+  return statement->executeStep() ? statement->getColumn(0).getInt64() : 0;
+}
+
+}  // namespace stab::store

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// S4: what was changed behind the store's back is found, and is not used.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "store/test_support.h"
+
+namespace stab::store {
+namespace {
+
+using testing::HasSubstr;
+
+class DamageTest : public WithStore {
+ protected:
+  DamageTest() {
+    Experiment experiment = store_->experiment(experiment_).value().value();
+    experiment.machine = store_->add_machine(example_machine()).value();
+    EXPECT_TRUE(store_->update_experiment(experiment));
+    EXPECT_TRUE(store_->add_build({.experiment = experiment_, .key = "k", .benchmark = "sort"}));
+    EXPECT_TRUE(store_->add_event({.experiment = experiment_, .kind = "state", .text = "queued"}));
+    for (std::uint32_t i = 0; i < 3; ++i) add(example_trial(experiment_, i));
+  }
+
+  // The one damaged row that verify() finds, as "table 3: problem"; the other answers are shown as
+  // they are.
+  std::string found(std::optional<Id> experiment = std::nullopt) {
+    const auto damage = store_->verify(experiment);
+    if (!damage) return damage.error().message;
+    std::string text;
+    for (const Damage& one : *damage)
+      text += one.table + " " + std::to_string(one.row) + ": " + one.problem + "\n";
+    return text;
+  }
+
+  std::string error_of_trials() {
+    const auto read = store_->for_each_trial(experiment_, [](const Trial&) { return true; });
+    return read ? "" : read.error().message;
+  }
+};
+
+const std::string mismatch = ": its content does not match its checksum\n";
+
+TEST_F(DamageTest, AnIntactStoreHasNone) {
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(found(experiment_), "");
+}
+
+TEST_F(DamageTest, AChangedCellOfEveryTableIsFound) {
+  const std::vector<std::pair<std::string, std::string>> cells{{"meta", "value = 'x'"},
+                                                               {"machine", "host = 'x'"},
+                                                               {"experiment", "plan = plan || ' '"},
+                                                               {"build", "duration_ns = 1"},
+                                                               {"trial", "wall_ns = wall_ns + 1"},
+                                                               {"reading", "coverage = 0.5"},
+                                                               {"event", "text = ''"}};
+  for (const auto& [table, change] : cells) {
+    cheat(path_, fmt::format("UPDATE {} SET {} WHERE id = 1", table, change));
+    EXPECT_THAT(found(), HasSubstr(fmt::format("{} 1{}", table, mismatch)));
+  }
+}
+
+TEST_F(DamageTest, EveryColumnOfATrialIsCovered) {
+  SQLite::Database raw(path_, SQLite::OPEN_READWRITE, 2000);
+  SQLite::Statement columns(raw, "SELECT name, type FROM pragma_table_info('trial')");
+  int tried = 0;
+  while (columns.executeStep()) {
+    const std::string name = columns.getColumn(0).getString();
+    if (name == "id") continue;  // readings refer to it
+    const std::string kept =
+        raw.execAndGet(fmt::format("SELECT quote({}) FROM trial WHERE id = 2", name)).getString();
+    const auto* change = columns.getColumn(1).getString() == "TEXT" ? "|| 'x'" : "+ 1000";
+    raw.exec(fmt::format("UPDATE trial SET {0} = {0} {1} WHERE id = 2", name, change));
+    EXPECT_EQ(found(), "trial 2" + mismatch) << name;
+    raw.exec(fmt::format("UPDATE trial SET {} = {} WHERE id = 2", name, kept));
+    ++tried;
+  }
+  EXPECT_EQ(tried, 23);
+  EXPECT_EQ(found(), "");
+}
+
+TEST_F(DamageTest, NullInPlaceOfAValueIsFound) {
+  cheat(path_, "UPDATE trial SET exit_code = NULL WHERE id = 1");
+  EXPECT_EQ(found(), "trial 1" + mismatch);
+}
+
+TEST_F(DamageTest, AChangedTrialIsNotUsed) {
+  cheat(path_, "UPDATE trial SET wall_ns = 1 WHERE id = 2");
+  EXPECT_THAT(error_of_trials(), HasSubstr("row 2 of table trial is damaged"));
+  EXPECT_THAT(error_of_trials(), HasSubstr("Restore the database from a copy"));
+  const auto progress = store_->progress(experiment_);
+  ASSERT_FALSE(progress);
+  EXPECT_THAT(progress.error().message, HasSubstr("row 2 of table trial"));
+}
+
+TEST_F(DamageTest, AChangedReadingIsNotUsed) {
+  cheat(path_, "UPDATE reading SET value = 1 WHERE id = 7");
+  EXPECT_EQ(found(), "reading 7" + mismatch);
+  EXPECT_THAT(error_of_trials(), HasSubstr("row 7 of table reading is damaged"));
+}
+
+TEST_F(DamageTest, ADeletedReadingIsNoticed) {
+  cheat(path_, "DELETE FROM reading WHERE id = 10");
+  EXPECT_EQ(found(), "trial 2: it has 4 readings in place of 5\n");
+  EXPECT_THAT(error_of_trials(), HasSubstr("it has 4 readings in place of 5"));
+}
+
+TEST_F(DamageTest, AReadingThatChangesItsTrialIsNoticed) {
+  cheat(path_, "UPDATE reading SET trial = 3, ordinal = 9 WHERE id = 1");
+  EXPECT_THAT(found(), HasSubstr("reading 1" + mismatch));
+  EXPECT_THAT(found(), HasSubstr("trial 1: it has 4 readings"));
+  EXPECT_THAT(found(), HasSubstr("trial 3: it has 6 readings"));
+}
+
+TEST_F(DamageTest, ReadingsWithoutATrialAreNoticed) {
+  cheat(path_, "PRAGMA foreign_keys = OFF; DELETE FROM trial WHERE id = 3");
+  EXPECT_THAT(found(),
+              HasSubstr("reading 11: it refers to a row of table trial that is not there"));
+}
+
+TEST_F(DamageTest, AChangedExperimentMachineBuildOrEventIsNotUsed) {
+  cheat(path_,
+        "UPDATE experiment SET plan = ''; UPDATE machine SET facts = ''; UPDATE build SET output = "
+        "'x';"
+        "UPDATE event SET at_ns = 7");
+  for (const StoreError& error :
+       {store_->experiment(experiment_).error(), store_->experiments().error(),
+        store_->machine(1).error(), store_->builds(experiment_).error(),
+        store_->events(experiment_).error(), store_->add_machine(example_machine()).error()}) {
+    EXPECT_THAT(error.message, HasSubstr("row 1 of table"));
+    EXPECT_FALSE(error.temporary);
+  }
+}
+
+TEST_F(DamageTest, AnExperimentIsVerifiedAlone) {
+  const Id other = store_->add_experiment(example_experiment()).value();
+  add(example_trial(other, 0));
+  cheat(path_, "UPDATE trial SET wall_ns = 1 WHERE id = 1; UPDATE meta SET value = ''");
+  EXPECT_EQ(found(other), "");
+  EXPECT_EQ(found(experiment_), "trial 1" + mismatch);
+}
+
+TEST_F(DamageTest, ADamagedAttemptIsNotSealedWithANewChecksum) {
+  cheat(path_, "UPDATE trial SET wall_ns = 1 WHERE id = 1");
+  const auto added = store_->add_trial(example_trial(experiment_, 0, 1));
+  ASSERT_FALSE(added);
+  EXPECT_THAT(added.error().message, HasSubstr("row 1 of table trial is damaged"));
+  EXPECT_EQ(found(), "trial 1" + mismatch);
+}
+
+TEST_F(DamageTest, ADamagedIndexIsFound) {
+  cheat(path_,
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX "
+        "event_of_experiment ON event (kind)' "
+        "WHERE name = 'event_of_experiment'");
+  reopen();
+  EXPECT_THAT(found(), HasSubstr("database 0: "));
+}
+
+}  // namespace
+}  // namespace stab::store

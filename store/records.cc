@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "store/records.h"
+
+#include <array>
+#include <span>
+#include <utility>
+
+namespace stab::store {
+namespace {
+
+template <class Status>
+using Named = std::pair<Status, std::string_view>;
+
+// Stored in databases: a name never changes.
+constexpr std::array<Named<BuildStatus>, 3> build_names{{{BuildStatus::built, "built"},
+                                                         {BuildStatus::cached, "cached"},
+                                                         {BuildStatus::failed, "failed"}}};
+constexpr std::array<Named<TrialStatus>, 9> trial_names{
+    {{TrialStatus::ok, "ok"},
+     {TrialStatus::wrong_exit, "wrong_exit"},
+     {TrialStatus::signalled, "signalled"},
+     {TrialStatus::timeout, "timeout"},
+     {TrialStatus::output_limit, "output_limit"},
+     {TrialStatus::check_failed, "check_failed"},
+     {TrialStatus::not_started, "not_started"},
+     {TrialStatus::build_failed, "build_failed"},
+     {TrialStatus::skipped, "skipped"}}};
+
+template <class Status>
+std::string_view name_of(std::span<const Named<Status>> names, Status status) {
+  for (const auto& [value, name] : names)
+    if (value == status) return name;
+  return "unknown";
+}
+
+template <class Status>
+std::optional<Status> named(std::span<const Named<Status>> names, std::string_view text) {
+  for (const auto& [value, name] : names)
+    if (name == text) return value;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_string(BuildStatus status) {
+  return name_of<BuildStatus>(build_names, status);
+}
+std::optional<BuildStatus> build_status(std::string_view text) {
+  return named<BuildStatus>(build_names, text);
+}
+std::string_view to_string(TrialStatus status) {
+  return name_of<TrialStatus>(trial_names, status);
+}
+std::optional<TrialStatus> trial_status(std::string_view text) {
+  return named<TrialStatus>(trial_names, text);
+}
+
+}  // namespace stab::store

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "store/row.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+
+#include "base/hash.h"
+#include "store/failure.h"
+
+namespace stab::store {
+namespace {
+
+void add_value(Sha256& hash, std::int64_t value) {
+  hash.add_field("i");
+  hash.add_field(fmt::format_int(value).c_str());
+}
+
+void add_value(Sha256& hash, double value) {
+  hash.add_field("r");
+  hash.add_field(fmt::format_int(std::bit_cast<std::uint64_t>(value)).c_str());
+}
+
+void add_value(Sha256& hash, const std::string& value) {
+  hash.add_field("t");
+  hash.add_field(value);
+}
+
+}  // namespace
+
+// SQLite keeps integral reals as integers and so forgets the sign of zero.
+void Row::set(std::string_view column, double value) {
+  put(column, value == 0 ? 0.0 : value);
+}
+
+void Row::set(std::string_view column, std::optional<std::int64_t> value) {
+  put(column, value ? Value(*value) : Value());
+}
+
+void Row::set_unless(std::int64_t none, std::string_view column, std::int64_t value) {
+  put(column, value == none ? Value() : Value(value));
+}
+
+void Row::put(std::string_view column, Value value) {
+  values_.insert_or_assign(std::string(column), std::move(value));
+}
+
+const Value& Row::value(std::string_view column) const {
+  const auto found = values_.find(column);
+  if (found == values_.end()) refuse(fmt::format("the schema lacks the column {}", column));
+  return found->second;
+}
+
+std::int64_t Row::integer(std::string_view column) const {
+  const auto number = optional_integer(column);
+  if (!number) refuse(fmt::format("the column {} is NULL", column));
+  return *number;
+}
+
+std::optional<std::int64_t> Row::optional_integer(std::string_view column) const {
+  const Value& found = value(column);
+  if (std::holds_alternative<std::monostate>(found)) return std::nullopt;
+  if (const auto* number = std::get_if<std::int64_t>(&found)) return *number;
+  refuse(fmt::format("the column {} is not an integer", column));
+}
+
+double Row::real(std::string_view column) const {
+  if (const auto* number = std::get_if<double>(&value(column))) return *number;
+  refuse(fmt::format("the column {} is not a real number", column));
+}
+
+const std::string& Row::text(std::string_view column) const {
+  if (const auto* found = std::get_if<std::string>(&value(column))) return *found;
+  refuse(fmt::format("the column {} is not a text", column));
+}
+
+std::int64_t Row::checksum(std::string_view table) const {
+  Sha256 hash;
+  hash.add_field(table);
+  for (const auto& [column, value] : values_) {
+    if (std::holds_alternative<std::monostate>(value)) continue;
+    hash.add_field(column);
+    if (const auto* number = std::get_if<std::int64_t>(&value)) add_value(hash, *number);
+    if (const auto* number = std::get_if<double>(&value)) add_value(hash, *number);
+    if (const auto* found = std::get_if<std::string>(&value)) add_value(hash, *found);
+  }
+  return std::bit_cast<std::int64_t>(hash.word());
+}
+
+}  // namespace stab::store

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// A row of any table as named values, and its checksum. The rule (doc/store.md, "Checksums"):
+//   SHA-256 over the table's name, then for each column that is not NULL, in the order of the
+//   names: name, type (i, r or t), value; every piece with its length before it. The first 64 bits
+//   are the checksum.
+// So NULL differs from empty, and a column that a later version adds leaves the checksums of old
+// rows as they are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "store/records.h"
+
+namespace stab::store {
+
+using Value = std::variant<std::monostate, std::int64_t, double, std::string>;
+
+class Row {
+ public:
+  void set(std::string_view column, std::int64_t value) { put(column, value); }
+  void set(std::string_view column, double value);
+  void set(std::string_view column, std::string_view value) { put(column, std::string(value)); }
+  void set(std::string_view column, std::optional<std::int64_t> value);
+  // NULL in place of the value that means "none".
+  void set_unless(std::int64_t none, std::string_view column, std::int64_t value);
+  void set_value(std::string_view column, Value value) { put(column, std::move(value)); }
+
+  // These throw Failure if the column is missing or has another type: the row is not of our making.
+  [[nodiscard]] std::int64_t integer(std::string_view column) const;
+  [[nodiscard]] double real(std::string_view column) const;
+  [[nodiscard]] const std::string& text(std::string_view column) const;
+  [[nodiscard]] std::optional<std::int64_t> optional_integer(std::string_view column) const;
+
+  [[nodiscard]] const std::map<std::string, Value, std::less<>>& values() const { return values_; }
+
+  [[nodiscard]] std::int64_t checksum(std::string_view table) const;
+
+ private:
+  void put(std::string_view column, Value value);
+  [[nodiscard]] const Value& value(std::string_view column) const;
+
+  std::map<std::string, Value, std::less<>> values_;
+};
+
+}  // namespace stab::store

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// What the tests of the store share: a directory of their own, example records, a second connection
+// that cheats.
+#pragma once
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+
+namespace stab::store {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = testing::TempDir() + "stab-store-XXXXXX";
+    path_ = mkdtemp(name.data()) != nullptr ? name : "";
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// A failure to open ends the test with the message.
+inline std::unique_ptr<Store> open_or_fail(const std::string& path) {
+  auto store = Store::open(path);
+  if (store) return std::move(*store);
+  ADD_FAILURE() << store.error().message;
+  std::abort();
+}
+
+// Changes the file behind the store's back.
+inline void cheat(const std::string& path, const std::string& sql) {
+  SQLite::Database database(path, SQLite::OPEN_READWRITE, 2000);
+  database.exec(sql);
+}
+
+inline void write_text(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+inline Machine example_machine() {
+  return {.key = "cafe", .host = "lab", .facts = R"({"cpu":"x","pus":2})"};
+}
+
+inline Experiment example_experiment() {
+  return {.name = "sort",
+          .plan = "[experiment]\nname = \"sort\"\n",
+          .directory = "/home/ada",
+          .uid = 4294967295,
+          .gid = 100,
+          .state = "running",
+          .reason = "resumed",
+          .submitted_ns = 1'700'000'000'000'000'001,
+          .started_ns = 1'700'000'000'000'000'002,
+          .ended_ns = 1'700'000'000'000'000'003,
+          .trials = 300};
+}
+
+inline std::vector<counters::Reading> example_readings() {
+  using counters::Status;
+  return {{.name = "task-clock", .status = Status::counted, .value = 123456789},
+          {.name = "page-faults", .status = Status::counted, .value = 0},
+          {.name = "cycles", .status = Status::scaled, .value = -1, .coverage = 0.1},
+          {.name = "instructions", .status = Status::absent, .reason = "no hardware counters"},
+          {.name = "late", .status = Status::absent, .coverage = 0, .reason = "read too late"}};
+}
+
+// Every field differs from its default.
+inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t attempt = 0) {
+  return {.experiment = experiment,
+          .position = position,
+          .attempt = attempt,
+          .last = true,
+          .block = 7,
+          .warmup = true,
+          .benchmark = "sort",
+          .levels = {{"opt", "O2"}, {"env_bytes", "4096"}, {"quoted \"name\"", "ä\n"}},
+          .seed = 0xfedc'ba98'7654'3210,
+          .build = "b1",
+          .status = TrialStatus::wrong_exit,
+          .reason = "it exited with 3",
+          .exit_code = 3,
+          .signal = 9,
+          .started_ns = 1'700'000'000'000'000'000,
+          .wall_ns = 1'000'000'007,
+          .user_ns = 900'000'001,
+          .system_ns = 5,
+          .max_rss_bytes = 12'345'678,
+          .stdout_sha256 = "e3b0",
+          .stderr_tail = "oh\nno",
+          .readings = example_readings()};
+}
+
+inline std::vector<Trial> trials_of(Store& store, Id experiment) {
+  std::vector<Trial> trials;
+  const auto read = store.for_each_trial(experiment, [&](const Trial& trial) {
+    trials.push_back(trial);
+    return true;
+  });
+  EXPECT_TRUE(read) << (read ? "" : read.error().message);
+  return trials;
+}
+
+// A store with one experiment.
+class WithStore : public testing::Test {
+ protected:
+  WithStore() : path_(directory_ / "stab.db"), store_(open_or_fail(path_)) {
+    experiment_ = store_->add_experiment(example_experiment()).value();
+  }
+  void reopen() {
+    store_.reset();
+    store_ = open_or_fail(path_);
+  }
+  void add(const Trial& trial) {
+    const auto added = store_->add_trial(trial);
+    ASSERT_TRUE(added) << added.error().message;
+  }
+
+  TemporaryDirectory directory_;
+  std::string path_;
+  std::unique_ptr<Store> store_;
+  Id experiment_ = 0;
+};
+
+}  // namespace stab::store

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "store/verify.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <set>
+#include <utility>
+
+#include "store/failure.h"
+
+namespace stab::store {
+namespace {
+
+struct Scope {
+  const char* table;
+  const char* of_experiment;
+};
+
+// A table that has no rows of an experiment selects none.
+constexpr std::array<Scope, 7> scopes{{
+    {"meta", "WHERE id IS NULL AND ? NOT NULL"},
+    {"machine", "WHERE id = (SELECT machine FROM experiment WHERE id = ?)"},
+    {"experiment", "WHERE id = ?"},
+    {"build", "WHERE experiment = ?"},
+    {"trial", "WHERE experiment = ?"},
+    {"reading", "WHERE trial IN (SELECT id FROM trial WHERE experiment = ?)"},
+    {"event", "WHERE experiment = ?"},
+}};
+
+class Search {
+ public:
+  Search(Connection& connection, std::optional<Id> experiment)
+      : connection_(connection), experiment_(experiment) {}
+
+  std::vector<Damage> run() {
+    for (const Scope& scope : scopes) check_rows(scope);
+    if (!experiment_) {
+      check_references();
+      check_structure();
+    }
+    return std::move(damage_);
+  }
+
+ private:
+  // One entry a row is enough: the first problem found.
+  void report(std::string table, Id row, std::string problem) {
+    if (reported_.emplace(table, row).second)
+      damage_.push_back({std::move(table), row, std::move(problem)});
+  }
+
+  void check_rows(const Scope& scope) {
+    const auto check = [&](const Stored& stored) {
+      if (!stored.intact)
+        report(scope.table, stored.id, checksum_problem);
+      else if (scope.table == std::string_view("trial"))
+        check_readings(stored);
+      return true;
+    };
+    if (experiment_)
+      connection_.scan(scope.table, scope.of_experiment, {*experiment_}, check);
+    else
+      connection_.scan(scope.table, "", {}, check);
+  }
+
+  void check_readings(const Stored& trial) {
+    const auto found =
+        connection_.number("SELECT count(*) FROM reading WHERE trial = ?", {trial.id});
+    const std::string problem = reading_problem(trial.row.integer("readings"), found);
+    if (!problem.empty()) report("trial", trial.id, problem);
+  }
+
+  void check_references() {
+    SQLite::Statement check(connection_.database(), "PRAGMA foreign_key_check");
+    while (check.executeStep())
+      report(check.getColumn(0).getString(), check.getColumn(1).getInt64(),
+             fmt::format("it refers to a row of table {} that is not there",
+                         check.getColumn(2).getString()));
+  }
+
+  void check_structure() {
+    SQLite::Statement check(connection_.database(), "PRAGMA integrity_check(1)");
+    if (!check.executeStep()) return;
+    const std::string verdict = check.getColumn(0).getString();
+    if (verdict != "ok") report("database", 0, verdict);
+  }
+
+  Connection& connection_;
+  std::optional<Id> experiment_;
+  std::vector<Damage> damage_;
+  std::set<std::pair<std::string, Id>> reported_;
+};
+
+}  // namespace
+
+std::vector<Damage> find_damage(Connection& connection, std::optional<Id> experiment) {
+  return Search(connection, experiment).run();
+}
+
+std::string reading_problem(std::int64_t expected, std::int64_t found) {
+  if (expected == found) return "";
+  return fmt::format("it has {} readings in place of {}", found, expected);
+}
+
+}  // namespace stab::store

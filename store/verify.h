@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Looks for damage (S4): checksums, missing readings, references into nowhere, SQLite's own
+// structure. Throws (see failure.h).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "store/connection.h"
+
+namespace stab::store {
+
+std::vector<Damage> find_damage(Connection& connection, std::optional<Id> experiment);
+
+// How many readings of this trial are missing or too many; "" if all are there.
+std::string reading_problem(std::int64_t expected, std::int64_t found);
+
+}  // namespace stab::store
