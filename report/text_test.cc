@@ -34,8 +34,9 @@ TEST(Text, SaysTheAnswerFirstAndLast) {
 TEST(Text, HoldsTheTablesWithTheirNumbers) {
   const std::string report = text(sample_document());
   EXPECT_THAT(report, HasSubstr("  sort       O1        5  196.9 ms  195.2 to 198.5 ms  0.68 %\n"));
-  EXPECT_THAT(report, HasSubstr("  all 6 benchmarks  opt        O1 -> O2    -2.5 %    -3.7 to -1.3 "
-                                "%  0.00364  faster\n"));
+  EXPECT_THAT(report,
+              HasSubstr("  all 6 benchmarks  opt        O1 -> O2     -2.5 %    -3.7 to -1.3 "
+                        "%   0.00364  faster\n"));
   EXPECT_THAT(report, HasSubstr("all 6 benchmarks: log(wall) ~ opt + Error(benchmark/opt)\n"));
   EXPECT_THAT(
       report,

@@ -38,4 +38,8 @@ struct Sides {
 // As positions in `cells`; only pairs that the subject has are used.
 Sides sides(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison);
 
+// The cells' own numbers at these positions.
+std::vector<std::size_t> cell_numbers(const std::vector<Group>& cells,
+                                      const std::vector<std::size_t>& positions);
+
 }  // namespace stab::stats

@@ -25,8 +25,8 @@ std::optional<Interval> ratio_interval(const Estimate& estimate, double alpha) {
   if (!estimate.has_error() || !estimate.base || *estimate.base <= 0) return std::nullopt;
   const auto t = t_upper_quantile(alpha / 2, estimate.df);
   if (!t) return std::nullopt;
-  // In units of the baseline's mean, x = ratio - 1 solves (difference - x)^2 = t^2 var(difference -
-  // x base), which is a x^2 - 2 b x + c = 0.
+  // x = ratio - 1 solves (difference - x base)^2 = t^2 var(difference - x base): divided by base^2,
+  // a x^2 - 2 b x + c = 0.
   const double base = *estimate.base;
   const double difference = estimate.difference / base;
   const double t2 = *t * *t / base / base;

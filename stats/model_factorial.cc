@@ -68,13 +68,6 @@ std::optional<Estimate> welch_of(const std::vector<Group>& cells, const Sides& s
   return welch(pick(sides.base), pick(sides.level));
 }
 
-std::vector<std::size_t> cell_numbers(const std::vector<Group>& cells,
-                                      const std::vector<std::size_t>& positions) {
-  std::vector<std::size_t> result;
-  for (const std::size_t i : positions) result.push_back(cells[i].cell);
-  return result;
-}
-
 }  // namespace
 
 void analyse_factorial(const Prepared& data, const Subject& subject, bool with_table,

@@ -173,12 +173,9 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
   const std::vector<Group> cells = by_cell(subject);
   for (const Comparison& comparison : comparisons(data, subject.name)) {
     const Sides pair = sides(data, cells, comparison);
-    std::vector<std::size_t> base;
-    std::vector<std::size_t> level;
-    for (const std::size_t i : pair.base) base.push_back(cells[i].cell);
-    for (const std::size_t i : pair.level) level.push_back(cells[i].cell);
     std::optional<Estimate> estimate;
-    if (!base.empty()) estimate = model->contrast(base, level);
+    if (!pair.base.empty())
+      estimate = model->contrast(cell_numbers(cells, pair.base), cell_numbers(cells, pair.level));
     analysis.effects.push_back(make_effect(data, comparison, estimate, data.spec.seed, notes));
   }
 }

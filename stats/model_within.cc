@@ -50,7 +50,7 @@ AnovaTable table_of(const Prepared& data, const WithinFit& fit) {
   table.rows.push_back(plain_row(subject, "Residuals", fit.subject_df, fit.subject_ss));
   for (const WithinTerm& term : fit.terms) {
     const std::string name = term_name(term.treatments, names.names);
-    const std::string stratum = subject + ":" + name;
+    const std::string stratum = fmt::format("{}:{}", subject, name);
     table.rows.push_back(tested_row(stratum, name, term.df, term.ss, term.error_df, term.error_ss));
     table.rows.push_back(plain_row(stratum, "Residuals", term.error_df, term.error_ss));
   }

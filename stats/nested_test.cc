@@ -60,7 +60,7 @@ TEST(Nested, SeedsThatDoNotMatterHaveNoNegativeVariance) {
   Dataset data;
   data.columns = {oracle::column("opt", 2, "O"), oracle::column("seed", 2, "s")};
   for (std::uint32_t i = 0; i < 16; ++i) {  // all of the variation is between the runs of a seed
-    data.response.push_back(100 + 10 * (i % 2) + i / 8);
+    data.response.push_back(100 + 10 * (i % 2) + (i < 8 ? 0 : 1));
     data.columns[0].codes.push_back(i / 8);
     data.columns[1].codes.push_back(i / 4 % 2);
   }

@@ -113,7 +113,8 @@ Estimate WithinModel::contrast(std::size_t treatment, std::size_t base, std::siz
   result.difference = level_mean(treatment, level) - *result.base;
   for (const WithinTerm& term : fit_.terms) {
     if (term.treatments != 1U << treatment || !(term.error_ss > 0)) continue;
-    const double means = static_cast<double>(means_.size() / shape_[treatment + 1]);
+    const double means =
+        static_cast<double>(means_.size()) / static_cast<double>(shape_[treatment + 1]);
     const double one = term.error_ss / term.error_df / multiplier_ / means;
     result.variance = 2 * one;
     result.df = term.error_df;
