@@ -17,7 +17,8 @@ TEST(Duration, ReadsWhatPeopleWrite) {
 }
 
 TEST(Duration, RefusesWhatIsNotADuration) {
-  for (const char* text : {"", "60", "s", "-1s", "1 s", "1m", "nan s", "infs", "1e3s", "99999999999999h"})
+  for (const char* text :
+       {"", "60", "s", "-1s", "1 s", "1m", "nan s", "infs", "1e3s", "99999999999999h"})
     EXPECT_EQ(parse_duration(text), std::nullopt) << text;
 }
 

@@ -23,7 +23,8 @@ inline std::unexpected<Error> fail(std::string message) {
   return std::unexpected(Error{std::move(message)});
 }
 
-// The same with the reason of the last failed system call: "cannot open x: No such file or directory".
+// The same with the reason of the last failed system call: "cannot open x: No such file or
+// directory".
 inline std::unexpected<Error> fail_errno(std::string_view what, int number = errno) {
   return fail(std::string(what) + ": " + std::strerror(number));
 }

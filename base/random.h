@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Random choices that are the same on every machine: nothing here depends on the standard library's generators.
-// A seed is derived from the experiment's seed and the name of the choice, so that no choice shifts another.
+// Random choices that are the same on every machine: nothing here depends on the standard library's
+// generators. A seed is derived from the experiment's seed and the name of the choice, so that no
+// choice shifts another.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,8 @@
 namespace stab {
 namespace {
 
-// Bytes of the valid UTF-8 sequence at the start of text, or 0. Surrogates and overlong forms are not valid.
+// Bytes of the valid UTF-8 sequence at the start of text, or 0. Surrogates and overlong forms are
+// not valid.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto continues = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };

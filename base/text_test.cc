@@ -28,7 +28,10 @@ TEST(Text, TailKeepsTheEndAndSaysWhatWasCut) {
 }
 
 TEST(Text, InvalidUtf8NeverPassesThrough) {
-  EXPECT_EQ(tail("a\xff" "b", 10), "a?b");
+  EXPECT_EQ(tail("a\xff"
+                 "b",
+                 10),
+            "a?b");
   EXPECT_EQ(tail("\xc3\xa9", 10), "\xc3\xa9");
   EXPECT_EQ(tail("\xed\xa0\x80", 10), "???");
   EXPECT_EQ(one_line("two\nlines\x1b[31m", 100), "two lines [31m");

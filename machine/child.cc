@@ -38,14 +38,15 @@ nanoseconds now(clockid_t clock) {
 
 // What the child tells us: it shares this page with us.
 struct Note {
-  std::int64_t exec_ns;    // monotonic, right before exec; 0: not reached
-  int error;               // errno of what failed
+  std::int64_t exec_ns;  // monotonic, right before exec; 0: not reached
+  int error;             // errno of what failed
   std::array<char, 32> failed;
 };
 
 Note* shared_note() {
   static Note* const note = [] {
-    void* page = mmap(nullptr, sizeof(Note), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* page =
+        mmap(nullptr, sizeof(Note), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return page == MAP_FAILED ? nullptr : static_cast<Note*>(page);
   }();
   if (note != nullptr) *note = Note{};
@@ -91,7 +92,8 @@ void set_limits() {
   setrlimit(RLIMIT_CORE, &core);
   rlimit stack{};
   getrlimit(RLIMIT_STACK, &stack);
-  if (stack.rlim_max == RLIM_INFINITY || stack.rlim_max >= stack_bytes) stack.rlim_cur = stack_bytes;
+  if (stack.rlim_max == RLIM_INFINITY || stack.rlim_max >= stack_bytes)
+    stack.rlim_cur = stack_bytes;
   setrlimit(RLIMIT_STACK, &stack);
 }
 
@@ -103,7 +105,8 @@ void set_limits() {
   set_limits();
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) child_failed(note, "redirect");
   if (chdir(launch.directory.c_str()) != 0) child_failed(note, "enter its directory");
-  if (!launch.keep_aslr && personality(ADDR_NO_RANDOMIZE) == -1) child_failed(note, "turn ASLR off");
+  if (!launch.keep_aslr && personality(ADDR_NO_RANDOMIZE) == -1)
+    child_failed(note, "turn ASLR off");
   if (launch.bind && !launch.bind()) child_failed(note, "bind it to its CPUs");
   syscall(SYS_close_range, 3U, ~0U, 0U);
   note.exec_ns = now(CLOCK_MONOTONIC).count();
@@ -195,10 +198,12 @@ void account(const rusage& usage, Ended& ended) {
 void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
   switch (ended.how) {
     case End::timeout:
-      ended.reason = fmt::format("did not end within its timeout of {}", format_duration(launch.timeout));
+      ended.reason =
+          fmt::format("did not end within its timeout of {}", format_duration(launch.timeout));
       return;
     case End::output_limit:
-      ended.reason = fmt::format("printed more than its output limit of {} bytes", launch.output_limit);
+      ended.reason =
+          fmt::format("printed more than its output limit of {} bytes", launch.output_limit);
       return;
     case End::stopped:
       ended.reason = "was stopped";
@@ -208,12 +213,13 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
   }
   if (note.error != 0) {
     ended.how = End::not_started;
-    ended.reason =
-        fmt::format("cannot {}: {}: {}", note.failed.data(), launch.argv[0], std::strerror(note.error));
+    ended.reason = fmt::format("cannot {}: {}: {}", note.failed.data(), launch.argv[0],
+                               std::strerror(note.error));
   } else if (WIFSIGNALED(status)) {
     ended.how = End::signalled;
     ended.signal = WTERMSIG(status);
-    ended.reason = fmt::format("was ended by signal {} ({})", ended.signal, strsignal(ended.signal));
+    ended.reason =
+        fmt::format("was ended by signal {} ({})", ended.signal, strsignal(ended.signal));
   } else {
     ended.exit_code = WEXITSTATUS(status);
   }
@@ -226,8 +232,8 @@ Ended not_started(std::string reason) {
   return ended;
 }
 
-void finish(const Launch& launch, pid_t child, nanoseconds end, Stream& out, Stream& err, const Note& note,
-            Ended& ended) {
+void finish(const Launch& launch, pid_t child, nanoseconds end, Stream& out, Stream& err,
+            const Note& note, Ended& ended) {
   if (ended.how != End::exited) kill(child, SIGKILL);
   int status = 0;
   rusage usage{};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Runs one program to its end and says what happened: the measuring part of a trial.
 //
-// Nothing of ours wakes up while the program computes: we wait for its end, its output, the timeout or a request to stop.
-// Wall time is taken from the monotonic clock right before exec, in the child, to the moment its end is seen.
+// Nothing of ours wakes up while the program computes: we wait for its end, its output, the timeout
+// or a request to stop. Wall time is taken from the monotonic clock right before exec, in the
+// child, to the moment its end is seen.
 #pragma once
 
 #include <chrono>
@@ -18,16 +19,18 @@
 namespace stab::machine {
 
 struct Launch {
-  std::vector<std::string> argv;         // argv[0] with a slash is a path, otherwise searched in PATH of `environment`
+  std::vector<std::string>
+      argv;  // argv[0] with a slash is a path, otherwise searched in PATH of `environment`
   std::vector<std::string> environment;  // "NAME=value", complete
   std::string directory;                 // where it runs
   std::string stdin_path;                // "": /dev/null
   std::chrono::nanoseconds timeout{0};   // 0: none
-  std::uint64_t output_limit = 0;        // bytes of stdout, and of stderr; beyond it the program is ended
-  bool merge_stderr = false;             // stderr goes where stdout goes, in order
-  bool keep_aslr = false;                // false: the address space is laid out the same each time
-  std::function<bool()> bind;            // called in the child before exec: binds it to its CPUs; false: not bound
-  int stop_fd = -1;                      // when it becomes readable the program is ended
+  std::uint64_t output_limit = 0;  // bytes of stdout, and of stderr; beyond it the program is ended
+  bool merge_stderr = false;       // stderr goes where stdout goes, in order
+  bool keep_aslr = false;          // false: the address space is laid out the same each time
+  std::function<bool()>
+      bind;          // called in the child before exec: binds it to its CPUs; false: not bound
+  int stop_fd = -1;  // when it becomes readable the program is ended
   Scope scope = Scope::process_tree;
 };
 
@@ -35,22 +38,22 @@ enum class End { exited, signalled, timeout, output_limit, stopped, not_started 
 
 struct Ended {
   End how = End::not_started;
-  int exit_code = 0;                     // exited
-  int signal = 0;                        // signalled
-  std::string reason;                    // for people, unless it exited
-  std::int64_t started_ns = 0;           // wall clock, since 1970
+  int exit_code = 0;            // exited
+  int signal = 0;               // signalled
+  std::string reason;           // for people, unless it exited
+  std::int64_t started_ns = 0;  // wall clock, since 1970
   std::chrono::nanoseconds wall{0};
-  std::chrono::nanoseconds user{0};      // of the program and the children that it waited for
+  std::chrono::nanoseconds user{0};  // of the program and the children that it waited for
   std::chrono::nanoseconds system{0};
-  std::int64_t max_rss_bytes = 0;        // of the largest of them
+  std::int64_t max_rss_bytes = 0;  // of the largest of them
   std::string out;
   std::string err;
-  unsigned leftovers = 0;                // processes that outlived it, ended by us
+  unsigned leftovers = 0;                   // processes that outlived it, ended by us
   std::vector<counters::Reading> readings;  // what the kernel accounted
 };
 
-// Every outcome of the program is a value; none is an error of ours. When it returns, no descendant of it is alive, or
-// `reason` says which one does not end.
+// Every outcome of the program is a value; none is an error of ours. When it returns, no descendant
+// of it is alive, or `reason` says which one does not end.
 Ended run(const Launch& launch);
 
 }  // namespace stab::machine

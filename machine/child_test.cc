@@ -142,7 +142,7 @@ TEST_F(Child, WithoutAslrTheAddressSpaceIsTheSameEachTime) {
 }
 
 TEST_F(Child, NoDescriptorOfOursReachesTheProgram) {
-  const Fd ours(open("/dev/null", O_RDONLY));  // without O_CLOEXEC on purpose
+  const Fd ours(open("/dev/null", O_RDONLY));                      // without O_CLOEXEC on purpose
   EXPECT_EQ(run(command("ls /proc/self/fd | wc -l")).out, "4\n");  // 0, 1, 2 and ls's own
 }
 
@@ -154,7 +154,8 @@ TEST_F(Child, BindingThatFailsIsNotStarted) {
 
 TEST_F(Child, PeakMemoryIsThatOfTheProgram) {
   const auto peak = [](const char* block) {
-    return run(command(std::string("exec dd if=/dev/zero of=/dev/null count=1 bs=") + block)).max_rss_bytes;
+    return run(command(std::string("exec dd if=/dev/zero of=/dev/null count=1 bs=") + block))
+        .max_rss_bytes;
   };
   EXPECT_GE(peak("200M"), std::int64_t{200} << 20);
   EXPECT_LT(peak("1M"), std::int64_t{200} << 20);

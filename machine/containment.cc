@@ -60,7 +60,8 @@ bool take_rights(std::uint32_t uid, std::uint32_t gid) {
   if (geteuid() != 0) return uid == geteuid();
   if (uid == 0) return true;
   const passwd* user = getpwuid(uid);
-  const bool groups = user != nullptr ? initgroups(user->pw_name, gid) == 0 : setgroups(0, nullptr) == 0;
+  const bool groups =
+      user != nullptr ? initgroups(user->pw_name, gid) == 0 : setgroups(0, nullptr) == 0;
   return groups && setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Starts a worker so that nothing it starts can outlive it.
 //
-// The worker is the first process of a pid namespace of its own, with a /proc of its own: when it ends, for whatever
-// reason, the kernel ends all others in there before it reports the end. It gets SIGKILL when its parent dies. Where
-// namespaces are not allowed it is an ordinary child that adopts orphans, and processes.h has the means to find what is left.
+// The worker is the first process of a pid namespace of its own, with a /proc of its own: when it
+// ends, for whatever reason, the kernel ends all others in there before it reports the end. It gets
+// SIGKILL when its parent dies. Where namespaces are not allowed it is an ordinary child that
+// adopts orphans, and processes.h has the means to find what is left.
 #pragma once
 
 #include <sys/types.h>
@@ -25,9 +26,9 @@ struct ContainedStart {
   std::vector<std::string> argv;         // argv[0] is the path of the program
   std::vector<std::string> environment;  // "NAME=value"
   Scope scope = Scope::process_tree;
-  std::uint32_t uid = 0;                 // rights of the program; others than our own need root
+  std::uint32_t uid = 0;  // rights of the program; others than our own need root
   std::uint32_t gid = 0;
-  int passed_fd = -1;                    // becomes descriptor 3; no others but 0-2 are passed on
+  int passed_fd = -1;  // becomes descriptor 3; no others but 0-2 are passed on
 };
 
 struct Contained {
@@ -35,7 +36,8 @@ struct Contained {
   Fd pidfd;  // readable when it has ended, and with it, in a namespace, all that it started
 };
 
-// Call it from the main thread: the SIGKILL at the parent's death is tied to the thread that starts.
+// Call it from the main thread: the SIGKILL at the parent's death is tied to the thread that
+// starts.
 Result<Contained> start_contained(const ContainedStart& start);
 
 }  // namespace stab::machine

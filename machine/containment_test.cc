@@ -55,7 +55,8 @@ class Containment : public ::testing::TestWithParam<Scope> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Scopes, Containment, ::testing::Values(Scope::process_tree, Scope::pid_namespace));
+INSTANTIATE_TEST_SUITE_P(Scopes, Containment,
+                         ::testing::Values(Scope::process_tree, Scope::pid_namespace));
 
 TEST_P(Containment, TheProgramGetsItsDescriptorAndNoOther) {
   Pipe pipe;
@@ -80,8 +81,8 @@ TEST_P(Containment, ItsEndIsSeenOnThePidfd) {
 TEST(ContainmentNamespace, ItsEndIsTheEndOfAllThatItStarted) {
   if (best_scope() != Scope::pid_namespace) GTEST_SKIP() << "pid namespaces are not allowed here";
   Pipe pipe;
-  const auto worker =
-      start("setsid env -i sh -c 'echo up >&3; sleep 1000' & (sleep 1000 &) & wait", Scope::pid_namespace, pipe);
+  const auto worker = start("setsid env -i sh -c 'echo up >&3; sleep 1000' & (sleep 1000 &) & wait",
+                            Scope::pid_namespace, pipe);
   ASSERT_TRUE(worker);
   std::array<char, 3> up{};
   ASSERT_EQ(read(pipe.read.get(), up.data(), up.size()), 3);
@@ -97,7 +98,8 @@ TEST(ContainmentNamespace, ItsEndIsTheEndOfAllThatItStarted) {
 TEST(ContainmentNamespace, ProcShowsTheNamespace) {
   if (best_scope() != Scope::pid_namespace) GTEST_SKIP() << "pid namespaces are not allowed here";
   Pipe pipe;
-  const auto worker = start("readlink /proc/self >&3; echo $$ >&3; id -u >&3", Scope::pid_namespace, pipe);
+  const auto worker =
+      start("readlink /proc/self >&3; echo $$ >&3; id -u >&3", Scope::pid_namespace, pipe);
   ASSERT_TRUE(worker);
   const std::string text = read_all(pipe);
   EXPECT_EQ(text, "2\n1\n" + std::to_string(geteuid()) + "\n");
@@ -130,7 +132,8 @@ TEST_P(Containment, ItDiesWithItsParent) {
 TEST(ContainmentNamespace, ItsDescendantsDieWithTheParentToo) {
   if (best_scope() != Scope::pid_namespace) GTEST_SKIP() << "pid namespaces are not allowed here";
   Pipe pipe;
-  const pid_t parent = start_parent("(setsid sleep 1000 &) ; echo up >&3; sleep 1000", Scope::pid_namespace, pipe);
+  const pid_t parent =
+      start_parent("(setsid sleep 1000 &) ; echo up >&3; sleep 1000", Scope::pid_namespace, pipe);
   kill(parent, SIGKILL);
   waitpid(parent, nullptr, 0);
   EXPECT_EQ(read_all(pipe), "");

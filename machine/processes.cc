@@ -58,7 +58,9 @@ std::vector<pid_t> numbers_in(const std::string& folder) {
   return pids;
 }
 
-bool dead(char state) { return state == 'Z' || state == 'X'; }
+bool dead(char state) {
+  return state == 'Z' || state == 'X';
+}
 
 // Each thread has a list of the children that it started.
 std::vector<pid_t> children_of(pid_t pid) {
@@ -151,7 +153,8 @@ Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds d
     found = false;
     for (const pid_t pid : numbers_in("/proc")) {
       if (pid == getpid()) continue;
-      const auto environment = read_file(fmt::format("/proc/{}/environ", pid), std::size_t{4} << 20);
+      const auto environment =
+          read_file(fmt::format("/proc/{}/environ", pid), std::size_t{4} << 20);
       if (!environment) continue;
       const std::string all = std::string(1, '\0') + *environment;
       if (all.find(wanted) == std::string::npos) continue;

@@ -32,19 +32,23 @@ Result<void> adopt_orphans();
 // Living processes below this one, children and theirs, by /proc. Zombies are not counted.
 std::vector<pid_t> descendants();
 
-// Whether this process was made the first of a pid namespace (see containment.h), where one signal reaches all others.
+// Whether this process was made the first of a pid namespace (see containment.h), where one signal
+// reaches all others.
 enum class Scope { process_tree, pid_namespace };
 
-// Ends every descendant of this process with SIGKILL and reaps it, also one that called setsid or forked twice.
-// The caller has adopted orphans or is the first process of a pid namespace. Returns how many were still running.
-// Gives up at the deadline (a process in an uninterruptible wait) with an error that names one.
+// Ends every descendant of this process with SIGKILL and reaps it, also one that called setsid or
+// forked twice. The caller has adopted orphans or is the first process of a pid namespace. Returns
+// how many were still running. Gives up at the deadline (a process in an uninterruptible wait) with
+// an error that names one.
 Result<unsigned> end_descendants(Scope scope, std::chrono::milliseconds deadline);
 
-// Ends the process if it is still the one that was identified, and waits until it has gone. It need not be a child.
+// Ends the process if it is still the one that was identified, and waits until it has gone. It need
+// not be a child.
 Result<void> end_process(const ProcessId& process, std::chrono::milliseconds deadline);
 
-// Ends every process of ours whose initial environment holds "NAME=value". Processes that were started with another
-// environment are not found: this is the last resort where pid namespaces are not allowed.
+// Ends every process of ours whose initial environment holds "NAME=value". Processes that were
+// started with another environment are not found: this is the last resort where pid namespaces are
+// not allowed.
 Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds deadline);
 
 }  // namespace stab::machine

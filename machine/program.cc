@@ -10,7 +10,8 @@ namespace {
 
 bool executable(const std::string& path) {
   struct stat status{};
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         access(path.c_str(), X_OK) == 0;
 }
 
 std::string from(std::string_view directory, std::string_view path) {
@@ -39,12 +40,14 @@ Result<std::string> find_program(std::string_view word, const std::vector<std::s
   const std::string_view path = value_of("PATH", environment);
   for (std::size_t start = 0; start <= path.size() && !word.empty();) {
     const std::size_t end = std::min(path.find(':', start), path.size());
-    const std::string candidate = fmt::format("{}/{}", from(directory, path.substr(start, end - start)), word);
+    const std::string candidate =
+        fmt::format("{}/{}", from(directory, path.substr(start, end - start)), word);
     if (executable(candidate)) return candidate;
     start = end + 1;
   }
-  return fail(fmt::format("cannot find the program '{}' in PATH ({}); write ./{} for one in the plan's directory",
-                          word, path, word));
+  return fail(fmt::format(
+      "cannot find the program '{}' in PATH ({}); write ./{} for one in the plan's directory", word,
+      path, word));
 }
 
 }  // namespace stab::machine

@@ -10,8 +10,9 @@
 
 namespace stab::machine {
 
-// A word with a slash is a path from `directory`; another one is searched in the PATH of `environment` ("NAME=value").
-// The result is a path that exec takes after chdir to `directory`. The error says where it was looked for.
+// A word with a slash is a path from `directory`; another one is searched in the PATH of
+// `environment` ("NAME=value"). The result is a path that exec takes after chdir to `directory`.
+// The error says where it was looked for.
 Result<std::string> find_program(std::string_view word, const std::vector<std::string>& environment,
                                  std::string_view directory);
 

@@ -27,7 +27,9 @@ TEST(Program, TheErrorTellsAMissingFileFromOneThatCannotBeExecuted) {
   EXPECT_THAT(find_program("nothing", {"PATH=/bin"}, "/").error().message, HasSubstr("./nothing"));
 }
 
-TEST(Program, AnEmptyWordIsFoundNowhere) { EXPECT_FALSE(find_program("", {"PATH=/bin"}, "/")); }
+TEST(Program, AnEmptyWordIsFoundNowhere) {
+  EXPECT_FALSE(find_program("", {"PATH=/bin"}, "/"));
+}
 
 }  // namespace
 }  // namespace stab::machine

@@ -38,6 +38,10 @@ TEST(ReaderNames, EachIsDefined) {
       "p:7:1: 'benchmark.stdin' uses ${XYZZY}, which is not defined: define it in [variables], or "
       "write $${XYZZY} for the shell's own\n");
   EXPECT_EQ(
+      benchmark("run = ['/bin/true', '${A}']\n"),
+      "p:5:21: 'benchmark.run' uses ${A}, which is not defined: define it in [variables], or write "
+      "$${A} for the shell's own\n");
+  EXPECT_EQ(
       benchmark("build = 'for i in 1; do echo $i $${i} ${i:-x}; done >${OUT}'\nrun = ['${OUT}']\n"),
       "");
 }

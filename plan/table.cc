@@ -62,7 +62,9 @@ std::string shown(std::string_view text) {
 
 std::string did_you_mean(std::string_view word, const Words& candidates) {
   const std::string near = nearest(word, candidates);
-  return near.empty() ? "" : fmt::format(", did you mean '{}'?", near);
+  // A word of which no letter is left is not meant.
+  if (near.empty() || edit_distance(word, near) >= word.size()) return "";
+  return fmt::format(", did you mean '{}'?", near);
 }
 
 Table::Table(Problems& problems, const Value& value, std::string path)

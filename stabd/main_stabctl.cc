@@ -14,7 +14,8 @@ using namespace stab::client;
 using stab::Result;
 
 constexpr const char* exit_codes =
-    "Exit codes: 0 it worked, 1 wrong usage or the tool failed, 5 the experiment did not end well or trials of it failed.";
+    "Exit codes: 0 it worked, 1 wrong usage or the tool failed, 5 the experiment did not end well "
+    "or trials of it failed.";
 
 struct Arguments {
   Common common;
@@ -32,7 +33,8 @@ class CommandLine {
   CommandLine() {
     arguments_.common.socket_path = stab::default_socket_path();
     app_.set_version_flag("--version", "stabctl " STAB_VERSION);
-    app_.add_option("--socket", arguments_.common.socket_path, "Unix socket of stabd")->capture_default_str();
+    app_.add_option("--socket", arguments_.common.socket_path, "Unix socket of stabd")
+        ->capture_default_str();
     app_.require_subcommand(1);
     app_.footer(exit_codes);
     add_plan_verbs();
@@ -65,21 +67,25 @@ class CommandLine {
 
   void add_plan_verbs() {
     Arguments& a = arguments_;
-    CLI::App* run = verb("run", "Run a plan with a daemon of its own, show progress, print the report", [&a] {
-      a.run.plan_path = a.plan;
-      a.run.format = a.common.json ? "json" : "text";
-      return stab::client::run(a.run);
-    });
+    CLI::App* run =
+        verb("run", "Run a plan with a daemon of its own, show progress, print the report", [&a] {
+          a.run.plan_path = a.plan;
+          a.run.format = a.common.json ? "json" : "text";
+          return stab::client::run(a.run);
+        });
     run->add_option("plan", a.plan, "The plan, a TOML file")->required();
-    run->add_option("--state", a.run.state_directory, "Folder of the database; an unfinished run in there goes on");
+    run->add_option("--state", a.run.state_directory,
+                    "Folder of the database; an unfinished run in there goes on");
     json_flag(run);
 
-    CLI::App* submit = verb("submit", "Queue a plan", [&a] { return stab::client::submit(a.common, a.plan, a.wait); });
+    CLI::App* submit = verb("submit", "Queue a plan",
+                            [&a] { return stab::client::submit(a.common, a.plan, a.wait); });
     submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
     submit->add_flag("--wait", a.wait, "Follow it to its end");
     json_flag(submit);
 
-    CLI::App* check = verb("check", "Validate a plan and print its design", [&a] { return stab::client::check(a.common, a.plan); });
+    CLI::App* check = verb("check", "Validate a plan and print its design",
+                           [&a] { return stab::client::check(a.common, a.plan); });
     check->add_option("plan", a.plan, "The plan, a TOML file")->required();
     json_flag(check);
   }
@@ -91,19 +97,29 @@ class CommandLine {
       return added;
     };
     json_flag(verb("list", "All experiments", [&a] { return stab::client::list(a.common); }));
-    json_flag(with_id(verb("status", "Where an experiment is and what happened to it", [&a] { return stab::client::status(a.common, a.id); })));
-    json_flag(with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running", [&a] { return stab::client::watch(a.common, a.id); })));
-    with_id(verb("cancel", "End an experiment; what was measured is kept", [&a] { return stab::client::cancel(a.common, a.id); }));
+    json_flag(with_id(verb("status", "Where an experiment is and what happened to it",
+                           [&a] { return stab::client::status(a.common, a.id); })));
+    json_flag(with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running",
+                           [&a] { return stab::client::watch(a.common, a.id); })));
+    with_id(verb("cancel", "End an experiment; what was measured is kept",
+                 [&a] { return stab::client::cancel(a.common, a.id); }));
 
-    CLI::App* report = with_id(verb("report", "The analysis, also of an experiment that still runs",
-                                    [&a] { return stab::client::report(a.common, a.id, a.report_format, a.output); }));
-    report->add_option("--format", a.report_format, "text or json")->capture_default_str()->check(CLI::IsMember({"text", "json"}));
+    CLI::App* report =
+        with_id(verb("report", "The analysis, also of an experiment that still runs", [&a] {
+          return stab::client::report(a.common, a.id, a.report_format, a.output);
+        }));
+    report->add_option("--format", a.report_format, "text or json")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"text", "json"}));
     report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
     json_flag(report);
 
-    CLI::App* rows = with_id(verb("export", "All trials, a row each",
-                                  [&a] { return export_rows(a.common, a.id, a.export_format, a.output); }));
-    rows->add_option("--format", a.export_format, "csv or json")->capture_default_str()->check(CLI::IsMember({"csv", "json"}));
+    CLI::App* rows = with_id(verb("export", "All trials, a row each", [&a] {
+      return export_rows(a.common, a.id, a.export_format, a.output);
+    }));
+    rows->add_option("--format", a.export_format, "csv or json")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"csv", "json"}));
     rows->add_option("-o,--output", a.output, "File to write; stdout if there is none");
     json_flag(rows);
   }

@@ -39,14 +39,21 @@ int run(int argc, char** argv) {
   bool worker = false;
   bool no_namespaces = false;
 
-  CLI::App app{"stabd runs experiments from a queue and stores every trial. Talk to it with stabctl."};
+  CLI::App app{
+      "stabd runs experiments from a queue and stores every trial. Talk to it with stabctl."};
   app.set_version_flag("--version", "stabd " STAB_VERSION);
-  app.add_option("--state", options.state_directory, "Folder of the database")->capture_default_str();
+  app.add_option("--state", options.state_directory, "Folder of the database")
+      ->capture_default_str();
   app.add_option("--socket", options.socket_path, "Unix socket to serve")->capture_default_str();
-  app.add_option("--socket-mode", mode, "Who may connect, as in chmod")->capture_default_str()->check(CLI::IsMember({"0600", "0660", "0666"}));
+  app.add_option("--socket-mode", mode, "Who may connect, as in chmod")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"0600", "0660", "0666"}));
   app.add_option("--cache", options.cache_directory, "Folder of builds")->capture_default_str();
-  app.add_option("--log", level, "Least level that is logged")->capture_default_str()->check(CLI::IsMember({"debug", "info", "warning", "error"}));
-  app.add_option("--ready-fd", options.ready_fd, "Descriptor that gets a line when clients can connect");
+  app.add_option("--log", level, "Least level that is logged")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  app.add_option("--ready-fd", options.ready_fd,
+                 "Descriptor that gets a line when clients can connect");
   app.add_flag("--no-namespaces", no_namespaces, "Do not contain trials in pid namespaces");
   app.add_flag("--worker", worker)->group("");
   CLI11_PARSE(app, argc, argv);

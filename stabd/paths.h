@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where things are unless somebody says otherwise: by the XDG rules for a user, under /var and /run for root.
+// Where things are unless somebody says otherwise: by the XDG rules for a user, under /var and /run
+// for root.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@ namespace stab {
 
 std::string default_state_directory();  // ~/.local/state/stabd or /var/lib/stabd
 std::string default_cache_directory();  // ~/.cache/stabd or /var/cache/stabd
-std::string default_socket_path();      // $XDG_RUNTIME_DIR/stabd/stabd.sock or /run/stabd/stabd.sock
+std::string default_socket_path();  // $XDG_RUNTIME_DIR/stabd/stabd.sock or /run/stabd/stabd.sock
 
 // A program of ours beside this one, or found from it when installed.
 std::string companion(const std::string& name);

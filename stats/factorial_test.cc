@@ -178,9 +178,9 @@ TEST(Factorial, TooManyInteractionsAreLeftInTheResiduals) {
 }
 
 TEST(Factorial, ATreatmentWithThousandsOfLevelsIsRefused) {
-  std::vector<Point> points;
+  std::vector<Point> points(5000);
   for (std::uint32_t cell = 0; cell < 5000; ++cell)
-    points.push_back({.block = 0, .cell = cell, .y = {.n = 1}});
+    points[cell] = {.block = 0, .cell = cell, .y = {.n = 1}};
   EXPECT_FALSE(FactorialModel::fit(std::vector<std::size_t>{5000}, points, 0));
 }
 

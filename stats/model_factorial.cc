@@ -15,6 +15,7 @@ namespace {
 
 std::vector<Point> points_of(const Subject& subject) {
   std::vector<Point> points;
+  points.reserve(subject.groups.size());
   for (const Group& group : subject.groups)
     points.push_back({.block = group.block, .cell = group.cell, .y = group.y});
   return points;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shortest routes on a generated road map, with a heap of our own over std::vector: templates, inlining, random access.
+// Shortest routes on a generated road map, with a heap of our own over std::vector: templates,
+// inlining, random access.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +50,8 @@ class Heap {
 
   void push(T item) {
     items_.push_back(item);
-    for (std::size_t i = items_.size() - 1; i > 0 && items_[i] < items_[(i - 1) / 2]; i = (i - 1) / 2)
+    for (std::size_t i = items_.size() - 1; i > 0 && items_[i] < items_[(i - 1) / 2];
+         i = (i - 1) / 2)
       std::swap(items_[i], items_[(i - 1) / 2]);
   }
 
@@ -98,7 +100,9 @@ int main(int argc, char** argv) {
   const Map map(150);
   for (int i = 0; i < starts; ++i) {
     std::uint64_t sum = 0;
-    for (const std::uint32_t distance : distances(map, static_cast<std::uint32_t>(i) * 977 % map.size())) sum += distance;
+    for (const std::uint32_t distance :
+         distances(map, static_cast<std::uint32_t>(i) * 977 % map.size()))
+      sum += distance;
     std::printf("%llu\n", static_cast<unsigned long long>(sum));
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts points inside of nested shapes: virtual calls through a tree of small heap objects, floating point.
+// Counts points inside of nested shapes: virtual calls through a tree of small heap objects,
+// floating point.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -23,7 +24,9 @@ class Shape {
 class Circle final : public Shape {
  public:
   Circle(Point centre, double radius) : centre_(centre), radius_(radius) {}
-  bool contains(Point p) const override { return std::hypot(p.x - centre_.x, p.y - centre_.y) <= radius_; }
+  bool contains(Point p) const override {
+    return std::hypot(p.x - centre_.x, p.y - centre_.y) <= radius_;
+  }
 
  private:
   Point centre_;
@@ -33,7 +36,9 @@ class Circle final : public Shape {
 class Box final : public Shape {
  public:
   Box(Point low, Point high) : low_(low), high_(high) {}
-  bool contains(Point p) const override { return p.x >= low_.x && p.x <= high_.x && p.y >= low_.y && p.y <= high_.y; }
+  bool contains(Point p) const override {
+    return p.x >= low_.x && p.x <= high_.x && p.y >= low_.y && p.y <= high_.y;
+  }
 
  private:
   Point low_;
@@ -51,7 +56,8 @@ class Union final : public Shape {
 
 class Difference final : public Shape {
  public:
-  Difference(std::unique_ptr<Shape> a, std::unique_ptr<Shape> b) : a_(std::move(a)), b_(std::move(b)) {}
+  Difference(std::unique_ptr<Shape> a, std::unique_ptr<Shape> b)
+      : a_(std::move(a)), b_(std::move(b)) {}
   bool contains(Point p) const override { return a_->contains(p) && !b_->contains(p); }
 
  private:
@@ -60,7 +66,8 @@ class Difference final : public Shape {
 
 class Moved final : public Shape {
  public:
-  Moved(std::unique_ptr<Shape> shape, double dx, double dy) : shape_(std::move(shape)), dx_(dx), dy_(dy) {}
+  Moved(std::unique_ptr<Shape> shape, double dx, double dy)
+      : shape_(std::move(shape)), dx_(dx), dy_(dy) {}
   bool contains(Point p) const override { return shape_->contains({p.x - dx_, p.y - dy_}); }
 
  private:
@@ -86,7 +93,9 @@ std::unique_ptr<Shape> make(Numbers& numbers, int depth) {
     return std::make_unique<Box>(p, Point{p.x + numbers.next(), p.y + numbers.next()});
   }
   const double kind = numbers.next();
-  if (kind < 0.2) return std::make_unique<Moved>(make(numbers, depth - 1), numbers.next() - 0.5, numbers.next() - 0.5);
+  if (kind < 0.2)
+    return std::make_unique<Moved>(make(numbers, depth - 1), numbers.next() - 0.5,
+                                   numbers.next() - 0.5);
   auto first = make(numbers, depth - 1);
   auto second = make(numbers, depth - 1);
   if (kind < 0.7) return std::make_unique<Union>(std::move(first), std::move(second));

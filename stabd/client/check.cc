@@ -39,7 +39,8 @@ std::string cell_text(const Design& design, const std::vector<plan::Level>& cell
   std::string text;
   const auto treatments = plan::treatments(design.plan);
   for (std::size_t i = 0; i < cell.size(); ++i)
-    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", design.plan.factors[treatments[i]].name, cell[i].name);
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", design.plan.factors[treatments[i]].name,
+                        cell[i].name);
   return text.empty() ? "(no treatment)" : text;
 }
 
@@ -51,7 +52,8 @@ ordered_json as_json(const Design& design) {
     ordered_json terms = ordered_json::array();
     for (const plan::Term& term : entry.model.terms)
       terms.push_back({{"stratum", term.stratum}, {"term", term.name}, {"df", term.df}});
-    models.push_back({{"benchmark", entry.benchmark}, {"formula", entry.model.formula}, {"terms", terms}});
+    models.push_back(
+        {{"benchmark", entry.benchmark}, {"formula", entry.model.formula}, {"terms", terms}});
   }
   return {{"name", design.plan.name},
           {"design", plan::to_string(design.plan.design.kind)},
@@ -65,35 +67,45 @@ ordered_json as_json(const Design& design) {
 }
 
 void print_model(const plan::ModelFor& entry) {
-  fmt::print("\nmodel{}: {}\n", entry.benchmark.empty() ? "" : " of " + entry.benchmark, entry.model.formula);
+  fmt::print("\nmodel{}: {}\n", entry.benchmark.empty() ? "" : " of " + entry.benchmark,
+             entry.model.formula);
   for (const plan::Term& term : entry.model.terms)
     fmt::print("  {:<24} {:<24} {:>8} df\n", term.stratum, term.name, term.df);
 }
 
 void print(const Design& design) {
-  const auto count = [](std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+  const auto count = [](std::size_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
   fmt::print("{}: {}, {} x {} in {}\n", design.plan.name, plan::to_string(design.plan.design.kind),
-             count(design.plan.benchmarks.size(), "benchmark"), count(design.expansion.cells.size(), "cell"),
-             count(design.expansion.blocks, "block"));
-  fmt::print("{} ({} of them warm-up), {}, seed {}\n", count(design.expansion.trials.size(), "trial"), design.warmups,
+             count(design.plan.benchmarks.size(), "benchmark"),
+             count(design.expansion.cells.size(), "cell"), count(design.expansion.blocks, "block"));
+  fmt::print("{} ({} of them warm-up), {}, seed {}\n",
+             count(design.expansion.trials.size(), "trial"), design.warmups,
              count(design.builds, "build"), design.plan.seed);
   constexpr std::size_t shown = 32;
   for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
     fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
-  if (design.expansion.cells.size() > shown) fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
+  if (design.expansion.cells.size() > shown)
+    fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
   // Models of single benchmarks are mostly alike: each different one is shown once.
   std::set<std::string> printed;
   for (const plan::ModelFor& entry : design.models) {
     std::string shape = entry.model.formula;
-    for (const plan::Term& term : entry.model.terms) shape += fmt::format("|{}{}", term.name, term.df);
+    for (const plan::Term& term : entry.model.terms)
+      shape += fmt::format("|{}{}", term.name, term.df);
     if (printed.insert(shape).second) print_model(entry);
   }
-  fmt::print("\nhow long it takes is not known before a pilot; at most {} if every trial ran into its timeout\n",
-             [&] {
-               std::chrono::nanoseconds total{0};
-               for (const plan::Trial& trial : design.expansion.trials) total += design.plan.benchmarks[trial.benchmark].timeout;
-               return fmt::format("{:.3g} hours", std::chrono::duration<double, std::ratio<3600>>(total).count());
-             }());
+  fmt::print(
+      "\nhow long it takes is not known before a pilot; at most {} if every trial ran into its "
+      "timeout\n",
+      [&] {
+        std::chrono::nanoseconds total{0};
+        for (const plan::Trial& trial : design.expansion.trials)
+          total += design.plan.benchmarks[trial.benchmark].timeout;
+        return fmt::format("{:.3g} hours",
+                           std::chrono::duration<double, std::ratio<3600>>(total).count());
+      }());
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ class Client {
   // The answer's object. A refusal by the daemon is an error with its words.
   Result<nlohmann::json> ask(const nlohmann::json& request);
 
-  // The next line that the daemon sends by itself, after `watch`. Nothing when a signal arrived on `signal_fd` first.
+  // The next line that the daemon sends by itself, after `watch`. Nothing when a signal arrived on
+  // `signal_fd` first.
   Result<std::optional<nlohmann::json>> listen(int signal_fd);
 
  private:

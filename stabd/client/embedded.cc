@@ -29,7 +29,8 @@ Result<std::string> private_folder() {
   return path;
 }
 
-[[noreturn]] void become_daemon(const std::string& program, const std::string& state, const std::string& socket, int log, int ready) {
+[[noreturn]] void become_daemon(const std::string& program, const std::string& state,
+                                const std::string& socket, int log, int ready) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   setpgid(0, 0);  // Ctrl-C is for us, not for it
   sigset_t none;
@@ -38,8 +39,8 @@ Result<std::string> private_folder() {
   dup2(log, 2);
   fcntl(ready, F_SETFD, 0);
   const std::string ready_text = std::to_string(ready);
-  execl(program.c_str(), program.c_str(), "--state", state.c_str(), "--socket", socket.c_str(), "--ready-fd", ready_text.c_str(),
-        static_cast<char*>(nullptr));
+  execl(program.c_str(), program.c_str(), "--state", state.c_str(), "--socket", socket.c_str(),
+        "--ready-fd", ready_text.c_str(), static_cast<char*>(nullptr));
   _exit(127);
 }
 
@@ -49,7 +50,9 @@ EmbeddedDaemon::EmbeddedDaemon(pid_t pid, std::string socket_path, std::string s
     : pid_(pid), socket_path_(std::move(socket_path)), socket_folder_(std::move(socket_folder)) {}
 
 EmbeddedDaemon::EmbeddedDaemon(EmbeddedDaemon&& other) noexcept
-    : pid_(std::exchange(other.pid_, 0)), socket_path_(std::move(other.socket_path_)), socket_folder_(std::move(other.socket_folder_)) {}
+    : pid_(std::exchange(other.pid_, 0)),
+      socket_path_(std::move(other.socket_path_)),
+      socket_folder_(std::move(other.socket_folder_)) {}
 
 EmbeddedDaemon::~EmbeddedDaemon() {
   if (pid_ == 0) return;
@@ -79,7 +82,8 @@ Result<EmbeddedDaemon> EmbeddedDaemon::start(const std::string& state_directory)
   char c = 0;
   if (read(ready.get(), &c, 1) == 1) return daemon;
   const auto text = read_file(log_path, max_log_bytes);
-  return fail(fmt::format("stabd ({}) does not start:\n{}", program, text ? tail(*text, 2000) : ""));
+  return fail(
+      fmt::format("stabd ({}) does not start:\n{}", program, text ? tail(*text, 2000) : ""));
 }
 
 }  // namespace stab::client

@@ -19,17 +19,21 @@ SignalFd::SignalFd() {
   fd_ = Fd(signalfd(-1, &set, SFD_CLOEXEC));
 }
 
-SignalFd::~SignalFd() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+SignalFd::~SignalFd() {
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
 
 void SignalFd::take() const {
   signalfd_siginfo info{};
   static_cast<void>(!read(fd_.get(), &info, sizeof info));
 }
 
-Result<Followed> follow(const std::string& socket_path, std::int64_t id, OnInterrupt on_interrupt, const SignalFd& signals) {
+Result<Followed> follow(const std::string& socket_path, std::int64_t id, OnInterrupt on_interrupt,
+                        const SignalFd& signals) {
   auto client = Client::connect(socket_path);
   if (!client) return std::unexpected(client.error());
-  if (auto watching = client->ask({{"verb", "watch"}, {"id", id}}); !watching) return std::unexpected(watching.error());
+  if (auto watching = client->ask({{"verb", "watch"}, {"id", id}}); !watching)
+    return std::unexpected(watching.error());
   ProgressDisplay display;
   Followed followed;
   for (;;) {

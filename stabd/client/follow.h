@@ -37,6 +37,7 @@ struct Followed {
   bool interrupted = false;
 };
 
-Result<Followed> follow(const std::string& socket_path, std::int64_t id, OnInterrupt on_interrupt, const SignalFd& signals);
+Result<Followed> follow(const std::string& socket_path, std::int64_t id, OnInterrupt on_interrupt,
+                        const SignalFd& signals);
 
 }  // namespace stab::client

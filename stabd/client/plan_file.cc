@@ -14,7 +14,8 @@ Result<PlanFile> read_plan_file(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::exists(path, error)) return fail(fmt::format("there is no file {}", path));
-  if (fs::is_directory(path, error)) return fail(fmt::format("{} is a folder: name the plan's file", path));
+  if (fs::is_directory(path, error))
+    return fail(fmt::format("{} is a folder: name the plan's file", path));
   auto text = read_file(path, plan::max_plan_bytes);
   if (!text) return fail(fmt::format("{}; is it a plan?", text.error().message));
   const fs::path absolute = fs::canonical(path, error);

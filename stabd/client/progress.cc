@@ -26,7 +26,8 @@ std::string bar(std::uint64_t done, std::uint64_t total) {
 
 std::string counts(const json& progress) {
   const auto number = [&](const char* key) { return progress.value(key, std::uint64_t{0}); };
-  std::string text = fmt::format("{} of {} trials, {} ok, {} failed", number("done"), number("total"), number("ok"), number("failed"));
+  std::string text = fmt::format("{} of {} trials, {} ok, {} failed", number("done"),
+                                 number("total"), number("ok"), number("failed"));
   if (number("skipped") > 0) text += fmt::format(", {} skipped", number("skipped"));
   return text;
 }
@@ -47,9 +48,14 @@ std::string progress_text(const json& progress, std::size_t width) {
     const auto total = progress.value("builds", std::uint64_t{0});
     text = fmt::format("{} {} of {} builds", bar(done, total), done, total);
   } else if (state == "running") {
-    text = fmt::format("{} {}", bar(progress.value("done", std::uint64_t{0}), progress.value("total", std::uint64_t{0})), counts(progress));
+    text = fmt::format(
+        "{} {}",
+        bar(progress.value("done", std::uint64_t{0}), progress.value("total", std::uint64_t{0})),
+        counts(progress));
     if (progress.contains("left_ns") && progress["left_ns"].is_number())
-      text += fmt::format(", {} left", format_duration(std::chrono::nanoseconds(progress["left_ns"].get<std::int64_t>())));
+      text += fmt::format(
+          ", {} left",
+          format_duration(std::chrono::nanoseconds(progress["left_ns"].get<std::int64_t>())));
   } else if (const std::string reason = progress.value("reason", ""); !reason.empty()) {
     text += ": " + one_line(reason, 500);
   }

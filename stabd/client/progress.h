@@ -8,7 +8,8 @@
 
 namespace stab::client {
 
-// "[#####-----] 120 of 240 trials, 118 ok, 2 failed, 1 min 3 s left | sort O2, block 3", at most `width` characters.
+// "[#####-----] 120 of 240 trials, 118 ok, 2 failed, 1 min 3 s left | sort O2, block 3", at most
+// `width` characters.
 std::string progress_text(const nlohmann::json& progress, std::size_t width);
 
 class ProgressDisplay {

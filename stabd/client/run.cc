@@ -25,7 +25,10 @@ using nlohmann::json;
 
 std::string file_name(const std::string& name) {
   std::string safe;
-  for (const char c : name) safe += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_' ? c : '-';
+  for (const char c : name)
+    safe += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_'
+                ? c
+                : '-';
   return safe;
 }
 
@@ -33,7 +36,8 @@ Result<std::string> make_state_directory(const RunOptions& options, const std::s
   std::error_code error;
   std::string path = options.state_directory;
   if (path.empty()) {
-    const std::string stem = fmt::format("{}/runs/{}-{:%Y%m%d-%H%M%S}", default_state_directory(), file_name(experiment), fmt::localtime(std::time(nullptr)));
+    const std::string stem = fmt::format("{}/runs/{}-{:%Y%m%d-%H%M%S}", default_state_directory(),
+                                         file_name(experiment), fmt::localtime(std::time(nullptr)));
     path = stem;
     for (int i = 2; fs::exists(path, error); ++i) path = fmt::format("{}-{}", stem, i);
   }
@@ -48,20 +52,25 @@ Result<std::optional<std::int64_t>> unfinished(Client& client, const std::string
   if (!answer) return std::unexpected(answer.error());
   for (const json& row : answer->at("experiments")) {
     const std::string state = row.value("state", "");
-    if (row.value("name", "") == name && state != "done" && state != "failed" && state != "cancelled")
+    if (row.value("name", "") == name && state != "done" && state != "failed" &&
+        state != "cancelled")
       return row.at("id").get<std::int64_t>();
   }
   return std::nullopt;
 }
 
-Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, const std::string& name) {
+Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan,
+                                      const std::string& name) {
   const auto earlier = unfinished(client, name);
   if (!earlier) return std::unexpected(earlier.error());
   if (*earlier) {
     fmt::print(stderr, "experiment {} goes on where it was interrupted\n", **earlier);
     return **earlier;
   }
-  const auto answer = client.ask({{"verb", "submit"}, {"plan", plan.text}, {"directory", plan.directory}, {"file", plan.path}});
+  const auto answer = client.ask({{"verb", "submit"},
+                                  {"plan", plan.text},
+                                  {"directory", plan.directory},
+                                  {"file", plan.path}});
   if (!answer) return std::unexpected(answer.error());
   return answer->at("id").get<std::int64_t>();
 }
@@ -90,9 +99,11 @@ Result<int> run(const RunOptions& options) {
   const auto followed = follow(daemon->socket_path(), *id, OnInterrupt::cancel, signals);
   if (!followed) return std::unexpected(followed.error());
 
-  const auto answer = client->ask({{"verb", "report"}, {"id", *id}, {"format", options.format}, {"colour", wants_colour()}});
+  const auto answer = client->ask(
+      {{"verb", "report"}, {"id", *id}, {"format", options.format}, {"colour", wants_colour()}});
   if (!answer) return std::unexpected(answer.error());
-  if (auto written = write_output(answer->value("text", ""), ""); !written) return std::unexpected(written.error());
+  if (auto written = write_output(answer->value("text", ""), ""); !written)
+    return std::unexpected(written.error());
   fmt::print(stderr, "the database is {}/stabd.db\n", *state);
   return exit_code_of(followed->progress, answer->value("failed", std::uint64_t{0}));
 }

@@ -29,17 +29,23 @@ Result<json> ask(const Common& common, const json& request) {
 
 std::string local_time(std::int64_t ns) {
   if (ns == 0) return "";
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<std::time_t>(ns / 1'000'000'000)));
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}",
+                     fmt::localtime(static_cast<std::time_t>(ns / 1'000'000'000)));
 }
 
-int exit_code_for(const json& progress) { return progress.value("state", "") == "done" ? exit_ok : exit_failed; }
+int exit_code_for(const json& progress) {
+  return progress.value("state", "") == "done" ? exit_ok : exit_failed;
+}
 
 }  // namespace
 
 Result<int> submit(const Common& common, const std::string& plan_path, bool wait) {
   const auto plan = read_plan_file(plan_path);
   if (!plan) return std::unexpected(plan.error());
-  const auto answer = ask(common, {{"verb", "submit"}, {"plan", plan->text}, {"directory", plan->directory}, {"file", plan->path}});
+  const auto answer = ask(common, {{"verb", "submit"},
+                                   {"plan", plan->text},
+                                   {"directory", plan->directory},
+                                   {"file", plan->path}});
   if (!answer) return std::unexpected(answer.error());
   const std::int64_t id = answer->value("id", std::int64_t{0});
   if (common.json)
@@ -58,11 +64,15 @@ Result<int> list(const Common& common) {
     fmt::print("{}\n", experiments.dump(2));
     return exit_ok;
   }
-  if (experiments.empty()) fmt::print("there are no experiments: submit a plan with 'stabctl submit plan.toml'\n");
+  if (experiments.empty())
+    fmt::print("there are no experiments: submit a plan with 'stabctl submit plan.toml'\n");
   for (const json& row : experiments)
-    fmt::print("{:>5}  {:<10} {:>8} trials  {}  {}{}\n", row.value("id", 0), row.value("state", ""), row.value("trials", 0),
-               local_time(row.value("submitted_ns", std::int64_t{0})), row.value("name", ""),
-               row.value("reason", "").empty() ? "" : "  (" + one_line(row.value("reason", ""), 100) + ")");
+    fmt::print("{:>5}  {:<10} {:>8} trials  {}  {}{}\n", row.value("id", 0), row.value("state", ""),
+               row.value("trials", 0), local_time(row.value("submitted_ns", std::int64_t{0})),
+               row.value("name", ""),
+               row.value("reason", "").empty()
+                   ? ""
+                   : "  (" + one_line(row.value("reason", ""), 100) + ")");
   return exit_ok;
 }
 
@@ -77,7 +87,8 @@ Result<int> status(const Common& common, std::int64_t id) {
   fmt::print("experiment {}: {}\n", id, experiment.value("name", ""));
   fmt::print("{}\n", progress_text(answer->at("progress"), 1000));
   for (const json& event : answer->at("events"))
-    fmt::print("{}  {:<8} {}\n", local_time(event.value("at_ns", std::int64_t{0})), event.value("kind", ""), event.value("text", ""));
+    fmt::print("{}  {:<8} {}\n", local_time(event.value("at_ns", std::int64_t{0})),
+               event.value("kind", ""), event.value("text", ""));
   return exit_ok;
 }
 
@@ -103,18 +114,26 @@ Result<int> cancel(const Common& common, std::int64_t id) {
   return exit_ok;
 }
 
-Result<int> report(const Common& common, std::int64_t id, const std::string& format, const std::string& output) {
+Result<int> report(const Common& common, std::int64_t id, const std::string& format,
+                   const std::string& output) {
   const std::string wanted = common.json ? "json" : format;
-  const auto answer = ask(common, {{"verb", "report"}, {"id", id}, {"format", wanted}, {"colour", output.empty() && wants_colour()}});
+  const auto answer = ask(common, {{"verb", "report"},
+                                   {"id", id},
+                                   {"format", wanted},
+                                   {"colour", output.empty() && wants_colour()}});
   if (!answer) return std::unexpected(answer.error());
-  if (auto written = write_output(answer->value("text", ""), output); !written) return std::unexpected(written.error());
+  if (auto written = write_output(answer->value("text", ""), output); !written)
+    return std::unexpected(written.error());
   return exit_ok;
 }
 
-Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format, const std::string& output) {
-  const auto answer = ask(common, {{"verb", "export"}, {"id", id}, {"format", common.json ? "json" : format}});
+Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
+                        const std::string& output) {
+  const auto answer =
+      ask(common, {{"verb", "export"}, {"id", id}, {"format", common.json ? "json" : format}});
   if (!answer) return std::unexpected(answer.error());
-  if (auto written = write_output(answer->value("text", ""), output); !written) return std::unexpected(written.error());
+  if (auto written = write_output(answer->value("text", ""), output); !written)
+    return std::unexpected(written.error());
   return exit_ok;
 }
 

@@ -10,8 +10,9 @@
 namespace stab::client {
 
 inline constexpr int exit_ok = 0;
-inline constexpr int exit_error = 1;   // usage, or the tool failed
-inline constexpr int exit_failed = 5;  // the experiment failed or was cancelled, or trials of it failed
+inline constexpr int exit_error = 1;  // usage, or the tool failed
+inline constexpr int exit_failed =
+    5;  // the experiment failed or was cancelled, or trials of it failed
 
 struct Common {
   std::string socket_path;
@@ -23,8 +24,10 @@ Result<int> list(const Common& common);
 Result<int> status(const Common& common, std::int64_t id);
 Result<int> watch(const Common& common, std::int64_t id);
 Result<int> cancel(const Common& common, std::int64_t id);
-Result<int> report(const Common& common, std::int64_t id, const std::string& format, const std::string& output);
-Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format, const std::string& output);
+Result<int> report(const Common& common, std::int64_t id, const std::string& format,
+                   const std::string& output);
+Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
+                        const std::string& output);
 
 // No daemon needed.
 Result<int> check(const Common& common, const std::string& plan_path);

@@ -14,7 +14,7 @@ namespace stab::daemon {
 
 struct BuildSlot {
   std::uint32_t benchmark = 0;
-  std::string command;              // with the plan's variables replaced; tells builds of a benchmark apart
+  std::string command;  // with the plan's variables replaced; tells builds of a benchmark apart
   std::vector<std::string> levels;  // one a factor; "" for factors that do not act on this build
   // Known once it has been built.
   std::string key;
@@ -25,14 +25,14 @@ struct BuildSlot {
 };
 
 struct Builds {
-  std::vector<BuildSlot> slots;          // in the order in which trials need them
-  std::vector<std::int64_t> of_trial;    // slot of each position; -1: the benchmark is not built
+  std::vector<BuildSlot> slots;        // in the order in which trials need them
+  std::vector<std::int64_t> of_trial;  // slot of each position; -1: the benchmark is not built
 };
 
 Builds collect_builds(const plan::Plan& plan, const plan::Expansion& expansion);
 
-// Why the plan cannot be run: two levels of a build factor gave the same binary, or all random values of one did.
-// Then that factor would silently do nothing. Looks at usable slots only.
+// Why the plan cannot be run: two levels of a build factor gave the same binary, or all random
+// values of one did. Then that factor would silently do nothing. Looks at usable slots only.
 std::optional<std::string> find_identical(const plan::Plan& plan, const Builds& builds);
 
 }  // namespace stab::daemon

@@ -13,7 +13,9 @@ struct Write {
   std::string text;
 };
 
-Connection* owner(uv_handle_t* handle) { return static_cast<Connection*>(handle->data); }
+Connection* owner(uv_handle_t* handle) {
+  return static_cast<Connection*>(handle->data);
+}
 
 Peer peer_of(uv_pipe_t& pipe) {
   uv_os_fd_t fd = -1;
@@ -43,7 +45,9 @@ Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_
   connection->peer_ = peer_of(connection->pipe_);
   uv_read_start(
       stream,
-      [](uv_handle_t*, size_t wanted, uv_buf_t* buffer) { *buffer = uv_buf_init(new char[wanted], static_cast<unsigned>(wanted)); },
+      [](uv_handle_t*, size_t wanted, uv_buf_t* buffer) {
+        *buffer = uv_buf_init(new char[wanted], static_cast<unsigned>(wanted));
+      },
       [](uv_stream_t* handle, ssize_t count, const uv_buf_t* buffer) {
         const std::unique_ptr<char[]> bytes(buffer->base);
         if (count != 0) owner(reinterpret_cast<uv_handle_t*>(handle))->received(count, bytes.get());
@@ -70,7 +74,8 @@ void Connection::send(std::string line) {
   auto* write = new Write;
   write->text = std::move(line) + "\n";
   write->request.data = write;
-  const uv_buf_t buffer = uv_buf_init(write->text.data(), static_cast<unsigned>(write->text.size()));
+  const uv_buf_t buffer =
+      uv_buf_init(write->text.data(), static_cast<unsigned>(write->text.size()));
   ++writes_;
   const int error = uv_write(&write->request, stream, &buffer, 1, [](uv_write_t* request, int) {
     Connection* connection = owner(reinterpret_cast<uv_handle_t*>(request->handle));

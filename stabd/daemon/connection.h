@@ -29,8 +29,8 @@ class Connection {
   using OnLine = std::function<void(Connection&, const std::string& line)>;
   using OnClosed = std::function<void(Connection&)>;
 
-  // Accepts from `server`. The connection owns itself until it is closed; `on_closed` is the last thing that is called.
-  // Nothing if it cannot be accepted.
+  // Accepts from `server`. The connection owns itself until it is closed; `on_closed` is the last
+  // thing that is called. Nothing if it cannot be accepted.
   static Connection* accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

@@ -45,7 +45,9 @@ Result<void> make_directory(const std::string& path) {
 Result<void> clear_socket(const std::string& path) {
   sockaddr_un address{};
   if (path.size() >= sizeof address.sun_path)
-    return fail(fmt::format("the socket's path {} is longer than {} bytes: choose a shorter one with --socket", path, sizeof address.sun_path - 1));
+    return fail(fmt::format(
+        "the socket's path {} is longer than {} bytes: choose a shorter one with --socket", path,
+        sizeof address.sun_path - 1));
   struct stat status{};
   if (lstat(path.c_str(), &status) != 0) return {};
   if (!S_ISSOCK(status.st_mode)) return fail(fmt::format("{} exists and is not a socket", path));
@@ -54,7 +56,8 @@ Result<void> clear_socket(const std::string& path) {
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
     return fail(fmt::format("another stabd serves {}", path));
-  if (unlink(path.c_str()) != 0) return fail_errno(fmt::format("cannot remove the stale socket {}", path));
+  if (unlink(path.c_str()) != 0)
+    return fail_errno(fmt::format("cannot remove the stale socket {}", path));
   return {};
 }
 
@@ -77,21 +80,25 @@ Result<void> Daemon::prepare() {
   const auto damage = store_->verify();
   if (!damage) return fail(damage.error().message);
   for (const store::Damage& row : *damage)
-    spdlog::error("row {} of {} has changed since it was written: it will not be used", row.row, row.table);
+    spdlog::error("row {} of {} has changed since it was written: it will not be used", row.row,
+                  row.table);
 
   std::error_code error;
   token_ = sha256_hex(fs::canonical(database, error).string()).substr(0, 32);
   scope_ = options_.isolate ? machine::best_scope() : machine::Scope::process_tree;
   if (scope_ == machine::Scope::process_tree)
-    spdlog::warn("pid namespaces are not used here: what a killed trial left is found by its environment");
-  if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended) return ended;
+    spdlog::warn(
+        "pid namespaces are not used here: what a killed trial left is found by its environment");
+  if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended)
+    return ended;
   load_queue();
   return listen();
 }
 
 Result<void> Daemon::listen() {
   if (auto cleared = clear_socket(options_.socket_path); !cleared) return cleared;
-  if (auto made = make_directory(fs::path(options_.socket_path).parent_path().string()); !made) return made;
+  if (auto made = make_directory(fs::path(options_.socket_path).parent_path().string()); !made)
+    return made;
   uv_loop_init(&loop_);
   loop_open_ = true;
   loop_.data = this;
@@ -101,22 +108,32 @@ Result<void> Daemon::listen() {
   uv_idle_init(&loop_, &again_);
   uv_timer_init(&loop_, &storage_retry_);
   uv_timer_init(&loop_, &progress_);
-  server_.data = on_term_.data = on_int_.data = again_.data = storage_retry_.data = progress_.data = this;
+  server_.data = on_term_.data = on_int_.data = again_.data = storage_retry_.data = progress_.data =
+      this;
 
   const mode_t before = umask(0777 & ~options_.socket_mode);
   const int bound = uv_pipe_bind(&server_, options_.socket_path.c_str());
   umask(before);
-  if (bound != 0) return fail(fmt::format("cannot bind {}: {}", options_.socket_path, uv_strerror(bound)));
-  const int listening = uv_listen(reinterpret_cast<uv_stream_t*>(&server_), 16, [](uv_stream_t* server, int status) {
-    if (status == 0) owner(server)->accept();
-  });
-  if (listening != 0) return fail(fmt::format("cannot listen on {}: {}", options_.socket_path, uv_strerror(listening)));
+  if (bound != 0)
+    return fail(fmt::format("cannot bind {}: {}", options_.socket_path, uv_strerror(bound)));
+  const int listening =
+      uv_listen(reinterpret_cast<uv_stream_t*>(&server_), 16, [](uv_stream_t* server, int status) {
+        if (status == 0) owner(server)->accept();
+      });
+  if (listening != 0)
+    return fail(
+        fmt::format("cannot listen on {}: {}", options_.socket_path, uv_strerror(listening)));
   return {};
 }
 
 Daemon::~Daemon() {
   if (!loop_open_) return;
-  uv_walk(&loop_, [](uv_handle_t* handle, void*) { if (uv_is_closing(handle) == 0) uv_close(handle, nullptr); }, nullptr);
+  uv_walk(
+      &loop_,
+      [](uv_handle_t* handle, void*) {
+        if (uv_is_closing(handle) == 0) uv_close(handle, nullptr);
+      },
+      nullptr);
   uv_run(&loop_, UV_RUN_DEFAULT);
   uv_loop_close(&loop_);
 }
@@ -130,8 +147,11 @@ void Daemon::watch_signals() {
 
 void Daemon::run() {
   watch_signals();
-  uv_timer_start(&progress_, [](uv_timer_t* handle) { owner(handle)->publish_progress(); }, progress_ms, progress_ms);
-  spdlog::info("stabd {} serves {}, state in {}", STAB_VERSION, options_.socket_path, options_.state_directory);
+  uv_timer_start(
+      &progress_, [](uv_timer_t* handle) { owner(handle)->publish_progress(); }, progress_ms,
+      progress_ms);
+  spdlog::info("stabd {} serves {}, state in {}", STAB_VERSION, options_.socket_path,
+               options_.state_directory);
   if (options_.ready_fd >= 0) {
     const auto told = write_all(options_.ready_fd, "ready\n");
     close(options_.ready_fd);
@@ -189,18 +209,21 @@ void Daemon::run_next() {
     queue_.pop_front();
     auto experiment = store_->experiment(id);
     if (!experiment || !*experiment) {
-      spdlog::error("experiment {} cannot be read: {}", id, experiment ? "it is gone" : experiment.error().message);
+      spdlog::error("experiment {} cannot be read: {}", id,
+                    experiment ? "it is gone" : experiment.error().message);
       continue;
     }
     auto plan = plan::read_plan((*experiment)->plan);
     if (!plan) {
       (*experiment)->state = to_string(State::failed);
-      (*experiment)->reason = "this version of stabd refuses its plan: " + plan::describe(plan.error(), "plan");
+      (*experiment)->reason =
+          "this version of stabd refuses its plan: " + plan::describe(plan.error(), "plan");
       const auto saved = store_->update_experiment(**experiment);
       if (!saved) spdlog::error("experiment {}: {}", id, saved.error().message);
       continue;
     }
-    session_ = std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan), ports());
+    session_ =
+        std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan), ports());
     session_->start();
     after_session_step();
   }
@@ -220,8 +243,14 @@ void Daemon::after_session_step() {
 SessionPorts Daemon::ports() {
   return {
       .start_worker = [this] { return start_worker(); },
-      .send = [this](const std::string& line) { if (worker_) worker_->send(line); },
-      .stop_worker = [this] { if (worker_) worker_->stop(); },
+      .send =
+          [this](const std::string& line) {
+            if (worker_) worker_->send(line);
+          },
+      .stop_worker =
+          [this] {
+            if (worker_) worker_->stop();
+          },
       .call_again =
           [this] {
             uv_idle_start(&again_, [](uv_idle_t* handle) {
@@ -255,7 +284,8 @@ Result<void> Daemon::start_worker() {
   const store::Experiment& experiment = session_->experiment();
   const std::string cache = cache_of(experiment);
   if (auto made = make_directory(cache); !made) return made;
-  if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0) return fail_errno("cannot give " + cache + " to the submitter");
+  if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
+    return fail_errno("cannot give " + cache + " to the submitter");
   auto worker = WorkerProcess::start(&loop_,
                                      {.program = options_.program,
                                       .record = options_.state_directory + "/worker.json",
@@ -281,7 +311,8 @@ Result<void> Daemon::start_worker() {
 }
 
 Result<store::Id> Daemon::submit(store::Experiment experiment) {
-  if (queue_.size() >= max_queue) return fail(fmt::format("the queue is full ({} experiments): cancel some or wait", max_queue));
+  if (queue_.size() >= max_queue)
+    return fail(fmt::format("the queue is full ({} experiments): cancel some or wait", max_queue));
   const auto id = store_->add_experiment(experiment);
   if (!id) return fail("the experiment cannot be stored: " + id.error().message);
   queue_.push_back(*id);
@@ -297,10 +328,12 @@ Result<void> Daemon::cancel(store::Id id) {
   const auto place = std::ranges::find(queue_, id);
   auto experiment = store_->experiment(id);
   if (!experiment) return fail(experiment.error().message);
-  if (place == queue_.end() || !*experiment) return fail(fmt::format("experiment {} is not waiting and not running", id));
+  if (place == queue_.end() || !*experiment)
+    return fail(fmt::format("experiment {} is not waiting and not running", id));
   (*experiment)->state = to_string(State::cancelled);
   (*experiment)->reason = "cancelled by the user before it began";
-  if (auto saved = store_->update_experiment(**experiment); !saved) return fail(saved.error().message);
+  if (auto saved = store_->update_experiment(**experiment); !saved)
+    return fail(saved.error().message);
   queue_.erase(place);
   return {};
 }
@@ -309,7 +342,10 @@ void Daemon::publish_progress() {
   for (Connection* client : std::set<Connection*>(clients_)) {
     if (client->watched == 0) continue;
     const bool current = session_ && session_->experiment().id == client->watched;
-    const auto row = current ? session_->experiment() : store_->experiment(client->watched).value_or(std::nullopt).value_or(store::Experiment());
+    const auto row = current ? session_->experiment()
+                             : store_->experiment(client->watched)
+                                   .value_or(std::nullopt)
+                                   .value_or(store::Experiment());
     client->send(progress_line(row, current ? session_.get() : nullptr));
     const auto state = state_from(row.state);
     if (!state || (is_final(*state) && (!current || session_->finished()))) client->watched = 0;

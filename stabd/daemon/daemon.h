@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The daemon: a queue of experiments of which one runs, clients on a unix socket, one loop thread. The loop only waits
-// and passes on; what things mean is decided by the session and the request handler.
+// The daemon: a queue of experiments of which one runs, clients on a unix socket, one loop thread.
+// The loop only waits and passes on; what things mean is decided by the session and the request
+// handler.
 #pragma once
 
 #include <uv.h>
@@ -24,11 +25,11 @@ namespace stab::daemon {
 struct DaemonOptions {
   std::string state_directory;
   std::string socket_path;
-  std::string cache_directory;    // of builds; a folder a user inside
-  std::string program;            // stabd's own path, for the worker
+  std::string cache_directory;  // of builds; a folder a user inside
+  std::string program;          // stabd's own path, for the worker
   unsigned socket_mode = 0600;
-  int ready_fd = -1;              // gets "ready\n" when clients can connect
-  bool isolate = true;            // use pid namespaces where they are allowed
+  int ready_fd = -1;    // gets "ready\n" when clients can connect
+  bool isolate = true;  // use pid namespaces where they are allowed
 };
 
 inline constexpr std::size_t max_clients = 64;
@@ -36,7 +37,8 @@ inline constexpr std::size_t max_queue = 1000;
 
 class Daemon {
  public:
-  // Opens the store, ends what an earlier daemon left running, listens. Nothing is measured before run().
+  // Opens the store, ends what an earlier daemon left running, listens. Nothing is measured before
+  // run().
   static Result<std::unique_ptr<Daemon>> open(DaemonOptions options);
   ~Daemon();
   Daemon(const Daemon&) = delete;
@@ -81,9 +83,9 @@ class Daemon {
   uv_pipe_t server_{};
   uv_signal_t on_term_{};
   uv_signal_t on_int_{};
-  uv_idle_t again_{};           // active while the session asked to be called again
+  uv_idle_t again_{};  // active while the session asked to be called again
   uv_timer_t storage_retry_{};
-  uv_timer_t progress_{};       // publishes at a human pace
+  uv_timer_t progress_{};  // publishes at a human pace
   bool loop_open_ = false;
 };
 

@@ -16,8 +16,10 @@ ordered_json summary_json(const store::Experiment& experiment) {
           {"uid", experiment.uid},
           {"trials", experiment.trials},
           {"submitted_ns", experiment.submitted_ns},
-          {"started_ns", experiment.started_ns == 0 ? ordered_json(nullptr) : ordered_json(experiment.started_ns)},
-          {"ended_ns", experiment.ended_ns == 0 ? ordered_json(nullptr) : ordered_json(experiment.ended_ns)}};
+          {"started_ns", experiment.started_ns == 0 ? ordered_json(nullptr)
+                                                    : ordered_json(experiment.started_ns)},
+          {"ended_ns",
+           experiment.ended_ns == 0 ? ordered_json(nullptr) : ordered_json(experiment.ended_ns)}};
 }
 
 std::string progress_line(const store::Experiment& experiment, const Session* session) {

@@ -55,7 +55,9 @@ Result<store::Experiment> find(const Request& request) {
 }
 
 Result<ordered_json> version(const Request& request) {
-  return ordered_json{{"version", STAB_VERSION}, {"pid", getpid()}, {"state", request.daemon.options().state_directory}};
+  return ordered_json{{"version", STAB_VERSION},
+                      {"pid", getpid()},
+                      {"state", request.daemon.options().state_directory}};
 }
 
 Result<ordered_json> submit(const Request& request) {
@@ -94,13 +96,15 @@ Result<ordered_json> status(const Request& request) {
   if (!experiment) return std::unexpected(experiment.error());
   const Session* session = request.daemon.session();
   const bool current = session != nullptr && session->experiment().id == experiment->id;
-  ordered_json answer{{"experiment", summary_json(*experiment)},
-                      {"progress", ordered_json::parse(progress_line(*experiment, current ? session : nullptr))}};
+  ordered_json answer{
+      {"experiment", summary_json(*experiment)},
+      {"progress", ordered_json::parse(progress_line(*experiment, current ? session : nullptr))}};
   const auto events = request.daemon.store().events(experiment->id);
   if (!events) return fail(events.error().message);
   answer["events"] = ordered_json::array();
   for (const store::Event& event : *events)
-    answer["events"].push_back({{"at_ns", event.at_ns}, {"kind", event.kind}, {"text", event.text}});
+    answer["events"].push_back(
+        {{"at_ns", event.at_ns}, {"kind", event.kind}, {"text", event.text}});
   return answer;
 }
 
@@ -114,15 +118,16 @@ Result<ordered_json> watch(const Request& request) {
 Result<ordered_json> cancel(const Request& request) {
   const auto experiment = find(request);
   if (!experiment) return std::unexpected(experiment.error());
-  if (auto cancelled = request.daemon.cancel(experiment->id); !cancelled) return std::unexpected(cancelled.error());
+  if (auto cancelled = request.daemon.cancel(experiment->id); !cancelled)
+    return std::unexpected(cancelled.error());
   return ordered_json{{"id", experiment->id}};
 }
 
 Result<ordered_json> report(const Request& request) {
   const auto experiment = find(request);
   if (!experiment) return std::unexpected(experiment.error());
-  const auto document =
-      results::make_document(request.daemon.store(), *experiment, request.daemon.options().state_directory + "/stabd.db");
+  const auto document = results::make_document(
+      request.daemon.store(), *experiment, request.daemon.options().state_directory + "/stabd.db");
   if (!document) return std::unexpected(document.error());
   const std::string format = request.text_or("format", "text");
   ordered_json answer{{"failed", document->trials.failed + document->trials.skipped}};
@@ -131,7 +136,8 @@ Result<ordered_json> report(const Request& request) {
   else if (format == "json")
     answer["text"] = report::json(*document);
   else
-    return fail(fmt::format("there is no report format '{}': text and json are there", one_line(format, 50)));
+    return fail(fmt::format("there is no report format '{}': text and json are there",
+                            one_line(format, 50)));
   return answer;
 }
 
@@ -140,7 +146,8 @@ Result<ordered_json> export_rows(const Request& request) {
   if (!experiment) return std::unexpected(experiment.error());
   const std::string format = request.text_or("format", "csv");
   if (format != "csv" && format != "json")
-    return fail(fmt::format("there is no export format '{}': csv and json are there", one_line(format, 50)));
+    return fail(fmt::format("there is no export format '{}': csv and json are there",
+                            one_line(format, 50)));
   const auto text = format == "csv" ? results::export_csv(request.daemon.store(), *experiment)
                                     : results::export_json(request.daemon.store(), *experiment);
   if (!text) return std::unexpected(text.error());
@@ -161,7 +168,8 @@ Result<ordered_json> answer_to(Daemon& daemon, Connection& connection, const std
     const json body = json::parse(line);
     const std::string verb = body.at("verb").get<std::string>();
     const auto handler = handlers().find(verb);
-    if (handler == handlers().end()) return fail(fmt::format("stabd does not know the request '{}'", one_line(verb, 50)));
+    if (handler == handlers().end())
+      return fail(fmt::format("stabd does not know the request '{}'", one_line(verb, 50)));
     return handler->second({daemon, connection, body});
   } catch (const json::exception& error) {
     return fail(fmt::format("not a request: {}", one_line(error.what(), 200)));
@@ -172,7 +180,8 @@ Result<ordered_json> answer_to(Daemon& daemon, Connection& connection, const std
 
 void handle_request(Daemon& daemon, Connection& connection, const std::string& line) {
   auto answer = answer_to(daemon, connection, line);
-  ordered_json reply = answer ? std::move(*answer) : ordered_json{{"error", answer.error().message}};
+  ordered_json reply =
+      answer ? std::move(*answer) : ordered_json{{"error", answer.error().message}};
   reply["ok"] = answer.has_value();
   connection.send(reply.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }

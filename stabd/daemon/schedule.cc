@@ -18,7 +18,8 @@ Schedule::Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
     if (entry.position < finished_.size()) by_position[entry.position] = entry;
   for (const auto& [position, entry] : by_position)
     if (entry.done) finish(position, entry.status);
-  if (const auto open = by_position.find(first_open_); open != by_position.end()) attempts_ = open->second.attempts;
+  if (const auto open = by_position.find(first_open_); open != by_position.end())
+    attempts_ = open->second.attempts;
 }
 
 std::optional<Schedule::Step> Schedule::next() const {
@@ -31,9 +32,11 @@ std::optional<Schedule::Step> Schedule::next() const {
     return step;
   }
   const auto row = failures_in_a_row_.find(benchmark);
-  if (plan_.give_up_after > 0 && row != failures_in_a_row_.end() && row->second >= plan_.give_up_after) {
+  if (plan_.give_up_after > 0 && row != failures_in_a_row_.end() &&
+      row->second >= plan_.give_up_after) {
     step.without_running = TrialStatus::skipped;
-    step.reason = fmt::format("not run: {} trials of this benchmark in a row have failed", row->second);
+    step.reason =
+        fmt::format("not run: {} trials of this benchmark in a row have failed", row->second);
   }
   return step;
 }

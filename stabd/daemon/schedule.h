@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Which trial comes next. Pure: the expansion and what the store holds decide, so that a daemon that was killed goes on
-// exactly where it was.
+// Which trial comes next. Pure: the expansion and what the store holds decide, so that a daemon
+// that was killed goes on exactly where it was.
 //
 // Invariants
-//  C1  Trials are attempted in the order of their positions; a failed one is repeated at once, at its place.
-//  C2  Every position ends with exactly one attempt that stands (`last`), run or not.
-//  C3  A benchmark whose build failed, or that failed give_up_after times in a row, is not run again; each of its
+//  C1  Trials are attempted in the order of their positions; a failed one is repeated at once, at
+//  its place. C2  Every position ends with exactly one attempt that stands (`last`), run or not. C3
+//  A benchmark whose build failed, or that failed give_up_after times in a row, is not run again;
+//  each of its
 //      remaining positions is stored with the reason.
 #pragma once
 
@@ -32,7 +33,8 @@ struct Counts {
 class Schedule {
  public:
   // `progress` is what the store has, in any order. Keeps references to the plan and the expansion.
-  Schedule(const plan::Plan& plan, const plan::Expansion& expansion, const std::vector<store::Store::Progress>& progress);
+  Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
+           const std::vector<store::Store::Progress>& progress);
 
   struct Step {
     std::uint32_t position = 0;
@@ -58,9 +60,9 @@ class Schedule {
 
   const plan::Plan& plan_;
   const plan::Expansion& expansion_;
-  std::vector<std::uint8_t> finished_;           // by position
-  std::uint32_t first_open_ = 0;                 // no earlier position is open
-  std::uint32_t attempts_ = 0;                   // stored ones at first_open_
+  std::vector<std::uint8_t> finished_;                        // by position
+  std::uint32_t first_open_ = 0;                              // no earlier position is open
+  std::uint32_t attempts_ = 0;                                // stored ones at first_open_
   std::map<std::uint32_t, std::uint32_t> failures_in_a_row_;  // by benchmark
   std::map<std::uint32_t, std::string> failed_builds_;        // benchmark -> why
   Counts counts_;

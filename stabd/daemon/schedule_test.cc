@@ -16,12 +16,14 @@ class ScheduleTest : public ::testing::Test {
     plan_.benchmarks.resize(2);
     plan_.give_up_after = 2;
     for (std::uint32_t i = 0; i < 8; ++i)
-      expansion_.trials.push_back({.position = i, .block = i / 2, .benchmark = i % 2, .levels = {}});
+      expansion_.trials.push_back(
+          {.position = i, .block = i / 2, .benchmark = i % 2, .levels = {}});
   }
 
   Schedule fresh() { return {plan_, expansion_, {}}; }
 
-  // Stores the next step as if it had ended so; steps that are not to be run are stored as they say.
+  // Stores the next step as if it had ended so; steps that are not to be run are stored as they
+  // say.
   static Schedule::Step take(Schedule& schedule, TrialStatus status) {
     const auto step = schedule.next();
     if (!step) {
@@ -89,9 +91,10 @@ TEST_F(ScheduleTest, AFailedBuildTakesAllTrialsOfItsBenchmark) {
 // C1 and C2 at every instant at which a daemon can be killed.
 TEST_F(ScheduleTest, AfterAKillItGoesOnWhereTheStoreEnds) {
   plan_.retries = 1;
-  const std::vector<TrialStatus> ends{TrialStatus::ok, TrialStatus::timeout, TrialStatus::ok, TrialStatus::signalled,
-                                      TrialStatus::signalled, TrialStatus::ok, TrialStatus::timeout, TrialStatus::timeout,
-                                      TrialStatus::ok, TrialStatus::ok, TrialStatus::ok, TrialStatus::ok};
+  const std::vector<TrialStatus> ends{
+      TrialStatus::ok,        TrialStatus::timeout, TrialStatus::ok,      TrialStatus::signalled,
+      TrialStatus::signalled, TrialStatus::ok,      TrialStatus::timeout, TrialStatus::timeout,
+      TrialStatus::ok,        TrialStatus::ok,      TrialStatus::ok,      TrialStatus::ok};
   for (std::size_t killed = 0; killed <= ends.size(); ++killed) {
     Schedule whole = fresh();
     std::vector<store::Store::Progress> stored(expansion_.trials.size());
@@ -99,8 +102,10 @@ TEST_F(ScheduleTest, AfterAKillItGoesOnWhereTheStoreEnds) {
     for (; i < killed && whole.next(); ++i) {
       const auto step = *whole.next();
       const TrialStatus status = step.without_running.value_or(ends[i]);
-      stored[step.position] = {.position = step.position, .attempts = step.attempt + 1,
-                               .done = whole.is_last(step.attempt, status), .status = status};
+      stored[step.position] = {.position = step.position,
+                               .attempts = step.attempt + 1,
+                               .done = whole.is_last(step.attempt, status),
+                               .status = status};
       whole.record(step, status);
     }
     std::erase_if(stored, [](const auto& entry) { return entry.attempts == 0; });

@@ -17,7 +17,9 @@ using store::TrialStatus;
 constexpr unsigned max_losses = 3;
 
 std::int64_t wall_clock_ns() {
-  return std::chrono::duration_cast<nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 std::string from_directory(const std::string& directory, const std::string& path) {
@@ -26,7 +28,8 @@ std::string from_directory(const std::string& directory, const std::string& path
 
 }  // namespace
 
-Session::Session(store::Store& store, store::Experiment experiment, plan::Plan plan, SessionPorts ports)
+Session::Session(store::Store& store, store::Experiment experiment, plan::Plan plan,
+                 SessionPorts ports)
     : store_(store),
       experiment_(std::move(experiment)),
       plan_(std::move(plan)),
@@ -42,7 +45,8 @@ void Session::apply(Event event, const std::string& reason) {
   const State from = std::exchange(state_, *to);
   experiment_.state = to_string(state_);
   experiment_.reason = one_line(reason, 2000);
-  if (experiment_.started_ns == 0 && state_ == State::building) experiment_.started_ns = wall_clock_ns();
+  if (experiment_.started_ns == 0 && state_ == State::building)
+    experiment_.started_ns = wall_clock_ns();
   if (is_final(state_)) experiment_.ended_ns = wall_clock_ns();
   spdlog::info("experiment {}: {} -> {}{}{}", experiment_.id, to_string(from), experiment_.state,
                reason.empty() ? "" : ": ", experiment_.reason);
@@ -52,28 +56,33 @@ void Session::apply(Event event, const std::string& reason) {
   if (state_ == State::paused) ports_.retry_later();
 }
 
-// A state that cannot be stored now is stored by the next retry; what the daemon does goes by state_.
+// A state that cannot be stored now is stored by the next retry; what the daemon does goes by
+// state_.
 void Session::save_state() {
   if (auto saved = store_.update_experiment(experiment_); !saved) {
-    spdlog::warn("experiment {}: its state is not stored: {}", experiment_.id, saved.error().message);
+    spdlog::warn("experiment {}: its state is not stored: {}", experiment_.id,
+                 saved.error().message);
     unsaved_ = true;
     ports_.retry_later();
     return;
   }
   unsaved_ = false;
-  note("state", experiment_.reason.empty() ? experiment_.state : experiment_.state + ": " + experiment_.reason);
+  note("state", experiment_.reason.empty() ? experiment_.state
+                                           : experiment_.state + ": " + experiment_.reason);
 }
 
 // For people who look later; the experiment does not depend on it.
 void Session::note(const std::string& kind, const std::string& text) {
-  const auto added = store_.add_event({.experiment = experiment_.id, .at_ns = wall_clock_ns(), .kind = kind, .text = text});
+  const auto added = store_.add_event(
+      {.experiment = experiment_.id, .at_ns = wall_clock_ns(), .kind = kind, .text = text});
   if (!added) spdlog::warn("experiment {}: {}", experiment_.id, added.error().message);
 }
 
 bool Session::stored(const store::Outcome<void>& outcome) {
   if (outcome) return true;
   if (outcome.error().temporary)
-    apply(Event::storage_trouble, outcome.error().message + "; the experiment goes on when it can be stored");
+    apply(Event::storage_trouble,
+          outcome.error().message + "; the experiment goes on when it can be stored");
   else
     apply(Event::damaged, outcome.error().message);
   return false;
@@ -82,7 +91,8 @@ bool Session::stored(const store::Outcome<void>& outcome) {
 void Session::load_progress() {
   const auto progress = store_.progress(experiment_.id);
   if (!progress) {
-    apply(progress.error().temporary ? Event::storage_trouble : Event::damaged, progress.error().message);
+    apply(progress.error().temporary ? Event::storage_trouble : Event::damaged,
+          progress.error().message);
     return;
   }
   schedule_ = std::make_unique<Schedule>(plan_, expansion_, *progress);
@@ -116,10 +126,13 @@ void Session::worker_said(const std::string& line) {
   }
   if (kind == "build") {
     const auto reply = wire::decode_build_reply(line);
-    return reply && next_build_ < builds_.slots.size() ? built(*reply) : bad(reply ? Error{"no build was asked for"} : reply.error());
+    return reply && next_build_ < builds_.slots.size()
+               ? built(*reply)
+               : bad(reply ? Error{"no build was asked for"} : reply.error());
   }
   const auto reply = wire::decode_run_reply(line);
-  return reply && running_ ? ran(*reply) : bad(reply ? Error{"no trial was asked for"} : reply.error());
+  return reply && running_ ? ran(*reply)
+                           : bad(reply ? Error{"no trial was asked for"} : reply.error());
 }
 
 void Session::set_up(const wire::SetupReply& reply) {
@@ -161,10 +174,13 @@ bool Session::same_as_before(const wire::BuildReply& reply) {
   if (!earlier) return stored(std::unexpected(earlier.error()));
   const BuildSlot& slot = builds_.slots[next_build_];
   for (const store::Build& build : *earlier) {
-    if (build.benchmark != plan_.benchmarks[slot.benchmark].name || build.command != slot.command) continue;
+    if (build.benchmark != plan_.benchmarks[slot.benchmark].name || build.command != slot.command)
+      continue;
     if (build.key == reply.key || reply.key.empty() || build.key.empty()) continue;
-    apply(Event::refused, fmt::format("the sources or the compiler of '{}' have changed since this experiment began: submit the "
-                                      "plan again, or bring them back", build.benchmark));
+    apply(Event::refused, fmt::format("the sources or the compiler of '{}' have changed since this "
+                                      "experiment began: submit the "
+                                      "plan again, or bring them back",
+                                      build.benchmark));
     return false;
   }
   return true;
@@ -190,9 +206,11 @@ void Session::built(const wire::BuildReply& reply) {
                                 .duration_ns = reply.duration_ns})))
     return;
   if (failed) {
-    const std::string reason = fmt::format("the build of '{}' failed:\n{}\nthe command was: {}", benchmark, reply.output, slot.command);
+    const std::string reason = fmt::format("the build of '{}' failed:\n{}\nthe command was: {}",
+                                           benchmark, reply.output, slot.command);
     note("build", reason);
-    if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment) return apply(Event::refused, reason);
+    if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment)
+      return apply(Event::refused, reason);
     schedule_->fail_benchmark(slot.benchmark, reason);
   }
   ++next_build_;
@@ -216,7 +234,8 @@ store::Trial Session::row_for(const Schedule::Step& step) const {
   row.block = trial.block;
   row.warmup = trial.warmup;
   row.benchmark = plan_.benchmarks[trial.benchmark].name;
-  for (std::size_t i = 0; i < plan_.factors.size(); ++i) row.levels[plan_.factors[i].name] = trial.levels[i].name;
+  for (std::size_t i = 0; i < plan_.factors.size(); ++i)
+    row.levels[plan_.factors[i].name] = trial.levels[i].name;
   row.seed = trial.seed;
   const std::int64_t slot = builds_.of_trial[step.position];
   if (slot >= 0) row.build = builds_.slots[static_cast<std::size_t>(slot)].key;
@@ -249,15 +268,17 @@ void Session::ask_for_trial(const Schedule::Step& step) {
     late["OUT"] = builds_.slots[static_cast<std::size_t>(slot)].out;
     late["DIR"] = builds_.slots[static_cast<std::size_t>(slot)].directory;
   }
-  wire::RunRequest request{.argv = task.run,
-                           .env = task.env,
-                           .env_bytes = task.env_bytes,
-                           .directory = experiment_.directory,
-                           .stdin_path = from_directory(experiment_.directory, plan::substitute(task.stdin_file.value_or(""), late)),
-                           .aslr = task.aslr,
-                           .timeout = benchmark.timeout,
-                           .output_limit = benchmark.output_limit,
-                           .check = benchmark.check};
+  wire::RunRequest request{
+      .argv = task.run,
+      .env = task.env,
+      .env_bytes = task.env_bytes,
+      .directory = experiment_.directory,
+      .stdin_path = from_directory(experiment_.directory,
+                                   plan::substitute(task.stdin_file.value_or(""), late)),
+      .aslr = task.aslr,
+      .timeout = benchmark.timeout,
+      .output_limit = benchmark.output_limit,
+      .check = benchmark.check};
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);
   running_ = step;
@@ -305,7 +326,9 @@ void Session::worker_ended(bool asked, const std::string& how) {
   running_.reset();
   if (state_ == State::analysing) return analyse();
   if (asked || (state_ != State::building && state_ != State::running)) return;
-  if (++losses_ >= max_losses) return apply(Event::gave_up, fmt::format("the worker {} {} times without finishing a trial", how, losses_));
+  if (++losses_ >= max_losses)
+    return apply(Event::gave_up,
+                 fmt::format("the worker {} {} times without finishing a trial", how, losses_));
   spdlog::warn("experiment {}: the worker {}; a new one goes on", experiment_.id, how);
   apply(Event::worker_lost, "");
   start();
@@ -325,31 +348,45 @@ void Session::retry_storage() {
   start();
 }
 
-void Session::cancel() { apply(Event::cancel, "cancelled by the user; what was measured is kept"); }
+void Session::cancel() {
+  apply(Event::cancel, "cancelled by the user; what was measured is kept");
+}
 
 void Session::analyse() {
   const auto damage = store_.verify(experiment_.id);
-  if (!damage) return apply(damage.error().temporary ? Event::storage_trouble : Event::damaged, damage.error().message);
+  if (!damage)
+    return apply(damage.error().temporary ? Event::storage_trouble : Event::damaged,
+                 damage.error().message);
   if (!damage->empty())
-    return apply(Event::damaged, fmt::format("{} stored rows have changed since they were written, the first is row {} of {}", damage->size(),
-                                             damage->front().row, damage->front().table));
+    return apply(
+        Event::damaged,
+        fmt::format(
+            "{} stored rows have changed since they were written, the first is row {} of {}",
+            damage->size(), damage->front().row, damage->front().table));
   apply(Event::analysed, "");
 }
 
 Session::Progress Session::progress() const {
-  Progress progress{.builds_done = next_build_, .builds = builds_.slots.size(), .activity = "", .left = std::nullopt};
+  Progress progress{.builds_done = next_build_,
+                    .builds = builds_.slots.size(),
+                    .activity = "",
+                    .left = std::nullopt};
   const Counts& counts = schedule_->counts();
   const std::uint64_t done_now = counts.finished() - finished_then_;
   if (state_ == State::building && next_build_ < builds_.slots.size())
-    progress.activity = fmt::format("building {}", plan_.benchmarks[builds_.slots[next_build_].benchmark].name);
+    progress.activity =
+        fmt::format("building {}", plan_.benchmarks[builds_.slots[next_build_].benchmark].name);
   if (state_ != State::running) return progress;
   if (done_now > 0)
-    progress.left = (steady_clock::now() - trials_since_) * (counts.total - counts.finished()) / done_now;
+    progress.left =
+        (steady_clock::now() - trials_since_) * (counts.total - counts.finished()) / done_now;
   if (!running_) return progress;
   const plan::Trial& trial = expansion_.trials[running_->position];
   progress.activity = plan_.benchmarks[trial.benchmark].name;
-  for (const plan::Level& level : expansion_.cells[trial.cell]) progress.activity += " " + level.name;
-  progress.activity += fmt::format(", {} {}", trial.warmup ? "warm-up block" : "block", trial.block + 1);
+  for (const plan::Level& level : expansion_.cells[trial.cell])
+    progress.activity += " " + level.name;
+  progress.activity +=
+      fmt::format(", {} {}", trial.warmup ? "warm-up block" : "block", trial.block + 1);
   return progress;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// One experiment on its way from the queue to its end: drives the worker, stores what it answers, and moves through the
-// state table. No event loop in here; the daemon calls in and gives the means to act.
+// One experiment on its way from the queue to its end: drives the worker, stores what it answers,
+// and moves through the state table. No event loop in here; the daemon calls in and gives the means
+// to act.
 //
 // Invariants
 //  E1  The next trial is asked for only after the row of the last one is stored.
-//  E2  A row that could not be stored for lack of space is kept and stored first when there is room.
-//  E3  A state is final only after the worker has ended, so that nothing of an ended experiment is alive.
+//  E2  A row that could not be stored for lack of space is kept and stored first when there is
+//  room. E3  A state is final only after the worker has ended, so that nothing of an ended
+//  experiment is alive.
 #pragma once
 
 #include <chrono>
@@ -27,12 +29,13 @@ namespace stab::daemon {
 
 // What the daemon does for a session.
 struct SessionPorts {
-  std::function<Result<void>()> start_worker;       // a fresh one; the session has none when it asks
-  std::function<void(std::string)> send;            // a line to the worker
-  std::function<void()> stop_worker;                // politely, then by force; worker_ended() follows
-  std::function<void()> call_again;                 // calls continue_work() soon
-  std::function<void()> retry_later;                // calls retry_storage() in a while
-  std::function<std::string(const store::Experiment&)> cache;  // folder for its builds; the worker can write there
+  std::function<Result<void>()> start_worker;  // a fresh one; the session has none when it asks
+  std::function<void(std::string)> send;       // a line to the worker
+  std::function<void()> stop_worker;           // politely, then by force; worker_ended() follows
+  std::function<void()> call_again;            // calls continue_work() soon
+  std::function<void()> retry_later;           // calls retry_storage() in a while
+  std::function<std::string(const store::Experiment&)>
+      cache;  // folder for its builds; the worker can write there
 };
 
 class Session {
@@ -56,8 +59,8 @@ class Session {
   struct Progress {
     std::size_t builds_done = 0;
     std::size_t builds = 0;
-    std::string activity;                             // "sort O2, block 3"
-    std::optional<std::chrono::nanoseconds> left;     // a guess; none before the first trial
+    std::string activity;                          // "sort O2, block 3"
+    std::optional<std::chrono::nanoseconds> left;  // a guess; none before the first trial
   };
   [[nodiscard]] Progress progress() const;
   // What storing the trials' rows has taken so far.
@@ -94,10 +97,10 @@ class Session {
   Builds builds_;
   std::size_t next_build_ = 0;
   bool has_worker_ = false;
-  bool unsaved_ = false;                    // experiment_ is newer than its row
-  unsigned losses_ = 0;                     // of workers since the last stored trial
-  std::optional<Schedule::Step> running_;   // what the worker is busy with
-  std::optional<store::Trial> pending_;     // E2
+  bool unsaved_ = false;                   // experiment_ is newer than its row
+  unsigned losses_ = 0;                    // of workers since the last stored trial
+  std::optional<Schedule::Step> running_;  // what the worker is busy with
+  std::optional<store::Trial> pending_;    // E2
   CommitTime commit_time_;
   std::chrono::steady_clock::time_point trials_since_;
   std::uint64_t finished_then_ = 0;

@@ -12,8 +12,8 @@ struct Row {
   State to;
 };
 
-// `start` is allowed wherever a killed daemon may have left an experiment. After storage trouble or the loss of a worker
-// a fresh worker begins with the builds, which are cached.
+// `start` is allowed wherever a killed daemon may have left an experiment. After storage trouble or
+// the loss of a worker a fresh worker begins with the builds, which are cached.
 constexpr std::array rows{
     Row{State::queued, Event::start, State::building},
     Row{State::queued, Event::cancel, State::cancelled},
@@ -52,10 +52,11 @@ struct Name {
   State state;
   std::string_view text;
 };
-constexpr std::array names{Name{State::queued, "queued"},       Name{State::building, "building"},
-                           Name{State::running, "running"},     Name{State::paused, "paused"},
-                           Name{State::analysing, "analysing"}, Name{State::done, "done"},
-                           Name{State::failed, "failed"},       Name{State::cancelled, "cancelled"}};
+constexpr std::array names{
+    Name{State::queued, "queued"},       Name{State::building, "building"},
+    Name{State::running, "running"},     Name{State::paused, "paused"},
+    Name{State::analysing, "analysing"}, Name{State::done, "done"},
+    Name{State::failed, "failed"},       Name{State::cancelled, "cancelled"}};
 
 }  // namespace
 

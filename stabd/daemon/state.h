@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The life of an experiment as a table: which event leads from which state to which. Pure; the daemon's loop only
-// waits, and asks this table what an event means.
+// The life of an experiment as a table: which event leads from which state to which. Pure; the
+// daemon's loop only waits, and asks this table what an event means.
 #pragma once
 
 #include <array>
@@ -26,11 +26,13 @@ enum class Event {
   cancel,
 };
 
-inline constexpr std::array all_states{State::queued, State::building, State::running, State::paused,
-                                       State::analysing, State::done, State::failed, State::cancelled};
-inline constexpr std::array all_events{Event::start, Event::built, Event::refused, Event::trials_complete,
-                                       Event::analysed, Event::storage_trouble, Event::storage_ok,
-                                       Event::worker_lost, Event::gave_up, Event::damaged, Event::cancel};
+inline constexpr std::array all_states{State::queued, State::building,  State::running,
+                                       State::paused, State::analysing, State::done,
+                                       State::failed, State::cancelled};
+inline constexpr std::array all_events{
+    Event::start,    Event::built,           Event::refused,    Event::trials_complete,
+    Event::analysed, Event::storage_trouble, Event::storage_ok, Event::worker_lost,
+    Event::gave_up,  Event::damaged,         Event::cancel};
 
 // Nothing: the event has no meaning in this state.
 std::optional<State> next(State state, Event event);

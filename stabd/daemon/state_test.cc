@@ -48,7 +48,8 @@ TEST(State, WhateverAKilledDaemonLeftCanBeStarted) {
 
 TEST(State, OnlyAPausedExperimentWaitsForStorage) {
   for (const State state : all_states)
-    EXPECT_EQ(next(state, Event::storage_ok).has_value(), state == State::paused) << to_string(state);
+    EXPECT_EQ(next(state, Event::storage_ok).has_value(), state == State::paused)
+        << to_string(state);
 }
 
 TEST(State, TrialsRunOnlyAfterTheBuilds) {

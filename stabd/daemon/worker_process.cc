@@ -49,7 +49,9 @@ Recorded parse(const std::string& text) {
 }
 
 std::string describe(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return fmt::format("was ended by signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
   return fmt::format("ended with exit code {}", WEXITSTATUS(status));
 }
 
@@ -60,21 +62,25 @@ WorkerProcess* owner(Handle* handle) {
 
 }  // namespace
 
-Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop, const WorkerStart& start, WorkerEvents events) {
+Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
+                                                            const WorkerStart& start,
+                                                            WorkerEvents events) {
   if (start.scope == machine::Scope::process_tree) {
     // What the last worker left: no namespace has ended it.
     const auto ended = machine::end_marked(wire::marker_entry(start.token), leftover_deadline);
     if (!ended) return std::unexpected(ended.error());
   }
   std::array<int, 2> ends{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return fail_errno("socketpair");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return fail_errno("socketpair");
   Fd ours(ends[0]);
   const Fd theirs(ends[1]);
 
   machine::ContainedStart what;
   what.argv = {start.program, "--worker"};
   what.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", wire::scope_entry(start.scope)};
-  if (start.scope == machine::Scope::process_tree) what.environment.push_back(wire::marker_entry(start.token));
+  if (start.scope == machine::Scope::process_tree)
+    what.environment.push_back(wire::marker_entry(start.token));
   what.scope = start.scope;
   what.uid = start.uid;
   what.gid = start.gid;
@@ -99,14 +105,17 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop, con
   uv_timer_init(loop, &worker->grace_);
   worker->open_handles_ = 3;
   worker->socket_poll_.data = worker->process_poll_.data = worker->grace_.data = worker.get();
-  uv_poll_start(&worker->socket_poll_, UV_READABLE, [](uv_poll_t* handle, int, int) { owner(handle)->read_some(); });
-  uv_poll_start(&worker->process_poll_, UV_READABLE, [](uv_poll_t* handle, int, int) { owner(handle)->process_ended(); });
+  uv_poll_start(&worker->socket_poll_, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { owner(handle)->read_some(); });
+  uv_poll_start(&worker->process_poll_, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { owner(handle)->process_ended(); });
   return worker;
 }
 
 void WorkerProcess::send(const std::string& line) {
   if (asked_ || !socket_) return;
-  // libuv made the descriptor non-blocking; the worker reads as soon as it is idle, so waiting is short and rare.
+  // libuv made the descriptor non-blocking; the worker reads as soon as it is idle, so waiting is
+  // short and rare.
   const std::string all = line + "\n";
   std::string_view rest = all;
   while (!rest.empty()) {
@@ -142,7 +151,9 @@ bool WorkerProcess::read_some() {
 void WorkerProcess::stop() {
   if (std::exchange(asked_, true)) return;
   shutdown(socket_.get(), SHUT_RDWR);
-  uv_timer_start(&grace_, [](uv_timer_t* handle) { kill(owner(handle)->process_.pid, SIGKILL); }, grace_ms, 1000);
+  uv_timer_start(
+      &grace_, [](uv_timer_t* handle) { kill(owner(handle)->process_.pid, SIGKILL); }, grace_ms,
+      1000);
 }
 
 void WorkerProcess::process_ended() {

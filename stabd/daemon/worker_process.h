@@ -17,9 +17,9 @@
 namespace stab::daemon {
 
 struct WorkerStart {
-  std::string program;       // stabd itself
-  std::string record;        // file that remembers the worker while it lives, for the next daemon
-  std::string token;         // marks its processes where there are no namespaces
+  std::string program;  // stabd itself
+  std::string record;   // file that remembers the worker while it lives, for the next daemon
+  std::string token;    // marks its processes where there are no namespaces
   machine::Scope scope = machine::Scope::process_tree;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
@@ -27,14 +27,16 @@ struct WorkerStart {
 
 struct WorkerEvents {
   std::function<void(const std::string& line)> said;
-  // Called once, when it and, in a namespace, all that it started have ended. `asked`: after stop().
+  // Called once, when it and, in a namespace, all that it started have ended. `asked`: after
+  // stop().
   std::function<void(bool asked, const std::string& how)> ended;
 };
 
 class WorkerProcess {
  public:
   // Owned by the loop from here on: it lives until its end has been reported, and a little longer.
-  static Result<std::shared_ptr<WorkerProcess>> start(uv_loop_t* loop, const WorkerStart& start, WorkerEvents events);
+  static Result<std::shared_ptr<WorkerProcess>> start(uv_loop_t* loop, const WorkerStart& start,
+                                                      WorkerEvents events);
   ~WorkerProcess() = default;
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -63,7 +65,8 @@ class WorkerProcess {
   std::shared_ptr<WorkerProcess> self_;
 };
 
-// Ends the worker that an earlier daemon left, if the record names one that is alive, and all that it started.
+// Ends the worker that an earlier daemon left, if the record names one that is alive, and all that
+// it started.
 Result<void> end_recorded_worker(const std::string& record, const std::string& token);
 
 }  // namespace stab::daemon

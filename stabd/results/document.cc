@@ -46,7 +46,8 @@ class Columns {
       std::vector<std::string> levels;
       if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))
         for (const plan::Level& level : fixed->levels) levels.push_back(level.name);
-      if (!std::holds_alternative<plan::RandomPerBlock>(factor.levels)) add(factor.name, std::move(levels));
+      if (!std::holds_alternative<plan::RandomPerBlock>(factor.levels))
+        add(factor.name, std::move(levels));
     }
   }
 
@@ -65,13 +66,15 @@ class Columns {
  private:
   void add(std::string name, std::vector<std::string> levels) {
     auto& known = codes_.emplace_back();
-    for (std::size_t i = 0; i < levels.size(); ++i) known[levels[i]] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < levels.size(); ++i)
+      known[levels[i]] = static_cast<std::uint32_t>(i);
     data_.columns.push_back({.name = std::move(name), .levels = std::move(levels), .codes = {}});
   }
 
   std::uint32_t code(std::size_t column, const std::string& level) {
     auto& levels = data_.columns[column].levels;
-    const auto [entry, fresh] = codes_[column].try_emplace(level, static_cast<std::uint32_t>(levels.size()));
+    const auto [entry, fresh] =
+        codes_[column].try_emplace(level, static_cast<std::uint32_t>(levels.size()));
     if (fresh) levels.push_back(level);
     return entry->second;
   }
@@ -85,14 +88,20 @@ stats::Spec spec_of(const plan::Plan& plan) {
   spec.response = plan.analysis.response;
   spec.unit = spec.response == "max_rss" ? stats::Unit::bytes : stats::Unit::nanoseconds;
   spec.subject = subject_column;
-  for (const std::size_t index : plan::treatments(plan)) spec.treatments.push_back(plan.factors[index].name);
+  for (const std::size_t index : plan::treatments(plan))
+    spec.treatments.push_back(plan.factors[index].name);
   spec.log_scale = plan.analysis.log_scale;
   spec.alpha = plan.analysis.alpha;
   spec.equivalence = plan.analysis.equivalence;
   switch (plan.design.kind) {
-    case plan::DesignKind::within_subjects: spec.design = stats::Design::within_subjects; break;
-    case plan::DesignKind::nested: spec.design = stats::Design::nested; break;
-    default: spec.design = stats::Design::factorial;
+    case plan::DesignKind::within_subjects:
+      spec.design = stats::Design::within_subjects;
+      break;
+    case plan::DesignKind::nested:
+      spec.design = stats::Design::nested;
+      break;
+    default:
+      spec.design = stats::Design::factorial;
   }
   for (const plan::Factor& factor : plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) spec.seed = factor.name;
@@ -110,10 +119,12 @@ std::string cell_text(const plan::Plan& plan, const store::Trial& trial) {
 }
 
 std::string machine_line(store::Store& store, store::Id id) {
-  const auto machine = id == 0 ? store::Outcome<std::optional<store::Machine>>(std::nullopt) : store.machine(id);
+  const auto machine =
+      id == 0 ? store::Outcome<std::optional<store::Machine>>(std::nullopt) : store.machine(id);
   if (!machine || !*machine) return "";
   const auto facts = nlohmann::json::parse((*machine)->facts, nullptr, false);
-  const bool has_summary = facts.is_object() && facts.contains("summary") && facts["summary"].is_string();
+  const bool has_summary =
+      facts.is_object() && facts.contains("summary") && facts["summary"].is_string();
   return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
 }
 
@@ -126,7 +137,8 @@ struct Rows {
   std::int64_t last_ns = 0;
 };
 
-Result<Rows> read_rows(store::Store& store, const store::Experiment& experiment, const plan::Plan& plan) {
+Result<Rows> read_rows(store::Store& store, const store::Experiment& experiment,
+                       const plan::Plan& plan) {
   Rows rows;
   Columns columns(plan, rows.data);
   const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
@@ -139,7 +151,8 @@ Result<Rows> read_rows(store::Store& store, const store::Experiment& experiment,
       columns.append(trial);
       return true;
     }
-    const bool skipped = trial.status == TrialStatus::skipped || trial.status == TrialStatus::build_failed;
+    const bool skipped =
+        trial.status == TrialStatus::skipped || trial.status == TrialStatus::build_failed;
     ++(skipped ? rows.counts.skipped : rows.counts.failed);
     ++rows.failures[fmt::format("{}: {}", cell_text(plan, trial), one_line(trial.reason, 300))];
     return true;
@@ -150,9 +163,12 @@ Result<Rows> read_rows(store::Store& store, const store::Experiment& experiment,
 
 }  // namespace
 
-Result<report::Document> make_document(store::Store& store, const store::Experiment& experiment, const std::string& database) {
+Result<report::Document> make_document(store::Store& store, const store::Experiment& experiment,
+                                       const std::string& database) {
   const auto plan = plan::read_plan(experiment.plan);
-  if (!plan) return fail("this version of stabd refuses the experiment's plan: " + plan::describe(plan.error(), "plan"));
+  if (!plan)
+    return fail("this version of stabd refuses the experiment's plan: " +
+                plan::describe(plan.error(), "plan"));
   auto rows = read_rows(store, experiment, *plan);
   if (!rows) return std::unexpected(rows.error());
 
@@ -165,7 +181,8 @@ Result<report::Document> make_document(store::Store& store, const store::Experim
   document.machine = machine_line(store, experiment.machine);
   document.seed = plan->seed;
   document.trials = rows->counts;
-  for (const plan::Trial& trial : plan::expand(*plan).trials) document.trials.planned += trial.warmup ? 0 : 1;
+  for (const plan::Trial& trial : plan::expand(*plan).trials)
+    document.trials.planned += trial.warmup ? 0 : 1;
   for (const auto& [text, count] : rows->failures)
     document.failures.push_back(count == 1 ? text : fmt::format("{} ({} trials)", text, count));
   document.database = database;

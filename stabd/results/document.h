@@ -11,7 +11,9 @@
 
 namespace stab::results {
 
-// Works at any time of an experiment's life, on what there is. `database` is shown to the reader; "" is not.
-Result<report::Document> make_document(store::Store& store, const store::Experiment& experiment, const std::string& database);
+// Works at any time of an experiment's life, on what there is. `database` is shown to the reader;
+// "" is not.
+Result<report::Document> make_document(store::Store& store, const store::Experiment& experiment,
+                                       const std::string& database);
 
 }  // namespace stab::results

@@ -65,7 +65,8 @@ ordered_json row_of(const Names& names, const store::Trial& trial) {
     const auto level = trial.levels.find(factor);
     row[factor] = level == trial.levels.end() ? ordered_json(nullptr) : ordered_json(level->second);
   }
-  row["seed"] = std::to_string(trial.seed);  // 64 bits do not fit a double, which is what most readers make of a number
+  row["seed"] = std::to_string(
+      trial.seed);  // 64 bits do not fit a double, which is what most readers make of a number
   row["status"] = store::to_string(trial.status);
   row["reason"] = trial.reason;
   row["exit_code"] = or_null(trial.exit_code);

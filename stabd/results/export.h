@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All attempts at an experiment's trials as a table: one row each, one column a factor and a reading.
+// All attempts at an experiment's trials as a table: one row each, one column a factor and a
+// reading.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every conversation here, between client and daemon and between daemon and worker, is one JSON object a line.
-// doc/protocol.md lists them.
+// Every conversation here, between client and daemon and between daemon and worker, is one JSON
+// object a line. doc/protocol.md lists them.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,9 @@ machine::Scope scope_from_environment() {
   return isolated ? machine::Scope::pid_namespace : machine::Scope::process_tree;
 }
 
-std::string marker_entry(const std::string& token) { return std::string(marker_variable) + "=" + token; }
+std::string marker_entry(const std::string& token) {
+  return std::string(marker_variable) + "=" + token;
+}
 
 std::string marker_from_environment() {
   const char* value = std::getenv(marker_variable);

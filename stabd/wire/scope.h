@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a worker learns from its environment: how it is contained, and the mark by which its processes are found after a
-// crash where there are no pid namespaces.
+// What a worker learns from its environment: how it is contained, and the mark by which its
+// processes are found after a crash where there are no pid namespaces.
 #pragma once
 
 #include <string>

@@ -215,7 +215,8 @@ Result<RunReply> decode_run_reply(std::string_view line) {
     reply.max_rss_bytes = optional_at<std::int64_t>(object, "max_rss_bytes");
     reply.stdout_sha256 = object.at("stdout_sha256").get<std::string>();
     reply.stderr_tail = object.at("stderr_tail").get<std::string>();
-    for (const json& reading : object.at("readings")) reply.readings.push_back(reading_from(reading));
+    for (const json& reading : object.at("readings"))
+      reply.readings.push_back(reading_from(reading));
     return reply;
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the daemon asks of a worker and what the worker answers, as values with their JSON.
-// The worker answers each request with one reply of the same kind. Anything that arrives while it builds or runs, and
-// the end of the stream, means: stop.
+// The worker answers each request with one reply of the same kind. Anything that arrives while it
+// builds or runs, and the end of the stream, means: stop.
 #pragma once
 
 #include <chrono>
@@ -20,33 +20,34 @@ namespace stab::wire {
 
 // A build's output and a trial's, JSON-escaped, stay far below this.
 inline constexpr std::size_t max_work_line = std::size_t{8} << 20;
-inline constexpr std::size_t kept_output = 16384;  // bytes of a build's output or a trial's stderr that are stored
+inline constexpr std::size_t kept_output =
+    16384;  // bytes of a build's output or a trial's stderr that are stored
 
 struct SetupRequest {
   std::uint32_t cpus = 1;
 };
 struct SetupReply {
-  std::string error;           // "" if the worker is ready
-  std::string trial_cpus;      // "1" or "2-3"
+  std::string error;       // "" if the worker is ready
+  std::string trial_cpus;  // "1" or "2-3"
   std::vector<std::string> notes;
   store::Machine machine;
 };
 
 struct BuildRequest {
-  std::string command;         // still holds ${OUT}, ${DIR}, ${SRC}
-  std::string directory;       // the plan's
+  std::string command;               // still holds ${OUT}, ${DIR}, ${SRC}
+  std::string directory;             // the plan's
   std::vector<std::string> sources;  // relative to it; empty: all of it
-  std::string cache;           // folder of all builds
-  bool keep_tree = false;      // the trials use ${DIR}
+  std::string cache;                 // folder of all builds
+  bool keep_tree = false;            // the trials use ${DIR}
   std::chrono::nanoseconds timeout{0};
 };
 struct BuildReply {
   store::BuildStatus status = store::BuildStatus::failed;
   std::string key;
-  std::string directory;       // what ${DIR} stands for
-  std::string out;             // what ${OUT} stands for
+  std::string directory;  // what ${DIR} stands for
+  std::string out;        // what ${OUT} stands for
   std::string binary_sha256;
-  std::string output;          // why it failed, or what the compiler said
+  std::string output;  // why it failed, or what the compiler said
   std::int64_t duration_ns = 0;
 };
 

@@ -39,7 +39,8 @@ wire::BuildReply failed(wire::BuildReply reply, std::string why) {
 // Two builds that differ in nothing but their folder's name are equal.
 std::string digest_without(std::string_view key, std::string content) {
   const std::string blank(key.size(), '0');
-  for (std::size_t at = content.find(key); at != std::string::npos; at = content.find(key, at + key.size()))
+  for (std::size_t at = content.find(key); at != std::string::npos;
+       at = content.find(key, at + key.size()))
     content.replace(at, key.size(), blank);
   return sha256_hex(content);
 }
@@ -65,7 +66,8 @@ struct Builder::Place {
   [[nodiscard]] std::string complete() const { return folder + "/complete"; }
 
   // What an earlier build left, if all of it is still as it was.
-  [[nodiscard]] std::optional<wire::BuildReply> cached(bool needs_tree, wire::BuildReply reply) const {
+  [[nodiscard]] std::optional<wire::BuildReply> cached(bool needs_tree,
+                                                       wire::BuildReply reply) const {
     const auto text = read_file(complete(), 1 << 20);
     if (!text || (needs_tree && !fs::is_directory(tree()))) return std::nullopt;
     const json record = json::parse(*text, nullptr, false);
@@ -76,7 +78,8 @@ struct Builder::Place {
     if (record["binary_sha256"] != digest) return std::nullopt;
     reply.status = store::BuildStatus::cached;
     reply.binary_sha256 = digest;
-    reply.duration_ns = record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
+    reply.duration_ns =
+        record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
     return reply;
   }
 };
@@ -121,7 +124,8 @@ wire::BuildReply Builder::build(const wire::BuildRequest& request) {
   return build_in(place, request, *sources);
 }
 
-wire::BuildReply Builder::build_in(const Place& place, const wire::BuildRequest& request, const Sources& sources) {
+wire::BuildReply Builder::build_in(const Place& place, const wire::BuildRequest& request,
+                                   const Sources& sources) {
   wire::BuildReply reply;
   reply.key = place.key;
   reply.directory = place.tree();
@@ -129,13 +133,16 @@ wire::BuildReply Builder::build_in(const Place& place, const wire::BuildRequest&
   std::error_code error;
   fs::remove_all(place.folder, error);
   fs::create_directories(place.folder, error);
-  if (error) return failed(reply, fmt::format("cannot create {}: {}", place.folder, error.message()));
-  if (auto copied = copy_tree(sources.path, place.tree()); !copied) return failed(reply, copied.error().message);
+  if (error)
+    return failed(reply, fmt::format("cannot create {}: {}", place.folder, error.message()));
+  if (auto copied = copy_tree(sources.path, place.tree()); !copied)
+    return failed(reply, copied.error().message);
 
   machine::Launch launch;
-  launch.argv = {"/bin/sh", "-c",
-                 plan::substitute(request.command,
-                                  {{"OUT", reply.out}, {"DIR", reply.directory}, {"SRC", request.directory}})};
+  launch.argv = {
+      "/bin/sh", "-c",
+      plan::substitute(request.command,
+                       {{"OUT", reply.out}, {"DIR", reply.directory}, {"SRC", request.directory}})};
   launch.environment = environment_;
   launch.directory = reply.directory;
   launch.timeout = request.timeout;
@@ -151,10 +158,12 @@ wire::BuildReply Builder::build_in(const Place& place, const wire::BuildRequest&
   if (ended.how != machine::End::exited)
     return failed(reply, fmt::format("{}\nthe build command {}", printed, ended.reason));
   if (ended.exit_code != 0)
-    return failed(reply, fmt::format("{}\nthe build command ended with exit code {}", printed, ended.exit_code));
+    return failed(reply, fmt::format("{}\nthe build command ended with exit code {}", printed,
+                                     ended.exit_code));
   const auto binary = read_file(place.out(), max_binary_bytes);
   if (!binary && request.command.contains("${OUT}"))
-    return failed(reply, fmt::format("{}\nthe build command succeeded but did not write ${{OUT}}", printed));
+    return failed(
+        reply, fmt::format("{}\nthe build command succeeded but did not write ${{OUT}}", printed));
   if (!request.keep_tree) fs::remove_all(place.tree(), error);
 
   reply.status = store::BuildStatus::built;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Runs build commands, each distinct one once: in a private copy of the sources, cached by the content of the command,
-// the sources and the programs that it uses.
+// Runs build commands, each distinct one once: in a private copy of the sources, cached by the
+// content of the command, the sources and the programs that it uses.
 //
-// The cache: KEY/out (what ${OUT} named), KEY/tree (the copy of the sources, kept only if the trials need it) and
-// KEY/complete, written last. A folder without it, or whose binary has changed, is built anew.
+// The cache: KEY/out (what ${OUT} named), KEY/tree (the copy of the sources, kept only if the
+// trials need it) and KEY/complete, written last. A folder without it, or whose binary has changed,
+// is built anew.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,8 @@ namespace stab::worker {
 
 class Builder {
  public:
-  // `bind` is called in each build's process; a build stops when `stop_fd` becomes readable. `marker`: see wire/scope.h.
+  // `bind` is called in each build's process; a build stops when `stop_fd` becomes readable.
+  // `marker`: see wire/scope.h.
   Builder(machine::Scope scope, int stop_fd, std::string marker, std::function<bool()> bind);
 
   // A failing build is a reply with its output, no error.
@@ -28,7 +30,8 @@ class Builder {
  private:
   struct Place;
   Result<Sources> sources_for(const wire::BuildRequest& request);
-  wire::BuildReply build_in(const Place& place, const wire::BuildRequest& request, const Sources& sources);
+  wire::BuildReply build_in(const Place& place, const wire::BuildRequest& request,
+                            const Sources& sources);
 
   machine::Scope scope_;
   int stop_fd_;

@@ -23,11 +23,13 @@ struct Count {
 Result<void> count(const fs::path& file, Count& counted) {
   std::error_code error;
   ++counted.files;
-  if (fs::is_regular_file(fs::symlink_status(file, error))) counted.bytes += fs::file_size(file, error);
+  if (fs::is_regular_file(fs::symlink_status(file, error)))
+    counted.bytes += fs::file_size(file, error);
   if (counted.files <= max_source_files && counted.bytes <= max_source_bytes) return {};
-  return fail(fmt::format("the sources are more than {} files or {} MiB: name the ones that the build reads in "
-                          "'sources' of the benchmark",
-                          max_source_files, max_source_bytes >> 20));
+  return fail(fmt::format(
+      "the sources are more than {} files or {} MiB: name the ones that the build reads in "
+      "'sources' of the benchmark",
+      max_source_files, max_source_bytes >> 20));
 }
 
 Result<void> copy_entry(const fs::path& from, const fs::path& to) {
@@ -49,10 +51,12 @@ bool is_left_out(const fs::path& path, const fs::path& cache) {
   return path.filename() == ".git" || fs::equivalent(path, cache, error);
 }
 
-Result<void> copy_folder(const fs::path& from, const fs::path& to, const fs::path& cache, Count& counted) {
+Result<void> copy_folder(const fs::path& from, const fs::path& to, const fs::path& cache,
+                         Count& counted) {
   std::error_code error;
   fs::create_directories(to, error);
-  for (auto it = fs::recursive_directory_iterator(from, error); !error && it != fs::end(it); it.increment(error)) {
+  for (auto it = fs::recursive_directory_iterator(from, error); !error && it != fs::end(it);
+       it.increment(error)) {
     if (is_left_out(it->path(), cache)) {
       it.disable_recursion_pending();
       continue;
@@ -69,8 +73,9 @@ Result<void> copy_named(const fs::path& directory, const std::string& name, cons
                         const fs::path& cache, Count& counted) {
   const fs::path relative = fs::path(name).lexically_normal();
   if (relative.is_absolute() || relative.begin()->string() == "..")
-    return fail(fmt::format("the source {} lies outside of the plan's directory: move the plan up or the source in",
-                            name));
+    return fail(fmt::format(
+        "the source {} lies outside of the plan's directory: move the plan up or the source in",
+        name));
   std::error_code error;
   const fs::path from = directory / relative;
   const fs::file_status status = fs::status(from, error);
@@ -84,7 +89,8 @@ Result<void> copy_named(const fs::path& directory, const std::string& name, cons
 Result<std::string> digest_of(const fs::path& tree) {
   std::vector<fs::path> entries;
   std::error_code error;
-  for (auto it = fs::recursive_directory_iterator(tree, error); !error && it != fs::end(it); it.increment(error))
+  for (auto it = fs::recursive_directory_iterator(tree, error); !error && it != fs::end(it);
+       it.increment(error))
     entries.push_back(it->path());
   if (error) return fail(fmt::format("cannot read {}: {}", tree.string(), error.message()));
   std::ranges::sort(entries);
@@ -92,7 +98,8 @@ Result<std::string> digest_of(const fs::path& tree) {
   for (const fs::path& entry : entries) {
     const fs::file_status status = fs::symlink_status(entry, error);
     hash.add_field(entry.lexically_relative(tree).string());
-    hash.add_field(fmt::format("{}:{:o}", static_cast<int>(status.type()), static_cast<unsigned>(status.permissions())));
+    hash.add_field(fmt::format("{}:{:o}", static_cast<int>(status.type()),
+                               static_cast<unsigned>(status.permissions())));
     if (fs::is_symlink(status)) hash.add_field(fs::read_symlink(entry, error).string());
     if (!fs::is_regular_file(status)) continue;
     const auto content = read_file(entry.string(), max_source_bytes);

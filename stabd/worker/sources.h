@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A copy of what a build reads, taken once an experiment, so that all of its builds see the same sources however long it runs.
+// A copy of what a build reads, taken once an experiment, so that all of its builds see the same
+// sources however long it runs.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ struct Sources {
   std::string path;    // of the copy, inside of the cache; nobody changes it
 };
 
-// Copies `names` (files or folders, relative to `directory`; empty: all of it but .git) into the cache. Fails if a name
-// does not exist or leaves the directory, and if there is more than the limits, which no plan means to copy.
+// Copies `names` (files or folders, relative to `directory`; empty: all of it but .git) into the
+// cache. Fails if a name does not exist or leaves the directory, and if there is more than the
+// limits, which no plan means to copy.
 Result<Sources> take_sources(const std::string& directory, const std::vector<std::string>& names,
                              const std::string& cache);
 

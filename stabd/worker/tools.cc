@@ -14,7 +14,8 @@ namespace stab::worker {
 namespace {
 
 // A makefile runs these without naming them in the plan.
-constexpr std::string_view implied = "cc c++ gcc g++ clang clang++ clang-19 clang++-19 ld ld.lld ld.lld-19 ar as make cmake ninja";
+constexpr std::string_view implied =
+    "cc c++ gcc g++ clang clang++ clang-19 clang++-19 ld ld.lld ld.lld-19 ar as make cmake ninja";
 
 }  // namespace
 
@@ -38,7 +39,8 @@ std::string toolchain(std::string_view command, const std::vector<std::string>& 
     const std::string real = std::filesystem::canonical(*program, error).string();
     struct stat status{};
     if (error || stat(real.c_str(), &status) != 0) continue;
-    text += fmt::format("{} {} {} {}.{}\n", word, real, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    text += fmt::format("{} {} {} {}.{}\n", word, real, status.st_size, status.st_mtim.tv_sec,
+                        status.st_mtim.tv_nsec);
   }
   return text;
 }

@@ -8,11 +8,12 @@
 
 namespace stab::worker {
 
-// The words of a shell command that may name a program: cut at spaces, quotes, '=' and shell operators; each once.
+// The words of a shell command that may name a program: cut at spaces, quotes, '=' and shell
+// operators; each once.
 std::vector<std::string> words_of(std::string_view command);
 
-// A text that changes when one of the command's programs, or the usual compilers and linkers behind them, is replaced:
-// real path, size and time of change of each that PATH has.
+// A text that changes when one of the command's programs, or the usual compilers and linkers behind
+// them, is replaced: real path, size and time of change of each that PATH has.
 std::string toolchain(std::string_view command, const std::vector<std::string>& environment);
 
 }  // namespace stab::worker

@@ -17,7 +17,8 @@ namespace {
 
 using store::TrialStatus;
 
-std::vector<std::string> environment_of(const wire::RunRequest& request, const TrialContext& context) {
+std::vector<std::string> environment_of(const wire::RunRequest& request,
+                                        const TrialContext& context) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : request.env) variables[name] = value;
   if (const auto equals = context.marker.find('='); equals != std::string::npos)
@@ -44,11 +45,15 @@ TrialStatus status_of(const machine::Ended& ended, int expected_exit) {
   switch (ended.how) {
     case machine::End::exited:
       return ended.exit_code == expected_exit ? TrialStatus::ok : TrialStatus::wrong_exit;
-    case machine::End::signalled: return TrialStatus::signalled;
-    case machine::End::timeout: return TrialStatus::timeout;
-    case machine::End::output_limit: return TrialStatus::output_limit;
+    case machine::End::signalled:
+      return TrialStatus::signalled;
+    case machine::End::timeout:
+      return TrialStatus::timeout;
+    case machine::End::output_limit:
+      return TrialStatus::output_limit;
     case machine::End::stopped:
-    case machine::End::not_started: return TrialStatus::not_started;
+    case machine::End::not_started:
+      return TrialStatus::not_started;
   }
   return TrialStatus::not_started;
 }
@@ -61,7 +66,8 @@ std::string path_in_memory(const std::string& text, Fd& owner) {
 }
 
 // "" if the command accepts the output.
-std::string run_check_command(const wire::RunRequest& request, const TrialContext& context, const std::string& out) {
+std::string run_check_command(const wire::RunRequest& request, const TrialContext& context,
+                              const std::string& out) {
   Fd memory;
   machine::Launch launch = launch_of(request, context);
   launch.argv = {"/bin/sh", "-c", *request.check.command};
@@ -70,18 +76,22 @@ std::string run_check_command(const wire::RunRequest& request, const TrialContex
   launch.merge_stderr = true;
   const machine::Ended ended = machine::run(launch);
   if (ended.how == machine::End::exited && ended.exit_code == 0) return "";
-  const std::string how = ended.how == machine::End::exited ? fmt::format("ended with exit code {}", ended.exit_code) : ended.reason;
+  const std::string how = ended.how == machine::End::exited
+                              ? fmt::format("ended with exit code {}", ended.exit_code)
+                              : ended.reason;
   return fmt::format("the check command {}: {}", how, one_line(ended.out, 200));
 }
 
 // "" if the output is as the plan says.
-std::string find_fault(const wire::RunRequest& request, const TrialContext& context, const std::string& out,
-                       const std::string& digest) {
+std::string find_fault(const wire::RunRequest& request, const TrialContext& context,
+                       const std::string& out, const std::string& digest) {
   const plan::Check& check = request.check;
   if (check.stdout_sha256 && digest != *check.stdout_sha256)
     return fmt::format("stdout has SHA-256 {}, not {}", digest, *check.stdout_sha256);
   if (check.stdout_file) {
-    const std::string path = check.stdout_file->starts_with('/') ? *check.stdout_file : request.directory + "/" + *check.stdout_file;
+    const std::string path = check.stdout_file->starts_with('/')
+                                 ? *check.stdout_file
+                                 : request.directory + "/" + *check.stdout_file;
     const auto wanted = read_file(path, request.output_limit);
     if (!wanted) return "check.stdout_file: " + wanted.error().message;
     if (*wanted != out) return fmt::format("stdout differs from {}", *check.stdout_file);
@@ -107,10 +117,12 @@ wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& co
   reply.system_ns = ended.system.count();
   reply.max_rss_bytes = ended.max_rss_bytes;
   reply.readings = std::move(ended.readings);
-  reply.readings.push_back({"leftover-processes", counters::Status::counted, ended.leftovers, 1.0, ""});
+  reply.readings.push_back(
+      {"leftover-processes", counters::Status::counted, ended.leftovers, 1.0, ""});
   reply.stdout_sha256 = sha256_hex(ended.out);
   if (reply.status == TrialStatus::wrong_exit)
-    reply.reason = fmt::format("ended with exit code {}, not {}", ended.exit_code, request.check.exit);
+    reply.reason =
+        fmt::format("ended with exit code {}, not {}", ended.exit_code, request.check.exit);
   if (reply.status != TrialStatus::ok) return reply;
   reply.reason = find_fault(request, context, ended.out, reply.stdout_sha256);
   if (!reply.reason.empty()) reply.status = TrialStatus::check_failed;

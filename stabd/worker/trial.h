@@ -14,7 +14,7 @@ struct TrialContext {
   int stop_fd = -1;
   std::function<bool()> bind;         // in the trial's process
   std::function<bool()> bind_others;  // in the process of a check command
-  std::string marker;                 // "NAME=value" in the trial's environment, to find it after a crash; or ""
+  std::string marker;  // "NAME=value" in the trial's environment, to find it after a crash; or ""
 };
 
 // Every outcome is a reply.

@@ -22,7 +22,10 @@ namespace {
 
 class Worker {
  public:
-  explicit Worker(machine::Scope scope) : scope_(scope), builder_(scope, daemon_fd, wire::marker_from_environment(), [this] { return bind_all(); }) {}
+  explicit Worker(machine::Scope scope)
+      : scope_(scope),
+        builder_(scope, daemon_fd, wire::marker_from_environment(), [this] { return bind_all(); }) {
+  }
 
   // Nothing: not a request that this worker can answer now.
   std::optional<std::string> answer(const std::string& line) {
@@ -44,7 +47,8 @@ class Worker {
   wire::SetupReply set_up(const wire::SetupRequest& request) {
     wire::SetupReply reply;
     auto topology = machine::Topology::load();
-    if (!topology) return {.error = topology.error().message, .trial_cpus = "", .notes = {}, .machine = {}};
+    if (!topology)
+      return {.error = topology.error().message, .trial_cpus = "", .notes = {}, .machine = {}};
     const machine::Facts facts = machine::read_facts(*topology);
     reply.machine = {.key = facts.key, .host = facts.host, .facts = facts.facts_json};
     const auto choice = topology->choose_cpus(request.cpus);
@@ -53,9 +57,12 @@ class Worker {
       return reply;
     }
     reply.trial_cpus = machine::to_string(choice->trial);
-    if (choice->shared) reply.notes.emplace_back("there is no other CPU: stabd itself runs on the trials' CPU");
-    if (choice->siblings) reply.notes.emplace_back("the trials' CPU shares its core with CPUs that others use");
-    if (auto bound = topology->bind(choice->others); !bound) reply.notes.push_back(bound.error().message);
+    if (choice->shared)
+      reply.notes.emplace_back("there is no other CPU: stabd itself runs on the trials' CPU");
+    if (choice->siblings)
+      reply.notes.emplace_back("the trials' CPU shares its core with CPUs that others use");
+    if (auto bound = topology->bind(choice->others); !bound)
+      reply.notes.push_back(bound.error().message);
     choice_ = *choice;
     topology_ = std::move(*topology);
     return reply;
@@ -81,7 +88,8 @@ class Worker {
 
 int serve() {
   fcntl(daemon_fd, F_SETFD, FD_CLOEXEC);
-  // Large outputs go back to the system at once: a trial's peak memory is counted from what we hold when it is forked.
+  // Large outputs go back to the system at once: a trial's peak memory is counted from what we hold
+  // when it is forked.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   const machine::Scope scope = wire::scope_from_environment();
   if (scope == machine::Scope::process_tree && !machine::adopt_orphans()) return 1;

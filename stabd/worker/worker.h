@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The process that builds and measures one experiment, with the submitter's rights. It does what the daemon asks for,
-// one request after the other, and ends when the daemon hangs up or asks for something while it is busy.
+// The process that builds and measures one experiment, with the submitter's rights. It does what
+// the daemon asks for, one request after the other, and ends when the daemon hangs up or asks for
+// something while it is busy.
 #pragma once
 
 namespace stab::worker {

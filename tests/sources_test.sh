@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What every source file must have: the license line, the project's format, and no Python in the product.
+set -euo pipefail
+cd "$1"
+bad=0
+while read -r file; do
+  [[ -f $file ]] || continue
+  head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT' || { echo "$file lacks its license line"; bad=1; }
+done < <(git ls-files -co --exclude-standard |
+  grep -E '\.(h|cc|cpp|c|inc|cmake|sh|R|toml|S)$|(^|/)CMakeLists\.txt$|^dev$|^\.ci/run$|^bench/[^./]+$' | grep -v '/corpus/\|/testdata/')
+
+if git ls-files -co --exclude-standard | grep -E '\.py$'; then
+  echo "Python is no part of this project"
+  bad=1
+fi
+
+mapfile -t formatted < <(git ls-files -co --exclude-standard '*.h' '*.cc' '*.cpp' | grep -v '^tests/programs/')
+clang-format-19 --dry-run --Werror "${formatted[@]}" || bad=1
+exit $bad

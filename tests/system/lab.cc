@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "tests/system/lab.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/fd.h"
+
+namespace stab::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using std::chrono::steady_clock;
+
+std::string binary(const char* name) {
+  return std::string(STAB_BIN_DIR) + "/" + name;
+}
+
+struct Pipe {
+  Pipe() {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
+    read = Fd(ends[0]);
+    write = Fd(ends[1]);
+  }
+  Fd read;
+  Fd write;
+};
+
+[[noreturn]] void execute(const std::vector<std::string>& argv, const std::string& directory) {
+  std::vector<char*> words;
+  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  if (chdir(directory.c_str()) == 0) execv(words[0], words.data());
+  _exit(127);
+}
+
+void collect(Pipe& out, Pipe& err, Output& output) {
+  std::array<pollfd, 2> fds{{{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}}};
+  std::array<std::string*, 2> texts{&output.out, &output.err};
+  std::array<char, 65536> buffer;
+  for (int open = 2; open > 0;) {
+    poll(fds.data(), fds.size(), -1);
+    for (std::size_t i = 0; i < fds.size(); ++i) {
+      if (fds[i].fd < 0 || fds[i].revents == 0) continue;
+      const ssize_t n = read(fds[i].fd, buffer.data(), buffer.size());
+      if (n > 0) {
+        texts[i]->append(buffer.data(), static_cast<std::size_t>(n));
+      } else {
+        fds[i].fd = -1;
+        --open;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Output run_program(const std::vector<std::string>& argv, const std::string& directory) {
+  Pipe out;
+  Pipe err;
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(open("/dev/null", O_RDONLY), 0);
+    dup2(out.write.get(), 1);
+    dup2(err.write.get(), 2);
+    execute(argv, directory);
+  }
+  out.write.reset();
+  err.write.reset();
+  Output output;
+  collect(out, err, output);
+  int status = 0;
+  waitpid(child, &status, 0);
+  output.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return output;
+}
+
+Lab::Lab() {
+  std::string path = "/tmp/stabd-test-XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) std::abort();
+  folder_ = path;
+}
+
+Lab::~Lab() {
+  end_daemon(SIGTERM);
+  std::error_code error;
+  fs::remove_all(folder_, error);
+}
+
+void Lab::write(const std::string& name, const std::string& text, bool executable) const {
+  std::error_code error;
+  fs::create_directories(fs::path(path(name)).parent_path(), error);
+  std::ofstream(path(name), std::ios::binary) << text;
+  if (executable) chmod(path(name).c_str(), 0755);
+}
+
+bool Lab::start_daemon(const std::vector<std::string>& extra) {
+  std::vector<std::string> argv{binary("stabd"), "--state",      path("state"),
+                                "--socket",      path("s.sock"), "--cache",
+                                path("cache"),   "--ready-fd",   "3"};
+  argv.insert(argv.end(), extra.begin(), extra.end());
+  Pipe ready;
+  daemon_ = fork();
+  if (daemon_ == 0) {
+    const int log = open(path("stabd.log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    dup2(log, 2);
+    dup2(ready.write.get(), 3);
+    execute(argv, folder_);
+  }
+  ready.write.reset();
+  char c = 0;
+  if (read(ready.read.get(), &c, 1) == 1) return true;
+  waitpid(daemon_, nullptr, 0);
+  daemon_ = 0;
+  return false;
+}
+
+pid_t Lab::worker() const {
+  const auto text = read_file(path("state/worker.json"), 65536);
+  if (!text) return 0;
+  const json record = json::parse(*text, nullptr, false);
+  return record.is_object() ? record.value("pid", 0) : 0;
+}
+
+void Lab::end_daemon(int signal) {
+  if (daemon_ == 0) return;
+  kill(daemon_, signal);
+  waitpid(daemon_, nullptr, 0);
+  daemon_ = 0;
+}
+
+Output Lab::ctl(std::vector<std::string> arguments) const {
+  std::vector<std::string> argv{binary("stabctl"), "--socket", path("s.sock")};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return run_program(argv, folder_);
+}
+
+int Lab::submit(const std::string& plan) const {
+  const Output output = ctl({"submit", "--json", path(plan)});
+  const json answer = json::parse(output.out, nullptr, false);
+  return answer.is_object() ? answer.value("id", 0) : 0;
+}
+
+std::string Lab::state(int id) const {
+  const json rows = json::parse(ctl({"list", "--json"}).out, nullptr, false);
+  if (!rows.is_array()) return "";
+  for (const json& row : rows)
+    if (row.value("id", 0) == id) return row.value("state", "");
+  return "";
+}
+
+bool Lab::wait_for(int id, const std::string& wanted, std::chrono::seconds limit) const {
+  const auto end = steady_clock::now() + limit;
+  while (state(id) != wanted) {
+    if (steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+bool Lab::wait_until_final(int id, std::chrono::seconds limit) const {
+  const auto end = steady_clock::now() + limit;
+  for (;;) {
+    const std::string now = state(id);
+    if (now == "done" || now == "failed" || now == "cancelled") return true;
+    if (steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+json Lab::trials(int id) const {
+  return json::parse(ctl({"export", "--format", "json", std::to_string(id)}).out, nullptr, false);
+}
+
+}  // namespace stab::test

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// A laboratory for tests: a private folder with plans and programs, the real stabd and the real
+// stabctl.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace stab::test {
+
+struct Output {
+  int code = -1;  // exit code, or -signal
+  std::string out;
+  std::string err;
+};
+
+// Runs a program to its end; all of its output is kept.
+Output run_program(const std::vector<std::string>& argv, const std::string& directory);
+
+class Lab {
+ public:
+  Lab();
+  ~Lab();  // ends the daemon and removes the folder
+  Lab(const Lab&) = delete;
+  Lab& operator=(const Lab&) = delete;
+
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  void write(const std::string& name, const std::string& text, bool executable = false) const;
+
+  // Starts stabd and waits until it serves; `extra` are further arguments. False if it ended
+  // instead.
+  bool start_daemon(const std::vector<std::string>& extra = {});
+  [[nodiscard]] pid_t daemon() const { return daemon_; }
+  // The worker of that daemon; 0 if it has none.
+  [[nodiscard]] pid_t worker() const;
+  void end_daemon(int signal);
+
+  // stabctl with this daemon's socket.
+  Output ctl(std::vector<std::string> arguments) const;
+  // Submits a plan file and returns its id; 0 if it is refused.
+  int submit(const std::string& plan) const;
+  // The experiment's state, as `list` says.
+  std::string state(int id) const;
+  // Waits for a state; false after the time.
+  bool wait_for(int id, const std::string& state,
+                std::chrono::seconds limit = std::chrono::seconds(120)) const;
+  bool wait_until_final(int id, std::chrono::seconds limit = std::chrono::seconds(120)) const;
+  // All attempts, as `export --format json`.
+  nlohmann::json trials(int id) const;
+
+ private:
+  std::string folder_;
+  pid_t daemon_ = 0;
+};
+
+}  // namespace stab::test

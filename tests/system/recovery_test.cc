@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// SIGKILL at random instants: of the daemon, of the worker, of both. A new daemon must go on where
+// the store ends, and no process of what was interrupted may be alive when it begins.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "base/random.h"
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kills = 20;
+constexpr std::uint64_t seed = 20261;
+
+// Both hold a lock, leave children behind that hold it too, and fail if it is taken: then something
+// is still alive that should not be.
+constexpr const char* hold_lock = R"(exec 9>"$1"
+flock -n 9 || { echo "an earlier process is alive" >&2; exit 42; }
+setsid sleep 1000 </dev/null >/dev/null 2>&1 &
+(setsid sleep 1000 </dev/null >/dev/null 2>&1 &)
+)";
+
+class Recovery : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    lab_.write("program.sh", std::string("#!/bin/sh\n") + hold_lock + "sleep 0.01\necho done\n",
+               true);
+    lab_.write("build.sh",
+               std::string("#!/bin/sh\n") + hold_lock + "sleep 0.02\necho \"$2\" > \"$3\"\n", true);
+    lab_.write("plan.toml",
+               "[experiment]\nname = \"killed\"\nseed = 3\n"
+               "[defaults]\nrepetitions = 15\ngive_up_after = 0\n"
+               "[[benchmark]]\nname = \"leaves-children\"\nsources = [\"build.sh\"]\n"
+               "build = \"./build.sh " +
+                   lab_.path("build.lock") +
+                   " ${LEVEL} ${OUT}\"\n"
+                   "run = [\"./program.sh\", \"" +
+                   lab_.path("trial.lock") +
+                   "\", \"${OUT}\"]\n"
+                   "[factor.level]\nlevels = { a = { LEVEL = \"1\" }, b = { LEVEL = \"2\" }, c = { "
+                   "LEVEL = \"3\" }, d = { LEVEL = \"4\" } }\n");
+    if (!GetParam()) arguments_ = {"--no-namespaces"};
+    ASSERT_TRUE(lab_.start_daemon(arguments_));
+  }
+
+  void kill_something(Random& random) {
+    usleep(static_cast<useconds_t>(random.below(150'000)));
+    const pid_t worker = lab_.worker();
+    const std::uint64_t what = random.below(3);
+    if (what != 0 && worker != 0) kill(worker, SIGKILL);
+    if (what == 1) return;  // the daemon goes on with another worker
+    lab_.end_daemon(SIGKILL);
+    ASSERT_TRUE(lab_.start_daemon(arguments_));
+  }
+
+  // What the store holds can only grow.
+  void expect_kept(const json& rows) {
+    std::map<std::uint64_t, json> now;
+    for (const json& row : rows) now[row["position"].get<std::uint64_t>()] = row;
+    for (const auto& [position, row] : seen_)
+      EXPECT_EQ(now[position], row) << "a stored trial was lost or run again";
+    seen_ = std::move(now);
+  }
+
+  Lab lab_;
+  std::vector<std::string> arguments_;
+  std::map<std::uint64_t, json> seen_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Namespaces, Recovery, ::testing::Bool());
+
+TEST_P(Recovery, NoTrialIsLostOrRepeatedAndNothingIsAliveAfterAKill) {
+  const int id = lab_.submit("plan.toml");
+  ASSERT_NE(id, 0);
+  Random random(seed);
+  for (int i = 0; i < kills; ++i) {
+    kill_something(random);
+    expect_kept(lab_.trials(id));
+  }
+  ASSERT_TRUE(lab_.wait_until_final(id)) << lab_.ctl({"status", std::to_string(id)}).out;
+  EXPECT_EQ(lab_.state(id), "done") << lab_.ctl({"status", std::to_string(id)}).out;
+
+  const json rows = lab_.trials(id);
+  expect_kept(rows);
+  std::set<std::uint64_t> positions;
+  for (const json& row : rows) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    EXPECT_EQ(row["attempt"], 0);
+    EXPECT_TRUE(positions.insert(row["position"].get<std::uint64_t>()).second);
+  }
+  EXPECT_EQ(positions.size(), 60U);
+}
+
+}  // namespace
+}  // namespace stab::test
