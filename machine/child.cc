@@ -232,8 +232,8 @@ Ended not_started(std::string reason) {
   return ended;
 }
 
-void finish(const Launch& launch, pid_t child, nanoseconds end, Stream& out, Stream& err,
-            const Note& note, Ended& ended) {
+void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds end, Stream& out,
+            Stream& err, const Note& note, Ended& ended) {
   if (ended.how != End::exited) kill(child, SIGKILL);
   int status = 0;
   rusage usage{};
@@ -241,7 +241,11 @@ void finish(const Launch& launch, pid_t child, nanoseconds end, Stream& out, Str
   }
   account(usage, ended);
   explain(launch, status, note, ended);
-  if (note.exec_ns != 0) ended.wall = end - nanoseconds(note.exec_ns);
+  if (note.exec_ns != 0) {
+    ended.wall = end - nanoseconds(note.exec_ns);
+    ended.readings.push_back(
+        {"spawn-ns", counters::Status::counted, note.exec_ns - start.count(), 1.0, ""});
+  }
   const auto leftovers = end_descendants(launch.scope, kill_deadline);
   ended.leftovers = leftovers.value_or(1);
   if (!leftovers) ended.reason = leftovers.error().message;
@@ -285,7 +289,7 @@ Ended run(const Launch& launch) {
 
   nanoseconds end{0};
   ended.how = Supervisor(launch, pidfd.get(), out_stream, err_stream).wait(started, end);
-  finish(launch, child, end, out_stream, err_stream, *note, ended);
+  finish(launch, child, started, end, out_stream, err_stream, *note, ended);
   return ended;
 }
 

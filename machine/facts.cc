@@ -194,11 +194,12 @@ std::string summary_of(const json& facts, const Counts& counts) {
 }  // namespace
 
 Facts read_facts(const Topology& topology, const std::string& root) {
-  const json facts = Reader(root).facts(topology);
+  json facts = Reader(root).facts(topology);
+  facts["summary"] = summary_of(facts, topology.counts());
   Facts result{.host = text_or(facts["host"], "unnamed"),
                .facts_json = facts.dump(-1, ' ', false, json::error_handler_t::replace)};
   result.key = sha256_hex(result.facts_json);
-  result.summary = summary_of(facts, topology.counts());
+  result.summary = facts["summary"].get<std::string>();
   return result;
 }
 

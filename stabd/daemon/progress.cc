@@ -42,9 +42,6 @@ std::string progress_line(const store::Experiment& experiment, const Session* se
     line["builds_done"] = progress.builds_done;
     line["activity"] = progress.activity;
     line["left_ns"] = progress.left ? ordered_json(progress.left->count()) : ordered_json(nullptr);
-    const Session::CommitTime commits = session->commit_time();
-    line["commits"] = commits.rows;
-    line["commit_ns"] = commits.total.count();
   }
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

@@ -213,6 +213,7 @@ void Session::built(const wire::BuildReply& reply) {
       return apply(Event::refused, reason);
     schedule_->fail_benchmark(slot.benchmark, reason);
   }
+  if (reply.status == store::BuildStatus::built) losses_ = 0;
   ++next_build_;
   ask_for_build();
 }
@@ -299,6 +300,9 @@ void Session::ran(wire::RunReply reply) {
   row.stdout_sha256 = std::move(reply.stdout_sha256);
   row.stderr_tail = std::move(reply.stderr_tail);
   row.readings = std::move(reply.readings);
+  if (last_commit_.count() > 0)
+    row.readings.push_back(
+        {"commit-before-ns", counters::Status::counted, last_commit_.count(), 1.0, ""});
   keep(std::move(row));
 }
 
@@ -308,8 +312,7 @@ void Session::keep(store::Trial row) {
   const auto added = store_.add_trial(row);
   if (!added && added.error().temporary) pending_ = row;
   if (!stored(added)) return;
-  commit_time_.total += steady_clock::now() - before;
-  ++commit_time_.rows;
+  last_commit_ = steady_clock::now() - before;
   schedule_->record(*running_, row.status);
   losses_ = 0;
   const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
@@ -327,8 +330,9 @@ void Session::worker_ended(bool asked, const std::string& how) {
   if (state_ == State::analysing) return analyse();
   if (asked || (state_ != State::building && state_ != State::running)) return;
   if (++losses_ >= max_losses)
-    return apply(Event::gave_up,
-                 fmt::format("the worker {} {} times without finishing a trial", how, losses_));
+    return apply(
+        Event::gave_up,
+        fmt::format("the worker {} {} times without finishing a build or a trial", how, losses_));
   spdlog::warn("experiment {}: the worker {}; a new one goes on", experiment_.id, how);
   apply(Event::worker_lost, "");
   start();

@@ -63,12 +63,6 @@ class Session {
     std::optional<std::chrono::nanoseconds> left;  // a guess; none before the first trial
   };
   [[nodiscard]] Progress progress() const;
-  // What storing the trials' rows has taken so far.
-  struct CommitTime {
-    std::uint64_t rows = 0;
-    std::chrono::nanoseconds total{0};
-  };
-  [[nodiscard]] CommitTime commit_time() const { return commit_time_; }
 
  private:
   void apply(Event event, const std::string& reason);
@@ -98,10 +92,11 @@ class Session {
   std::size_t next_build_ = 0;
   bool has_worker_ = false;
   bool unsaved_ = false;                   // experiment_ is newer than its row
-  unsigned losses_ = 0;                    // of workers since the last stored trial
+  unsigned losses_ = 0;                    // of workers since the last result
   std::optional<Schedule::Step> running_;  // what the worker is busy with
   std::optional<store::Trial> pending_;    // E2
-  CommitTime commit_time_;
+  std::chrono::nanoseconds last_commit_{
+      0};  // what storing the last trial took; a reading of the next one
   std::chrono::steady_clock::time_point trials_since_;
   std::uint64_t finished_then_ = 0;
 };
