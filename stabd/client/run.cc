@@ -46,22 +46,31 @@ Result<std::string> make_state_directory(const RunOptions& options, const std::s
   return fs::absolute(path).string();
 }
 
-// An experiment of the same plan that an earlier run left unfinished there.
-Result<std::optional<std::int64_t>> unfinished(Client& client, const std::string& name) {
+bool is_final(const std::string& state) {
+  return state == "done" || state == "failed" || state == "cancelled";
+}
+
+// The experiment that an earlier run left unfinished there; it must be of the same plan.
+Result<std::optional<std::int64_t>> unfinished(Client& client, const PlanFile& plan) {
   const auto answer = client.ask({{"verb", "list"}});
   if (!answer) return std::unexpected(answer.error());
   for (const json& row : answer->at("experiments")) {
-    const std::string state = row.value("state", "");
-    if (row.value("name", "") == name && state != "done" && state != "failed" &&
-        state != "cancelled")
-      return row.at("id").get<std::int64_t>();
+    if (is_final(row.value("state", ""))) continue;
+    const auto id = row.at("id").get<std::int64_t>();
+    const auto status = client.ask({{"verb", "status"}, {"id", id}});
+    if (!status) return std::unexpected(status.error());
+    if (status->value("plan", "") == plan.text) return id;
+    return fail(
+        fmt::format("the folder holds an unfinished experiment of another plan, '{}': run that "
+                    "plan, or name another folder "
+                    "with --state",
+                    row.value("name", "")));
   }
   return std::nullopt;
 }
 
-Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan,
-                                      const std::string& name) {
-  const auto earlier = unfinished(client, name);
+Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan) {
+  const auto earlier = unfinished(client, plan);
   if (!earlier) return std::unexpected(earlier.error());
   if (*earlier) {
     fmt::print(stderr, "experiment {} goes on where it was interrupted\n", **earlier);
@@ -94,7 +103,7 @@ Result<int> run(const RunOptions& options) {
   if (!daemon) return std::unexpected(daemon.error());
   auto client = Client::connect(daemon->socket_path());
   if (!client) return std::unexpected(client.error());
-  const auto id = submit_or_resume(*client, *file, plan->name);
+  const auto id = submit_or_resume(*client, *file);
   if (!id) return std::unexpected(id.error());
   const auto followed = follow(daemon->socket_path(), *id, OnInterrupt::cancel, signals);
   if (!followed) return std::unexpected(followed.error());

@@ -128,6 +128,7 @@ Result<void> Daemon::listen() {
 
 Daemon::~Daemon() {
   if (!loop_open_) return;
+  for (Connection* client : std::set<Connection*>(clients_)) client->close();
   uv_walk(
       &loop_,
       [](uv_handle_t* handle, void*) {

@@ -381,9 +381,12 @@ Session::Progress Session::progress() const {
     progress.activity =
         fmt::format("building {}", plan_.benchmarks[builds_.slots[next_build_].benchmark].name);
   if (state_ != State::running) return progress;
-  if (done_now > 0)
+  if (done_now > 0) {
+    const double share =
+        static_cast<double>(counts.total - counts.finished()) / static_cast<double>(done_now);
     progress.left =
-        (steady_clock::now() - trials_since_) * (counts.total - counts.finished()) / done_now;
+        std::chrono::duration_cast<nanoseconds>((steady_clock::now() - trials_since_) * share);
+  }
   if (!running_) return progress;
   const plan::Trial& trial = expansion_.trials[running_->position];
   progress.activity = plan_.benchmarks[trial.benchmark].name;

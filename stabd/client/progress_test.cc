@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stab::client {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::size_t wide = 1000;
+
+json running() {
+  return {{"state", "running"}, {"done", 120}, {"total", 240},
+          {"ok", 118},          {"failed", 2}, {"activity", "sort O2, block 3"}};
+}
+
+TEST(ProgressText, ARunningExperimentShowsItsBarItsCountsAndWhatItDoes) {
+  EXPECT_EQ(progress_text(running(), wide),
+            "[############------------] 120 of 240 trials, 118 ok, 2 failed | sort O2, block 3");
+}
+
+TEST(ProgressText, TheTimeThatIsLeftIsShownOnceItIsKnown) {
+  json progress = running();
+  progress["left_ns"] = 63'000'000'000;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("2 failed, 1 min 3 s left | sort"));
+  progress["left_ns"] = nullptr;
+  EXPECT_THAT(progress_text(progress, wide), Not(HasSubstr("left")));
+}
+
+TEST(ProgressText, SkippedTrialsAreNamedOnlyIfThereAreAny) {
+  json progress = running();
+  progress["skipped"] = 0;
+  EXPECT_THAT(progress_text(progress, wide), Not(HasSubstr("skipped")));
+  progress["skipped"] = 7;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("2 failed, 7 skipped"));
+}
+
+TEST(ProgressText, TheBarIsEmptyAtTheStartFullAtTheEndAndNeverLonger) {
+  const auto bar_at = [](int done, int total) {
+    return progress_text({{"state", "building"}, {"builds_done", done}, {"builds", total}}, 26);
+  };
+  EXPECT_EQ(bar_at(0, 3), "[------------------------]");
+  EXPECT_EQ(bar_at(2, 3), "[################--------]");
+  EXPECT_EQ(bar_at(3, 3), "[########################]");
+  EXPECT_EQ(bar_at(9, 3), "[########################]");
+  EXPECT_EQ(bar_at(0, 0), "[------------------------]");
+}
+
+TEST(ProgressText, OneMissingTrialIsNotAFullBar) {
+  json progress = running();
+  progress["total"] = 1'000'000;
+  progress["done"] = 999'999;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("#-]"));
+}
+
+TEST(ProgressText, BuildsAreCounted) {
+  EXPECT_THAT(progress_text({{"state", "building"}, {"builds_done", 1}, {"builds", 4}}, wide),
+              HasSubstr("] 1 of 4 builds"));
+}
+
+TEST(ProgressText, AnotherStateIsShownWithItsReason) {
+  EXPECT_EQ(progress_text({{"state", "queued"}, {"reason", ""}}, wide), "queued");
+  EXPECT_EQ(progress_text({{"state", "paused"}, {"reason", "the disk\nis full"}}, wide),
+            "paused: the disk is full");
+}
+
+TEST(ProgressText, ItIsNeverWiderThanTheTerminal) {
+  for (std::size_t width = 0; width < 100; ++width)
+    EXPECT_LE(progress_text(running(), width).size(), width);
+  EXPECT_EQ(progress_text(running(), 30), "[############------------] 120");
+}
+
+TEST(ProgressText, NothingMovesTheCursor) {
+  json progress = running();
+  progress["activity"] = "a\x1b[2Jb\r\nc\t";
+  EXPECT_THAT(progress_text(progress, wide), testing::EndsWith(" | a [2Jb  c "));
+}
+
+TEST(ProgressText, WhatIsMissingCountsAsNothingYet) {
+  EXPECT_EQ(progress_text(json::object(), wide), "");
+  EXPECT_THAT(progress_text({{"state", "running"}}, wide), HasSubstr("0 of 0 trials, 0 ok"));
+}
+
+}  // namespace
+}  // namespace stab::client

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/builds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "plan/testing.h"
+
+namespace stab::daemon {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string few = "[defaults]\nrepetitions = 3\n";
+const std::string opt =
+    "[factor.opt]\nlevels = { O1 = { CFLAGS = '-O1' }, O2 = { CFLAGS = '-O2' } }\n";
+const std::string orders = "[factor.link_order]\nrandom = { per = 'block' }\n";
+const std::string sizes = "[factor.env_bytes]\nlevels = [0, 4096]\n";
+
+// A plan, its builds, and its build's binaries as a test wants them.
+struct Case {
+  explicit Case(const std::string& text)
+      : plan(plan::good_plan(text)),
+        expansion(plan::expand(plan)),
+        builds(collect_builds(plan, expansion)) {
+    for (std::size_t i = 0; i < builds.slots.size(); ++i) {
+      builds.slots[i].usable = true;
+      builds.slots[i].binary_sha256 = "binary " + std::to_string(i);
+    }
+  }
+  // All slots with this level of the factor get this binary.
+  void give(std::size_t factor, const std::string& level, const std::string& binary) {
+    for (BuildSlot& slot : builds.slots)
+      if (slot.levels[factor] == level) slot.binary_sha256 = binary;
+  }
+  [[nodiscard]] std::string reason() const { return find_identical(plan, builds).value_or(""); }
+
+  plan::Plan plan;
+  plan::Expansion expansion;
+  Builds builds;
+};
+
+TEST(CollectBuilds, TrialsThatDifferOnlyInHowTheyRunShareABuild) {
+  const Case all(plan::with_build + few + opt + sizes);
+  ASSERT_EQ(all.expansion.trials.size(), 12U);
+  ASSERT_EQ(all.builds.slots.size(), 2U);
+  ASSERT_EQ(all.builds.of_trial.size(), 12U);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const auto& slot = all.builds.slots.at(static_cast<std::size_t>(all.builds.of_trial[i]));
+    const std::string level = all.expansion.trials[i].levels[0].name;
+    EXPECT_THAT(slot.levels, ElementsAre(level, ""));
+    EXPECT_THAT(slot.command, HasSubstr("-" + level));
+  }
+}
+
+TEST(CollectBuilds, TheyComeInTheOrderInWhichTrialsNeedThem) {
+  const Case all(plan::with_build + few + opt + orders);
+  std::int64_t highest = -1;
+  for (const std::int64_t slot : all.builds.of_trial) {
+    EXPECT_LE(slot, highest + 1);
+    highest = std::max(highest, slot);
+  }
+  EXPECT_EQ(highest + 1, std::int64_t(all.builds.slots.size()));
+}
+
+TEST(CollectBuilds, TheCommandStillHoldsWhatTheWorkerKnows) {
+  const Case all(plan::with_build + few + opt);
+  for (const BuildSlot& slot : all.builds.slots)
+    EXPECT_THAT(slot.command, AllOf(HasSubstr("${OUT}"), Not(HasSubstr("${CFLAGS}"))));
+}
+
+TEST(CollectBuilds, ABenchmarkWithoutABuildHasNone) {
+  const Case all(plan::smallest + few);
+  EXPECT_TRUE(all.builds.slots.empty());
+  EXPECT_THAT(all.builds.of_trial, ElementsAre(-1, -1, -1));
+}
+
+TEST(CollectBuilds, EveryBlocksLinkOrderIsABuildOfItsOwn) {
+  const Case all(plan::with_build + few + opt + orders);
+  EXPECT_EQ(all.builds.slots.size(), 6U);
+  std::set<std::string> commands;
+  for (const BuildSlot& slot : all.builds.slots) commands.insert(slot.command);
+  EXPECT_EQ(commands.size(), 6U);
+}
+
+TEST(CollectBuilds, TwoBenchmarksWithOneCommandAreBuiltEach) {
+  const Case all(plan::with_build +
+                 "[[benchmark]]\nname = 'c'\nbuild = \"cc ${CFLAGS} -o ${OUT} b.c ${LDFLAGS}\"\n"
+                 "run = ['${OUT}']\n" +
+                 few);
+  ASSERT_EQ(all.builds.slots.size(), 2U);
+  EXPECT_EQ(all.builds.slots[0].command, all.builds.slots[1].command);
+  EXPECT_NE(all.builds.slots[0].benchmark, all.builds.slots[1].benchmark);
+  for (std::size_t i = 0; i < all.builds.of_trial.size(); ++i)
+    EXPECT_EQ(all.builds.slots.at(static_cast<std::size_t>(all.builds.of_trial[i])).benchmark,
+              all.expansion.trials[i].benchmark);
+}
+
+TEST(CollectBuilds, NothingIsKnownOfThemYet) {
+  const plan::Plan plan = plan::good_plan(plan::with_build + few);
+  const Builds builds = collect_builds(plan, plan::expand(plan));
+  ASSERT_EQ(builds.slots.size(), 1U);
+  EXPECT_FALSE(builds.slots[0].usable);
+  EXPECT_EQ(builds.slots[0].key + builds.slots[0].out + builds.slots[0].binary_sha256, "");
+}
+
+TEST(FindIdentical, DifferentBinariesAreFine) {
+  EXPECT_EQ(Case(plan::with_build + few + opt + orders).reason(), "");
+}
+
+TEST(FindIdentical, TwoLevelsWithOneBinaryAreRefusedWithTheirNames) {
+  Case all(plan::with_build + few + opt);
+  all.give(0, "O1", "same");
+  all.give(0, "O2", "same");
+  EXPECT_THAT(all.reason(), AllOf(HasSubstr("'b'"), HasSubstr("opt = O1"), HasSubstr("opt = O2"),
+                                  HasSubstr("identical")));
+}
+
+TEST(FindIdentical, OneCellWithOneBinaryIsEnough) {
+  Case all(plan::with_build + few + opt +
+           "[factor.lto]\nlevels = { on = { LDFLAGS = '-flto' }, off = { LDFLAGS = '' } }\n");
+  ASSERT_EQ(all.builds.slots.size(), 4U);
+  for (BuildSlot& slot : all.builds.slots)
+    if (slot.levels[0] == "O2") slot.binary_sha256 = "same";
+  EXPECT_THAT(all.reason(), HasSubstr("lto = o"));
+}
+
+TEST(FindIdentical, CellsThatDifferInTwoFactorsMayAgree) {
+  Case all(plan::with_build + few + opt +
+           "[factor.lto]\nlevels = { on = { LDFLAGS = '-flto' }, off = { LDFLAGS = '' } }\n");
+  for (BuildSlot& slot : all.builds.slots)
+    if ((slot.levels[0] == "O2") == (slot.levels[1] == "on")) slot.binary_sha256 = "same";
+  EXPECT_EQ(all.reason(), "");
+}
+
+TEST(FindIdentical, TwoBenchmarksMayHaveOneBinary) {
+  Case all(plan::with_build +
+           "[[benchmark]]\nname = 'c'\nbuild = \"cc ${CFLAGS} -o ${OUT} b.c ${LDFLAGS}\"\n"
+           "run = ['${OUT}']\n" +
+           few + opt);
+  all.give(0, "O1", "one");
+  all.give(0, "O2", "two");
+  EXPECT_EQ(all.reason(), "");
+}
+
+TEST(FindIdentical, AFailedBuildAndOneWithoutABinaryAreNotCompared) {
+  Case all(plan::with_build + few + opt);
+  all.give(0, "O1", "");
+  all.give(0, "O2", "");
+  EXPECT_EQ(all.reason(), "");
+  all.give(0, "O1", "same");
+  all.give(0, "O2", "same");
+  all.builds.slots[0].usable = false;
+  EXPECT_EQ(all.reason(), "");
+}
+
+TEST(FindIdentical, SomeRandomOrdersMayAgreeButNotAll) {
+  Case all(plan::with_build + few + orders);
+  ASSERT_EQ(all.builds.slots.size(), 3U);
+  all.builds.slots[0].binary_sha256 = "same";
+  all.builds.slots[2].binary_sha256 = "same";
+  EXPECT_EQ(all.reason(), "");
+  all.builds.slots[1].binary_sha256 = "same";
+  EXPECT_THAT(all.reason(), HasSubstr("link_order = "));
+}
+
+TEST(FindIdentical, RandomOrdersThatDoNothingAtOneLevelAreRefused) {
+  Case all(plan::with_build + few + opt + orders);
+  all.give(0, "O2", "same");
+  EXPECT_THAT(all.reason(), HasSubstr("link_order = "));
+}
+
+TEST(FindIdentical, OneRandomOrderHasNothingToDifferFrom) {
+  Case all(plan::with_build + "[defaults]\nrepetitions = 1\n" + orders);
+  ASSERT_EQ(all.builds.slots.size(), 1U);
+  EXPECT_EQ(all.reason(), "");
+}
+
+}  // namespace
+}  // namespace stab::daemon

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/document.h"
+
+#include <gmock/gmock.h>
+
+#include "plan/expand.h"
+#include "plan/testing.h"
+#include "store/test_support.h"
+
+namespace stab::results {
+namespace {
+
+using store::Trial;
+using store::TrialStatus;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string tables = R"([experiment]
+name = "sorting"
+question = "Is it faster?"
+seed = 11
+[defaults]
+repetitions = 4
+warmup = 1
+[[benchmark]]
+name = "bubble"
+run = ["/bin/bubble", "${MODE}"]
+[[benchmark]]
+name = "quick"
+run = ["/bin/quick", "${MODE}"]
+[factor.mode]
+levels = { slow = { MODE = "s" }, fast = { MODE = "f" } }
+[factor.env_bytes]
+random = { per = "block", min = 0, max = 4096 }
+)";
+
+// What a test does with a trial before it is stored.
+using Change = std::function<void(Trial&)>;
+
+class DocumentTest : public ::testing::Test {
+ protected:
+  DocumentTest() : store_(store::open_or_fail(directory_ / "stab.db")) {}
+
+  void begin(const std::string& plan) {
+    plan_ = plan::good_plan(plan);
+    expansion_ = plan::expand(plan_);
+    experiment_ = {.name = "sorting", .plan = plan, .state = "done", .reason = "by itself"};
+    experiment_.id = store_->add_experiment(experiment_).value();
+  }
+  // A success of 1 ms, or 2 ms at the level "slow".
+  [[nodiscard]] Trial trial(const plan::Trial& planned) const {
+    Trial trial{.experiment = experiment_.id,
+                .position = planned.position,
+                .block = planned.block,
+                .warmup = planned.warmup,
+                .benchmark = plan_.benchmarks[planned.benchmark].name,
+                .seed = planned.seed,
+                .status = TrialStatus::ok,
+                .exit_code = 0,
+                .started_ns = 1000 + std::int64_t{planned.position},
+                .user_ns = 300,
+                .system_ns = 70,
+                .max_rss_bytes = 4096};
+    for (std::size_t i = 0; i < plan_.factors.size(); ++i)
+      trial.levels[plan_.factors[i].name] = planned.levels[i].name;
+    trial.wall_ns = trial.levels["mode"] == "slow" ? 2'000'000 : 1'000'000;
+    return trial;
+  }
+  void store(const Trial& trial) {
+    const auto added = store_->add_trial(trial);
+    ASSERT_TRUE(added) << added.error().message;
+  }
+  // Stores all trials of the plan.
+  void run(const Change& change = [](Trial&) {}) {
+    for (const plan::Trial& planned : expansion_.trials) {
+      Trial done = trial(planned);
+      change(done);
+      store(done);
+    }
+  }
+  report::Document document(const std::string& database = "") {
+    auto made = make_document(*store_, experiment_, database);
+    if (!made) ADD_FAILURE() << made.error().message;
+    return made.value_or(report::Document());
+  }
+
+  store::TemporaryDirectory directory_;
+  std::unique_ptr<store::Store> store_;
+  plan::Plan plan_;
+  plan::Expansion expansion_;
+  store::Experiment experiment_;
+};
+
+const stats::CellMean* mean_of(const report::Document& document, const std::string& benchmark,
+                               const std::string& level) {
+  for (const stats::CellMean& mean : document.analysis.means)
+    if (mean.subject == benchmark && mean.levels == std::vector{level}) return &mean;
+  ADD_FAILURE() << "no mean of " << benchmark << " at " << level;
+  return nullptr;
+}
+
+TEST_F(DocumentTest, ACompleteExperimentHasItsCountsAndItsMeans) {
+  begin(tables);
+  run();
+  const auto all = document("/tmp/x.db");
+  EXPECT_EQ(all.experiment, "sorting");
+  EXPECT_EQ(all.id, experiment_.id);
+  EXPECT_EQ(all.question, "Is it faster?");
+  EXPECT_EQ(all.state, "done");
+  EXPECT_EQ(all.reason, "by itself");
+  EXPECT_EQ(all.seed, 11U);
+  EXPECT_EQ(all.database, "/tmp/x.db");
+  EXPECT_EQ(all.trials.planned, 16U);
+  EXPECT_EQ(all.trials.ok, 16U);
+  EXPECT_EQ(all.trials.failed, 0U);
+  EXPECT_EQ(all.trials.skipped, 0U);
+  EXPECT_THAT(all.failures, IsEmpty());
+  for (const char* benchmark : {"bubble", "quick"}) {
+    EXPECT_EQ(mean_of(all, benchmark, "slow")->n, 4U);
+    EXPECT_NEAR(mean_of(all, benchmark, "slow")->mean, 2e6, 1);
+    EXPECT_NEAR(mean_of(all, benchmark, "fast")->mean, 1e6, 1);
+  }
+}
+
+TEST_F(DocumentTest, AnExperimentWithoutTrialsHasADocumentToo) {
+  begin(tables);
+  const auto none = document();
+  EXPECT_EQ(none.trials.planned, 16U);
+  EXPECT_EQ(none.trials.ok, 0U);
+  EXPECT_EQ(none.duration.count(), 0);
+  EXPECT_NE(none.analysis.answer, "");
+}
+
+TEST_F(DocumentTest, WarmUpTrialsAreNeitherCountedNorAnalysed) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.warmup) trial.wall_ns = 1'000'000'000'000;
+    if (trial.warmup && trial.benchmark == "quick") trial.status = TrialStatus::timeout;
+  });
+  const auto all = document();
+  EXPECT_EQ(all.trials.ok, 16U);
+  EXPECT_EQ(all.trials.failed, 0U);
+  EXPECT_THAT(all.failures, IsEmpty());
+  EXPECT_EQ(mean_of(all, "bubble", "slow")->n, 4U);
+  EXPECT_NEAR(mean_of(all, "bubble", "slow")->mean, 2e6, 1);
+}
+
+TEST_F(DocumentTest, OnlyTheAttemptThatStandsIsAnalysed) {
+  begin(tables);
+  for (const plan::Trial& planned : expansion_.trials) {
+    Trial first = trial(planned);
+    first.last = false;
+    first.wall_ns = 1'000'000'000'000;
+    first.status = planned.benchmark == 0 ? TrialStatus::wrong_exit : TrialStatus::ok;
+    first.reason = "the first attempt";
+    store(first);
+    Trial second = trial(planned);
+    second.attempt = 1;
+    store(second);
+  }
+  const auto all = document();
+  EXPECT_EQ(all.trials.ok, 16U);
+  EXPECT_EQ(all.trials.failed, 0U);
+  EXPECT_THAT(all.failures, IsEmpty());
+  EXPECT_EQ(mean_of(all, "quick", "fast")->n, 4U);
+  EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, 1e6, 1);
+}
+
+TEST_F(DocumentTest, AFailedTrialsTimeIsNotAnalysed) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.benchmark != "quick" || trial.block != 2) return;
+    trial.status = TrialStatus::check_failed;
+    trial.wall_ns = 1'000'000'000'000;
+  });
+  const auto all = document();
+  EXPECT_EQ(all.trials.ok, 14U);
+  EXPECT_EQ(all.trials.failed, 2U);
+  EXPECT_EQ(mean_of(all, "quick", "slow")->n, 3U);
+  EXPECT_NEAR(mean_of(all, "quick", "slow")->mean, 2e6, 1);
+  EXPECT_EQ(mean_of(all, "bubble", "slow")->n, 4U);
+}
+
+TEST_F(DocumentTest, EqualFailuresAreOneLineWithTheirNumber) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.benchmark != "quick") return;
+    trial.status = TrialStatus::wrong_exit;
+    trial.reason = trial.levels["mode"] == "fast" && trial.block == 0 ? "ended with exit code 9"
+                                                                      : "ended with exit code 3";
+  });
+  const auto all = document();
+  EXPECT_EQ(all.trials.failed, 8U);
+  EXPECT_THAT(all.failures, ElementsAre("quick mode=fast: ended with exit code 3 (3 trials)",
+                                        "quick mode=fast: ended with exit code 9",
+                                        "quick mode=slow: ended with exit code 3 (4 trials)"));
+}
+
+TEST_F(DocumentTest, EveryKindOfFailureIsCountedAsWhatItIs) {
+  for (int i = 1; i <= static_cast<int>(TrialStatus::skipped); ++i) {
+    const auto status = static_cast<TrialStatus>(i);
+    begin(tables);
+    run([&](Trial& trial) {
+      if (trial.position % 3 == 0) trial.status = status;
+    });
+    std::uint64_t expected = 0;
+    for (const plan::Trial& planned : expansion_.trials)
+      expected += !planned.warmup && planned.position % 3 == 0 ? 1 : 0;
+    const auto counts = document().trials;
+    const bool skipped = status == TrialStatus::skipped || status == TrialStatus::build_failed;
+    EXPECT_EQ(skipped ? counts.skipped : counts.failed, expected) << store::to_string(status);
+    EXPECT_EQ(skipped ? counts.failed : counts.skipped, 0U) << store::to_string(status);
+    EXPECT_EQ(counts.ok + expected, counts.planned);
+  }
+}
+
+TEST_F(DocumentTest, TheResponseIsTheOneThatThePlanNames) {
+  const std::vector<std::pair<std::string, double>> responses{
+      {"wall", 1e6}, {"user", 300}, {"system", 70}, {"cpu", 370}, {"max_rss", 4096}};
+  for (const auto& [name, value] : responses) {
+    begin(tables + "[analysis]\nresponse = '" + name + "'\n");
+    run();
+    const auto all = document();
+    EXPECT_EQ(all.analysis.spec.response, name);
+    EXPECT_EQ(all.analysis.spec.unit == stats::Unit::bytes, name == "max_rss");
+    EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, value, 0.001) << name;
+  }
+}
+
+TEST_F(DocumentTest, ATrialWithoutItsResponseIsLeftOutAndIsNotAZero) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.benchmark == "quick" && trial.block == 1) trial.wall_ns.reset();
+  });
+  const auto all = document();
+  EXPECT_EQ(mean_of(all, "quick", "fast")->n, 3U);
+  EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, 1e6, 1);
+}
+
+TEST_F(DocumentTest, TheFirstLevelOfThePlanIsTheBaselineWhateverRanFirst) {
+  begin(tables);
+  run();
+  const auto all = document();
+  ASSERT_FALSE(all.analysis.effects.empty());
+  for (const stats::Effect& effect : all.analysis.effects) {
+    EXPECT_EQ(effect.baseline, "slow");
+    EXPECT_EQ(effect.level, "fast");
+    EXPECT_NEAR(effect.ratio.value_or(0), 0.5, 1e-9);
+  }
+}
+
+TEST_F(DocumentTest, TheDesignAndTheLimitsAreThePlans) {
+  begin(tables +
+        "[design]\nkind = 'within-subjects'\n"
+        "[analysis]\nalpha = 0.01\nequivalence = '2%'\n");
+  run();
+  const auto spec = document().analysis.spec;
+  EXPECT_EQ(spec.design, stats::Design::within_subjects);
+  EXPECT_EQ(spec.subject, "benchmark");
+  EXPECT_THAT(spec.treatments, ElementsAre("mode"));
+  EXPECT_EQ(spec.alpha, 0.01);
+  EXPECT_EQ(spec.equivalence, 0.02);
+}
+
+TEST_F(DocumentTest, ANestedDesignNamesItsRandomFactor) {
+  begin(R"([experiment]
+name = "nested"
+[[benchmark]]
+name = "b"
+build = "cc ${MODE} -o ${OUT} b.c ${LDFLAGS}"
+run = ["${OUT}"]
+[design]
+kind = "nested"
+[factor.mode]
+levels = { slow = { MODE = "-O0" }, fast = { MODE = "-O2" } }
+[factor.link_order]
+random = { seeds = 5, runs = 4 }
+)");
+  run([](Trial& trial) {
+    trial.wall_ns = *trial.wall_ns + std::stoll(trial.levels["link_order"]) % 1000 + trial.block;
+  });
+  const auto all = document();
+  EXPECT_EQ(all.trials.planned, 40U);
+  EXPECT_EQ(all.analysis.spec.design, stats::Design::nested);
+  EXPECT_EQ(all.analysis.spec.seed, "link_order");
+  ASSERT_FALSE(all.analysis.components.empty());
+  EXPECT_EQ(all.analysis.components[0].seed, "link_order");
+}
+
+TEST_F(DocumentTest, TheTimeIsFromTheFirstTrialToTheEndOfTheLast) {
+  begin(tables);
+  store(trial(expansion_.trials[0]));
+  Trial second = trial(expansion_.trials[1]);
+  second.started_ns = 5'000'000'000;
+  second.wall_ns = 7;
+  store(second);
+  EXPECT_EQ(document().duration.count(), 5'000'000'000 + 7 - 1000);
+}
+
+TEST_F(DocumentTest, TheMachineIsItsSummaryOrItsName) {
+  begin(tables);
+  EXPECT_EQ(document().machine, "");
+  experiment_.machine =
+      store_->add_machine({.key = "1", .host = "lab", .facts = R"({"summary":"2 CPUs"})"}).value();
+  EXPECT_EQ(document().machine, "2 CPUs");
+  for (const char* facts : {"{}", "[]", "", R"({"summary":7})"}) {
+    experiment_.machine =
+        store_->add_machine({.key = facts, .host = "lab", .facts = facts}).value();
+    EXPECT_EQ(document().machine, "lab") << facts;
+  }
+}
+
+TEST_F(DocumentTest, APlanThatIsNoLongerValidIsAnErrorThatSaysSo) {
+  begin(tables);
+  experiment_.plan = "[experiment]\nname = 7\n";
+  const auto refused = make_document(*store_, experiment_, "");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("refuses the experiment's plan"));
+  EXPECT_THAT(refused.error().message, HasSubstr("plan:2:1"));
+}
+
+TEST_F(DocumentTest, ATrialThatLacksALevelOfThePlanIsAnError) {
+  begin(tables);
+  Trial strange = trial(expansion_.trials.back());
+  strange.levels.erase("mode");
+  store(strange);
+  EXPECT_FALSE(make_document(*store_, experiment_, ""));
+}
+
+TEST_F(DocumentTest, ADamagedRowIsAnErrorAndNotASmallerSample) {
+  begin(tables);
+  run();
+  store::cheat(directory_ / "stab.db", "UPDATE trial SET wall_ns = 1 WHERE position = 9");
+  EXPECT_FALSE(make_document(*store_, experiment_, ""));
+}
+
+}  // namespace
+}  // namespace stab::results

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/export.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "store/test_support.h"
+
+namespace stab::results {
+namespace {
+
+using nlohmann::json;
+using store::Trial;
+using store::TrialStatus;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ExportTest : public store::WithStore {
+ protected:
+  [[nodiscard]] store::Experiment experiment() { return store_->experiment(experiment_)->value(); }
+  std::string csv() {
+    const auto text = export_csv(*store_, experiment());
+    if (!text) ADD_FAILURE() << text.error().message;
+    return text.value_or("");
+  }
+  json rows() {
+    const auto text = export_json(*store_, experiment());
+    if (!text) ADD_FAILURE() << text.error().message;
+    return json::parse(text.value_or("[]"));
+  }
+  [[nodiscard]] Trial plain(std::uint32_t position) const {
+    return {.experiment = experiment_,
+            .position = position,
+            .benchmark = "sort",
+            .levels = {{"opt", "O2"}},
+            .seed = 5,
+            .status = TrialStatus::ok,
+            .exit_code = 0,
+            .started_ns = 1000,
+            .wall_ns = 7,
+            .user_ns = 0,
+            .system_ns = 1,
+            .max_rss_bytes = 4096,
+            .stdout_sha256 = "e3b0"};
+  }
+};
+
+const std::string before = "position,attempt,last,block,warmup,benchmark";
+const std::string after =
+    ",seed,status,reason,exit_code,signal,started_ns,wall_ns,user_ns,system_ns,max_rss_bytes,"
+    "stdout_sha256,build";
+
+TEST_F(ExportTest, AnExperimentWithoutTrialsIsAHeaderAndAnEmptyArray) {
+  EXPECT_EQ(csv(), before + after + "\r\n");
+  EXPECT_EQ(rows(), json::array());
+}
+
+TEST_F(ExportTest, ATrialIsARowWithItsFactorsInTheMiddleAndItsReadingsAtTheEnd) {
+  Trial trial = plain(0);
+  trial.levels = {{"opt", "O2"}, {"aslr", "true"}};
+  trial.readings = {{.name = "page-faults", .status = counters::Status::counted, .value = 12}};
+  add(trial);
+  EXPECT_EQ(csv(),
+            before + ",aslr,opt" + after + ",page-faults,page-faults.status\r\n" +
+                "0,0,true,0,false,sort,true,O2,5,ok,,0,,1000,7,0,1,4096,e3b0,,12,counted\r\n");
+}
+
+TEST_F(ExportTest, AnAbsentReadingIsAnEmptyCellAndAZeroIsAZero) {
+  Trial trial = plain(0);
+  trial.readings = {
+      {.name = "cycles", .status = counters::Status::absent, .value = 0, .reason = "-"},
+      {.name = "faults", .status = counters::Status::counted, .value = 0},
+      {.name = "misses", .status = counters::Status::scaled, .value = 3}};
+  add(trial);
+  EXPECT_THAT(csv(), HasSubstr(",,absent,0,counted,3,scaled\r\n"));
+  const json row = rows()[0];
+  EXPECT_TRUE(row["cycles"].is_null());
+  EXPECT_EQ(row["cycles.status"], "absent");
+  EXPECT_EQ(row["faults"], 0);
+  EXPECT_EQ(row["misses.status"], "scaled");
+}
+
+TEST_F(ExportTest, AReadingThatOnlySomeTrialsHaveIsEmptyForTheOthers) {
+  add(plain(0));
+  Trial second = plain(1);
+  second.readings = {{.name = "late", .status = counters::Status::counted, .value = 9}};
+  add(second);
+  const json all = rows();
+  EXPECT_TRUE(all[0]["late"].is_null());
+  EXPECT_TRUE(all[0]["late.status"].is_null());
+  EXPECT_EQ(all[1]["late"], 9);
+  EXPECT_THAT(csv(), HasSubstr("4096,e3b0,,,\r\n"));
+}
+
+TEST_F(ExportTest, NumbersThatWereNotMeasuredAreEmptyAndNotZero) {
+  add({.experiment = experiment_,
+       .position = 0,
+       .benchmark = "sort",
+       .levels = {{"opt", "O2"}},
+       .status = TrialStatus::not_started,
+       .reason = "no program"});
+  EXPECT_THAT(csv(), HasSubstr(",not_started,no program,,,0,,,,,,\r\n"));
+  const json row = rows()[0];
+  for (const char* name :
+       {"exit_code", "signal", "wall_ns", "user_ns", "system_ns", "max_rss_bytes"})
+    EXPECT_TRUE(row[name].is_null()) << name;
+}
+
+TEST_F(ExportTest, EveryAttemptIsARowAndOneOfThemStands) {
+  Trial first = plain(0);
+  first.last = false;
+  first.status = TrialStatus::timeout;
+  add(first);
+  Trial second = plain(0);
+  second.attempt = 1;
+  add(second);
+  Trial warmup = plain(1);
+  warmup.warmup = true;
+  add(warmup);
+  const json all = rows();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0]["last"], false);
+  EXPECT_EQ(all[0]["status"], "timeout");
+  EXPECT_EQ(all[1]["last"], true);
+  EXPECT_EQ(all[1]["attempt"], 1);
+  EXPECT_EQ(all[2]["warmup"], true);
+}
+
+TEST_F(ExportTest, ASeedKeepsAllOfItsDigits) {
+  add(store::example_trial(experiment_, 0));
+  EXPECT_EQ(rows()[0]["seed"], "18364758544493064720");
+  EXPECT_THAT(csv(), HasSubstr(",18364758544493064720,"));
+}
+
+TEST_F(ExportTest, ATextWithCommasAndQuotesStaysOneCell) {
+  Trial trial = plain(0);
+  trial.reason = "said \"no\",\nthen died";
+  add(trial);
+  EXPECT_THAT(csv(), HasSubstr(",\"said \"\"no\"\",\nthen died\","));
+  EXPECT_EQ(rows()[0]["reason"], trial.reason);
+}
+
+TEST_F(ExportTest, BothFormsHaveTheSameColumnsInTheSameOrder) {
+  add(store::example_trial(experiment_, 0));
+  const std::string text = export_json(*store_, experiment()).value();
+  const auto row = nlohmann::ordered_json::parse(text)[0];
+  std::string header;
+  for (const auto& [name, value] : row.items())
+    header += (header.empty() ? "" : ",") +
+              (name == "quoted \"name\"" ? std::string("\"quoted \"\"name\"\"\"") : name);
+  EXPECT_THAT(csv(), StartsWith(header + "\r\n"));
+}
+
+TEST_F(ExportTest, OtherExperimentsTrialsAreNotInIt) {
+  const auto other = store_->add_experiment(store::example_experiment()).value();
+  Trial trial = plain(0);
+  trial.experiment = other;
+  trial.levels = {{"theirs", "x"}};
+  add(trial);
+  EXPECT_EQ(csv(), before + after + "\r\n");
+}
+
+TEST_F(ExportTest, ADamagedRowIsAnErrorAndNotAShorterTable) {
+  add(plain(0));
+  add(plain(1));
+  store::cheat(path_, "UPDATE trial SET wall_ns = 6 WHERE position = 1");
+  EXPECT_FALSE(export_csv(*store_, experiment()));
+  EXPECT_FALSE(export_json(*store_, experiment()));
+}
+
+}  // namespace
+}  // namespace stab::results

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/worker/builder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/fd.h"
+#include "machine/child.h"
+#include "stabd/testing.h"
+
+namespace stab::worker {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using store::BuildStatus;
+using ::testing::HasSubstr;
+
+constexpr const char* compile = "clang-19 -O1 -o ${OUT} hello.c";
+
+class BuilderTest : public ::testing::Test {
+ protected:
+  BuilderTest() {
+    folder_.write("plan/hello.c", "int puts(const char*);\nint main(void) { puts(\"hello\"); }\n");
+  }
+  void SetUp() override { ASSERT_TRUE(machine::adopt_orphans()); }
+
+  // Each is as fresh as that of another experiment.
+  static Builder fresh(int stop_fd = -1, std::string marker = "",
+                       std::function<bool()> bind = nullptr) {
+    return {machine::Scope::process_tree, stop_fd, std::move(marker), std::move(bind)};
+  }
+  [[nodiscard]] wire::BuildRequest request(const std::string& command) const {
+    return {.command = command,
+            .directory = folder_ / "plan",
+            .sources = {},
+            .cache = folder_ / "cache",
+            .timeout = 60s};
+  }
+  [[nodiscard]] wire::BuildReply build(const std::string& command) const {
+    return fresh().build(request(command));
+  }
+  // How often a command with this at its start has run.
+  [[nodiscard]] std::string counted(const std::string& command) const {
+    return "echo >>" + (folder_ / "runs") + "; " + command;
+  }
+  [[nodiscard]] std::size_t runs() const {
+    const std::string lines = folder_.read("runs");
+    return static_cast<std::size_t>(std::ranges::count(lines, '\n'));
+  }
+
+  test::Folder folder_;
+};
+
+std::string text_of(const std::string& path) {
+  return read_file(path, std::size_t{1} << 30).value_or("");
+}
+
+std::string output_of(const std::string& program) {
+  machine::Launch launch;
+  launch.argv = {program};
+  launch.directory = "/";
+  launch.timeout = 30s;
+  launch.output_limit = 1000;
+  return machine::run(launch).out;
+}
+
+// A descriptor that says: stop.
+Fd stopping() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return Fd();
+  const Fd write_end(ends[1]);
+  return Fd(ends[0]);
+}
+
+TEST_F(BuilderTest, AProgramIsBuiltOnceAndThenComesFromTheCache) {
+  const auto first = build(counted(compile));
+  ASSERT_EQ(first.status, BuildStatus::built) << first.output;
+  EXPECT_EQ(output_of(first.out), "hello\n");
+  EXPECT_EQ(first.binary_sha256.size(), 64U);
+  EXPECT_GT(first.duration_ns, 0);
+
+  const auto second = build(counted(compile));
+  EXPECT_EQ(second.status, BuildStatus::cached);
+  EXPECT_EQ(second.key, first.key);
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_EQ(second.binary_sha256, first.binary_sha256);
+  EXPECT_EQ(second.duration_ns, first.duration_ns);
+  EXPECT_EQ(runs(), 1U);
+}
+
+TEST_F(BuilderTest, ChangedSourcesAreAnotherBuild) {
+  const auto before = build(compile);
+  folder_.write("plan/hello.c", "int main(void) { return 3; }\n");
+  const auto after = build(compile);
+  ASSERT_EQ(after.status, BuildStatus::built) << after.output;
+  EXPECT_NE(after.key, before.key);
+  EXPECT_NE(after.binary_sha256, before.binary_sha256);
+  EXPECT_EQ(output_of(before.out), "hello\n");
+}
+
+TEST_F(BuilderTest, OneExperimentSeesTheSourcesAsTheyWereAtItsFirstBuild) {
+  Builder builder = fresh();
+  const auto first = builder.build(request(compile));
+  folder_.write("plan/hello.c", "#error changed in the meantime\n");
+  EXPECT_EQ(builder.build(request(compile)).key, first.key);
+  const auto other = builder.build(request("clang-19 -O2 -o ${OUT} hello.c"));
+  EXPECT_EQ(other.status, BuildStatus::built) << other.output;
+}
+
+TEST_F(BuilderTest, AnotherCommandIsAnotherBuild) {
+  const auto one = build(compile);
+  const auto two = build("clang-19 -O1 -DX=2 -o ${OUT} hello.c");
+  ASSERT_EQ(two.status, BuildStatus::built) << two.output;
+  EXPECT_NE(two.key, one.key);
+}
+
+TEST_F(BuilderTest, AReplacedCompilerIsAnotherBuild) {
+  folder_.write("tools/mycc", "#!/bin/sh\nexec clang-19 \"$@\"\n");
+  folder_.make_executable("tools/mycc");
+  const std::string command = (folder_ / "tools/mycc") + " -o ${OUT} hello.c";
+  const auto before = build(command);
+  ASSERT_EQ(before.status, BuildStatus::built) << before.output;
+  folder_.write("tools/mycc", "#!/bin/sh\nexec clang-19 -O3 \"$@\"\n");
+  EXPECT_NE(build(command).key, before.key);
+}
+
+TEST_F(BuilderTest, ADamagedBinaryIsBuiltAnew) {
+  const auto good = build(compile);
+  std::ofstream(good.out, std::ios::app) << "x";
+  const auto again = build(compile);
+  EXPECT_EQ(again.status, BuildStatus::built) << again.output;
+  EXPECT_EQ(again.key, good.key);
+  EXPECT_EQ(again.binary_sha256, good.binary_sha256);
+  EXPECT_EQ(output_of(again.out), "hello\n");
+  fs::remove(good.out);
+  EXPECT_EQ(build(compile).status, BuildStatus::built);
+}
+
+TEST_F(BuilderTest, ABuildThatDidNotCompleteIsBuiltAnew) {
+  const auto good = build(compile);
+  const std::string complete = fs::path(good.out).parent_path() / "complete";
+  for (const char* record : {"", "[]", "null", "{}", R"({"binary_sha256": 7, "duration_ns": 1})"}) {
+    std::ofstream(complete) << record;
+    EXPECT_EQ(build(compile).status, BuildStatus::built) << record;
+  }
+  fs::remove(complete);
+  EXPECT_EQ(build(compile).status, BuildStatus::built);
+  EXPECT_EQ(build(compile).status, BuildStatus::cached);
+}
+
+TEST_F(BuilderTest, ACommandThatDoesNotWriteItsOutputFails) {
+  const auto reply = build("echo thinking >&2; true ${OUT}");
+  EXPECT_EQ(reply.status, BuildStatus::failed);
+  EXPECT_THAT(reply.output, HasSubstr("thinking"));
+  EXPECT_THAT(reply.output, HasSubstr("did not write ${OUT}"));
+}
+
+TEST_F(BuilderTest, ACommandWithoutOutputHasNoBinaryAndIsCachedToo) {
+  EXPECT_EQ(build(counted("true")).status, BuildStatus::built);
+  const auto again = build(counted("true"));
+  EXPECT_EQ(again.status, BuildStatus::cached);
+  EXPECT_EQ(again.binary_sha256, "");
+  EXPECT_EQ(runs(), 1U);
+}
+
+TEST_F(BuilderTest, AFailingCommandShowsItsOutputAndItsExitCode) {
+  const auto reply = build("echo to out; echo to err >&2; exit 7; echo ${OUT}");
+  EXPECT_EQ(reply.status, BuildStatus::failed);
+  EXPECT_THAT(reply.output, HasSubstr("to out\nto err\n"));
+  EXPECT_THAT(reply.output, HasSubstr("ended with exit code 7"));
+  EXPECT_NE(reply.key, "");
+}
+
+TEST_F(BuilderTest, ACompilersErrorIsShown) {
+  folder_.write("plan/hello.c", "int main(void) { return undeclared; }\n");
+  const auto reply = build(compile);
+  EXPECT_EQ(reply.status, BuildStatus::failed);
+  EXPECT_THAT(reply.output, HasSubstr("hello.c:1:25"));
+  EXPECT_THAT(reply.output, HasSubstr("undeclared"));
+}
+
+TEST_F(BuilderTest, AFailureIsNotCached) {
+  const std::string command = "test -e " + (folder_ / "repaired") + " && echo x > ${OUT}";
+  EXPECT_EQ(build(command).status, BuildStatus::failed);
+  folder_.write("repaired", "");
+  EXPECT_EQ(build(command).status, BuildStatus::built);
+}
+
+TEST_F(BuilderTest, ASignalIsAFailureThatNamesIt) {
+  const auto reply = build("kill -SEGV $$$$; echo > ${OUT}");
+  EXPECT_EQ(reply.status, BuildStatus::failed);
+  EXPECT_THAT(reply.output, HasSubstr("signal 11"));
+}
+
+TEST_F(BuilderTest, ATimeoutEndsTheCommandAndItsChildren) {
+  wire::BuildRequest slow = request("echo started; setsid sleep 1000 & sleep 1000; echo > ${OUT}");
+  slow.timeout = 300ms;
+  const auto reply = fresh().build(slow);
+  EXPECT_EQ(reply.status, BuildStatus::failed);
+  EXPECT_THAT(reply.output, HasSubstr("started"));
+  EXPECT_THAT(reply.output, HasSubstr("timeout of 300 ms"));
+  EXPECT_TRUE(machine::descendants().empty());
+}
+
+TEST_F(BuilderTest, EndlessOutputIsAFailureAndOnlyItsEndIsKept) {
+  const auto reply = build("yes; echo > ${OUT}");
+  EXPECT_EQ(reply.status, BuildStatus::failed);
+  EXPECT_THAT(reply.output, HasSubstr("output limit"));
+  EXPECT_LT(reply.output.size(), wire::kept_output + 500);
+}
+
+TEST_F(BuilderTest, TheEndOfALongOutputIsKept) {
+  const auto reply = build("head -c 100000 /dev/zero | tr '\\0' x; echo the end; echo > ${OUT}");
+  ASSERT_EQ(reply.status, BuildStatus::built);
+  EXPECT_THAT(reply.output, HasSubstr("the end"));
+  EXPECT_LT(reply.output.size(), wire::kept_output + 500);
+}
+
+TEST_F(BuilderTest, ARequestToStopEndsTheBuild) {
+  const Fd stop = stopping();
+  const auto reply = fresh(stop.get()).build(request("sleep 1000; echo > ${OUT}"));
+  EXPECT_EQ(reply.status, BuildStatus::failed);
+  EXPECT_THAT(reply.output, HasSubstr("was stopped"));
+  EXPECT_TRUE(machine::descendants().empty());
+}
+
+TEST_F(BuilderTest, ARequestToStopEndsTheWaitForSomebodyElsesBuild) {
+  const auto first = build(compile);
+  const std::string lock = (folder_ / "cache/") + first.key + ".lock";
+  const Fd held(open(lock.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(flock(held.get(), LOCK_EX | LOCK_NB), 0);
+  const Fd stop = stopping();
+  EXPECT_EQ(fresh(stop.get()).build(request(compile)).status, BuildStatus::failed);
+}
+
+TEST_F(BuilderTest, TheTreeIsKeptOnlyForTrialsThatUseIt) {
+  const auto without = build(compile);
+  EXPECT_FALSE(fs::exists(without.directory));
+  wire::BuildRequest keeping = request(compile);
+  keeping.keep_tree = true;
+  const auto with = fresh().build(keeping);
+  EXPECT_EQ(with.status, BuildStatus::built);  // what the cache had does not do
+  EXPECT_EQ(with.key, without.key);
+  EXPECT_TRUE(fs::is_regular_file(with.directory + "/hello.c"));
+  EXPECT_EQ(fresh().build(keeping).status, BuildStatus::cached);
+  EXPECT_EQ(build(compile).status, BuildStatus::cached);
+}
+
+TEST_F(BuilderTest, ABuildChangesOnlyItsPrivateCopy) {
+  Builder builder = fresh();
+  const auto scribbler = builder.build(request("echo new > hello.c; cp hello.c ${OUT}"));
+  EXPECT_EQ(text_of(scribbler.out), "new\n");
+  const auto reader = builder.build(request("cp hello.c ${OUT}"));
+  EXPECT_THAT(text_of(reader.out), HasSubstr("puts"));
+  EXPECT_THAT(folder_.read("plan/hello.c"), HasSubstr("puts"));
+}
+
+TEST_F(BuilderTest, TheCommandKnowsItsPlacesAndRunsInItsTree) {
+  const auto reply = build("pwd > ${OUT}; echo ${DIR} ${SRC} '$${OUT}' >> ${OUT}");
+  ASSERT_EQ(reply.status, BuildStatus::built) << reply.output;
+  EXPECT_EQ(text_of(reply.out),
+            reply.directory + "\n" + reply.directory + " " + (folder_ / "plan") + " ${OUT}\n");
+}
+
+TEST_F(BuilderTest, MissingSourcesAreAFailureThatNamesThem) {
+  wire::BuildRequest wrong = request(compile);
+  wrong.sources = {"hell.c"};
+  const auto reply = fresh().build(wrong);
+  EXPECT_EQ(reply.status, BuildStatus::failed);
+  EXPECT_THAT(reply.output, HasSubstr("hell.c does not exist"));
+}
+
+TEST_F(BuilderTest, OnlyTheNamedSourcesAreThere) {
+  folder_.write("plan/notes.txt", "x");
+  wire::BuildRequest some = request("ls > ${OUT}");
+  some.sources = {"hello.c"};
+  EXPECT_EQ(text_of(fresh().build(some).out), "hello.c\n");
+}
+
+TEST_F(BuilderTest, ABuildIsMarkedAndBoundAsItsWorkerSays) {
+  const auto marked =
+      fresh(-1, "MARK=here", [] { return true; }).build(request("echo $MARK > ${OUT}"));
+  EXPECT_EQ(text_of(marked.out), "here\n");
+  const auto unbound = fresh(-1, "", [] { return false; }).build(request("echo unbound > ${OUT}"));
+  EXPECT_EQ(unbound.status, BuildStatus::failed);
+  EXPECT_THAT(unbound.output, HasSubstr("CPUs"));
+}
+
+TEST_F(BuilderTest, BinariesThatDifferOnlyInTheirFoldersNameAreEqual) {
+  folder_.write("plan/hello.c",
+                "int puts(const char*);\nint main(void) { puts(PATH); puts(DIR); }\n");
+  const std::string with_path =
+      R"(clang-19 -g -O1 -DPATH=\"${OUT}\" -DDIR=\"${DIR}\" -o ${OUT} hello.c)";
+  const auto one = build(with_path);
+  const auto two = build(with_path + " -DUNUSED=2");
+  ASSERT_EQ(one.status, BuildStatus::built) << one.output;
+  ASSERT_EQ(two.status, BuildStatus::built) << two.output;
+  EXPECT_NE(one.out, two.out);
+  EXPECT_EQ(output_of(one.out), one.out + "\n" + one.directory + "\n");
+  EXPECT_NE(text_of(one.out), text_of(two.out));
+  EXPECT_EQ(one.binary_sha256, two.binary_sha256);
+}
+
+TEST_F(BuilderTest, BinariesThatDifferInTheirCodeDiffer) {
+  folder_.write("plan/hello.c", "int main(void) { return CODE; }\n");
+  EXPECT_NE(build("clang-19 -DCODE=1 -o ${OUT} hello.c").binary_sha256,
+            build("clang-19 -DCODE=2 -o ${OUT} hello.c").binary_sha256);
+}
+
+}  // namespace
+}  // namespace stab::worker

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/worker/trial.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "stabd/testing.h"
+
+namespace stab::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using store::TrialStatus;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class TrialTest : public ::testing::Test {
+ protected:
+  TrialTest() { folder_.write("expected.txt", "hello\n"); }
+  void SetUp() override { ASSERT_TRUE(machine::adopt_orphans()); }
+
+  [[nodiscard]] wire::RunRequest request(const std::string& script) const {
+    wire::RunRequest request;
+    request.argv = {"/bin/sh", "-c", script};
+    request.directory = folder_ / "";
+    request.timeout = 30s;
+    request.output_limit = 1 << 20;
+    return request;
+  }
+  // A trial that says hello, with a check that `judge` makes.
+  [[nodiscard]] wire::RunReply hello(const std::function<void(plan::Check&)>& judge) const {
+    wire::RunRequest trial = request("echo hello");
+    judge(trial.check);
+    return run_trial(trial, {});
+  }
+  [[nodiscard]] wire::RunReply by_digest(const std::string& digest) const {
+    return hello([&](plan::Check& check) { check.stdout_sha256 = digest; });
+  }
+  [[nodiscard]] wire::RunReply by_file(const std::string& file) const {
+    return hello([&](plan::Check& check) { check.stdout_file = file; });
+  }
+  [[nodiscard]] wire::RunReply by_command(const std::string& command) const {
+    return hello([&](plan::Check& check) { check.command = command; });
+  }
+
+  test::Folder folder_;
+};
+
+std::optional<std::int64_t> reading(const wire::RunReply& reply, const std::string& name) {
+  for (const auto& reading : reply.readings)
+    if (reading.name == name && reading.status == counters::Status::counted) return reading.value;
+  return std::nullopt;
+}
+
+TEST_F(TrialTest, ASuccessHasItsTimesItsReadingsAndItsOutputsDigest) {
+  const auto reply = run_trial(request("echo hello; echo note >&2"), {});
+  EXPECT_EQ(reply.status, TrialStatus::ok);
+  EXPECT_EQ(reply.reason, "");
+  EXPECT_EQ(reply.exit_code, 0);
+  EXPECT_EQ(reply.signal, std::nullopt);
+  EXPECT_GT(reply.started_ns, 0);
+  EXPECT_GT(reply.wall_ns, 0);
+  EXPECT_TRUE(reply.user_ns.has_value());
+  EXPECT_TRUE(reply.system_ns.has_value());
+  EXPECT_GT(reply.max_rss_bytes, 0);
+  EXPECT_EQ(reply.stdout_sha256, sha256_hex("hello\n"));
+  EXPECT_EQ(reply.stderr_tail, "note\n");
+  EXPECT_EQ(reading(reply, "leftover-processes"), 0);
+  EXPECT_GT(reading(reply, "page-faults-minor"), 0);
+}
+
+TEST_F(TrialTest, AnotherExitCodeThanTheExpectedOneIsWrong) {
+  const auto reply = run_trial(request("exit 3"), {});
+  EXPECT_EQ(reply.status, TrialStatus::wrong_exit);
+  EXPECT_EQ(reply.exit_code, 3);
+  EXPECT_EQ(reply.reason, "ended with exit code 3, not 0");
+  EXPECT_GT(reply.wall_ns, 0);
+}
+
+TEST_F(TrialTest, TheExpectedExitCodeNeedNotBeZero) {
+  wire::RunRequest trial = request("exit 3");
+  trial.check.exit = 3;
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
+  trial.argv = {"/bin/true"};
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::wrong_exit);
+}
+
+TEST_F(TrialTest, AProgramThatASignalEndedHasNoExitCode) {
+  const auto reply = run_trial(request("kill -ABRT $$"), {});
+  EXPECT_EQ(reply.status, TrialStatus::signalled);
+  EXPECT_EQ(reply.signal, SIGABRT);
+  EXPECT_EQ(reply.exit_code, std::nullopt);
+  EXPECT_THAT(reply.reason, HasSubstr("signal 6"));
+}
+
+TEST_F(TrialTest, AProgramThatHangsIsEndedWithItsChildren) {
+  wire::RunRequest trial = request("echo before >&2; setsid sleep 1000 & sleep 1000");
+  trial.timeout = 300ms;
+  const auto reply = run_trial(trial, {});
+  EXPECT_EQ(reply.status, TrialStatus::timeout);
+  EXPECT_THAT(reply.reason, HasSubstr("timeout of 300 ms"));
+  EXPECT_EQ(reply.stderr_tail, "before\n");
+  EXPECT_EQ(reply.exit_code, std::nullopt);
+  EXPECT_GE(reply.wall_ns, 200'000'000);
+  EXPECT_TRUE(machine::descendants().empty());
+}
+
+TEST_F(TrialTest, AProgramThatPrintsWithoutEndIsEnded) {
+  const auto reply = run_trial(request("yes"), {});
+  EXPECT_EQ(reply.status, TrialStatus::output_limit);
+  EXPECT_THAT(reply.reason, HasSubstr("output limit of 1048576 bytes"));
+}
+
+TEST_F(TrialTest, AMissingProgramIsNotStartedAndHasNoTimes) {
+  wire::RunRequest trial = request("");
+  trial.argv = {"./missing"};
+  const auto reply = run_trial(trial, {});
+  EXPECT_EQ(reply.status, TrialStatus::not_started);
+  EXPECT_THAT(reply.reason, HasSubstr("./missing"));
+  EXPECT_EQ(reply.wall_ns, std::nullopt);
+  EXPECT_EQ(reply.user_ns, std::nullopt);
+  EXPECT_EQ(reply.system_ns, std::nullopt);
+  EXPECT_EQ(reply.max_rss_bytes, std::nullopt);
+  EXPECT_EQ(reply.exit_code, std::nullopt);
+  EXPECT_TRUE(reply.readings.empty());
+}
+
+TEST_F(TrialTest, AMissingInputIsNotStarted) {
+  wire::RunRequest trial = request("cat");
+  trial.stdin_path = folder_ / "missing.txt";
+  const auto reply = run_trial(trial, {});
+  EXPECT_EQ(reply.status, TrialStatus::not_started);
+  EXPECT_THAT(reply.reason, HasSubstr("missing.txt"));
+}
+
+TEST_F(TrialTest, ATrialThatIsStoppedDoesNotCount) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Fd read_end(ends[0]);
+  Fd(ends[1]).reset();
+  TrialContext context;
+  context.stop_fd = read_end.get();
+  const auto reply = run_trial(request("sleep 1000"), context);
+  EXPECT_EQ(reply.status, TrialStatus::not_started);
+  EXPECT_EQ(reply.wall_ns, std::nullopt);
+  EXPECT_TRUE(machine::descendants().empty());
+}
+
+TEST_F(TrialTest, WithoutItsCpusATrialIsNotStarted) {
+  TrialContext context;
+  context.bind = [] { return false; };
+  const auto reply = run_trial(request("true"), context);
+  EXPECT_EQ(reply.status, TrialStatus::not_started);
+  EXPECT_THAT(reply.reason, HasSubstr("CPUs"));
+}
+
+TEST_F(TrialTest, ChildrenThatAreLeftBehindAreCounted) {
+  const auto reply = run_trial(request("setsid sleep 1000 & exit 0"), {});
+  EXPECT_EQ(reply.status, TrialStatus::ok);
+  EXPECT_EQ(reading(reply, "leftover-processes"), 1);
+}
+
+TEST_F(TrialTest, OutputIsComparedByItsDigest) {
+  EXPECT_EQ(by_digest(sha256_hex("hello\n")).status, TrialStatus::ok);
+  const auto wrong = by_digest(sha256_hex("hello"));
+  EXPECT_EQ(wrong.status, TrialStatus::check_failed);
+  EXPECT_THAT(wrong.reason, HasSubstr(sha256_hex("hello\n")));
+  EXPECT_THAT(wrong.reason, HasSubstr(sha256_hex("hello")));
+  EXPECT_EQ(wrong.exit_code, 0);
+}
+
+TEST_F(TrialTest, OutputIsComparedWithAFile) {
+  EXPECT_EQ(by_file("expected.txt").status, TrialStatus::ok);
+  EXPECT_EQ(by_file(folder_ / "expected.txt").status, TrialStatus::ok);
+  folder_.write("expected.txt", "hello\nagain\n");
+  const auto wrong = by_file("expected.txt");
+  EXPECT_EQ(wrong.status, TrialStatus::check_failed);
+  EXPECT_EQ(wrong.reason, "stdout differs from expected.txt");
+}
+
+TEST_F(TrialTest, AMissingExpectationIsNotASuccess) {
+  const auto reply = by_file("missing.txt");
+  EXPECT_EQ(reply.status, TrialStatus::check_failed);
+  EXPECT_THAT(reply.reason, HasSubstr("missing.txt"));
+}
+
+TEST_F(TrialTest, ACheckCommandGetsTheOutputOnItsStdin) {
+  EXPECT_EQ(by_command("grep -qx hello").status, TrialStatus::ok);
+  const auto wrong = by_command("echo no good; grep -qx goodbye");
+  EXPECT_EQ(wrong.status, TrialStatus::check_failed);
+  EXPECT_EQ(wrong.reason, "the check command ended with exit code 1: no good ");
+}
+
+TEST_F(TrialTest, ACheckCommandGetsAllOfALargeOutput) {
+  wire::RunRequest trial = request("head -c 1000000 /dev/zero");
+  trial.check.command = "test $(wc -c) = 1000000";
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
+}
+
+TEST_F(TrialTest, ACheckCommandThatHangsOrCrashesIsNotASuccess) {
+  wire::RunRequest trial = request("echo hello");
+  trial.check.command = "sleep 1000";
+  trial.timeout = 300ms;
+  const auto hung = run_trial(trial, {});
+  EXPECT_EQ(hung.status, TrialStatus::check_failed);
+  EXPECT_THAT(hung.reason, HasSubstr("timeout"));
+  EXPECT_THAT(by_command("kill -SEGV $$").reason, HasSubstr("signal 11"));
+}
+
+TEST_F(TrialTest, ACheckRunsBesideTheTrialsCpus) {
+  TrialContext context;
+  context.bind = [] { return true; };
+  context.bind_others = [] { return false; };
+  wire::RunRequest trial = request("echo hello");
+  EXPECT_EQ(run_trial(trial, context).status, TrialStatus::ok);
+  trial.check.command = "true";
+  EXPECT_EQ(run_trial(trial, context).status, TrialStatus::check_failed);
+}
+
+TEST_F(TrialTest, EveryCheckOfAPlanMustHold) {
+  const auto judged = [&](const std::string& command) {
+    return hello([&](plan::Check& check) {
+             check.stdout_sha256 = sha256_hex("hello\n");
+             check.stdout_file = "expected.txt";
+             check.command = command;
+           })
+        .status;
+  };
+  EXPECT_EQ(judged("true"), TrialStatus::ok);
+  EXPECT_EQ(judged("false"), TrialStatus::check_failed);
+  folder_.write("expected.txt", "other");
+  EXPECT_EQ(judged("true"), TrialStatus::check_failed);
+}
+
+TEST_F(TrialTest, AWrongExitIsReportedEvenIfTheOutputIsWrongToo) {
+  wire::RunRequest trial = request("echo bye; exit 1");
+  trial.check.stdout_file = "expected.txt";
+  trial.check.command = "touch checked";
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::wrong_exit);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "checked"));
+}
+
+TEST_F(TrialTest, TheEnvironmentIsThePlansWithTheMarkAndOfTheSameSize) {
+  TrialContext marked;
+  marked.marker = "MARK=here";
+  wire::RunRequest trial = request("echo $FLAVOUR $MARK; wc -c < /proc/$$/environ >&2");
+  trial.env = {{"FLAVOUR", "sour"}};
+  trial.check.stdout_sha256 = sha256_hex("sour here\n");
+  const auto reply = run_trial(trial, marked);
+  EXPECT_EQ(reply.status, TrialStatus::ok) << reply.reason;
+  trial.env = {{"FLAVOUR", "sour"}, {"LONGER", std::string(100, 'x')}};
+  EXPECT_EQ(run_trial(trial, marked).stderr_tail, reply.stderr_tail);
+  trial.env_bytes = 777;
+  EXPECT_EQ(std::stoi(run_trial(trial, marked).stderr_tail), std::stoi(reply.stderr_tail) + 777);
+}
+
+TEST_F(TrialTest, TheProgramRunsInItsDirectoryWithItsInput) {
+  wire::RunRequest trial = request("cat; cat expected.txt");
+  trial.stdin_path = folder_ / "expected.txt";
+  EXPECT_EQ(run_trial(trial, {}).stdout_sha256, sha256_hex("hello\nhello\n"));
+}
+
+TEST_F(TrialTest, AslrIsAsThePlanSays) {
+  wire::RunRequest trial = request("");
+  trial.argv = {"/bin/grep", "stack", "/proc/self/maps"};
+  const auto digest = [&] { return run_trial(trial, {}).stdout_sha256; };
+  EXPECT_EQ(digest(), digest());
+  trial.aslr = true;
+  EXPECT_NE(digest(), digest());
+}
+
+TEST_F(TrialTest, OnlyTheEndOfALongStderrIsKeptAndAlwaysAsText) {
+  const auto reply =
+      run_trial(request("head -c 100000 /dev/zero >&2; printf '\\377the end' >&2"), {});
+  EXPECT_THAT(reply.stderr_tail, HasSubstr("?the end"));
+  EXPECT_THAT(reply.stderr_tail, Not(HasSubstr("\377")));
+  EXPECT_LT(reply.stderr_tail.size(), wire::kept_output + 100);
+}
+
+}  // namespace
+}  // namespace stab::worker
