@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 namespace stab {
 
@@ -41,10 +43,12 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
 }
 
 Result<void> write_file_atomically(const std::string& path, std::string_view content) {
-  const std::string draft = fmt::format("{}.{}.tmp", path, getpid());
-  const Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  // Not the pid: in a namespace of its own every process has the same one.
+  std::string draft = path + ".XXXXXX";
+  const Fd fd(mkostemp(draft.data(), O_CLOEXEC));
   if (!fd) return fail_errno(fmt::format("cannot create {}", draft));
   auto written = write_all(fd.get(), content);
+  if (written && fchmod(fd.get(), 0644) != 0) written = fail_errno("fchmod");
   if (written && fsync(fd.get()) != 0) written = fail_errno("fsync");
   if (written && std::rename(draft.c_str(), path.c_str()) != 0) written = fail_errno("rename");
   if (!written) {

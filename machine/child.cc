@@ -8,6 +8,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ nanoseconds now(clockid_t clock) {
 struct Note {
   std::int64_t exec_ns;  // monotonic, right before exec; 0: not reached
   int error;             // errno of what failed
+  rusage before;         // what our own part of the child has used
   std::array<char, 32> failed;
 };
 
@@ -75,7 +77,7 @@ struct Words {
 };
 
 [[noreturn]] void child_failed(Note& note, const char* what) {
-  note.error = errno;
+  note.error = errno != 0 ? errno : EINVAL;
   std::strncpy(note.failed.data(), what, note.failed.size() - 1);
   _exit(127);
 }
@@ -105,10 +107,13 @@ void set_limits() {
   set_limits();
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) child_failed(note, "redirect");
   if (chdir(launch.directory.c_str()) != 0) child_failed(note, "enter its directory");
-  if (!launch.keep_aslr && personality(ADDR_NO_RANDOMIZE) == -1)
-    child_failed(note, "turn ASLR off");
+  // Both ways: we may have been started without it.
+  const unsigned long fixed_layout = ADDR_NO_RANDOMIZE;
+  if (personality(launch.keep_aslr ? 0 : fixed_layout) == -1)
+    child_failed(note, "set address space randomization");
   if (launch.bind && !launch.bind()) child_failed(note, "bind it to its CPUs");
   syscall(SYS_close_range, 3U, ~0U, 0U);
+  getrusage(RUSAGE_SELF, &note.before);
   note.exec_ns = now(CLOCK_MONOTONIC).count();
   execve(program.c_str(), argv.pointers.data(), environment.pointers.data());
   child_failed(note, "execute");
@@ -182,17 +187,20 @@ nanoseconds to_duration(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
-void account(const rusage& usage, Ended& ended) {
-  ended.user = to_duration(usage.ru_utime);
-  ended.system = to_duration(usage.ru_stime);
-  ended.max_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
+// The kernel counts from the fork on; what we did until exec is taken off. Peak memory cannot be:
+// if it is no higher than ours was, the program's is not known.
+void account(const rusage& usage, const rusage& before, Ended& ended) {
+  ended.user = to_duration(usage.ru_utime) - to_duration(before.ru_utime);
+  ended.system = to_duration(usage.ru_stime) - to_duration(before.ru_stime);
+  if (usage.ru_maxrss > before.ru_maxrss)
+    ended.max_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
   const auto counted = [&](const char* name, long value) {
     ended.readings.push_back({name, counters::Status::counted, value, 1.0, ""});
   };
-  counted("page-faults-minor", usage.ru_minflt);
-  counted("page-faults-major", usage.ru_majflt);
-  counted("context-switches-voluntary", usage.ru_nvcsw);
-  counted("context-switches-involuntary", usage.ru_nivcsw);
+  counted("page-faults-minor", usage.ru_minflt - before.ru_minflt);
+  counted("page-faults-major", usage.ru_majflt - before.ru_majflt);
+  counted("context-switches-voluntary", usage.ru_nvcsw - before.ru_nvcsw);
+  counted("context-switches-involuntary", usage.ru_nivcsw - before.ru_nivcsw);
 }
 
 void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
@@ -225,6 +233,17 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
   }
 }
 
+// A FIFO would keep us waiting for its writer, and a socket or a folder is no input.
+Result<Fd> open_input(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return fail_errno("cannot open its stdin " + path);
+  struct stat status{};
+  if (fstat(fd.get(), &status) != 0 || (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)))
+    return fail(fmt::format("its stdin {} is not a file", path));
+  fcntl(fd.get(), F_SETFL, 0);
+  return fd;
+}
+
 Ended not_started(std::string reason) {
   Ended ended;
   ended.started_ns = now(CLOCK_REALTIME).count();
@@ -239,7 +258,7 @@ void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds en
   rusage usage{};
   while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR) {
   }
-  account(usage, ended);
+  account(usage, note.before, ended);
   explain(launch, status, note, ended);
   if (note.exec_ns != 0) {
     ended.wall = end - nanoseconds(note.exec_ns);
@@ -248,7 +267,10 @@ void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds en
   }
   const auto leftovers = end_descendants(launch.scope, kill_deadline);
   ended.leftovers = leftovers.value_or(1);
-  if (!leftovers) ended.reason = leftovers.error().message;
+  if (!leftovers) {
+    ended.stuck = true;
+    ended.reason = leftovers.error().message;
+  }
   const bool within = out.drain(launch.output_limit) && err.drain(launch.output_limit);
   if (!within && ended.how == End::exited) {
     ended.how = End::output_limit;
@@ -264,8 +286,8 @@ Ended run(const Launch& launch) {
   const auto program = find_program(launch.argv.front(), launch.environment, launch.directory);
   if (!program) return not_started(program.error().message);
   const std::string input = launch.stdin_path.empty() ? "/dev/null" : launch.stdin_path;
-  const Fd in(open(input.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!in) return not_started(fail_errno("cannot open its stdin " + input).error().message);
+  const auto in = open_input(input);
+  if (!in) return not_started(in.error().message);
   auto out = make_pipe();
   auto err = make_pipe();
   Note* const note = shared_note();
@@ -278,10 +300,15 @@ Ended run(const Launch& launch) {
   const nanoseconds started = now(CLOCK_MONOTONIC);
   const pid_t child = fork();
   if (child == 0)
-    run_child(launch, *program, argv, environment, in.get(), out->write.get(),
+    run_child(launch, *program, argv, environment, in->get(), out->write.get(),
               launch.merge_stderr ? out->write.get() : err->write.get(), *note);
   if (child < 0) return not_started(fail_errno("cannot fork").error().message);
   const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  if (!pidfd) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    return not_started(fail_errno("cannot watch the program").error().message);
+  }
   out->write.reset();
   err->write.reset();
   Stream out_stream{std::move(out->read), ""};

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,16 +39,17 @@ enum class End { exited, signalled, timeout, output_limit, stopped, not_started 
 
 struct Ended {
   End how = End::not_started;
-  int exit_code = 0;            // exited
-  int signal = 0;               // signalled
-  std::string reason;           // for people, unless it exited
-  std::int64_t started_ns = 0;  // wall clock, since 1970
-  std::chrono::nanoseconds wall{0};
+  int exit_code = 0;                 // exited
+  int signal = 0;                    // signalled
+  std::string reason;                // for people, unless it exited
+  std::int64_t started_ns = 0;       // wall clock, since 1970
+  std::chrono::nanoseconds wall{0};  // 0: it was ended before exec
   std::chrono::nanoseconds user{0};  // of the program and the children that it waited for
   std::chrono::nanoseconds system{0};
-  std::int64_t max_rss_bytes = 0;  // of the largest of them
+  std::optional<std::int64_t> max_rss_bytes;  // of the largest of them
   std::string out;
   std::string err;
+  bool stuck = false;                       // a descendant does not end; `reason` names it
   unsigned leftovers = 0;                   // processes that outlived it, ended by us
   std::vector<counters::Reading> readings;  // what the kernel accounted
 };

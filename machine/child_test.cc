@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -41,7 +42,7 @@ TEST_F(Child, ExitCodeAndBothStreamsAreKept) {
   EXPECT_EQ(ended.err, "to err\n");
   EXPECT_EQ(ended.reason, "");
   EXPECT_GT(ended.wall, 0ns);
-  EXPECT_GT(ended.max_rss_bytes, 0);
+  EXPECT_GT(ended.max_rss_bytes.value_or(0), 0);
 }
 
 TEST_F(Child, MergedStreamsKeepTheirOrder) {
@@ -117,6 +118,17 @@ TEST_F(Child, AMissingStdinFileIsNotStarted) {
   EXPECT_THAT(ended.reason, HasSubstr("/no/such/input"));
 }
 
+TEST_F(Child, AFifoAsStdinIsRefusedAndNotWaitedFor) {
+  const std::string fifo = ::testing::TempDir() + "stabd-fifo-" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  Launch launch = command("cat");
+  launch.stdin_path = fifo;
+  const Ended ended = run(launch);
+  unlink(fifo.c_str());
+  EXPECT_EQ(ended.how, End::not_started);
+  EXPECT_THAT(ended.reason, HasSubstr("is not a file"));
+}
+
 TEST_F(Child, StdinComesFromTheFile) {
   Launch launch = command("head -n 1");
   launch.stdin_path = "/etc/passwd";
@@ -155,7 +167,7 @@ TEST_F(Child, BindingThatFailsIsNotStarted) {
 TEST_F(Child, PeakMemoryIsThatOfTheProgram) {
   const auto peak = [](const char* block) {
     return run(command(std::string("exec dd if=/dev/zero of=/dev/null count=1 bs=") + block))
-        .max_rss_bytes;
+        .max_rss_bytes.value_or(0);
   };
   EXPECT_GE(peak("200M"), std::int64_t{200} << 20);
   EXPECT_LT(peak("1M"), std::int64_t{200} << 20);

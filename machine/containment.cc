@@ -8,6 +8,7 @@
 #include <pwd.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ bool map_ids(uid_t uid, gid_t gid) {
 
 // Programs look themselves up in /proc by the pid that they see, so it must show this namespace.
 bool mount_proc() {
-  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+  return mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0 &&
          mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
 }
 
@@ -57,6 +58,8 @@ bool enter_namespace(uid_t uid, gid_t gid) {
 }
 
 bool take_rights(std::uint32_t uid, std::uint32_t gid) {
+  // -1 would mean "leave it as it is".
+  if (uid == ~0U || gid == ~0U) return false;
   if (geteuid() != 0) return uid == geteuid();
   if (uid == 0) return true;
   const passwd* user = getpwuid(uid);
@@ -85,6 +88,7 @@ void reset_signals() {
     _exit(126);
   };
   reset_signals();
+  umask(022);
   setsid();
   if (start.scope == Scope::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set its namespace up");

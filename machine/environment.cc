@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: MIT
 #include "machine/environment.h"
 
+#include <fmt/format.h>
 #include <pwd.h>
 
-#include <cstring>
-
 namespace stab::machine {
+namespace {
+
+constexpr std::uint64_t padding_piece = 65536;
+
+}  // namespace
 
 std::vector<std::string> make_environment(std::map<std::string, std::string> variables,
                                           std::uint64_t extra_bytes) {
-  variables[padding_variable] = "";
-  std::size_t used = 0;
-  for (const auto& [name, value] : variables) used += name.size() + 1 + value.size() + 1;
+  const auto add = [&](std::size_t index, std::size_t bytes) {
+    variables[index == 0 ? padding_variable : fmt::format("{}_{}", padding_variable, index)] =
+        std::string(bytes, 'x');
+  };
+  const auto size = [&] {
+    std::size_t bytes = 0;
+    for (const auto& [name, value] : variables) bytes += name.size() + 1 + value.size() + 1;
+    return bytes;
+  };
+  // The kernel takes no string of more than 128 KiB.
+  const std::uint64_t pieces = extra_bytes / padding_piece;
+  for (std::size_t i = 0; i <= pieces; ++i) add(i, 0);
+  const std::size_t used = size();
   const std::size_t rounded = (used + environment_unit - 1) / environment_unit * environment_unit;
-  variables[padding_variable] = std::string(rounded - used + extra_bytes, 'x');
+  for (std::size_t i = 1; i <= pieces; ++i) add(i, padding_piece);
+  add(0, rounded - used + extra_bytes % padding_piece);
 
   std::vector<std::string> environment;
   environment.reserve(variables.size());

@@ -25,6 +25,12 @@ TEST(Environment, AskedBytesAreAddedExactly) {
   EXPECT_EQ(bytes(make_environment({{"A", "1"}}, 100'000)), environment_unit + 100'000);
 }
 
+TEST(Environment, NoStringIsLongerThanTheKernelTakes) {
+  const auto environment = make_environment({{"A", "1"}}, 1 << 20);
+  EXPECT_EQ(bytes(environment), environment_unit + (1 << 20));
+  for (const std::string& entry : environment) EXPECT_LT(entry.size(), 128U * 1024);
+}
+
 TEST(Environment, LargeContentTakesMoreWholeUnits) {
   EXPECT_EQ(bytes(make_environment({{"A", std::string(5000, 'y')}}, 7)), 2 * environment_unit + 7);
 }

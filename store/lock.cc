@@ -17,6 +17,8 @@
 namespace stab::store {
 namespace {
 
+constexpr int max_tries = 20;  // of about 100 ms each: see holder()
+
 bool passes_with_time(int number) {
   return number == ENOSPC || number == EDQUOT || number == EROFS || number == EIO ||
          number == ENOMEM || number == EMFILE || number == ENFILE;
@@ -59,9 +61,12 @@ Outcome<Lock> Lock::take(const std::string& database_path) {
   const std::string path = database_path + ".lock";
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd) return lock_error(fmt::format("cannot create the lock file {}", path), errno);
-  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return in_use(database_path, fd.get());
-    return lock_error(fmt::format("cannot lock {}", path), errno);
+  // A child that a killed holder was just starting has the lock for a moment longer.
+  for (int tries = 0; flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK) return lock_error(fmt::format("cannot lock {}", path), errno);
+    const pid_t pid = holder(fd.get());
+    const bool gone = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+    if (!gone || tries == max_tries) return in_use(database_path, fd.get());
   }
   const std::string pid = fmt::format("{}\n", getpid());
   if (ftruncate(fd.get(), 0) != 0) return lock_error(fmt::format("cannot write {}", path), errno);

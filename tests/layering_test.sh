@@ -23,9 +23,10 @@ allowed() {
 # Inside of stabd: the client talks to the daemon over the wire, the worker knows neither.
 allowed_in_stabd() {
   case $1 in
-    wire | paths.*) echo "stabd/wire stabd/paths.h" ;;
-    worker) echo "stabd/wire stabd/worker" ;;
-    results) echo "stabd/results" ;;
+    wire) echo "stabd/wire" ;;
+    paths*) echo "stabd/paths.h stabd/testing.h" ;;
+    worker) echo "stabd/wire stabd/worker stabd/testing.h" ;;
+    results) echo "stabd/results stabd/testing.h" ;;
     daemon) echo "stabd/wire stabd/results stabd/daemon" ;;
     client) echo "stabd/wire stabd/paths.h stabd/client stabd/daemon/builds.h" ;;
     main_*) echo "stabd" ;;

@@ -30,9 +30,10 @@ Result<std::string> private_folder() {
 }
 
 [[noreturn]] void become_daemon(const std::string& program, const std::string& state,
-                                const std::string& socket, int log, int ready) {
+                                const std::string& socket, int log, int ready, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  setpgid(0, 0);  // Ctrl-C is for us, not for it
+  if (getppid() != parent) _exit(1);  // our parent has died already
+  setpgid(0, 0);                      // Ctrl-C is for us, not for it
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -74,8 +75,9 @@ Result<EmbeddedDaemon> EmbeddedDaemon::start(const std::string& state_directory)
   const Fd ready(ends[0]);
   Fd told(ends[1]);
   const std::string program = companion("stabd");
+  const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) become_daemon(program, state_directory, socket, log.get(), told.get());
+  if (pid == 0) become_daemon(program, state_directory, socket, log.get(), told.get(), parent);
   if (pid < 0) return fail_errno("cannot start stabd");
   told.reset();
   EmbeddedDaemon daemon(pid, socket, *folder);

@@ -33,8 +33,12 @@ std::string local_time(std::int64_t ns) {
                      fmt::localtime(static_cast<std::time_t>(ns / 1'000'000'000)));
 }
 
-int exit_code_for(const json& progress) {
-  return progress.value("state", "") == "done" ? exit_ok : exit_failed;
+// Done is not enough: trials of it may have failed.
+Result<int> exit_code_of(const Common& common, std::int64_t id, const json& progress) {
+  if (progress.value("state", "") != "done") return exit_failed;
+  const auto report = ask(common, {{"verb", "report"}, {"id", id}, {"format", "json"}});
+  if (!report) return std::unexpected(report.error());
+  return report->value("failed", std::uint64_t{0}) == 0 ? exit_ok : exit_failed;
 }
 
 }  // namespace
@@ -104,7 +108,7 @@ Result<int> watch(const Common& common, std::int64_t id) {
     fmt::print("{}\n", followed->progress.dump());
   else
     fmt::print("experiment {}: {}\n", id, progress_text(followed->progress, 1000));
-  return exit_code_for(followed->progress);
+  return exit_code_of(common, id, followed->progress);
 }
 
 Result<int> cancel(const Common& common, std::int64_t id) {

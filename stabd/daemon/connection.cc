@@ -43,6 +43,11 @@ Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_
     return nullptr;
   }
   connection->peer_ = peer_of(connection->pipe_);
+  if (connection->peer_.uid == ~0U) {
+    connection->on_closed_ = nullptr;
+    connection->close();
+    return nullptr;
+  }
   uv_read_start(
       stream,
       [](uv_handle_t*, size_t wanted, uv_buf_t* buffer) {

@@ -2,6 +2,7 @@
 #include "stabd/daemon/daemon.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 
 #include "base/hash.h"
@@ -39,6 +41,25 @@ Result<void> make_directory(const std::string& path) {
   fs::create_directories(path, error);
   if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()));
   return {};
+}
+
+std::vector<unsigned> current_cpus() {
+  cpu_set_t set;
+  std::vector<unsigned> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+// Where it cannot be done we stay where we are, which only adds noise.
+void run_on(const std::vector<unsigned>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const unsigned cpu : cpus)
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
+  if (!cpus.empty() && sched_setaffinity(0, sizeof set, &set) != 0)
+    spdlog::warn("stabd cannot leave the trials' CPU: {}", std::strerror(errno));
 }
 
 // A socket file whose daemon has gone is removed; a living daemon's is not.
@@ -72,6 +93,8 @@ Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options) {
 }
 
 Result<void> Daemon::prepare() {
+  // Plans, their output and copies of their sources are their owners' business.
+  umask(077);
   if (auto made = make_directory(options_.state_directory); !made) return made;
   const std::string database = options_.state_directory + "/stabd.db";
   auto store = store::Store::open(database);
@@ -83,6 +106,7 @@ Result<void> Daemon::prepare() {
     spdlog::error("row {} of {} has changed since it was written: it will not be used", row.row,
                   row.table);
 
+  allowed_cpus_ = current_cpus();
   std::error_code error;
   token_ = sha256_hex(fs::canonical(database, error).string()).substr(0, 32);
   scope_ = options_.isolate ? machine::best_scope() : machine::Scope::process_tree;
@@ -252,6 +276,7 @@ SessionPorts Daemon::ports() {
           [this] {
             if (worker_) worker_->stop();
           },
+      .stay_off_trials = [](const std::vector<unsigned>& cpus) { run_on(cpus); },
       .call_again =
           [this] {
             uv_idle_start(&again_, [](uv_idle_t* handle) {
@@ -285,6 +310,7 @@ Result<void> Daemon::start_worker() {
   const store::Experiment& experiment = session_->experiment();
   const std::string cache = cache_of(experiment);
   if (auto made = make_directory(cache); !made) return made;
+  run_on(allowed_cpus_);  // a worker starts with all that we may use
   if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
     return fail_errno("cannot give " + cache + " to the submitter");
   auto worker = WorkerProcess::start(&loop_,
@@ -300,10 +326,10 @@ Result<void> Daemon::start_worker() {
                                             after_session_step();
                                           },
                                       .ended =
-                                          [this](bool asked, const std::string& how) {
+                                          [this](const std::string& how) {
                                             worker_.reset();
                                             if (stopping_) return uv_stop(&loop_);
-                                            session_->worker_ended(asked, how);
+                                            session_->worker_ended(how);
                                             after_session_step();
                                           }});
   if (!worker) return std::unexpected(worker.error());
@@ -333,6 +359,9 @@ Result<void> Daemon::cancel(store::Id id) {
     return fail(fmt::format("experiment {} is not waiting and not running", id));
   (*experiment)->state = to_string(State::cancelled);
   (*experiment)->reason = "cancelled by the user before it began";
+  (*experiment)->ended_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                std::chrono::system_clock::now().time_since_epoch())
+                                .count();
   if (auto saved = store_->update_experiment(**experiment); !saved)
     return fail(saved.error().message);
   queue_.erase(place);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -70,6 +71,7 @@ class Daemon {
   void publish_progress();
 
   DaemonOptions options_;
+  std::vector<unsigned> allowed_cpus_;  // when we were started
   machine::Scope scope_ = machine::Scope::process_tree;
   std::string token_;
   std::unique_ptr<store::Store> store_;

@@ -173,6 +173,8 @@ Result<ordered_json> answer_to(Daemon& daemon, Connection& connection, const std
     return handler->second({daemon, connection, body});
   } catch (const json::exception& error) {
     return fail(fmt::format("not a request: {}", one_line(error.what(), 200)));
+  } catch (const std::exception& error) {
+    return fail(fmt::format("stabd cannot answer this: {}", one_line(error.what(), 200)));
   }
 }
 

@@ -62,8 +62,9 @@ void Session::save_state() {
   if (auto saved = store_.update_experiment(experiment_); !saved) {
     spdlog::warn("experiment {}: its state is not stored: {}", experiment_.id,
                  saved.error().message);
-    unsaved_ = true;
-    ports_.retry_later();
+    // What can never be stored must not hold the queue up.
+    unsaved_ = saved.error().temporary;
+    if (unsaved_) ports_.retry_later();
     return;
   }
   unsaved_ = false;
@@ -95,6 +96,13 @@ void Session::load_progress() {
           progress.error().message);
     return;
   }
+  auto builds = store_.builds(experiment_.id);
+  if (!builds) {
+    apply(builds.error().temporary ? Event::storage_trouble : Event::damaged,
+          builds.error().message);
+    return;
+  }
+  earlier_builds_ = std::move(*builds);
   schedule_ = std::make_unique<Schedule>(plan_, expansion_, *progress);
   builds_ = collect_builds(plan_, expansion_);
   next_build_ = 0;
@@ -105,8 +113,9 @@ void Session::start() {
   apply(Event::start, "");
   load_progress();
   if (state_ != State::building) return;
+  // No process, no descriptor, no room for a file: it passes.
   if (auto started = ports_.start_worker(); !started) {
-    apply(Event::refused, started.error().message);
+    apply(Event::storage_trouble, started.error().message + "; it is tried again");
     return;
   }
   has_worker_ = true;
@@ -142,9 +151,14 @@ void Session::set_up(const wire::SetupReply& reply) {
     stored(std::unexpected(machine.error()));
     return;
   }
+  if (experiment_.machine != 0 && experiment_.machine != *machine)
+    note("machine",
+         "the machine has changed since the experiment began: its earlier trials ran on another "
+         "state of it");
   experiment_.machine = *machine;
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
+  ports_.stay_off_trials(reply.other_cpus);
   for (const std::string& text : reply.notes) note("machine", text);
   ask_for_build();
 }
@@ -165,25 +179,30 @@ void Session::ask_for_build() {
                                               .sources = benchmark.sources,
                                               .cache = ports_.cache(experiment_),
                                               .keep_tree = keep_tree,
+                                              .known_key = known_key(slot),
                                               .timeout = benchmark.build_timeout}));
+}
+
+// The key of this build when the experiment was started for the first time; "" if it was not built
+// then.
+std::string Session::known_key(const BuildSlot& slot) const {
+  for (const store::Build& build : earlier_builds_)
+    if (build.benchmark == plan_.benchmarks[slot.benchmark].name && build.command == slot.command)
+      return build.key;
+  return "";
 }
 
 // A resumed experiment must not go on with other sources or another compiler than it began with.
 bool Session::same_as_before(const wire::BuildReply& reply) {
-  const auto earlier = store_.builds(experiment_.id);
-  if (!earlier) return stored(std::unexpected(earlier.error()));
   const BuildSlot& slot = builds_.slots[next_build_];
-  for (const store::Build& build : *earlier) {
-    if (build.benchmark != plan_.benchmarks[slot.benchmark].name || build.command != slot.command)
-      continue;
-    if (build.key == reply.key || reply.key.empty() || build.key.empty()) continue;
-    apply(Event::refused, fmt::format("the sources or the compiler of '{}' have changed since this "
-                                      "experiment began: submit the "
-                                      "plan again, or bring them back",
-                                      build.benchmark));
-    return false;
-  }
-  return true;
+  const std::string known = known_key(slot);
+  if (known.empty() || reply.key.empty() || reply.key == known) return true;
+  apply(Event::refused,
+        fmt::format("the build of '{}' is no longer in the cache, and its sources or its compiler "
+                    "have changed "
+                    "since this experiment began: submit the plan again, or bring them back",
+                    plan_.benchmarks[slot.benchmark].name));
+  return false;
 }
 
 void Session::built(const wire::BuildReply& reply) {
@@ -318,18 +337,27 @@ void Session::keep(store::Trial row) {
   const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
   running_.reset();
   // Rows without a run come by the thousand: clients get their turn between them.
+  if (!has_worker_) return;
   if (was_run)
     continue_work();
   else
     ports_.call_again();
 }
 
-void Session::worker_ended(bool asked, const std::string& how) {
+void Session::worker_ended(const std::string& how) {
   has_worker_ = false;
-  running_.reset();
+  const auto step = std::exchange(running_, std::nullopt);
   if (state_ == State::analysing) return analyse();
-  if (asked || (state_ != State::building && state_ != State::running)) return;
-  if (++losses_ >= max_losses)
+  if (state_ != State::building && state_ != State::running) return;
+  if (++losses_ >= max_losses && step && state_ == State::running) {
+    // The trial does that to its worker: it counts as failed and the others go on.
+    running_ = step;
+    store::Trial row = row_for(*step);
+    row.started_ns = wall_clock_ns();
+    row.reason = fmt::format("its worker {} {} times in a row", how, losses_);
+    keep(std::move(row));
+  }
+  if (losses_ >= max_losses)
     return apply(
         Event::gave_up,
         fmt::format("the worker {} {} times without finishing a build or a trial", how, losses_));
@@ -339,15 +367,15 @@ void Session::worker_ended(bool asked, const std::string& how) {
 }
 
 void Session::retry_storage() {
-  if (unsaved_) save_state();
-  if (unsaved_ || (state_ == State::paused && has_worker_)) return ports_.retry_later();
-  if (state_ != State::paused) return;
   if (pending_) {
     const auto added = store_.add_trial(*pending_);
     if (!added && added.error().temporary) return ports_.retry_later();
     pending_.reset();
     if (!stored(added)) return;
   }
+  if (unsaved_) save_state();
+  if (unsaved_ || (state_ == State::paused && has_worker_)) return ports_.retry_later();
+  if (state_ != State::paused) return;
   apply(Event::storage_ok, "");
   start();
 }

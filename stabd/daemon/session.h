@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plan/expand.h"
 #include "plan/plan.h"
@@ -32,8 +33,10 @@ struct SessionPorts {
   std::function<Result<void>()> start_worker;  // a fresh one; the session has none when it asks
   std::function<void(std::string)> send;       // a line to the worker
   std::function<void()> stop_worker;           // politely, then by force; worker_ended() follows
-  std::function<void()> call_again;            // calls continue_work() soon
-  std::function<void()> retry_later;           // calls retry_storage() in a while
+  std::function<void(const std::vector<unsigned>& cpus)>
+      stay_off_trials;                // run on these from now on
+  std::function<void()> call_again;   // calls continue_work() soon
+  std::function<void()> retry_later;  // calls retry_storage() in a while
   std::function<std::string(const store::Experiment&)>
       cache;  // folder for its builds; the worker can write there
 };
@@ -45,14 +48,15 @@ class Session {
   // Its turn has come. Afterwards state() tells.
   void start();
   void worker_said(const std::string& line);
-  // `asked`: it was told to stop.
-  void worker_ended(bool asked, const std::string& how);
+  void worker_ended(const std::string& how);
   void continue_work();
   void retry_storage();
   void cancel();
 
   [[nodiscard]] State state() const { return state_; }
-  [[nodiscard]] bool finished() const { return is_final(state_) && !has_worker_ && !unsaved_; }
+  [[nodiscard]] bool finished() const {
+    return is_final(state_) && !has_worker_ && !unsaved_ && !pending_;
+  }
   [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
   [[nodiscard]] const Counts& counts() const { return schedule_->counts(); }
 
@@ -73,6 +77,7 @@ class Session {
   void ask_for_build();
   void built(const wire::BuildReply& reply);
   bool same_as_before(const wire::BuildReply& reply);
+  [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
   void builds_complete();
   void ask_for_trial(const Schedule::Step& step);
   void ran(wire::RunReply reply);
@@ -89,6 +94,7 @@ class Session {
   State state_ = State::queued;
   std::unique_ptr<Schedule> schedule_;
   Builds builds_;
+  std::vector<store::Build> earlier_builds_;  // what the store had when this worker started
   std::size_t next_build_ = 0;
   bool has_worker_ = false;
   bool unsaved_ = false;                   // experiment_ is newer than its row

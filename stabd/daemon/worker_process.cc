@@ -18,6 +18,7 @@ namespace stab::daemon {
 namespace {
 
 constexpr std::uint64_t grace_ms = 15'000;
+constexpr int max_send_waits = 10'000;  // about a second
 constexpr std::chrono::milliseconds leftover_deadline{30'000};
 
 using nlohmann::json;
@@ -55,6 +56,13 @@ std::string describe(int status) {
   return fmt::format("ended with exit code {}", WEXITSTATUS(status));
 }
 
+// Without a namespace the end of a worker is not the end of all that it started.
+void end_left_behind(const WorkerStart& start) {
+  if (start.scope == machine::Scope::pid_namespace) return;
+  const auto ended = machine::end_marked(wire::marker_entry(start.token), leftover_deadline);
+  if (!ended) spdlog::error("{}", ended.error().message);
+}
+
 template <class Handle>
 WorkerProcess* owner(Handle* handle) {
   return static_cast<WorkerProcess*>(handle->data);
@@ -65,11 +73,6 @@ WorkerProcess* owner(Handle* handle) {
 Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
                                                             const WorkerStart& start,
                                                             WorkerEvents events) {
-  if (start.scope == machine::Scope::process_tree) {
-    // What the last worker left: no namespace has ended it.
-    const auto ended = machine::end_marked(wire::marker_entry(start.token), leftover_deadline);
-    if (!ended) return std::unexpected(ended.error());
-  }
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return fail_errno("socketpair");
@@ -98,7 +101,7 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   worker->process_ = std::move(*process);
   worker->socket_ = std::move(ours);
   worker->events_ = std::move(events);
-  worker->record_ = start.record;
+  worker->start_ = start;
   worker->self_ = worker;
   uv_poll_init(loop, &worker->socket_poll_, worker->socket_.get());
   uv_poll_init(loop, &worker->process_poll_, worker->process_.pidfd.get());
@@ -118,11 +121,13 @@ void WorkerProcess::send(const std::string& line) {
   // short and rare.
   const std::string all = line + "\n";
   std::string_view rest = all;
+  int waits = 0;
   while (!rest.empty()) {
     const ssize_t n = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (n > 0) {
       rest.remove_prefix(static_cast<std::size_t>(n));
     } else if (errno == EAGAIN) {
+      if (++waits > max_send_waits) return stop();  // it is stopped, or worse
       usleep(100);
     } else if (errno != EINTR) {
       return;  // it has ended, which is about to be reported
@@ -165,8 +170,9 @@ void WorkerProcess::process_ended() {
     // its last words
   }
   close_handles();
-  unlink(record_.c_str());
-  events_.ended(asked_, describe(status));
+  end_left_behind(start_);
+  unlink(start_.record.c_str());
+  events_.ended(describe(status));
 }
 
 void WorkerProcess::close_handles() {

@@ -27,9 +27,8 @@ struct WorkerStart {
 
 struct WorkerEvents {
   std::function<void(const std::string& line)> said;
-  // Called once, when it and, in a namespace, all that it started have ended. `asked`: after
-  // stop().
-  std::function<void(bool asked, const std::string& how)> ended;
+  // Called once, when it and all that it started have ended.
+  std::function<void(const std::string& how)> ended;
 };
 
 class WorkerProcess {
@@ -56,7 +55,7 @@ class WorkerProcess {
   Fd socket_;
   wire::LineBuffer lines_{std::size_t{64} << 20};
   WorkerEvents events_;
-  std::string record_;
+  WorkerStart start_;
   uv_poll_t socket_poll_{};
   uv_poll_t process_poll_{};
   uv_timer_t grace_{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/results/document.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "plan/expand.h"
@@ -219,7 +220,7 @@ TEST_F(DocumentTest, TheResponseIsTheOneThatThePlanNames) {
   const std::vector<std::pair<std::string, double>> responses{
       {"wall", 1e6}, {"user", 300}, {"system", 70}, {"cpu", 370}, {"max_rss", 4096}};
   for (const auto& [name, value] : responses) {
-    begin(tables + "[analysis]\nresponse = '" + name + "'\n");
+    begin(fmt::format("{}[analysis]\nresponse = '{}'\n", tables, name));
     run();
     const auto all = document();
     EXPECT_EQ(all.analysis.spec.response, name);

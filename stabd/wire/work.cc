@@ -90,6 +90,7 @@ Result<SetupRequest> decode_setup(std::string_view line) {
 std::string encode(const SetupReply& reply) {
   return dump({{"kind", "setup"},
                {"error", reply.error},
+               {"other_cpus", reply.other_cpus},
                {"trial_cpus", reply.trial_cpus},
                {"notes", reply.notes},
                {"machine_key", reply.machine.key},
@@ -100,6 +101,7 @@ std::string encode(const SetupReply& reply) {
 Result<SetupReply> decode_setup_reply(std::string_view line) {
   return decoded(line, [](const json& object) {
     return SetupReply{.error = object.at("error").get<std::string>(),
+                      .other_cpus = object.at("other_cpus").get<std::vector<unsigned>>(),
                       .trial_cpus = object.at("trial_cpus").get<std::string>(),
                       .notes = object.at("notes").get<std::vector<std::string>>(),
                       .machine = {.key = object.at("machine_key").get<std::string>(),
@@ -115,6 +117,7 @@ std::string encode(const BuildRequest& request) {
                {"sources", request.sources},
                {"cache", request.cache},
                {"keep_tree", request.keep_tree},
+               {"known_key", request.known_key},
                {"timeout_ns", request.timeout.count()}});
 }
 
@@ -125,6 +128,7 @@ Result<BuildRequest> decode_build(std::string_view line) {
                         .sources = object.at("sources").get<std::vector<std::string>>(),
                         .cache = object.at("cache").get<std::string>(),
                         .keep_tree = object.at("keep_tree").get<bool>(),
+                        .known_key = object.at("known_key").get<std::string>(),
                         .timeout = nanoseconds(object.at("timeout_ns").get<std::int64_t>())};
   });
 }

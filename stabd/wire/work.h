@@ -27,40 +27,43 @@ struct SetupRequest {
   std::uint32_t cpus = 1;
 };
 struct SetupReply {
-  std::string error;       // "" if the worker is ready
-  std::string trial_cpus;  // "1" or "2-3"
-  std::vector<std::string> notes;
-  store::Machine machine;
+  std::string error{};                 // "" if the worker is ready
+  std::vector<unsigned> other_cpus{};  // for everything that is no trial
+  std::string trial_cpus{};            // "1" or "2-3"
+  std::vector<std::string> notes{};
+  store::Machine machine{};
 };
 
 struct BuildRequest {
-  std::string command;               // still holds ${OUT}, ${DIR}, ${SRC}
-  std::string directory;             // the plan's
-  std::vector<std::string> sources;  // relative to it; empty: all of it
-  std::string cache;                 // folder of all builds
-  bool keep_tree = false;            // the trials use ${DIR}
+  std::string command{};               // still holds ${OUT}, ${DIR}, ${SRC}
+  std::string directory{};             // the plan's
+  std::vector<std::string> sources{};  // relative to it; empty: all of it
+  std::string cache{};                 // folder of all builds
+  bool keep_tree = false;              // the trials use ${DIR}
+  // Of an earlier build for this experiment; used as it is if it is still there.
+  std::string known_key{};
   std::chrono::nanoseconds timeout{0};
 };
 struct BuildReply {
   store::BuildStatus status = store::BuildStatus::failed;
-  std::string key;
-  std::string directory;  // what ${DIR} stands for
-  std::string out;        // what ${OUT} stands for
-  std::string binary_sha256;
-  std::string output;  // why it failed, or what the compiler said
+  std::string key{};
+  std::string directory{};  // what ${DIR} stands for
+  std::string out{};        // what ${OUT} stands for
+  std::string binary_sha256{};
+  std::string output{};  // why it failed, or what the compiler said
   std::int64_t duration_ns = 0;
 };
 
 struct RunRequest {
-  std::vector<std::string> argv;
-  plan::Variables env;
+  std::vector<std::string> argv{};
+  plan::Variables env{};
   std::uint64_t env_bytes = 0;
-  std::string directory;
-  std::string stdin_path;
+  std::string directory{};
+  std::string stdin_path{};
   bool aslr = false;
   std::chrono::nanoseconds timeout{0};
   std::uint64_t output_limit = 0;
-  plan::Check check;
+  plan::Check check{};
 };
 // The fields of the trial's row that the run decides; the daemon knows the others.
 using RunReply = store::Trial;

@@ -29,6 +29,7 @@ constexpr std::string_view cache_format = "stabd build 1";
 constexpr std::size_t max_binary_bytes = std::size_t{4} << 30;
 constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
 constexpr int lock_poll_ms = 50;
+constexpr std::size_t key_digits = 32;
 
 wire::BuildReply failed(wire::BuildReply reply, std::string why) {
   reply.status = store::BuildStatus::failed;
@@ -49,6 +50,7 @@ std::string digest_without(std::string_view key, std::string content) {
 std::optional<Fd> lock_folder(const std::string& path, int stop_fd) {
   Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   while (fd && flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return std::nullopt;
     pollfd stop{stop_fd, POLLIN, 0};
     if (poll(&stop, 1, lock_poll_ms) > 0) return std::nullopt;
   }
@@ -64,6 +66,14 @@ struct Builder::Place {
   [[nodiscard]] std::string out() const { return folder + "/out"; }
   [[nodiscard]] std::string tree() const { return folder + "/tree"; }
   [[nodiscard]] std::string complete() const { return folder + "/complete"; }
+
+  [[nodiscard]] wire::BuildReply reply() const {
+    wire::BuildReply reply;
+    reply.key = key;
+    reply.directory = tree();
+    reply.out = out();
+    return reply;
+  }
 
   // What an earlier build left, if all of it is still as it was.
   [[nodiscard]] std::optional<wire::BuildReply> cached(bool needs_tree,
@@ -101,7 +111,18 @@ Result<Sources> Builder::sources_for(const wire::BuildRequest& request) {
   return taken;
 }
 
+// An experiment that goes on after a kill uses what it began with, whatever has happened to the
+// sources since.
+std::optional<wire::BuildReply> Builder::known(const wire::BuildRequest& request) const {
+  const bool is_key = request.known_key.size() == key_digits &&
+                      request.known_key.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_key) return std::nullopt;
+  const Place place{.key = request.known_key, .folder = request.cache + "/" + request.known_key};
+  return place.cached(request.keep_tree, place.reply());
+}
+
 wire::BuildReply Builder::build(const wire::BuildRequest& request) {
+  if (auto earlier = known(request)) return *earlier;
   const auto sources = sources_for(request);
   if (!sources) return failed({}, sources.error().message);
   Sha256 hash;
@@ -109,27 +130,21 @@ wire::BuildReply Builder::build(const wire::BuildRequest& request) {
   hash.add_field(request.command);
   hash.add_field(request.directory);
   hash.add_field(sources->digest);
+  hash.add_field(request.keep_tree ? "tree" : "");
   hash.add_field(toolchain(request.command, environment_));
   Place place;
-  place.key = hash.hex().substr(0, 32);
+  place.key = hash.hex().substr(0, key_digits);
   place.folder = request.cache + "/" + place.key;
 
   const auto lock = lock_folder(place.folder + ".lock", stop_fd_);
   if (!lock) return failed({}, fmt::format("cannot lock {}.lock", place.folder));
-  wire::BuildReply reply;
-  reply.key = place.key;
-  reply.directory = place.tree();
-  reply.out = place.out();
-  if (auto cached = place.cached(request.keep_tree, reply)) return *cached;
+  if (auto cached = place.cached(request.keep_tree, place.reply())) return *cached;
   return build_in(place, request, *sources);
 }
 
 wire::BuildReply Builder::build_in(const Place& place, const wire::BuildRequest& request,
                                    const Sources& sources) {
-  wire::BuildReply reply;
-  reply.key = place.key;
-  reply.directory = place.tree();
-  reply.out = place.out();
+  wire::BuildReply reply = place.reply();
   std::error_code error;
   fs::remove_all(place.folder, error);
   fs::create_directories(place.folder, error);

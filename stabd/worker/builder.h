@@ -2,6 +2,8 @@
 // Runs build commands, each distinct one once: in a private copy of the sources, cached by the
 // content of the command, the sources and the programs that it uses.
 //
+// Nothing is ever removed from the cache; it may be deleted as a whole when no experiment runs.
+//
 // The cache: KEY/out (what ${OUT} named), KEY/tree (the copy of the sources, kept only if the
 // trials need it) and KEY/complete, written last. A folder without it, or whose binary has changed,
 // is built anew.
@@ -9,6 +11,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +32,7 @@ class Builder {
 
  private:
   struct Place;
+  [[nodiscard]] std::optional<wire::BuildReply> known(const wire::BuildRequest& request) const;
   Result<Sources> sources_for(const wire::BuildRequest& request);
   wire::BuildReply build_in(const Place& place, const wire::BuildRequest& request,
                             const Sources& sources);

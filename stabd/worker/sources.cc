@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/fd.h"
@@ -36,7 +37,7 @@ Result<void> copy_entry(const fs::path& from, const fs::path& to) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(from, error);
   fs::create_directories(to.parent_path(), error);
-  if (fs::is_symlink(status))
+  if (fs::is_symlink(status) && !fs::is_symlink(fs::symlink_status(to, error)))
     fs::copy_symlink(from, to, error);
   else if (fs::is_regular_file(status))
     fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
@@ -114,8 +115,10 @@ Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
   if (!digest) return std::unexpected(digest.error());
   const fs::path path = cache / ("sources-" + *digest);
   std::error_code error;
+  // An equal copy may be there already; one that somebody has changed since is replaced.
+  if (fs::is_directory(path, error) && digest_of(path).value_or("") != *digest)
+    fs::remove_all(path, error);
   fs::rename(draft, path, error);
-  // It fails when an equal copy is there already.
   fs::remove_all(draft, error);
   if (!fs::is_directory(path, error)) return fail(fmt::format("cannot write {}", path.string()));
   return Sources{*digest, path.string()};
@@ -126,10 +129,10 @@ Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
 Result<Sources> take_sources(const std::string& directory, const std::vector<std::string>& names,
                              const std::string& cache) {
   std::error_code error;
-  const fs::path draft = fs::path(cache) / fmt::format("sources.{}.tmp", getpid());
-  fs::remove_all(draft, error);
-  fs::create_directories(draft, error);
-  if (error) return fail(fmt::format("cannot create {}: {}", draft.string(), error.message()));
+  fs::create_directories(cache, error);
+  std::string folder = cache + "/draft-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) return fail_errno("cannot create " + folder);
+  const fs::path draft = folder;
   Count counted;
   Result<void> copied;
   if (names.empty()) copied = copy_folder(directory, draft, cache, counted);

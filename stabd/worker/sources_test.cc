@@ -210,6 +210,16 @@ TEST_F(SourcesTest, ASourceMayBeNamedTwice) {
   EXPECT_EQ(digest({".", "lib", "main.c", "link.c"}), digest());
 }
 
+TEST_F(SourcesTest, ACopyThatSomebodyChangedIsReplaced) {
+  const auto first = take();
+  ASSERT_TRUE(first);
+  std::ofstream(first->path + "/main.c") << "damaged";
+  const auto again = take();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->path, first->path);
+  EXPECT_EQ(fs::file_size(again->path + "/main.c"), fs::file_size(folder_ / "plan/main.c"));
+}
+
 // Workers in pid namespaces of their own have equal pids, as these threads have.
 TEST_F(SourcesTest, TwoWorkersWithOneCacheDoNotDisturbEachOther) {
   folder_.write("other/main.c", "int main(void) { return 1; }\n");

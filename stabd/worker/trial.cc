@@ -112,7 +112,7 @@ wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& co
 
   if (ended.how == machine::End::exited) reply.exit_code = ended.exit_code;
   if (ended.how == machine::End::signalled) reply.signal = ended.signal;
-  reply.wall_ns = ended.wall.count();
+  if (ended.wall.count() > 0) reply.wall_ns = ended.wall.count();
   reply.user_ns = ended.user.count();
   reply.system_ns = ended.system.count();
   reply.max_rss_bytes = ended.max_rss_bytes;
@@ -123,6 +123,7 @@ wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& co
   if (reply.status == TrialStatus::wrong_exit)
     reply.reason =
         fmt::format("ended with exit code {}, not {}", ended.exit_code, request.check.exit);
+  if (ended.stuck) reply.status = TrialStatus::check_failed;
   if (reply.status != TrialStatus::ok) return reply;
   reply.reason = find_fault(request, context, ended.out, reply.stdout_sha256);
   if (!reply.reason.empty()) reply.status = TrialStatus::check_failed;

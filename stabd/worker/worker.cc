@@ -57,6 +57,7 @@ class Worker {
       return reply;
     }
     reply.trial_cpus = machine::to_string(choice->trial);
+    reply.other_cpus = choice->others;
     if (choice->shared)
       reply.notes.emplace_back("there is no other CPU: stabd itself runs on the trials' CPU");
     if (choice->siblings)

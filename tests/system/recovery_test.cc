@@ -32,14 +32,14 @@ setsid sleep 1000 </dev/null >/dev/null 2>&1 &
 class Recovery : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    lab_.write("program.sh", std::string("#!/bin/sh\n") + hold_lock + "sleep 0.01\necho done\n",
-               true);
+    lab_.write("program.sh",
+               std::string("#!/bin/sh\n") + hold_lock + "sleep 0.01\necho done >> log.txt\n", true);
     lab_.write("build.sh",
                std::string("#!/bin/sh\n") + hold_lock + "sleep 0.02\necho \"$2\" > \"$3\"\n", true);
     lab_.write("plan.toml",
                "[experiment]\nname = \"killed\"\nseed = 3\n"
                "[defaults]\nrepetitions = 40\ngive_up_after = 0\n"
-               "[[benchmark]]\nname = \"leaves-children\"\nsources = [\"build.sh\"]\n"
+               "[[benchmark]]\nname = \"leaves-children\"\n"
                "build = \"./build.sh " +
                    lab_.path("build.lock") +
                    " ${LEVEL} ${OUT}\"\n"
