@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
 #include "instrumenter/driver/clang_options.h"
+#include "instrumenter/driver/environment.h"
 
 namespace stab::driver {
 namespace {
@@ -24,14 +24,6 @@ constexpr std::string_view kLdPath = "--ld-path=";
 bool takes_next(std::string_view option) {
   const auto options = options_with_next();
   return std::ranges::find(options, option) != options.end();
-}
-
-Result<std::uint64_t> parse_seed(std::string_view flag, std::string_view text) {
-  std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size())
-    return fail(fmt::format("{}={}: the seed is a whole number from 0 to 2^64 - 1", flag, text));
-  return seed;
 }
 
 // A walk over the expanded arguments that fills in what szc has to know.

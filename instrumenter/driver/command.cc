@@ -78,10 +78,9 @@ void set_environment(const OwnFlags& own, bool off, Command& command) {
 // ccache takes a changed plugin for the same compiler unless it is told.
 void tell_ccache(const Companions& companions, Command& command) {
   if (companions.plugin.empty()) return;
-  const char* others = std::getenv("CCACHE_EXTRAFILES");
-  command.environment["CCACHE_EXTRAFILES"] = others == nullptr || *others == 0
-                                                 ? companions.plugin
-                                                 : fmt::format("{}:{}", others, companions.plugin);
+  const std::string others = environment("CCACHE_EXTRAFILES");
+  command.environment["CCACHE_EXTRAFILES"] =
+      others.empty() ? companions.plugin : others + ":" + companions.plugin;
 }
 
 }  // namespace

@@ -8,21 +8,9 @@
 #include "base/error.h"
 #include "instrumenter/driver/arguments.h"
 #include "instrumenter/driver/companions.h"
+#include "instrumenter/driver/environment.h"
 
 namespace stab::driver {
-
-// How szc speaks to ld.stab through clang. Users may set all but the last two themselves, for
-// builds that lose flags on the way.
-namespace variable {
-inline constexpr const char* off = "STAB_OFF";
-inline constexpr const char* strict = "STAB_STRICT";
-inline constexpr const char* quiet = "STAB_QUIET";
-inline constexpr const char* link_order = "STAB_LINK_ORDER";
-inline constexpr const char* link_padding = "STAB_LINK_PADDING";
-inline constexpr const char* clang = "STAB_CLANG";
-inline constexpr const char* linker = "STAB_LD_LINKER";     // the linker that the user chose
-inline constexpr const char* used_clang = "STAB_LD_CLANG";  // the clang that calls ld.stab
-}  // namespace variable
 
 struct Command {
   Words words;                                     // words[0] is the program's path

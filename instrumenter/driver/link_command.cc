@@ -63,6 +63,19 @@ Words lld_flags(const LinkSettings& settings) {
   return words;
 }
 
+bool needs_exports_script(const LinkArguments& link) {
+  return link.kind == Output::executable && link.has_version_script;
+}
+
+std::string exports_script() {
+  constexpr std::string_view kExport = "-Wl,--export-dynamic-symbol=";
+  std::string names;
+  for (const std::string_view flag : instrumenter::executable_link_flags) {
+    if (flag.starts_with(kExport)) names += fmt::format(" {};", flag.substr(kExport.size()));
+  }
+  return fmt::format("{{ global:{} }};\n", names);
+}
+
 Words plain_link(const LinkArguments& link, const LinkSettings& settings) {
   Words words{settings.linker};
   if (is_lld(settings.linker)) {
@@ -74,13 +87,14 @@ Words plain_link(const LinkArguments& link, const LinkSettings& settings) {
 }
 
 Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
-                        const Companions& companions) {
+                        const Companions& companions, const std::string& exports) {
   Words words{settings.linker};
   const Words flags = lld_flags(settings);
   words.insert(words.end(), flags.begin(), flags.end());
   add_linker_flags(instrumenter::link_flags, words);
   const bool library = link.kind == Output::library;
   if (!library) add_linker_flags(instrumenter::executable_link_flags, words);
+  if (!exports.empty()) words.push_back("--version-script=" + exports);
   const std::string& object = library ? companions.library : companions.runtime;
   const std::size_t end = end_of_inputs(link);
   for (std::size_t i = 0; i < link.words.size(); ++i) {

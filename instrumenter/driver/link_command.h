@@ -25,9 +25,15 @@ struct LinkSettings {
 // sections.
 Words lld_flags(const LinkSettings& settings);
 
-// The user's link with what the post-link step and the runtime need.
+// The user's link with what the post-link step and the runtime need. `exports` is a file with
+// exports_script(), or "" if needs_exports_script says no.
 Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
-                        const Companions& companions);
+                        const Companions& companions, const std::string& exports);
+
+// A version script of the user's may hide all that it does not name ("local: *"). Then moved code
+// could not throw exceptions, and the names that our runtime offers need a script of their own.
+bool needs_exports_script(const LinkArguments& link);
+std::string exports_script();
 
 // The user's link as it is, but for lld_flags.
 Words plain_link(const LinkArguments& link, const LinkSettings& settings);

@@ -37,21 +37,21 @@ std::ptrdiff_t place(const Words& words, const std::string& word) {
 }
 
 TEST(LinkCommand, OurObjectFollowsTheInputsAndPrecedesTheEndFiles) {
-  const Words words = instrumented_link(program(), settings(), kCompanions);
+  const Words words = instrumented_link(program(), settings(), kCompanions, "");
   EXPECT_EQ(words[0], "/x/ld.lld");
   EXPECT_EQ(place(words, "/x/stab-runtime.o"), place(words, "crtendS.o") - 1);
 }
 
 TEST(LinkCommand, WithoutEndFilesOurObjectIsLast) {
   const Words words = instrumented_link(parse_link_arguments({"-shared", "-o", "x.so", "a.o"}),
-                                        settings(), kCompanions);
+                                        settings(), kCompanions, "");
   EXPECT_EQ(words.back(), "/x/stab-library.o");
   EXPECT_THAT(words, Not(Contains("/x/stab-runtime.o")));
 }
 
 TEST(LinkCommand, StrippingIsLeftToThePostLinkStep) {
   const LinkArguments link = program();
-  const Words words = instrumented_link(link, settings(), kCompanions);
+  const Words words = instrumented_link(link, settings(), kCompanions, "");
   EXPECT_THAT(words, Not(Contains("-s")));
   EXPECT_THAT(words, Not(Contains("-x")));
   EXPECT_THAT(postlink_command(link, kCompanions),
@@ -90,6 +90,18 @@ TEST(LinkCommand, EachOrderSeedShufflesCodeAndDataButNotInitArrays) {
     }));
   }
   EXPECT_EQ(seen.size(), 3U);
+}
+
+TEST(LinkCommand, AProgramWithAVersionScriptGetsOneOfOursBeside) {
+  const LinkArguments link =
+      parse_link_arguments({"--version-script=x.map", "-o", "prog", "Scrt1.o", "main.o", "-lc"});
+  EXPECT_TRUE(needs_exports_script(link));
+  EXPECT_THAT(instrumented_link(link, settings(), kCompanions, "/t/e.map"),
+              Contains("--version-script=/t/e.map"));
+  EXPECT_NE(exports_script().find(" _dl_find_object;"), std::string::npos);
+  EXPECT_FALSE(needs_exports_script(program()));
+  EXPECT_FALSE(needs_exports_script(
+      parse_link_arguments({"-shared", "--version-script", "x.map", "-o", "x.so", "a.o"})));
 }
 
 TEST(LinkCommand, LldIsKnownByItsName) {

@@ -14,11 +14,6 @@
 namespace stab::driver {
 namespace {
 
-std::string setting(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 int report(const std::string& name, const Error& error) {
   fmt::print(stderr, "{}: error: {}\n", name, error.message);
   return 1;
@@ -45,11 +40,10 @@ void apply(const Command& command) {
 
 Result<int> compile(const Arguments& arguments, const std::string& name,
                     const Companions& companions) {
-  auto clang = find_clang(setting(variable::clang), name.ends_with("++"));
+  auto clang = find_clang(environment(variable::clang), name.ends_with("++"));
   if (!clang) return std::unexpected(clang.error());
-  const std::string off = setting(variable::off);
-  auto command = make_command(arguments, *clang, companions,
-                              arguments.own.off || (!off.empty() && off != "0"));
+  auto command =
+      make_command(arguments, *clang, companions, arguments.own.off || is_set(variable::off));
   if (!command) return std::unexpected(command.error());
   if (arguments.own.print) {
     fmt::print("{}\n", to_shell(*command));
