@@ -202,6 +202,14 @@ __attribute__((always_inline)) inline uint64_t hash_bytes(const unsigned char* b
   return h ^ (h >> 32);
 }
 
+// Of a table: the header with a zero in place of the checksum, then the rest up to `end`.
+__attribute__((always_inline)) inline uint64_t hash_table(const unsigned char* header,
+                                                          const unsigned char* table,
+                                                          uint64_t end) {
+  return hash_bytes(table + sizeof(Header), end - sizeof(Header),
+                    hash_bytes(header, sizeof(Header), magic));
+}
+
 __attribute__((always_inline)) inline uint32_t hash_code(const unsigned char* code, uint32_t size) {
   const uint64_t h = hash_bytes(code, size, 0);
   return static_cast<uint32_t>(h ^ (h >> 32));

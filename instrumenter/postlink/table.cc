@@ -169,8 +169,8 @@ class TableBuilder {
     header_.image_size = program_.file->highest() - base_;
     header_.checksum = 0;
     std::memcpy(table.data(), &header_, sizeof header_);
-    header_.checksum = abi::hash_bytes(reinterpret_cast<const unsigned char*>(table.data()),
-                                       header_.pinned.offset, abi::magic);
+    const auto* bytes = reinterpret_cast<const unsigned char*>(table.data());
+    header_.checksum = abi::hash_table(bytes, bytes, header_.pinned.offset);
     std::memcpy(table.data(), &header_, sizeof header_);
     return table;
   }
