@@ -28,8 +28,9 @@ constexpr uint32_t version = 1;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
-constexpr char runtime_section[] = "stab_text";
-constexpr char fixed_section[] = "stab_nomove";  // functions marked STAB_NO_MOVE are put here
+constexpr char runtime_section[] = "stab_text";     // in an executable, on pages of its own
+constexpr char library_section[] = "stab_library";  // the few functions of ours in a shared library
+constexpr char fixed_section[] = "stab_nomove";     // functions marked STAB_NO_MOVE are put here
 
 // A jump to the copy overwrites this much of the entry of a function, by one aligned store.
 constexpr uint32_t entry_bytes = 8;

@@ -6,6 +6,8 @@
 
 #include "runtime/note.h"
 
+#pragma clang section text = "stab_library"
+
 extern "C" {
 __attribute__((visibility("hidden"))) extern const Elf64_Ehdr __ehdr_start;
 __attribute__((weak)) void stab_add_image(const stab::abi::Note* note, const Elf64_Ehdr* elf);

@@ -47,7 +47,7 @@ class DataAnalysis {
     if (!of_interest(name)) return;
     for (const Relocation& relocation : program_.file->relocations(index)) {
       if (relocation.type == R_X86_64_PC32) {
-        distances_.insert(relocation.where);
+        if (refers_to_code(relocation)) distances_.insert(relocation.where);
         continue;
       }
       Function* function = program_.find(relocation.target);
@@ -59,6 +59,14 @@ class DataAnalysis {
       else
         function->pin_because(PinReason::label_reference);
     }
+  }
+
+  // Tables of distances to strings and the like often stand beside jump tables.
+  [[nodiscard]] bool refers_to_code(const Relocation& relocation) const {
+    if (relocation.symbol >= program_.file->symbols().size()) return false;
+    const std::size_t section = program_.file->symbols()[relocation.symbol].st_shndx;
+    return section < program_.file->sections().size() &&
+           (program_.file->sections()[section].sh_flags & SHF_EXECINSTR) != 0;
   }
 
   void add_slot(std::uint64_t where, const Function& function, std::uint64_t target,
@@ -98,6 +106,11 @@ class DataAnalysis {
     return program_.functions[base->second].starts_instruction(target_of(entry, entry));
   }
 
+  // Entries that can't be taken lead to the end of the function.
+  [[nodiscard]] bool is_unreachable(const Function& function, std::uint64_t target) const {
+    return target == function.end() && program_.find(target) == nullptr;
+  }
+
   enum class Shape : std::uint8_t { table, something_else, unclear };
 
   Shape read_table(const Function& function, std::uint64_t base,
@@ -105,8 +118,10 @@ class DataAnalysis {
     for (std::uint64_t entry = base; distances_.contains(entry); entry += 4) {
       if (entry != base && next_table_begins(entry)) break;
       const std::uint64_t target = target_of(base, entry);
-      if (!function.starts_instruction(target))
+      if (!function.starts_instruction(target) && !is_unreachable(function, target)) {
+        if (entry != base && bases_.contains(entry)) break;
         return entry == base ? Shape::something_else : Shape::unclear;
+      }
       offsets.push_back(static_cast<std::uint32_t>(target - function.start));
     }
     return Shape::table;
@@ -137,11 +152,12 @@ class DataAnalysis {
   }
 
   static void point_at_copy(Function& function, const Operand& operand, std::uint32_t place) {
-    for (abi::Fixup& fixup : function.fixups) {
-      if (abi::offset_of(fixup) != operand.offset) continue;
-      fixup.kind_and_offset =
+    const auto fixup =
+        std::ranges::lower_bound(function.fixups, operand.offset, {}, abi::offset_of);
+    if (fixup != function.fixups.end() && abi::offset_of(*fixup) == operand.offset) {
+      fixup->kind_and_offset =
           static_cast<std::uint32_t>(FixupKind::constant) << abi::fixup_kind_shift | operand.offset;
-      fixup.value = place - (operand.offset + 4);
+      fixup->value = place - (operand.offset + 4);
     }
   }
 

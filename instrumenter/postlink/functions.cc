@@ -16,7 +16,8 @@ bool holds_functions(const ElfFile& file, const Elf64_Shdr& section) {
   if ((section.sh_flags & SHF_EXECINSTR) == 0 || (section.sh_flags & SHF_ALLOC) == 0) return false;
   const std::string_view name = file.name(section);
   return section.sh_type == SHT_PROGBITS && !name.starts_with(".plt") && name != ".iplt" &&
-         name != ".init" && name != ".fini" && name != abi::runtime_section;
+         name != ".init" && name != ".fini" && name != abi::runtime_section &&
+         name != abi::library_section;
 }
 
 bool is_function(const Elf64_Sym& symbol) {
