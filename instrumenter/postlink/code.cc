@@ -125,14 +125,16 @@ class Analysis {
     function_.fixups.push_back(make_fixup(kind, operand.offset, value));
   }
 
-  // Compilers leave jumps to the end behind, in blocks that are never reached.
-  [[nodiscard]] bool stays_inside(std::uint64_t target) const {
-    return function_.contains(target) ||
-           (target == function_.end() && program_.find(target) == nullptr);
+  // Compilers leave jumps to the end behind, in blocks that are never reached. With a relocation it
+  // is a real jump.
+  [[nodiscard]] bool stays_inside(const Operand& operand) const {
+    return function_.contains(operand.target) ||
+           (operand.target == function_.end() && program_.find(operand.target) == nullptr &&
+            !has_relocation(operand));
   }
 
   void add_branch(const Operand& operand) {
-    if (stays_inside(operand.target)) return;
+    if (stays_inside(operand)) return;
     if (operand.size != 4) return function_.pin_because(PinReason::outside_reference);
     Function* callee = program_.find(operand.target);
     const bool at_entry = callee != nullptr && callee->start == operand.target;
