@@ -58,7 +58,7 @@ void set(Options& options, Text name, Text value, Line& complaints) {
 #define STAB_PARSE_flag(field) parse(value, options.field)
 #define STAB_PARSE_number(field) parse(value, options.field)
 #define STAB_PARSE_text(field) parse(value, options.field)
-#define STAB_PARSE_once(field) spells("once", value.start, value.size)
+#define STAB_PARSE_when(field) spells("once", value.start, value.size)
 #define STAB_OPTION(kind, field, initial, help)     \
   if (spells(#field, name.start, name.size)) {      \
     if (!STAB_PARSE_##kind(field))                  \

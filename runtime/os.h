@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The only door to the operating system: system calls without libc. Results are those of the kernel: a negative
-// error number on failure. All are safe in a signal handler.
+// The only door to the operating system: system calls without libc. Results are those of the
+// kernel: a negative error number on failure. All are safe in a signal handler.
 #pragma once
 
 #include <stddef.h>
@@ -12,7 +12,9 @@ constexpr uint64_t page_size = 4096;
 
 enum Protection : int { none = 0, read = 1, write = 2, execute = 4 };
 
-inline bool failed(long result) { return result < 0 && result > -4096; }
+inline bool failed(long result) {
+  return result < 0 && result > -4096;
+}
 
 // Private, zeroed, reserved without commitment; at exactly `address` if it is not 0, else anywhere.
 long map(uint64_t address, uint64_t size, int protection);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The steps of an epoch on memory that is writable. Each may be repeated with other places in `image.copies`.
+// The steps of an epoch on memory that is writable. Each may be repeated with other places in
+// `image.copies`.
 #pragma once
 
 #include "runtime/image.h"
@@ -15,8 +16,9 @@ void link_copy(const Image& image, uint32_t f);
 // A jump to the present copy for each label.
 void write_stubs(const Image& image);
 
-// Jumps from the originals to the copies, and the slots in data. False: the text could not be made writable, and
-// nothing was changed. If it cannot be made executable again, the process ends: there is nothing left to run.
+// Jumps from the originals to the copies, and the slots in data. False: the text could not be made
+// writable, and nothing was changed. If it cannot be made executable again, the process ends: there
+// is nothing left to run.
 bool patch_originals(const Image& image);
 
 }  // namespace stab::rt

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Call frame descriptions for copies: clones of the CIEs and FDEs with their relative fields adjusted, and a sorted
-// search table as in .eh_frame_hdr. The exception tables (LSDA) of the originals serve the copies too: call sites and
-// landing pads count from the start of the function, and the rest does not depend on it.
+// Call frame descriptions for copies: clones of the CIEs and FDEs with their relative fields
+// adjusted, and a sorted search table as in .eh_frame_hdr. The exception tables (LSDA) of the
+// originals serve the copies too: call sites and landing pads count from the start of the function,
+// and the rest does not depend on it.
 #pragma once
 
 #include "runtime/image.h"
