@@ -187,8 +187,9 @@ TableError validate(const uint8_t* table, uint64_t size, const Shape& shape) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(&blank);
   if (abi::hash_table(bytes, table, header.pinned.offset) != header.checksum)
     return TableError::wrong_checksum;
-  if (header.names.count == 0 || table[header.names.offset + header.names.count - 1] != 0)
-    return header.functions.count == 0 ? TableError::ok : TableError::bad_array;
+  const bool names_end =
+      header.names.count != 0 && table[header.names.offset + header.names.count - 1] == 0;
+  if (!names_end && header.functions.count != 0) return TableError::bad_array;
   return Checker(header, shape).run();
 }
 
