@@ -123,6 +123,9 @@ const char* build(Image& image, const Workspace& work, Random& random) {
   const auto low = reinterpret_cast<uint64_t>(image.base);
   if (!reserve_near(image.heap, low, low + image.table->image_size, random))
     return "no memory near the image";
+  // Where most pages will hold a function anyway.
+  if (2 * uint64_t{image.count()} > image.heap.half_size / os::page_size)
+    os::populate(reinterpret_cast<uint64_t>(image.heap.start), image.heap.half_size);
   place(work.sizes, image.count(), span, random, image.order, work.positions, work.scratch);
   adopt_places(image, work);
   for (uint32_t rank = 0; rank < image.moved; ++rank) {
@@ -168,6 +171,8 @@ const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* el
   const Shape shape = shape_of(elf, base);
   if (!table_is_mapped(*note, shape, base)) return "the table was truncated";
   const auto* table = reinterpret_cast<const uint8_t*>(note) + note->table_offset;
+  if (!os::readable(reinterpret_cast<uint64_t>(table) + note->table_size - 1))
+    return "the table was truncated";
   const TableError error = validate(table, note->table_size, shape);
   if (error != TableError::ok) return describe(error);
   image.table = reinterpret_cast<const abi::Header*>(table);

@@ -52,6 +52,19 @@ long protect(uint64_t address, uint64_t size, int protection) {
   return call(__NR_mprotect, static_cast<long>(address), static_cast<long>(size), protection);
 }
 
+void populate(uint64_t address, uint64_t size) {
+  constexpr long populate_write = 23;
+  call(__NR_madvise, static_cast<long>(address), static_cast<long>(size), populate_write);
+}
+
+bool readable(uint64_t address) {
+  constexpr long populate_read = 22;
+  constexpr long error_not_supported = -22;
+  const long result =
+      call(__NR_madvise, static_cast<long>(address & -page_size), page_size, populate_read);
+  return !failed(result) || result == error_not_supported;
+}
+
 long open_append(const char* path) {
   constexpr long flags = 01 | 0100 | 02000 | 02000000;  // write-only, create, append, close-on-exec
   return call(__NR_open, address_of(path), flags, 0666);

@@ -84,6 +84,8 @@ bool make_writable(const Image& image) {
     if (ranges[i].kind == static_cast<uint32_t>(abi::RangeKind::writable_slots)) continue;
     const Pages pages = pages_of(image, ranges[i]);
     if (os::failed(os::protect(pages.start, pages.size, os::read | os::write))) return false;
+    if (ranges[i].kind == static_cast<uint32_t>(abi::RangeKind::code))
+      os::populate(pages.start, pages.size);
   }
   return true;
 }
