@@ -6,7 +6,9 @@
 
 namespace stab::rt {
 
-// Names of the copies for gdb (JIT interface) and perf (map file), as far as the options ask.
-void introduce_to_debuggers(const Image& image, const Options& options);
+// Names of the copies for perf (a map file, on request) and for gdb (on request, or when the
+// process is traced).
+void introduce_to_debuggers(Image& image, const Options& options);
+void withdraw_from_debuggers(Image& image);
 
 }  // namespace stab::rt

@@ -41,6 +41,10 @@ struct Image {
   uint32_t* order = nullptr;
   uint32_t moved = 0;
   const uint8_t* unwind_header = nullptr;
+  const uint8_t* unwind_frames = nullptr;  // the clones, ended by a zero word
+  uint64_t unwind_frames_size = 0;
+  void* debugger_entry = nullptr;
+  uint64_t debugger_size = 0;
   // For the report.
   uint32_t altered = 0;
   uint64_t moved_bytes = 0;

@@ -24,7 +24,10 @@ Line& Line::number(uint64_t value) {
 }
 
 Line& Line::hex(uint64_t value) {
-  text("0x");
+  return text("0x").hex_digits(value);
+}
+
+Line& Line::hex_digits(uint64_t value) {
   int shift = 60;
   while (shift > 0 && (value >> shift) == 0) shift -= 4;
   for (; shift >= 0; shift -= 4) put("0123456789abcdef"[(value >> shift) & 15]);

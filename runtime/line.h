@@ -12,7 +12,8 @@ class Line {
   Line& text(const char* text);
   Line& text(const char* text, size_t count);
   Line& number(uint64_t value);
-  Line& hex(uint64_t value);
+  Line& hex(uint64_t value);  // with 0x
+  Line& hex_digits(uint64_t value);
 
   // JSON: `"key": value`, with the comma or brace before it.
   Line& field(const char* key, uint64_t value);

@@ -160,6 +160,7 @@ extern "C" __attribute__((visibility("default"))) void stab_remove_image(
   Image* image = active ? image_with(note) : nullptr;
   if (image == nullptr) return;
   retract_image(image);
+  withdraw_from_debuggers(*image);
   close_image(*image);
   drop_image(image);
 }

@@ -94,6 +94,8 @@ void build_unwind(Image& image) {
   store32(at, 0);
   write_header(header, frames, entries);
   image.unwind_header = header;
+  image.unwind_frames = frames;
+  image.unwind_frames_size = static_cast<uint64_t>(at + terminator - frames);
 }
 
 }  // namespace stab::rt
