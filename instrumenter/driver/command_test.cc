@@ -126,6 +126,7 @@ TEST(FindClang, ACommandMayHaveSeveralWords) {
 }
 
 TEST(FindClang, CxxTakesTheNeighbourOrTheDriverMode) {
+  std::filesystem::remove_all(testing::TempDir() + "find_cxx");
   const std::string clang = program("find_cxx", "clang-77");
   EXPECT_THAT(*find_clang(clang, true), ElementsAre(clang, "--driver-mode=g++"));
   const std::string cxx = program("find_cxx", "clang++-77");

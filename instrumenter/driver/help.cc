@@ -2,20 +2,18 @@
 #include "instrumenter/driver/help.h"
 
 #include <fmt/format.h>
-
-#include "base/fd.h"
-#include "base/hash.h"
+#include <sys/stat.h>
 
 namespace stab::driver {
 namespace {
 
-constexpr std::size_t kLimit = std::size_t{1} << 30;
-
+// Size and time of change, as ccache looks at compilers.
 std::string fingerprint(const char* name, const std::string& path) {
-  if (path.empty()) return fmt::format("{}: not installed\n", name);
-  const auto content = read_file(path, kLimit);
-  if (!content) return fmt::format("{}: {}\n", name, content.error().message);
-  return fmt::format("{}: {} {}\n", name, path, sha256_hex(*content).substr(0, 16));
+  struct stat status{};
+  if (path.empty() || stat(path.c_str(), &status) != 0)
+    return fmt::format("{}: not installed\n", name);
+  return fmt::format("{}: {} {:x}-{:x}.{:x}\n", name, path, status.st_size, status.st_mtim.tv_sec,
+                     status.st_mtim.tv_nsec);
 }
 
 }  // namespace
@@ -41,10 +39,10 @@ STAB_CLANG names another clang, or a command such as "ccache clang-19".
 }
 
 std::string version_text(const Companions& companions) {
-  return fmt::format("szc {}\n{}{}{}{}", STAB_VERSION, fingerprint("ld.stab", companions.linker),
-                     fingerprint("stab-link", companions.postlink),
-                     fingerprint("runtime", companions.runtime),
-                     fingerprint("pass", companions.plugin));
+  return fmt::format(
+      "szc {}\n{}{}{}{}{}", STAB_VERSION, fingerprint("ld.stab", companions.linker),
+      fingerprint("stab-link", companions.postlink), fingerprint("runtime", companions.runtime),
+      fingerprint("library", companions.library), fingerprint("pass", companions.plugin));
 }
 
 }  // namespace stab::driver
