@@ -40,6 +40,7 @@ struct Image {
   // Functions that have copies, by address of the copy.
   uint32_t* order = nullptr;
   uint32_t moved = 0;
+  bool label_stubs = false;  // else labels are in the copies: faster, and final
   const uint8_t* unwind_header = nullptr;
   const uint8_t* unwind_frames = nullptr;  // the clones, ended by a zero word
   uint64_t unwind_frames_size = 0;

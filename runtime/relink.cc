@@ -28,6 +28,13 @@ uint8_t* current_place(const Image& image, uint32_t f) {
   return image.has_copy(f) ? image.copy(f) : image.original(f);
 }
 
+// What the program takes for the address of a label.
+uint64_t label_address(const Image& image, uint32_t label) {
+  if (image.label_stubs) return number(image.stub(label));
+  const abi::Label& place = elements<abi::Label>(*image.table, image.table->labels)[label];
+  return number(current_place(image, place.function)) + place.offset;
+}
+
 uint32_t distance(const uint8_t* field, uint64_t target) {
   return static_cast<uint32_t>(target - (number(field) + 4));
 }
@@ -139,7 +146,7 @@ void link_copy(const Image& image, uint32_t f) {
         field = value;
         break;
       case abi::FixupKind::label:
-        field = distance(copy + offset, number(image.stub(value)));
+        field = distance(copy + offset, label_address(image, value));
         break;
     }
     store32(copy + offset, field);
@@ -165,7 +172,7 @@ bool patch_originals(const Image& image) {
   for (uint32_t i = 0; i < image.table->slots.count; ++i)
     if (image.has_copy(labels[slots[i].label].function))
       __atomic_store_n(reinterpret_cast<uint64_t*>(image.base + slots[i].where),
-                       number(image.stub(slots[i].label)), __ATOMIC_RELEASE);
+                       label_address(image, slots[i].label), __ATOMIC_RELEASE);
   restore(image);
   return true;
 }

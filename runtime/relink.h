@@ -13,7 +13,7 @@ void write_copy(const Image& image, uint32_t f);
 // Gives every field of the copy that depends on places the value for the present ones.
 void link_copy(const Image& image, uint32_t f);
 
-// A jump to the present copy for each label.
+// A jump to the present copy for each label. Without image.label_stubs nothing leads there.
 void write_stubs(const Image& image);
 
 // Jumps from the originals to the copies, and the slots in data. False: the text could not be made

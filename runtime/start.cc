@@ -98,6 +98,7 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   const char* problem = open_image(*image, note, elf);
   if (problem == nullptr) {
     Random random = random_for_next_image();
+    image->label_stubs = options.label_stubs;
     problem = randomize(*image, random);
   }
   if (problem != nullptr) return problem;

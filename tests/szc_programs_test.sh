@@ -51,8 +51,11 @@ build() {
 
 # run FOLDER OPTIONS: output and exit status.
 run() {
-  (cd "$1" && STABILIZER_OPTIONS=$2 timeout 60 ./program >output 2>errors </dev/null
-  echo "exit $?" >>output)
+  (
+    cd "$1" || exit
+    STABILIZER_OPTIONS=$2 timeout 60 ./program >output 2>errors </dev/null
+    echo "exit $?" >>output
+  ) 2>/dev/null
   cat "$1/output"
 }
 
@@ -84,6 +87,7 @@ check() {
     [ "$got" = "$expected" ] || { fail "$title: seed $seed"; diff <(echo "$expected") <(echo "$got") | head -5; head -3 "$work/ours/errors"; }
     grep -q '"randomized": "yes"' "$work/report" || fail "$title: seed $seed: not randomized"
   done
+  [ "$(run "$work/ours" strict=1:seed=8:label_stubs=1)" = "$expected" ] || fail "$title: with stubs for labels"
   for strip in strip llvm-strip-19; do
     cp "$work/ours/program" "$work/ours/kept"
     $strip "$work/ours/program" 2>"$work/log" || fail "$title: $strip: $(cat "$work/log")"
