@@ -89,6 +89,8 @@ void Parser::note_option(const std::string& word) {
     return word.substr(prefix.size());
   };
   if (auto v = value_of("-fuse-ld=")) result_.linker = *v;
+  if (word == "-flto" || word.starts_with("-flto=")) result_.lto = true;
+  if (word == "-fno-lto") result_.lto = false;
   if (auto v = value_of("--target=")) result_.target = *v;
   if (auto v = value_of("--driver-mode="); v && *v != "gcc" && *v != "g++") result_.verbatim = true;
   if (auto v = value_of("-B"); v && !v->empty()) result_.prefixes.push_back(*v);

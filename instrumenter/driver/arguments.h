@@ -34,6 +34,7 @@ struct Arguments {
   std::string ld_path;  // the value of the last --ld-path=
   Words prefixes;       // the values of -B, where clang looks for linkers
   std::string target;   // of --target= or -target, "" if there is none
+  bool lto = false;     // of either kind: code is made when linking
   bool verbatim = false;  // not the ordinary driver (-cc1, another driver mode): add nothing
   bool links = false;     // an input, and no flag that stops before the linker
 };

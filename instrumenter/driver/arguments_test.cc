@@ -102,6 +102,13 @@ TEST(Arguments, OnlyACallWithAnInputAndNoEarlierPhaseLinks) {
     EXPECT_FALSE(parse({phase, "a.c"}).links) << phase;
 }
 
+TEST(Arguments, LinkTimeOptimizationIsSeen) {
+  EXPECT_TRUE(parse({"-flto", "a.c"}).lto);
+  EXPECT_TRUE(parse({"-flto=thin", "a.c"}).lto);
+  EXPECT_FALSE(parse({"-flto", "-fno-lto", "a.c"}).lto);
+  EXPECT_FALSE(parse({"-fltoish", "a.c"}).lto);
+}
+
 TEST(Arguments, AnotherDriverIsLeftAlone) {
   EXPECT_TRUE(parse({"-cc1", "-triple", "x"}).verbatim);
   EXPECT_TRUE(parse({"-cc1as"}).verbatim);

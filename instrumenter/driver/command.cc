@@ -21,14 +21,6 @@ bool supported(const std::string& target) {
          target.find("linux") != std::string::npos;
 }
 
-// A pass plugin works in the LLVM that it was built for only. Debian's folders say which one a
-// clang is.
-bool loads_our_plugin(const std::string& clang) {
-  std::error_code error;
-  const std::string path = fs::canonical(clang, error).string();
-  return path.find("/llvm-") == std::string::npos || path.find("/llvm-19/") != std::string::npos;
-}
-
 // The linker that the user chose by -fuse-ld= or --ld-path=, "" if it was not found.
 std::string chosen_linker(const Arguments& arguments, const std::string& clang) {
   if (!arguments.ld_path.empty()) return search_path(arguments.ld_path);
@@ -102,6 +94,7 @@ Result<Command> make_command(const Arguments& arguments, const Words& clang,
     command.words.emplace_back("--end-no-unused-arguments");
     set_environment(arguments.own, off, command);
     tell_ccache(companions, command);
+    command.environment[variable::pass_phase] = arguments.lto ? "prelink" : "compile";
   }
   command.words.insert(command.words.end(), arguments.clang.begin(), arguments.clang.end());
   return command;

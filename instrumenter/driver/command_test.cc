@@ -104,6 +104,11 @@ TEST(Command, TheFrontendIsCalledAsItIs) {
   EXPECT_THAT(command({"-cc1", "-x"}).words, ElementsAre("/usr/bin/clang-19", "-cc1", "-x"));
 }
 
+TEST(Command, ThePassLearnsWhetherTheCodeIsMadeWhenLinking) {
+  EXPECT_EQ(command({"-c", "a.c"}).environment.at(variable::pass_phase), "compile");
+  EXPECT_EQ(command({"-c", "-flto=thin", "a.c"}).environment.at(variable::pass_phase), "prelink");
+}
+
 TEST(Command, CcacheIsToldOfThePlugin) {
   EXPECT_THAT(command({"a.c"}).environment.at("CCACHE_EXTRAFILES"), EndsWith("/x/stab-pass.so"));
 }

@@ -120,4 +120,10 @@ std::string find_lld(const std::string& clang) {
   return versioned.empty() ? search_path("ld.lld") : versioned;
 }
 
+bool loads_our_plugin(const std::string& program) {
+  std::error_code error;
+  const std::string path = fs::canonical(program, error).string();
+  return path.find("/llvm-") == std::string::npos || path.find("/llvm-19/") != std::string::npos;
+}
+
 }  // namespace stab::driver

@@ -37,4 +37,8 @@ std::string search_path(std::string_view name);
 // ld.lld of the same LLVM as this clang, else one from PATH, "" if there is none.
 std::string find_lld(const std::string& clang);
 
+// A pass plugin works in the LLVM that it was built for only. Debian's folders say which one a
+// clang or an lld is of.
+bool loads_our_plugin(const std::string& program);
+
 }  // namespace stab::driver

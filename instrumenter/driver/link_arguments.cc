@@ -130,6 +130,7 @@ void Parser::valued(std::string_view name, const std::string& value) {
     dynamic_ = true;
     musl_ = base_name(value).starts_with("ld-musl");
   }
+  if (name == "plugin-opt" && value.starts_with("thinlto")) result_.thin_lto = true;
   if (name == "version-script") result_.has_version_script = true;
   if (name == "oformat" && !value.starts_with("elf")) raw_ = true;
 }

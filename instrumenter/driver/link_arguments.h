@@ -20,6 +20,7 @@ struct LinkArguments {
   Output kind = Output::nothing;
   std::string output = "a.out";
   std::string obstacle;  // why the output cannot be randomized, as a phrase; "" if it can
+  bool thin_lto = false;
   bool has_version_script = false;
   bool strip_all = false;
   bool strip_debug = false;

@@ -99,6 +99,12 @@ TEST(LinkArguments, StripFlagsAreNoted) {
   EXPECT_FALSE(program({"-soname", "x"}).strip_all);
 }
 
+TEST(LinkArguments, ThinLtoIsSeen) {
+  EXPECT_TRUE(program({"-plugin-opt=thinlto"}).thin_lto);
+  EXPECT_TRUE(program({"-plugin-opt", "thinlto"}).thin_lto);
+  EXPECT_FALSE(program({"-plugin-opt=mcpu=x86-64"}).thin_lto);
+}
+
 TEST(LinkArguments, NamesOfProbesAreKnown) {
   EXPECT_TRUE(is_probe("conftest"));
   EXPECT_TRUE(is_probe("/tmp/x/cmTC_1234"));

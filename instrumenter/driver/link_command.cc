@@ -94,6 +94,8 @@ Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
   add_linker_flags(instrumenter::link_flags, words);
   const bool library = link.kind == Output::library;
   if (!library) add_linker_flags(instrumenter::executable_link_flags, words);
+  if (!companions.plugin.empty() && loads_our_plugin(settings.linker))
+    words.push_back("--load-pass-plugin=" + companions.plugin);
   if (!exports.empty()) words.push_back("--version-script=" + exports);
   const std::string& object = library ? companions.library : companions.runtime;
   const std::size_t end = end_of_inputs(link);

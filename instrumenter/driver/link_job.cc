@@ -59,6 +59,7 @@ Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings
                                    const Companions& companions, Scratch& scratch) {
   auto exports = write_exports(link, scratch);
   if (!exports) return std::unexpected(exports.error());
+  setenv(variable::pass_phase, link.thin_lto ? "link-thin" : "link-full", 1);
   auto linked = run_and_wait(instrumented_link(link, settings, companions, *exports));
   if (!linked || !linked->success()) return linked;
   auto done = run_and_wait(postlink_command(link, companions));
