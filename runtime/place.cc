@@ -4,7 +4,7 @@
 namespace stab::rt {
 namespace {
 
-constexpr uint64_t smallest_span = 2 * span_step;
+constexpr uint64_t smallest_span = uint64_t{2} * span_step;
 
 void shuffle(uint32_t* items, uint32_t count, Random& random) {
   for (uint32_t i = 0; i < count; ++i) items[i] = i;

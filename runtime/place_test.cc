@@ -89,7 +89,8 @@ TEST(Place, MakesBits4To17OfEachAddressUniform) {
   for (int seed = 0; seed < seeds; ++seed) {
     const Layout layout(sizes, span_of(sizes), static_cast<std::uint64_t>(seed));
     for (std::size_t f = 0; f < sizes.size(); ++f)
-      for (unsigned bit = 0; bit < 14; ++bit) ones[f][bit] += (layout.of[f] >> bit) & 1;
+      for (unsigned bit = 0; bit < 14; ++bit)
+        ones[f][bit] += static_cast<int>((layout.of[f] >> bit) & 1);
   }
   // 630 coins: beyond 4.5 standard deviations none is expected (p = 0.004 for the family).
   for (const auto& function : ones)
@@ -105,7 +106,7 @@ TEST(Place, MakesDifferencesOfPairsUniform) {
     const Layout layout(sizes, span_of(sizes), static_cast<std::uint64_t>(seed) + 1000000);
     for (std::size_t p = 0; p < pairs; ++p)
       for (unsigned bit = 0; bit < 14; ++bit)
-        ones[p][bit] += ((layout.of[p] - layout.of[p + 7]) >> bit) & 1;
+        ones[p][bit] += static_cast<int>(((layout.of[p] - layout.of[p + 7]) >> bit) & 1);
   }
   for (const auto& pair : ones)
     for (const int n : pair) EXPECT_LT(imbalance(n, seeds), 4.5);

@@ -36,8 +36,9 @@ TEST(Random, IsUniformBelowABoundThatIsNoPowerOfTwo) {
   std::array<int, bins> seen{};
   Random random(99);
   for (int i = 0; i < draws; ++i) ++seen[random.below(bins)];
+  constexpr double expected = static_cast<double>(draws) / bins;
   double chi_squared = 0;
-  for (const int n : seen) chi_squared += std::pow(n - draws / bins, 2) / (draws / bins);
+  for (const int n : seen) chi_squared += std::pow(n - expected, 2) / expected;
   EXPECT_LT(chi_squared, 56.9);  // 0.1 % point for 28 degrees of freedom
   EXPECT_GT(chi_squared, 8.4);
 }

@@ -27,7 +27,7 @@ class SampleTable {
   std::vector<abi::Cie> cies = {{0x180, 24, 18, 0}};
   std::vector<std::uint32_t> words = {1, 2};
   std::vector<abi::Pinned> pinned = {{0x1100, 16, 0, 1}};
-  std::string names = std::string("main\0leaf", 10);
+  std::string names{'m', 'a', 'i', 'n', 0, 'l', 'e', 'a', 'f', 0};
 
   static abi::Fixup fixup(abi::FixupKind kind, std::uint32_t offset, std::uint32_t value) {
     return {static_cast<std::uint32_t>(kind) << abi::fixup_kind_shift | offset, value};

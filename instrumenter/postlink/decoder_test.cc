@@ -27,6 +27,7 @@ struct Seen {
 
 std::vector<Seen> operands(const DecodedFunction& function) {
   std::vector<Seen> seen;
+  seen.reserve(function.operands.size());
   for (const Operand& o : function.operands) seen.push_back({o.offset, o.size, o.target, o.use});
   return seen;
 }
