@@ -84,6 +84,16 @@ const Elf64_Shdr* ElfFile::section(std::string_view wanted) const {
   return found == sections_.end() ? nullptr : &*found;
 }
 
+bool ElfFile::exports(std::string_view wanted) const {
+  const Elf64_Shdr* table = section(".dynsym");
+  if (table == nullptr) return false;
+  const auto symbols =
+      copy_table<Elf64_Sym>(bytes_, table->sh_offset, table->sh_size / sizeof(Elf64_Sym));
+  return std::ranges::any_of(symbols, [&](const Elf64_Sym& symbol) {
+    return symbol.st_shndx != SHN_UNDEF && string_at(table->sh_link, symbol.st_name) == wanted;
+  });
+}
+
 std::span<const std::uint8_t> ElfFile::contents(const Elf64_Shdr& section) const {
   if (section.sh_type == SHT_NOBITS) return {};
   return {reinterpret_cast<const std::uint8_t*>(bytes_.data()) + section.sh_offset,

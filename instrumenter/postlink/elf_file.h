@@ -37,6 +37,8 @@ class ElfFile {
   [[nodiscard]] std::string_view name(const Elf64_Shdr& section) const;
   [[nodiscard]] std::string_view name(const Elf64_Sym& symbol) const;
   [[nodiscard]] const Elf64_Shdr* section(std::string_view name) const;
+  // Whether other images can find this name here; false without dynamic symbols.
+  [[nodiscard]] bool exports(std::string_view name) const;
   [[nodiscard]] std::span<const std::uint8_t> contents(const Elf64_Shdr& section) const;
 
   // The bytes that the file gives for these addresses; empty if it gives none or not all.

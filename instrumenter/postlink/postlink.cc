@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/fd.h"
@@ -54,14 +55,31 @@ Program analyse(const ElfFile& file) {
   return program;
 }
 
+// What would run, but not rightly, is refused.
+Result<void> check(const ElfFile& file) {
+  if (file.section(abi::table_section) != nullptr) return fail("it is instrumented already");
+  if (file.symbols().empty())
+    return fail("it has no symbols; link without -s and let szc strip it");
+  if (file.section(abi::runtime_section) == nullptr) return {};
+  if (file.section(".dynsym") == nullptr) return fail("it is linked statically");
+  if (!file.exports("_dl_find_object"))
+    return fail(
+        "a version script or the like hides _dl_find_object, without which exceptions find no "
+        "moved code");
+  // Its thread runs before we do, in code that we would change.
+  if (std::ranges::any_of(file.symbols(), [&](const Elf64_Sym& s) {
+        return file.name(s) == "__tsan_init" && s.st_shndx != SHN_UNDEF;
+      }))
+    return fail("ThreadSanitizer is linked in, and starts a thread too early");
+  return {};
+}
+
 Result<Summary> instrument_file(const std::string& path, const Options& options) {
   auto bytes = read_file(path, largest_file);
   if (!bytes) return std::unexpected(bytes.error());
   const auto file = ElfFile::parse(std::move(*bytes));
   if (!file) return std::unexpected(file.error());
-  if (file->section(abi::table_section) != nullptr) return fail("it is instrumented already");
-  if (file->symbols().empty())
-    return fail("it has no symbols; link without -s and let szc strip it");
+  if (auto checked = check(*file); !checked) return std::unexpected(checked.error());
   const Program program = analyse(*file);
   const auto table = build_table(program);
   if (!table) return std::unexpected(table.error());
