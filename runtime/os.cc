@@ -98,6 +98,13 @@ void close_file(int fd) {
   call(__NR_close, fd);
 }
 
+bool identify(int fd, FileIdentity& identity) {
+  uint64_t status[18] = {};  // struct stat of the kernel begins with device and inode
+  if (failed(call(__NR_fstat, fd, address_of(status)))) return false;
+  identity = {status[0], status[1]};
+  return true;
+}
+
 long current_directory(char* buffer, size_t size) {
   return call(__NR_getcwd, address_of(buffer), static_cast<long>(size));
 }

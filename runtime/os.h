@@ -36,6 +36,12 @@ long write_some(int fd, const void* buffer, size_t size);
 // All of it, or a failure.
 bool write_all(int fd, const void* buffer, size_t size);
 void close_file(int fd);
+// Tells open files apart. False: the descriptor is not open.
+struct FileIdentity {
+  uint64_t device;
+  uint64_t inode;
+};
+bool identify(int fd, FileIdentity& identity);
 long current_directory(char* buffer, size_t size);  // with the final zero
 
 long random_bytes(void* buffer, size_t size);

@@ -11,6 +11,7 @@ constexpr size_t path_limit = 4096;
 
 char path[path_limit];
 int descriptor = -1;
+os::FileIdentity descriptor_file;
 bool wanted;
 int owner;
 
@@ -39,7 +40,11 @@ bool make_path(const Text& text) {
 void write_line(const Line& line) {
   if (!wanted || os::process_id() != owner) return;
   if (descriptor >= 0) {
-    os::write_all(descriptor, line.data(), line.size());
+    // The program may have closed it, and the number may be another file's by now.
+    os::FileIdentity now = {};
+    if (os::identify(descriptor, now) && now.device == descriptor_file.device &&
+        now.inode == descriptor_file.inode)
+      os::write_all(descriptor, line.data(), line.size());
     return;
   }
   const long fd = os::open_append(path);
@@ -76,7 +81,7 @@ void open_report(const Options& options) {
   if (is_number(text)) {
     descriptor = 0;
     for (size_t i = 0; i < text.size; ++i) descriptor = descriptor * 10 + (text.start[i] - '0');
-    wanted = true;
+    wanted = os::identify(descriptor, descriptor_file);
   } else {
     wanted = make_path(text);
   }

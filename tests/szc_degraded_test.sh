@@ -137,6 +137,15 @@ END
 $szc forks.c -o forks && STABILIZER_OPTIONS=report=forked ./forks
 [ "$(grep -c '"event": "exit"' forked)" = 1 ] || fail "a forked child reported"
 
+# A descriptor that the program closed and that means another file at the end is left alone.
+cat >closes.c <<'END'
+#include <fcntl.h>
+#include <unistd.h>
+int main(void) { close(7); return dup2(open("other", O_WRONLY | O_CREAT, 0644), 7) != 7; }
+END
+$szc closes.c -o closes && STABILIZER_OPTIONS=report=7 ./closes 7>numbered || fail "closing the report"
+[ ! -s other ] && grep -q '"event": "start"' numbered || fail "the report went to another file"
+
 # The region of interest.
 cat >region.c <<'END'
 #include <time.h>
