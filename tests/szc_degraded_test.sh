@@ -146,6 +146,21 @@ END
 $szc closes.c -o closes && STABILIZER_OPTIONS=report=7 ./closes 7>numbered || fail "closing the report"
 [ ! -s other ] && grep -q '"event": "start"' numbered || fail "the report went to another file"
 
+# A library is moved by the program's runtime, and is an ordinary one in a program that has none.
+cat >part.c <<'END'
+int helper(int x) { switch (x) { case 1: return 5; case 2: return 42; case 3: return 8; case 4: return 1; } return x; }
+int part(int x) { return helper(x); }
+END
+cat >whole.c <<'END'
+int part(int x);
+int main(void) { return part(2); }
+END
+$szc -O1 -fPIC -shared part.c -o part.so
+$szc -O1 whole.c ./part.so -o whole && STABILIZER_OPTIONS=report=parts ./whole
+[ $? = 42 ] && grep '"event": "library"' parts | grep -q '"randomized": "yes"' || fail "library: $(cat parts)"
+$clang -O1 whole.c ./part.so -o whole_plain && STABILIZER_OPTIONS=strict=1 ./whole_plain
+[ $? = 42 ] || fail "a library of szc in a plain program"
+
 # The region of interest.
 cat >region.c <<'END'
 #include <time.h>
