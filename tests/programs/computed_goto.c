@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Labels as values: in constant and writable tables, on the stack, compared, and differences of them.
+// Labels as values: in constant and writable tables, on the stack, and compared.
 // variants: -O0 | -O1 | -O2 | -O3 | -Os | -O2 -fno-pie -no-pie | -O0 -fno-pie -no-pie
 #include <stdio.h>
 
