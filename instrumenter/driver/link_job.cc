@@ -45,6 +45,11 @@ bool is_regular(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// Notes on stderr are for people: they ask for silence, or it is a configure script that looks.
+bool speaks(const LinkArguments& link, const LinkSettings& settings) {
+  return !settings.quiet && !is_probe(link.output);
+}
+
 Result<std::string> write_exports(const LinkArguments& link, Scratch& scratch) {
   if (!needs_exports_script(link)) return "";
   auto folder = scratch.path();
@@ -62,12 +67,15 @@ Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings
   setenv(variable::pass_phase, link.thin_lto ? "link-thin" : "link-full", 1);
   auto linked = run_and_wait(instrumented_link(link, settings, companions, *exports));
   if (!linked || !linked->success()) return linked;
-  auto done = run_and_wait(postlink_command(link, companions));
+  const bool loud = settings.strict || speaks(link, settings);
+  auto done =
+      run_and_wait(postlink_command(link, companions), loud ? Errors::shown : Errors::dropped);
   if (done && done->success()) return done;
   if (settings.strict)
     return fail(fmt::format("{} cannot be randomized: the post-link step failed", link.output));
-  fmt::print(stderr, "szc: warning: {} is not randomized: the post-link step failed\n",
-             link.output);
+  if (loud)
+    fmt::print(stderr, "szc: warning: {} is not randomized: the post-link step failed\n",
+               link.output);
   return run_and_wait(plain_link(link, settings));
 }
 
@@ -112,7 +120,7 @@ Result<Ending> run_link(const LinkArguments& link, const LinkSettings& settings,
   const std::string why_not = settings.off ? "" : obstacle(link, settings, companions);
   if (!why_not.empty() && settings.strict)
     return fail(fmt::format("{} cannot be randomized: {}", link.output, why_not));
-  if (!why_not.empty() && !settings.quiet && !is_probe(link.output))
+  if (!why_not.empty() && speaks(link, settings))
     fmt::print(stderr, "szc: note: {} is not randomized: {}\n", link.output, why_not);
   Scratch scratch;
   std::optional<LinkArguments> padded;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/driver/process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -33,13 +34,14 @@ Error become(const Words& words) {
   return fail_errno(fmt::format("cannot start {}", words[0])).error();
 }
 
-Result<Ending> run_and_wait(const Words& words) {
+Result<Ending> run_and_wait(const Words& words, Errors errors) {
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) return fail_errno("fork");
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(kCannotStart);
+    if (errors == Errors::dropped) dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
     const Error error = become(words);
     fmt::print(stderr, "szc: {}\n", error.message);
     _exit(kCannotStart);

@@ -13,8 +13,10 @@ struct Ending {
   [[nodiscard]] bool success() const { return status == 0; }
 };
 
-// Runs words[0] with the words as its arguments. The child dies if we do.
-Result<Ending> run_and_wait(const Words& words);
+// Runs words[0] with the words as its arguments. The child dies if we do. Its stderr is ours, or
+// nobody's.
+enum class Errors { shown, dropped };
+Result<Ending> run_and_wait(const Words& words, Errors errors = Errors::shown);
 
 // Becomes the program; returns only if that fails.
 Error become(const Words& words);

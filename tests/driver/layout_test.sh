@@ -7,16 +7,16 @@ source "$(dirname "$0")/lib.sh"
 for file in 0 1 2 3; do
   for i in $(seq 0 14); do
     n=$((file * 15 + i))
-    echo "int f$n(int x) { return x * $n + 3; } int data$n = $n + 1; const int table$n[5] = {$n, 1, 2, 3, $n};"
+    echo "int f$n(int x) { return x * $n + 3; } int data$n = $n + 1; const int table${n}[5] = {$n, 1, 2, 3, $n};"
   done >f$file.c
 done
 {
   echo '#include <stdio.h>'
   echo 'static int order; __attribute__((constructor(200))) static void first(void) { order = order * 10 + 1; }'
   echo '__attribute__((constructor(201))) static void second(void) { order = order * 10 + 2; }'
-  for n in $(seq 0 59); do echo "int f$n(int); extern int data$n; extern const int table$n[];"; done
+  for n in $(seq 0 59); do echo "int f$n(int); extern int data$n; extern const int table${n}[];"; done
   echo 'int main(void) { long sum = order; const char *words[] = {"one", "two"};'
-  for n in $(seq 0 59); do echo "sum = sum * 31 + f$n(data$n) + table$n[4];"; done
+  for n in $(seq 0 59); do echo "sum = sum * 31 + f$n(data$n) + table${n}[4];"; done
   echo 'printf("%ld %d %s\n", sum, order, words[1]); return 0; }'
 } >main.c
 flags=(-O1 -fdata-sections)

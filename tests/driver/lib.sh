@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034
 # For the tests of szc: sourced by each, with the source and the build directory as arguments.
 set -u
 build=$2

@@ -69,6 +69,9 @@ equal 'stripped: symbols' "$(nm prog 2>/dev/null)" ''
 works 'without debug information' "$szc" -g -Wl,-S main.c
 lacks 'without debug information' <(readelf -SW prog) .debug_info
 works 'without local symbols' "$szc" -Wl,-x main.c
+ld.bfd --verbose | sed -n '/^====/,/^====/p' | grep -v '^====' >default.ld
+works 'a linker script' "$szc" main.c -no-pie -T default.ld
+works 'relocations of the user' "$szc" main.c -Wl,-q
 works 'without startup optimizations' "$szc" -O0 -g main.c
 works 'noisy warnings stay off' "$szc" -Wall -Wextra -Werror main.c
 works 'compressed debug information' "$szc" -g -gz main.c
@@ -134,6 +137,8 @@ expect 'a failing step' broken/bin/szc main.c -o prog
 has 'a failing step: says so' .err 'prog is not randomized'
 has 'a failing step: its own words' .err 'stab-link: prog: cannot'
 runs 'a failing step'
+expect 'a failing step, probe' broken/bin/szc main.c -o conftest
+[ ! -s .err ] || fail 'a failing step: a probe speaks'
 refute 'a failing step, strict' broken/bin/szc main.c -o prog --stab-strict
 rm broken/libexec/stab-link
 expect 'a missing step' broken/bin/szc main.c -o prog
