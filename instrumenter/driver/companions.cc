@@ -114,7 +114,7 @@ Result<Words> find_clang(std::string_view choice, bool cxx) {
 
 std::string find_lld(const std::string& clang) {
   const fs::path resolved = real(clang);
-  const std::string beside = resolved.parent_path() / "ld.lld";
+  std::string beside = resolved.parent_path() / "ld.lld";
   if (resolved.filename().string().starts_with("clang") && runnable(beside)) return beside;
   const std::string versioned = search_path("ld.lld-19");
   return versioned.empty() ? search_path("ld.lld") : versioned;

@@ -155,7 +155,7 @@ TEST(Padding, AnArchiveKeepsItsMembersInOrder) {
     Words seen;
     const std::string path = folder + name;
     auto changed =
-        change_members(read_file(path, kLimit).value_or(""), path, [&](std::string member) {
+        change_members(read_file(path, kLimit).value_or(""), path, [&](const std::string& member) {
           seen.push_back(member);
           return member + "!";
         });

@@ -41,7 +41,8 @@ Result<Ending> run_and_wait(const Words& words, Errors errors) {
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(kCannotStart);
-    if (errors == Errors::dropped) dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    const int nobody = errors == Errors::dropped ? open("/dev/null", O_WRONLY) : -1;
+    if (nobody >= 0) dup2(nobody, STDERR_FILENO);
     const Error error = become(words);
     fmt::print(stderr, "szc: {}\n", error.message);
     _exit(kCannotStart);
