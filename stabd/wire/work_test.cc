@@ -29,6 +29,7 @@ BuildRequest full_build() {
           .sources = {"x y.c", "lib"},
           .cache = "/var/cache",
           .keep_tree = true,
+          .known_key = "k0",
           .timeout = 1800s};
 }
 
@@ -56,6 +57,7 @@ RunRequest full_run() {
 
 SetupReply full_setup_reply() {
   return {.error = awkward,
+          .other_cpus = {0, 1, 77},
           .trial_cpus = "2-3",
           .notes = {"one", awkward},
           .machine = {.key = "cafe", .host = "lab", .facts = R"({"cpu":"x"})"}};
@@ -86,6 +88,7 @@ void expect_equal(const BuildRequest& a, const BuildRequest& b) {
   EXPECT_EQ(a.sources, b.sources);
   EXPECT_EQ(a.cache, b.cache);
   EXPECT_EQ(a.keep_tree, b.keep_tree);
+  EXPECT_EQ(a.known_key, b.known_key);
   EXPECT_EQ(a.timeout, b.timeout);
 }
 
@@ -116,6 +119,7 @@ void expect_equal(const RunRequest& a, const RunRequest& b) {
 
 void expect_equal(const SetupReply& a, const SetupReply& b) {
   EXPECT_EQ(a.error, b.error);
+  EXPECT_EQ(a.other_cpus, b.other_cpus);
   EXPECT_EQ(a.trial_cpus, b.trial_cpus);
   EXPECT_EQ(a.notes, b.notes);
   EXPECT_EQ(a.machine, b.machine);

@@ -37,12 +37,23 @@ wire::BuildReply failed(wire::BuildReply reply, std::string why) {
   return reply;
 }
 
+// The note that linkers write: a digest of the binary, folder names included.
+void blank_build_id(std::string& content) {
+  using namespace std::string_view_literals;
+  constexpr auto header = "\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"sv;
+  constexpr std::size_t id_bytes = 20;
+  const std::size_t at = content.find(header);
+  if (at != std::string::npos && at + header.size() + id_bytes <= content.size())
+    content.replace(at + header.size(), id_bytes, id_bytes, '\0');
+}
+
 // Two builds that differ in nothing but their folder's name are equal.
 std::string digest_without(std::string_view key, std::string content) {
   const std::string blank(key.size(), '0');
   for (std::size_t at = content.find(key); at != std::string::npos;
        at = content.find(key, at + key.size()))
     content.replace(at, key.size(), blank);
+  blank_build_id(content);
   return sha256_hex(content);
 }
 

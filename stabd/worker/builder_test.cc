@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 using store::BuildStatus;
 using ::testing::HasSubstr;
 
@@ -112,6 +113,40 @@ TEST_F(BuilderTest, OneExperimentSeesTheSourcesAsTheyWereAtItsFirstBuild) {
   EXPECT_EQ(builder.build(request(compile)).key, first.key);
   const auto other = builder.build(request("clang-19 -O2 -o ${OUT} hello.c"));
   EXPECT_EQ(other.status, BuildStatus::built) << other.output;
+}
+
+TEST_F(BuilderTest, AnExperimentThatGoesOnUsesWhatItBeganWith) {
+  const auto first = build(compile);
+  folder_.write("plan/hello.c", "#error changed in the meantime\n");
+  wire::BuildRequest again = request(compile);
+  again.known_key = first.key;
+  const auto resumed = fresh().build(again);
+  EXPECT_EQ(resumed.status, BuildStatus::cached) << resumed.output;
+  EXPECT_EQ(resumed.key, first.key);
+  EXPECT_EQ(resumed.out, first.out);
+  EXPECT_EQ(resumed.binary_sha256, first.binary_sha256);
+}
+
+TEST_F(BuilderTest, AnEarlierBuildThatIsDamagedOrGoneIsNotUsed) {
+  const auto first = build(compile);
+  wire::BuildRequest again = request(compile);
+  again.known_key = first.key;
+  std::ofstream(first.out, std::ios::app) << "x";
+  EXPECT_EQ(fresh().build(again).status, BuildStatus::built);
+  again.known_key = std::string(32, '0');
+  EXPECT_EQ(fresh().build(again).key, first.key);
+}
+
+TEST_F(BuilderTest, WhatIsNoKeyIsNotLookedFor) {
+  const auto first = build(compile);
+  folder_.write("cache/plan/complete", folder_.read("cache/" + first.key + "/complete"));
+  fs::copy_file(first.out, folder_ / "cache/plan/out");
+  wire::BuildRequest again = request(compile);
+  for (const std::string& key :
+       {"plan"s, "../cache/plan"s, "./" + first.key.substr(2), first.key + "/"}) {
+    again.known_key = key;
+    EXPECT_EQ(fresh().build(again).out, first.out) << key;
+  }
 }
 
 TEST_F(BuilderTest, AnotherCommandIsAnotherBuild) {
@@ -294,16 +329,21 @@ TEST_F(BuilderTest, ABuildIsMarkedAndBoundAsItsWorkerSays) {
 }
 
 TEST_F(BuilderTest, BinariesThatDifferOnlyInTheirFoldersNameAreEqual) {
-  folder_.write("plan/hello.c", "int puts(const char*);\nint main(void) { puts(PATH); }\n");
-  const std::string with_path = R"(clang-19 -O1 -DPATH=\"${OUT}\" -o ${OUT} hello.c)";
-  const auto one = build(with_path);
-  const auto two = build(with_path + " -DUNUSED=2");
-  ASSERT_EQ(one.status, BuildStatus::built) << one.output;
-  ASSERT_EQ(two.status, BuildStatus::built) << two.output;
-  EXPECT_NE(one.out, two.out);
-  EXPECT_EQ(output_of(one.out), one.out + "\n");
-  EXPECT_NE(text_of(one.out), text_of(two.out));
-  EXPECT_EQ(one.binary_sha256, two.binary_sha256);
+  folder_.write("plan/hello.c",
+                "int puts(const char*);\nint main(void) { puts(PATH); puts(DIR); }\n");
+  const std::string with_path =
+      R"(clang-19 -g -O1 -DPATH=\"${OUT}\" -DDIR=\"${DIR}\" -o ${OUT} hello.c)";
+  // A build id is the linker's digest of the binary, the folder's name included.
+  for (const char* linker : {"", " -fuse-ld=lld", " -fuse-ld=lld -Wl,--build-id=fast"}) {
+    const auto one = build(with_path + linker);
+    const auto two = build(with_path + linker + " -DUNUSED=2");
+    ASSERT_EQ(one.status, BuildStatus::built) << one.output;
+    ASSERT_EQ(two.status, BuildStatus::built) << two.output;
+    EXPECT_NE(one.out, two.out);
+    EXPECT_EQ(output_of(one.out), one.out + "\n" + one.directory + "\n");
+    EXPECT_NE(text_of(one.out), text_of(two.out));
+    EXPECT_EQ(one.binary_sha256, two.binary_sha256) << linker;
+  }
 }
 
 TEST_F(BuilderTest, BinariesThatDifferInTheirCodeDiffer) {

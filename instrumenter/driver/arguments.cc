@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/driver/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "instrumenter/driver/clang_options.h"
+#include "instrumenter/driver/environment.h"
+
+namespace stab::driver {
+namespace {
+
+const std::array<std::string, 10> kOwnNames = {
+    "--stab-help",   "--stab-version", "--stab-print", "--stab-off",        "--stab-quiet",
+    "--stab-strict", "--stab-explain", "--stab-json",  "--stab-link-order", "--stab-link-padding"};
+
+constexpr std::string_view kLdPath = "--ld-path=";
+
+bool takes_next(std::string_view option) {
+  const auto options = options_with_next();
+  return std::ranges::find(options, option) != options.end();
+}
+
+// A walk over the expanded arguments that fills in what szc has to know.
+class Parser {
+ public:
+  Result<Arguments> run(const Words& given);
+
+ private:
+  [[nodiscard]] bool has_next() const { return at_ + 1 < words_.size(); }
+  Result<void> own(std::string_view word);
+  Result<void> own_seed(std::string_view name, std::string_view value);
+  void clang(const std::string& word);
+  void note_option(const std::string& word);
+
+  Words words_;
+  std::size_t at_ = 0;
+  bool taken_out_ = false;
+  bool options_over_ = false;
+  bool input_ = false;
+  bool stops_ = false;
+  Arguments result_;
+};
+
+Result<void> Parser::own_seed(std::string_view name, std::string_view value) {
+  auto seed = parse_seed(name, value);
+  if (!seed) return std::unexpected(seed.error());
+  (name == "--stab-link-order" ? result_.own.link_order : result_.own.link_padding) = *seed;
+  return {};
+}
+
+Result<void> Parser::own(std::string_view word) {
+  taken_out_ = true;
+  OwnFlags& own = result_.own;
+  const std::size_t equal = word.find('=');
+  const std::string_view name = word.substr(0, equal);
+  if (name == "--stab-link-order" || name == "--stab-link-padding")
+    return own_seed(name, equal == std::string_view::npos ? "" : word.substr(equal + 1));
+  if (word == "--stab-explain") {
+    if (!has_next()) return fail("--stab-explain needs a binary: szc --stab-explain BINARY");
+    own.action = Action::explain;
+    own.explained = words_[++at_];
+    return {};
+  }
+  if (word == "--stab-help") return own.action = Action::help, Result<void>{};
+  if (word == "--stab-version") return own.action = Action::version, Result<void>{};
+  const std::array<std::pair<std::string_view, bool*>, 5> switches = {
+      {{"--stab-off", &own.off},
+       {"--stab-strict", &own.strict},
+       {"--stab-quiet", &own.quiet},
+       {"--stab-print", &own.print},
+       {"--stab-json", &own.json}}};
+  for (const auto& [flag, value] : switches) {
+    if (word == flag) return *value = true, Result<void>{};
+  }
+  const std::string near = nearest(name, kOwnNames);
+  return fail(fmt::format("there is no {}{}; --stab-help lists our flags", word,
+                          near.empty() ? "" : fmt::format(" (did you mean {}?)", near)));
+}
+
+void Parser::note_option(const std::string& word) {
+  const auto value_of = [&](std::string_view prefix) -> std::optional<std::string> {
+    if (!word.starts_with(prefix)) return std::nullopt;
+    return word.substr(prefix.size());
+  };
+  if (auto v = value_of("-fuse-ld=")) result_.linker = *v;
+  if (word == "-flto" || word.starts_with("-flto=")) result_.lto = true;
+  if (word == "-fno-lto") result_.lto = false;
+  if (auto v = value_of("--target=")) result_.target = *v;
+  if (auto v = value_of("--driver-mode="); v && *v != "gcc" && *v != "g++") result_.verbatim = true;
+  if (auto v = value_of("-B"); v && !v->empty()) result_.prefixes.push_back(*v);
+  if (stops_before_link(word)) stops_ = true;
+}
+
+void Parser::clang(const std::string& word) {
+  result_.clang.push_back(word);
+  if (options_over_ || word == "-" || !word.starts_with('-')) {
+    input_ = true;
+  } else if (word == "--") {
+    options_over_ = true;
+  } else if (takes_next(word) && has_next()) {
+    const std::string& value = words_[++at_];
+    result_.clang.push_back(value);
+    if (word == "-target") result_.target = value;
+    if (word == "-B" || word == "--prefix") result_.prefixes.push_back(value);
+    if (word == "-l") input_ = true;
+  } else {
+    note_option(word);
+    if (word.starts_with("-l")) input_ = true;
+  }
+}
+
+Result<Arguments> Parser::run(const Words& given) {
+  if (!given.empty() && given[0].starts_with("-cc1")) {
+    result_.verbatim = true;
+    result_.clang = given;
+    return result_;
+  }
+  words_ = expand_response_files(given);
+  for (at_ = 0; at_ < words_.size(); ++at_) {
+    const std::string& word = words_[at_];
+    if (!options_over_ && word.starts_with("--stab-")) {
+      if (auto done = own(word); !done) return std::unexpected(done.error());
+    } else if (!options_over_ && word.starts_with(kLdPath)) {
+      taken_out_ = true;
+      result_.ld_path = word.substr(kLdPath.size());
+    } else if (result_.own.action == Action::explain && word == "--json") {
+      result_.own.json = true;
+    } else {
+      clang(word);
+    }
+  }
+  result_.links = input_ && !stops_;
+  // clang reads response files itself, if nothing in them is ours.
+  if (!taken_out_) result_.clang = given;
+  return result_;
+}
+
+}  // namespace
+
+Result<Arguments> parse_arguments(const Words& arguments) {
+  return Parser().run(arguments);
+}
+
+}  // namespace stab::driver

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// What szc has to know of its command line. Everything else is clang's business: clang itself
+// decides the phases and calls our linker wrapper (link.h) if and only if it links.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "instrumenter/driver/response_file.h"
+
+namespace stab::driver {
+
+enum class Action { compile, help, version, explain };
+
+// Our own flags, all of which start with --stab-.
+struct OwnFlags {
+  Action action = Action::compile;
+  bool off = false;     // plain clang with the same code generation: the baseline
+  bool strict = false;  // a binary that cannot be randomized is an error
+  bool quiet = false;   // no notes
+  bool print = false;   // show what would run, and run nothing
+  bool json = false;
+  std::string explained;  // the binary of --stab-explain
+  std::optional<std::uint64_t> link_order;
+  std::optional<std::uint64_t> link_padding;
+};
+
+struct Arguments {
+  OwnFlags own;
+  Words clang;          // what clang gets: all but our own flags and --ld-path, in the order given
+  std::string linker;   // the value of the last -fuse-ld=, "" if there is none
+  std::string ld_path;  // the value of the last --ld-path=
+  Words prefixes;       // the values of -B, where clang looks for linkers
+  std::string target;   // of --target= or -target, "" if there is none
+  bool lto = false;     // of either kind: code is made when linking
+  bool verbatim = false;  // not the ordinary driver (-cc1, another driver mode): add nothing
+  bool links = false;     // an input, and no flag that stops before the linker
+};
+
+// The arguments without the program's name. Fails on an own flag that does not exist or lacks its
+// value.
+Result<Arguments> parse_arguments(const Words& arguments);
+
+}  // namespace stab::driver

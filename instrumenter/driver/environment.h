@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// How szc speaks to ld.stab through clang: by environment variables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace stab::driver {
+
+// Users may set all but the last three themselves, for builds that lose flags on the way.
+namespace variable {
+inline constexpr const char* clang = "STAB_CLANG";
+inline constexpr const char* off = "STAB_OFF";
+inline constexpr const char* strict = "STAB_STRICT";
+inline constexpr const char* quiet = "STAB_QUIET";
+inline constexpr const char* link_order = "STAB_LINK_ORDER";
+inline constexpr const char* link_padding = "STAB_LINK_PADDING";
+inline constexpr const char* linker = "STAB_LD_LINKER";       // the linker that the user chose
+inline constexpr const char* used_clang = "STAB_LD_CLANG";    // the clang that calls ld.stab
+inline constexpr const char* pass_phase = "STAB_PASS_PHASE";  // what stab-pass.so works in
+}  // namespace variable
+
+// "" if it is not set.
+std::string environment(const char* name);
+
+// Neither empty nor 0.
+bool is_set(const char* name);
+
+// `name` is the flag or variable that an error speaks of.
+Result<std::uint64_t> parse_seed(std::string_view name, std::string_view text);
+
+}  // namespace stab::driver

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The commands of one link: lld with our flags, and the post-link step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "instrumenter/driver/companions.h"
+#include "instrumenter/driver/link_arguments.h"
+
+namespace stab::driver {
+
+// What is set for this link: by szc's flags, or by the user in the environment.
+struct LinkSettings {
+  std::string linker;  // the program that links
+  bool off = false;
+  bool strict = false;
+  bool quiet = false;
+  std::optional<std::uint64_t> link_order;
+  std::optional<std::uint64_t> link_padding;
+};
+
+// Of lld: GNU ld's choice where they differ and clang users rely on it, and the order of the
+// sections.
+Words lld_flags(const LinkSettings& settings);
+
+// The user's link with what the post-link step and the runtime need. `exports` is a file with
+// exports_script(), or "" if needs_exports_script says no.
+Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
+                        const Companions& companions, const std::string& exports);
+
+// A version script of the user's may hide all that it does not name ("local: *"). Then moved code
+// could not throw exceptions, and the names that our runtime offers need a script of their own.
+bool needs_exports_script(const LinkArguments& link);
+std::string exports_script();
+
+// The user's link as it is, but for lld_flags.
+Words plain_link(const LinkArguments& link, const LinkSettings& settings);
+
+Words postlink_command(const LinkArguments& link, const Companions& companions);
+
+// Only lld's output is understood; a linker is lld if its name says so.
+bool is_lld(const std::string& linker);
+
+}  // namespace stab::driver

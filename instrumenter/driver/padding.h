@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Random gaps between the sections of a link that keeps its order (the factor link_padding). lld 19
+// has no flag for it, so the inputs are changed: some sections get a tail, and an object of gaps
+// goes first in the link.
+//
+// Of the sections with code or data, one in 16 gets a tail of its alignment. The first bytes of
+// .text, .rodata, .data.rel.ro and .data are a gap of up to 4096 bytes. Equal seeds and inputs give
+// equal gaps. Tails hold traps in code and zeros in data; nothing refers to them. Sections that
+// linkers merge or that programs walk through (.init_array, names that are C identifiers,
+// thread-local ones) are left alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "instrumenter/driver/link_arguments.h"
+
+namespace stab::driver {
+
+// The object file with tails, or as it is if it is no x86-64 ELF object (LTO bitcode, a script).
+std::string pad_object(std::string object, Random& random);
+
+// The words of the link with padded copies, made in `folder`, in the place of its objects and
+// static libraries.
+Result<Words> pad_inputs(const LinkArguments& link, std::uint64_t seed, const std::string& folder);
+
+}  // namespace stab::driver

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// "@file" arguments, read as clang and lld read them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stab::driver {
+
+using Words = std::vector<std::string>;
+
+// Splits at white space; quotes of both kinds group, a backslash takes the next character as it is.
+Words split_response(std::string_view text);
+
+// Replaces each "@file" by the words of the file, nested ones included (relative to the working
+// directory). A file that cannot be read, or that includes itself, stays as "@file".
+Words expand_response_files(const Words& arguments);
+
+}  // namespace stab::driver

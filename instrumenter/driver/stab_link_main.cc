@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// stab-link: the post-link step and its explanation, apart from szc because it loads LLVM.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "instrumenter/postlink/postlink.h"
+
+namespace stab::instrumenter {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: stab-link instrument BINARY [--strip-all] [--strip-debug]\n"
+    "       stab-link explain BINARY [--json]\n";
+
+bool has(std::span<const std::string> flags, std::string_view flag) {
+  return std::ranges::find(flags, flag) != flags.end();
+}
+
+int failed(const std::string& path, const Error& error) {
+  fmt::print(stderr, "stab-link: {}: {}\n", path, error.message);
+  return 1;
+}
+
+int run_instrument(const std::string& path, std::span<const std::string> flags) {
+  const Options options{.strip_all = has(flags, "--strip-all"),
+                        .strip_debug = has(flags, "--strip-debug")};
+  const auto summary = instrument(path, options);
+  return summary ? 0 : failed(path, summary.error());
+}
+
+int run_explain(const std::string& path, std::span<const std::string> flags) {
+  const auto explanation = explain(path);
+  if (!explanation) return failed(path, explanation.error());
+  fmt::print("{}", has(flags, "--json") ? to_json(*explanation) : to_text(*explanation));
+  return 0;
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.size() >= 2) {
+    const auto flags = std::span(words).subspan(2);
+    if (words[0] == "instrument") return run_instrument(words[1], flags);
+    if (words[0] == "explain") return run_explain(words[1], flags);
+  }
+  fmt::print(stderr, "{}", kUsage);
+  return 2;
+}
+
+}  // namespace
+}  // namespace stab::instrumenter
+
+int main(int argc, char** argv) {
+  return stab::instrumenter::run({argv + (argc > 0 ? 1 : 0), argv + argc});
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// szc and szc++: clang-compatible compilers whose programs choose their own code layout at each
+// start.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "instrumenter/driver/command.h"
+#include "instrumenter/driver/help.h"
+#include "instrumenter/driver/process.h"
+
+namespace stab::driver {
+namespace {
+
+int report(const std::string& name, const Error& error) {
+  fmt::print(stderr, "{}: error: {}\n", name, error.message);
+  return 1;
+}
+
+Result<Words> explain_command(const Arguments& arguments, const Companions& companions) {
+  if (companions.postlink.empty())
+    return fail(
+        "stab-link is missing; it belongs into ../libexec/stabd, seen from the folder of szc");
+  Words words{companions.postlink, "explain", arguments.own.explained};
+  if (arguments.own.json) words.emplace_back("--json");
+  return words;
+}
+
+void apply(const Command& command) {
+  for (const auto& [name, value] : command.environment) {
+    if (value.empty()) {
+      unsetenv(name.c_str());
+    } else {
+      setenv(name.c_str(), value.c_str(), 1);
+    }
+  }
+}
+
+Result<int> compile(const Arguments& arguments, const std::string& name,
+                    const Companions& companions) {
+  auto clang = find_clang(environment(variable::clang), name.ends_with("++"));
+  if (!clang) return std::unexpected(clang.error());
+  auto command =
+      make_command(arguments, *clang, companions, arguments.own.off || is_set(variable::off));
+  if (!command) return std::unexpected(command.error());
+  if (arguments.own.print) {
+    fmt::print("{}\n", to_shell(*command));
+    return 0;
+  }
+  if (!command->note.empty()) fmt::print(stderr, "szc: note: {}\n", command->note);
+  apply(*command);
+  return std::unexpected(become(command->words));
+}
+
+Result<int> run(const Words& words, const std::string& name, const std::string& argv0) {
+  auto arguments = parse_arguments(words);
+  if (!arguments) return std::unexpected(arguments.error());
+  const Companions companions = find_companions(running_program(argv0));
+  switch (arguments->own.action) {
+    case Action::help:
+      fmt::print("{}", help_text());
+      return 0;
+    case Action::version:
+      fmt::print("{}", version_text(companions));
+      return 0;
+    case Action::explain: {
+      auto explain = explain_command(*arguments, companions);
+      return explain ? std::unexpected(become(*explain))
+                     : Result<int>(std::unexpected(explain.error()));
+    }
+    case Action::compile:
+      break;
+  }
+  return compile(*arguments, name, companions);
+}
+
+}  // namespace
+}  // namespace stab::driver
+
+int main(int argc, char** argv) {
+  const std::string argv0 = argc > 0 ? argv[0] : "szc";
+  const std::string name = std::filesystem::path(argv0).filename();
+  const auto status =
+      stab::driver::run(stab::driver::Words(argv + (argc > 0 ? 1 : 0), argv + argc), name, argv0);
+  return status ? *status : stab::driver::report(name, status.error());
+}

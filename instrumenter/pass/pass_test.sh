@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# pass_test.sh SOURCE BUILD: the plugin instruments a module exactly once, in the phase that the driver names.
+set -u
+plugin=$2/lib/stab-pass.so
+clang=${STAB_CLANG:-clang-19}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+echo 'int main(void) { return 0; }' >"$work/a.c"
+
+# expect COUNT PHASE FLAGS...: how often the module flag appears.
+expect() {
+  local wanted=$1 phase=$2 seen
+  shift 2
+  seen=$(STAB_PASS_PHASE=$phase $clang "-fpass-plugin=$plugin" -S -emit-llvm -o - "$@" "$work/a.c" | grep -c '"stab.instrumented"')
+  [ "$seen" = "$wanted" ] && return
+  echo "FAILED: phase '$phase', $*: $seen times, not $wanted"
+  failures=$((failures + 1))
+}
+
+for level in -O0 -O1 -O2 -Os; do
+  expect 1 compile $level
+  expect 1 "" $level
+  expect 0 prelink $level
+  expect 0 link-full $level
+done
+expect 0 prelink -O2 -flto=thin
+expect 0 prelink -O2 -flto
+
+# Run twice over one module.
+STAB_PASS_PHASE=compile $clang "-fpass-plugin=$plugin" -O1 -S -emit-llvm -o "$work/once.ll" "$work/a.c"
+seen=$(STAB_PASS_PHASE=compile $clang "-fpass-plugin=$plugin" -O1 -S -emit-llvm -o - "$work/once.ll" | grep -c '"stab.instrumented"')
+[ "$seen" = 1 ] || failures=$((failures + 1))
+
+# The code is the same with and without.
+$clang -O2 -S -o "$work/without.s" "$work/a.c"
+$clang -O2 -S "-fpass-plugin=$plugin" -o "$work/with.s" "$work/a.c"
+cmp "$work/without.s" "$work/with.s" || failures=$((failures + 1))
+[ $failures = 0 ] && echo "all as expected"
+[ $failures = 0 ]

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// A 64-bit x86 ELF file in memory, with every offset checked once. Addresses are those of the link.
+#pragma once
+
+#include <elf.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stab::instrumenter {
+
+struct Relocation {
+  std::uint64_t where = 0;
+  std::uint32_t type = 0;
+  std::uint32_t symbol = 0;
+  std::uint64_t target = 0;  // value of the symbol plus addend
+};
+
+class ElfFile {
+ public:
+  // Fails on anything that is not a complete 64-bit little-endian x86-64 executable or shared
+  // library.
+  static Result<ElfFile> parse(std::string bytes);
+
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  [[nodiscard]] const Elf64_Ehdr& header() const { return header_; }
+  [[nodiscard]] std::span<const Elf64_Phdr> segments() const { return segments_; }
+  [[nodiscard]] std::span<const Elf64_Shdr> sections() const { return sections_; }
+  [[nodiscard]] std::span<const Elf64_Sym> symbols() const { return symbols_; }
+
+  [[nodiscard]] std::string_view name(const Elf64_Shdr& section) const;
+  [[nodiscard]] std::string_view name(const Elf64_Sym& symbol) const;
+  [[nodiscard]] const Elf64_Shdr* section(std::string_view name) const;
+  // Whether other images can find this name here; false without dynamic symbols.
+  [[nodiscard]] bool exports(std::string_view name) const;
+  [[nodiscard]] std::span<const std::uint8_t> contents(const Elf64_Shdr& section) const;
+
+  // The bytes that the file gives for these addresses; empty if it gives none or not all.
+  [[nodiscard]] std::span<const std::uint8_t> at(std::uint64_t address, std::uint64_t size) const;
+  [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address,
+                                                         std::uint64_t size) const;
+
+  // Relocations that --emit-relocs kept for this section, by place.
+  [[nodiscard]] std::vector<Relocation> relocations(std::size_t section_index) const;
+
+  // Lowest and highest address of the loaded image.
+  [[nodiscard]] std::uint64_t lowest() const;
+  [[nodiscard]] std::uint64_t highest() const;
+
+ private:
+  Result<void> read_tables();
+  [[nodiscard]] bool inside(std::uint64_t offset, std::uint64_t size) const;
+  [[nodiscard]] std::string_view string_at(std::size_t table, std::uint64_t offset) const;
+
+  std::string bytes_;
+  Elf64_Ehdr header_{};
+  std::vector<Elf64_Phdr> segments_;
+  std::vector<Elf64_Shdr> sections_;
+  std::vector<Elf64_Sym> symbols_;
+  std::size_t symbol_names_ = 0;
+};
+
+}  // namespace stab::instrumenter

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/fd.h"
+#include "instrumenter/postlink/postlink.h"
+#include "instrumenter/postlink/program.h"
+
+namespace stab::instrumenter {
+namespace {
+
+constexpr std::size_t largest_file = std::size_t{4} << 30;
+
+// Reads arrays out of a table that may be damaged.
+class TableView {
+ public:
+  explicit TableView(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+
+  template <class T>
+  [[nodiscard]] std::optional<std::vector<T>> read(std::uint64_t offset,
+                                                   std::uint64_t count) const {
+    if (offset > bytes_.size() || count > (bytes_.size() - offset) / sizeof(T)) return std::nullopt;
+    std::vector<T> elements(count);
+    if (count != 0) std::memcpy(elements.data(), bytes_.data() + offset, count * sizeof(T));
+    return elements;
+  }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+std::string name_at(const std::vector<char>& names, std::uint32_t offset) {
+  if (offset >= names.size()) return "?";
+  return {names.data() + offset, strnlen(names.data() + offset, names.size() - offset)};
+}
+
+Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
+  const TableView view(bytes);
+  const auto headers = view.read<abi::Header>(0, 1);
+  if (!headers || headers->front().magic != abi::magic) return fail("its table is damaged");
+  const abi::Header& header = headers->front();
+  if (header.version != abi::version)
+    return fail(fmt::format("its table has version {}, this program reads version {}",
+                            header.version, abi::version));
+  const auto functions = view.read<abi::Function>(header.functions.offset, header.functions.count);
+  const auto pinned = view.read<abi::Pinned>(header.pinned.offset, header.pinned.count);
+  const auto names = view.read<char>(header.names.offset, header.names.count);
+  if (!functions || !pinned || !names) return fail("its table is damaged");
+  Explanation result;
+  result.text_bytes = header.text_bytes;
+  result.movable_bytes = header.text_bytes - header.pinned_bytes;
+  for (const abi::Function& function : *functions)
+    result.functions.push_back(
+        {name_at(*names, function.name), header.base + function.start, function.size, ""});
+  for (const abi::Pinned& function : *pinned)
+    result.functions.push_back(
+        {name_at(*names, function.name), header.base + function.start, function.size,
+         std::string(describe(static_cast<abi::PinReason>(function.reason)))});
+  std::ranges::sort(result.functions, {}, &ExplainedFunction::address);
+  return result;
+}
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+Result<Explanation> explain(const std::string& path) {
+  auto bytes = read_file(path, largest_file);
+  if (!bytes) return std::unexpected(bytes.error());
+  const auto file = ElfFile::parse(std::move(*bytes));
+  if (!file) return fail(fmt::format("{}: {}", path, file.error().message));
+  const Elf64_Shdr* section = file->section(abi::table_section);
+  if (section == nullptr)
+    return fail(fmt::format("{} was not built by szc: it has no table of functions", path));
+  auto result = explain_table(file->contents(*section));
+  if (!result) return fail(fmt::format("{}: {}", path, result.error().message));
+  result->path = path;
+  return result;
+}
+
+std::string to_text(const Explanation& explanation) {
+  const auto moved =
+      std::ranges::count_if(explanation.functions, [](const auto& f) { return f.pinned.empty(); });
+  std::string text =
+      fmt::format("{}: {} of {} functions can move, {} of {} bytes of code ({:.1f} %)\n",
+                  explanation.path, moved, explanation.functions.size(), explanation.movable_bytes,
+                  explanation.text_bytes, share(explanation.movable_bytes, explanation.text_bytes));
+  for (const ExplainedFunction& function : explanation.functions)
+    if (!function.pinned.empty())
+      fmt::format_to(std::back_inserter(text), "  pinned {:#x} {} bytes {}: {}\n", function.address,
+                     function.size, function.name, function.pinned);
+  for (const ExplainedFunction& function : explanation.functions)
+    if (function.pinned.empty())
+      fmt::format_to(std::back_inserter(text), "  moves  {:#x} {} bytes {}\n", function.address,
+                     function.size, function.name);
+  return text;
+}
+
+std::string to_json(const Explanation& explanation) {
+  nlohmann::json functions = nlohmann::json::array();
+  for (const ExplainedFunction& function : explanation.functions) {
+    nlohmann::json entry = {{"name", function.name},
+                            {"address", function.address},
+                            {"size", function.size},
+                            {"moves", function.pinned.empty()}};
+    if (!function.pinned.empty()) entry["pinned"] = function.pinned;
+    functions.push_back(std::move(entry));
+  }
+  const nlohmann::json all = {
+      {"path", explanation.path},
+      {"text_bytes", explanation.text_bytes},
+      {"movable_bytes", explanation.movable_bytes},
+      {"movable_share", share(explanation.movable_bytes, explanation.text_bytes) / 100},
+      {"functions", std::move(functions)}};
+  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stab::instrumenter

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/postlink.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/fd.h"
+#include "instrumenter/postlink/program.h"
+
+namespace stab::instrumenter {
+namespace {
+
+constexpr std::size_t largest_file = std::size_t{4} << 30;
+
+Result<void> replace(const std::string& path, std::string_view content) {
+  struct stat before{};
+  if (stat(path.c_str(), &before) != 0) return fail_errno("cannot look at the file");
+  const std::string draft = fmt::format("{}.{}.stab", path, getpid());
+  const Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd) return fail_errno(fmt::format("cannot create {}", draft));
+  auto written = write_all(fd.get(), content);
+  if (written && fchmod(fd.get(), before.st_mode & 07777) != 0)
+    written = fail_errno("cannot set the mode");
+  if (written && std::rename(draft.c_str(), path.c_str()) != 0)
+    written = fail_errno("cannot rename");
+  if (!written) unlink(draft.c_str());
+  return written;
+}
+
+Summary summarize(const Program& program, std::size_t table_bytes) {
+  Summary summary;
+  summary.functions = program.functions.size();
+  summary.table_bytes = table_bytes;
+  for (const Function& function : program.functions) {
+    summary.text_bytes += function.size;
+    if (!function.movable()) continue;
+    ++summary.movable_functions;
+    summary.movable_bytes += function.size;
+  }
+  return summary;
+}
+
+Program analyse(const ElfFile& file) {
+  const Decoder decoder;
+  Program program = find_functions(file);
+  read_frames(program);
+  analyse_code(program, decoder);
+  analyse_data(program);
+  pin_dependents(program);
+  return program;
+}
+
+// What would run, but not rightly, is refused.
+Result<void> check(const ElfFile& file) {
+  if (file.section(abi::table_section) != nullptr) return fail("it is instrumented already");
+  if (file.symbols().empty())
+    return fail("it has no symbols; link without -s and let szc strip it");
+  if (file.section(abi::runtime_section) == nullptr) return {};
+  if (file.section(".dynsym") == nullptr) return fail("it is linked statically");
+  if (!file.exports("_dl_find_object"))
+    return fail(
+        "a version script or the like hides _dl_find_object, without which exceptions find no "
+        "moved code");
+  // Its thread runs before we do, in code that we would change.
+  if (std::ranges::any_of(file.symbols(), [&](const Elf64_Sym& s) {
+        return file.name(s) == "__tsan_init" && s.st_shndx != SHN_UNDEF;
+      }))
+    return fail("ThreadSanitizer is linked in, and starts a thread too early");
+  return {};
+}
+
+Result<Summary> instrument_file(const std::string& path, const Options& options) {
+  auto bytes = read_file(path, largest_file);
+  if (!bytes) return std::unexpected(bytes.error());
+  const auto file = ElfFile::parse(std::move(*bytes));
+  if (!file) return std::unexpected(file.error());
+  if (auto checked = check(*file); !checked) return std::unexpected(checked.error());
+  const Program program = analyse(*file);
+  const auto table = build_table(program);
+  if (!table) return std::unexpected(table.error());
+  const auto result = add_table(*file, *table, options.strip_all, options.strip_debug);
+  if (!result) return std::unexpected(result.error());
+  if (auto replaced = replace(path, *result); !replaced) return std::unexpected(replaced.error());
+  return summarize(program, table->size());
+}
+
+}  // namespace
+
+Result<Summary> instrument(const std::string& binary_path, const Options& options) {
+  auto summary = instrument_file(binary_path, options);
+  if (!summary)
+    return fail(fmt::format("cannot instrument {}: {}", binary_path, summary.error().message));
+  return summary;
+}
+
+}  // namespace stab::instrumenter

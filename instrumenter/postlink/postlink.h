@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The post-link step: finds out of a linked binary what the runtime must know to move its
+// functions, and writes it into the binary. The binary was linked by lld with the flags of
+// instrumenter/link_flags.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stab::instrumenter {
+
+struct Options {
+  bool strip_all = false;    // as -s of a linker
+  bool strip_debug = false;  // as -S of a linker
+};
+
+struct Summary {
+  std::uint64_t functions = 0;
+  std::uint64_t movable_functions = 0;
+  std::uint64_t text_bytes = 0;
+  std::uint64_t movable_bytes = 0;
+  std::uint64_t table_bytes = 0;
+};
+
+// Replaces the file in one step and keeps its mode; on an error the file is as it was. The emitted
+// relocations are removed, for they have served. A function whose code is not understood completely
+// is pinned, never guessed.
+Result<Summary> instrument(const std::string& binary_path, const Options& options);
+
+struct ExplainedFunction {
+  std::string name;
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::string pinned;  // why it cannot move; empty if it moves
+};
+
+struct Explanation {
+  std::string path;
+  std::uint64_t text_bytes = 0;
+  std::uint64_t movable_bytes = 0;
+  std::vector<ExplainedFunction> functions;  // by address
+};
+
+// Reads it from an instrumented binary, stripped or not.
+Result<Explanation> explain(const std::string& path);
+
+std::string to_text(const Explanation& explanation);
+std::string to_json(const Explanation& explanation);
+
+}  // namespace stab::instrumenter

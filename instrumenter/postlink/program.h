@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// What the post-link step knows of a program: its functions by address, and the labels inside of
+// them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "instrumenter/postlink/decoder.h"
+#include "instrumenter/postlink/elf_file.h"
+#include "runtime/abi.h"
+
+namespace stab::instrumenter {
+
+// The call frame description of a function, as far as a clone of it has to be adjusted.
+struct FrameInfo {
+  std::uint64_t fde = 0;  // address; 0: none
+  std::uint32_t fde_size = 0;
+  std::uint32_t cie = 0;  // index in Program::cies
+  std::uint16_t lsda_field = 0;
+};
+
+struct CieInfo {
+  std::uint64_t address = 0;
+  std::uint32_t size = 0;
+  std::uint32_t personality_field = 0;
+};
+
+struct Function {
+  std::uint64_t start = 0;
+  std::uint32_t size = 0;
+  std::size_t section = 0;
+  std::string_view name;
+  abi::PinReason pin = abi::PinReason::none;
+  bool keeps_entry = false;
+  FrameInfo frame;
+  std::vector<std::uint8_t> code;
+  DecodedFunction decoded;
+  std::vector<abi::Fixup> fixups;
+  std::vector<std::uint32_t> words;  // jump tables, behind the code
+
+  [[nodiscard]] std::uint64_t end() const { return start + size; }
+  [[nodiscard]] bool movable() const { return pin == abi::PinReason::none; }
+  [[nodiscard]] bool contains(std::uint64_t address) const {
+    return address >= start && address < end();
+  }
+  // The first reason stays.
+  void pin_because(abi::PinReason reason) {
+    if (movable()) pin = reason;
+  }
+  // At an address inside the function.
+  [[nodiscard]] bool starts_instruction(std::uint64_t address) const {
+    return contains(address) && decoded.complete && decoded.starts[address - start];
+  }
+};
+
+struct Slot {
+  std::uint64_t where = 0;
+  std::uint32_t label = 0;
+  bool readonly = false;
+};
+
+struct Program {
+  const ElfFile* file = nullptr;
+  std::vector<Function> functions;  // by start, without overlap
+  std::vector<CieInfo> cies;
+  std::vector<abi::Label> labels;
+  std::vector<Slot> slots;  // by place
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> label_numbers;
+
+  // The function that holds this address.
+  [[nodiscard]] Function* find(std::uint64_t address);
+  [[nodiscard]] std::uint32_t index(const Function& function) const {
+    return static_cast<std::uint32_t>(&function - functions.data());
+  }
+  std::uint32_t label(const Function& function, std::uint32_t offset);
+};
+
+// Sized functions of the executable sections; what cannot be told apart is pinned.
+Program find_functions(const ElfFile& file);
+
+// Fills in frames; pins what has unwind information that a clone could not carry.
+void read_frames(Program& program);
+
+// Decodes every function and turns its operands into fixups, checked against the relocations.
+void analyse_code(Program& program, const Decoder& decoder);
+
+// Functions' labels in data and jump tables. After analyse_code.
+void analyse_data(Program& program);
+
+// A pinned function may jump into another one behind its entry, which then has to stay as it was.
+void pin_dependents(Program& program);
+
+std::string_view describe(abi::PinReason reason);
+
+// The table, ready to be loaded `table_address`-independently.
+Result<std::string> build_table(const Program& program);
+
+// The file with the table in a segment of its own, without emitted relocations.
+Result<std::string> add_table(const ElfFile& file, std::string_view table, bool strip_all,
+                              bool strip_debug);
+
+}  // namespace stab::instrumenter

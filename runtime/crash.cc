@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/crash.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include "runtime/images.h"
+#include "runtime/os.h"
+#include "runtime/report.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr int watched[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+
+__attribute__((naked)) void return_from_signal() {
+  __asm__ volatile("movl $15, %eax\n\tsyscall");
+}
+
+// A fault happens again when the handler returns, now with the default action. Sent signals are
+// sent again.
+void on_crash(int number, void* info, void* context) {
+  const auto* ucontext = static_cast<const ucontext_t*>(context);
+  const auto pc = static_cast<uint64_t>(ucontext->uc_mcontext.gregs[REG_RIP]);
+  const Image* image = image_of(pc);
+  report_signal(number, pc, image, image == nullptr ? no_copy : function_at(*image, pc));
+  const os::SignalAction standard = {nullptr, os::flag_restorer, return_from_signal, 0};
+  os::signal_action(number, &standard, nullptr);
+  if (static_cast<siginfo_t*>(info)->si_code <= 0) os::queue_to_self(number, info);
+}
+
+}  // namespace
+
+void watch_crashes() {
+  for (const int number : watched) {
+    os::SignalAction old = {};
+    const os::SignalAction ours = {
+        on_crash, os::flag_siginfo | os::flag_restorer | os::flag_onstack, return_from_signal, 0};
+    if (os::failed(os::signal_action(number, nullptr, &old)) || old.handler != nullptr) continue;
+    os::signal_action(number, &ours, nullptr);
+  }
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "runtime/image.h"
+#include "runtime/options.h"
+
+namespace stab::rt {
+
+// Names of the copies for perf (a map file, on request) and for gdb (on request, or when the
+// process is traced).
+void introduce_to_debuggers(Image& image, const Options& options);
+void withdraw_from_debuggers(Image& image);
+
+}  // namespace stab::rt

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// The images of this process that have moved code. Written under a lock, read without one: by
+// exception handling on any thread, and by a signal handler.
+#pragma once
+
+#include "runtime/image.h"
+
+namespace stab::rt {
+
+constexpr uint32_t most_images = 256;
+
+// A place for a new image, or nullptr if there are too many. It is not visible to readers yet.
+Image* claim_image();
+void publish_image(Image* image);
+// Takes the image from the readers; the place may be claimed again after drop_image.
+void retract_image(Image* image);
+void drop_image(Image* image);
+
+// The image whose copies hold this address, or nullptr.
+const Image* image_of(uint64_t address);
+Image* image_with(const abi::Note* note);
+
+// Calls `visit` for each visible image.
+void for_each_image(void (*visit)(const Image& image, void* context), void* context);
+
+}  // namespace stab::rt

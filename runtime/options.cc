@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/options.h"
+
+#include "runtime/memory.h"
+
+namespace stab::rt {
+namespace {
+
+bool parse(Text value, uint64_t& number) {
+  if (value.size == 0 || value.size > 20) return false;
+  uint64_t result = 0;
+  for (size_t i = 0; i < value.size; ++i) {
+    if (value.start[i] < '0' || value.start[i] > '9') return false;
+    const uint64_t digit = static_cast<uint64_t>(value.start[i] - '0');
+    if (result > (UINT64_MAX - digit) / 10) return false;
+    result = result * 10 + digit;
+  }
+  number = result;
+  return true;
+}
+
+bool parse(Text value, bool& flag) {
+  uint64_t number = 0;
+  if (!parse(value, number) || number > 1) return false;
+  flag = number == 1;
+  return true;
+}
+
+bool parse(Text value, Text& text) {
+  text = value;
+  return true;
+}
+
+// Takes one name=value off the text.
+bool take_pair(const char*& at, Text& name, Text& value) {
+  while (*at == ':') ++at;
+  if (*at == '\0') return false;
+  name = {at, 0};
+  while (*at != '\0' && *at != ':' && *at != '=') ++at;
+  name.size = static_cast<size_t>(at - name.start);
+  value = {at, 0};
+  if (*at != '=') return true;
+  ++at;
+  const char quote = *at == '\'' || *at == '"' ? *at++ : '\0';
+  value.start = at;
+  while (*at != '\0' && (quote != '\0' ? *at != quote : *at != ':')) ++at;
+  value.size = static_cast<size_t>(at - value.start);
+  if (quote != '\0' && *at == quote) ++at;
+  return true;
+}
+
+void complain(Line& complaints, const char* what, Text name) {
+  if (complaints.size() != 0) complaints.text(", ");
+  complaints.text(what).text(name.start, name.size);
+}
+
+void set(Options& options, Text name, Text value, Line& complaints) {
+#define STAB_PARSE_flag(field) parse(value, options.field)
+#define STAB_PARSE_number(field) parse(value, options.field)
+#define STAB_PARSE_text(field) parse(value, options.field)
+#define STAB_PARSE_when(field) spells("once", value.start, value.size)
+#define STAB_OPTION(kind, field, initial, help)     \
+  if (spells(#field, name.start, name.size)) {      \
+    if (!STAB_PARSE_##kind(field))                  \
+      complain(complaints, "bad value of ", name);  \
+    else if (spells("seed", name.start, name.size)) \
+      options.seed_given = true;                    \
+    return;                                         \
+  }
+#include "runtime/options.inc"
+#undef STAB_OPTION
+  complain(complaints, "unknown option ", name);
+}
+
+}  // namespace
+
+Options parse_options(const char* text, Line& complaints) {
+  Options options;
+  Text name;
+  Text value;
+  while (text != nullptr && take_pair(text, name, value)) set(options, name, value, complaints);
+  return options;
+}
+
+void describe_options(void (*print)(const char* line, size_t size)) {
+  print("STABILIZER_OPTIONS=name=value:...\n", 34);
+#define STAB_OPTION(kind, name, initial, help)                              \
+  {                                                                         \
+    Line line;                                                              \
+    line.text("  " #name " (" #kind ", default " #initial "): " help "\n"); \
+    print(line.data(), line.size());                                        \
+  }
+#include "runtime/options.inc"
+#undef STAB_OPTION
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stab::rt {
+namespace {
+
+std::string text_of(const Text& text) {
+  return text.size == 0 ? "" : std::string(text.start, text.size);
+}
+std::string text_of(const Line& line) {
+  return {line.data(), line.size()};
+}
+
+TEST(Options, HaveDefaultsWithoutTheVariable) {
+  Line complaints;
+  const Options options = parse_options(nullptr, complaints);
+  EXPECT_TRUE(options.code);
+  EXPECT_FALSE(options.strict);
+  EXPECT_FALSE(options.seed_given);
+  EXPECT_EQ(complaints.size(), 0u);
+}
+
+TEST(Options, AreSeparatedByColons) {
+  Line complaints;
+  const Options options =
+      parse_options("code=0:seed=42:rerandomize=once:report=/tmp/r:strict=1::", complaints);
+  EXPECT_FALSE(options.code);
+  EXPECT_EQ(options.seed, 42u);
+  EXPECT_TRUE(options.seed_given);
+  EXPECT_EQ(text_of(options.report), "/tmp/r");
+  EXPECT_TRUE(options.strict);
+  EXPECT_EQ(complaints.size(), 0u);
+}
+
+TEST(Options, MayBeQuoted) {
+  Line complaints;
+  EXPECT_EQ(text_of(parse_options("report='/a:b':seed=1", complaints).report), "/a:b");
+  EXPECT_EQ(text_of(parse_options("report=\"c:d", complaints).report), "c:d");
+  EXPECT_EQ(complaints.size(), 0u);
+}
+
+TEST(Options, SeedTakesAll64Bits) {
+  Line complaints;
+  EXPECT_EQ(parse_options("seed=18446744073709551615", complaints).seed, UINT64_MAX);
+  EXPECT_TRUE(parse_options("seed=0", complaints).seed_given);
+  EXPECT_EQ(complaints.size(), 0u);
+  parse_options("seed=18446744073709551616", complaints);
+  EXPECT_EQ(text_of(complaints), "bad value of seed");
+}
+
+TEST(Options, ThatAreUnknownOrBadAreNamed) {
+  Line complaints;
+  const Options options = parse_options("cod=1:code=2:rerandomize=sometimes:x:=:seed=", complaints);
+  EXPECT_TRUE(options.code);
+  EXPECT_EQ(text_of(complaints),
+            "unknown option cod, bad value of code, bad value of rerandomize, unknown option x, "
+            "unknown option , "
+            "bad value of seed");
+}
+
+TEST(Options, AreDescribedOneByOne) {
+  static std::string all;
+  all.clear();
+  describe_options([](const char* line, size_t size) { all.append(line, size); });
+  EXPECT_NE(all.find("seed (number, default 0): "), std::string::npos);
+  EXPECT_NE(all.find("report (text, default none)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stab::rt

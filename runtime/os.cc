@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/os.h"
+
+#include <asm/unistd.h>
+
+namespace stab::os {
+namespace {
+
+constexpr long map_private = 0x02;
+constexpr long map_anonymous = 0x20;
+constexpr long map_noreserve = 0x4000;
+constexpr long map_fixed_noreplace = 0x100000;
+constexpr long error_exists = -17;
+constexpr long error_interrupted = -4;
+
+long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  long result = 0;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+long address_of(const void* pointer) {
+  return reinterpret_cast<long>(pointer);
+}
+
+}  // namespace
+
+long map(uint64_t address, uint64_t size, int protection) {
+  const long flags =
+      map_private | map_anonymous | map_noreserve | (address != 0 ? map_fixed_noreplace : 0);
+  const long result = call(__NR_mmap, static_cast<long>(address), static_cast<long>(size),
+                           protection, flags, -1, 0);
+  // Kernels before 4.17 take the address as a hint only.
+  if (!failed(result) && address != 0 && static_cast<uint64_t>(result) != address) {
+    unmap(static_cast<uint64_t>(result), size);
+    return error_exists;
+  }
+  return result;
+}
+
+long unmap(uint64_t address, uint64_t size) {
+  return call(__NR_munmap, static_cast<long>(address), static_cast<long>(size));
+}
+
+long protect(uint64_t address, uint64_t size, int protection) {
+  return call(__NR_mprotect, static_cast<long>(address), static_cast<long>(size), protection);
+}
+
+void populate(uint64_t address, uint64_t size) {
+  constexpr long populate_write = 23;
+  call(__NR_madvise, static_cast<long>(address), static_cast<long>(size), populate_write);
+}
+
+bool readable(uint64_t address) {
+  constexpr long populate_read = 22;
+  constexpr long error_not_supported = -22;
+  const long result =
+      call(__NR_madvise, static_cast<long>(address & -page_size), page_size, populate_read);
+  return !failed(result) || result == error_not_supported;
+}
+
+long open_append(const char* path) {
+  constexpr long flags = 01 | 0100 | 02000 | 02000000;  // write-only, create, append, close-on-exec
+  return call(__NR_open, address_of(path), flags, 0666);
+}
+
+long open_read(const char* path) {
+  return call(__NR_open, address_of(path), 02000000, 0);
+}
+
+long read_some(int fd, void* buffer, size_t size) {
+  return call(__NR_read, fd, address_of(buffer), static_cast<long>(size));
+}
+
+long write_some(int fd, const void* buffer, size_t size) {
+  return call(__NR_write, fd, address_of(buffer), static_cast<long>(size));
+}
+
+bool write_all(int fd, const void* buffer, size_t size) {
+  const char* next = static_cast<const char*>(buffer);
+  while (size != 0) {
+    const long n = write_some(fd, next, size);
+    if (n == error_interrupted) continue;
+    if (n <= 0) return false;
+    next += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+void close_file(int fd) {
+  call(__NR_close, fd);
+}
+
+bool identify(int fd, FileIdentity& identity) {
+  uint64_t status[18] = {};  // struct stat of the kernel begins with device and inode
+  if (failed(call(__NR_fstat, fd, address_of(status)))) return false;
+  identity = {status[0], status[1]};
+  return true;
+}
+
+long current_directory(char* buffer, size_t size) {
+  return call(__NR_getcwd, address_of(buffer), static_cast<long>(size));
+}
+
+long random_bytes(void* buffer, size_t size) {
+  return call(__NR_getrandom, address_of(buffer), static_cast<long>(size), 0);
+}
+
+uint64_t monotonic_ns() {
+  struct {
+    int64_t seconds;
+    int64_t nanoseconds;
+  } now = {0, 0};
+  call(__NR_clock_gettime, 1, address_of(&now));
+  return static_cast<uint64_t>(now.seconds) * 1000000000u + static_cast<uint64_t>(now.nanoseconds);
+}
+
+int process_id() {
+  return static_cast<int>(call(__NR_getpid));
+}
+int thread_id() {
+  return static_cast<int>(call(__NR_gettid));
+}
+
+long signal_action(int number, const SignalAction* action, SignalAction* old) {
+  return call(__NR_rt_sigaction, number, address_of(action), address_of(old), 8);
+}
+
+long queue_to_self(int number, void* siginfo) {
+  return call(__NR_rt_tgsigqueueinfo, process_id(), thread_id(), number, address_of(siginfo));
+}
+
+void exit_process(int status) {
+  for (;;) call(__NR_exit_group, status);
+}
+
+}  // namespace stab::os

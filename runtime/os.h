@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// The only door to the operating system: system calls without libc. Results are those of the
+// kernel: a negative error number on failure. All are safe in a signal handler.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace stab::os {
+
+constexpr uint64_t page_size = 4096;
+
+enum Protection : int { none = 0, read = 1, write = 2, execute = 4 };
+
+inline bool failed(long result) {
+  return result < 0 && result > -4096;
+}
+
+// Private, zeroed, reserved without commitment; at exactly `address` if it is not 0, else anywhere.
+long map(uint64_t address, uint64_t size, int protection);
+long unmap(uint64_t address, uint64_t size);
+// address and size are multiples of the page size.
+long protect(uint64_t address, uint64_t size, int protection);
+
+// Brings in pages that are about to be written, in one call instead of one fault each. May do
+// nothing (before 5.14).
+void populate(uint64_t address, uint64_t size);
+// Whether the page can be read at all: beyond the end of a truncated file it cannot. True where the
+// kernel can't say.
+bool readable(uint64_t address);
+
+long open_append(const char* path);  // creates the file if need be
+long open_read(const char* path);
+long read_some(int fd, void* buffer, size_t size);
+long write_some(int fd, const void* buffer, size_t size);
+// All of it, or a failure.
+bool write_all(int fd, const void* buffer, size_t size);
+void close_file(int fd);
+// Tells open files apart. False: the descriptor is not open.
+struct FileIdentity {
+  uint64_t device;
+  uint64_t inode;
+};
+bool identify(int fd, FileIdentity& identity);
+long current_directory(char* buffer, size_t size);  // with the final zero
+
+long random_bytes(void* buffer, size_t size);
+uint64_t monotonic_ns();
+int process_id();
+int thread_id();
+
+constexpr int sig_count = 64;
+struct SignalAction {
+  void (*handler)(int, void*, void*);
+  uint64_t flags;
+  void (*restorer)();
+  uint64_t mask;
+};
+constexpr uint64_t flag_siginfo = 4;
+constexpr uint64_t flag_restorer = 0x04000000;
+constexpr uint64_t flag_onstack = 0x08000000;
+long signal_action(int number, const SignalAction* action, SignalAction* old);
+// Sends the signal with this siginfo to the calling thread.
+long queue_to_self(int number, void* siginfo);
+[[noreturn]] void exit_process(int status);
+
+}  // namespace stab::os

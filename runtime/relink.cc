@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/relink.h"
+
+#include "runtime/memory.h"
+#include "runtime/os.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr uint8_t jump_opcode = 0xe9;
+constexpr uint8_t trap_opcode = 0xcc;
+constexpr uint32_t jump_size = 5;
+
+extern "C" __attribute__((visibility("hidden"))) const uint8_t __start_stab_text[];
+extern "C" __attribute__((visibility("hidden"))) const uint8_t __stop_stab_text[];
+
+uint64_t number(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+// The displacement at this offset as it was linked.
+uint32_t linked_field(const Image& image, uint32_t f, uint32_t offset) {
+  if (offset + 4 <= saved_bytes) return load32(image.saved + uint64_t{f} * saved_bytes + offset);
+  return load32(image.original(f) + offset);
+}
+
+uint8_t* current_place(const Image& image, uint32_t f) {
+  return image.has_copy(f) ? image.copy(f) : image.original(f);
+}
+
+// What the program takes for the address of a label.
+uint64_t label_address(const Image& image, uint32_t label) {
+  if (image.label_stubs) return number(image.stub(label));
+  const abi::Label& place = elements<abi::Label>(*image.table, image.table->labels)[label];
+  return number(current_place(image, place.function)) + place.offset;
+}
+
+uint32_t distance(const uint8_t* field, uint64_t target) {
+  return static_cast<uint32_t>(target - (number(field) + 4));
+}
+
+uint32_t branch_value(const Image& image, uint32_t callee, const uint8_t* original_field,
+                      const uint8_t* field, uint32_t linked) {
+  const uint64_t target =
+      number(original_field) + 4 + static_cast<uint64_t>(static_cast<int32_t>(linked));
+  const uint64_t inside = target - number(image.original(callee));
+  return distance(field, number(current_place(image, callee)) + inside);
+}
+
+void write_jump(uint8_t* at, const uint8_t* target) {
+  uint8_t bytes[8];
+  __builtin_memcpy(bytes, at, sizeof bytes);
+  bytes[0] = jump_opcode;
+  store32(bytes + 1, static_cast<uint32_t>(number(target) - (number(at) + jump_size)));
+  uint64_t word = 0;
+  __builtin_memcpy(&word, bytes, sizeof word);
+  __atomic_store_n(reinterpret_cast<uint64_t*>(at), word, __ATOMIC_RELEASE);
+}
+
+struct Pages {
+  uint64_t start;
+  uint64_t size;
+};
+
+Pages pages_of(const Image& image, const abi::Range& range) {
+  const uint64_t first = number(image.base + range.start) & -os::page_size;
+  const uint64_t last = align_up(number(image.base + range.start) + range.size, os::page_size);
+  return {first, last - first};
+}
+
+bool overlaps_runtime(const Pages& pages) {
+  return pages.start < number(__stop_stab_text) &&
+         number(__start_stab_text) < pages.start + pages.size;
+}
+
+[[noreturn]] void die(const char* message) {
+  os::write_all(2, message, length_of(message));
+  os::exit_process(127);
+}
+
+int final_protection(abi::RangeKind kind) {
+  if (kind == abi::RangeKind::code) return os::read | os::execute;
+  return kind == abi::RangeKind::readonly_slots ? os::read : os::read | os::write;
+}
+
+bool make_writable(const Image& image) {
+  const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
+  for (uint32_t i = 0; i < image.table->ranges.count; ++i)
+    if (overlaps_runtime(pages_of(image, ranges[i]))) return false;
+  for (uint32_t i = 0; i < image.table->ranges.count; ++i) {
+    if (ranges[i].kind == static_cast<uint32_t>(abi::RangeKind::writable_slots)) continue;
+    const Pages pages = pages_of(image, ranges[i]);
+    if (os::failed(os::protect(pages.start, pages.size, os::read | os::write))) return false;
+    if (ranges[i].kind == static_cast<uint32_t>(abi::RangeKind::code))
+      os::populate(pages.start, pages.size);
+  }
+  return true;
+}
+
+void restore(const Image& image) {
+  const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
+  for (uint32_t i = 0; i < image.table->ranges.count; ++i) {
+    const auto kind = static_cast<abi::RangeKind>(ranges[i].kind);
+    if (kind == abi::RangeKind::writable_slots) continue;
+    const Pages pages = pages_of(image, ranges[i]);
+    if (os::failed(os::protect(pages.start, pages.size, final_protection(kind))))
+      die("stabilizer: the code cannot be made executable again\n");
+  }
+}
+
+}  // namespace
+
+void write_copy(const Image& image, uint32_t f) {
+  const abi::Function& function = image.functions()[f];
+  uint8_t* copy = image.copy(f);
+  const uint64_t code = align_up(function.size, abi::code_align);
+  copy_bytes(copy, image.original(f), function.size);
+  copy_bytes(copy, image.saved + uint64_t{f} * saved_bytes,
+             function.size < saved_bytes ? function.size : saved_bytes);
+  fill_bytes(copy + function.size, trap_opcode, code - function.size);
+  copy_bytes(copy + code,
+             elements<uint32_t>(*image.table, image.table->words) + function.first_word,
+             uint64_t{function.word_count} * 4);
+}
+
+void link_copy(const Image& image, uint32_t f) {
+  const abi::Function& function = image.functions()[f];
+  const auto* fixups =
+      elements<abi::Fixup>(*image.table, image.table->fixups) + function.first_fixup;
+  uint8_t* copy = image.copy(f);
+  const uint8_t* original = image.original(f);
+  const auto shift = static_cast<uint32_t>(number(original) - number(copy));
+  for (uint32_t i = 0; i < function.fixup_count; ++i) {
+    const uint32_t offset = abi::offset_of(fixups[i]);
+    const uint32_t value = fixups[i].value;
+    uint32_t field = 0;
+    switch (abi::kind_of(fixups[i])) {
+      case abi::FixupKind::shift:
+        field = linked_field(image, f, offset) + shift;
+        break;
+      case abi::FixupKind::branch:
+        field = branch_value(image, value, original + offset, copy + offset,
+                             linked_field(image, f, offset));
+        break;
+      case abi::FixupKind::constant:
+        field = value;
+        break;
+      case abi::FixupKind::label:
+        field = distance(copy + offset, label_address(image, value));
+        break;
+    }
+    store32(copy + offset, field);
+  }
+}
+
+void write_stubs(const Image& image) {
+  const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
+  for (uint32_t i = 0; i < image.table->labels.count; ++i)
+    write_jump(image.stub(i), current_place(image, labels[i].function) + labels[i].offset);
+}
+
+bool patch_originals(const Image& image) {
+  if (!make_writable(image)) {
+    restore(image);
+    return false;
+  }
+  for (uint32_t f = 0; f < image.count(); ++f)
+    if (image.has_copy(f) && (image.functions()[f].flags & abi::function_keeps_entry) == 0)
+      write_jump(image.original(f), image.copy(f));
+  const auto* slots = elements<abi::Slot>(*image.table, image.table->slots);
+  const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
+  for (uint32_t i = 0; i < image.table->slots.count; ++i)
+    if (image.has_copy(labels[slots[i].label].function))
+      __atomic_store_n(reinterpret_cast<uint64_t*>(image.base + slots[i].where),
+                       label_address(image, slots[i].label), __ATOMIC_RELEASE);
+  restore(image);
+  return true;
+}
+
+}  // namespace stab::rt

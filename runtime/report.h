@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The report of a run: JSON lines, each written at once, appended to the file of the option
+// report=. The first line is written before main, so that whatever ends the process, what was
+// randomized is known. Later lines: one for each shared library, one for a fatal signal, and one at
+// exit. A process that was forked off writes none.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/image.h"
+#include "runtime/options.h"
+
+namespace stab::rt {
+
+// Remembers the file. The path is made absolute: the program may change its directory.
+void open_report(const Options& options);
+bool report_wanted();
+
+void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem);
+void report_image(const Image& image, const char* problem);
+void report_signal(int number, uint64_t pc, const Image* image, uint32_t function);
+void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions);
+
+// One line on standard error.
+void complain(const char* what, const char* detail);
+
+}  // namespace stab::rt

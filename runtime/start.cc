@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// The runtime's beginning and end. It runs before every constructor of the program and of its
+// libraries, when there is one thread and nothing of the program has run yet.
+#include <elf.h>
+
+#include "runtime/crash.h"
+#include "runtime/debugger.h"
+#include "runtime/find_object.h"
+#include "runtime/images.h"
+#include "runtime/memory.h"
+#include "runtime/note.h"
+#include "runtime/options.h"
+#include "runtime/os.h"
+#include "runtime/region.h"
+#include "runtime/report.h"
+
+extern "C" __attribute__((visibility("hidden"))) const Elf64_Ehdr __ehdr_start;
+
+// Pages of our own: see section.h.
+__asm__(".section stab_text,\"ax\",@progbits\n.p2align 12\n.previous\n");
+
+namespace stab::rt {
+namespace {
+
+constexpr int refusal_status = 125;
+
+Options options;
+uint64_t seed;
+uint64_t images_seen;
+uint64_t main_began;
+bool active;
+
+const char* find_variable(char** environment) {
+  constexpr char name[] = "STABILIZER_OPTIONS=";
+  for (; *environment != nullptr; ++environment)
+    if (equal(*environment, name, sizeof name - 1)) return *environment + sizeof name - 1;
+  return nullptr;
+}
+
+// A program that runs with more rights than its caller takes no orders from the caller's
+// environment.
+bool runs_with_more_rights(char** environment) {
+  while (*environment != nullptr) ++environment;
+  const auto* auxiliary = reinterpret_cast<const Elf64_auxv_t*>(environment + 1);
+  for (; auxiliary->a_type != AT_NULL; ++auxiliary)
+    if (auxiliary->a_type == AT_SECURE) return auxiliary->a_un.a_val != 0;
+  return false;
+}
+
+void print(const char* line, size_t size) {
+  os::write_all(1, line, size);
+}
+
+void read_options(char** environment) {
+  Line complaints;
+  const char* text = runs_with_more_rights(environment) ? nullptr : find_variable(environment);
+  options = parse_options(text, complaints);
+  if (options.help) {
+    describe_options(print);
+    os::exit_process(0);
+  }
+  if (complaints.size() == 0) return;
+  complain("STABILIZER_OPTIONS: ", complaints.c_string());
+  if (options.strict) os::exit_process(refusal_status);
+}
+
+uint64_t choose_seed() {
+  if (options.seed_given) return options.seed;
+  uint64_t fresh = 0;
+  if (os::random_bytes(&fresh, sizeof fresh) != sizeof fresh)
+    fresh = os::monotonic_ns() ^ static_cast<uint64_t>(os::process_id()) << 40;
+  return fresh;
+}
+
+// Each image has its own stream of random numbers, so that one more library does not change the
+// others.
+Random random_for_next_image() {
+  const uint64_t index = __atomic_fetch_add(&images_seen, 1, __ATOMIC_RELAXED);
+  Random mix(seed + index * 0x9e3779b97f4a7c15u);
+  return Random(mix.next());
+}
+
+void tell(const Image& image, const char* problem) {
+  if (problem != nullptr && options.strict) {
+    complain("not randomized, and strict=1: ", problem);
+    os::exit_process(refusal_status);
+  }
+  if (options.verbose == 0) return;
+  Line line;
+  line.text("seed ").number(seed).text(", ").number(image.moved).text(" functions moved, ");
+  line.number(image.moved_bytes).text(" bytes, ").number(image.setup_ns / 1000).text(" us");
+  if (problem != nullptr) line.text(": ").text(problem);
+  complain("", line.c_string());
+}
+
+const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) {
+  if (image == nullptr) return "too many images";
+  const char* problem = open_image(*image, note, elf);
+  if (problem == nullptr) {
+    Random random = random_for_next_image();
+    image->label_stubs = options.label_stubs;
+    problem = randomize(*image, random);
+  }
+  if (problem != nullptr) return problem;
+  publish_image(image);
+  introduce_to_debuggers(*image, options);
+  return nullptr;
+}
+
+void start(char** environment) {
+  read_options(environment);
+  open_report(options);
+  if (!options.code) {
+    if (report_wanted()) report_start(options, 0, nullptr, "code=0");
+    return;
+  }
+  active = true;
+  seed = choose_seed();
+  prepare_find_object();
+  Image* image = claim_image();
+  const char* problem = take_in(image, &stab_note, &__ehdr_start);
+  tell(*image, problem);
+  if (!report_wanted()) return;
+  report_start(options, seed, image, problem);
+  watch_crashes();
+}
+
+void preinit(int /*count*/, char** /*arguments*/, char** environment) {
+  start(environment);
+}
+void init_last() {
+  main_began = report_wanted() ? os::monotonic_ns() : 0;
+}
+void fini_last() {
+  if (report_wanted()) report_exit(os::monotonic_ns() - main_began, region_time(), region_count());
+}
+
+__attribute__((section(".preinit_array"), used)) void (*const preinit_entry)(int, char**,
+                                                                             char**) = preinit;
+__attribute__((section(".init_array"), used)) void (*const init_entry)() = init_last;
+__attribute__((section(".fini_array.00000"), used)) void (*const fini_entry)() = fini_last;
+
+}  // namespace
+}  // namespace stab::rt
+
+using namespace stab::rt;
+
+extern "C" __attribute__((visibility("default"))) void stab_add_image(const stab::abi::Note* note,
+                                                                      const Elf64_Ehdr* elf) {
+  if (!active) return;
+  Image* image = claim_image();
+  const char* problem = take_in(image, note, elf);
+  if (image == nullptr) return;
+  tell(*image, problem);
+  if (report_wanted()) report_image(*image, problem);
+  if (problem != nullptr) drop_image(image);
+}
+
+extern "C" __attribute__((visibility("default"))) void stab_remove_image(
+    const stab::abi::Note* note) {
+  Image* image = active ? image_with(note) : nullptr;
+  if (image == nullptr) return;
+  retract_image(image);
+  withdraw_from_debuggers(*image);
+  close_image(*image);
+  drop_image(image);
+}

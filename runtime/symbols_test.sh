@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# symbols_test.sh SOURCE BUILD: the runtime takes nothing from a program's libraries but what is listed here, keeps its
+# code on its own pages, and gives a program no names but these.
+set -u
+library=$2/lib/libstabrt.a
+failures=0
+
+# compare TITLE EXPECTED ACTUAL
+compare() {
+  [ "$2" = "$3" ] && return
+  echo "FAILED: $1"
+  diff <(echo "$2") <(echo "$3")
+  failures=1
+}
+
+defined=$(nm --defined-only "$library" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
+undefined=$(nm -u "$library" 2>/dev/null | awk 'NF == 2 { print $2 }' | sort -u)
+needed=$(comm -23 <(echo "$undefined") <(echo "$defined"))
+# The first three are made by the linker.
+compare "what the runtime needs" "__ehdr_start
+__start_stab_text
+__stop_stab_text
+dlsym" "$needed"
+
+visible=$(readelf -sW "$2/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | sort -u)
+compare "what the runtime exports" "__jit_debug_descriptor
+__jit_debug_register_code
+_dl_find_object
+stab_add_image
+stab_begin
+stab_end
+stab_randomize
+stab_remove_image" "$visible"
+
+code=$(readelf -SW "$2/lib/stab-runtime.o" | awk '/ AX / && $0 !~ / 000000 00  AX/ { sub(/^ *\[ *[0-9]+\] */, ""); print $1 }' | sort -u)
+compare "sections with code" "stab_text" "$code"
+
+needed=$(nm -u "$2/lib/stab-library.o" | awk '{ print $2 }' | sort -u)
+compare "what a library needs" "__ehdr_start
+stab_add_image
+stab_remove_image" "$needed"
+exit $failures

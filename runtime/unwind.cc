@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/unwind.h"
+
+#include "runtime/memory.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr uint64_t header_size = 12;
+constexpr uint64_t entry_size = 8;
+constexpr uint64_t terminator = 4;
+
+uint32_t difference(const void* to, const void* from) {
+  return static_cast<uint32_t>(reinterpret_cast<uint64_t>(to) - reinterpret_cast<uint64_t>(from));
+}
+
+// A pc-relative field that was copied from `from` to `to`. Zero means that there is nothing.
+void follow(uint8_t* to, const uint8_t* from) {
+  const uint32_t value = load32(from);
+  if (value != 0) store32(to, value + difference(from, to));
+}
+
+uint64_t cies_size(const Image& image) {
+  const auto* cies = elements<abi::Cie>(*image.table, image.table->cies);
+  uint64_t size = 0;
+  for (uint32_t i = 0; i < image.table->cies.count; ++i) size += cies[i].size;
+  return size;
+}
+
+uint8_t* clone_cies(const Image& image, uint8_t* at) {
+  const auto* cies = elements<abi::Cie>(*image.table, image.table->cies);
+  for (uint32_t i = 0; i < image.table->cies.count; ++i) {
+    const uint8_t* from = image.base + cies[i].offset;
+    copy_bytes(at, from, cies[i].size);
+    if (cies[i].personality_field != 0)
+      follow(at + cies[i].personality_field, from + cies[i].personality_field);
+    at += cies[i].size;
+  }
+  return at;
+}
+
+uint64_t offset_of_cie(const Image& image, uint32_t index) {
+  const auto* cies = elements<abi::Cie>(*image.table, image.table->cies);
+  uint64_t offset = 0;
+  for (uint32_t i = 0; i < index; ++i) offset += cies[i].size;
+  return offset;
+}
+
+void clone_fde(const Image& image, uint32_t f, const uint8_t* cie, uint8_t* at) {
+  const abi::Function& function = image.functions()[f];
+  const uint8_t* from = image.base + function.fde;
+  copy_bytes(at, from, function.fde_size);
+  store32(at + 4, difference(at + 4, cie));
+  store32(at + 8, difference(image.copy(f), at + 8));
+  if (function.lsda_field != 0) follow(at + function.lsda_field, from + function.lsda_field);
+}
+
+// Version 1; pointer to the frames and table relative to here, all as signed 32-bit numbers.
+void write_header(uint8_t* header, const uint8_t* frames, uint32_t count) {
+  header[0] = 1;
+  header[1] = 0x1b;
+  header[2] = 0x03;
+  header[3] = 0x3b;
+  store32(header + 4, difference(frames, header + 4));
+  store32(header + 8, count);
+}
+
+}  // namespace
+
+uint64_t unwind_bytes(const Image& image) {
+  uint64_t size = header_size + align_up(cies_size(image), 8) + terminator;
+  for (uint32_t f = 0; f < image.count(); ++f)
+    size += entry_size + align_up(image.functions()[f].fde_size, 4);
+  return size;
+}
+
+void build_unwind(Image& image) {
+  uint8_t* header = image.heap.unwind();
+  uint8_t* entry = header + header_size;
+  uint8_t* frames = entry + image.moved * entry_size;
+  uint8_t* at = clone_cies(image, frames);
+  uint32_t entries = 0;
+  for (uint32_t rank = 0; rank < image.moved; ++rank) {
+    const uint32_t f = image.order[rank];
+    const abi::Function& function = image.functions()[f];
+    if (function.fde == 0) continue;
+    clone_fde(image, f, frames + offset_of_cie(image, function.cie), at);
+    store32(entry, difference(image.copy(f), header));
+    store32(entry + 4, difference(at, header));
+    entry += entry_size;
+    ++entries;
+    at += function.fde_size;
+  }
+  store32(at, 0);
+  write_header(header, frames, entries);
+  image.unwind_header = header;
+  image.unwind_frames = frames;
+  image.unwind_frames_size = static_cast<uint64_t>(at + terminator - frames);
+}
+
+}  // namespace stab::rt

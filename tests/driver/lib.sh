@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034
+# For the tests of szc: sourced by each, with the source and the build directory as arguments.
+set -u
+build=$2
+szc=$build/bin/szc
+szcxx=$build/bin/szc++
+unset CCACHE_EXTRAFILES STABILIZER_OPTIONS CFLAGS CXXFLAGS LDFLAGS CC CXX
+for variable in $(env | sed -n 's/^\(STAB_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED: $*" >&2
+  failures=$((failures + 1))
+}
+
+# expect NAME COMMAND...: the command succeeds.
+expect() {
+  local name=$1
+  shift
+  "$@" >"$work/.out" 2>"$work/.err" || { fail "$name"; cat "$work/.out" "$work/.err" >&2; }
+}
+
+# refute NAME COMMAND...: it fails.
+refute() {
+  local name=$1
+  shift
+  if "$@" >"$work/.out" 2>"$work/.err"; then fail "$name"; fi
+}
+
+# equal NAME A B
+equal() { [ "$2" = "$3" ] || fail "$1: '$2' is not '$3'"; }
+
+# has NAME FILE TEXT: the file holds the text; lacks: it does not.
+has() { grep -qF -e "$3" "$2" || { fail "$1: no '$3' in:"; cat "$2" >&2; }; }
+lacks() { ! grep -qF -e "$3" "$2" || { fail "$1: '$3' in:"; cat "$2" >&2; }; }
+
+# moves NAME BINARY: the post-link step has seen it. stays: it has not.
+moves() { "$szc" --stab-explain "$2" >/dev/null 2>"$work/.err" || { fail "$1: $2 is not randomized"; cat "$work/.err" >&2; }; }
+stays() { ! "$szc" --stab-explain "$2" >/dev/null 2>&1 || fail "$1: $2 is randomized"; }
+
+# Optional programs: a test that cannot run says so and counts as nothing.
+have() { command -v "$1" >/dev/null || { echo "not tested: $1 is not installed" >&2; return 1; }; }
+
+finish() {
+  [ "$failures" -eq 0 ] || { echo "$failures failures" >&2; exit 1; }
+  exit 0
+}

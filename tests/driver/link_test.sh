@@ -1,0 +1,178 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What szc links: instrumented where that is possible, else left alone with one line that says why.
+source "$(dirname "$0")/lib.sh"
+
+cat >main.c <<'C'
+#include <stdio.h>
+static int helper(int x) { return x * 2 + 1; }
+int main(int argc, char **argv) { (void)argv; printf("%d\n", helper(argc)); return 0; }
+C
+echo 'int lib(int x) { return x + 1; }' >lib.c
+echo 'int main() { try { throw 42; } catch (int x) { return x - 42; } }' >throws.cc
+printf 'void _start(void) { __asm__ volatile("mov $60, %%eax; mov $9, %%edi; syscall"); }\n' >bare.c
+echo '{ global: *; };' >all.map
+echo 'VERSION_1 { local: *; };' >none.map
+
+# works NAME ARGUMENTS...: links to prog, which runs and is randomized, without a word on stderr.
+works() {
+  local name=$1
+  shift
+  rm -f prog
+  expect "$name" "$@" -o prog
+  [ ! -s .err ] || { fail "$name: speaks"; cat .err >&2; }
+  [ ! -e prog ] || moves "$name" prog
+  expect "$name: runs" ./prog
+}
+
+# left NAME WHY ARGUMENTS...: links to prog, which is not randomized; one line says so, none if quiet or a probe;
+# --stab-strict makes it an error.
+left() {
+  local name=$1 why=$2
+  shift 2
+  rm -f prog
+  expect "$name" "$@" -o prog
+  equal "$name: lines" "$(grep -c . .err)" 1
+  has "$name: why" .err "$why"
+  stays "$name" prog
+  expect "$name: quiet" "$@" -o prog --stab-quiet
+  [ ! -s .err ] || fail "$name: --stab-quiet speaks"
+  expect "$name: probe" "$@" -o conftest
+  [ ! -s .err ] || fail "$name: a probe speaks"
+  expect "$name: off" "$@" -o prog --stab-off
+  [ ! -s .err ] || fail "$name: --stab-off speaks"
+  refute "$name: strict" "$@" -o prog2 --stab-strict
+  [ ! -e prog2 ] || fail "$name: --stab-strict leaves a file"
+}
+runs() { ./prog >.out 2>&1; equal "$1: status" $? "${2:-0}"; }
+
+works 'a program' "$szc" main.c
+works 'optimized' "$szc" -O2 main.c
+works 'for size' "$szc" -Oz main.c
+works 'position dependent' "$szc" -no-pie -fno-pie main.c
+works 'PIE' "$szc" -pie -fPIE main.c
+works 'C++' "$szcxx" throws.cc
+works 'LTO' "$szc" -flto -O2 main.c
+works 'ThinLTO' "$szc" -flto=thin -O2 main.c
+works 'linker flags' "$szc" main.c -Wl,-z,now -Wl,-z,relro -Xlinker --gc-sections -Wl,-O2
+works 'explicit lld' "$szc" -fuse-ld=lld main.c
+works 'static C++ runtime' "$szcxx" -static-libstdc++ -static-libgcc throws.cc
+works 'version script' "$szc" main.c -Wl,--version-script=none.map
+works 'exceptions under a version script' "$szcxx" throws.cc -Wl,--version-script=none.map
+works 'anonymous version script' "$szcxx" throws.cc -Wl,--version-script=all.map
+works 'coverage' "$szc" --coverage main.c
+works 'profile' "$szc" -fprofile-instr-generate -fcoverage-mapping main.c
+works 'undefined behaviour checks' "$szc" -fsanitize=undefined main.c
+works 'control-flow protection' "$szc" -fcf-protection main.c
+works 'stripped' "$szc" -s main.c
+equal 'stripped: symbols' "$(nm prog 2>/dev/null)" ''
+works 'without debug information' "$szc" -g -Wl,-S main.c
+lacks 'without debug information' <(readelf -SW prog) .debug_info
+works 'without local symbols' "$szc" -Wl,-x main.c
+ld.bfd --verbose | sed -n '/^====/,/^====/p' | grep -v '^====' >default.ld
+works 'a linker script' "$szc" main.c -no-pie -T default.ld
+works 'relocations of the user' "$szc" main.c -Wl,-q
+works 'without startup optimizations' "$szc" -O0 -g main.c
+works 'noisy warnings stay off' "$szc" -Wall -Wextra -Werror main.c
+works 'compressed debug information' "$szc" -g -gz main.c
+works 'unused inputs of the linker' "$szc" main.c -Wl,--as-needed -lm
+
+for flag in '' -Wl,-Bsymbolic -Wl,-Bsymbolic-functions -nostdlib -Wl,-z,nodelete; do
+  expect "shared library $flag" "$szc" -shared -fPIC lib.c $flag -o lib.so
+  [ ! -s .err ] || fail "shared library $flag: speaks"
+  moves "shared library $flag" lib.so
+done
+expect 'shared library with a version script' "$szc" -shared -fPIC lib.c -Wl,--version-script=none.map -o lib.so
+moves 'shared library with a version script' lib.so
+expect 'undefined names in a version script, as GNU ld does' "$szc" -shared -fPIC lib.c -o lib.so \
+  -Wl,--version-script=<(echo '{ global: lib; nosuchname; local: *; };')
+expect 'relocatable' "$szc" -r main.c lib.c -o both.o
+[ ! -s .err ] || fail 'relocatable: speaks'
+works 'relocatable, linked' "$szc" both.o
+
+left 'static' 'statically' "$szc" -static main.c
+runs 'static'
+left 'static PIE' 'statically' "$szc" -static-pie main.c
+runs 'static PIE'
+left 'no standard library' 'without the C library' "$szc" -nostdlib bare.c
+runs 'no standard library' 9
+left 'no startup files' 'startup files' "$szc" -nostartfiles bare.c
+runs 'no startup files' 9
+left 'GNU ld' 'ld.bfd' "$szc" -fuse-ld=bfd main.c
+runs 'GNU ld'
+left 'gold' 'ld.gold' "$szc" -fuse-ld=gold main.c
+have mold && left 'mold' 'ld.mold' "$szc" -fuse-ld=mold main.c && runs 'mold'
+left 'another linker by path' 'ld.bfd' "$szc" --ld-path="$(command -v ld.bfd)" main.c
+left 'AddressSanitizer' '-fsanitize=address' "$szc" -fsanitize=address main.c
+runs 'AddressSanitizer'
+left 'ThreadSanitizer' '-fsanitize=thread' "$szc" -fsanitize=thread main.c
+left 'MemorySanitizer' '-fsanitize=memory' "$szc" -fsanitize=memory main.c
+left 'LeakSanitizer' '-fsanitize=leak' "$szc" -fsanitize=leak main.c
+left 'gprof' '-pg' "$szc" -pg main.c
+left 'XRay' '-fxray-instrument' "$szc" -fxray-instrument main.c
+runs 'XRay'
+left 'other word size' 'elf_i386' "$szc" -m32 -nostdlib -ffreestanding bare.c
+expect 'other target' "$szc" --target=aarch64-linux-gnu -nostdlib -ffreestanding -fuse-ld=lld lib.c -o prog
+has 'other target: says so' .err aarch64
+expect 'other target, compile only' "$szc" --target=aarch64-linux-gnu -c lib.c
+[ ! -s .err ] || fail 'other target: compile only speaks'
+
+# The baseline: nothing of ours in it, the same code, the same linker.
+expect 'off' "$szc" --stab-off -O2 main.c -o prog
+stays 'off' prog
+STAB_OFF=1 expect 'off by environment' "$szc" -O2 main.c -o prog2
+cmp -s prog prog2 || fail 'off by environment differs from off by flag'
+"$szc" -O2 -c main.c -o on.o && "$szc" --stab-off -O2 -c main.c -o off.o
+for o in on off; do objdump -d --no-show-raw-insn $o.o | tail -n +4 >$o.dis; done
+cmp -s on.dis off.dis || fail 'the code of the baseline is not the same'
+
+# If the post-link step fails the program is there, and the user knows.
+mkdir -p broken/bin broken/libexec
+cp -P "$szc" broken/bin/szc
+cp "$build"/libexec/ld.stab broken/libexec/
+ln -s "$build"/lib "$build"/include broken/
+printf '#!/bin/sh\necho "stab-link: $2: cannot" >&2\nexit 1\n' >broken/libexec/stab-link
+chmod +x broken/libexec/stab-link
+expect 'a failing step' broken/bin/szc main.c -o prog
+has 'a failing step: says so' .err 'prog is not randomized'
+has 'a failing step: its own words' .err 'stab-link: prog: cannot'
+runs 'a failing step'
+expect 'a failing step, probe' broken/bin/szc main.c -o conftest
+[ ! -s .err ] || fail 'a failing step: a probe speaks'
+refute 'a failing step, strict' broken/bin/szc main.c -o prog --stab-strict
+rm broken/libexec/stab-link
+expect 'a missing step' broken/bin/szc main.c -o prog
+has 'a missing step: says so' .err 'not installed'
+runs 'a missing step'
+refute 'a missing step, strict' broken/bin/szc main.c -o prog --stab-strict
+rm broken/libexec/ld.stab
+refute 'a missing ld.stab' broken/bin/szc main.c -o prog
+has 'a missing ld.stab: says so' .err 'ld.stab is missing'
+
+# An installed copy finds its parts elsewhere.
+mkdir -p inst/usr/bin inst/usr/libexec/stabd inst/usr/lib/stabd
+cp "$szc" inst/usr/bin/szc
+cp "$build"/libexec/* inst/usr/libexec/stabd/
+cp "$build"/lib/stab-*.o inst/usr/lib/stabd/
+expect 'installed' inst/usr/bin/szc main.c -o prog
+[ ! -s .err ] || { fail 'installed: speaks'; cat .err >&2; }
+moves 'installed' prog
+
+# Our own flags.
+expect 'print' "$szc" --stab-print main.c -o printed
+has 'print: the command' .out '-ffunction-sections'
+[ ! -e printed ] || fail 'print runs something'
+sh -c "$(cat .out)" || fail 'print: not fit for a shell'
+moves 'print: the command works' printed
+expect 'help' "$szc" --stab-help
+has 'help' .out '--stab-link-padding'
+expect 'version' "$szc" --stab-version
+has 'version' .out 'ld.stab'
+refute 'an own flag that does not exist' "$szc" --stab-nothing main.c
+has 'an own flag that does not exist' .err '--stab-help'
+expect 'explain' "$szc" --stab-explain printed
+has 'explain' .out 'main'
+expect 'explain as JSON' "$szc" --stab-explain printed --json
+has 'explain as JSON' .out '"text_bytes"'
+refute 'explain of something else' "$szc" --stab-explain main.c
+finish

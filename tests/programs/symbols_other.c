@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+int overridden(void) { return 100; }

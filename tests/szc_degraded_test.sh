@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# szc_degraded_test.sh SOURCE BUILD: whatever keeps the runtime from its work, the program runs as always and the report
+# says why; with strict=1 it refuses with one clear line. A crash is the program's, and the report names the function.
+set -u
+source_directory=$1
+build_directory=$2
+szc=${SZC:-$build_directory/bin/szc}
+clang=${STAB_CLANG:-clang-19}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}
+
+cat >good.c <<'END'
+#include <stdio.h>
+__attribute__((noinline)) int twice(int x) { return 2 * x; }
+int main(void) { puts("works"); return twice(21); }
+END
+$szc -O1 good.c -o good || exit 1
+$clang -O1 "$source_directory/tests/szc_refuse.c" -o refuse || exit 1
+
+# expect TITLE WHY COMMAND...: runs as always, and says why it is not randomized; refuses under strict=1.
+expect() {
+  local title=$1 why=$2
+  shift 2
+  rm -f report
+  local output status
+  output=$(STABILIZER_OPTIONS=seed=1:report=$work/report "$@" 2>errors)
+  status=$?
+  [ "$output" = works ] && [ $status = 42 ] || fail "$title: output '$output', status $status, $(cat errors)"
+  grep -q '"randomized": "no", "why": "'"$why" report 2>/dev/null || fail "$title: the report says $(cat report 2>&1)"
+  output=$(STABILIZER_OPTIONS=seed=1:strict=1 "$@" 2>errors)
+  status=$?
+  [ $status = 125 ] && [ -z "$output" ] || fail "$title: strict: output '$output', status $status"
+  [ "$(wc -l <errors)" = 1 ] && grep -q "^stabilizer: .*$why" errors || fail "$title: strict: says '$(cat errors)'"
+}
+
+# As always, and randomized.
+works() {
+  local title=$1
+  shift
+  rm -f report
+  local output
+  output=$(STABILIZER_OPTIONS=seed=1:strict=1:report=$work/report "$@" 2>errors)
+  [ $? = 42 ] && [ "$output" = works ] || fail "$title: '$output' $(cat errors)"
+  grep -q '"randomized": "yes"' report || fail "$title: $(cat report)"
+}
+
+section_offset() { readelf -SW "$1" | sed -n "s/.* $2  *[A-Z]* *[0-9a-f]* \([0-9a-f]*\) .*/\1/p"; }
+poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }
+
+works "nothing in the way" ./good
+
+# A report to a relative path, to an open file, and for code=0.
+(STABILIZER_OPTIONS=report=here ./good >/dev/null; grep -q '"event": "exit"' here) || fail "report to a relative path"
+STABILIZER_OPTIONS=report=7 ./good 7>numbered >/dev/null
+grep -q '"event": "exit"' numbered || fail "report to an open file"
+STABILIZER_OPTIONS=code=0:report=off ./good >/dev/null
+grep -q '"why": "code=0"' off || fail "report with code=0"
+[ "$(grep -c . here)" = 2 ] || fail "two lines in a report"
+
+$clang -O1 -ffunction-sections good.c "$build_directory/lib/stab-runtime.o" -fuse-ld=lld -o unstepped
+expect "linked without the step" "the binary was linked without" ./unstepped
+
+table=$((16#$(section_offset good .stab.table)))
+note=$((16#$(section_offset good .note.stab)))
+cp good altered && poke altered $((table + 140)) '\x55'
+expect "altered table" "the table was altered" ./altered
+cp good magicless && poke magicless "$table" 'xx'
+expect "no table" "there is something else" ./magicless
+cp good newer && poke newer $((note + 20)) '\x63'
+expect "another version in the note" "the table has another version" ./newer
+cp good newer_table && poke newer_table $((table + 8)) '\x63'
+expect "another version in the table" "the table has another version" ./newer_table
+cp good truncated && truncate -s "$table" truncated
+expect "truncated file" "the table was truncated" ./truncated
+cp good smaller && poke smaller $((note + 40)) '\x80\x00'
+expect "smaller table" "the table" ./smaller
+cp good elsewhere && poke elsewhere $((note + 34)) '\x7f'
+expect "table elsewhere" "the table was truncated" ./elsewhere
+
+if ./refuse exec /bin/true 2>/dev/null; then
+  expect "mprotect refused" "no memory near the image" ./refuse mprotect ./good
+  expect "executable memory refused" "memory cannot be made executable" ./refuse exec ./good
+  expect "no memory near the image" "no memory near the image" ./refuse near ./good
+else
+  echo "skipped: no seccomp here"
+fi
+
+if unshare -rm true 2>/dev/null; then
+  works "no /proc" unshare -rm sh -c "mount -t tmpfs none /proc && exec $work/good"
+else
+  echo "skipped: no user namespaces here, so /proc cannot be hidden"
+fi
+
+# Unknown options warn; under strict=1 they refuse.
+output=$(STABILIZER_OPTIONS=cod=1:seed=x ./good 2>errors)
+[ $? = 42 ] && grep -q "unknown option cod, bad value of seed" errors || fail "unknown option: $(cat errors)"
+STABILIZER_OPTIONS=cod=1:strict=1 ./good >output 2>errors
+[ $? = 125 ] && [ ! -s output ] && [ "$(wc -l <errors)" = 1 ] || fail "unknown option under strict=1"
+STABILIZER_OPTIONS=help=1 ./good | grep -q "seed (number" || fail "help=1"
+[ "$(STABILIZER_OPTIONS=help=0 ./good)" = works ] || fail "help=0"
+
+# The same signal, and the report names the function.
+for kind in 'SEGV *(volatile int*)8 = 1' 'ILL __builtin_trap()' 'ABRT abort()' 'FPE x /= x - 1'; do
+  name=${kind%% *}
+  cat >crash.c <<END
+#include <stdlib.h>
+__attribute__((noinline)) int crash_here(volatile int x) { ${kind#* }; return x; }
+int main(void) { return crash_here(1) + 1; }
+END
+  $szc -O1 -w crash.c -o crash || exit 1
+  for options in code=0 seed=3 seed=3:report=$work/crashed; do
+    rm -f crashed
+    (STABILIZER_OPTIONS=$options exec ./crash) 2>/dev/null
+    status=$?
+    [ $status = $((128 + $(kill -l "$name"))) ] || fail "crash by $name with $options: status $status"
+  done 2>/dev/null
+  grep -q '"event": "signal"' crashed || fail "crash by $name: no line in the report"
+  [ "$name" = ABRT ] || grep -q '"function": "crash_here"' crashed || fail "crash by $name: $(cat crashed)"
+  grep -q '"event": "exit"' crashed && fail "crash by $name: an exit in the report"
+done
+
+# Forked children write nothing of their own, and a child started anew writes under its own pid.
+cat >forks.c <<'END'
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) { if (fork() == 0) exit(3); wait(NULL); return 0; }
+END
+$szc forks.c -o forks && STABILIZER_OPTIONS=report=forked ./forks
+[ "$(grep -c '"event": "exit"' forked)" = 1 ] || fail "a forked child reported"
+
+# A descriptor that the program closed and that means another file at the end is left alone.
+cat >closes.c <<'END'
+#include <fcntl.h>
+#include <unistd.h>
+int main(void) { close(7); return dup2(open("other", O_WRONLY | O_CREAT, 0644), 7) != 7; }
+END
+$szc closes.c -o closes && STABILIZER_OPTIONS=report=7 ./closes 7>numbered || fail "closing the report"
+[ ! -s other ] && grep -q '"event": "start"' numbered || fail "the report went to another file"
+
+# A library is moved by the program's runtime, and is an ordinary one in a program that has none.
+cat >part.c <<'END'
+int helper(int x) { switch (x) { case 1: return 5; case 2: return 42; case 3: return 8; case 4: return 1; } return x; }
+int part(int x) { return helper(x); }
+END
+cat >whole.c <<'END'
+int part(int x);
+int main(void) { return part(2); }
+END
+$szc -O1 -fPIC -shared part.c -o part.so
+$szc -O1 whole.c ./part.so -o whole && STABILIZER_OPTIONS=report=parts ./whole
+[ $? = 42 ] && grep '"event": "library"' parts | grep -q '"randomized": "yes"' || fail "library: $(cat parts)"
+$clang -O1 whole.c ./part.so -o whole_plain && STABILIZER_OPTIONS=strict=1 ./whole_plain
+[ $? = 42 ] || fail "a library of szc in a plain program"
+
+# The region of interest.
+cat >region.c <<'END'
+#include <time.h>
+#include "stabilizer.h"
+int main(void) {
+  struct timespec t = {0, 20000000};
+  for (int i = 0; i < 2; ++i) { STAB_BEGIN(); STAB_BEGIN(); nanosleep(&t, NULL); STAB_END(); STAB_END(); STAB_END(); }
+  return 0;
+}
+END
+$szc "-I$build_directory/include" region.c -o region && STABILIZER_OPTIONS=report=regions ./region
+grep -q '"region_ns": [4-9][0-9]\{7\},* "regions": 2' regions || grep -q '"region_ns": [0-9]\{9,\}, "regions": 2' regions ||
+  fail "region: $(cat regions)"
+$clang "-I$build_directory/include" region.c -o region_plain && ./region_plain || fail "stabilizer.h without szc"
+
+# Layouts differ by seed and are the same for the same seed.
+where() { STABILIZER_OPTIONS=seed=$1:report=layout setarch -R ./good >/dev/null; grep -o '"heap": "[^"]*"' layout; rm -f layout; }
+[ "$(where 5)" = "$(where 5)" ] || fail "one seed, two layouts"
+[ "$(where 5)" != "$(where 6)" ] || fail "two seeds, one layout"
+
+[ $failures = 0 ] && echo "all as expected"
+[ $failures = 0 ]
