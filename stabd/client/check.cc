@@ -3,11 +3,14 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
+#include "base/duration.h"
 #include "plan/expand.h"
 #include "plan/model.h"
 #include "plan/reader.h"
+#include "stabd/client/client.h"
 #include "stabd/client/plan_file.h"
 #include "stabd/client/verbs.h"
 #include "stabd/daemon/builds.h"
@@ -17,13 +20,39 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// An earlier experiment of the same name that a daemon knows.
+struct Pilot {
+  std::int64_t id = 0;
+  std::chrono::nanoseconds duration{0};  // scaled to this plan's number of trials
+};
+
 struct Design {
   plan::Plan plan;
   plan::Expansion expansion;
   std::size_t builds = 0;
   std::size_t warmups = 0;
   std::vector<plan::ModelFor> models;
+  std::optional<Pilot> pilot;
 };
+
+// Nothing if there is no daemon or it knows none; a check needs neither.
+std::optional<Pilot> find_pilot(const Common& common, const std::string& name, std::size_t trials) {
+  auto client = Client::connect(common.socket_path);
+  if (!client) return std::nullopt;
+  const auto answer = client->ask({{"verb", "list"}});
+  if (!answer) return std::nullopt;
+  std::optional<Pilot> pilot;
+  for (const auto& row : answer->at("experiments")) {
+    if (row.value("name", "") != name || row.value("state", "") != "done" ||
+        row.value("trials", 0) == 0)
+      continue;
+    const auto taken = row.at("ended_ns").get<double>() - row.at("started_ns").get<double>();
+    const double scaled = taken * static_cast<double>(trials) / row.at("trials").get<double>();
+    pilot = Pilot{row.at("id").get<std::int64_t>(),
+                  std::chrono::nanoseconds(static_cast<std::int64_t>(scaled))};
+  }
+  return pilot;
+}
 
 Design design_of(plan::Plan plan) {
   Design design;
@@ -63,6 +92,8 @@ ordered_json as_json(const Design& design) {
           {"trials", design.expansion.trials.size()},
           {"warmup_trials", design.warmups},
           {"builds", design.builds},
+          {"estimated_ns",
+           design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
           {"models", models}};
 }
 
@@ -71,6 +102,21 @@ void print_model(const plan::ModelFor& entry) {
              entry.model.formula);
   for (const plan::Term& term : entry.model.terms)
     fmt::print("  {:<24} {:<24} {:>8} df\n", term.stratum, term.name, term.df);
+}
+
+void print_duration(const Design& design) {
+  if (design.pilot) {
+    fmt::print("\nabout {}, going by experiment {}\n", format_duration(design.pilot->duration),
+               design.pilot->id);
+    return;
+  }
+  std::chrono::nanoseconds most{0};
+  for (const plan::Trial& trial : design.expansion.trials)
+    most += design.plan.benchmarks[trial.benchmark].timeout;
+  fmt::print(
+      "\nhow long it takes is not known before a first run; {} at most, if every trial ran into "
+      "its timeout\n",
+      format_duration(most));
 }
 
 void print(const Design& design) {
@@ -96,16 +142,7 @@ void print(const Design& design) {
       shape += fmt::format("|{}{}", term.name, term.df);
     if (printed.insert(shape).second) print_model(entry);
   }
-  fmt::print(
-      "\nhow long it takes is not known before a pilot; at most {} if every trial ran into its "
-      "timeout\n",
-      [&] {
-        std::chrono::nanoseconds total{0};
-        for (const plan::Trial& trial : design.expansion.trials)
-          total += design.plan.benchmarks[trial.benchmark].timeout;
-        return fmt::format("{:.3g} hours",
-                           std::chrono::duration<double, std::ratio<3600>>(total).count());
-      }());
+  print_duration(design);
 }
 
 }  // namespace
@@ -115,7 +152,8 @@ Result<int> check(const Common& common, const std::string& plan_path) {
   if (!file) return std::unexpected(file.error());
   auto plan = plan::read_plan(file->text);
   if (!plan) return fail(plan::describe(plan.error(), file->path));
-  const Design design = design_of(std::move(*plan));
+  Design design = design_of(std::move(*plan));
+  design.pilot = find_pilot(common, design.plan.name, design.expansion.trials.size());
   if (common.json)
     fmt::print("{}\n", as_json(design).dump(2));
   else

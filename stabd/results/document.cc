@@ -22,6 +22,7 @@ using store::TrialStatus;
 
 constexpr const char* subject_column = "benchmark";
 constexpr const char* block_column = "block";
+constexpr std::size_t max_failure_lines = 20;
 
 double response_of(const store::Trial& trial, const std::string& name) {
   const auto number = [](const std::optional<std::int64_t>& value) {
@@ -105,7 +106,8 @@ stats::Spec spec_of(const plan::Plan& plan) {
   }
   for (const plan::Factor& factor : plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) spec.seed = factor.name;
-  if (spec.design == stats::Design::factorial) spec.block = block_column;
+  // Blocks share their drawn layouts and their slice of time, so levels are compared within them.
+  if (spec.design != stats::Design::nested) spec.block = block_column;
   return spec;
 }
 
@@ -183,8 +185,14 @@ Result<report::Document> make_document(store::Store& store, const store::Experim
   document.trials = rows->counts;
   for (const plan::Trial& trial : plan::expand(*plan).trials)
     document.trials.planned += trial.warmup ? 0 : 1;
-  for (const auto& [text, count] : rows->failures)
+  for (const auto& [text, count] : rows->failures) {
+    if (document.failures.size() == max_failure_lines) {
+      document.failures.push_back(fmt::format("and {} other kinds of failure: see 'stabctl export'",
+                                              rows->failures.size() - max_failure_lines));
+      break;
+    }
     document.failures.push_back(count == 1 ? text : fmt::format("{} ({} trials)", text, count));
+  }
   document.database = database;
   document.duration = std::chrono::nanoseconds(rows->last_ns - rows->first_ns);
   document.analysis = stats::analyse(rows->data, spec_of(*plan));

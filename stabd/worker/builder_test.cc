@@ -329,18 +329,16 @@ TEST_F(BuilderTest, ABuildIsMarkedAndBoundAsItsWorkerSays) {
 }
 
 TEST_F(BuilderTest, BinariesThatDifferOnlyInTheirFoldersNameAreEqual) {
-  folder_.write("plan/hello.c",
-                "int puts(const char*);\nint main(void) { puts(PATH); puts(DIR); }\n");
-  const std::string with_path =
-      R"(clang-19 -g -O1 -DPATH=\"${OUT}\" -DDIR=\"${DIR}\" -o ${OUT} hello.c)";
-  // A build id is the linker's digest of the binary, the folder's name included.
-  for (const char* linker : {"", " -fuse-ld=lld", " -fuse-ld=lld -Wl,--build-id=fast"}) {
+  folder_.write("plan/hello.c", "int puts(const char*);\nint main(void) { puts(PATH); }\n");
+  const std::string with_path = R"(clang-19 -DPATH=\"${OUT}\" -o ${OUT} hello.c)";
+  // The linkers' build ids, digests that take the folder's name in, are of several lengths.
+  for (const char* linker : {" -g", " -fuse-ld=lld", " -fuse-ld=lld -Wl,--build-id=fast"}) {
     const auto one = build(with_path + linker);
     const auto two = build(with_path + linker + " -DUNUSED=2");
     ASSERT_EQ(one.status, BuildStatus::built) << one.output;
     ASSERT_EQ(two.status, BuildStatus::built) << two.output;
     EXPECT_NE(one.out, two.out);
-    EXPECT_EQ(output_of(one.out), one.out + "\n" + one.directory + "\n");
+    EXPECT_EQ(output_of(one.out), one.out + "\n");
     EXPECT_NE(text_of(one.out), text_of(two.out));
     EXPECT_EQ(one.binary_sha256, two.binary_sha256) << linker;
   }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The part of a session that builds.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/expand.h"
+#include "stabd/daemon/session.h"
+
+namespace stab::daemon {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Whether the trials need the sources after the build.
+bool uses_tree(const plan::Benchmark& benchmark) {
+  const auto uses = [](const std::string& text) {
+    const auto names = plan::names_in(text);
+    return std::ranges::find(names, "DIR") != names.end();
+  };
+  if (benchmark.stdin_file && uses(*benchmark.stdin_file)) return true;
+  for (const auto& [name, value] : benchmark.env)
+    if (uses(value)) return true;
+  return std::ranges::any_of(benchmark.run, uses);
+}
+
+}  // namespace
+
+void Session::ask_for_build() {
+  if (next_build_ >= builds_.slots.size()) return builds_complete();
+  const BuildSlot& slot = builds_.slots[next_build_];
+  const plan::Benchmark& benchmark = plan_.benchmarks[slot.benchmark];
+  ports_.send(wire::encode(wire::BuildRequest{.command = slot.command,
+                                              .directory = experiment_.directory,
+                                              .sources = benchmark.sources,
+                                              .cache = ports_.cache(experiment_),
+                                              .keep_tree = uses_tree(benchmark),
+                                              .known_key = known_key(slot),
+                                              .timeout = benchmark.build_timeout}));
+}
+
+// The key of this build when the experiment was started for the first time; "" if it was not built
+// then.
+std::string Session::known_key(const BuildSlot& slot) const {
+  for (const store::Build& build : earlier_builds_)
+    if (build.benchmark == plan_.benchmarks[slot.benchmark].name && build.command == slot.command)
+      return build.key;
+  return "";
+}
+
+// A resumed experiment must not go on with other sources or another compiler than it began with.
+bool Session::same_as_before(const wire::BuildReply& reply) {
+  const BuildSlot& slot = builds_.slots[next_build_];
+  const std::string known = known_key(slot);
+  if (known.empty() || reply.key.empty() || reply.key == known) return true;
+  apply(Event::refused,
+        fmt::format("the build of '{}' is no longer in the cache, and its sources or its compiler "
+                    "have changed "
+                    "since this experiment began: submit the plan again, or bring them back",
+                    plan_.benchmarks[slot.benchmark].name));
+  return false;
+}
+
+void Session::built(const wire::BuildReply& reply) {
+  if (!same_as_before(reply)) return;
+  BuildSlot& slot = builds_.slots[next_build_];
+  const std::string& benchmark = plan_.benchmarks[slot.benchmark].name;
+  const bool failed = reply.status == store::BuildStatus::failed;
+  slot.key = reply.key;
+  slot.out = reply.out;
+  slot.directory = reply.directory;
+  slot.binary_sha256 = reply.binary_sha256;
+  slot.usable = !failed;
+  if (!stored(store_.add_build({.experiment = experiment_.id,
+                                .key = reply.key,
+                                .benchmark = benchmark,
+                                .command = slot.command,
+                                .status = reply.status,
+                                .binary_sha256 = reply.binary_sha256,
+                                .output = reply.output,
+                                .duration_ns = reply.duration_ns})))
+    return;
+  if (failed) {
+    const std::string reason = fmt::format("the build of '{}' failed:\n{}\nthe command was: {}",
+                                           benchmark, reply.output, slot.command);
+    note("build", reason);
+    if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment)
+      return apply(Event::refused, reason);
+    schedule_->fail_benchmark(slot.benchmark, reason);
+  }
+  if (reply.status == store::BuildStatus::built) losses_ = 0;
+  ++next_build_;
+  ask_for_build();
+}
+
+void Session::builds_complete() {
+  if (const auto reason = find_identical(plan_, builds_)) return apply(Event::refused, *reason);
+  trials_since_ = steady_clock::now();
+  finished_then_ = schedule_->counts().finished();
+  apply(Event::built, "");
+  if (state_ == State::running) continue_work();
+}
+
+}  // namespace stab::daemon
