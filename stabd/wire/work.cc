@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/text.h"
 
@@ -23,10 +25,35 @@ json optional_json(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
 }
 
+// json::get would convert a number with a fraction or beyond the range, which is undefined.
+template <std::integral T>
+T integer(const json& value) {
+  const auto refuse = [&] {
+    throw json::out_of_range::create(406, "not an integer of this size", &value);
+  };
+  if (!value.is_number_integer()) refuse();
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    if (!std::in_range<T>(number)) refuse();
+    return static_cast<T>(number);
+  }
+  const auto number = value.get<std::int64_t>();
+  if (!std::in_range<T>(number)) refuse();
+  return static_cast<T>(number);
+}
+
+template <class T>
+T value_of(const json& value) {
+  if constexpr (std::integral<T>)
+    return integer<T>(value);
+  else
+    return value.get<T>();
+}
+
 template <class T>
 std::optional<T> optional_at(const json& object, const char* key) {
   const json& value = object.at(key);
-  return value.is_null() ? std::nullopt : std::optional<T>(value.get<T>());
+  return value.is_null() ? std::nullopt : std::optional<T>(value_of<T>(value));
 }
 
 template <class Function>
@@ -46,7 +73,7 @@ json check_json(const plan::Check& check) {
 }
 
 plan::Check check_from(const json& object) {
-  return {.exit = object.at("exit").get<int>(),
+  return {.exit = integer<int>(object.at("exit")),
           .stdout_sha256 = optional_at<std::string>(object, "stdout_sha256"),
           .stdout_file = optional_at<std::string>(object, "stdout_file"),
           .command = optional_at<std::string>(object, "command")};
@@ -61,11 +88,11 @@ json reading_json(const counters::Reading& reading) {
 }
 
 counters::Reading reading_from(const json& object) {
-  const int status = object.at("status").get<int>();
+  const int status = integer<int>(object.at("status"));
   const bool known = status >= 0 && status <= static_cast<int>(counters::Status::absent);
   return {.name = object.at("name").get<std::string>(),
           .status = known ? static_cast<counters::Status>(status) : counters::Status::absent,
-          .value = object.at("value").get<std::int64_t>(),
+          .value = integer<std::int64_t>(object.at("value")),
           .coverage = object.at("coverage").get<double>(),
           .reason = object.at("reason").get<std::string>()};
 }
@@ -83,7 +110,7 @@ std::string encode(const SetupRequest& request) {
 
 Result<SetupRequest> decode_setup(std::string_view line) {
   return decoded(line, [](const json& object) {
-    return SetupRequest{.cpus = object.at("cpus").get<std::uint32_t>()};
+    return SetupRequest{.cpus = integer<std::uint32_t>(object.at("cpus"))};
   });
 }
 
@@ -129,7 +156,7 @@ Result<BuildRequest> decode_build(std::string_view line) {
                         .cache = object.at("cache").get<std::string>(),
                         .keep_tree = object.at("keep_tree").get<bool>(),
                         .known_key = object.at("known_key").get<std::string>(),
-                        .timeout = nanoseconds(object.at("timeout_ns").get<std::int64_t>())};
+                        .timeout = nanoseconds(integer<std::int64_t>(object.at("timeout_ns")))};
   });
 }
 
@@ -146,7 +173,7 @@ std::string encode(const BuildReply& reply) {
 
 Result<BuildReply> decode_build_reply(std::string_view line) {
   return decoded(line, [](const json& object) {
-    const int status = object.at("status").get<int>();
+    const int status = integer<int>(object.at("status"));
     const bool known = status >= 0 && status <= static_cast<int>(store::BuildStatus::failed);
     return BuildReply{
         .status = known ? static_cast<store::BuildStatus>(status) : store::BuildStatus::failed,
@@ -155,7 +182,7 @@ Result<BuildReply> decode_build_reply(std::string_view line) {
         .out = object.at("out").get<std::string>(),
         .binary_sha256 = object.at("binary_sha256").get<std::string>(),
         .output = object.at("output").get<std::string>(),
-        .duration_ns = object.at("duration_ns").get<std::int64_t>()};
+        .duration_ns = integer<std::int64_t>(object.at("duration_ns"))};
   });
 }
 
@@ -176,12 +203,12 @@ Result<RunRequest> decode_run(std::string_view line) {
   return decoded(line, [](const json& object) {
     return RunRequest{.argv = object.at("argv").get<std::vector<std::string>>(),
                       .env = object.at("env").get<plan::Variables>(),
-                      .env_bytes = object.at("env_bytes").get<std::uint64_t>(),
+                      .env_bytes = integer<std::uint64_t>(object.at("env_bytes")),
                       .directory = object.at("directory").get<std::string>(),
                       .stdin_path = object.at("stdin").get<std::string>(),
                       .aslr = object.at("aslr").get<bool>(),
-                      .timeout = nanoseconds(object.at("timeout_ns").get<std::int64_t>()),
-                      .output_limit = object.at("output_limit").get<std::uint64_t>(),
+                      .timeout = nanoseconds(integer<std::int64_t>(object.at("timeout_ns"))),
+                      .output_limit = integer<std::uint64_t>(object.at("output_limit")),
                       .check = check_from(object.at("check"))};
   });
 }
@@ -212,7 +239,7 @@ Result<RunReply> decode_run_reply(std::string_view line) {
     reply.reason = object.at("reason").get<std::string>();
     reply.exit_code = optional_at<int>(object, "exit_code");
     reply.signal = optional_at<int>(object, "signal");
-    reply.started_ns = object.at("started_ns").get<std::int64_t>();
+    reply.started_ns = integer<std::int64_t>(object.at("started_ns"));
     reply.wall_ns = optional_at<std::int64_t>(object, "wall_ns");
     reply.user_ns = optional_at<std::int64_t>(object, "user_ns");
     reply.system_ns = optional_at<std::int64_t>(object, "system_ns");

@@ -37,14 +37,20 @@ wire::BuildReply failed(wire::BuildReply reply, std::string why) {
   return reply;
 }
 
-// The note that linkers write: a digest of the binary, folder names included.
+// The note that linkers write: a digest of the binary, folder names included. Its length is the
+// linker's choice: 20 bytes by default, 8 with --build-id=fast.
 void blank_build_id(std::string& content) {
   using namespace std::string_view_literals;
-  constexpr auto header = "\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"sv;
-  constexpr std::size_t id_bytes = 20;
-  const std::size_t at = content.find(header);
-  if (at != std::string::npos && at + header.size() + id_bytes <= content.size())
-    content.replace(at + header.size(), id_bytes, id_bytes, '\0');
+  constexpr auto header = "\x03\0\0\0GNU\0"sv;  // its type and owner, after two lengths
+  constexpr std::size_t longest = 64;
+  for (std::size_t at = content.find(header); at != std::string::npos;
+       at = content.find(header, at + 1)) {
+    if (at < 8 || content.compare(at - 8, 4, "\x04\0\0\0"sv) != 0) continue;
+    const std::size_t start = at + header.size();
+    const std::size_t size = static_cast<unsigned char>(content[at - 4]);
+    if (content.compare(at - 3, 3, "\0\0\0"sv) != 0 || size > longest) continue;
+    if (start + size <= content.size()) content.replace(start, size, size, '\0');
+  }
 }
 
 // Two builds that differ in nothing but their folder's name are equal.
