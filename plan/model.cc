@@ -94,13 +94,14 @@ void add_effects(const Effects& effects, const Plan& plan, const Expansion& expa
   if (found.rest > 0) model.terms.push_back({"other interactions", "", found.rest});
 }
 
-// Fixed effects in one stratum, with the block as a term.
+// Fixed effects in one stratum, with the block as a term; a one-way design is the textbook's,
+// without it.
 Model block_model(const Plan& plan, const Expansion& expansion, const Benchmark& benchmark) {
   const Effects effects(plan);
   const auto cells = static_cast<std::int64_t>(expansion.cells.size());
   const std::int64_t blocks = benchmark.repetitions;
   // With one cell, a block is one trial and its term would take all there is.
-  const bool has_block = blocks > 1 && cells > 1;
+  const bool has_block = blocks > 1 && cells > 1 && plan.design.kind != DesignKind::one_way;
   std::vector<std::string> right;
   Model model;
   if (has_block) {

@@ -39,9 +39,9 @@ std::string models_of(const std::string& more) {
   return text;
 }
 
-TEST(Model, OneWayHasBlocksAndTheTreatment) {
+TEST(Model, OneWayHasTheTreatmentAlone) {
   EXPECT_EQ(models_of("[design]\nkind = 'one-way'\n" + opt + link_order),
-            "b: log(wall) ~ block + opt | block 9, opt 2, Residuals 18,\n");
+            "b: log(wall) ~ opt | opt 2, Residuals 27,\n");
 }
 
 TEST(Model, EachBenchmarkHasItsOwnNumberOfBlocks) {

@@ -106,8 +106,10 @@ stats::Spec spec_of(const plan::Plan& plan) {
   }
   for (const plan::Factor& factor : plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) spec.seed = factor.name;
-  // Blocks share their drawn layouts and their slice of time, so levels are compared within them.
-  if (spec.design != stats::Design::nested) spec.block = block_column;
+  // Blocks share their drawn layouts and their slice of time, so levels are compared within them; a
+  // one-way design asks for the textbook's test, Welch's between two levels.
+  if (spec.design != stats::Design::nested && plan.design.kind != plan::DesignKind::one_way)
+    spec.block = block_column;
   return spec;
 }
 

@@ -118,6 +118,22 @@ TEST_F(Life, FromTheQueueToTheExport) {
   EXPECT_EQ(std::ranges::count(*csv, '\n'), 33);
 }
 
+TEST_F(Life, AOneWayDesignEndsInWelchsTest) {
+  lab_.write(
+      "one-way.toml",
+      "[experiment]\nname = \"w\"\n[defaults]\nrepetitions = 4\n[[benchmark]]\nname = \"b\"\nrun = "
+      "[\"sleep\", \"${TIME}\"]\n[factor.t]\nlevels = { short = { TIME = \"0.01\" }, long = { TIME "
+      "= "
+      "\"0.1\" } }\n[design]\nkind = \"one-way\"\n");
+  ASSERT_TRUE(lab_.start_daemon());
+  ASSERT_EQ(lab_.ctl({"submit", "--wait", lab_.path("one-way.toml")}).code, 0);
+  const json report = json::parse(lab_.ctl({"report", "1", "--json"}).out);
+  ASSERT_EQ(report["effects"].size(), 1U);
+  EXPECT_EQ(report["effects"][0]["error"], "Welch");
+  EXPECT_EQ(report["effects"][0]["verdict"], "slower");
+  EXPECT_EQ(report["anova"].size(), 2U);  // the treatment and the residuals, no block
+}
+
 TEST_F(Life, BlocksShareTheirRandomLevelsAndCellsDoNotDependOnThem) {
   ASSERT_TRUE(lab_.start_daemon());
   ASSERT_EQ(lab_.ctl({"submit", "--wait", lab_.path("plan.toml")}).code, 0);
