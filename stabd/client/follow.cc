@@ -50,7 +50,7 @@ Result<Followed> follow(const std::string& socket_path, std::int64_t id, OnInter
       fmt::print(stderr, "cancelling; what was measured is kept\n");
       auto other = Client::connect(socket_path);
       // It may have ended in this very moment, which is as good.
-      if (other) static_cast<void>(other->ask({{"verb", "cancel"}, {"id", id}}));
+      if (other && !other->ask({{"verb", "cancel"}, {"id", id}})) display.clear();
       continue;
     }
     followed.progress = std::move(**line);

@@ -337,7 +337,7 @@ Result<void> Daemon::start_worker() {
   return {};
 }
 
-Result<store::Id> Daemon::submit(store::Experiment experiment) {
+Result<store::Id> Daemon::submit(const store::Experiment& experiment) {
   if (queue_.size() >= max_queue)
     return fail(fmt::format("the queue is full ({} experiments): cancel some or wait", max_queue));
   const auto id = store_->add_experiment(experiment);

@@ -52,7 +52,7 @@ class Daemon {
   store::Store& store() { return *store_; }
   [[nodiscard]] const DaemonOptions& options() const { return options_; }
   [[nodiscard]] const Session* session() const { return session_.get(); }
-  Result<store::Id> submit(store::Experiment experiment);
+  Result<store::Id> submit(const store::Experiment& experiment);
   Result<void> cancel(store::Id id);
 
  private:
