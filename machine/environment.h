@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A trial's environment, built from scratch. Its size is itself a layout factor (it moves the
 // stack), so it is always a whole number of pages plus the bytes that a plan asks for: a treatment
-// that changes a variable does not change it.
+// that changes a variable does not change it, unless the sum of all variables passes a page.
 #pragma once
 
 #include <cstddef>
