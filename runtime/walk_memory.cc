@@ -13,11 +13,12 @@ uint64_t page_of(uint64_t address) {
 }
 
 // The kernel reads the action before it sees that there is no signal 0. It says no to guard pages,
-// for which os::readable says that it can't know, and takes a quarter of the time.
+// for which os::readable says that it can't know, and takes a quarter of the time. Page 0 would be
+// no action at all.
 bool can_read(uint64_t page) {
   constexpr long error_invalid = -22;
-  return os::signal_action(0, reinterpret_cast<const os::SignalAction*>(page), nullptr) ==
-         error_invalid;
+  return page != 0 && os::signal_action(0, reinterpret_cast<const os::SignalAction*>(page),
+                                        nullptr) == error_invalid;
 }
 
 bool code_readable(Walk& walk, uint64_t address) {
