@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,9 +29,10 @@ int pipe_ends[2];
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 std::atomic<bool> over;
+std::atomic<bool> finished;
 
 NEVER_INLINED void sleep_in_nanosleep() {
-  const timespec time = {0, 20'000'000};
+  const timespec time = {1000, 0};
   while (!over) nanosleep(&time, nullptr);
 }
 NEVER_INLINED void sleep_in_read() {
@@ -80,12 +82,17 @@ bool read_sleeper(int thread, uint64_t& pc, uint64_t& stack_pointer) {
          std::sscanf(text, "%*d %*x %*x %*x %*x %*x %*x %lx %lx", &stack_pointer, &pc) == 2;
 }
 
-void end_sleeps() {
+void end_sleep(std::thread& thread) {
   over = true;
   EXPECT_EQ(write(pipe_ends[1], "x", 1), 1);
   pthread_mutex_lock(&mutex);
   pthread_cond_broadcast(&condition);
   pthread_mutex_unlock(&mutex);
+  while (!finished) {
+    pthread_kill(thread.native_handle(), SIGUSR1);
+    usleep(1000);
+  }
+  thread.join();
 }
 
 // The innermost frames first.
@@ -105,8 +112,6 @@ Result walk_sleeper(int thread, uint64_t innermost) {
   uint64_t pc = 0;
   uint64_t stack_pointer = 0;
   while (!read_sleeper(thread, pc, stack_pointer)) usleep(1000);
-  usleep(5000);  // from the last call before the sleep into the sleep
-  while (!read_sleeper(thread, pc, stack_pointer)) usleep(1000);
   Walk walk;
   begin_walk(walk, pc, stack_pointer);
   do {
@@ -121,14 +126,19 @@ using Function = int (*)(Sleep, Returns&, int);
 
 Result run(Function function, Sleep sleep) {
   EXPECT_EQ(pipe(pipe_ends), 0);
-  over = false;
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  sigaction(SIGUSR1, &action, nullptr);
+  over = finished = false;
   Returns returns;
-  std::thread thread([&] { sink = function(sleep, returns, 4); });
+  std::thread thread([&] {
+    sink = function(sleep, returns, 4);
+    finished = true;
+  });
   while (returns.thread == 0) usleep(1000);
   const std::vector<uint64_t> right = expected(returns);
   Result result = walk_sleeper(returns.thread, right[0]);
-  end_sleeps();
-  thread.join();
+  end_sleep(thread);
   close(pipe_ends[0]);
   close(pipe_ends[1]);
   // A prefix of what is right, all of it if the walk got to the end.

@@ -2,24 +2,22 @@
 // Every instruction of ordinary work as the place of an interrupt: the processor's trap flag gives
 // a signal after each. Where libgcc's unwinder can be asked, both walks are the same.
 #include <gtest/gtest.h>
-#include <setjmp.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <ucontext.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "runtime/walk.h"
 #include "runtime/walk_test_tools.h"
+#include "runtime/walk_test_work.h"
 
 namespace stab::rt {
 namespace {
 
+using testing::sink;
 using testing::Trace;
 
 struct Tally {
@@ -28,6 +26,7 @@ struct Tally {
   uint64_t compared = 0;
   uint64_t different = 0;
   uint64_t bad_slots = 0;
+  uint64_t undescribed = 0;
   Trace ours;  // of the first difference
   Trace theirs;
 };
@@ -35,6 +34,8 @@ struct Tally {
 Tally tally;
 Trace ours;
 Trace theirs;
+bool stepping;
+Trace before;  // what called the code without description
 uint64_t libgcc_start;
 uint64_t libgcc_end;
 uint64_t loader_start;
@@ -64,6 +65,21 @@ void print_lost(const Trace& trace) {
                info.dli_sname == nullptr ? "?" : info.dli_sname);
 }
 
+// The frames from `ours` up are those from `theirs` up.
+bool continues(uint32_t from, uint32_t other) {
+  if (ours.count - from != before.count - other) return false;
+  for (uint32_t i = 0; from + i < ours.count; ++i)
+    if (ours.frames[from + i].pc != before.frames[other + i].pc) return false;
+  return true;
+}
+
+// In a PLT: the frames above are those of the instruction that called it or jumped to it.
+bool same_as_before() {
+  constexpr uint64_t longest_call = 8;
+  const bool called = ours.frames[1].pc - before.frames[0].pc <= longest_call;
+  return (called && continues(2, 1)) || continues(1, 1);
+}
+
 void on_interrupt(int, siginfo_t*, void* context) {
   auto& interrupted = *static_cast<ucontext_t*>(context);
   const auto pc = static_cast<uint64_t>(interrupted.uc_mcontext.gregs[REG_RIP]);
@@ -77,7 +93,13 @@ void on_interrupt(int, siginfo_t*, void* context) {
   }
   FrameDescription description;
   const bool described = testing::find_by_loader(pc, description, nullptr);
-  if (!described || !may_ask_libgcc(pc)) return;
+  if (!described) {
+    ++tally.undescribed;
+    if (stepping && !same_as_before()) ++tally.different;
+    return;
+  }
+  before = ours;
+  if (!may_ask_libgcc(pc)) return;
   testing::trace_by_libgcc(pc, theirs);
   ++tally.compared;
   if (testing::same(ours, theirs)) return;
@@ -86,7 +108,7 @@ void on_interrupt(int, siginfo_t*, void* context) {
   tally.theirs = theirs;
 }
 
-class WalkAtEveryInstruction : public ::testing::Test {
+class WalkInterrupted : public ::testing::Test {
  protected:
   void SetUp() override {
     find_library(reinterpret_cast<const void*>(_Unwind_Backtrace), libgcc_start, libgcc_end);
@@ -95,12 +117,14 @@ class WalkAtEveryInstruction : public ::testing::Test {
     action.sa_sigaction = on_interrupt;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     ASSERT_EQ(sigaction(SIGTRAP, &action, nullptr), 0);
+    ASSERT_EQ(sigaction(SIGALRM, &action, nullptr), 0);
     tally = Tally();
+    stepping = true;
   }
 
   void TearDown() override {
-    std::printf("%lu walks, %lu compared, %lu lost (%.4f %%)\n", tally.walks, tally.compared,
-                tally.lost,
+    std::printf("%lu walks, %lu compared, %lu in a PLT, %lu lost (%.4f %%)\n", tally.walks,
+                tally.compared, tally.undescribed, tally.lost,
                 100.0 * static_cast<double>(tally.lost) / static_cast<double>(tally.walks));
     EXPECT_EQ(tally.bad_slots, 0u);
     EXPECT_EQ(tally.different, 0u) << describe_difference();
@@ -115,6 +139,9 @@ class WalkAtEveryInstruction : public ::testing::Test {
     return text;
   }
 };
+
+class WalkAtEveryInstruction : public WalkInterrupted {};
+class WalkAtRandom : public WalkInterrupted {};
 
 // The trap flag is bit 8. Described in full, since these are walked as well.
 __attribute__((naked)) void set_trap_flag() {
@@ -135,134 +162,87 @@ __attribute__((noinline)) void step_through(const Work& work) {
   clear_trap_flag();
 }
 
-volatile int sink;
-
-void format() {
-  char text[200];
-  sink = std::snprintf(text, sizeof text, "%d %s %.3f %lx %*d", 42, "text", 3.14159, 0xffUL, 9, 7);
-}
-void use_strings() {
-  std::string text = "a";
-  for (int i = 0; i < 8; ++i) text += text + "some more text";
-  sink = static_cast<int>(text.find("not there") + std::strlen(text.c_str()));
-  char copy[3000];
-  std::memmove(copy, text.data(), std::min(sizeof copy, text.size()));
-  sink = std::memcmp(copy, text.data(), 2000);
-  sink = std::atoi("123") + static_cast<int>(std::strtod("1.5e10", nullptr));
-}
-void allocate() {
-  std::vector<void*> blocks;
-  for (size_t size = 1; size < 300000; size = size * 9 + 7) {
-    blocks.push_back(std::malloc(size));
-    blocks.back() = std::realloc(blocks.back(), size * 2);
-  }
-  for (void* block : blocks) std::free(block);
-}
-int compare_ints(const void* a, const void* b) {
-  return *static_cast<const int*>(a) - *static_cast<const int*>(b);
-}
-void sort() {
-  std::vector<int> numbers;
-  for (int i = 0; i < 30; ++i) numbers.push_back(i * 7919 % 101);
-  std::sort(numbers.begin(), numbers.end(), std::greater<>());
-  std::qsort(numbers.data(), numbers.size(), sizeof(int), compare_ints);
-  std::map<std::string, int> map;
-  for (const int n : numbers) ++map[std::to_string(n % 10)];
-  sink = static_cast<int>(map.size());
-}
-__attribute__((noinline)) void throw_below(int n) {
-  std::string local(static_cast<size_t>(n) * 10, 'x');
-  if (n == 0) throw std::string("thrown");
-  throw_below(n - 1);
-}
-void throw_and_catch() {
-  try {
-    throw_below(2);
-  } catch (const std::string& text) {
-    sink = static_cast<int>(text.size());
-  }
-}
-__attribute__((noinline)) void over_align(int n) {
-  alignas(128) volatile char bytes[200];
-  auto* more = static_cast<volatile char*>(__builtin_alloca(static_cast<size_t>(n)));
-  bytes[n % 200] = 1;
-  more[n - 1] = 1;
-  if (n > 100) over_align(n / 2);
-}
-__attribute__((noinline, optnone)) int unoptimized(int n) {
-  return n <= 1 ? n : unoptimized(n - 1) + unoptimized(n - 2);
-}
-void use_frames() {
-  over_align(1000);
-  sink = unoptimized(10);
-}
-void jump() {
-  jmp_buf target;
-  if (setjmp(target) == 0) longjmp(target, 1);
-}
-void send_signal() {
-  struct sigaction action = {};
-  action.sa_handler = [](int n) { sink = n; };
-  sigaction(SIGUSR2, &action, nullptr);
-  raise(SIGUSR2);
-}
-void look_up_symbols() {
-  sink = dlsym(RTLD_DEFAULT, "strtoull") != nullptr;
-  FILE* file = std::fopen("/dev/null", "w");
-  std::fprintf(file, "%s", "text");
-  std::fclose(file);
-}
-
 TEST_F(WalkAtEveryInstruction, OfFormatting) {
-  step_through(format);
+  step_through(testing::format);
   EXPECT_EQ(tally.lost, 0u);
   EXPECT_GT(tally.compared, 1000u);
 }
 
 TEST_F(WalkAtEveryInstruction, OfStrings) {
-  step_through(use_strings);
+  step_through(testing::use_strings);
   EXPECT_EQ(tally.lost, 0u);
   EXPECT_GT(tally.compared, 1000u);
 }
 
 TEST_F(WalkAtEveryInstruction, OfAllocation) {
-  step_through(allocate);
+  step_through(testing::allocate);
   EXPECT_EQ(tally.lost, 0u);
   EXPECT_GT(tally.compared, 1000u);
 }
 
 TEST_F(WalkAtEveryInstruction, OfSorting) {
-  step_through(sort);
+  step_through(testing::sort);
   EXPECT_EQ(tally.lost, 0u);
   EXPECT_GT(tally.compared, 1000u);
 }
 
 TEST_F(WalkAtEveryInstruction, OfExceptions) {
-  throw_and_catch();
-  step_through(throw_and_catch);
+  testing::throw_and_catch();
+  step_through(testing::throw_and_catch);
   EXPECT_LT(tally.lost, tally.walks / 200);  // on the way from the unwinder to a landing pad
   EXPECT_GT(tally.compared, 1000u);
 }
 
 TEST_F(WalkAtEveryInstruction, OfFramesOfEveryShape) {
-  step_through(use_frames);
+  step_through(testing::use_frames);
   EXPECT_EQ(tally.lost, 0u);
   EXPECT_GT(tally.compared, 1000u);
 }
 
+// This program is linked by lld, which does not describe its PLT.
+TEST_F(WalkAtEveryInstruction, OfThePlt) {
+  step_through([] { sink = std::abs(static_cast<int>(std::strtol("-12", nullptr, 10))) + rand(); });
+  step_through([] { sink = rand(); });
+  EXPECT_EQ(tally.lost, 0u);
+  EXPECT_GT(tally.undescribed, 4u);
+}
+
 TEST_F(WalkAtEveryInstruction, OfJumps) {
-  step_through(jump);
+  step_through(testing::jump);
   EXPECT_LT(tally.lost, 15u);  // where longjmp has half changed the registers
 }
 
 TEST_F(WalkAtEveryInstruction, OfSignals) {
-  step_through(send_signal);
+  step_through(testing::send_signal);
   EXPECT_EQ(tally.lost, 0u);
 }
 
 TEST_F(WalkAtEveryInstruction, OfTheLoader) {
-  step_through(look_up_symbols);
+  step_through(testing::look_up_symbols);
   EXPECT_EQ(tally.lost, 0u);
+}
+
+void every(int microseconds) {
+  const itimerval period = {{0, microseconds}, {0, microseconds}};
+  setitimer(ITIMER_REAL, &period, nullptr);
+}
+
+TEST_F(WalkAtRandom, InAProgramThatDoesAllOfThis) {
+  stepping = false;
+  every(150);
+  while (tally.walks < 3000) {
+    testing::format();
+    testing::use_strings();
+    testing::allocate();
+    testing::sort();
+    testing::throw_and_catch();
+    testing::use_frames();
+    testing::jump();
+    testing::look_up_symbols();
+  }
+  every(0);
+  EXPECT_LT(tally.lost, tally.walks / 100);
+  EXPECT_GT(tally.compared, 500u);
 }
 
 }  // namespace
