@@ -108,12 +108,12 @@ TEST(FrameRules, ReadAugmentations) {
 }
 
 TEST(FrameRules, AreRefusedWhereTheyMakeNoSense) {
-  EXPECT_FALSE(at(0, {0x01, 0, 0, 0, 0}).ok);              // set_loc
-  EXPECT_FALSE(at(0, {0x0b}).ok);                          // nothing was remembered
-  EXPECT_FALSE(at(0, {0x0d, 17}).ok);                      // the CFA from no register
-  EXPECT_FALSE(at(0, {0x3f}).ok);                          // no instruction
+  EXPECT_FALSE(at(0, {0x01, 0, 0, 0, 0}).ok);                    // set_loc
+  EXPECT_FALSE(at(0, {0x0b}).ok);                                // nothing was remembered
+  EXPECT_FALSE(at(0, {0x0d, 17}).ok);                            // the CFA from no register
+  EXPECT_FALSE(at(0, {0x3f}).ok);                                // no instruction
   EXPECT_FALSE(at(0, {0x83, 0xff, 0xff, 0xff, 0xff, 0x7f}).ok);  // far away
-  EXPECT_FALSE(at(0, {0x10, 3, 100, 0x30}).ok);            // longer than the description
+  EXPECT_FALSE(at(0, {0x10, 3, 100, 0x30}).ok);                  // longer than the description
   EXPECT_FALSE(at(0, {0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a}).ok);
   EXPECT_FALSE(at(0, {}, usual_cie({})).ok);      // no CFA
   EXPECT_FALSE(at(0, {}, usual_cie({0xc3})).ok);  // a CIE that restores
