@@ -269,6 +269,11 @@ TEST_F(WalkFromSignal, IsLostInAStackThatWasOverwritten) {
 
 sigjmp_buf after_fault;
 
+// Without a look at what is called.
+__attribute__((noinline, no_sanitize("undefined"))) void call(uint64_t address) {
+  reinterpret_cast<void (*)()>(address)();
+}
+
 TEST_F(WalkFromSignal, IsLostAfterACallOfNothing) {
   handle(SIGSEGV, [](int, siginfo_t*, void* context) {
     testing::walk_from(*static_cast<ucontext_t*>(context), ours);
@@ -276,7 +281,7 @@ TEST_F(WalkFromSignal, IsLostAfterACallOfNothing) {
   });
   for (const uint64_t value : {uint64_t{0}, uint64_t{0x30}}) {
     ours.count = 0;
-    if (sigsetjmp(after_fault, 1) == 0) reinterpret_cast<void (*)()>(value)();
+    if (sigsetjmp(after_fault, 1) == 0) call(value);
     EXPECT_EQ(ours.end, Step::lost);
     EXPECT_EQ(ours.count, 1u);
   }
