@@ -192,7 +192,7 @@ TEST_F(WalkAtEveryInstruction, OfSorting) {
 TEST_F(WalkAtEveryInstruction, OfExceptions) {
   testing::throw_and_catch();
   step_through(testing::throw_and_catch);
-  EXPECT_LT(tally.lost, tally.walks / 200);  // on the way from the unwinder to a landing pad
+  EXPECT_LT(tally.lost, tally.walks / 100);  // on the way from the unwinder to a landing pad
   EXPECT_GT(tally.compared, 1000u);
 }
 

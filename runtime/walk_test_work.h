@@ -25,11 +25,11 @@ inline void format() {
 }
 inline void use_strings() {
   std::string text = "a";
-  for (int i = 0; i < 8; ++i) text += text + "some more text";
+  for (int i = 0; i < 6; ++i) text += text + "some more text";
   sink = static_cast<int>(text.find("not there") + std::strlen(text.c_str()));
-  char copy[3000];
+  char copy[800];
   std::memmove(copy, text.data(), std::min(sizeof copy, text.size()));
-  sink = std::memcmp(copy, text.data(), 2000);
+  sink = std::memcmp(copy, text.data(), 700);
   sink = std::atoi("123") + static_cast<int>(std::strtod("1.5e10", nullptr));
 }
 inline void allocate() {
@@ -45,7 +45,7 @@ inline int compare_ints(const void* a, const void* b) {
 }
 inline void sort() {
   std::vector<int> numbers;
-  for (int i = 0; i < 30; ++i) numbers.push_back(i * 7919 % 101);
+  for (int i = 0; i < 16; ++i) numbers.push_back(i * 7919 % 101);
   std::sort(numbers.begin(), numbers.end(), std::greater<>());
   std::qsort(numbers.data(), numbers.size(), sizeof(int), compare_ints);
   std::map<std::string, int> map;
@@ -59,7 +59,7 @@ __attribute__((noinline)) inline void throw_below(int n) {
 }
 inline void throw_and_catch() {
   try {
-    throw_below(2);
+    throw_below(1);
   } catch (const std::string& text) {
     sink = static_cast<int>(text.size());
   }
