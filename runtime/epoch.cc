@@ -101,7 +101,7 @@ void migrate_threads(ucontext_t& own, Migration& migration) {
         break;
       case ThreadState::asleep:
         mark_references(other.pc, other.stack_pointer, migration);
-        if (!still_asleep(other)) migration.complete = false;
+        if (!still_asleep(other) || other.lends_memory) migration.complete = false;
         break;
       case ThreadState::gone:
         break;

@@ -60,7 +60,6 @@ bool is_plausible(Walk& caller) {
 // Reads no more of the stack. Nothing is copied by assignment, since the compiler would call
 // memcpy.
 Step enter(Walk& walk, Walk& caller, FindDescription find, void* context) {
-  if (!caller.interrupted && caller.pc == 0) return Step::bottom;
   look_up(caller, find, context);
   if (!is_plausible(caller)) return Step::lost;
   copy_bytes(&walk, &caller, sizeof walk);
