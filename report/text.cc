@@ -43,7 +43,7 @@ std::string layouts_text(const Layouts& layouts) {
     if (*layouts.least_share < *layouts.median_share)
       text += fmt::format(" (at least {})", percent(*layouts.least_share));
   }
-  if (layouts.median_epochs)
+  if (layouts.median_epochs.value_or(1) > 1)
     text += fmt::format("; median of {:.4g} layouts a run", *layouts.median_epochs);
   if (layouts.few_epochs > 0)
     text += fmt::format(
