@@ -47,6 +47,9 @@ void add_layout(const Layout& layout, Row& row) {
   row.set_unless_empty("layout_note", layout.note);
   row.set("layout_seed", layout.seed ? std::optional(to_signed(*layout.seed)) : std::nullopt);
   row.set("epochs", layout.epochs);
+  row.set("given_up", layout.given_up);
+  row.set("epochs_ns", layout.epochs_ns);
+  row.set("longest_pause_ns", layout.longest_pause_ns);
   row.set("functions", layout.functions);
   row.set("moved_functions", layout.moved_functions);
   row.set("text_bytes", layout.text_bytes);
@@ -65,6 +68,9 @@ Layout to_layout(const Row& row) {
           .note = row.text_or_empty("layout_note"),
           .seed = seed ? std::optional(to_unsigned(*seed)) : std::nullopt,
           .epochs = row.optional_integer("epochs"),
+          .given_up = row.optional_integer("given_up"),
+          .epochs_ns = row.optional_integer("epochs_ns"),
+          .longest_pause_ns = row.optional_integer("longest_pause_ns"),
           .functions = row.optional_integer("functions"),
           .moved_functions = row.optional_integer("moved_functions"),
           .text_bytes = row.optional_integer("text_bytes"),

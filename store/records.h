@@ -79,10 +79,13 @@ std::optional<TrialStatus> trial_status(std::string_view text);
 // What the runtime that szc links into programs reported of a trial; empty without a report.
 struct Layout {
   std::optional<bool> randomized{};  // none: the program has no runtime, or it did not report
-  std::string kind{};                // "code once"; "" unless it was randomized
-  std::string note{};                // why not, or what was wrong with the report
+  std::string kind{};  // "code once", "code repeated 500ms"; "" unless it was randomized
+  std::string note{};  // why not, or what was wrong with the report
   std::optional<std::uint64_t> seed{};
-  std::optional<std::int64_t> epochs{};  // layouts that the program had
+  std::optional<std::int64_t> epochs{};            // layouts that the program had
+  std::optional<std::int64_t> given_up{};          // epochs that could not be made
+  std::optional<std::int64_t> epochs_ns{};         // what all of them took
+  std::optional<std::int64_t> longest_pause_ns{};  // of one of them
   std::optional<std::int64_t> functions{};
   std::optional<std::int64_t> moved_functions{};
   std::optional<std::int64_t> text_bytes{};

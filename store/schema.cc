@@ -123,9 +123,9 @@ void create_version_1(Connection& connection) {
 void add_layout(Connection& connection) {
   for (const char* column :
        {"randomized INTEGER", "randomization TEXT", "layout_note TEXT", "layout_seed INTEGER",
-        "epochs INTEGER", "functions INTEGER", "moved_functions INTEGER", "text_bytes INTEGER",
-        "moved_bytes INTEGER", "setup_ns INTEGER", "main_to_exit_ns INTEGER", "region_ns INTEGER",
-        "regions INTEGER"})
+        "epochs INTEGER", "given_up INTEGER", "epochs_ns INTEGER", "longest_pause_ns INTEGER",
+        "functions INTEGER", "moved_functions INTEGER", "text_bytes INTEGER", "moved_bytes INTEGER",
+        "setup_ns INTEGER", "main_to_exit_ns INTEGER", "region_ns INTEGER", "regions INTEGER"})
     connection.database().exec(fmt::format("ALTER TABLE trial ADD COLUMN {}", column));
 }
 

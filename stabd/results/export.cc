@@ -59,6 +59,9 @@ void add_layout(const store::Layout& layout, ordered_json& row) {
   row["layout_seed"] =
       layout.seed ? ordered_json(std::to_string(*layout.seed)) : ordered_json(nullptr);
   row["epochs"] = or_null(layout.epochs);
+  row["given_up"] = or_null(layout.given_up);
+  row["epochs_ns"] = or_null(layout.epochs_ns);
+  row["longest_pause_ns"] = or_null(layout.longest_pause_ns);
   row["functions"] = or_null(layout.functions);
   row["moved_functions"] = or_null(layout.moved_functions);
   row["text_bytes"] = or_null(layout.text_bytes);

@@ -49,9 +49,10 @@ class ExportTest : public store::WithStore {
 const std::string before = "position,attempt,last,block,warmup,benchmark";
 const std::string after =
     ",seed,status,reason,exit_code,signal,started_ns,wall_ns,user_ns,system_ns,max_rss_bytes,"
-    "stdout_sha256,build,randomized,randomization,layout_note,layout_seed,epochs,functions,"
+    "stdout_sha256,build,randomized,randomization,layout_note,layout_seed,epochs,given_up,"
+    "epochs_ns,longest_pause_ns,functions,"
     "moved_functions,text_bytes,moved_bytes,setup_ns,main_to_exit_ns,region_ns,regions";
-const std::string no_layout = ",,,,,,,,,,,,,";
+const std::string no_layout = ",,,,,,,,,,,,,,,,";
 
 TEST_F(ExportTest, AnExperimentWithoutTrialsIsAHeaderAndAnEmptyArray) {
   EXPECT_EQ(csv(), before + after + "\r\n");
@@ -102,6 +103,9 @@ TEST_F(ExportTest, ALayoutIsInItsColumns) {
                   .note = "",
                   .seed = 18446744073709551615U,
                   .epochs = 1,
+                  .given_up = 0,
+                  .epochs_ns = 3,
+                  .longest_pause_ns = 2,
                   .functions = 9,
                   .moved_functions = 8,
                   .text_bytes = 100,
@@ -111,7 +115,8 @@ TEST_F(ExportTest, ALayoutIsInItsColumns) {
                   .region_ns = std::nullopt,
                   .regions = 0};
   add(trial);
-  EXPECT_THAT(csv(), HasSubstr(",true,code once,,18446744073709551615,1,9,8,100,90,5,6,,0\r\n"));
+  EXPECT_THAT(csv(),
+              HasSubstr(",true,code once,,18446744073709551615,1,0,3,2,9,8,100,90,5,6,,0\r\n"));
   EXPECT_EQ(rows()[0]["layout_seed"], "18446744073709551615");
   EXPECT_TRUE(rows()[0]["region_ns"].is_null());
 }

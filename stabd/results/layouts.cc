@@ -35,7 +35,7 @@ void LayoutCounter::add(const store::Layout& layout) {
                       static_cast<double>(*layout.text_bytes));
   if (!layout.epochs) return;
   epochs_.push_back(static_cast<double>(*layout.epochs));
-  if (layout.kind.ends_with("repeated") && *layout.epochs < report::enough_epochs)
+  if (layout.kind.contains("repeated") && *layout.epochs < report::enough_epochs)
     ++counts_.few_epochs;
 }
 

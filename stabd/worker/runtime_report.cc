@@ -48,7 +48,11 @@ void add_note(std::string& note, const std::string& more) {
   note += (note.empty() ? "" : "; ") + one_line(more, max_note);
 }
 
-// "code once": which flags are on, and how.
+bool has_word(const std::string& kind, const std::string& word) {
+  return fmt::format(" {} ", kind).contains(fmt::format(" {} ", word));
+}
+
+// "code once", "code repeated 500ms": which flags are on, and how.
 std::string kind_of(const json& line) {
   std::string kind;
   for (const std::string& name : plan::option_names()) {
@@ -56,7 +60,11 @@ std::string kind_of(const json& line) {
         text_at(line, name.c_str()) == "on")
       kind += name + " ";
   }
-  return kind + text_at(line, "rerandomize");
+  kind += text_at(line, "rerandomize");
+  if (const Count period = number_at(line, "period_ns"))
+    kind += *period % 1'000'000 == 0 ? fmt::format(" {}ms", *period / 1'000'000)
+                                     : fmt::format(" {}us", *period / 1'000);
+  return kind;
 }
 
 void add_image(const json& line, Layout& layout) {
@@ -90,7 +98,13 @@ void ended(const json& line, Layout& layout) {
   layout.main_to_exit_ns = number_at(line, "run_ns");
   layout.regions = number_at(line, "regions");
   if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
-  if (layout.randomized.value_or(false)) layout.epochs = number_at(line, "epochs");
+  if (!layout.randomized.value_or(false)) return;
+  layout.epochs = number_at(line, "epochs");
+  if (!has_word(layout.kind, "repeated")) return;
+  layout.given_up = number_at(line, "given_up");
+  layout.epochs_ns = number_at(line, "epochs_ns");
+  layout.longest_pause_ns = number_at(line, "longest_pause_ns");
+  add_note(layout.note, text_at(line, "why_given_up"));
 }
 
 void crashed(const json& line, Layout& layout) {
@@ -161,6 +175,10 @@ class Reader {
       if (all.kind != next.kind) all.kind = "mixed";
       add_note(all.note, next.note);
       if (next.epochs) all.epochs = std::min(all.epochs.value_or(*next.epochs), *next.epochs);
+      add(all.given_up, next.given_up);
+      add(all.epochs_ns, next.epochs_ns);
+      if (next.longest_pause_ns)
+        all.longest_pause_ns = std::max(all.longest_pause_ns.value_or(0), *next.longest_pause_ns);
       add(all.functions, next.functions);
       add(all.moved_functions, next.moved_functions);
       add(all.text_bytes, next.text_bytes);
@@ -182,11 +200,6 @@ class Reader {
   std::vector<Process> processes_;
   std::string note_;
 };
-
-// Both have the same form: the words of `kind` and the options that were asked for.
-bool has_word(const std::string& kind, const std::string& word) {
-  return fmt::format(" {} ", kind).contains(fmt::format(" {} ", word));
-}
 
 std::string disobeyed(const std::string& name, const std::string& value, const Layout& layout) {
   return fmt::format(
@@ -220,13 +233,12 @@ std::string layout_fault(const wire::RunRequest& request, const Layout& layout) 
         layout.note.empty() ? "" : "; ", layout.note);
   if (request.needs == plan::Needs::randomized && !*layout.randomized)
     return fmt::format("the program was not randomized: {}", layout.note);
-  for (const auto& [name, value] : request.options) {
+  for (const auto& [name, value] : plan::acting(request.options)) {
     const plan::RuntimeOption* option = plan::find_option(name);
-    if (option == nullptr || (!*layout.randomized && value != "1")) continue;
-    const bool differs =
-        option->kind == plan::OptionKind::flag
-            ? has_word(layout.kind, name) != (value == "1")
-            : option->kind == plan::OptionKind::choice && !has_word(layout.kind, value);
+    if (option == nullptr) continue;
+    const bool differs = option->kind == plan::OptionKind::flag
+                             ? has_word(layout.kind, name) != (value == "1")
+                             : !has_word(layout.kind, value);
     if (differs) return disobeyed(name, value, layout);
   }
   return "";

@@ -59,6 +59,23 @@ TEST(RuntimeReport, OfOneProgramIsItsLayout) {
   EXPECT_EQ(read_report(start + library + exit_line, 7), expected);
 }
 
+TEST(RuntimeReport, OfRepeatedLayoutsHasTheirNumbers) {
+  std::string text = start;
+  text.replace(text.find("once\""), 5, R"(repeated","period_ns":5000000)");
+  const Layout layout = read_report(
+      text + R"({"event":"exit","pid":7,"run_ns":9,"region_ns":0,"regions":0,"epochs":41,)"
+             R"("given_up":2,"why_given_up":"a thread did not stop","epochs_ns":800,)"
+             R"("longest_pause_ns":70,"frames_moved":5})"
+             "\n",
+      7);
+  EXPECT_EQ(layout.kind, "code repeated 5ms");
+  EXPECT_EQ(layout.epochs, 41);
+  EXPECT_EQ(layout.given_up, 2);
+  EXPECT_EQ(layout.epochs_ns, 800);
+  EXPECT_EQ(layout.longest_pause_ns, 70);
+  EXPECT_EQ(layout.note, "a thread did not stop");
+}
+
 TEST(RuntimeReport, ThatIsEmptyIsNoLayout) {
   EXPECT_EQ(read_report("", 7), Layout());
 }
@@ -196,6 +213,16 @@ TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {
       HasSubstr("asks for rerandomize=repeated, and the program's runtime did 'code once'"));
   EXPECT_THAT(layout_fault(asking(plan::Needs::runtime, {{"code", "0"}}), once),
               HasSubstr("asks for code=0"));
+  // A period means nothing with one layout.
+  EXPECT_EQ(fault({{"rerandomize", "once"}, {"period", "5ms"}}), "");
+  const Layout repeated{.randomized = true, .kind = "code repeated 500ms"};
+  const auto with_period = [&](const std::string& period) {
+    return layout_fault(
+        asking(plan::Needs::randomized, {{"rerandomize", "repeated"}, {"period", period}}),
+        repeated);
+  };
+  EXPECT_EQ(with_period("500ms"), "");
+  EXPECT_THAT(with_period("50ms"), HasSubstr("asks for period=50ms"));
 }
 
 TEST(ResponseFault, SaysWhatIsMissing) {

@@ -86,6 +86,7 @@ class Layout : public ::testing::Test {
 TEST_F(Layout, CodeIsSwitchedOnAndOffInOneBinary) {
   const int id = run(plan("code", "-DREGION",
                           "[factor.code]\nlevels = [false, true]\n"
+                          "[randomize]\nrerandomize = \"once\"\n"
                           "[analysis]\nresponse = \"region\"\n"));
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
   const json rows = lab_.trials(id);
@@ -143,6 +144,27 @@ TEST_F(Layout, ALayoutFactorsSeedsAreDrawnPerCellAndRunSeveralTimes) {
   EXPECT_THAT(all, SizeIs(3));
 }
 
+// The program runs for some CPU time, whatever that is in work.
+TEST_F(Layout, RepeatedLayoutsAreCountedAndTooFewAreWarnedOf) {
+  lab_.write("b.c",
+             "#include <time.h>\nstatic volatile unsigned sink;\n"
+             "__attribute__((noinline)) void work(void) { sink += sink ^ 3; }\n"
+             "int main(void) { while (clock() < CLOCKS_PER_SEC / 5) work(); return 0; }\n");
+  const int id = run(plan("epochs", "", "[factor.period]\nlevels = [\"5ms\", \"1h\"]\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    const bool often = row["period"] == "5ms";
+    EXPECT_EQ(row["randomization"], often ? "code repeated 5ms" : "code repeated 3600000ms");
+    if (often)
+      EXPECT_GT(row["epochs"].get<int>(), 1);
+    else
+      EXPECT_EQ(row["epochs"], 1);
+  }
+  EXPECT_GE(report(id)["layouts"]["few_epochs"], 4);
+  EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out, HasSubstr("warning:"));
+}
+
 TEST_F(Layout, LinkPaddingMakesABinaryForEachBlock) {
   const int id = run(plan("padding", "",
                           "[factor.link_padding]\nrandom = { per = \"block\" }\n"
@@ -189,7 +211,7 @@ TEST_F(Layout, ANewRuntimeIsNotServedFromTheCache) {
 }
 
 TEST_F(Layout, TheSamePlanGivesTheSameLayoutsAgain) {
-  const std::string text = plan("again", "", "[randomize]\ncode = true\n");
+  const std::string text = plan("again", "", "[randomize]\nrerandomize = \"once\"\n");
   const auto layouts = [&](int id) {
     std::map<int, std::pair<std::string, std::string>> found;
     for (const json& row : lab_.trials(id)) {

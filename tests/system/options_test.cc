@@ -19,13 +19,17 @@ std::string complaints_about(const std::string& text) {
 }
 
 TEST(RuntimeOptions, AreReadAsTheyWereWritten) {
-  const std::string text = worker::options_text(
-      {{"code", "0"}, {"rerandomize", "once"}, {"seed", "18446744073709551615"}},
-      "/proc/4194304/fd/1048576");
+  const std::string text = worker::options_text({{"code", "0"},
+                                                 {"rerandomize", "repeated"},
+                                                 {"period", "3600000ms"},
+                                                 {"seed", "18446744073709551615"}},
+                                                "/proc/4194304/fd/1048576");
   rt::Line complaints;
   const rt::Options options = rt::parse_options(text.c_str(), complaints);
   EXPECT_EQ(std::string(complaints.data(), complaints.size()), "");
   EXPECT_FALSE(options.code);
+  EXPECT_TRUE(options.repeated());
+  EXPECT_EQ(options.period, 3'600'000'000'000U);
   EXPECT_EQ(options.seed, UINT64_MAX);
   EXPECT_EQ(std::string(options.report.start, options.report.size), "/proc/4194304/fd/1048576");
 }
