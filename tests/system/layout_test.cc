@@ -149,7 +149,7 @@ TEST_F(Layout, RepeatedLayoutsAreCountedAndTooFewAreWarnedOf) {
   lab_.write("b.c",
              "#include <time.h>\nstatic volatile unsigned sink;\n"
              "__attribute__((noinline)) void work(void) { sink += sink ^ 3; }\n"
-             "int main(void) { while (clock() < CLOCKS_PER_SEC / 5) work(); return 0; }\n");
+             "int main(void) { while (clock() < CLOCKS_PER_SEC / 20) work(); return 0; }\n");
   const int id = run(plan("epochs", "", "[factor.period]\nlevels = [\"5ms\", \"1h\"]\n"));
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
   for (const json& row : lab_.trials(id)) {
