@@ -14,7 +14,8 @@
 namespace stab::rt {
 namespace {
 
-constexpr uint64_t largest_stack = uint64_t{1} << 30;
+// Of what is read without knowing the frames in it.
+constexpr uint64_t largest_stack = uint64_t{32} << 20;
 
 uint64_t number(const void* pointer) {
   return reinterpret_cast<uint64_t>(pointer);
@@ -115,16 +116,20 @@ class Stack {
     return true;
   }
 
+  [[nodiscard]] bool is_too_large() const { return readable_ >= limit_; }
+
  private:
   uint64_t readable_;
   uint64_t limit_;
 };
 
 void mark_stack(uint64_t from, Migration& migration) {
+  if (!migration.complete) return;  // nothing will be forgotten anyway
   from &= -uint64_t{8};
   Stack stack(from);
   if (!stack.can_read(from)) migration.complete = false;
   for (uint64_t at = from; stack.can_read(at); at += 8) mark_word(*reinterpret_cast<uint64_t*>(at));
+  if (stack.is_too_large()) migration.complete = false;
 }
 
 // Of a signal's frame: siginfo, ucontext and what lies around them. The vector registers behind
