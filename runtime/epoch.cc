@@ -107,7 +107,7 @@ void migrate_threads(ucontext_t& own, Migration& migration) {
         migrate(*other.context, most_frames, migration);
         break;
       case ThreadState::asleep:
-        mark_references(other.pc, other.stack_pointer, migration);
+        migrate_asleep(other.pc, other.stack_pointer, most_frames, migration);
         if (!still_asleep(other) || other.lends_memory) migration.complete = false;
         break;
       case ThreadState::gone:
