@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/sandbox.h"
 
+#include <asm/unistd.h>
 #include <dlfcn.h>
 #include <linux/prctl.h>
 
@@ -26,6 +27,11 @@ __attribute__((visibility("hidden"))) void stab_enter_sandbox() {
   entered = true;
 }
 
+__attribute__((visibility("hidden"))) void stab_before_syscall(long number) {
+  if (stab_syscall_of_libc == nullptr) stab::rt::prepare_sandbox();
+  if (number == __NR_seccomp) stab_enter_sandbox();
+}
+
 // Weak: a program may have its own.
 __attribute__((weak, visibility("default"))) int prctl(int option, unsigned long a, unsigned long b,
                                                        unsigned long c, unsigned long d) {
@@ -34,10 +40,12 @@ __attribute__((weak, visibility("default"))) int prctl(int option, unsigned long
   return prctl_of_libc(option, a, b, c, d);
 }
 
-// seccomp(2) has no function in libc. All registers of the call are kept.
+// seccomp(2), number 317, has no function in libc. All registers of the call are kept.
 __attribute__((weak, naked, visibility("default"))) long syscall(long /*number*/, ...) {
   __asm__ volatile(
       "cmpq $317, %rdi\n"
+      "je 1f\n"
+      "cmpq $0, stab_syscall_of_libc(%rip)\n"
       "je 1f\n"
       "jmpq *stab_syscall_of_libc(%rip)\n"
       "1:\n"
@@ -51,7 +59,7 @@ __attribute__((weak, naked, visibility("default"))) long syscall(long /*number*/
       ".cfi_adjust_cfa_offset 8\n"
       "pushq %r8\n"
       ".cfi_adjust_cfa_offset 8\n"
-      "callq stab_enter_sandbox\n"
+      "callq stab_before_syscall\n"
       "popq %r8\n"
       ".cfi_adjust_cfa_offset -8\n"
       "popq %rcx\n"
