@@ -2,6 +2,7 @@
 #include "runtime/threads.h"
 
 #include <asm/unistd.h>
+#include <errno.h>
 
 #include "runtime/line.h"
 #include "runtime/memory.h"
@@ -112,9 +113,12 @@ bool is_known(int id) {
   return false;
 }
 
+// The kernel may refuse for want of room in the queue: that thread is not gone.
 void ask(Thread& thread, int signal, const void* value) {
-  if (os::failed(os::queue_to_thread(thread.id, signal, value)))
-    thread.change_state(ThreadState::asked, ThreadState::gone);
+  const long result = os::queue_to_thread(thread.id, signal, value);
+  if (os::failed(result))
+    thread.change_state(ThreadState::asked,
+                        result == -ESRCH ? ThreadState::gone : ThreadState::unreachable);
 }
 
 const char* add(int id, int signal, const void* value) {
@@ -161,7 +165,7 @@ const char* list_threads(int signal, const void* value, int own, uint32_t& found
 }
 
 bool exists(const Thread& thread) {
-  return !os::failed(os::queue_to_thread(thread.id, 0, nullptr));
+  return os::queue_to_thread(thread.id, 0, nullptr) != -ESRCH;
 }
 
 void wait_for(Thread& thread, uint64_t deadline) {
