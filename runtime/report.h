@@ -7,7 +7,8 @@
 
 #include <stdint.h>
 
-#include "runtime/image.h"
+#include "runtime/epoch_counts.h"
+#include "runtime/images.h"
 #include "runtime/options.h"
 
 namespace stab::rt {
@@ -18,8 +19,8 @@ bool report_wanted();
 
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem);
 void report_image(const Image& image, const char* problem);
-void report_signal(int number, uint64_t pc, const Image* image, uint32_t function);
-void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions);
+void report_signal(int number, uint64_t pc, const Place& place);
+void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs);
 
 // One line on standard error.
 void complain(const char* what, const char* detail);

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/migrate.h"
+
+#include <link.h>
+
+#include "runtime/abi.h"
+#include "runtime/find_object.h"
+#include "runtime/images.h"
+#include "runtime/memory.h"
+#include "runtime/os.h"
+#include "runtime/walk.h"
+#include "runtime/walk_header.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr uint64_t largest_stack = uint64_t{1} << 30;
+
+uint64_t number(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+struct Spot {
+  Place place;
+  uint32_t function = no_copy;
+  uint64_t offset = 0;  // from the start of the copy; negative in the mark before it
+
+  [[nodiscard]] bool found() const { return function != no_copy; }
+  [[nodiscard]] bool in_mark() const { return offset > UINT64_MAX - mark_bytes; }
+};
+
+Spot spot_of(uint64_t address) {
+  Spot spot;
+  spot.place = place_of(address);
+  if (spot.place.image == nullptr) return spot;
+  spot.function = function_at(*spot.place.image, *spot.place.layout, address);
+  if (spot.found()) spot.offset = address - number(spot.place.layout->copy(spot.function));
+  return spot;
+}
+
+// The same spot in the present layout, or the address itself.
+uint64_t present(const Spot& spot, uint64_t address) {
+  if (!spot.found() || spot.in_mark() || spot.place.image->present == 0) return address;
+  const Layout& now = spot.place.image->current();
+  if (spot.place.layout == &now || !now.has(spot.function)) return address;
+  return number(now.copy(spot.function)) + spot.offset;
+}
+
+bool is_table(const Spot& spot) {
+  const abi::Function& function = spot.place.image->functions()[spot.function];
+  return spot.offset < copy_size(function) &&
+         spot.offset >= align_up(function.size, abi::code_align);
+}
+
+bool is_code(const Spot& spot) {
+  return spot.offset <= spot.place.image->functions()[spot.function].size;
+}
+
+bool find_description(uint64_t pc, FrameDescription& description, void* /*context*/) {
+  const Spot spot = spot_of(pc);
+  if (spot.place.image == nullptr) {
+    dl_find_object object;
+    if (find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0) return false;
+    return find_in_image_header(pc, static_cast<const uint8_t*>(object.dlfo_eh_frame),
+                                {number(object.dlfo_map_start), number(object.dlfo_map_end)},
+                                description);
+  }
+  if (!spot.found()) return false;
+  const Image& image = *spot.place.image;
+  const abi::Function& function = image.functions()[spot.function];
+  if (function.fde == 0) return false;
+  const abi::Cie& cie = elements<abi::Cie>(*image.table, image.table->cies)[function.cie];
+  // The mark before a copy is as its first instruction.
+  const uint64_t start = is_code(spot) ? number(spot.place.layout->copy(spot.function)) : pc;
+  description = {image.base + function.fde,
+                 function.fde_size,
+                 image.base + cie.offset,
+                 cie.size,
+                 start,
+                 function.size};
+  return true;
+}
+
+bool contains(const char* text, const char* part, size_t part_size) {
+  for (; *text != '\0'; ++text)
+    if (equal(text, part, part_size)) return true;
+  return false;
+}
+
+// An unwinder on the stack keeps addresses in places of its own.
+bool is_unwinder(uint64_t pc) {
+  constexpr char prefix[] = "_Unwind_";
+  const Spot spot = spot_of(pc);
+  if (spot.found()) return equal(spot.place.image->name(spot.function), prefix, sizeof prefix - 1);
+  dl_find_object object;
+  if (spot.place.image != nullptr ||
+      find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0 ||
+      object.dlfo_link_map == nullptr || object.dlfo_link_map->l_name == nullptr)
+    return false;
+  constexpr char library[] = "libgcc_s.";
+  constexpr char other[] = "libunwind";
+  return contains(object.dlfo_link_map->l_name, library, sizeof library - 1) ||
+         contains(object.dlfo_link_map->l_name, other, sizeof other - 1);
+}
+
+// A word that may be a reference, of which nothing more is known. A return address may lie at the
+// very end of a copy, which is the start of something else.
+void mark_word(uint64_t word) {
+  for (uint64_t before = 0; before < 2; ++before) {
+    const Place place = place_of(word - before);
+    if (place.layout != nullptr) const_cast<Layout*>(place.layout)->referred = true;
+  }
+}
+
+// The words of a stack from `from` up to `to`, or to where it can no longer be read.
+class Stack {
+ public:
+  explicit Stack(uint64_t start)
+      : readable_(start & -os::page_size), limit_(start + largest_stack) {}
+
+  bool can_read(uint64_t address) {
+    while (address >= readable_) {
+      if (readable_ >= limit_ || !os::readable(readable_)) return false;
+      readable_ += os::page_size;
+    }
+    return true;
+  }
+
+ private:
+  uint64_t readable_;
+  uint64_t limit_;
+};
+
+void mark_stack(uint64_t from, Migration& migration) {
+  from &= -uint64_t{8};
+  Stack stack(from);
+  if (!stack.can_read(from)) migration.complete = false;
+  for (uint64_t at = from; stack.can_read(at); at += 8) mark_word(*reinterpret_cast<uint64_t*>(at));
+}
+
+class Migrator {
+ public:
+  Migrator(ucontext_t& context, Migration& migration) : migration_(migration) {
+    begin_walk(walk_, context);
+    start_ = walk_.registers.value[rsp] - red_zone;
+    scanned_ = start_;
+  }
+
+  void run(uint32_t most_frames) {
+    Step last = Step::caller;
+    for (uint32_t frames = 0; last == Step::caller && frames < most_frames; ++frames) {
+      unwinder_ |= is_unwinder(walk_.pc);
+      move_program_counter();
+      if (walk_.interrupted) move_registers();
+      const uint64_t before = walk_.registers.value[rsp];
+      const uint32_t stacks = walk_.stacks;
+      last = step(walk_, find_description, nullptr);
+      if (last == Step::caller) scan_tables(before, stacks != walk_.stacks);
+    }
+    if (last != Step::bottom) return mark_stack(scanned_, migration_);
+    if (unwinder_) mark_stack(start_, migration_);
+  }
+
+ private:
+  void replace(uint64_t* where, uint64_t from, uint64_t to) {
+    if (to == from || where == nullptr || *where != from) return;
+    *where = to;
+    ++migration_.moved;
+  }
+
+  void move_program_counter() {
+    const uint64_t pc = walk_.pc;
+    const Spot spot = spot_of(walk_.interrupted ? pc : pc - 1);
+    replace(walk_.pc_slot, pc,
+            present(spot, pc - (walk_.interrupted ? 0 : 1)) + (walk_.interrupted ? 0 : 1));
+  }
+
+  // The function may be between the computation of an address in itself and its use.
+  void move_registers() {
+    const Spot own = spot_of(walk_.pc);
+    for (uint32_t r = 0; r < register_count; ++r) {
+      if (walk_.saved[r] == nullptr || !walk_.registers.is_known(r)) continue;
+      const uint64_t value = walk_.registers.value[r];
+      const Spot spot = spot_of(value);
+      if (!spot.found()) continue;
+      const bool inside = own.found() && spot.function == own.function &&
+                          spot.place.image == own.place.image && is_code(spot);
+      if (inside || is_table(spot)) replace(walk_.saved[r], value, present(spot, value));
+    }
+  }
+
+  void scan_tables(uint64_t stack_pointer, bool other_stack) {
+    const uint64_t end = other_stack ? stack_pointer : walk_.registers.value[rsp];
+    for (uint64_t at = scanned_ & -uint64_t{8};
+         at < end && at >= walk_.readable_start && at + 8 <= walk_.readable_end; at += 8) {
+      auto* word = reinterpret_cast<uint64_t*>(at);
+      const Spot spot = spot_of(*word);
+      if (spot.found() && is_table(spot)) replace(word, *word, present(spot, *word));
+    }
+    scanned_ = other_stack ? walk_.registers.value[rsp] - red_zone : end;
+  }
+
+  Migration& migration_;
+  Walk walk_;
+  uint64_t start_;
+  uint64_t scanned_;
+  bool unwinder_ = false;
+};
+
+}  // namespace
+
+void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration) {
+  Migrator(context, migration).run(most_frames);
+}
+
+void mark_references(uint64_t pc, uint64_t stack_pointer, Migration& migration) {
+  mark_word(pc);
+  mark_stack(stack_pointer - red_zone, migration);
+}
+
+}  // namespace stab::rt
