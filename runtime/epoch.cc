@@ -37,6 +37,8 @@ int owner;  // the process that the timer belongs to
 uint32_t busy;
 bool stacks_were_switched;
 constinit EpochCounts counts;
+uint64_t
+    not_before;  // lets the program run as long as the last epoch took, however short the period
 constinit os::SignalAction action_of_libc = {};
 
 void give_up(const char* why) {
@@ -99,7 +101,7 @@ void migrate_threads(ucontext_t& own, Migration& migration) {
         break;
       case ThreadState::asleep:
         mark_references(other.pc, other.stack_pointer, migration);
-        if (!still_asleep(other)) migration.complete = false;
+        if (!still_asleep(other) || other.lends_memory) migration.complete = false;
         break;
       case ThreadState::gone:
         break;
@@ -113,6 +115,7 @@ void migrate_threads(ucontext_t& own, Migration& migration) {
 
 void run_epoch(void* context) {
   const uint64_t start = os::monotonic_ns();
+  if (start < not_before) return;
   if (const char* problem = stop_others(signal_number, &stop_value)) return give_up(problem);
   Outcome outcome;
   for_each_image(begin_image, &outcome);
@@ -127,6 +130,7 @@ void run_epoch(void* context) {
     ++counts.layouts;
   counts.frames_moved += migration.moved;
   const uint64_t took = os::monotonic_ns() - start;
+  not_before = start + 2 * took;
   counts.total_ns += took;
   counts.longest_ns = took > counts.longest_ns ? took : counts.longest_ns;
 }

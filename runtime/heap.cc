@@ -11,6 +11,7 @@ constexpr uint64_t lowest_address = uint64_t{1} << 20;
 // Behind an executable comes the heap of brk(), which grows.
 constexpr uint64_t room_for_brk = uint64_t{512} << 20;
 constexpr int attempts = 64;
+constexpr uint64_t ample_pages = 1 << 16;
 
 struct Window {
   uint64_t first = 0;
@@ -34,7 +35,7 @@ Window above(uint64_t low, uint64_t high, uint64_t size) {
 }
 
 // Below first: nothing grows there. The upper window is for images at low addresses and crowded
-// ones.
+// ones. What comes later has to find room on the same side.
 Side side_of_attempt(Side wanted, int attempt, bool room_below) {
   if (wanted != Side::either) return wanted;
   return (attempt & 3) == 3 || !room_below ? Side::above : Side::below;
@@ -45,7 +46,7 @@ Side side_of_attempt(Side wanted, int attempt, bool room_below) {
 uint8_t* reserve_near(uint64_t size, uint64_t low, uint64_t high, Random& random, Side& side) {
   const Window windows[2] = {below(low, high, size), above(low, high, size)};
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    const Side chosen = side_of_attempt(side, attempt, windows[0].pages != 0);
+    const Side chosen = side_of_attempt(side, attempt, windows[0].pages >= ample_pages);
     const Window& from = windows[chosen == Side::above ? 1 : 0];
     if (from.pages == 0) continue;
     const uint64_t address = from.first + random.below(from.pages) * os::page_size;

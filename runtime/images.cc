@@ -60,6 +60,13 @@ Place place_of(uint64_t address) {
   return {};
 }
 
+const Image* image_of_stub(uint64_t address, uint32_t& label) {
+  const uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < count; ++i)
+    if (is_visible(i) && slots[i].board.label_of_stub(address, label)) return &slots[i];
+  return nullptr;
+}
+
 Image* image_with(const abi::Note* note) {
   const uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < count; ++i)

@@ -22,6 +22,8 @@ struct Place {
   const Layout* layout = nullptr;
 };
 Place place_of(uint64_t address);
+// The image and the label that this address is the stub of; nullptr: none.
+const Image* image_of_stub(uint64_t address, uint32_t& label);
 Image* image_with(const abi::Note* note);
 
 // Calls `visit` for each visible image.

@@ -56,22 +56,10 @@ bool is_code(const Spot& spot) {
   return spot.offset <= spot.place.image->functions()[spot.function].size;
 }
 
-bool find_description(uint64_t pc, FrameDescription& description, void* /*context*/) {
-  const Spot spot = spot_of(pc);
-  if (spot.place.image == nullptr) {
-    dl_find_object object;
-    if (find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0) return false;
-    return find_in_image_header(pc, static_cast<const uint8_t*>(object.dlfo_eh_frame),
-                                {number(object.dlfo_map_start), number(object.dlfo_map_end)},
-                                description);
-  }
-  if (!spot.found()) return false;
-  const Image& image = *spot.place.image;
-  const abi::Function& function = image.functions()[spot.function];
+bool describe(const Image& image, uint32_t f, uint64_t start, FrameDescription& description) {
+  const abi::Function& function = image.functions()[f];
   if (function.fde == 0) return false;
   const abi::Cie& cie = elements<abi::Cie>(*image.table, image.table->cies)[function.cie];
-  // The mark before a copy is as its first instruction.
-  const uint64_t start = is_code(spot) ? number(spot.place.layout->copy(spot.function)) : pc;
   description = {image.base + function.fde,
                  function.fde_size,
                  image.base + cie.offset,
@@ -81,35 +69,36 @@ bool find_description(uint64_t pc, FrameDescription& description, void* /*contex
   return true;
 }
 
-bool contains(const char* text, const char* part, size_t part_size) {
-  for (; *text != '\0'; ++text)
-    if (equal(text, part, part_size)) return true;
-  return false;
-}
-
-// An unwinder on the stack keeps addresses in places of its own.
-bool is_unwinder(uint64_t pc) {
-  constexpr char prefix[] = "_Unwind_";
+bool find_description(uint64_t pc, FrameDescription& description, void* /*context*/) {
   const Spot spot = spot_of(pc);
-  if (spot.found()) return equal(spot.place.image->name(spot.function), prefix, sizeof prefix - 1);
-  dl_find_object object;
-  if (spot.place.image != nullptr ||
-      find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0 ||
-      object.dlfo_link_map == nullptr || object.dlfo_link_map->l_name == nullptr)
-    return false;
-  constexpr char library[] = "libgcc_s.";
-  constexpr char other[] = "libunwind";
-  return contains(object.dlfo_link_map->l_name, library, sizeof library - 1) ||
-         contains(object.dlfo_link_map->l_name, other, sizeof other - 1);
+  uint32_t label = 0;
+  if (const Image* image = image_of_stub(pc, label)) {
+    const abi::Label& at = elements<abi::Label>(*image->table, image->table->labels)[label];
+    return describe(*image, at.function, pc - at.offset, description);
+  }
+  if (spot.place.image == nullptr) {
+    dl_find_object object;
+    if (find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0) return false;
+    return find_in_image_header(pc, static_cast<const uint8_t*>(object.dlfo_eh_frame),
+                                {number(object.dlfo_map_start), number(object.dlfo_map_end)},
+                                description);
+  }
+  if (!spot.found()) return false;
+  // The mark before a copy is as its first instruction.
+  const uint64_t start = is_code(spot) ? number(spot.place.layout->copy(spot.function)) : pc;
+  return describe(*spot.place.image, spot.function, start, description);
 }
 
-// A word that may be a reference, of which nothing more is known. A return address may lie at the
-// very end of a copy, which is the start of something else.
+// A return address may lie at the very end of a copy, which is the start of something else.
+Place place_of_word(uint64_t word) {
+  const Place place = place_of(word);
+  return place.layout != nullptr ? place : place_of(word - 1);
+}
+
+// A word that may be a reference, of which nothing more is known.
 void mark_word(uint64_t word) {
-  for (uint64_t before = 0; before < 2; ++before) {
-    const Place place = place_of(word - before);
-    if (place.layout != nullptr) const_cast<Layout*>(place.layout)->referred = true;
-  }
+  const Place place = place_of_word(word);
+  if (place.layout != nullptr) const_cast<Layout*>(place.layout)->referred = true;
 }
 
 // The words of a stack from `from` up to `to`, or to where it can no longer be read.
@@ -138,27 +127,32 @@ void mark_stack(uint64_t from, Migration& migration) {
   for (uint64_t at = from; stack.can_read(at); at += 8) mark_word(*reinterpret_cast<uint64_t*>(at));
 }
 
+// Of a signal's frame: siginfo, ucontext and what lies around them. The vector registers behind
+// hold no addresses of code.
+constexpr uint64_t signal_frame_size = 1152;
+
 class Migrator {
  public:
   Migrator(ucontext_t& context, Migration& migration) : migration_(migration) {
     begin_walk(walk_, context);
-    start_ = walk_.registers.value[rsp] - red_zone;
-    scanned_ = start_;
+    scanned_ = walk_.registers.value[rsp] - red_zone;
   }
 
   void run(uint32_t most_frames) {
     Step last = Step::caller;
     for (uint32_t frames = 0; last == Step::caller && frames < most_frames; ++frames) {
-      unwinder_ |= is_unwinder(walk_.pc);
       move_program_counter();
       if (walk_.interrupted) move_registers();
-      const uint64_t before = walk_.registers.value[rsp];
+      const uint64_t stack_pointer = walk_.registers.value[rsp];
+      scan_to(stack_pointer);
       const uint32_t stacks = walk_.stacks;
       last = step(walk_, find_description, nullptr);
-      if (last == Step::caller) scan_tables(before, stacks != walk_.stacks);
+      if (last == Step::caller && stacks != walk_.stacks) {
+        scan_to(stack_pointer + signal_frame_size);
+        scanned_ = walk_.registers.value[rsp] - red_zone;
+      }
     }
-    if (last != Step::bottom) return mark_stack(scanned_, migration_);
-    if (unwinder_) mark_stack(start_, migration_);
+    if (last != Step::bottom) mark_stack(scanned_, migration_);
   }
 
  private:
@@ -169,10 +163,9 @@ class Migrator {
   }
 
   void move_program_counter() {
-    const uint64_t pc = walk_.pc;
-    const Spot spot = spot_of(walk_.interrupted ? pc : pc - 1);
-    replace(walk_.pc_slot, pc,
-            present(spot, pc - (walk_.interrupted ? 0 : 1)) + (walk_.interrupted ? 0 : 1));
+    const uint64_t back = walk_.interrupted ? 0 : 1;
+    const Spot spot = spot_of(walk_.pc - back);
+    replace(walk_.pc_slot, walk_.pc, present(spot, walk_.pc - back) + back);
   }
 
   // The function may be between the computation of an address in itself and its use.
@@ -182,29 +175,37 @@ class Migrator {
       if (walk_.saved[r] == nullptr || !walk_.registers.is_known(r)) continue;
       const uint64_t value = walk_.registers.value[r];
       const Spot spot = spot_of(value);
-      if (!spot.found()) continue;
-      const bool inside = own.found() && spot.function == own.function &&
+      const bool inside = spot.found() && own.found() && spot.function == own.function &&
                           spot.place.image == own.place.image && is_code(spot);
-      if (inside || is_table(spot)) replace(walk_.saved[r], value, present(spot, value));
+      if (inside)
+        replace(walk_.saved[r], value, present(spot, value));
+      else
+        scan(walk_.saved[r]);
     }
   }
 
-  void scan_tables(uint64_t stack_pointer, bool other_stack) {
-    const uint64_t end = other_stack ? stack_pointer : walk_.registers.value[rsp];
-    for (uint64_t at = scanned_ & -uint64_t{8};
-         at < end && at >= walk_.readable_start && at + 8 <= walk_.readable_end; at += 8) {
-      auto* word = reinterpret_cast<uint64_t*>(at);
-      const Spot spot = spot_of(*word);
-      if (spot.found() && is_table(spot)) replace(word, *word, present(spot, *word));
+  // Return addresses were rewritten before. What else looks like an address in an old layout may be
+  // one that the program keeps, or left over from frames that are gone.
+  void scan(uint64_t* word) {
+    const Place place = place_of_word(*word);
+    if (place.layout == nullptr || place.layout->state != LayoutState::old) return;
+    const Spot spot = spot_of(*word);
+    if (spot.found() && is_table(spot))
+      replace(word, *word, present(spot, *word));
+    else
+      const_cast<Layout*>(place.layout)->referred = true;
+  }
+
+  void scan_to(uint64_t end) {
+    for (scanned_ &= -uint64_t{8}; scanned_ < end; scanned_ += 8) {
+      if (scanned_ < walk_.readable_start || scanned_ + 8 > walk_.readable_end) continue;
+      scan(reinterpret_cast<uint64_t*>(scanned_));
     }
-    scanned_ = other_stack ? walk_.registers.value[rsp] - red_zone : end;
   }
 
   Migration& migration_;
   Walk walk_;
-  uint64_t start_;
   uint64_t scanned_;
-  bool unwinder_ = false;
 };
 
 }  // namespace

@@ -3,12 +3,12 @@
 // in its registers is rewritten. Copies of a function have the same inner layout, so an address in
 // one has its counterpart in every other.
 //
-// What may refer to a layout (all else that looks like it is left over and means nothing):
+// What is rewritten:
 //   1. return addresses and interrupted program counters: found exactly, by walking the frames;
 //   2. addresses of jump tables, anywhere: no other word has such a value;
 //   3. in a frame that was interrupted, registers that hold a place in the function itself.
-// Where a walk is not sure, every word that looks like an address of an old layout counts, and the
-// layout is kept as it is.
+// Every other word that looks like an address in an old layout stays as it is (a handler may have
+// taken it from a ucontext_t, an unwinder may be at work), and the layout is kept for it.
 #pragma once
 
 #include <stdint.h>

@@ -57,12 +57,12 @@ void populate(uint64_t address, uint64_t size) {
   call(__NR_madvise, static_cast<long>(address), static_cast<long>(size), populate_write);
 }
 
+// The kernel reads the action before it sees that there is no signal 0. Page 0 would be no action
+// at all.
 bool readable(uint64_t address) {
-  constexpr long populate_read = 22;
-  constexpr long error_not_supported = -22;
-  const long result =
-      call(__NR_madvise, static_cast<long>(address & -page_size), page_size, populate_read);
-  return !failed(result) || result == error_not_supported;
+  constexpr long error_invalid = -22;
+  const uint64_t page = address & -page_size;
+  return page != 0 && call(__NR_rt_sigaction, 0, static_cast<long>(page), 0, 8) == error_invalid;
 }
 
 long open_append(const char* path) {

@@ -25,8 +25,8 @@ long protect(uint64_t address, uint64_t size, int protection);
 // Brings in pages that are about to be written, in one call instead of one fault each. May do
 // nothing (before 5.14).
 void populate(uint64_t address, uint64_t size);
-// Whether the page can be read at all: beyond the end of a truncated file it cannot. True where the
-// kernel can't say.
+// Whether the page can be read: guard pages and what lies beyond the end of a truncated file
+// cannot.
 bool readable(uint64_t address);
 
 long open_append(const char* path);  // creates the file if need be

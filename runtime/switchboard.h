@@ -35,6 +35,13 @@ struct Switchboard {
   }
   [[nodiscard]] uint8_t* exceptions() const { return start + data_size + stubs_size; }
 
+  // The label whose stub this address is the start of; false: none.
+  [[nodiscard]] bool label_of_stub(uint64_t address, uint32_t& label) const {
+    const uint64_t offset = address - reinterpret_cast<uint64_t>(stub(0));
+    label = static_cast<uint32_t>(offset / 8);
+    return in_use() && offset < label_bytes && offset % 8 == 0;
+  }
+
   uint64_t label_bytes = 0;
 };
 

@@ -21,6 +21,7 @@ needed=$(comm -23 <(echo "$undefined") <(echo "$defined"))
 compare "what the runtime needs" "__ehdr_start
 __start_stab_text
 __stop_stab_text
+__register_atfork
 dlsym" "$needed"
 
 visible=$(readelf -sW "$2/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | sort -u)

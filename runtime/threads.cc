@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/threads.h"
 
+#include <asm/unistd.h>
+
 #include "runtime/line.h"
 #include "runtime/memory.h"
 #include "runtime/os.h"
@@ -72,12 +74,21 @@ bool read_hex_backwards(const char* begin, const char*& end, uint64_t& value) {
   return shift != 0;
 }
 
+// A thread that sleeps in vfork, or in clone as posix_spawn uses it.
+bool starts_child(const char* text) {
+  const char* at = text;
+  uint64_t call = 0;
+  return read_decimal(at, call) &&
+         (call == __NR_vfork || call == __NR_clone || call == __NR_clone3);
+}
+
 // "running", or "number arguments... sp pc" where it sleeps.
 bool read_sleep(Thread& thread) {
   char text[256];
   if (!read_times_run(thread.id, thread.times_run)) return false;
   const long size = read_task_file(thread.id, "/syscall", text, sizeof text);
   if (size <= 1 || text[0] == 'r') return false;
+  thread.lends_memory = starts_child(text);
   const char* end = text + size - 1;
   return read_hex_backwards(text, end, thread.pc) &&
          read_hex_backwards(text, end, thread.stack_pointer) && thread.stack_pointer != 0;

@@ -12,22 +12,13 @@ uint64_t page_of(uint64_t address) {
   return address & -os::page_size;
 }
 
-// The kernel reads the action before it sees that there is no signal 0. It says no to guard pages,
-// for which os::readable says that it can't know, and takes a quarter of the time. Page 0 would be
-// no action at all.
-bool can_read(uint64_t page) {
-  constexpr long error_invalid = -22;
-  return page != 0 && os::signal_action(0, reinterpret_cast<const os::SignalAction*>(page),
-                                        nullptr) == error_invalid;
-}
-
 bool code_readable(Walk& walk, uint64_t address) {
   if (walk.place == Walk::Place::described &&
       address - walk.description.function_start < walk.description.function_size)
     return true;
   const uint64_t page = page_of(address);
   if (page == walk.readable_code) return true;
-  if (address >= user_end || !can_read(page)) return false;
+  if (address >= user_end || !os::readable(page)) return false;
   walk.readable_code = page;
   return true;
 }
@@ -44,7 +35,7 @@ bool read_stack(Walk& walk, uint64_t address, uint64_t& value) {
       address - walk.readable_start >= most_stack)
     return false;
   while (address >= walk.readable_end) {
-    if (!can_read(walk.readable_end)) return false;
+    if (!os::readable(walk.readable_end)) return false;
     walk.readable_end += os::page_size;
   }
   value = load64(reinterpret_cast<const void*>(address));

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "runtime/walk.h"
-#include "runtime/walk_reader.h"
+#include "runtime/walk_entry.h"
 
 namespace stab::rt {
 
@@ -21,7 +21,6 @@ enum class Rule : uint8_t {
   value_formula,  // what an expression says
 };
 
-constexpr uint32_t return_column = 16;
 constexpr uint32_t column_count = 17;
 
 struct Row {

@@ -23,6 +23,19 @@ inline bool find_by_loader(uint64_t pc, FrameDescription& description, void*) {
                               description);
 }
 
+// AddressSanitizer's functions keep frame pointers, and a malloc of its is thousands of
+// instructions. ThreadSanitizer puts signals off until their context is stale.
+#if __has_feature(address_sanitizer)
+constexpr bool has_address_sanitizer = true;
+#else
+constexpr bool has_address_sanitizer = false;
+#endif
+#if __has_feature(thread_sanitizer)
+constexpr bool has_thread_sanitizer = true;
+#else
+constexpr bool has_thread_sanitizer = false;
+#endif
+
 // rbx rbp r12 to r15
 constexpr uint32_t preserved_registers[] = {3, 6, 12, 13, 14, 15};
 
