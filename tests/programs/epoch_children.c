@@ -5,6 +5,7 @@
 // variants: -O0 | -O2
 #include "hazard.h"
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 static pid_t spawn(int code, double ms) {
@@ -61,14 +62,25 @@ static void by_wait(int rounds) {
   }
 }
 
+// The child works until it has been stopped and continued.
 static void stopped(int rounds) {
+  volatile int *may_end = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(may_end != MAP_FAILED);
   for (int i = 0; i < rounds; ++i) {
     int status = 0;
-    pid_t pid = spawn(9, 6);
+    *may_end = 0;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+      while (!*may_end) work_once();
+      work_ms(2);
+      _exit(9);
+    }
     work_ms(1);
     CHECK(kill(pid, SIGSTOP) == 0);
     CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
     work_ms(1.5);
+    *may_end = 1;
     CHECK(kill(pid, SIGCONT) == 0);
     CHECK(waitpid(pid, &status, WCONTINUED) == pid && (WIFCONTINUED(status) || WIFEXITED(status)));
     if (!WIFEXITED(status)) CHECK(waitpid(pid, &status, 0) == pid);

@@ -59,7 +59,7 @@ int main(void) {
   live(0.1);
   limit(RLIMIT_AS, in_use() + (64u << 20));
   live(0.1);
-  limit(RLIMIT_NOFILE, 3);
+  limit(RLIMIT_NOFILE, 4);
   limit(RLIMIT_SIGPENDING, 0);
   live(0.15);
   CHECK(prctl(PR_SET_DUMPABLE, 0) == 0 && chdir("/") == 0);
