@@ -51,20 +51,6 @@ void write_perf_map(const Image& image) {
   os::close_file(static_cast<int>(fd));
 }
 
-// "TracerPid:\t0" in /proc/self/status; without /proc nobody is assumed.
-bool is_traced() {
-  char text[512];
-  const long fd = os::open_read("/proc/self/status");
-  if (os::failed(fd)) return false;
-  const long got = os::read_some(static_cast<int>(fd), text, sizeof text);
-  os::close_file(static_cast<int>(fd));
-  constexpr char key[] = "\nTracerPid:\t";
-  constexpr long key_size = sizeof key - 1;
-  for (long i = 0; i + key_size < got; ++i)
-    if (equal(text + i, key, key_size)) return text[i + key_size] != '0';
-  return false;
-}
-
 void announce(JitEntry* entry, uint32_t action) {
   __jit_debug_descriptor.relevant = entry;
   __jit_debug_descriptor.action = action;
@@ -90,6 +76,20 @@ void enter(Image& image) {
 }
 
 }  // namespace
+
+// "TracerPid:\t0" in /proc/self/status; without /proc nobody is assumed.
+bool is_traced() {
+  char text[512];
+  const long fd = os::open_read("/proc/self/status");
+  if (os::failed(fd)) return false;
+  const long got = os::read_some(static_cast<int>(fd), text, sizeof text);
+  os::close_file(static_cast<int>(fd));
+  constexpr char key[] = "\nTracerPid:\t";
+  constexpr long key_size = sizeof key - 1;
+  for (long i = 0; i + key_size < got; ++i)
+    if (equal(text + i, key, key_size)) return text[i + key_size] != '0';
+  return false;
+}
 
 void introduce_to_debuggers(Image& image, const Options& options) {
   if (options.perf_map) write_perf_map(image);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include "runtime/debugger.h"
 #include "runtime/images.h"
 #include "runtime/migrate.h"
 #include "runtime/os.h"
@@ -72,12 +73,18 @@ void begin_image(Image& image, void* context) {
 // Layouts that nothing refers to may be written again.
 void reclaim(Image& image, void* /*context*/) {
   if (!image.board.in_use()) return;
+  uint64_t kept = 0;
   for (uint32_t i = 1; i < image.used; ++i) {
     Layout& layout = image.layouts[i];
-    if (layout.state != LayoutState::old || layout.referred) continue;
+    if (layout.state != LayoutState::old) continue;
+    if (layout.referred) {
+      ++kept;
+      continue;
+    }
     layout.state = LayoutState::unused;
     if (poison) os::protect(reinterpret_cast<uint64_t>(layout.start), layout.size(), os::none);
   }
+  if (kept > counts.layouts_kept) counts.layouts_kept = kept;
 }
 
 void look_for_other_stacks(Image& image, void* /*context*/) {
@@ -100,7 +107,7 @@ void migrate_threads(ucontext_t& own, Migration& migration) {
         migrate(*other.context, most_frames, migration);
         break;
       case ThreadState::asleep:
-        mark_references(other.pc, other.stack_pointer, migration);
+        migrate_asleep(other.pc, other.stack_pointer, most_frames, migration);
         if (!still_asleep(other) || other.lends_memory) migration.complete = false;
         break;
       case ThreadState::gone:
@@ -116,13 +123,15 @@ void migrate_threads(ucontext_t& own, Migration& migration) {
 void run_epoch(void* context) {
   const uint64_t start = os::monotonic_ns();
   if (start < not_before) return;
+  if (is_traced()) return give_up("a debugger is attached");
   if (const char* problem = stop_others(signal_number, &stop_value)) return give_up(problem);
   Outcome outcome;
   for_each_image(begin_image, &outcome);
   for_each_image(look_for_other_stacks, nullptr);
   Migration migration;
+  migration.complete = !stacks_were_switched;
   migrate_threads(*static_cast<ucontext_t*>(context), migration);
-  if (migration.complete && !stacks_were_switched) for_each_image(reclaim, nullptr);
+  if (migration.complete) for_each_image(reclaim, nullptr);
   resume_others();
   if (outcome.problem != nullptr)
     give_up(outcome.problem);
@@ -233,8 +242,8 @@ NoEpochs::~NoEpochs() {
 }  // namespace stab::rt
 
 // libc installs its own handler when a thread is cancelled for the first time: ours goes before it
-// again.
-extern "C" __attribute__((visibility("default"))) int pthread_cancel(pthread_t thread) {
+// again. Weak: a program may have its own.
+extern "C" __attribute__((weak, visibility("default"))) int pthread_cancel(pthread_t thread) {
   using namespace stab::rt;
   using Cancel = int (*)(pthread_t);
   static Cancel next;

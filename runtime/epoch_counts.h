@@ -12,6 +12,7 @@ struct EpochCounts {
   const char* why = nullptr;  // of the last one given up
   uint64_t total_ns = 0;
   uint64_t longest_ns = 0;
+  uint64_t layouts_kept = 0;  // the most at a time that something still referred to
   uint64_t frames_moved = 0;  // return addresses and program counters
 };
 

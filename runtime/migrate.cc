@@ -14,7 +14,8 @@
 namespace stab::rt {
 namespace {
 
-constexpr uint64_t largest_stack = uint64_t{1} << 30;
+// Of what is read without knowing the frames in it.
+constexpr uint64_t largest_stack = uint64_t{32} << 20;
 
 uint64_t number(const void* pointer) {
   return reinterpret_cast<uint64_t>(pointer);
@@ -115,16 +116,20 @@ class Stack {
     return true;
   }
 
+  [[nodiscard]] bool is_too_large() const { return readable_ >= limit_; }
+
  private:
   uint64_t readable_;
   uint64_t limit_;
 };
 
 void mark_stack(uint64_t from, Migration& migration) {
+  if (!migration.complete) return;  // nothing will be forgotten anyway
   from &= -uint64_t{8};
   Stack stack(from);
   if (!stack.can_read(from)) migration.complete = false;
   for (uint64_t at = from; stack.can_read(at); at += 8) mark_word(*reinterpret_cast<uint64_t*>(at));
+  if (stack.is_too_large()) migration.complete = false;
 }
 
 // Of a signal's frame: siginfo, ucontext and what lies around them. The vector registers behind
@@ -138,11 +143,18 @@ class Migrator {
     scanned_ = walk_.registers.value[rsp] - red_zone;
   }
 
+  // Asleep: its registers are not known, and it may wake up at any time.
+  Migrator(uint64_t pc, uint64_t stack_pointer, Migration& migration)
+      : migration_(migration), asleep_(true) {
+    begin_walk(walk_, pc, stack_pointer);
+    scanned_ = stack_pointer - red_zone;
+  }
+
   void run(uint32_t most_frames) {
     Step last = Step::caller;
     for (uint32_t frames = 0; last == Step::caller && frames < most_frames; ++frames) {
       move_program_counter();
-      if (walk_.interrupted) move_registers();
+      if (walk_.interrupted && !asleep_) move_registers();
       const uint64_t stack_pointer = walk_.registers.value[rsp];
       scan_to(stack_pointer);
       const uint32_t stacks = walk_.stacks;
@@ -157,15 +169,21 @@ class Migrator {
 
  private:
   void replace(uint64_t* where, uint64_t from, uint64_t to) {
-    if (to == from || where == nullptr || *where != from) return;
-    *where = to;
-    ++migration_.moved;
+    if (to == from || where == nullptr) return;
+    if (__atomic_compare_exchange_n(where, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      ++migration_.moved;
   }
 
   void move_program_counter() {
     const uint64_t back = walk_.interrupted ? 0 : 1;
     const Spot spot = spot_of(walk_.pc - back);
+    if (asleep_ && !may_move_asleep(spot)) return;
     replace(walk_.pc_slot, walk_.pc, present(spot, walk_.pc - back) + back);
+  }
+
+  // A register may hold the address of one of its jump tables: the copy has to stay.
+  [[nodiscard]] static bool may_move_asleep(const Spot& spot) {
+    return spot.found() && spot.place.image->functions()[spot.function].word_count == 0;
   }
 
   // The function may be between the computation of an address in itself and its use.
@@ -190,7 +208,7 @@ class Migrator {
     const Place place = place_of_word(*word);
     if (place.layout == nullptr || place.layout->state != LayoutState::old) return;
     const Spot spot = spot_of(*word);
-    if (spot.found() && is_table(spot))
+    if (!asleep_ && spot.found() && is_table(spot))
       replace(word, *word, present(spot, *word));
     else
       const_cast<Layout*>(place.layout)->referred = true;
@@ -205,7 +223,8 @@ class Migrator {
 
   Migration& migration_;
   Walk walk_;
-  uint64_t scanned_;
+  uint64_t scanned_ = 0;
+  bool asleep_ = false;
 };
 
 }  // namespace
@@ -214,9 +233,10 @@ void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration) {
   Migrator(context, migration).run(most_frames);
 }
 
-void mark_references(uint64_t pc, uint64_t stack_pointer, Migration& migration) {
+void migrate_asleep(uint64_t pc, uint64_t stack_pointer, uint32_t most_frames,
+                    Migration& migration) {
   mark_word(pc);
-  mark_stack(stack_pointer - red_zone, migration);
+  Migrator(pc, stack_pointer, migration).run(most_frames);
 }
 
 }  // namespace stab::rt

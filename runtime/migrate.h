@@ -24,7 +24,9 @@ struct Migration {
 // The most frames that are walked exactly.
 void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration);
 
-// A thread that sleeps: nothing is changed; what it refers to is marked.
-void mark_references(uint64_t pc, uint64_t stack_pointer, Migration& migration);
+// A thread that sleeps in the kernel, and may wake up meanwhile: both addresses are right then.
+// What cannot be moved without its registers keeps its layout.
+void migrate_asleep(uint64_t pc, uint64_t stack_pointer, uint32_t most_frames,
+                    Migration& migration);
 
 }  // namespace stab::rt

@@ -72,6 +72,13 @@ void add_outcome(Line& line, const char* problem) {
   if (problem != nullptr) line.field("why", problem);
 }
 
+void add_epochs(Line& line, const EpochCounts& epochs) {
+  line.field("epochs", epochs.layouts).field("given_up", epochs.given_up);
+  if (epochs.why != nullptr) line.field("why_given_up", epochs.why);
+  line.field("epochs_ns", epochs.total_ns).field("longest_pause_ns", epochs.longest_ns);
+  line.field("frames_moved", epochs.frames_moved).field("layouts_kept", epochs.layouts_kept);
+}
+
 }  // namespace
 
 void open_report(const Options& options) {
@@ -91,15 +98,18 @@ bool report_wanted() {
   return wanted && os::process_id() == owner;
 }
 
-void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem) {
+void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
+                  const char* why_once) {
+  const bool repeated = options.again() && problem == nullptr && why_once == nullptr;
   Line line;
   line.field("event", "start")
       .field("version", abi::version)
       .field("pid", static_cast<uint64_t>(owner));
   line.field("code", options.code ? "on" : "off")
-      .field("rerandomize", options.repeated() ? "repeated" : "once")
+      .field("rerandomize", repeated ? "repeated" : "once")
       .field("seed", seed);
-  if (options.repeated()) line.field("period_ns", options.period);
+  if (repeated) line.field("period_ns", options.period);
+  if (why_once != nullptr) line.field("why_once", why_once);
   add_outcome(line, problem);
   if (image != nullptr) add_image(line, *image);
   line.field("never_moved", "globals, libc and other libraries that szc did not link");
@@ -130,14 +140,19 @@ void report_signal(int number, uint64_t pc, const Place& place) {
   write_line(line.close());
 }
 
+void report_sandbox(const EpochCounts& epochs) {
+  Line line;
+  line.field("event", "sandbox").field("pid", static_cast<uint64_t>(owner));
+  add_epochs(line, epochs);
+  write_line(line.close());
+  wanted = false;
+}
+
 void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs) {
   Line line;
   line.field("event", "exit").field("pid", static_cast<uint64_t>(owner)).field("run_ns", run_ns);
-  line.field("region_ns", region_ns).field("regions", regions).field("epochs", epochs.layouts);
-  line.field("given_up", epochs.given_up);
-  if (epochs.why != nullptr) line.field("why_given_up", epochs.why);
-  line.field("epochs_ns", epochs.total_ns).field("longest_pause_ns", epochs.longest_ns);
-  line.field("frames_moved", epochs.frames_moved);
+  line.field("region_ns", region_ns).field("regions", regions);
+  add_epochs(line, epochs);
   write_line(line.close());
 }
 

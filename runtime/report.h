@@ -17,9 +17,13 @@ namespace stab::rt {
 void open_report(const Options& options);
 bool report_wanted();
 
-void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem);
+// `why_once`: functions were to move repeatedly, but cannot.
+void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
+                  const char* why_once);
 void report_image(const Image& image, const char* problem);
 void report_signal(int number, uint64_t pc, const Place& place);
+// The last line: what comes later may not be written any more.
+void report_sandbox(const EpochCounts& epochs);
 void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs);
 
 // One line on standard error.

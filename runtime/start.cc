@@ -14,6 +14,7 @@
 #include "runtime/os.h"
 #include "runtime/region.h"
 #include "runtime/report.h"
+#include "runtime/sandbox.h"
 
 extern "C" __attribute__((visibility("hidden"))) const Elf64_Ehdr __ehdr_start;
 
@@ -104,7 +105,7 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   if (image == nullptr) return "too many images";
   const char* problem = open_image(*image, note, elf);
   if (problem == nullptr) {
-    problem = randomize(*image, random_for_next_image(), options.repeated());
+    problem = randomize(*image, random_for_next_image(), options.again());
   }
   if (problem != nullptr) return problem;
   publish_image(image);
@@ -116,21 +117,21 @@ void start(char** environment) {
   read_options(environment);
   open_report(options);
   if (!options.code) {
-    if (report_wanted()) report_start(options, 0, nullptr, "code=0");
+    if (report_wanted()) report_start(options, 0, nullptr, "code=0", nullptr);
     return;
   }
   active = true;
   seed = choose_seed();
   prepare_find_object();
+  prepare_sandbox();
   Image* image = claim_image();
   const char* problem = take_in(image, &stab_note, &__ehdr_start);
-  if (problem == nullptr && options.repeated()) {
-    const char* why_once = start_epochs(options);
-    if (why_once != nullptr) refuse_or_complain(why_once);
-  }
+  const char* why_once = nullptr;
+  if (problem == nullptr && options.again()) why_once = start_epochs(options);
+  if (why_once != nullptr) refuse_or_complain(why_once);
   tell(*image, problem);
   if (!report_wanted()) return;
-  report_start(options, seed, image, problem);
+  report_start(options, seed, image, problem, why_once);
   watch_crashes();
 }
 

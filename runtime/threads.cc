@@ -2,6 +2,7 @@
 #include "runtime/threads.h"
 
 #include <asm/unistd.h>
+#include <errno.h>
 
 #include "runtime/line.h"
 #include "runtime/memory.h"
@@ -10,11 +11,14 @@
 namespace stab::rt {
 namespace {
 
-constexpr uint64_t patience_ns = 20000000;
+// How long a thread has for its answer: less after one that did not come, for it may never come.
+constexpr uint64_t most_patience_ns = 20000000;
+constexpr uint64_t least_patience_ns = 1000000;
 constexpr uint64_t look_again_ns = 2000000;
 
 constinit Thread threads[most_threads];
 uint32_t count;
+uint64_t patience_ns = most_patience_ns;
 uint32_t released;  // changes when the stopped ones may go on
 
 constexpr uint32_t name_at = 19;
@@ -94,15 +98,27 @@ bool read_sleep(Thread& thread) {
          read_hex_backwards(text, end, thread.stack_pointer) && thread.stack_pointer != 0;
 }
 
+// "id (name) state ...": a thread that has ended may stay in the list, the first one above all.
+bool has_ended(int thread) {
+  char text[128];
+  const long size = read_task_file(thread, "/stat", text, sizeof text);
+  for (long i = size; i-- > 1;)
+    if (text[i - 1] == ')' && text[i] == ' ') return text[i + 1] == 'Z' || text[i + 1] == 'X';
+  return false;
+}
+
 bool is_known(int id) {
   for (uint32_t i = 0; i < count; ++i)
     if (threads[i].id == id) return true;
   return false;
 }
 
+// The kernel may refuse for want of room in the queue: that thread is not gone.
 void ask(Thread& thread, int signal, const void* value) {
-  if (os::failed(os::queue_to_thread(thread.id, signal, value)))
-    thread.change_state(ThreadState::asked, ThreadState::gone);
+  const long result = os::queue_to_thread(thread.id, signal, value);
+  if (os::failed(result))
+    thread.change_state(ThreadState::asked,
+                        result == -ESRCH ? ThreadState::gone : ThreadState::unreachable);
 }
 
 const char* add(int id, int signal, const void* value) {
@@ -113,7 +129,11 @@ const char* add(int id, int signal, const void* value) {
   const bool sleeps = read_sleep(thread);
   if (sleeps) thread.state_word = static_cast<uint32_t>(ThreadState::asleep);
   __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
-  if (!sleeps) ask(thread, signal, value);
+  if (sleeps) return nullptr;
+  if (has_ended(id))
+    thread.change_state(ThreadState::asked, ThreadState::gone);
+  else
+    ask(thread, signal, value);
   return nullptr;
 }
 
@@ -145,7 +165,7 @@ const char* list_threads(int signal, const void* value, int own, uint32_t& found
 }
 
 bool exists(const Thread& thread) {
-  return !os::failed(os::queue_to_thread(thread.id, 0, nullptr));
+  return os::queue_to_thread(thread.id, 0, nullptr) != -ESRCH;
 }
 
 void wait_for(Thread& thread, uint64_t deadline) {
@@ -163,6 +183,16 @@ void wait_for(Thread& thread, uint64_t deadline) {
 
 }  // namespace
 
+namespace {
+void learn_patience() {
+  bool missed = false;
+  for (uint32_t i = 0; i < count; ++i) missed |= threads[i].state() == ThreadState::unreachable;
+  patience_ns = missed ? patience_ns / 2 : patience_ns * 2;
+  if (patience_ns < least_patience_ns) patience_ns = least_patience_ns;
+  if (patience_ns > most_patience_ns) patience_ns = most_patience_ns;
+}
+}  // namespace
+
 const char* stop_others(int signal, const void* stop_value) {
   __atomic_store_n(&count, 0, __ATOMIC_RELEASE);
   const int own = os::thread_id();
@@ -173,9 +203,11 @@ const char* stop_others(int signal, const void* stop_value) {
       resume_others();
       return problem;
     }
-    if (found == 0) return nullptr;
+    if (found == 0) break;
     for (uint32_t i = 0; i < count; ++i) wait_for(threads[i], deadline);
   }
+  learn_patience();
+  return nullptr;
 }
 
 void resume_others() {
@@ -210,7 +242,7 @@ void stop_here(ucontext_t* context) {
     if (!thread.change_state(ThreadState::asked, ThreadState::stopped)) return;
     os::wake_all(&thread.state_word);
     while (__atomic_load_n(&released, __ATOMIC_ACQUIRE) == seen)
-      os::wait_for_change(&released, seen, patience_ns);
+      os::wait_for_change(&released, seen, most_patience_ns);
     return;
   }
 }
