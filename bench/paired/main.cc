@@ -55,7 +55,7 @@ Result<int> run(const Options& options) {
   const auto summary = bench::summarise(
       *programs, runs, options.differences ? bench::Scale::difference : bench::Scale::ratio,
       options.alpha);
-  fmt::print("{}", bench::to_text(summary));
+  if (options.plan.rounds > 0) fmt::print("{}", bench::to_text(summary));
   if (!options.json.empty()) {
     const auto written = write_file_atomically(
         options.json, bench::to_json(summary, *programs, runs).dump(1) + "\n");
