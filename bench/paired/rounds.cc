@@ -75,8 +75,7 @@ Execution Rounds::run_one(std::size_t program, std::size_t round, std::size_t ar
 void Rounds::warm_up(std::size_t program, const std::function<void(const Execution&)>& on_run) {
   const auto& arms = programs_[program].arms;
   for (std::size_t arm = 0; arm < arms.size(); ++arm)
-    for (std::size_t variant = 0; variant < arms[arm].variants.size(); ++variant)
-      on_run(run_one(program, warm_up_round, arm, variant));
+    on_run(run_one(program, warm_up_round, arm, 0));
 }
 
 std::vector<Execution> Rounds::run(const std::function<void(const Execution&)>& on_run) {

@@ -39,8 +39,8 @@ struct Plan {
   double timeout = 600;           // seconds, of a run
 };
 
-// Before the first round each variant of each arm runs once, uncounted; that tells the reference
-// output and wrong ones at once. Problems are values, told to `on_run` as they occur.
+// Before the first round the first variant of each arm runs once, uncounted; that tells the
+// reference output and wrong ones at once. Problems are values, told to `on_run` as they occur.
 class Rounds {
  public:
   Rounds(const std::vector<Program>& programs, const Plan& plan, const machine::Topology& topology);
