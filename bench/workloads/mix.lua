@@ -46,4 +46,4 @@ local function queens(n, row, columns, up, down)
   return found
 end
 
-print(primes(1000000), words(150000), points(600000), queens(8, 1, {}, {}, {}))
+print(primes(2000000), words(300000), points(1200000), queens(9, 1, {}, {}, {}))

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Inserts, an index, joins, aggregates, strings and JSON, all in memory.
 create table item(id integer primary key, owner int, price int, name text);
-with recursive n(i) as (select 1 union all select i + 1 from n where i < 120000)
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 240000)
   insert into item select i, (i * 7919) % 5000, (i * 104729) % 10007, printf('name-%x', (i * 2654435761) % 1048576) from n;
 create index by_owner on item(owner, price);
 create table owner(id integer primary key, region text);
