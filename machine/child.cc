@@ -303,6 +303,7 @@ Ended run(const Launch& launch) {
     run_child(launch, *program, argv, environment, in->get(), out->write.get(),
               launch.merge_stderr ? out->write.get() : err->write.get(), *note);
   if (child < 0) return not_started(fail_errno("cannot fork").error().message);
+  ended.pid = child;
   const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   if (!pidfd) {
     kill(child, SIGKILL);

@@ -39,6 +39,7 @@ enum class End { exited, signalled, timeout, output_limit, stopped, not_started 
 
 struct Ended {
   End how = End::not_started;
+  int pid = 0;                       // that it had; 0: there was no process
   int exit_code = 0;                 // exited
   int signal = 0;                    // signalled
   std::string reason;                // for people, unless it exited

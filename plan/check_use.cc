@@ -111,15 +111,13 @@ void check_user_factor(const DraftFactor& factor, const Names& used, const std::
     check_levels_differ(factor, used, benchmark, problems);
 }
 
-void check_link_order(const DraftFactor& factor, const DraftBenchmark& benchmark,
-                      Problems& problems) {
+void check_link_factor(const DraftFactor& factor, const DraftBenchmark& benchmark,
+                       Problems& problems) {
   if (benchmark.build && acts_on_build(Plan{}, benchmark.value, factor.value)) return;
-  problems.add(
-      benchmark.build ? benchmark.build->at : benchmark.at,
-      fmt::format(
-          "the factor 'link_order' acts through ${{LDFLAGS}}, which the benchmark '{}' does "
-          "not use: add it to the link command in benchmark.build",
-          benchmark.value.name));
+  problems.add(benchmark.build ? benchmark.build->at : benchmark.at,
+               fmt::format("the factor '{}' acts through ${{LDFLAGS}}, which the benchmark '{}' "
+                           "does not use: add it to the link command in benchmark.build",
+                           factor.value.name, benchmark.value.name));
 }
 
 }  // namespace
@@ -144,8 +142,9 @@ void check_factors(Draft& draft) {
     for (const DraftFactor& factor : draft.factors) {
       if (factor.value.kind == FactorKind::user)
         check_user_factor(factor, used, benchmark.value.name, draft.problems);
-      if (factor.value.kind == FactorKind::link_order)
-        check_link_order(factor, benchmark, draft.problems);
+      if (factor.value.kind == FactorKind::link_order ||
+          factor.value.kind == FactorKind::link_padding)
+        check_link_factor(factor, benchmark, draft.problems);
     }
   }
 }

@@ -3,6 +3,7 @@
 // is read by itself (read_*.cc), then the tables are checked against each other (check_*.cc).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,8 +46,9 @@ struct Draft {
   std::vector<Template> values;          // of variables, of the plan's and of levels
   Words declared;                        // variables that the plan names anywhere, rightly or not
   std::vector<Position> repetitions_at;  // each place that says `repetitions`
-  Position design_at;                    // design.kind, or [design], or nothing
-  bool factors_are_good = true;          // whether checks across tables can trust them
+  std::map<std::string, Position> randomize_at;  // each key of [randomize]
+  Position design_at;                            // design.kind, or [design], or nothing
+  bool factors_are_good = true;                  // whether checks across tables can trust them
   bool kind_is_good = true;
   bool cells_are_good = true;
 };
@@ -58,6 +60,7 @@ void read_experiment(const Table& root, Draft& draft);
 void read_variables(const Table& root, Draft& draft);
 void read_benchmarks(const Table& root, Draft& draft);  // and [defaults]
 void read_factors(const Table& root, Draft& draft);
+void read_randomize(const Table& root, Draft& draft);
 void read_design(const Table& root, Draft& draft);
 void read_measure(const Table& root, Draft& draft);
 void read_machine(const Table& root, Draft& draft);
@@ -71,6 +74,8 @@ void check_names(
 void check_builds(Draft& draft);   // OUT and DIR are used where they must be
 void check_factors(Draft& draft);  // each factor acts on each benchmark
 void check_design(Draft& draft);   // the kind of design fits the factors
-void check_size(Draft& draft);     // max_cells, max_trials
+void check_options(
+    Draft& draft);  // what the runtime is asked for makes a difference, and szc is there
+void check_size(Draft& draft);  // max_cells, max_trials
 
 }  // namespace stab::plan

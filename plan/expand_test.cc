@@ -124,7 +124,7 @@ TEST(Expand, ValuesDrawnPerBlockAreEqualInsideAndDifferentBetweenBlocks) {
     const auto [first, is_new] = drawn.emplace(std::tuple(trial.warmup, trial.block), values);
     if (!is_new) EXPECT_EQ(first->second, values);
     EXPECT_GE(trial.levels[1].number, 1U);
-    EXPECT_LE(trial.levels[1].number, max_link_seed);
+    EXPECT_LE(trial.levels[1].number, max_drawn_seed);
     EXPECT_GE(trial.levels[2].number, 10U);
     EXPECT_LE(trial.levels[2].number, 1000000U);
     EXPECT_EQ(trial.levels[2].name, std::to_string(trial.levels[2].number));

@@ -42,16 +42,18 @@ struct Benchmark {
   std::uint64_t output_limit = std::uint64_t{16} << 20;  // bytes of stdout, and of stderr
 };
 
-// What a factor acts on. `user` sets variables; the others are built in and change what stabd does.
-enum class FactorKind { user, env_bytes, link_order, aslr };
+// What a factor acts on. `user` sets variables; the others are built in. `option` is an option of
+// the runtime that szc links into programs (options.h), `layout` the seed of its random choices.
+enum class FactorKind { user, env_bytes, link_order, link_padding, aslr, layout, option };
 
 struct Level {
-  std::string name;          // "O2", "true", "4096": how it is shown and stored
-  Variables variables;       // user factors
-  std::uint64_t number = 0;  // env_bytes: bytes; link_order: seed; aslr: 0 or 1
+  std::string name;     // "O2", "true", "4096": how it is shown and stored
+  Variables variables;  // user factors
+  // env_bytes: bytes; link_order, link_padding, layout: seed; aslr: 0 or 1; option: see options.h
+  std::uint64_t number = 0;
 };
 
-inline constexpr std::uint64_t max_link_seed = 2147483647;  // link seeds are 1 to this
+inline constexpr std::uint64_t max_drawn_seed = 2147483647;  // seeds in a plan are 1 to this
 
 struct FixedLevels {
   std::vector<Level> levels;  // at least two, or one to hold the factor at that level
@@ -92,7 +94,7 @@ struct Design {
 enum class OnBuildFailure { fail_benchmark, fail_experiment };
 
 struct Analysis {
-  std::string response = "wall";  // wall, user, system, cpu, max_rss
+  std::string response = "wall";  // wall, user, system, cpu, max_rss, main_to_exit, region
   bool log_scale = true;
   double alpha = 0.05;
   std::optional<double> equivalence;  // 0.01 for "1%"
@@ -109,7 +111,9 @@ struct Plan {
   OnBuildFailure on_build_failure = OnBuildFailure::fail_benchmark;
   std::uint32_t cpus = 1;  // reserved for a trial
   bool aslr = false;       // where no factor says otherwise
-  Variables variables;     // [variables]; the predefined ones are in there too
+  // [randomize]: options of the runtime that are the same in all trials.
+  std::map<std::string, Level> randomize;
+  Variables variables;  // [variables]; the predefined ones are in there too
   std::vector<Benchmark> benchmarks;
   std::vector<Factor> factors;  // in the plan's order
   Design design;

@@ -13,6 +13,7 @@ namespace stab::plan {
 namespace {
 
 constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
+constexpr const char* own_environment = "STABILIZER_OPTIONS";
 
 // The keys that [defaults] and a benchmark share.
 void read_limits(const Table& table, Benchmark& benchmark, Draft& draft) {
@@ -84,6 +85,9 @@ void read_env(const Table& table, DraftBenchmark& draft) {
   const auto env = table.open_table("env");
   if (!env) return;
   draft.value.env = env->variables();
+  if (const Entry* own = env->find(own_environment))
+    env->problems().add(own->at, fmt::format("'{}' is set by stabd itself: use [randomize]",
+                                             env->path(own_environment)));
   for (const auto& [name, value] : draft.value.env)
     draft.run.push_back({env->find(name)->at, env->path(name), value});
 }

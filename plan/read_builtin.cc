@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The built-in factors env_bytes, link_order and aslr.
+// The levels of built-in factors, and [randomize], which holds options of the runtime constant.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "plan/draft.h"
+#include "plan/options.h"
 
 namespace stab::plan {
 namespace {
@@ -25,15 +27,14 @@ Range range_of(FactorKind kind) {
     return {.min = 0,
             .max = std::uint64_t{1} << 20,
             .words = "a whole number of bytes from 0 to 1048576"};
-  return {.min = 1, .max = max_link_seed, .words = "a seed, a whole number from 1 to 2147483647"};
+  return {.min = 1, .max = max_drawn_seed, .words = "a seed, a whole number from 1 to 2147483647"};
 }
 
-std::optional<Level> read_level(const Value& item, FactorKind kind) {
-  if (kind == FactorKind::aslr) {
-    const auto* on = std::get_if<bool>(&item.data);
-    if (on == nullptr) return std::nullopt;
-    return Level{.name = *on ? "true" : "false", .variables = {}, .number = *on ? 1U : 0U};
-  }
+bool has_numbers(FactorKind kind) {
+  return kind != FactorKind::aslr && kind != FactorKind::option;
+}
+
+std::optional<Level> read_number(const Value& item, FactorKind kind) {
   const Range range = range_of(kind);
   const auto* number = std::get_if<std::int64_t>(&item.data);
   if (number == nullptr || std::cmp_less(*number, range.min) ||
@@ -44,20 +45,36 @@ std::optional<Level> read_level(const Value& item, FactorKind kind) {
                .number = static_cast<std::uint64_t>(*number)};
 }
 
-FixedLevels read_levels(const Table& table, FactorKind kind) {
-  const bool is_aslr = kind == FactorKind::aslr;
+std::optional<Level> read_level(const Value& item, const Factor& factor) {
+  if (factor.kind == FactorKind::aslr) return read_flag(item);
+  if (factor.kind == FactorKind::option) return read_option(*find_option(factor.name), item);
+  return read_number(item, factor.kind);
+}
+
+std::string level_rule(const Factor& factor) {
+  if (factor.kind == FactorKind::aslr) return "true or false";
+  if (factor.kind == FactorKind::option) return option_rule(*find_option(factor.name));
+  return range_of(factor.kind).words;
+}
+
+bool is_flag(const Factor& factor) {
+  return !has_numbers(factor.kind) && level_rule(factor) == "true or false";
+}
+
+FixedLevels read_levels(const Table& table, const Factor& factor) {
   const Entry& entry = *table.find("levels");
-  const Items* items =
-      table.items("levels", is_aslr ? "an array: [false, true]" : "an array of numbers");
+  const Items* items = table.items("levels", is_flag(factor)            ? "an array: [false, true]"
+                                             : has_numbers(factor.kind) ? "an array of numbers"
+                                                                        : "an array of texts");
   FixedLevels fixed;
   if (items == nullptr) return fixed;
   if (items->empty() || items->size() > max_entries)
     table.problems().add(entry.at, fmt::format("'{}' must have 1 to {} levels, not {}",
                                                table.path("levels"), max_entries, items->size()));
   for (const Value& item : *items) {
-    auto level = read_level(item, kind);
+    auto level = read_level(item, factor);
     if (!level) {
-      table.refuse_item(entry, item, is_aslr ? "true or false" : range_of(kind).words);
+      table.refuse_item(entry, item, level_rule(factor));
     } else if (std::ranges::find(fixed.levels, level->name, &Level::name) != fixed.levels.end()) {
       table.problems().add(item.at, fmt::format("'{}' has the level {} twice: remove one",
                                                 table.path("levels"), level->name));
@@ -123,6 +140,18 @@ void read_random(const Table& table, FactorKind kind, Factor& factor) {
   }
 }
 
+void refuse_option(const Table& table, const Entry& entry) {
+  if (is_future_option(entry.key)) {
+    table.problems().add(entry.at,
+                         fmt::format("'{}' is not built yet: remove it", table.path(entry.key)));
+    return;
+  }
+  const Words known = option_names();
+  std::string hint = did_you_mean(entry.key, known);
+  if (hint.empty()) hint = fmt::format(": known here are {}", fmt::join(known, ", "));
+  table.problems().add(entry.at, fmt::format("unknown key '{}'{}", table.path(entry.key), hint));
+}
+
 }  // namespace
 
 void read_builtin_factor(const Entry& entry, FactorKind kind, Draft& draft) {
@@ -134,13 +163,30 @@ void read_builtin_factor(const Entry& entry, FactorKind kind, Draft& draft) {
     draft.problems.add(entry.at,
                        fmt::format("'factor.{}' must have one of levels and random", entry.key));
   else if (random == nullptr)
-    factor.levels = read_levels(table, kind);
-  else if (kind == FactorKind::aslr)
+    factor.levels = read_levels(table, factor);
+  else if (!has_numbers(kind))
     draft.problems.add(random->at,
-                       "'factor.aslr.random' is not possible: use levels = [false, true]");
+                       fmt::format("'factor.{}.random' is not possible: use levels{}", entry.key,
+                                   is_flag(factor) ? " = [false, true]" : ""));
   else
     read_random(table, kind, factor);
   draft.factors.push_back({entry.at, std::move(factor)});
+}
+
+void read_randomize(const Table& root, Draft& draft) {
+  const auto table = root.open_table("randomize");
+  if (!table) return;
+  for (const Entry& entry : table->entries()) {
+    const RuntimeOption* option = find_option(entry.key);
+    if (option == nullptr) {
+      refuse_option(*table, entry);
+    } else if (const auto level = read_option(*option, entry.value)) {
+      draft.plan.randomize[entry.key] = *level;
+      draft.randomize_at[entry.key] = entry.at;
+    } else {
+      table->refuse(entry, option_rule(*option));
+    }
+  }
 }
 
 }  // namespace stab::plan

@@ -11,24 +11,39 @@
 #include <utility>
 
 #include "plan/draft.h"
+#include "plan/options.h"
 #include "plan/rules.h"
 
 namespace stab::plan {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FactorKind>, 3> builtin{
+constexpr std::array<std::pair<std::string_view, FactorKind>, 5> builtin{
     {{"env_bytes", FactorKind::env_bytes},
      {"link_order", FactorKind::link_order},
+     {"link_padding", FactorKind::link_padding},
+     {"layout", FactorKind::layout},
      {"aslr", FactorKind::aslr}}};
-const Words builtin_names{"env_bytes", "link_order", "aslr"};
 
-const Words need_szc{"code",   "stack",     "heap",         "rerandomize",
-                     "period", "allocator", "link_padding", "layout"};
+Words builtin_names() {
+  Words names = option_names();
+  for (const auto& [name, kind] : builtin) names.emplace_back(name);
+  return names;
+}
+
+FactorKind kind_of(std::string_view name) {
+  if (find_option(name) != nullptr) return FactorKind::option;
+  const auto* const found = std::ranges::find(builtin, name, &decltype(builtin)::value_type::first);
+  return found == builtin.end() ? FactorKind::user : found->second;
+}
 
 // Columns of a table of trials, and words of a model's formula.
-const Words reserved{"experiment", "benchmark", "trial",  "position",  "block", "cell", "warmup",
-                     "attempt",    "seed",      "status", "Residuals", "wall",  "user", "system",
-                     "cpu",        "max_rss",   "build",  "exit",      "signal"};
+const Words reserved{
+    "experiment",  "benchmark", "trial",        "position",   "block",           "cell",
+    "warmup",      "attempt",   "seed",         "status",     "Residuals",       "wall",
+    "user",        "system",    "cpu",          "max_rss",    "build",           "exit",
+    "signal",      "region",    "main_to_exit", "randomized", "randomization",   "layout_note",
+    "layout_seed", "epochs",    "given_up",     "functions",  "moved_functions", "text_bytes",
+    "moved_bytes", "regions"};
 
 bool contains(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
@@ -40,11 +55,8 @@ bool name_is_good(const Entry& entry, Problems& problems) {
                                        shown(entry.key), identifier_rule));
     return false;
   }
-  if (contains(need_szc, entry.key)) {
-    problems.add(entry.at,
-                 fmt::format("the factor '{}' needs binaries built with szc, which this version "
-                             "does not have yet: remove it",
-                             entry.key));
+  if (is_future_option(entry.key)) {
+    problems.add(entry.at, fmt::format("the factor '{}' is not built yet: remove it", entry.key));
     return false;
   }
   if (contains(reserved, entry.key)) {
@@ -114,15 +126,17 @@ void read_level(const Entry& entry, const Table& levels, std::vector<Level>& rea
 // Why a factor that is not built in cannot be what was written: "'factor.x.random' ...".
 void refuse_shape(const Entry& at, std::string_view what, const Entry& factor, Problems& problems) {
   problems.add(at.at, fmt::format("'factor.{}.{}{}", factor.key, what,
-                                  did_you_mean(factor.key, builtin_names)));
+                                  did_you_mean(factor.key, builtin_names())));
 }
 
 void read_user_factor(const Entry& entry, Draft& draft) {
   static const Words known{"levels", "random"};
   const Table table(draft.problems, entry.value, "factor." + entry.key, known);
   if (const Entry* random = table.find("random"))
-    refuse_shape(*random, "random' is only for the built-in factors env_bytes and link_order",
-                 entry, draft.problems);
+    refuse_shape(
+        *random,
+        "random' is only for the built-in factors env_bytes, link_order, link_padding and layout",
+        entry, draft.problems);
   else
     table.require("levels", R"(two levels or more, as in { O2 = { CFLAGS = "-O2" }, ... })");
   const Entry* levels_entry = table.find("levels");
@@ -153,12 +167,11 @@ void read_factor(const Entry& entry, const Table& all, Draft& draft) {
     all.refuse(entry, "a table with levels or random");
     return;
   }
-  const auto kind = std::ranges::find(builtin, std::string_view(entry.key),
-                                      &decltype(builtin)::value_type::first);
-  if (kind == builtin.end())
+  const FactorKind kind = kind_of(entry.key);
+  if (kind == FactorKind::user)
     read_user_factor(entry, draft);
   else
-    read_builtin_factor(entry, kind->second, draft);
+    read_builtin_factor(entry, kind, draft);
 }
 
 void refuse_shared_variables(Draft& draft) {

@@ -11,7 +11,7 @@
 namespace stab::plan {
 namespace {
 
-const Words responses{"wall", "user", "system", "cpu", "max_rss"};
+const Words responses{"wall", "user", "system", "cpu", "max_rss", "main_to_exit", "region"};
 
 void check_variable_names(const Table& table) {
   for (const Entry& entry : table.entries())
@@ -60,7 +60,7 @@ void read_measure(const Table& root, Draft& draft) {
     draft.problems.add(
         table->find("counters")->at,
         "'measure.counters' must be empty in this version: each trial is measured in "
-        "wall, user, system, cpu and max_rss");
+        "wall, user, system, cpu and max_rss, and by szc's runtime in main_to_exit and region");
   (void)table->choice("on_absent", absent);
 }
 

@@ -18,12 +18,13 @@ std::unexpected<std::vector<Problem>> only(Position at, std::string message) {
 
 void read_tables(const Value& document, Draft& draft) {
   static const Words known{"experiment", "variables", "defaults", "benchmark", "factor",
-                           "design",     "measure",   "machine",  "analysis"};
+                           "randomize",  "design",    "measure",  "machine",   "analysis"};
   const Table root(draft.problems, document, "", known);
   read_experiment(root, draft);
   read_variables(root, draft);
   read_benchmarks(root, draft);
   read_factors(root, draft);
+  read_randomize(root, draft);
   read_design(root, draft);
   read_measure(root, draft);
   read_machine(root, draft);
@@ -35,6 +36,7 @@ void check_tables(Draft& draft) {
   check_builds(draft);
   check_factors(draft);
   check_design(draft);
+  check_options(draft);
   check_size(draft);
 }
 

@@ -15,15 +15,13 @@ std::string factor(const std::string& lines) {
   return problems_of(with_build + lines);
 }
 
-TEST(ReaderFactor, BinariesThatCannotRandomizeThemselvesYetAreNamed) {
-  for (const std::string name :
-       {"code", "stack", "heap", "rerandomize", "period", "allocator", "link_padding", "layout"}) {
-    const std::string message =
-        "p:7:9: the factor '" + name +
-        "' needs binaries built with szc, which this version does not have yet: "
-        "remove it\n";
+TEST(ReaderFactor, RandomizationsThatAreNotBuiltYetAreNamed) {
+  for (const std::string name : {"stack", "heap", "allocator"}) {
+    const std::string message = "p:7:9: the factor '" + name + "' is not built yet: remove it\n";
     EXPECT_EQ(factor("[factor." + name + "]\nlevels = [false, true]\n"), message);
     EXPECT_EQ(factor("[factor." + name + "]\nrandom = { seeds = 3, runs = 3 }\n"), message);
+    EXPECT_EQ(factor("[randomize]\n" + name + " = true\n"),
+              "p:8:1: 'randomize." + name + "' is not built yet: remove it\n");
   }
 }
 
@@ -97,8 +95,8 @@ TEST(ReaderFactor, AMisspeltBuiltInFactorIsRecognized) {
             "you mean 'env_bytes'?\n");
   EXPECT_EQ(
       factor("[factor.linkorder]\nrandom = { per = 'block' }\n"),
-      "p:8:1: 'factor.linkorder.random' is only for the built-in factors env_bytes and link_order, "
-      "did you mean 'link_order'?\n");
+      "p:8:1: 'factor.linkorder.random' is only for the built-in factors env_bytes, link_order, "
+      "link_padding and layout, did you mean 'link_order'?\n");
 }
 
 TEST(ReaderFactor, BuiltInLevelsAreBoundedAndDifferent) {

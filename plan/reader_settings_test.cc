@@ -61,7 +61,7 @@ TEST(ReaderRoot, FindsTheNearestTable) {
   EXPECT_EQ(
       more("[colours]\n"),
       "p:6:2: unknown key 'colours': known here are experiment, variables, defaults, benchmark, "
-      "factor, design, measure, machine, analysis\n");
+      "factor, randomize, design, measure, machine, analysis\n");
 }
 
 TEST(ReaderVariables, AreNamedTexts) {
@@ -193,7 +193,7 @@ TEST(ReaderMeasure, HasNoCountersYet) {
   EXPECT_EQ(more("[measure]\ncounters = ['cycles']\non_absent = 'ignore'\n"),
             "p:7:1: 'measure.counters' must be empty in this version: each trial is measured in "
             "wall, user, "
-            "system, cpu and max_rss\n"
+            "system, cpu and max_rss, and by szc's runtime in main_to_exit and region\n"
             "p:8:1: 'measure.on_absent' must be \"record\" or \"refuse\", not \"ignore\"\n");
 }
 
@@ -209,7 +209,7 @@ TEST(ReaderMachine, IsBounded) {
 TEST(ReaderAnalysis, IsBounded) {
   EXPECT_EQ(more("[analysis]\nresponse = 'wal'\nlog = 1\nalpha = 0.6\nequivalence = '0%'\n"),
             "p:7:1: 'analysis.response' must be \"wall\" or \"user\" or \"system\" or \"cpu\" or "
-            "\"max_rss\", not \"wal\", did you mean 'wall'?\n"
+            "\"max_rss\" or \"main_to_exit\" or \"region\", not \"wal\", did you mean 'wall'?\n"
             "p:8:1: 'analysis.log' must be true or false, not 1\n"
             "p:9:1: 'analysis.alpha' must be a number from 0.0001 to 0.5, not 0.6\n"
             "p:10:1: 'analysis.equivalence' must be a percentage above 0 and at most 100, as in "

@@ -141,6 +141,17 @@ Json spec_of(const stats::Spec& spec) {
           {"treatments", spec.treatments}};
 }
 
+Json layouts_of(const Layouts& layouts) {
+  return {{"randomized", layouts.randomized},
+          {"unrandomized", layouts.unrandomized},
+          {"without_runtime", layouts.without_runtime},
+          {"kinds", or_null(layouts.kinds)},
+          {"least_share", or_null(layouts.least_share)},
+          {"median_share", or_null(layouts.median_share)},
+          {"median_epochs", or_null(layouts.median_epochs)},
+          {"few_epochs", layouts.few_epochs}};
+}
+
 }  // namespace
 
 std::string json(const Document& document) {
@@ -160,6 +171,7 @@ std::string json(const Document& document) {
         {"ok", document.trials.ok},
         {"failed", document.trials.failed},
         {"skipped", document.trials.skipped}}},
+      {"layouts", layouts_of(document.layouts)},
       {"duration_s", std::chrono::duration<double>(document.duration).count()},
       {"database", or_null(document.database)},
       {"analysis", spec_of(analysis.spec)},

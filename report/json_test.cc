@@ -32,6 +32,20 @@ TEST(Json, HoldsTheAnovaInFullPrecision) {
   EXPECT_NEAR(opt["F"].get<double>(), 26.4224680723745, 1e-8);
 }
 
+TEST(Json, CountsTheLayouts) {
+  Document document = sample_document();
+  document.layouts = {
+      .randomized = 5, .unrandomized = 4, .without_runtime = 3, .kinds = "code once"};
+  document.layouts.median_share = 0.5;
+  const json layouts = parsed(document)["layouts"];
+  EXPECT_EQ(layouts["randomized"], 5);
+  EXPECT_EQ(layouts["unrandomized"], 4);
+  EXPECT_EQ(layouts["without_runtime"], 3);
+  EXPECT_EQ(layouts["kinds"], "code once");
+  EXPECT_EQ(layouts["median_share"], 0.5);
+  EXPECT_TRUE(layouts["median_epochs"].is_null());
+}
+
 TEST(Json, WhatIsAbsentIsNull) {
   const json root = parsed(sample_document());
   EXPECT_TRUE(root["anova"][0]["F"].is_null());

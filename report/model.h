@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,19 @@ struct TrialCounts {
   std::uint64_t skipped = 0;
 };
 
+// What the programs themselves placed at random, over the measured trials that are ok.
+struct Layouts {
+  std::uint64_t randomized = 0;
+  std::uint64_t unrandomized = 0;       // they could, and were told not to or failed to
+  std::uint64_t without_runtime = 0;    // szc did not build them
+  std::string kinds{};                  // "code once"; several with commas
+  std::optional<double> least_share{};  // of the text bytes that moved, by trial
+  std::optional<double> median_share{};
+  std::optional<double> median_epochs{};
+  std::uint64_t few_epochs = 0;  // trials with repeated layouts that had fewer than enough_epochs
+};
+inline constexpr std::int64_t enough_epochs = 30;
+
 struct Document {
   std::string experiment{};
   std::int64_t id = 0;
@@ -28,6 +42,7 @@ struct Document {
   std::string machine{};   // one line
   std::uint64_t seed = 0;
   TrialCounts trials{};
+  Layouts layouts{};
   // One line each group of equal failures: "sort at O2: timeout after 60 s (3 trials)".
   std::vector<std::string> failures{};
   std::string database{};  // path; "": not worth saying

@@ -28,6 +28,31 @@ std::string trials_text(const Document& document) {
   return text;
 }
 
+std::string percent(double share) {
+  return fmt::format("{:.4g} %", 100 * share);
+}
+
+std::string layouts_text(const Layouts& layouts) {
+  if (layouts.randomized + layouts.unrandomized == 0) return "";
+  std::string text =
+      fmt::format("{} of {} trials randomized", layouts.randomized,
+                  layouts.randomized + layouts.unrandomized + layouts.without_runtime);
+  if (!layouts.kinds.empty()) text += fmt::format(" ({})", layouts.kinds);
+  if (layouts.median_share) {
+    text += fmt::format("; {} of their code moved", percent(*layouts.median_share));
+    if (*layouts.least_share < *layouts.median_share)
+      text += fmt::format(" (at least {})", percent(*layouts.least_share));
+  }
+  if (layouts.median_epochs.value_or(1) > 1)
+    text += fmt::format("; median of {:.4g} layouts a run", *layouts.median_epochs);
+  if (layouts.few_epochs > 0)
+    text += fmt::format(
+        "; warning: {} had fewer than {} layouts, choose a shorter period or a "
+        "longer run",
+        layouts.few_epochs, enough_epochs);
+  return text;
+}
+
 std::string answer_text(const Document& document, const TextOptions& options) {
   // The label is coloured after the text is broken into lines: escapes have no width.
   const std::string text =
@@ -44,6 +69,7 @@ std::string header(const Document& document, const TextOptions& options) {
   text += "\n" + answer_text(document, options) + "\n";
   text += line("Reason", document.reason);
   text += line("Trials", trials_text(document));
+  text += line("Layout", layouts_text(document.layouts));
   text += line("Machine", document.machine);
   text += line("Seed", fmt::format("{}", document.seed));
   text += line("Database", document.database);

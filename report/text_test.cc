@@ -45,6 +45,31 @@ TEST(Text, HoldsTheTablesWithTheirNumbers) {
   EXPECT_THAT(report, HasSubstr("60 ok, 2 failed of 62 planned, in 2 min 5 s"));
 }
 
+TEST(Text, SaysWhatWasRandomized) {
+  Document document = sample_document();
+  EXPECT_THAT(text(document), Not(HasSubstr("Layout")));
+  document.layouts = {.randomized = 30,
+                      .unrandomized = 30,
+                      .kinds = "code once",
+                      .least_share = 0.97,
+                      .median_share = 0.9842,
+                      .median_epochs = 1};
+  EXPECT_THAT(text(document),
+              HasSubstr("  Layout    30 of 60 trials randomized (code once); 98.42 % of their code "
+                        "moved (at least 97 %)\n"));
+  document.layouts = {.randomized = 60,
+                      .kinds = "code repeated",
+                      .least_share = 1,
+                      .median_share = 1,
+                      .median_epochs = 41.5,
+                      .few_epochs = 2};
+  const std::string repeated = text(document);
+  EXPECT_THAT(repeated, HasSubstr("60 of 60 trials randomized (code repeated); 100 % of their"));
+  EXPECT_THAT(repeated, HasSubstr("median of\n            41.5 layouts a run"));
+  EXPECT_THAT(repeated, HasSubstr("warning: 2"));
+  EXPECT_THAT(repeated, HasSubstr("fewer than 30 layouts"));
+}
+
 TEST(Text, SaysWhichDirectionIsBetter) {
   EXPECT_THAT(text(sample_document()), HasSubstr("less is better"));
   EXPECT_THAT(text(sample_document()), HasSubstr("negative is faster"));

@@ -4,7 +4,8 @@
 //
 // The note (.note.stab, linked in with the runtime) says where the table is. The table is one
 // block:
-//   header | functions | fixups | labels | slots | ranges | cies | words | pinned | names
+//   header | functions | fixups | labels | slots | ranges | cies | words | exceptions | pinned |
+//   names
 // Places in the image are 32-bit offsets from `base`, the lowest address of the image as it was
 // linked.
 //
@@ -15,7 +16,9 @@
 //   4. Indices (function, label, cie, name) are below the count of what they index.
 //   5. Slots are sorted, 8-aligned, and lie inside a range of kind slots.
 //   6. CIEs and FDEs lie inside readable segments, and their fields inside them.
-//   7. The checksum covers the table from the header to where `pinned` begins.
+//   7. Exception tables lie inside `exceptions`, and the types that they name inside readable
+//   segments.
+//   8. The checksum covers the table from the header to where `pinned` begins.
 // Shared by C++23 and by the runtime, which has no standard library: plain structs only.
 #pragma once
 
@@ -24,7 +27,7 @@
 
 namespace stab::abi {
 
-constexpr uint32_t version = 1;
+constexpr uint32_t version = 2;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
@@ -63,6 +66,7 @@ struct Header {
   uint64_t image_size;
   uint64_t text_bytes;    // of all functions in executable sections, pinned ones included
   uint64_t pinned_bytes;  // of these, how many can't move
+  uint64_t flags;
   Array functions;
   Array fixups;
   Array labels;
@@ -70,6 +74,7 @@ struct Header {
   Array ranges;
   Array cies;
   Array words;
+  Array exceptions;  // bytes
   Array pinned;
   Array names;
 };
@@ -85,14 +90,42 @@ struct Function {
   uint32_t fde;       // offset in the image; 0: none
   uint32_t fde_size;  // with its length field
   uint16_t cie;
-  uint16_t lsda_field;  // offset in the FDE of a pc-relative 32-bit pointer; 0: nothing to adjust
+  uint16_t lsda_field;  // offset in the FDE of the pointer to the exception table; 0: it has none
   uint32_t name;        // offset in names
   uint32_t hash;        // of the code as linked: code that was changed since is not moved
   uint32_t flags;
+  // The exception table in a form whose landing pads are stubs (see ExceptionTable); size 0: it has
+  // none.
+  uint32_t exceptions;
+  uint32_t exceptions_size;
+  uint32_t exception_types;  // the place that its type table counts from; 0: it has no types
+  uint32_t unused;
 };
 
-constexpr uint32_t function_keeps_entry =
-    1;  // no room for the jump: only direct calls reach the copy
+// No room for the jump: only direct calls reach the copy.
+constexpr uint32_t function_keeps_entry = 1;
+// Something may come back into this function by an address that nobody can find and change (a
+// jmp_buf, a label on the heap): it moves at start, and never again.
+constexpr uint32_t function_anchored = 2;
+// Its FDE holds the address of the exception table itself, in 4 or 8 bytes; else the distance to
+// it.
+constexpr uint32_t function_lsda_absolute4 = 4;
+constexpr uint32_t function_lsda_absolute8 = 8;
+constexpr uint32_t function_flags = 15;
+
+// Of a table: code of the image moves the stack pointer to other stacks, which cannot be found.
+constexpr uint64_t image_switches_stacks = 1;
+
+// How an exception table begins that the post-link step wrote anew. The runtime fills in two
+// fields; the landing pad of label n is 8 * (n + 1) from landing_start.
+struct ExceptionTable {
+  uint8_t landing_encoding;    // absolute
+  uint8_t landing_start[8];    // the stub of label 0, less 8
+  uint8_t types_encoding;      // as it was
+  uint8_t types_distance[10];  // LEB128, from behind this field; absent if types_encoding is `omit`
+};
+constexpr uint32_t exception_types_field = 10;  // where types_distance begins
+constexpr uint32_t exception_types_bytes = 10;
 
 // What to do with the 32-bit field at `offset` of a copy. `value` depends on the kind.
 enum class FixupKind : uint32_t {
@@ -173,9 +206,10 @@ struct Pinned {
 
 static_assert(sizeof(Note) == 48 && offsetof(Note, own_address) == 24);
 static_assert(sizeof(Array) == 8);
-static_assert(sizeof(Header) == 136 && offsetof(Header, functions) == 64);
-static_assert(sizeof(Function) == 48 && offsetof(Function, flags) == 44);
+static_assert(sizeof(Header) == 152 && offsetof(Header, functions) == 72);
+static_assert(sizeof(Function) == 64 && offsetof(Function, flags) == 44);
 static_assert(sizeof(Fixup) == 8 && sizeof(Label) == 8 && sizeof(Slot) == 8);
+static_assert(sizeof(ExceptionTable) == exception_types_field + exception_types_bytes);
 static_assert(sizeof(Range) == 16 && sizeof(Cie) == 16 && sizeof(Pinned) == 16);
 
 inline constexpr FixupKind kind_of(const Fixup& fixup) {

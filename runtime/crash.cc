@@ -7,23 +7,19 @@
 #include "runtime/images.h"
 #include "runtime/os.h"
 #include "runtime/report.h"
+#include "runtime/signal_return.h"
 
 namespace stab::rt {
 namespace {
 
 constexpr int watched[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
-__attribute__((naked)) void return_from_signal() {
-  __asm__ volatile("movl $15, %eax\n\tsyscall");
-}
-
 // A fault happens again when the handler returns, now with the default action. Sent signals are
 // sent again.
 void on_crash(int number, void* info, void* context) {
   const auto* ucontext = static_cast<const ucontext_t*>(context);
   const auto pc = static_cast<uint64_t>(ucontext->uc_mcontext.gregs[REG_RIP]);
-  const Image* image = image_of(pc);
-  report_signal(number, pc, image, image == nullptr ? no_copy : function_at(*image, pc));
+  report_signal(number, pc, place_of(pc));
   const os::SignalAction standard = {nullptr, os::flag_restorer, return_from_signal, 0};
   os::signal_action(number, &standard, nullptr);
   if (static_cast<siginfo_t*>(info)->si_code <= 0) os::queue_to_self(number, info);

@@ -39,16 +39,43 @@ void write_perf_map(const Image& image) {
   path.text("/tmp/perf-").number(static_cast<uint64_t>(os::process_id())).text(".map");
   const long fd = os::open_append(path.c_string());
   if (os::failed(fd)) return;
-  for (uint32_t rank = 0; rank < image.moved; ++rank) {
-    const uint32_t f = image.order[rank];
+  const Layout& layout = image.current();
+  for (uint32_t rank = 0; rank < layout.count; ++rank) {
+    const uint32_t f = layout.order[rank];
     Line line;
-    line.hex_digits(reinterpret_cast<uint64_t>(image.copy(f))).text(" ");
+    line.hex_digits(reinterpret_cast<uint64_t>(layout.copy(f))).text(" ");
     line.hex_digits(image.functions()[f].size);
     line.text(" ").text(image.name(f)).text("\n");
     os::write_all(static_cast<int>(fd), line.data(), line.size());
   }
   os::close_file(static_cast<int>(fd));
 }
+
+void announce(JitEntry* entry, uint32_t action) {
+  __jit_debug_descriptor.relevant = entry;
+  __jit_debug_descriptor.action = action;
+  __jit_debug_register_code();
+}
+
+// The entry and the file behind it share a mapping.
+void enter(Image& image) {
+  const Layout& layout = image.current();
+  const uint64_t file_size = symbol_file_size(image, layout);
+  const uint64_t size = align_up(sizeof(JitEntry) + file_size, os::page_size);
+  const long memory = os::map(0, size, os::read | os::write);
+  if (os::failed(memory)) return;
+  auto* entry = reinterpret_cast<JitEntry*>(memory);
+  auto* file = reinterpret_cast<uint8_t*>(entry + 1);
+  write_symbol_file(image, layout, file);
+  *entry = {__jit_debug_descriptor.first, nullptr, file, file_size};
+  if (entry->next != nullptr) entry->next->previous = entry;
+  __jit_debug_descriptor.first = entry;
+  image.debugger_entry = entry;
+  image.debugger_size = size;
+  announce(entry, registered);
+}
+
+}  // namespace
 
 // "TracerPid:\t0" in /proc/self/status; without /proc nobody is assumed.
 bool is_traced() {
@@ -63,30 +90,6 @@ bool is_traced() {
     if (equal(text + i, key, key_size)) return text[i + key_size] != '0';
   return false;
 }
-
-void announce(JitEntry* entry, uint32_t action) {
-  __jit_debug_descriptor.relevant = entry;
-  __jit_debug_descriptor.action = action;
-  __jit_debug_register_code();
-}
-
-// The entry and the file behind it share a mapping.
-void enter(Image& image) {
-  const uint64_t size = align_up(sizeof(JitEntry) + symbol_file_size(image), os::page_size);
-  const long memory = os::map(0, size, os::read | os::write);
-  if (os::failed(memory)) return;
-  auto* entry = reinterpret_cast<JitEntry*>(memory);
-  auto* file = reinterpret_cast<uint8_t*>(entry + 1);
-  write_symbol_file(image, file);
-  *entry = {__jit_debug_descriptor.first, nullptr, file, symbol_file_size(image)};
-  if (entry->next != nullptr) entry->next->previous = entry;
-  __jit_debug_descriptor.first = entry;
-  image.debugger_entry = entry;
-  image.debugger_size = size;
-  announce(entry, registered);
-}
-
-}  // namespace
 
 void introduce_to_debuggers(Image& image, const Options& options) {
   if (options.perf_map) write_perf_map(image);

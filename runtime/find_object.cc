@@ -17,7 +17,9 @@ using FindObject = int (*)(void*, dl_find_object*);
 
 FindObject next_find_object;
 
-int ask_libc(void* pc, dl_find_object* result) {
+}  // namespace
+
+int find_object_of_libc(void* pc, dl_find_object* result) {
   FindObject next = __atomic_load_n(&next_find_object, __ATOMIC_RELAXED);
   if (next == nullptr) {
     prepare_find_object();
@@ -25,8 +27,6 @@ int ask_libc(void* pc, dl_find_object* result) {
   }
   return next == nullptr ? -1 : next(pc, result);
 }
-
-}  // namespace
 
 void prepare_find_object() {
   void* found = dlsym(RTLD_NEXT, "_dl_find_object");
@@ -39,12 +39,12 @@ extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
                                                                       dl_find_object* result) {
   using namespace stab::rt;
   const auto address = reinterpret_cast<uint64_t>(pc);
-  const Image* image = image_of(address);
-  if (image == nullptr) return ask_libc(pc, result);
+  const auto [image, layout] = place_of(address);
+  if (image == nullptr) return find_object_of_libc(pc, result);
   // What libc says of the original, but for where the code and its descriptions are.
-  if (ask_libc(image->base, result) != 0) fill_bytes(result, 0, sizeof *result);
-  result->dlfo_map_start = image->heap.start;
-  result->dlfo_map_end = image->heap.start + image->heap.size();
-  result->dlfo_eh_frame = const_cast<uint8_t*>(image->unwind_header);
+  if (find_object_of_libc(image->base, result) != 0) fill_bytes(result, 0, sizeof *result);
+  result->dlfo_map_start = layout->start;
+  result->dlfo_map_end = layout->start + layout->size();
+  result->dlfo_eh_frame = const_cast<uint8_t*>(layout->unwind_header);
   return 0;
 }

@@ -11,6 +11,7 @@ constexpr uint64_t lowest_address = uint64_t{1} << 20;
 // Behind an executable comes the heap of brk(), which grows.
 constexpr uint64_t room_for_brk = uint64_t{512} << 20;
 constexpr int attempts = 64;
+constexpr uint64_t ample_pages = 1 << 16;
 
 struct Window {
   uint64_t first = 0;
@@ -33,42 +34,28 @@ Window above(uint64_t low, uint64_t high, uint64_t size) {
   return low + reach < first + size ? Window{} : window(first, low + reach - size);
 }
 
+// Below first: nothing grows there. The upper window is for images at low addresses and crowded
+// ones. What comes later has to find room on the same side.
+Side side_of_attempt(Side wanted, int attempt, bool room_below) {
+  if (wanted != Side::either) return wanted;
+  return (attempt & 3) == 3 || !room_below ? Side::above : Side::below;
+}
+
 }  // namespace
 
-bool reserve_near(CodeHeap& heap, uint64_t low, uint64_t high, Random& random) {
-  const Window windows[2] = {below(low, high, heap.size()), above(low, high, heap.size())};
+uint8_t* reserve_near(uint64_t size, uint64_t low, uint64_t high, Random& random, Side& side) {
+  const Window windows[2] = {below(low, high, size), above(low, high, size)};
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    // Below first: nothing grows there. The upper window is for images at low addresses and crowded
-    // ones.
-    const Window& chosen = windows[(attempt & 3) == 3 || windows[0].pages == 0 ? 1 : 0];
-    if (chosen.pages == 0) continue;
-    const uint64_t address = chosen.first + random.below(chosen.pages) * os::page_size;
-    const long got = os::map(address, heap.size(), os::none);
+    const Side chosen = side_of_attempt(side, attempt, windows[0].pages >= ample_pages);
+    const Window& from = windows[chosen == Side::above ? 1 : 0];
+    if (from.pages == 0) continue;
+    const uint64_t address = from.first + random.below(from.pages) * os::page_size;
+    const long got = os::map(address, size, os::read | os::write);
     if (os::failed(got)) continue;
-    heap.start = reinterpret_cast<uint8_t*>(got);
-    const int writable = os::read | os::write;
-    if (!os::failed(os::protect(address, heap.half_size, writable)) &&
-        !os::failed(os::protect(reinterpret_cast<uint64_t>(heap.stubs()),
-                                heap.stubs_size + heap.unwind_size, writable)))
-      return true;
-    release(heap);
+    side = chosen;
+    return reinterpret_cast<uint8_t*>(got);
   }
-  return false;
-}
-
-bool seal(const CodeHeap& heap) {
-  const auto stubs = reinterpret_cast<uint64_t>(heap.stubs());
-  return !os::failed(os::protect(reinterpret_cast<uint64_t>(heap.start), heap.half_size,
-                                 os::read | os::execute)) &&
-         (heap.stubs_size == 0 ||
-          !os::failed(os::protect(stubs, heap.stubs_size, os::read | os::execute))) &&
-         (heap.unwind_size == 0 ||
-          !os::failed(os::protect(stubs + heap.stubs_size, heap.unwind_size, os::read)));
-}
-
-void release(CodeHeap& heap) {
-  if (heap.start != nullptr) os::unmap(reinterpret_cast<uint64_t>(heap.start), heap.size());
-  heap.start = nullptr;
+  return nullptr;
 }
 
 }  // namespace stab::rt

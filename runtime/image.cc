@@ -42,101 +42,175 @@ bool table_is_mapped(const abi::Note& note, const Shape& shape, uint64_t base) {
   return false;
 }
 
-// Arrays that live as long as the copies, then those of the placement.
-struct Workspace {
+constexpr uint64_t largest_code = uint64_t{1} << 29;
+
+uint64_t number(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+// Arrays of a placement, over the functions that take part.
+struct Placement {
+  uint32_t* functions;
   uint32_t* sizes;
+  uint32_t* order;
   uint32_t* positions;
   uint32_t* scratch;
-  uint8_t* memory;
-  uint64_t size;
+  uint32_t count = 0;
+  uint64_t total = 0;
+
+  explicit Placement(const Image& image)
+      : functions(image.scratch),
+        sizes(functions + image.count()),
+        order(sizes + image.count()),
+        positions(order + image.count()),
+        scratch(positions + image.count()) {}
+
+  void add(uint32_t f, uint32_t bytes) {
+    functions[count] = f;
+    sizes[count++] = bytes / unit;
+    total += bytes / unit;
+  }
 };
 
-bool allocate(Image& image, Workspace& work) {
+constexpr uint64_t scratch_numbers = 6;
+
+// saved | layouts, then the scratch in a mapping of its own.
+bool allocate(Image& image) {
   const uint64_t n = image.count();
-  image.arrays_size = align_up(n * (4 + 4 + saved_bytes), os::page_size);
-  work.size = align_up(n * 4 * 4, os::page_size);
-  const long arrays = os::map(0, image.arrays_size, os::read | os::write);
-  const long scratch = os::map(0, work.size, os::read | os::write);
-  image.arrays = os::failed(arrays) ? nullptr : reinterpret_cast<uint8_t*>(arrays);
-  work.memory = os::failed(scratch) ? nullptr : reinterpret_cast<uint8_t*>(scratch);
-  if (image.arrays == nullptr || work.memory == nullptr) return false;
-  image.saved = image.arrays;
-  image.copies = reinterpret_cast<uint32_t*>(image.arrays + n * saved_bytes);
-  image.order = image.copies + n;
-  work.sizes = reinterpret_cast<uint32_t*>(work.memory);
-  work.positions = work.sizes + n;
-  work.scratch = work.positions + n;
+  const uint64_t saved = align_up(n * saved_bytes, 16);
+  image.memory_size = align_up(saved + most_layouts * sizeof(Layout), os::page_size);
+  const long memory = os::map(0, image.memory_size, os::read | os::write);
+  const long scratch =
+      os::map(0, align_up(n * scratch_numbers * 4, os::page_size), os::read | os::write);
+  image.memory = os::failed(memory) ? nullptr : reinterpret_cast<uint8_t*>(memory);
+  image.scratch = os::failed(scratch) ? nullptr : reinterpret_cast<uint32_t*>(scratch);
+  if (image.memory == nullptr || image.scratch == nullptr) return false;
+  image.saved = image.memory;
+  image.layouts = reinterpret_cast<Layout*>(image.memory + saved);
   return true;
 }
 
-void free_workspace(const Workspace& work) {
-  if (work.memory != nullptr) os::unmap(reinterpret_cast<uint64_t>(work.memory), work.size);
+void free_scratch(Image& image) {
+  if (image.scratch != nullptr)
+    os::unmap(number(image.scratch), align_up(image.count() * scratch_numbers * 4, os::page_size));
+  image.scratch = nullptr;
 }
 
 // Code that is not as it was linked (a debugger's breakpoint, say) stays in place.
-uint64_t choose_functions(Image& image, const Workspace& work) {
-  uint64_t total = 0;
+void choose_functions(Image& image, Placement& placement) {
   for (uint32_t f = 0; f < image.count(); ++f) {
     const abi::Function& function = image.functions()[f];
     const uint8_t* code = image.original(f);
-    image.copies[f] = no_copy;
-    work.sizes[f] = 0;
     if (abi::hash_code(code, function.size) != function.hash) {
       ++image.altered;
       continue;
     }
     copy_bytes(image.saved + uint64_t{f} * saved_bytes, code,
                function.size < saved_bytes ? function.size : saved_bytes);
-    work.sizes[f] = copy_size(function) / unit;
-    image.copies[f] = 0;
+    placement.add(f, copy_size(function) + (image.board.in_use() ? mark_bytes : 0));
     image.moved_bytes += function.size;
-    total += work.sizes[f];
-  }
-  return total;
-}
-
-uint32_t largest(const Image& image, const Workspace& work) {
-  uint32_t most = 0;
-  for (uint32_t f = 0; f < image.count(); ++f) most = work.sizes[f] > most ? work.sizes[f] : most;
-  return most;
-}
-
-// Functions that stay have taken part with size 0; they leave the order here.
-void adopt_places(Image& image, const Workspace& work) {
-  image.moved = 0;
-  for (uint32_t rank = 0; rank < image.count(); ++rank) {
-    const uint32_t f = image.order[rank];
-    if (work.sizes[f] == 0) continue;
-    image.copies[f] = work.positions[rank] * unit;
-    image.order[image.moved++] = f;
   }
 }
 
-const char* build(Image& image, const Workspace& work, Random& random) {
-  const uint64_t total = choose_functions(image, work);
-  const uint64_t span = span_for(total);
-  if (span * unit > (uint64_t{1} << 29)) return "the code is too large";
-  image.heap.half_size =
-      align_up(span * unit + uint64_t{largest(image, work)} * unit, os::page_size);
-  image.heap.stubs_size = align_up(uint64_t{image.table->labels.count} * 8, os::page_size);
-  image.heap.unwind_size = align_up(unwind_bytes(image), os::page_size);
-  const auto low = reinterpret_cast<uint64_t>(image.base);
-  if (!reserve_near(image.heap, low, low + image.table->image_size, random))
-    return "no memory near the image";
+void choose_called(const Image& image, Placement& placement) {
+  for (uint32_t f = 0; f < image.count(); ++f)
+    if (image.may_move_again(f) && image.was_called(f))
+      placement.add(f, copy_size(image.functions()[f]));
+}
+
+// `lead`: bytes of each place before the copy.
+void adopt_places(Layout& layout, const Placement& placement, uint32_t lead) {
+  for (uint32_t i = 0; i < layout.count; ++i) layout.offsets[layout.order[i]] = no_copy;
+  for (uint32_t rank = 0; rank < placement.count; ++rank) {
+    const uint32_t f = placement.functions[placement.order[rank]];
+    layout.order[rank] = f;
+    layout.offsets[f] = placement.positions[rank] * unit + lead;
+  }
+  layout.count = placement.count;
+}
+
+uint64_t largest(const Image& image) {
+  uint64_t most = 0;
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    const uint64_t size = copy_size(image.functions()[f]);
+    most = size > most ? size : most;
+  }
+  return most + mark_bytes;
+}
+
+// Memory for functions of this total size.
+const char* reserve(Image& image, Layout& layout, uint64_t total) {
+  const uint64_t span = span_for(total) * unit;
+  if (span > largest_code) return "the code is too large";
+  layout.code_size = align_up(span + largest(image), os::page_size);
+  layout.unwind_size = align_up(unwind_bytes(image), os::page_size);
+  if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return "no memory";
+  const auto low = number(image.base);
+  layout.start =
+      reserve_near(layout.size(), low, low + image.table->image_size, image.random, image.side);
+  if (layout.start == nullptr) return "no memory near the image";
   // Where most pages will hold a function anyway.
-  if (2 * uint64_t{image.count()} > image.heap.half_size / os::page_size)
-    os::populate(reinterpret_cast<uint64_t>(image.heap.start), image.heap.half_size);
-  place(work.sizes, image.count(), span, random, image.order, work.positions, work.scratch);
-  adopt_places(image, work);
-  for (uint32_t rank = 0; rank < image.moved; ++rank) {
-    write_copy(image, image.order[rank]);
-    link_copy(image, image.order[rank]);
+  if (2 * uint64_t{image.count()} > layout.code_size / os::page_size)
+    os::populate(number(layout.start), layout.code_size);
+  image.lowest = number(layout.start) < image.lowest ? number(layout.start) : image.lowest;
+  const uint64_t end = number(layout.start) + layout.code_size;
+  image.highest = end > image.highest ? end : image.highest;
+  return nullptr;
+}
+
+const char* make_switchboard(Image& image) {
+  Switchboard board = measure_switchboard(*image.table);
+  const auto low = number(image.base);
+  board.start =
+      reserve_near(board.size(), low, low + image.table->image_size, image.random, image.side);
+  if (board.start == nullptr) return "no memory near the image";
+  image.board = board;
+  write_switchboard(board, *image.table, image.base);
+  return seal(board) ? nullptr : "memory cannot be made executable (mprotect was refused)";
+}
+
+void fill(const Image& image, Layout& layout) {
+  for (uint32_t rank = 0; rank < layout.count; ++rank) {
+    const uint32_t f = layout.order[rank];
+    write_copy(image, layout, f);
+    link_copy(image, layout, f);
+    if (image.board.in_use() && &layout == &image.first()) write_mark(image, layout, f);
   }
-  write_stubs(image);
-  build_unwind(image);
-  if (!seal(image.heap)) return "memory cannot be made executable (mprotect was refused)";
+  build_unwind(image, layout);
+}
+
+const char* build(Image& image, bool again) {
+  if (again)
+    if (const char* problem = make_switchboard(image)) return problem;
+  Placement placement(image);
+  choose_functions(image, placement);
+  Layout& layout = image.layouts[0];
+  image.used = 1;
+  if (const char* problem = reserve(image, layout, placement.total)) return problem;
+  place(placement.sizes, placement.count, span_for(placement.total), image.random, placement.order,
+        placement.positions, placement.scratch);
+  adopt_places(layout, placement, again ? mark_bytes : 0);
+  layout.state = LayoutState::permanent;
+  fill(image, layout);
+  if (again) direct_to(image, layout);
+  if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
   return patch_originals(image) ? nullptr
                                 : "the code cannot be made writable (mprotect was refused)";
+}
+
+// One that nothing refers to. Each one has room for all functions.
+Layout* take_layout(Image& image) {
+  for (uint32_t i = 1; i < image.used; ++i)
+    if (image.layouts[i].state == LayoutState::unused) return &image.layouts[i];
+  if (image.used == most_layouts) return nullptr;
+  Layout& layout = image.layouts[image.used];
+  uint64_t total = 0;
+  for (uint32_t f = 0; f < image.count(); ++f)
+    if (image.may_move_again(f)) total += copy_size(image.functions()[f]) / unit;
+  if (reserve(image, layout, total) != nullptr) return nullptr;
+  layout.state = LayoutState::unused;
+  ++image.used;
+  return &layout;
 }
 
 }  // namespace
@@ -146,21 +220,30 @@ uint32_t copy_size(const abi::Function& function) {
       align_up(align_up(function.size, abi::code_align) + uint64_t{function.word_count} * 4, unit));
 }
 
-uint32_t function_at(const Image& image, uint64_t address) {
-  const uint64_t offset = address - reinterpret_cast<uint64_t>(image.heap.start);
-  if (image.heap.start == nullptr || offset >= image.heap.half_size) return no_copy;
+uint32_t function_at(const Image& image, const Layout& layout, uint64_t address) {
+  const uint64_t offset = address - number(layout.start);
+  const uint32_t lead = image.board.in_use() && &layout == &image.first() ? mark_code : 0;
   uint32_t low = 0;
-  uint32_t high = image.moved;
+  uint32_t high = layout.count;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    if (image.copies[image.order[middle]] <= offset)
+    if (layout.offsets[layout.order[middle]] - lead <= offset)
       low = middle + 1;
     else
       high = middle;
   }
   if (low == 0) return no_copy;
-  const uint32_t f = image.order[low - 1];
-  return offset - image.copies[f] < image.functions()[f].size ? f : no_copy;
+  const uint32_t f = layout.order[low - 1];
+  return offset + lead - layout.offsets[f] < lead + copy_size(image.functions()[f]) ? f : no_copy;
+}
+
+const Layout* layout_of(const Image& image, uint64_t address) {
+  if (!image.near(address)) return nullptr;
+  for (uint32_t i = 0; i < image.used; ++i) {
+    const Layout& layout = image.layouts[i];
+    if (layout.holds(address) && layout.state != LayoutState::unused) return &layout;
+  }
+  return nullptr;
 }
 
 const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf) {
@@ -182,25 +265,52 @@ const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* el
   return nullptr;
 }
 
-const char* randomize(Image& image, Random& random) {
+const char* randomize(Image& image, const Random& random, bool again) {
   const uint64_t start = os::monotonic_ns();
   if (image.count() == 0) return "it has no function that can move";
-  Workspace work = {};
-  const char* problem = allocate(image, work) ? build(image, work, random) : "no memory";
-  free_workspace(work);
+  image.random = random;
+  image.lowest = UINT64_MAX;
+  image.highest = 0;
+  const char* problem = allocate(image) ? build(image, again) : "no memory";
+  if (!again) free_scratch(image);
   if (problem != nullptr) close_image(image);
   image.setup_ns = os::monotonic_ns() - start;
   return problem;
 }
 
+const char* randomize_again(Image& image) {
+  Placement placement(image);
+  choose_called(image, placement);
+  if (placement.count == 0) return nullptr;
+  Layout* layout = take_layout(image);
+  if (layout == nullptr) return "no room for another layout";
+  if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";
+  place(placement.sizes, placement.count, span_for(placement.total), image.random, placement.order,
+        placement.positions, placement.scratch);
+  adopt_places(*layout, placement, 0);
+  fill(image, *layout);
+  if (!seal(*layout)) return "memory cannot be made executable (mprotect was refused)";
+  if (image.present != 0) image.layouts[image.present].state = LayoutState::old;
+  layout->state = LayoutState::current;
+  image.present = static_cast<uint32_t>(layout - image.layouts);
+  direct_to(image, *layout);
+  return nullptr;
+}
+
 void close_image(Image& image) {
-  release(image.heap);
-  if (image.arrays != nullptr)
-    os::unmap(reinterpret_cast<uint64_t>(image.arrays), image.arrays_size);
-  image.arrays = nullptr;
-  image.unwind_header = nullptr;
-  image.moved = 0;
-  image.moved_bytes = 0;
+  for (uint32_t i = 0; i < image.used; ++i) release(image.layouts[i], image.count());
+  if (image.board.in_use()) os::unmap(number(image.board.start), image.board.size());
+  free_scratch(image);
+  if (image.memory != nullptr) os::unmap(number(image.memory), image.memory_size);
+  const abi::Note* note = image.note;
+  const abi::Header* table = image.table;
+  const uint32_t altered = image.altered;
+  uint8_t* base = image.base;
+  image = {};
+  image.note = note;
+  image.table = table;
+  image.base = base;
+  image.altered = altered;
 }
 
 }  // namespace stab::rt

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-// One executable or shared library, its table, and the copies of its functions.
+// One executable or shared library, its table, and the places of its functions.
 //
 // Glossary: the *original* is the code where it was linked; its entry stays the address of the
 // function for everybody who takes it. A *copy* is the code elsewhere, with the same inner layout.
-// The *entry* is patched with a jump to it.
+// A *layout* is one placement of all copies. With rerandomize=once there is one; else the first is
+// permanent: functions run there until they are first called, and those that are anchored for ever.
 //
 // Invariants:
 //   1. The original stays valid code, but for the entry: what reaches it behind the entry runs on
 //   in it.
-//   2. A copy refers to fixed places, to copies of other functions, and to stubs; never to another
-//   copy's inside.
-//   3. Nothing of the program runs between the first change of its text and the last.
+//   2. A copy refers to fixed places, to stubs, and to copies in its own layout or the permanent
+//   one. So a layout that nothing outside refers to may be forgotten as a whole.
+//   3. Code that somebody may be running is never written to. (At start nothing of the program runs
+//   between the first change of its text and the last.)
+//   4. No memory is writable and executable at one time.
 #pragma once
 
 #include <elf.h>
@@ -18,32 +21,35 @@
 
 #include "runtime/abi.h"
 #include "runtime/heap.h"
+#include "runtime/layout.h"
 #include "runtime/random.h"
+#include "runtime/switchboard.h"
 #include "runtime/validate.h"
 
 namespace stab::rt {
 
-constexpr uint32_t no_copy = UINT32_MAX;
+constexpr uint32_t most_layouts = 64;
 constexpr uint32_t saved_bytes =
     16;  // of the beginning of each original, the patch may cut a field in two
+constexpr uint32_t mark_bytes = 16;  // before a copy that notes its first call
+constexpr uint32_t mark_code = 7;    // of these, the last ones
 
 struct Image {
   uint8_t* base = nullptr;
   const abi::Note* note = nullptr;
   const abi::Header* table = nullptr;
-  CodeHeap heap;
-  // Arrays by function, in one mapping.
-  uint8_t* arrays = nullptr;
-  uint64_t arrays_size = 0;
-  uint32_t* copies = nullptr;  // bytes from the start of the heap, or no_copy
-  uint8_t* saved = nullptr;    // saved_bytes each
-  // Functions that have copies, by address of the copy.
-  uint32_t* order = nullptr;
-  uint32_t moved = 0;
-  bool label_stubs = false;  // else labels are in the copies: faster, and final
-  const uint8_t* unwind_header = nullptr;
-  const uint8_t* unwind_frames = nullptr;  // the clones, ended by a zero word
-  uint64_t unwind_frames_size = 0;
+  uint8_t* saved = nullptr;   // saved_bytes for each function
+  Layout* layouts = nullptr;  // most_layouts, the first `used` may have memory
+  uint32_t used = 0;
+  uint32_t present = 0;  // the layout that entries lead to
+  Switchboard board;     // in use if functions move again
+  Side side = Side::either;
+  uint64_t lowest = 0;  // of all layouts
+  uint64_t highest = 0;
+  Random random{0};
+  uint32_t* scratch = nullptr;  // for placements: 6 numbers a function
+  uint8_t* memory = nullptr;    // of all arrays
+  uint64_t memory_size = 0;
   void* debugger_entry = nullptr;
   uint64_t debugger_size = 0;
   // For the report.
@@ -56,25 +62,42 @@ struct Image {
   }
   [[nodiscard]] uint32_t count() const { return table->functions.count; }
   [[nodiscard]] uint8_t* original(uint32_t f) const { return base + functions()[f].start; }
-  [[nodiscard]] bool has_copy(uint32_t f) const { return copies[f] != no_copy; }
-  [[nodiscard]] uint8_t* copy(uint32_t f) const { return heap.start + copies[f]; }
-  [[nodiscard]] uint8_t* stub(uint32_t label) const { return heap.stubs() + uint64_t{label} * 8; }
+  [[nodiscard]] const Layout& first() const { return layouts[0]; }
+  [[nodiscard]] const Layout& current() const { return layouts[present]; }
+  [[nodiscard]] uint32_t moved() const { return layouts == nullptr ? 0 : first().count; }
+  [[nodiscard]] bool anchored(uint32_t f) const {
+    return (functions()[f].flags & abi::function_anchored) != 0;
+  }
+  [[nodiscard]] bool may_move_again(uint32_t f) const { return first().has(f) && !anchored(f); }
+  [[nodiscard]] bool was_called(uint32_t f) const {
+    return __atomic_load_n(board.called(f), __ATOMIC_RELAXED) != 0;
+  }
   [[nodiscard]] const char* name(uint32_t f) const {
     return elements<char>(*table, table->names) + functions()[f].name;
   }
+  // Whether the address may lie in a layout: a quick no.
+  [[nodiscard]] bool near(uint64_t address) const { return address - lowest < highest - lowest; }
 };
 
 // With its jump tables.
 uint32_t copy_size(const abi::Function& function);
 
-// The function whose copy holds this address, or no_copy.
-uint32_t function_at(const Image& image, uint64_t address);
+// The layout that holds this address, or nullptr. Not for unused ones.
+const Layout* layout_of(const Image& image, uint64_t address);
+// The function whose copy (jump tables and the mark before it included) holds this address, or
+// no_copy.
+uint32_t function_at(const Image& image, const Layout& layout, uint64_t address);
 
 // Finds the table of the image and checks it. nullptr, or why the image cannot be randomized.
 const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf);
 
-// Moves all functions whose code is as it was linked. nullptr, or why nothing was moved.
-const char* randomize(Image& image, Random& random);
+// Moves all functions whose code is as it was linked; `again`: so that they can move later, too.
+// nullptr, or why nothing was moved.
+const char* randomize(Image& image, const Random& random, bool again);
+
+// A new layout for the functions that were called; all threads are stopped, or run where this
+// changes nothing. nullptr, or why the old one stays.
+const char* randomize_again(Image& image);
 
 // Forgets the copies. Nothing may run in them any more.
 void close_image(Image& image);

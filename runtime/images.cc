@@ -7,7 +7,7 @@ namespace {
 enum State : uint32_t { empty, claimed, visible };
 
 // Valid when zero, never destroyed.
-Image slots[most_images];
+constinit Image slots[most_images];
 uint32_t states[most_images];
 uint32_t used;  // slots beyond were never claimed
 
@@ -51,10 +51,19 @@ void drop_image(Image* image) {
   __atomic_store_n(&states[index_of(image)], empty, __ATOMIC_RELEASE);
 }
 
-const Image* image_of(uint64_t address) {
+Place place_of(uint64_t address) {
+  const uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!is_visible(i)) continue;
+    if (const Layout* layout = layout_of(slots[i], address)) return {&slots[i], layout};
+  }
+  return {};
+}
+
+const Image* image_of_stub(uint64_t address, uint32_t& label) {
   const uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < count; ++i)
-    if (is_visible(i) && slots[i].heap.holds(address)) return &slots[i];
+    if (is_visible(i) && slots[i].board.label_of_stub(address, label)) return &slots[i];
   return nullptr;
 }
 
@@ -65,7 +74,7 @@ Image* image_with(const abi::Note* note) {
   return nullptr;
 }
 
-void for_each_image(void (*visit)(const Image& image, void* context), void* context) {
+void for_each_image(void (*visit)(Image& image, void* context), void* context) {
   const uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < count; ++i)
     if (is_visible(i)) visit(slots[i], context);

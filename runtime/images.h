@@ -16,11 +16,17 @@ void publish_image(Image* image);
 void retract_image(Image* image);
 void drop_image(Image* image);
 
-// The image whose copies hold this address, or nullptr.
-const Image* image_of(uint64_t address);
+// The image and the layout whose copies hold an address; nullptr: none.
+struct Place {
+  const Image* image = nullptr;
+  const Layout* layout = nullptr;
+};
+Place place_of(uint64_t address);
+// The image and the label that this address is the stub of; nullptr: none.
+const Image* image_of_stub(uint64_t address, uint32_t& label);
 Image* image_with(const abi::Note* note);
 
 // Calls `visit` for each visible image.
-void for_each_image(void (*visit)(const Image& image, void* context), void* context);
+void for_each_image(void (*visit)(Image& image, void* context), void* context);
 
 }  // namespace stab::rt

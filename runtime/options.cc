@@ -31,6 +31,41 @@ bool parse(Text value, Text& text) {
   return true;
 }
 
+bool parse(Text value, When& when) {
+  if (spells("repeated", value.start, value.size)) {
+    when = When::repeated;
+  } else if (spells("once", value.start, value.size)) {
+    when = When::once;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// A number with its unit, from 20 us to an hour.
+bool parse_duration(Text value, uint64_t& nanoseconds) {
+  struct Unit {
+    const char* name;
+    uint64_t size;
+  };
+  constexpr Unit units[] = {{"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+  constexpr uint64_t shortest = 20000;
+  constexpr uint64_t longest = uint64_t{3600} * 1000000000;
+  Text digits = {value.start, 0};
+  while (digits.size < value.size && digits.start[digits.size] >= '0' &&
+         digits.start[digits.size] <= '9')
+    ++digits.size;
+  uint64_t number = 0;
+  if (!parse(digits, number)) return false;
+  for (const Unit& unit : units) {
+    if (!spells(unit.name, value.start + digits.size, value.size - digits.size)) continue;
+    if (number > longest / unit.size || number * unit.size < shortest) return false;
+    nanoseconds = number * unit.size;
+    return true;
+  }
+  return false;
+}
+
 // Takes one name=value off the text.
 bool take_pair(const char*& at, Text& name, Text& value) {
   while (*at == ':') ++at;
@@ -58,7 +93,8 @@ void set(Options& options, Text name, Text value, Line& complaints) {
 #define STAB_PARSE_flag(field) parse(value, options.field)
 #define STAB_PARSE_number(field) parse(value, options.field)
 #define STAB_PARSE_text(field) parse(value, options.field)
-#define STAB_PARSE_when(field) spells("once", value.start, value.size)
+#define STAB_PARSE_when(field) parse(value, options.field)
+#define STAB_PARSE_duration(field) parse_duration(value, options.field)
 #define STAB_OPTION(kind, field, initial, help)     \
   if (spells(#field, name.start, name.size)) {      \
     if (!STAB_PARSE_##kind(field))                  \
@@ -84,11 +120,17 @@ Options parse_options(const char* text, Line& complaints) {
 
 void describe_options(void (*print)(const char* line, size_t size)) {
   print("STABILIZER_OPTIONS=name=value:...\n", 34);
-#define STAB_OPTION(kind, name, initial, help)                              \
-  {                                                                         \
-    Line line;                                                              \
-    line.text("  " #name " (" #kind ", default " #initial "): " help "\n"); \
-    print(line.data(), line.size());                                        \
+  const auto value = [](Line& line, const char* text) {  // 500_ms is written 500ms
+    for (; *text != '\0'; ++text)
+      if (*text != '_') line.text(text, 1);
+  };
+#define STAB_OPTION(kind, name, initial, help)     \
+  {                                                \
+    Line line;                                     \
+    line.text("  " #name " (" #kind ", default "); \
+    value(line, #initial);                         \
+    line.text("): " help "\n");                    \
+    print(line.data(), line.size());               \
   }
 #include "runtime/options.inc"
 #undef STAB_OPTION

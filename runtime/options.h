@@ -15,17 +15,26 @@ struct Text {
   size_t size = 0;
 };
 
+enum class When : uint8_t { once, repeated };
+
+constexpr uint64_t operator""_ms(unsigned long long value) {
+  return value * 1000000;
+}
+
 struct Options {
   using flag = bool;
   using number = uint64_t;
   using text = Text;
-  using when = bool;
-  static constexpr bool once = true;
+  using when = When;
+  using duration = uint64_t;  // nanoseconds
+  static constexpr When once = When::once;
   static constexpr Text none{};
 #define STAB_OPTION(kind, name, initial, help) kind name = initial;
 #include "runtime/options.inc"
 #undef STAB_OPTION
   bool seed_given = false;
+
+  [[nodiscard]] bool repeated() const { return rerandomize == When::repeated; }
 };
 
 // Values may be quoted ('a:b'). What is not understood is left at its default and added to

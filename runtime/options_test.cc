@@ -62,12 +62,35 @@ TEST(Options, ThatAreUnknownOrBadAreNamed) {
             "bad value of seed");
 }
 
+TEST(Options, DurationsHaveUnits) {
+  Line complaints;
+  EXPECT_EQ(parse_options("period=1ms", complaints).period, 1'000'000u);
+  EXPECT_EQ(parse_options("period=250us", complaints).period, 250'000u);
+  EXPECT_EQ(parse_options("period=2s", complaints).period, 2'000'000'000u);
+  EXPECT_EQ(complaints.size(), 0u);
+  EXPECT_EQ(
+      parse_options("period=5:period=5m:period=ms:period=19us:period=3601s", complaints).period,
+      500'000'000u);
+  EXPECT_EQ(text_of(complaints),
+            "bad value of period, bad value of period, bad value of period, bad value of period, "
+            "bad value of period");
+}
+
+TEST(Options, SayHowOftenFunctionsMove) {
+  Line complaints;
+  EXPECT_FALSE(parse_options("", complaints).repeated());
+  EXPECT_TRUE(parse_options("rerandomize=repeated", complaints).repeated());
+  EXPECT_FALSE(parse_options("rerandomize=once", complaints).repeated());
+  EXPECT_EQ(complaints.size(), 0u);
+}
+
 TEST(Options, AreDescribedOneByOne) {
   static std::string all;
   all.clear();
   describe_options([](const char* line, size_t size) { all.append(line, size); });
   EXPECT_NE(all.find("seed (number, default 0): "), std::string::npos);
   EXPECT_NE(all.find("report (text, default none)"), std::string::npos);
+  EXPECT_NE(all.find("period (duration, default 500ms)"), std::string::npos);
 }
 
 }  // namespace

@@ -57,12 +57,12 @@ void populate(uint64_t address, uint64_t size) {
   call(__NR_madvise, static_cast<long>(address), static_cast<long>(size), populate_write);
 }
 
+// The kernel reads the action before it sees that there is no signal 0. Page 0 would be no action
+// at all.
 bool readable(uint64_t address) {
-  constexpr long populate_read = 22;
-  constexpr long error_not_supported = -22;
-  const long result =
-      call(__NR_madvise, static_cast<long>(address & -page_size), page_size, populate_read);
-  return !failed(result) || result == error_not_supported;
+  constexpr long error_invalid = -22;
+  const uint64_t page = address & -page_size;
+  return page != 0 && call(__NR_rt_sigaction, 0, static_cast<long>(page), 0, 8) == error_invalid;
 }
 
 long open_append(const char* path) {
@@ -122,6 +122,34 @@ uint64_t monotonic_ns() {
   return static_cast<uint64_t>(now.seconds) * 1000000000u + static_cast<uint64_t>(now.nanoseconds);
 }
 
+namespace {
+struct Time {
+  int64_t seconds;
+  int64_t nanoseconds;
+};
+
+Time time_of(uint64_t ns) {
+  return {static_cast<int64_t>(ns / 1000000000), static_cast<int64_t>(ns % 1000000000)};
+}
+}  // namespace
+
+long make_timer(int clock, int signal, const void* value) {
+  struct {
+    const void* value;
+    int signal;
+    int notify;  // 0: a signal
+    char rest[48];
+  } event = {value, signal, 0, {}};
+  int timer = 0;
+  const long result = call(__NR_timer_create, clock, address_of(&event), address_of(&timer));
+  return failed(result) ? result : timer;
+}
+
+long set_timer(int timer, uint64_t period_ns) {
+  const Time times[2] = {time_of(period_ns), time_of(period_ns)};
+  return call(__NR_timer_settime, timer, 0, address_of(times), 0);
+}
+
 int process_id() {
   return static_cast<int>(call(__NR_getpid));
 }
@@ -135,6 +163,48 @@ long signal_action(int number, const SignalAction* action, SignalAction* old) {
 
 long queue_to_self(int number, void* siginfo) {
   return call(__NR_rt_tgsigqueueinfo, process_id(), thread_id(), number, address_of(siginfo));
+}
+
+long queue_to_thread(int thread, int number, const void* value) {
+  struct {
+    int signal;
+    int error;
+    int code;
+    int unused;
+    int sender;
+    uint32_t user;
+    const void* value;
+    char rest[96];
+  } info = {number, 0, -1, 0, process_id(), 0, value, {}};  // -1: as sigqueue() does
+  return call(__NR_rt_tgsigqueueinfo, info.sender, thread, number, address_of(&info));
+}
+
+void set_signal_mask(uint64_t mask) {
+  constexpr long replace = 2;
+  call(__NR_rt_sigprocmask, replace, address_of(&mask), 0, sizeof mask);
+}
+
+void wait_for_change(const uint32_t* word, uint32_t value, uint64_t timeout_ns) {
+  constexpr long wait_private = 128;
+  const Time time = time_of(timeout_ns);
+  call(__NR_futex, address_of(word), wait_private, value, address_of(&time));
+}
+
+void wake_all(const uint32_t* word) {
+  constexpr long wake_private = 129;
+  call(__NR_futex, address_of(word), wake_private, INT32_MAX);
+}
+
+void yield() {
+  call(__NR_sched_yield);
+}
+
+long open_directory(const char* path) {
+  return call(__NR_open, address_of(path), 0200000 | 02000000, 0);
+}
+
+long read_directory(int fd, void* buffer, size_t size) {
+  return call(__NR_getdents64, fd, address_of(buffer), static_cast<long>(size));
 }
 
 void exit_process(int status) {

@@ -25,8 +25,8 @@ long protect(uint64_t address, uint64_t size, int protection);
 // Brings in pages that are about to be written, in one call instead of one fault each. May do
 // nothing (before 5.14).
 void populate(uint64_t address, uint64_t size);
-// Whether the page can be read at all: beyond the end of a truncated file it cannot. True where the
-// kernel can't say.
+// Whether the page can be read: guard pages and what lies beyond the end of a truncated file
+// cannot.
 bool readable(uint64_t address);
 
 long open_append(const char* path);  // creates the file if need be
@@ -46,6 +46,13 @@ long current_directory(char* buffer, size_t size);  // with the final zero
 
 long random_bytes(void* buffer, size_t size);
 uint64_t monotonic_ns();
+// What the processors spent on this process.
+constexpr int monotonic_clock = 1;
+constexpr int process_cpu_clock = 2;
+// A timer that sends the signal with this value to the process. The timer's number, or a failure.
+long make_timer(int clock, int signal, const void* value);
+// Every `period` from now on; 0 stops it.
+long set_timer(int timer, uint64_t period_ns);
 int process_id();
 int thread_id();
 
@@ -58,10 +65,22 @@ struct SignalAction {
 };
 constexpr uint64_t flag_siginfo = 4;
 constexpr uint64_t flag_restorer = 0x04000000;
+constexpr uint64_t flag_restart = 0x10000000;
 constexpr uint64_t flag_onstack = 0x08000000;
 long signal_action(int number, const SignalAction* action, SignalAction* old);
 // Sends the signal with this siginfo to the calling thread.
 long queue_to_self(int number, void* siginfo);
+// Sends a signal with this value to a thread of this process.
+long queue_to_thread(int thread, int number, const void* value);
+// Replaces the calling thread's mask.
+void set_signal_mask(uint64_t mask);
+// Returns when the word is no longer `value`, somebody wakes it, or the time is over.
+void wait_for_change(const uint32_t* word, uint32_t value, uint64_t timeout_ns);
+void wake_all(const uint32_t* word);
+void yield();
+// Entries as getdents64 writes them.
+long open_directory(const char* path);
+long read_directory(int fd, void* buffer, size_t size);
 [[noreturn]] void exit_process(int status);
 
 }  // namespace stab::os

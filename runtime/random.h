@@ -8,7 +8,7 @@ namespace stab::rt {
 
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
+  explicit constexpr Random(uint64_t seed) : state_(seed) {}
 
   uint64_t next() {
     state_ += 0x9e3779b97f4a7c15u;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/region.h"
 
+#include "runtime/epoch.h"
 #include "runtime/os.h"
 
 namespace stab::rt {
@@ -43,4 +44,6 @@ extern "C" __attribute__((visibility("default"))) void stab_end() {
                        __ATOMIC_RELAXED);
 }
 
-extern "C" __attribute__((visibility("default"))) void stab_randomize() {}
+extern "C" __attribute__((visibility("default"))) void stab_randomize() {
+  rt::randomize_now();
+}

@@ -24,27 +24,46 @@ uint32_t linked_field(const Image& image, uint32_t f, uint32_t offset) {
   return load32(image.original(f) + offset);
 }
 
-uint8_t* current_place(const Image& image, uint32_t f) {
-  return image.has_copy(f) ? image.copy(f) : image.original(f);
+bool fits_mark(const Image& image, uint32_t f) {
+  return image.board.in_use() && !image.anchored(f);
 }
 
-// What the program takes for the address of a label.
+// Where a function of the permanent layout is entered.
+uint8_t* first_entry(const Image& image, uint32_t f) {
+  return image.first().copy(f) - (fits_mark(image, f) ? mark_code : 0);
+}
+
+// Where a branch of `f` in this layout leads, that goes `inside` bytes behind the start of
+// `callee`.
+uint8_t* branch_target(const Image& image, const Layout& layout, uint32_t f, uint32_t callee,
+                       uint64_t inside) {
+  if (!image.first().has(callee)) return image.original(callee) + inside;
+  if (&layout != &image.first() && layout.has(callee)) return layout.copy(callee) + inside;
+  if (inside != 0) return image.first().copy(callee) + inside;
+  // What stays in the permanent layout must not keep others there.
+  const bool by_entry = image.board.in_use() && image.anchored(f) &&
+                        (image.functions()[callee].flags & abi::function_keeps_entry) == 0;
+  return by_entry ? image.original(callee) : first_entry(image, callee);
+}
+
+// A label whose address the code takes: its function never moves again.
 uint64_t label_address(const Image& image, uint32_t label) {
-  if (image.label_stubs) return number(image.stub(label));
   const abi::Label& place = elements<abi::Label>(*image.table, image.table->labels)[label];
-  return number(current_place(image, place.function)) + place.offset;
+  const uint32_t f = place.function;
+  return number(image.first().has(f) ? image.first().copy(f) : image.original(f)) + place.offset;
 }
 
 uint32_t distance(const uint8_t* field, uint64_t target) {
   return static_cast<uint32_t>(target - (number(field) + 4));
 }
 
-uint32_t branch_value(const Image& image, uint32_t callee, const uint8_t* original_field,
-                      const uint8_t* field, uint32_t linked) {
+uint32_t branch_value(const Image& image, const Layout& layout, uint32_t f, uint32_t offset,
+                      uint32_t callee) {
+  const uint32_t linked = linked_field(image, f, offset);
   const uint64_t target =
-      number(original_field) + 4 + static_cast<uint64_t>(static_cast<int32_t>(linked));
+      number(image.original(f)) + offset + 4 + static_cast<uint64_t>(static_cast<int32_t>(linked));
   const uint64_t inside = target - number(image.original(callee));
-  return distance(field, number(current_place(image, callee)) + inside);
+  return distance(layout.copy(f) + offset, number(branch_target(image, layout, f, callee, inside)));
 }
 
 void write_jump(uint8_t* at, const uint8_t* target) {
@@ -110,9 +129,9 @@ void restore(const Image& image) {
 
 }  // namespace
 
-void write_copy(const Image& image, uint32_t f) {
+void write_copy(const Image& image, const Layout& layout, uint32_t f) {
   const abi::Function& function = image.functions()[f];
-  uint8_t* copy = image.copy(f);
+  uint8_t* copy = layout.copy(f);
   const uint64_t code = align_up(function.size, abi::code_align);
   copy_bytes(copy, image.original(f), function.size);
   copy_bytes(copy, image.saved + uint64_t{f} * saved_bytes,
@@ -123,13 +142,21 @@ void write_copy(const Image& image, uint32_t f) {
              uint64_t{function.word_count} * 4);
 }
 
-void link_copy(const Image& image, uint32_t f) {
+// movb $1, called(%rip)
+void write_mark(const Image& image, const Layout& layout, uint32_t f) {
+  uint8_t* at = layout.copy(f) - mark_code;
+  at[0] = 0xc6;
+  at[1] = 0x05;
+  store32(at + 2, static_cast<uint32_t>(number(image.board.called(f)) - number(at + mark_code)));
+  at[6] = 1;
+}
+
+void link_copy(const Image& image, const Layout& layout, uint32_t f) {
   const abi::Function& function = image.functions()[f];
   const auto* fixups =
       elements<abi::Fixup>(*image.table, image.table->fixups) + function.first_fixup;
-  uint8_t* copy = image.copy(f);
-  const uint8_t* original = image.original(f);
-  const auto shift = static_cast<uint32_t>(number(original) - number(copy));
+  uint8_t* copy = layout.copy(f);
+  const auto shift = static_cast<uint32_t>(number(image.original(f)) - number(copy));
   for (uint32_t i = 0; i < function.fixup_count; ++i) {
     const uint32_t offset = abi::offset_of(fixups[i]);
     const uint32_t value = fixups[i].value;
@@ -139,8 +166,7 @@ void link_copy(const Image& image, uint32_t f) {
         field = linked_field(image, f, offset) + shift;
         break;
       case abi::FixupKind::branch:
-        field = branch_value(image, value, original + offset, copy + offset,
-                             linked_field(image, f, offset));
+        field = branch_value(image, layout, f, offset, value);
         break;
       case abi::FixupKind::constant:
         field = value;
@@ -153,10 +179,21 @@ void link_copy(const Image& image, uint32_t f) {
   }
 }
 
-void write_stubs(const Image& image) {
+void direct_to(const Image& image, const Layout& layout) {
+  const bool again = &layout != &image.first();
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    if (!image.first().has(f) || (again && !layout.has(f))) continue;
+    const uint8_t* entry = again ? layout.copy(f) : first_entry(image, f);
+    __atomic_store_n(image.board.target(f), number(entry), __ATOMIC_RELEASE);
+  }
   const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
-  for (uint32_t i = 0; i < image.table->labels.count; ++i)
-    write_jump(image.stub(i), current_place(image, labels[i].function) + labels[i].offset);
+  for (uint32_t i = 0; i < image.table->labels.count; ++i) {
+    const uint32_t f = labels[i].function;
+    if (!image.first().has(f) || (again && !layout.has(f))) continue;
+    const uint8_t* copy = again ? layout.copy(f) : image.first().copy(f);
+    __atomic_store_n(image.board.label_target(i), number(copy) + labels[i].offset,
+                     __ATOMIC_RELEASE);
+  }
 }
 
 bool patch_originals(const Image& image) {
@@ -164,15 +201,25 @@ bool patch_originals(const Image& image) {
     restore(image);
     return false;
   }
-  for (uint32_t f = 0; f < image.count(); ++f)
-    if (image.has_copy(f) && (image.functions()[f].flags & abi::function_keeps_entry) == 0)
-      write_jump(image.original(f), image.copy(f));
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    if (!image.first().has(f) || (image.functions()[f].flags & abi::function_keeps_entry) != 0)
+      continue;
+    if (image.board.in_use())
+      write_indirect_jump(image.original(f), image.board.target(f));
+    else
+      write_jump(image.original(f), image.first().copy(f));
+  }
   const auto* slots = elements<abi::Slot>(*image.table, image.table->slots);
   const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
-  for (uint32_t i = 0; i < image.table->slots.count; ++i)
-    if (image.has_copy(labels[slots[i].label].function))
-      __atomic_store_n(reinterpret_cast<uint64_t*>(image.base + slots[i].where),
-                       label_address(image, slots[i].label), __ATOMIC_RELEASE);
+  for (uint32_t i = 0; i < image.table->slots.count; ++i) {
+    const uint32_t f = labels[slots[i].label].function;
+    if (!image.first().has(f)) continue;
+    const bool by_stub = image.board.in_use() && !image.anchored(f);
+    __atomic_store_n(
+        reinterpret_cast<uint64_t*>(image.base + slots[i].where),
+        by_stub ? number(image.board.stub(slots[i].label)) : label_address(image, slots[i].label),
+        __ATOMIC_RELEASE);
+  }
   restore(image);
   return true;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The steps of an epoch on memory that is writable. Each may be repeated with other places in
-// `image.copies`.
+// Writes and links copies in a layout that is writable and whose places are chosen.
 #pragma once
 
 #include "runtime/image.h"
@@ -8,17 +7,20 @@
 namespace stab::rt {
 
 // The bytes of the original (the entry as it was linked), padding, and jump tables.
-void write_copy(const Image& image, uint32_t f);
+void write_copy(const Image& image, const Layout& layout, uint32_t f);
 
-// Gives every field of the copy that depends on places the value for the present ones.
-void link_copy(const Image& image, uint32_t f);
+// Before a copy of the permanent layout: code that notes the first call and runs into the copy.
+void write_mark(const Image& image, const Layout& layout, uint32_t f);
 
-// A jump to the present copy for each label. Without image.label_stubs nothing leads there.
-void write_stubs(const Image& image);
+// Gives every field of the copy that depends on places its value.
+void link_copy(const Image& image, const Layout& layout, uint32_t f);
 
-// Jumps from the originals to the copies, and the slots in data. False: the text could not be made
-// writable, and nothing was changed. If it cannot be made executable again, the process ends: there
-// is nothing left to run.
+// Lets entries and labels lead to the layout, as far as it has them, else to the first one.
+void direct_to(const Image& image, const Layout& layout);
+
+// Jumps from the originals to the copies of the first layout or through the switchboard, and the
+// slots in data. False: the text could not be made writable, and nothing was changed. If it cannot
+// be made executable again, the process ends: there is nothing left to run.
 bool patch_originals(const Image& image);
 
 }  // namespace stab::rt

@@ -56,20 +56,27 @@ void write_line(const Line& line) {
 void add_image(Line& line, const Image& image) {
   if (image.table == nullptr) return;
   line.field("functions", uint64_t{image.table->functions.count} + image.table->pinned.count);
-  line.field("moved", image.moved);
+  line.field("moved", image.moved());
   line.field("pinned", image.table->pinned.count);
   line.field("altered", image.altered);
   line.field("text_bytes", image.table->text_bytes);
   line.field("moved_bytes", image.moved_bytes);
-  line.field("heap_bytes", image.heap.start == nullptr ? 0 : image.heap.half_size);
+  line.field("heap_bytes", image.moved() == 0 ? 0 : image.first().code_size);
   line.hex_field("image", reinterpret_cast<uint64_t>(image.base));
-  line.hex_field("heap", reinterpret_cast<uint64_t>(image.heap.start));
+  line.hex_field("heap", image.moved() == 0 ? 0 : reinterpret_cast<uint64_t>(image.first().start));
   line.field("setup_ns", image.setup_ns);
 }
 
 void add_outcome(Line& line, const char* problem) {
   line.field("randomized", problem == nullptr ? "yes" : "no");
   if (problem != nullptr) line.field("why", problem);
+}
+
+void add_epochs(Line& line, const EpochCounts& epochs) {
+  line.field("epochs", epochs.layouts).field("given_up", epochs.given_up);
+  if (epochs.why != nullptr) line.field("why_given_up", epochs.why);
+  line.field("epochs_ns", epochs.total_ns).field("longest_pause_ns", epochs.longest_ns);
+  line.field("frames_moved", epochs.frames_moved).field("layouts_kept", epochs.layouts_kept);
 }
 
 }  // namespace
@@ -91,12 +98,18 @@ bool report_wanted() {
   return wanted && os::process_id() == owner;
 }
 
-void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem) {
+void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
+                  const char* why_once) {
+  const bool repeated = options.repeated() && problem == nullptr && why_once == nullptr;
   Line line;
   line.field("event", "start")
       .field("version", abi::version)
       .field("pid", static_cast<uint64_t>(owner));
-  line.field("code", options.code ? "on" : "off").field("rerandomize", "once").field("seed", seed);
+  line.field("code", options.code ? "on" : "off")
+      .field("rerandomize", repeated ? "repeated" : "once")
+      .field("seed", seed);
+  if (repeated) line.field("period_ns", options.period);
+  if (why_once != nullptr) line.field("why_once", why_once);
   add_outcome(line, problem);
   if (image != nullptr) add_image(line, *image);
   line.field("never_moved", "globals, libc and other libraries that szc did not link");
@@ -111,24 +124,35 @@ void report_image(const Image& image, const char* problem) {
   write_line(line.close());
 }
 
-void report_signal(int number, uint64_t pc, const Image* image, uint32_t function) {
+void report_signal(int number, uint64_t pc, const Place& place) {
   Line line;
   line.field("event", "signal")
       .field("pid", static_cast<uint64_t>(owner))
       .field("signal", static_cast<uint64_t>(number));
   line.hex_field("pc", pc);
-  if (image != nullptr && function != no_copy) {
-    line.field("function", image->name(function));
-    line.field("offset", pc - reinterpret_cast<uint64_t>(image->copy(function)));
-    line.hex_field("original", reinterpret_cast<uint64_t>(image->original(function)));
+  const Image* image = place.image;
+  const uint32_t f = image == nullptr ? no_copy : function_at(*image, *place.layout, pc);
+  if (f != no_copy) {
+    line.field("function", image->name(f));
+    line.field("offset", pc - reinterpret_cast<uint64_t>(place.layout->copy(f)));
+    line.hex_field("original", reinterpret_cast<uint64_t>(image->original(f)));
   }
   write_line(line.close());
 }
 
-void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions) {
+void report_sandbox(const EpochCounts& epochs) {
+  Line line;
+  line.field("event", "sandbox").field("pid", static_cast<uint64_t>(owner));
+  add_epochs(line, epochs);
+  write_line(line.close());
+  wanted = false;
+}
+
+void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs) {
   Line line;
   line.field("event", "exit").field("pid", static_cast<uint64_t>(owner)).field("run_ns", run_ns);
-  line.field("region_ns", region_ns).field("regions", regions).field("epochs", uint64_t{1});
+  line.field("region_ns", region_ns).field("regions", regions);
+  add_epochs(line, epochs);
   write_line(line.close());
 }
 

@@ -7,7 +7,8 @@
 
 #include <stdint.h>
 
-#include "runtime/image.h"
+#include "runtime/epoch_counts.h"
+#include "runtime/images.h"
 #include "runtime/options.h"
 
 namespace stab::rt {
@@ -16,10 +17,14 @@ namespace stab::rt {
 void open_report(const Options& options);
 bool report_wanted();
 
-void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem);
+// `why_once`: functions were to move repeatedly, but cannot.
+void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
+                  const char* why_once);
 void report_image(const Image& image, const char* problem);
-void report_signal(int number, uint64_t pc, const Image* image, uint32_t function);
-void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions);
+void report_signal(int number, uint64_t pc, const Place& place);
+// The last line: what comes later may not be written any more.
+void report_sandbox(const EpochCounts& epochs);
+void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs);
 
 // One line on standard error.
 void complain(const char* what, const char* detail);

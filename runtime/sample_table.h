@@ -16,8 +16,8 @@ namespace stab::rt::testing {
 class SampleTable {
  public:
   std::vector<abi::Function> functions = {
-      {0x1000, 40, 0, 3, 0, 2, 0x200, 24, 0, 16, 0, 0x1234, 0},
-      {0x1040, 20, 3, 1, 2, 0, 0, 0, 0, 0, 5, 0x5678, abi::function_keeps_entry}};
+      {0x1000, 40, 0, 3, 0, 2, 0x200, 24, 0, 16, 0, 0x1234, 0, 0, 24, 0x300, 0},
+      {0x1040, 20, 3, 1, 2, 0, 0, 0, 0, 0, 5, 0x5678, abi::function_keeps_entry, 0, 0, 0, 0}};
   std::vector<abi::Fixup> fixups = {
       fixup(abi::FixupKind::shift, 3, 0), fixup(abi::FixupKind::branch, 10, 1),
       fixup(abi::FixupKind::constant, 20, 48 - 24), fixup(abi::FixupKind::label, 8, 0)};
@@ -26,6 +26,7 @@ class SampleTable {
   std::vector<abi::Range> ranges = {{0x1000, 0x100, 0, 0}, {0x3000, 16, 2, 0}};
   std::vector<abi::Cie> cies = {{0x180, 24, 18, 0}};
   std::vector<std::uint32_t> words = {1, 2};
+  std::vector<std::uint8_t> exceptions = std::vector<std::uint8_t>(24);
   std::vector<abi::Pinned> pinned = {{0x1100, 16, 0, 1}};
   std::string names{'m', 'a', 'i', 'n', 0, 'l', 'e', 'a', 'f', 0};
 
@@ -52,6 +53,7 @@ class SampleTable {
     header.ranges = append(table, ranges);
     header.cies = append(table, cies);
     header.words = append(table, words);
+    header.exceptions = append(table, exceptions);
     header.pinned = append(table, pinned);
     header.names = append(table, std::vector<char>(names.begin(), names.end()));
     table.resize((table.size() + 7) / 8 * 8);

@@ -5,6 +5,7 @@
 
 #include "runtime/crash.h"
 #include "runtime/debugger.h"
+#include "runtime/epoch.h"
 #include "runtime/find_object.h"
 #include "runtime/images.h"
 #include "runtime/memory.h"
@@ -13,6 +14,7 @@
 #include "runtime/os.h"
 #include "runtime/region.h"
 #include "runtime/report.h"
+#include "runtime/sandbox.h"
 
 extern "C" __attribute__((visibility("hidden"))) const Elf64_Ehdr __ehdr_start;
 
@@ -24,7 +26,7 @@ namespace {
 
 constexpr int refusal_status = 125;
 
-Options options;
+constinit Options options;
 uint64_t seed;
 uint64_t images_seen;
 uint64_t main_began;
@@ -87,19 +89,23 @@ void tell(const Image& image, const char* problem) {
   }
   if (options.verbose == 0) return;
   Line line;
-  line.text("seed ").number(seed).text(", ").number(image.moved).text(" functions moved, ");
+  line.text("seed ").number(seed).text(", ").number(image.moved()).text(" functions moved, ");
   line.number(image.moved_bytes).text(" bytes, ").number(image.setup_ns / 1000).text(" us");
   if (problem != nullptr) line.text(": ").text(problem);
   complain("", line.c_string());
+}
+
+void refuse_or_complain(const char* why_once) {
+  if (!options.strict && options.verbose == 0) return;
+  complain("functions move at start only: ", why_once);
+  if (options.strict) os::exit_process(refusal_status);
 }
 
 const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) {
   if (image == nullptr) return "too many images";
   const char* problem = open_image(*image, note, elf);
   if (problem == nullptr) {
-    Random random = random_for_next_image();
-    image->label_stubs = options.label_stubs;
-    problem = randomize(*image, random);
+    problem = randomize(*image, random_for_next_image(), options.repeated());
   }
   if (problem != nullptr) return problem;
   publish_image(image);
@@ -111,17 +117,21 @@ void start(char** environment) {
   read_options(environment);
   open_report(options);
   if (!options.code) {
-    if (report_wanted()) report_start(options, 0, nullptr, "code=0");
+    if (report_wanted()) report_start(options, 0, nullptr, "code=0", nullptr);
     return;
   }
   active = true;
   seed = choose_seed();
   prepare_find_object();
+  prepare_sandbox();
   Image* image = claim_image();
   const char* problem = take_in(image, &stab_note, &__ehdr_start);
+  const char* why_once = nullptr;
+  if (problem == nullptr && options.repeated()) why_once = start_epochs(options);
+  if (why_once != nullptr) refuse_or_complain(why_once);
   tell(*image, problem);
   if (!report_wanted()) return;
-  report_start(options, seed, image, problem);
+  report_start(options, seed, image, problem, why_once);
   watch_crashes();
 }
 
@@ -132,7 +142,9 @@ void init_last() {
   main_began = report_wanted() ? os::monotonic_ns() : 0;
 }
 void fini_last() {
-  if (report_wanted()) report_exit(os::monotonic_ns() - main_began, region_time(), region_count());
+  stop_epochs();
+  if (report_wanted())
+    report_exit(os::monotonic_ns() - main_began, region_time(), region_count(), epoch_counts());
 }
 
 __attribute__((section(".preinit_array"), used)) void (*const preinit_entry)(int, char**,
@@ -148,6 +160,7 @@ using namespace stab::rt;
 extern "C" __attribute__((visibility("default"))) void stab_add_image(const stab::abi::Note* note,
                                                                       const Elf64_Ehdr* elf) {
   if (!active) return;
+  NoEpochs guard;
   Image* image = claim_image();
   const char* problem = take_in(image, note, elf);
   if (image == nullptr) return;
@@ -158,7 +171,9 @@ extern "C" __attribute__((visibility("default"))) void stab_add_image(const stab
 
 extern "C" __attribute__((visibility("default"))) void stab_remove_image(
     const stab::abi::Note* note) {
-  Image* image = active ? image_with(note) : nullptr;
+  if (!active) return;
+  NoEpochs guard;
+  Image* image = image_with(note);
   if (image == nullptr) return;
   retract_image(image);
   withdraw_from_debuggers(*image);

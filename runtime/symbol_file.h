@@ -9,7 +9,7 @@
 
 namespace stab::rt {
 
-uint64_t symbol_file_size(const Image& image);
-void write_symbol_file(const Image& image, uint8_t* to);
+uint64_t symbol_file_size(const Image& image, const Layout& layout);
+void write_symbol_file(const Image& image, const Layout& layout, uint8_t* to);
 
 }  // namespace stab::rt

@@ -17,8 +17,9 @@ compare() {
 defined=$(nm --defined-only "$library" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
 undefined=$(nm -u "$library" 2>/dev/null | awk 'NF == 2 { print $2 }' | sort -u)
 needed=$(comm -23 <(echo "$undefined") <(echo "$defined"))
-# The first three are made by the linker.
+# Those with stab_text and __ehdr_start are made by the linker.
 compare "what the runtime needs" "__ehdr_start
+__register_atfork
 __start_stab_text
 __stop_stab_text
 dlsym" "$needed"
@@ -27,11 +28,14 @@ visible=$(readelf -sW "$2/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "W
 compare "what the runtime exports" "__jit_debug_descriptor
 __jit_debug_register_code
 _dl_find_object
+prctl
+pthread_cancel
 stab_add_image
 stab_begin
 stab_end
 stab_randomize
-stab_remove_image" "$visible"
+stab_remove_image
+syscall" "$visible"
 
 code=$(readelf -SW "$2/lib/stab-runtime.o" | awk '/ AX / && $0 !~ / 000000 00  AX/ { sub(/^ *\[ *[0-9]+\] */, ""); print $1 }' | sort -u)
 compare "sections with code" "stab_text" "$code"

@@ -9,6 +9,7 @@ namespace {
 constexpr uint64_t header_size = 12;
 constexpr uint64_t entry_size = 8;
 constexpr uint64_t terminator = 4;
+constexpr uint32_t absolute_lsda = abi::function_lsda_absolute4 | abi::function_lsda_absolute8;
 
 uint32_t difference(const void* to, const void* from) {
   return static_cast<uint32_t>(reinterpret_cast<uint64_t>(to) - reinterpret_cast<uint64_t>(from));
@@ -46,13 +47,31 @@ uint64_t offset_of_cie(const Image& image, uint32_t index) {
   return offset;
 }
 
-void clone_fde(const Image& image, uint32_t f, const uint8_t* cie, uint8_t* at) {
+// The pointer to the exception table at `field` of a clone of the FDE at `from`.
+void point_at_exceptions(const Image& image, const abi::Function& function, uint8_t* field,
+                         const uint8_t* from) {
+  const bool absolute = (function.flags & absolute_lsda) != 0;
+  if (!image.board.in_use() || function.exceptions_size == 0) {
+    if (!absolute) follow(field, from);
+    return;
+  }
+  const uint8_t* table = image.board.exceptions() + function.exceptions;
+  const auto address = reinterpret_cast<uint64_t>(table);
+  if ((function.flags & abi::function_lsda_absolute8) != 0)
+    __builtin_memcpy(field, &address, sizeof address);
+  else
+    store32(field, absolute ? static_cast<uint32_t>(address) : difference(table, field));
+}
+
+void clone_fde(const Image& image, const Layout& layout, uint32_t f, const uint8_t* cie,
+               uint8_t* at) {
   const abi::Function& function = image.functions()[f];
   const uint8_t* from = image.base + function.fde;
   copy_bytes(at, from, function.fde_size);
   store32(at + 4, difference(at + 4, cie));
-  store32(at + 8, difference(image.copy(f), at + 8));
-  if (function.lsda_field != 0) follow(at + function.lsda_field, from + function.lsda_field);
+  store32(at + 8, difference(layout.copy(f), at + 8));
+  if (function.lsda_field != 0)
+    point_at_exceptions(image, function, at + function.lsda_field, from + function.lsda_field);
 }
 
 // Version 1; pointer to the frames and table relative to here, all as signed 32-bit numbers.
@@ -74,18 +93,18 @@ uint64_t unwind_bytes(const Image& image) {
   return size;
 }
 
-void build_unwind(Image& image) {
-  uint8_t* header = image.heap.unwind();
+void build_unwind(const Image& image, Layout& layout) {
+  uint8_t* header = layout.unwind();
   uint8_t* entry = header + header_size;
-  uint8_t* frames = entry + image.moved * entry_size;
+  uint8_t* frames = entry + layout.count * entry_size;
   uint8_t* at = clone_cies(image, frames);
   uint32_t entries = 0;
-  for (uint32_t rank = 0; rank < image.moved; ++rank) {
-    const uint32_t f = image.order[rank];
+  for (uint32_t rank = 0; rank < layout.count; ++rank) {
+    const uint32_t f = layout.order[rank];
     const abi::Function& function = image.functions()[f];
     if (function.fde == 0) continue;
-    clone_fde(image, f, frames + offset_of_cie(image, function.cie), at);
-    store32(entry, difference(image.copy(f), header));
+    clone_fde(image, layout, f, frames + offset_of_cie(image, function.cie), at);
+    store32(entry, difference(layout.copy(f), header));
     store32(entry + 4, difference(at, header));
     entry += entry_size;
     ++entries;
@@ -93,9 +112,9 @@ void build_unwind(Image& image) {
   }
   store32(at, 0);
   write_header(header, frames, entries);
-  image.unwind_header = header;
-  image.unwind_frames = frames;
-  image.unwind_frames_size = static_cast<uint64_t>(at + terminator - frames);
+  layout.unwind_header = header;
+  layout.unwind_frames = frames;
+  layout.unwind_frames_size = static_cast<uint64_t>(at + terminator - frames);
 }
 
 }  // namespace stab::rt

@@ -25,6 +25,7 @@ bool arrays_fit(const Header& h) {
          array_fits(h.slots, sizeof(abi::Slot), at, size) &&
          array_fits(h.ranges, sizeof(abi::Range), at, size) &&
          array_fits(h.cies, sizeof(abi::Cie), at, size) && array_fits(h.words, 4, at, size) &&
+         array_fits(h.exceptions, 1, at, size) &&
          array_fits(h.pinned, sizeof(abi::Pinned), at, size) && array_fits(h.names, 1, at, size);
 }
 
@@ -114,7 +115,7 @@ class Checker {
       if (f.start < end || f.size == 0 || f.size > abi::fixup_offset_mask / 2)
         return TableError::bad_function;
       if (!mapped(f.start, f.size, PF_X | PF_R)) return TableError::bad_function;
-      if (f.flags > abi::function_keeps_entry || f.name >= h_.names.count)
+      if (f.flags > abi::function_flags || f.name >= h_.names.count)
         return TableError::bad_function;
       if (!entry_holds(f)) return TableError::bad_function;
       if (f.first_word > h_.words.count || f.word_count > h_.words.count - f.first_word)
@@ -164,7 +165,17 @@ class Checker {
   [[nodiscard]] bool frame_holds(const abi::Function& f) const {
     if (f.fde == 0) return true;
     if (f.fde_size < 16 || f.cie >= h_.cies.count || !mapped(f.fde, f.fde_size, PF_R)) return false;
-    return f.lsda_field <= f.fde_size - 4;
+    const uint64_t width = (f.flags & abi::function_lsda_absolute8) != 0 ? 8 : 4;
+    if (f.lsda_field > f.fde_size - width) return false;
+    return f.exceptions_size == 0 || exceptions_hold(f);
+  }
+
+  [[nodiscard]] bool exceptions_hold(const abi::Function& f) const {
+    if (f.exceptions > h_.exceptions.count ||
+        f.exceptions_size > h_.exceptions.count - f.exceptions)
+      return false;
+    if (f.exceptions_size < sizeof(abi::ExceptionTable)) return false;
+    return f.exception_types == 0 || mapped(f.exception_types, 0, PF_R);
   }
 
   const Header& h_;

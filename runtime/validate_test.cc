@@ -66,7 +66,7 @@ TEST(Validate, RefusesFunctionsOutsideOfTheCode) {
   EXPECT_EQ(after([](auto& t) { t.functions[1].start = 0x1020; }), TableError::bad_function);
   EXPECT_EQ(after([](auto& t) { t.functions[0].size = 0; }), TableError::bad_function);
   EXPECT_EQ(after([](auto& t) { t.functions[0].start = 0x3000; }), TableError::bad_function);
-  EXPECT_EQ(after([](auto& t) { t.functions[0].flags = 2; }), TableError::bad_function);
+  EXPECT_EQ(after([](auto& t) { t.functions[0].flags = 16; }), TableError::bad_function);
   EXPECT_EQ(after([](auto& t) { t.functions[0].name = 10; }), TableError::bad_function);
   EXPECT_EQ(after([](auto& t) { t.functions[0].first_word = 1; }), TableError::bad_function);
 }
@@ -103,6 +103,9 @@ TEST(Validate, RefusesFramesOutsideOfTheImage) {
   EXPECT_EQ(after([](auto& t) { t.functions[0].fde = 0x7f0; }), TableError::bad_frame);
   EXPECT_EQ(after([](auto& t) { t.functions[0].lsda_field = 21; }), TableError::bad_frame);
   EXPECT_EQ(after([](auto& t) { t.functions[0].cie = 1; }), TableError::bad_frame);
+  EXPECT_EQ(after([](auto& t) { t.functions[0].exceptions = 1; }), TableError::bad_frame);
+  EXPECT_EQ(after([](auto& t) { t.functions[0].exceptions_size = 19; }), TableError::bad_frame);
+  EXPECT_EQ(after([](auto& t) { t.functions[0].exception_types = 0x900; }), TableError::bad_frame);
   EXPECT_EQ(after([](auto& t) { t.cies[0].personality_field = 21; }), TableError::bad_frame);
   EXPECT_EQ(after([](auto& t) { t.cies[0].size = 0x10000; }), TableError::bad_frame);
 }

@@ -151,12 +151,14 @@ std::string_view verdict_word(Verdict verdict, Unit unit) {
 }
 
 std::string response_words(const Spec& spec) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> words{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> words{
       {{"wall", "wall time"},
        {"user", "user CPU time"},
        {"system", "system CPU time"},
        {"cpu", "CPU time"},
-       {"max_rss", "peak memory"}}};
+       {"max_rss", "peak memory"},
+       {"main_to_exit", "time from main to exit"},
+       {"region", "time in the region"}}};
   for (const auto& [name, text] : words)
     if (spec.response == name) return std::string(text);
   return spec.response;

@@ -28,7 +28,8 @@ std::optional<int> optional_int(const Row& row, std::string_view column) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
-std::optional<std::int64_t> widened(std::optional<int> value) {
+template <class T>
+std::optional<std::int64_t> widened(std::optional<T> value) {
   return value ? std::optional<std::int64_t>(*value) : std::nullopt;
 }
 
@@ -38,6 +39,46 @@ std::int64_t flag(bool value) {
 
 std::map<std::string, std::string> parse_levels(const std::string& text) {
   return nlohmann::json::parse(text).get<std::map<std::string, std::string>>();
+}
+
+void add_layout(const Layout& layout, Row& row) {
+  row.set("randomized", widened(layout.randomized));
+  row.set_unless_empty("randomization", layout.kind);
+  row.set_unless_empty("layout_note", layout.note);
+  row.set("layout_seed", layout.seed ? std::optional(to_signed(*layout.seed)) : std::nullopt);
+  row.set("epochs", layout.epochs);
+  row.set("given_up", layout.given_up);
+  row.set("epochs_ns", layout.epochs_ns);
+  row.set("longest_pause_ns", layout.longest_pause_ns);
+  row.set("functions", layout.functions);
+  row.set("moved_functions", layout.moved_functions);
+  row.set("text_bytes", layout.text_bytes);
+  row.set("moved_bytes", layout.moved_bytes);
+  row.set("setup_ns", layout.setup_ns);
+  row.set("main_to_exit_ns", layout.main_to_exit_ns);
+  row.set("region_ns", layout.region_ns);
+  row.set("regions", layout.regions);
+}
+
+Layout to_layout(const Row& row) {
+  const auto randomized = row.optional_integer("randomized");
+  const auto seed = row.optional_integer("layout_seed");
+  return {.randomized = randomized ? std::optional(*randomized != 0) : std::nullopt,
+          .kind = row.text_or_empty("randomization"),
+          .note = row.text_or_empty("layout_note"),
+          .seed = seed ? std::optional(to_unsigned(*seed)) : std::nullopt,
+          .epochs = row.optional_integer("epochs"),
+          .given_up = row.optional_integer("given_up"),
+          .epochs_ns = row.optional_integer("epochs_ns"),
+          .longest_pause_ns = row.optional_integer("longest_pause_ns"),
+          .functions = row.optional_integer("functions"),
+          .moved_functions = row.optional_integer("moved_functions"),
+          .text_bytes = row.optional_integer("text_bytes"),
+          .moved_bytes = row.optional_integer("moved_bytes"),
+          .setup_ns = row.optional_integer("setup_ns"),
+          .main_to_exit_ns = row.optional_integer("main_to_exit_ns"),
+          .region_ns = row.optional_integer("region_ns"),
+          .regions = row.optional_integer("regions")};
 }
 
 template <class Status>
@@ -142,6 +183,7 @@ Row to_row(const Trial& trial) {
   row.set("max_rss_bytes", trial.max_rss_bytes);
   row.set("stdout_sha256", trial.stdout_sha256);
   row.set("stderr_tail", trial.stderr_tail);
+  add_layout(trial.layout, row);
   row.set("readings", static_cast<std::int64_t>(trial.readings.size()));
   return row;
 }
@@ -168,6 +210,7 @@ Trial to_trial(const Row& row) {
           .max_rss_bytes = row.optional_integer("max_rss_bytes"),
           .stdout_sha256 = row.text("stdout_sha256"),
           .stderr_tail = row.text("stderr_tail"),
+          .layout = to_layout(row),
           .readings = {}};
 }
 

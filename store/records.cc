@@ -15,7 +15,7 @@ using Named = std::pair<Status, std::string_view>;
 constexpr std::array<Named<BuildStatus>, 3> build_names{{{BuildStatus::built, "built"},
                                                          {BuildStatus::cached, "cached"},
                                                          {BuildStatus::failed, "failed"}}};
-constexpr std::array<Named<TrialStatus>, 9> trial_names{
+constexpr std::array<Named<TrialStatus>, 11> trial_names{
     {{TrialStatus::ok, "ok"},
      {TrialStatus::wrong_exit, "wrong_exit"},
      {TrialStatus::signalled, "signalled"},
@@ -24,7 +24,9 @@ constexpr std::array<Named<TrialStatus>, 9> trial_names{
      {TrialStatus::check_failed, "check_failed"},
      {TrialStatus::not_started, "not_started"},
      {TrialStatus::build_failed, "build_failed"},
-     {TrialStatus::skipped, "skipped"}}};
+     {TrialStatus::skipped, "skipped"},
+     {TrialStatus::not_randomized, "not_randomized"},
+     {TrialStatus::not_measured, "not_measured"}}};
 
 template <class Status>
 std::string_view name_of(std::span<const Named<Status>> names, Status status) {

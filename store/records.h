@@ -69,10 +69,34 @@ enum class TrialStatus {
   check_failed,
   not_started,
   build_failed,
-  skipped
+  skipped,
+  not_randomized,  // the plan asks for a layout that the program did not get
+  not_measured     // the response that the plan analyses is missing
 };
 std::string_view to_string(TrialStatus status);
 std::optional<TrialStatus> trial_status(std::string_view text);
+
+// What the runtime that szc links into programs reported of a trial; empty without a report.
+struct Layout {
+  std::optional<bool> randomized{};  // none: the program has no runtime, or it did not report
+  std::string kind{};  // "code once", "code repeated 500ms"; "" unless it was randomized
+  std::string note{};  // why not, or what was wrong with the report
+  std::optional<std::uint64_t> seed{};
+  std::optional<std::int64_t> epochs{};            // layouts that the program had
+  std::optional<std::int64_t> given_up{};          // epochs that could not be made
+  std::optional<std::int64_t> epochs_ns{};         // what all of them took
+  std::optional<std::int64_t> longest_pause_ns{};  // of one of them
+  std::optional<std::int64_t> functions{};
+  std::optional<std::int64_t> moved_functions{};
+  std::optional<std::int64_t> text_bytes{};
+  std::optional<std::int64_t> moved_bytes{};
+  std::optional<std::int64_t> setup_ns{};
+  std::optional<std::int64_t> main_to_exit_ns{};
+  std::optional<std::int64_t> region_ns{};  // none if it marked no region
+  std::optional<std::int64_t> regions{};
+
+  bool operator==(const Layout&) const = default;
+};
 
 struct Trial {
   Id experiment = 0;
@@ -96,6 +120,7 @@ struct Trial {
   std::optional<std::int64_t> max_rss_bytes{};
   std::string stdout_sha256{};
   std::string stderr_tail{};
+  Layout layout{};
   std::vector<counters::Reading> readings{};  // kept in this order
 
   bool operator==(const Trial&) const = default;

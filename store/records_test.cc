@@ -7,7 +7,7 @@ namespace stab::store {
 namespace {
 
 TEST(Statuses, ReadBackAsTheyWereWritten) {
-  for (int i = 0; i <= static_cast<int>(TrialStatus::skipped); ++i) {
+  for (int i = 0; i <= static_cast<int>(TrialStatus::not_measured); ++i) {
     const auto status = static_cast<TrialStatus>(i);
     EXPECT_EQ(trial_status(to_string(status)), status);
   }

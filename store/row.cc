@@ -42,6 +42,10 @@ void Row::set_unless(std::int64_t none, std::string_view column, std::int64_t va
   put(column, value == none ? Value() : Value(value));
 }
 
+void Row::set_unless_empty(std::string_view column, std::string_view value) {
+  put(column, value.empty() ? Value() : Value(std::string(value)));
+}
+
 void Row::put(std::string_view column, Value value) {
   values_.insert_or_assign(std::string(column), std::move(value));
 }
@@ -73,6 +77,10 @@ double Row::real(std::string_view column) const {
 const std::string& Row::text(std::string_view column) const {
   if (const auto* found = std::get_if<std::string>(&value(column))) return *found;
   refuse(fmt::format("the column {} is not a text", column));
+}
+
+std::string Row::text_or_empty(std::string_view column) const {
+  return std::holds_alternative<std::monostate>(value(column)) ? "" : text(column);
 }
 
 std::int64_t Row::checksum(std::string_view table) const {

@@ -28,12 +28,14 @@ class Row {
   void set(std::string_view column, std::optional<std::int64_t> value);
   // NULL in place of the value that means "none".
   void set_unless(std::int64_t none, std::string_view column, std::int64_t value);
+  void set_unless_empty(std::string_view column, std::string_view value);
   void set_value(std::string_view column, Value value) { put(column, std::move(value)); }
 
   // These throw Failure if the column is missing or has another type: the row is not of our making.
   [[nodiscard]] std::int64_t integer(std::string_view column) const;
   [[nodiscard]] double real(std::string_view column) const;
   [[nodiscard]] const std::string& text(std::string_view column) const;
+  [[nodiscard]] std::string text_or_empty(std::string_view column) const;  // "" for NULL
   [[nodiscard]] std::optional<std::int64_t> optional_integer(std::string_view column) const;
 
   [[nodiscard]] const std::map<std::string, Value, std::less<>>& values() const { return values_; }

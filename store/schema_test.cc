@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
+#include <string>
 
+#include "store/codec.h"
 #include "store/failure.h"
 #include "store/test_support.h"
 
@@ -101,8 +104,42 @@ TEST(Schema, ANewerDatabaseIsRefusedAndUnchanged) {
   ASSERT_FALSE(store);
   EXPECT_FALSE(store.error().temporary);
   EXPECT_THAT(store.error().message, HasSubstr("its schema has version 1000"));
-  cheat(path, "PRAGMA user_version = 1");
+  cheat(path, "PRAGMA user_version = " + std::to_string(schema_version));
   EXPECT_TRUE(Store::open(path));
+}
+
+// The columns that the first version had.
+Row first_version_of(const Trial& trial) {
+  static constexpr std::array later{
+      "randomized", "randomization",   "layout_note", "layout_seed",
+      "epochs",     "given_up",        "epochs_ns",   "longest_pause_ns",
+      "functions",  "moved_functions", "text_bytes",  "moved_bytes",
+      "setup_ns",   "main_to_exit_ns", "region_ns",   "regions"};
+  Row row;
+  for (const auto& [column, value] : to_row(trial).values())
+    if (std::ranges::find(later, column) == later.end()) row.set_value(column, value);
+  return row;
+}
+
+TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  Trial old;
+  {
+    Connection connection(path);
+    migrate(connection, schema_steps().first(1));
+    connection.transaction([&] {
+      old = example_trial(connection.insert("experiment", to_row(example_experiment())), 0);
+      old.readings.clear();
+      connection.insert("trial", first_version_of(old));
+    });
+  }
+  const auto store = open_or_fail(path);
+  EXPECT_TRUE(store->verify().value().empty());
+  Trial fresh = example_trial(old.experiment, 1);
+  ASSERT_TRUE(store->add_trial(fresh));
+  old.layout = {};
+  EXPECT_THAT(trials_of(*store, old.experiment), testing::ElementsAre(old, fresh));
 }
 
 }  // namespace

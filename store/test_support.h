@@ -103,6 +103,22 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
           .max_rss_bytes = 12'345'678,
           .stdout_sha256 = "e3b0",
           .stderr_tail = "oh\nno",
+          .layout = {.randomized = true,
+                     .kind = "code once",
+                     .note = "a line of the report is damaged",
+                     .seed = 0xfedc'ba98'7654'3211,
+                     .epochs = 1,
+                     .given_up = 2,
+                     .epochs_ns = 44'000,
+                     .longest_pause_ns = 33'000,
+                     .functions = 50,
+                     .moved_functions = 48,
+                     .text_bytes = 10'000,
+                     .moved_bytes = 9'900,
+                     .setup_ns = 250'000,
+                     .main_to_exit_ns = 999'000'000,
+                     .region_ns = 777'000'000,
+                     .regions = 3},
           .readings = example_readings()};
 }
 

@@ -70,7 +70,7 @@ expect "linked without the step" "the binary was linked without" ./unstepped
 
 table=$((16#$(section_offset good .stab.table)))
 note=$((16#$(section_offset good .note.stab)))
-cp good altered && poke altered $((table + 140)) '\x55'
+cp good altered && poke altered $((table + 160)) '\x55'
 expect "altered table" "the table was altered" ./altered
 cp good magicless && poke magicless "$table" 'xx'
 expect "no table" "there is something else" ./magicless
@@ -86,7 +86,7 @@ cp good elsewhere && poke elsewhere $((note + 34)) '\x7f'
 expect "table elsewhere" "the table was truncated" ./elsewhere
 
 if ./refuse exec /bin/true 2>/dev/null; then
-  expect "mprotect refused" "no memory near the image" ./refuse mprotect ./good
+  expect "mprotect refused" "memory cannot be made executable" ./refuse mprotect ./good
   expect "executable memory refused" "memory cannot be made executable" ./refuse exec ./good
   expect "no memory near the image" "no memory near the image" ./refuse near ./good
 else

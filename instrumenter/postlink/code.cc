@@ -45,6 +45,22 @@ bool looks_at_its_caller(std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// What they keep of their caller nobody else can find: a place to come back to, or the parent's
+// stack.
+bool keeps_its_callers_place(std::string_view name) {
+  constexpr std::array<std::string_view, 9> names = {"setjmp",      "_setjmp",    "sigsetjmp",
+                                                     "__sigsetjmp", "getcontext", "setcontext",
+                                                     "swapcontext", "vfork",      "savectx"};
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Code then runs where no list of threads shows it.
+bool makes_stacks(std::string_view name) {
+  constexpr std::array<std::string_view, 6> names = {"makecontext",   "swapcontext",   "setcontext",
+                                                     "jump_fcontext", "make_fcontext", "clone"};
+  return std::ranges::find(names, name) != names.end();
+}
+
 // One function at a time, with the relocations that lie in it.
 class Analysis {
  public:
@@ -81,6 +97,8 @@ class Analysis {
     for (const Relocation& relocation : relocations_) {
       if (looks_at_its_caller(name_of(relocation)))
         function_.pin_because(PinReason::caller_sensitive);
+      if (keeps_its_callers_place(name_of(relocation))) function_.anchored = true;
+      if (makes_stacks(name_of(relocation))) program_.switches_stacks = true;
       if (pc_relative(relocation.type))
         check_pc_relative(relocation);
       else if (absolute(relocation.type))
@@ -169,6 +187,7 @@ class Analysis {
     if (operand.target == function_.start) return add(FixupKind::shift, operand, 0);
     if (operand.use != Operand::Use::address || !function_.starts_instruction(operand.target))
       return function_.pin_because(PinReason::data_in_code);
+    function_.anchored = true;
     add(FixupKind::label, operand,
         program_.label(function_, static_cast<std::uint32_t>(operand.target - function_.start)));
   }
@@ -190,6 +209,7 @@ void analyse_code(Program& program, const Decoder& decoder) {
   for (Function& function : program.functions) {
     function.decoded = decoder.decode(function.code, function.start);
     if (!function.decoded.complete) function.pin_because(PinReason::undecodable);
+    if (function.decoded.switches_stacks) program.switches_stacks = true;
     if (function.decoded.open_end) function.pin_because(PinReason::falls_through);
   }
   std::size_t section = 0;

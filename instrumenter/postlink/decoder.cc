@@ -69,11 +69,16 @@ std::int64_t signed_field(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
+// How an instruction treats the stack pointer. Code with frames of variable size saves it and sets
+// it again.
+enum class StackUse : std::uint8_t { none, saves, restores, switches };
+
 struct Decoder::Impl {
   Impl();
   [[nodiscard]] bool refers_to_pc(const llvm::MCInst& instruction) const;
   void collect(const llvm::MCInst& instruction, std::span<const std::uint8_t> bytes,
                std::uint64_t offset, std::vector<Operand>& out) const;
+  [[nodiscard]] StackUse stack_use(const llvm::MCInst& instruction) const;
   [[nodiscard]] bool may_run_on(const llvm::MCInst& instruction) const;
 
   llvm::MCTargetOptions options;
@@ -85,6 +90,9 @@ struct Decoder::Impl {
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   FieldCollector* collector = nullptr;  // owned by the disassembler
   unsigned rip = 0;
+  unsigned rsp = 0;
+  unsigned rbp = 0;
+  unsigned rbx = 0;
 };
 
 Decoder::Impl::Impl() {
@@ -104,7 +112,9 @@ Decoder::Impl::Impl() {
   collector = owned.get();
   disassembler->setSymbolizer(std::move(owned));
   for (unsigned i = 1; i < registers->getNumRegs(); ++i)
-    if (llvm::StringRef(registers->getName(i)) == "RIP") rip = i;
+    for (const auto& [name, number] :
+         {std::pair{"RIP", &rip}, {"RSP", &rsp}, {"RBP", &rbp}, {"RBX", &rbx}})
+      if (llvm::StringRef(registers->getName(i)) == name) *number = i;
 }
 
 bool Decoder::Impl::refers_to_pc(const llvm::MCInst& instruction) const {
@@ -134,6 +144,22 @@ void Decoder::Impl::collect(const llvm::MCInst& instruction, std::span<const std
   }
 }
 
+StackUse Decoder::Impl::stack_use(const llvm::MCInst& instruction) const {
+  const llvm::StringRef name = instructions->getName(instruction.getOpcode());
+  const auto is = [&](unsigned operand, unsigned number) {
+    return operand < instruction.getNumOperands() && instruction.getOperand(operand).isReg() &&
+           instruction.getOperand(operand).getReg() == number;
+  };
+  if (name.starts_with("XCHG64"))
+    return is(0, rsp) || is(1, rsp) ? StackUse::switches : StackUse::none;
+  if (name == "POP64r" && is(0, rsp)) return StackUse::switches;
+  if (name == "MOV64rm" && is(0, rsp))
+    return is(1, rbp) || is(1, rsp) || is(1, rbx) ? StackUse::none : StackUse::switches;
+  if (!name.starts_with("MOV64rr")) return StackUse::none;
+  if (is(0, rsp)) return is(1, rbp) ? StackUse::none : StackUse::restores;
+  return is(1, rsp) && !is(0, rbp) ? StackUse::saves : StackUse::none;
+}
+
 // A call may be to a function that does not return; anything else that is no barrier runs on.
 bool Decoder::Impl::may_run_on(const llvm::MCInst& instruction) const {
   const llvm::MCInstrDesc& description = instructions->get(instruction.getOpcode());
@@ -151,6 +177,8 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
   result.starts.resize(code.size());
   std::uint64_t offset = 0;
   bool runs_on = true;
+  bool saves_stack = false;
+  bool restores_stack = false;
   while (offset < code.size()) {
     llvm::MCInst instruction;
     std::uint64_t length = 0;
@@ -163,6 +191,10 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
       return result;
     result.starts[offset] = true;
     impl_->collect(instruction, rest.subspan(0, length), offset, result.operands);
+    const StackUse use = impl_->stack_use(instruction);
+    saves_stack |= use == StackUse::saves;
+    restores_stack |= use == StackUse::restores;
+    result.switches_stacks |= use == StackUse::switches;
     // Padding after the end of the last block belongs to the function's size with some assemblers.
     const bool padding = impl_->instructions->getName(instruction.getOpcode()).starts_with("NOOP");
     if (!padding) runs_on = impl_->may_run_on(instruction);
@@ -170,6 +202,7 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
   }
   std::ranges::sort(result.operands, {}, &Operand::offset);
   result.complete = true;
+  result.switches_stacks |= restores_stack && !saves_stack;
   result.open_end = runs_on;
   return result;
 }

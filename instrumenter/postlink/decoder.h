@@ -26,6 +26,7 @@ struct Operand {
 struct DecodedFunction {
   bool complete = false;          // every byte belongs to an instruction that the decoder knows
   bool open_end = false;          // control may run past the last byte
+  bool switches_stacks = false;   // sets the stack pointer to something that is not its own frame
   std::vector<Operand> operands;  // by offset
   std::vector<bool> starts;       // of instructions, by offset
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "instrumenter/postlink/byte_reader.h"
 #include "instrumenter/postlink/program.h"
 
 namespace stab::instrumenter {
@@ -15,50 +16,6 @@ using abi::PinReason;
 
 constexpr std::uint8_t pcrel_sdata4 = 0x1b;
 constexpr std::uint8_t omit = 0xff;
-
-// Reads forward and remembers whether it ran out of bytes.
-class Reader {
- public:
-  explicit Reader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] std::size_t position() const { return position_; }
-  [[nodiscard]] bool at_end() const { return position_ >= bytes_.size(); }
-
-  std::uint8_t byte() { return at_end() ? failed() : bytes_[position_++]; }
-  void skip(std::uint64_t count) {
-    if (count > bytes_.size() - position_)
-      failed();
-    else
-      position_ += count;
-  }
-  std::uint32_t word() {
-    std::uint32_t value = 0;
-    if (bytes_.size() - position_ < 4) return failed();
-    std::memcpy(&value, bytes_.data() + position_, 4);
-    position_ += 4;
-    return value;
-  }
-  std::uint64_t uleb() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const std::uint8_t next = byte();
-      value |= static_cast<std::uint64_t>(next & 0x7f) << shift;
-      if ((next & 0x80) == 0) break;
-    }
-    return value;
-  }
-
- private:
-  std::uint8_t failed() {
-    ok_ = false;
-    position_ = bytes_.size();
-    return 0;
-  }
-  std::span<const std::uint8_t> bytes_;
-  std::size_t position_ = 0;
-  bool ok_ = true;
-};
 
 struct Cie {
   std::uint32_t index = 0;
@@ -97,7 +54,7 @@ bool can_follow(std::uint8_t encoding) {
 
 // DW_CFA_set_loc holds an address of its own; everything else is relative to the start of the
 // function.
-bool moves_location_absolutely(Reader& reader) {
+bool moves_location_absolutely(ByteReader& reader) {
   // Operands by opcode: u = LEB128, 1/2/4 = bytes, b = block, '-' = none, x = not understood.
   static constexpr std::array<const char*, 0x17> operands = {
       "",   "x", "1", "2", "4",  "uu", "u",  "u", "u",  "uu", "",  "",
@@ -155,7 +112,7 @@ class FrameReader {
   }
 
   void read_cie(std::size_t at, std::uint32_t size) {
-    Reader reader(bytes_.subspan(at, size));
+    ByteReader reader(bytes_.subspan(at, size));
     reader.skip(8);
     const std::uint8_t version = reader.byte();
     std::string augmentation;
@@ -177,7 +134,7 @@ class FrameReader {
     cies_[at] = cie;
   }
 
-  static bool read_augmentation(Reader& reader, std::string_view augmentation, Cie& cie,
+  static bool read_augmentation(ByteReader& reader, std::string_view augmentation, Cie& cie,
                                 CieInfo& info) {
     if (augmentation.empty()) return true;
     if (augmentation.front() != 'z') return false;
@@ -214,18 +171,18 @@ class FrameReader {
     if (function->start != begin || range > function->size || function->frame.fde != 0 ||
         !cie.understood)
       return function->pin_because(PinReason::unwind_info);
-    function->frame = {address_ + at, size, cie.index, 0};
+    function->frame = {address_ + at, size, cie.index, 0, 0, 0};
     if (!read_lsda(at, size, cie, function->frame)) function->pin_because(PinReason::unwind_info);
   }
 
   bool read_lsda(std::size_t at, std::uint32_t size, const Cie& cie, FrameInfo& frame) {
-    Reader reader(bytes_.subspan(at, size));
+    ByteReader reader(bytes_.subspan(at, size));
     reader.skip(16);
     if (cie.augmented) reader.uleb();
     if (cie.augmented && cie.lsda_encoding != omit) {
       const std::size_t field = reader.position();
       const std::uint32_t width = pointer_size(cie.lsda_encoding);
-      if (width == 0 || !can_follow(cie.lsda_encoding) || field + width > size) return false;
+      if (width < 4 || !can_follow(cie.lsda_encoding) || field + width > size) return false;
       std::int64_t value = 0;
       if (width == 4)
         value = static_cast<std::int32_t>(word_at(at + field));
@@ -234,8 +191,11 @@ class FrameReader {
       reader.skip(width);
       if (value != 0) {
         const std::uint64_t base = relative(cie.lsda_encoding) ? address_ + at + field : 0;
-        if (relative(cie.lsda_encoding)) frame.lsda_field = static_cast<std::uint16_t>(field);
-        if (!lands_relative_to_start(base + static_cast<std::uint64_t>(value))) return false;
+        frame.lsda_field = static_cast<std::uint16_t>(field);
+        frame.lsda_absolute =
+            relative(cie.lsda_encoding) ? std::uint8_t{0} : static_cast<std::uint8_t>(width);
+        frame.lsda = base + static_cast<std::uint64_t>(value);
+        if (!lands_relative_to_start(frame.lsda)) return false;
       }
     }
     return !moves_location_absolutely(reader) && reader.ok();

@@ -51,6 +51,7 @@ Program analyse(const ElfFile& file) {
   read_frames(program);
   analyse_code(program, decoder);
   analyse_data(program);
+  analyse_exceptions(program);
   pin_dependents(program);
   return program;
 }

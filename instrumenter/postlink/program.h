@@ -23,6 +23,23 @@ struct FrameInfo {
   std::uint32_t fde_size = 0;
   std::uint32_t cie = 0;  // index in Program::cies
   std::uint16_t lsda_field = 0;
+  std::uint8_t lsda_absolute = 0;  // bytes of the field if it holds an address, else 0
+  std::uint64_t lsda = 0;          // address of the exception table; 0: none
+};
+
+// The exception table of a function, taken apart.
+struct CallSite {
+  std::uint32_t start = 0;
+  std::uint32_t length = 0;
+  std::optional<std::uint32_t> label;  // of the landing pad, as Program numbers it
+  std::uint32_t action = 0;
+};
+
+struct Exceptions {
+  std::vector<CallSite> call_sites;
+  std::uint8_t types_encoding = 0xff;
+  std::uint64_t types = 0;  // address that the type table counts from; 0: none
+  std::span<const std::uint8_t> actions;
 };
 
 struct CieInfo {
@@ -38,7 +55,9 @@ struct Function {
   std::string_view name;
   abi::PinReason pin = abi::PinReason::none;
   bool keeps_entry = false;
+  bool anchored = false;
   FrameInfo frame;
+  Exceptions exceptions;
   std::vector<std::uint8_t> code;
   DecodedFunction decoded;
   std::vector<abi::Fixup> fixups;
@@ -68,6 +87,7 @@ struct Slot {
 struct Program {
   const ElfFile* file = nullptr;
   std::vector<Function> functions;  // by start, without overlap
+  bool switches_stacks = false;
   std::vector<CieInfo> cies;
   std::vector<abi::Label> labels;
   std::vector<Slot> slots;  // by place
@@ -89,6 +109,10 @@ void read_frames(Program& program);
 
 // Decodes every function and turns its operands into fixups, checked against the relocations.
 void analyse_code(Program& program, const Decoder& decoder);
+
+// Takes the exception tables of what can move apart; landing pads become labels. After
+// analyse_code.
+void analyse_exceptions(Program& program);
 
 // Functions' labels in data and jump tables. After analyse_code.
 void analyse_data(Program& program);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "instrumenter/postlink/exceptions.h"
 #include "instrumenter/postlink/program.h"
 
 namespace stab::instrumenter {
@@ -65,11 +66,26 @@ class TableBuilder {
       entry.fde_size = function.frame.fde_size;
       entry.cie = static_cast<std::uint16_t>(function.frame.cie);
       entry.lsda_field = function.frame.lsda_field;
+      add_exceptions(function, entry);
     }
     entry.name = add_name(function.name);
     entry.hash = abi::hash_code(function.code.data(), function.size);
-    entry.flags = function.keeps_entry ? abi::function_keeps_entry : 0;
+    entry.flags |= (function.keeps_entry ? abi::function_keeps_entry : 0) |
+                   (function.anchored ? abi::function_anchored : 0);
     functions_.push_back(entry);
+  }
+
+  void add_exceptions(const Function& function, abi::Function& entry) {
+    if (function.frame.lsda_absolute != 0)
+      entry.flags |= function.frame.lsda_absolute == 8 ? abi::function_lsda_absolute8
+                                                       : abi::function_lsda_absolute4;
+    if (function.frame.lsda == 0) return;
+    entry.exceptions = static_cast<std::uint32_t>(exceptions_.size());
+    const std::vector<std::uint8_t> table = write_exceptions(
+        function.exceptions, [this](std::uint32_t label) { return label_number(label); });
+    exceptions_.insert(exceptions_.end(), table.begin(), table.end());
+    entry.exceptions_size = static_cast<std::uint32_t>(table.size());
+    entry.exception_types = function.exceptions.types == 0 ? 0 : place(function.exceptions.types);
   }
 
   void add_fixup(abi::Fixup fixup) {
@@ -157,6 +173,7 @@ class TableBuilder {
     header_.ranges = append(table, ranges_);
     header_.cies = append(table, cies_);
     header_.words = append(table, words_);
+    header_.exceptions = append(table, exceptions_);
     header_.pinned = append(table, pinned_);
     header_.names = append(table, std::vector<char>(names_.begin(), names_.end()));
     table.resize((table.size() + 7) / 8 * 8);
@@ -165,6 +182,7 @@ class TableBuilder {
     header_.version = abi::version;
     header_.header_size = sizeof header_;
     header_.total_size = table.size();
+    header_.flags = program_.switches_stacks ? abi::image_switches_stacks : 0;
     header_.base = base_;
     header_.image_size = program_.file->highest() - base_;
     header_.checksum = 0;
@@ -188,6 +206,7 @@ class TableBuilder {
   std::vector<abi::Range> ranges_;
   std::vector<abi::Cie> cies_;
   std::vector<std::uint32_t> words_;
+  std::vector<std::uint8_t> exceptions_;
   std::vector<abi::Pinned> pinned_;
   std::string names_;
 };

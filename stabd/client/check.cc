@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "base/duration.h"
 #include "plan/expand.h"
 #include "plan/model.h"
+#include "plan/options.h"
 #include "plan/reader.h"
 #include "stabd/client/client.h"
 #include "stabd/client/plan_file.h"
@@ -73,6 +76,47 @@ std::string cell_text(const Design& design, const std::vector<plan::Level>& cell
   return text.empty() ? "(no treatment)" : text;
 }
 
+bool builds_with_szc(const Design& design) {
+  std::set<std::uint32_t> seen;
+  return std::ranges::any_of(design.expansion.trials, [&](const plan::Trial& trial) {
+    return seen.insert(trial.benchmark).second &&
+           plan::names_szc(plan::resolve(design.plan, trial).build);
+  });
+}
+
+// What the programs place at random by themselves, in words.
+std::string runtime_text(const Design& design) {
+  const plan::Plan& plan = design.plan;
+  if (!plan::sets_options(plan))
+    return builds_with_szc(design)
+               ? "programs that szc builds place their code at random in each trial, by its seed"
+               : "nothing by the programs themselves, which szc does not build";
+  std::vector<std::string> parts;
+  for (const auto& [name, level] : plan.randomize)
+    parts.push_back(fmt::format("{} = {}", name, level.name));
+  bool has_layout = false;
+  for (const plan::Factor& factor : plan.factors) {
+    if (factor.kind == plan::FactorKind::option)
+      parts.push_back(fmt::format("{} by its factor", factor.name));
+    has_layout = has_layout || factor.kind == plan::FactorKind::layout;
+  }
+  parts.emplace_back(has_layout ? "seeds by the factor layout" : "each trial by its own seed");
+  return fmt::format("by the programs, which szc must have built: {}", fmt::join(parts, ", "));
+}
+
+// The factors that are drawn: "link_order (once a block)".
+std::string drawn_text(const plan::Plan& plan) {
+  std::vector<std::string> parts;
+  for (const plan::Factor& factor : plan.factors) {
+    if (std::holds_alternative<plan::RandomPerBlock>(factor.levels))
+      parts.push_back(fmt::format("{} once a block", factor.name));
+    if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
+      parts.push_back(
+          fmt::format("{} {} times a cell, {} runs each", factor.name, seeds->seeds, seeds->runs));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 ordered_json as_json(const Design& design) {
   ordered_json cells = ordered_json::array();
   for (const auto& cell : design.expansion.cells) cells.push_back(cell_text(design, cell));
@@ -92,6 +136,8 @@ ordered_json as_json(const Design& design) {
           {"trials", design.expansion.trials.size()},
           {"warmup_trials", design.warmups},
           {"builds", design.builds},
+          {"randomized", runtime_text(design)},
+          {"drawn", drawn_text(design.plan)},
           {"estimated_ns",
            design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
           {"models", models}};
@@ -134,6 +180,9 @@ void print(const Design& design) {
     fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
   if (design.expansion.cells.size() > shown)
     fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
+  fmt::print("random layouts: {}\n", runtime_text(design));
+  if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
+    fmt::print("drawn: {}\n", drawn);
   // Models of single benchmarks are mostly alike: each different one is shown once.
   std::set<std::string> printed;
   for (const plan::ModelFor& entry : design.models) {

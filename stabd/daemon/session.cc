@@ -216,7 +216,10 @@ void Session::ask_for_trial(const Schedule::Step& step) {
       .aslr = task.aslr,
       .timeout = benchmark.timeout,
       .output_limit = benchmark.output_limit,
-      .check = benchmark.check};
+      .check = benchmark.check,
+      .options = task.options,
+      .needs = task.needs,
+      .response = plan_.analysis.response};
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);
   running_ = step;
@@ -236,6 +239,7 @@ void Session::ran(wire::RunReply reply) {
   row.max_rss_bytes = reply.max_rss_bytes;
   row.stdout_sha256 = std::move(reply.stdout_sha256);
   row.stderr_tail = std::move(reply.stderr_tail);
+  row.layout = std::move(reply.layout);
   row.readings = std::move(reply.readings);
   if (last_commit_.count() > 0)
     row.readings.push_back(

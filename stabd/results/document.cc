@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "plan/expand.h"
 #include "plan/reader.h"
+#include "stabd/results/layouts.h"
 #include "stats/analysis.h"
 #include "stats/dataset.h"
 #include "stats/spec.h"
@@ -31,6 +32,8 @@ double response_of(const store::Trial& trial, const std::string& name) {
   if (name == "user") return number(trial.user_ns);
   if (name == "system") return number(trial.system_ns);
   if (name == "cpu") return number(trial.user_ns) + number(trial.system_ns);
+  if (name == "main_to_exit") return number(trial.layout.main_to_exit_ns);
+  if (name == "region") return number(trial.layout.region_ns);
   if (name == "max_rss") return number(trial.max_rss_bytes);
   return number(trial.wall_ns);
 }
@@ -135,6 +138,7 @@ std::string machine_line(store::Store& store, store::Id id) {
 // The rows that stand, taken in one pass.
 struct Rows {
   stats::Dataset data;
+  LayoutCounter layouts;
   report::TrialCounts counts;
   std::map<std::string, std::uint64_t> failures;
   std::int64_t first_ns = 0;
@@ -153,6 +157,7 @@ Result<Rows> read_rows(store::Store& store, const store::Experiment& experiment,
       ++rows.counts.ok;
       rows.data.response.push_back(response_of(trial, plan.analysis.response));
       columns.append(trial);
+      rows.layouts.add(trial.layout);
       return true;
     }
     const bool skipped =
@@ -185,6 +190,7 @@ Result<report::Document> make_document(store::Store& store, const store::Experim
   document.machine = machine_line(store, experiment.machine);
   document.seed = plan->seed;
   document.trials = rows->counts;
+  document.layouts = rows->layouts.result();
   for (const plan::Trial& trial : plan::expand(*plan).trials)
     document.trials.planned += trial.warmup ? 0 : 1;
   for (const auto& [text, count] : rows->failures) {

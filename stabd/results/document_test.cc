@@ -199,7 +199,7 @@ TEST_F(DocumentTest, EqualFailuresAreOneLineWithTheirNumber) {
 }
 
 TEST_F(DocumentTest, EveryKindOfFailureIsCountedAsWhatItIs) {
-  for (int i = 1; i <= static_cast<int>(TrialStatus::skipped); ++i) {
+  for (int i = 1; i <= static_cast<int>(TrialStatus::not_measured); ++i) {
     const auto status = static_cast<TrialStatus>(i);
     begin(tables);
     run([&](Trial& trial) {
@@ -226,6 +226,24 @@ TEST_F(DocumentTest, TheResponseIsTheOneThatThePlanNames) {
     EXPECT_EQ(all.analysis.spec.response, name);
     EXPECT_EQ(all.analysis.spec.unit == stats::Unit::bytes, name == "max_rss");
     EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, value, 0.001) << name;
+  }
+}
+
+TEST_F(DocumentTest, TheRuntimesTimesAreResponsesAndItsLayoutsAreSummedUp) {
+  for (const std::string response : {"region", "main_to_exit"}) {
+    begin(tables + "[analysis]\nresponse = \"" + response + "\"\n");
+    run([](Trial& trial) {
+      trial.layout = {.randomized = trial.levels["mode"] == "fast",
+                      .kind = trial.levels["mode"] == "fast" ? "code once" : "",
+                      .main_to_exit_ns = 5000,
+                      .region_ns = 3000};
+    });
+    const auto all = document();
+    const double expected = response == "region" ? 3000 : 5000;
+    EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, expected, 1e-6) << response;
+    EXPECT_EQ(all.layouts.randomized, 8U);
+    EXPECT_EQ(all.layouts.unrandomized, 8U);
+    EXPECT_EQ(all.layouts.kinds, "code once");
   }
 }
 

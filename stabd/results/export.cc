@@ -52,6 +52,26 @@ void add_readings(const Names& names, const store::Trial& trial, ordered_json& r
   }
 }
 
+void add_layout(const store::Layout& layout, ordered_json& row) {
+  row["randomized"] = or_null(layout.randomized);
+  row["randomization"] = layout.kind;
+  row["layout_note"] = layout.note;
+  row["layout_seed"] =
+      layout.seed ? ordered_json(std::to_string(*layout.seed)) : ordered_json(nullptr);
+  row["epochs"] = or_null(layout.epochs);
+  row["given_up"] = or_null(layout.given_up);
+  row["epochs_ns"] = or_null(layout.epochs_ns);
+  row["longest_pause_ns"] = or_null(layout.longest_pause_ns);
+  row["functions"] = or_null(layout.functions);
+  row["moved_functions"] = or_null(layout.moved_functions);
+  row["text_bytes"] = or_null(layout.text_bytes);
+  row["moved_bytes"] = or_null(layout.moved_bytes);
+  row["setup_ns"] = or_null(layout.setup_ns);
+  row["main_to_exit_ns"] = or_null(layout.main_to_exit_ns);
+  row["region_ns"] = or_null(layout.region_ns);
+  row["regions"] = or_null(layout.regions);
+}
+
 // The one place that says which columns there are and in which order.
 ordered_json row_of(const Names& names, const store::Trial& trial) {
   ordered_json row;
@@ -78,6 +98,7 @@ ordered_json row_of(const Names& names, const store::Trial& trial) {
   row["max_rss_bytes"] = or_null(trial.max_rss_bytes);
   row["stdout_sha256"] = trial.stdout_sha256;
   row["build"] = trial.build;
+  add_layout(trial.layout, row);
   add_readings(names, trial, row);
   return row;
 }

@@ -49,7 +49,10 @@ class ExportTest : public store::WithStore {
 const std::string before = "position,attempt,last,block,warmup,benchmark";
 const std::string after =
     ",seed,status,reason,exit_code,signal,started_ns,wall_ns,user_ns,system_ns,max_rss_bytes,"
-    "stdout_sha256,build";
+    "stdout_sha256,build,randomized,randomization,layout_note,layout_seed,epochs,given_up,"
+    "epochs_ns,longest_pause_ns,functions,"
+    "moved_functions,text_bytes,moved_bytes,setup_ns,main_to_exit_ns,region_ns,regions";
+const std::string no_layout = ",,,,,,,,,,,,,,,,";
 
 TEST_F(ExportTest, AnExperimentWithoutTrialsIsAHeaderAndAnEmptyArray) {
   EXPECT_EQ(csv(), before + after + "\r\n");
@@ -61,9 +64,9 @@ TEST_F(ExportTest, ATrialIsARowWithItsFactorsInTheMiddleAndItsReadingsAtTheEnd) 
   trial.levels = {{"opt", "O2"}, {"aslr", "true"}};
   trial.readings = {{.name = "page-faults", .status = counters::Status::counted, .value = 12}};
   add(trial);
-  EXPECT_EQ(csv(),
-            before + ",aslr,opt" + after + ",page-faults,page-faults.status\r\n" +
-                "0,0,true,0,false,sort,true,O2,5,ok,,0,,1000,7,0,1,4096,e3b0,,12,counted\r\n");
+  EXPECT_EQ(csv(), before + ",aslr,opt" + after + ",page-faults,page-faults.status\r\n" +
+                       "0,0,true,0,false,sort,true,O2,5,ok,,0,,1000,7,0,1,4096,e3b0," + no_layout +
+                       ",12,counted\r\n");
 }
 
 TEST_F(ExportTest, AnAbsentReadingIsAnEmptyCellAndAZeroIsAZero) {
@@ -90,7 +93,32 @@ TEST_F(ExportTest, AReadingThatOnlySomeTrialsHaveIsEmptyForTheOthers) {
   EXPECT_TRUE(all[0]["late"].is_null());
   EXPECT_TRUE(all[0]["late.status"].is_null());
   EXPECT_EQ(all[1]["late"], 9);
-  EXPECT_THAT(csv(), HasSubstr("4096,e3b0,,,\r\n"));
+  EXPECT_THAT(csv(), HasSubstr("4096,e3b0," + no_layout + ",,\r\n"));
+}
+
+TEST_F(ExportTest, ALayoutIsInItsColumns) {
+  Trial trial = plain(0);
+  trial.layout = {.randomized = true,
+                  .kind = "code once",
+                  .note = "",
+                  .seed = 18446744073709551615U,
+                  .epochs = 1,
+                  .given_up = 0,
+                  .epochs_ns = 3,
+                  .longest_pause_ns = 2,
+                  .functions = 9,
+                  .moved_functions = 8,
+                  .text_bytes = 100,
+                  .moved_bytes = 90,
+                  .setup_ns = 5,
+                  .main_to_exit_ns = 6,
+                  .region_ns = std::nullopt,
+                  .regions = 0};
+  add(trial);
+  EXPECT_THAT(csv(),
+              HasSubstr(",true,code once,,18446744073709551615,1,0,3,2,9,8,100,90,5,6,,0\r\n"));
+  EXPECT_EQ(rows()[0]["layout_seed"], "18446744073709551615");
+  EXPECT_TRUE(rows()[0]["region_ns"].is_null());
 }
 
 TEST_F(ExportTest, NumbersThatWereNotMeasuredAreEmptyAndNotZero) {
@@ -100,7 +128,7 @@ TEST_F(ExportTest, NumbersThatWereNotMeasuredAreEmptyAndNotZero) {
        .levels = {{"opt", "O2"}},
        .status = TrialStatus::not_started,
        .reason = "no program"});
-  EXPECT_THAT(csv(), HasSubstr(",not_started,no program,,,0,,,,,,\r\n"));
+  EXPECT_THAT(csv(), HasSubstr(",not_started,no program,,,0,,,,,," + no_layout + "\r\n"));
   const json row = rows()[0];
   for (const char* name :
        {"exit_code", "signal", "wall_ns", "user_ns", "system_ns", "max_rss_bytes"})

@@ -44,7 +44,7 @@ T integer(const json& value) {
 
 template <class T>
 T value_of(const json& value) {
-  if constexpr (std::integral<T>)
+  if constexpr (std::integral<T> && !std::same_as<T, bool>)
     return integer<T>(value);
   else
     return value.get<T>();
@@ -95,6 +95,57 @@ counters::Reading reading_from(const json& object) {
           .value = integer<std::int64_t>(object.at("value")),
           .coverage = object.at("coverage").get<double>(),
           .reason = object.at("reason").get<std::string>()};
+}
+
+json layout_json(const store::Layout& layout) {
+  return {{"randomized", optional_json(layout.randomized)},
+          {"kind", layout.kind},
+          {"note", layout.note},
+          {"seed", optional_json(layout.seed)},
+          {"epochs", optional_json(layout.epochs)},
+          {"given_up", optional_json(layout.given_up)},
+          {"epochs_ns", optional_json(layout.epochs_ns)},
+          {"longest_pause_ns", optional_json(layout.longest_pause_ns)},
+          {"functions", optional_json(layout.functions)},
+          {"moved_functions", optional_json(layout.moved_functions)},
+          {"text_bytes", optional_json(layout.text_bytes)},
+          {"moved_bytes", optional_json(layout.moved_bytes)},
+          {"setup_ns", optional_json(layout.setup_ns)},
+          {"main_to_exit_ns", optional_json(layout.main_to_exit_ns)},
+          {"region_ns", optional_json(layout.region_ns)},
+          {"regions", optional_json(layout.regions)}};
+}
+
+store::Layout layout_from(const json& object) {
+  const auto number = [&](const char* key) { return optional_at<std::int64_t>(object, key); };
+  return {.randomized = optional_at<bool>(object, "randomized"),
+          .kind = object.at("kind").get<std::string>(),
+          .note = object.at("note").get<std::string>(),
+          .seed = optional_at<std::uint64_t>(object, "seed"),
+          .epochs = number("epochs"),
+          .given_up = number("given_up"),
+          .epochs_ns = number("epochs_ns"),
+          .longest_pause_ns = number("longest_pause_ns"),
+          .functions = number("functions"),
+          .moved_functions = number("moved_functions"),
+          .text_bytes = number("text_bytes"),
+          .moved_bytes = number("moved_bytes"),
+          .setup_ns = number("setup_ns"),
+          .main_to_exit_ns = number("main_to_exit_ns"),
+          .region_ns = number("region_ns"),
+          .regions = number("regions")};
+}
+
+// What we do not know asks for the most.
+plan::Needs needs_from(const json& value) {
+  switch (integer<int>(value)) {
+    case 0:
+      return plan::Needs::nothing;
+    case 1:
+      return plan::Needs::runtime;
+    default:
+      return plan::Needs::randomized;
+  }
 }
 
 }  // namespace
@@ -196,7 +247,10 @@ std::string encode(const RunRequest& request) {
                {"aslr", request.aslr},
                {"timeout_ns", request.timeout.count()},
                {"output_limit", request.output_limit},
-               {"check", check_json(request.check)}});
+               {"check", check_json(request.check)},
+               {"options", request.options},
+               {"needs", static_cast<int>(request.needs)},
+               {"response", request.response}});
 }
 
 Result<RunRequest> decode_run(std::string_view line) {
@@ -209,7 +263,10 @@ Result<RunRequest> decode_run(std::string_view line) {
                       .aslr = object.at("aslr").get<bool>(),
                       .timeout = nanoseconds(integer<std::int64_t>(object.at("timeout_ns"))),
                       .output_limit = integer<std::uint64_t>(object.at("output_limit")),
-                      .check = check_from(object.at("check"))};
+                      .check = check_from(object.at("check")),
+                      .options = object.at("options").get<plan::Variables>(),
+                      .needs = needs_from(object.at("needs")),
+                      .response = object.at("response").get<std::string>()};
   });
 }
 
@@ -228,6 +285,7 @@ std::string encode_run(const RunReply& reply) {
                {"max_rss_bytes", optional_json(reply.max_rss_bytes)},
                {"stdout_sha256", reply.stdout_sha256},
                {"stderr_tail", reply.stderr_tail},
+               {"layout", layout_json(reply.layout)},
                {"readings", std::move(readings)}});
 }
 
@@ -246,6 +304,7 @@ Result<RunReply> decode_run_reply(std::string_view line) {
     reply.max_rss_bytes = optional_at<std::int64_t>(object, "max_rss_bytes");
     reply.stdout_sha256 = object.at("stdout_sha256").get<std::string>();
     reply.stderr_tail = object.at("stderr_tail").get<std::string>();
+    reply.layout = layout_from(object.at("layout"));
     for (const json& reading : object.at("readings"))
       reply.readings.push_back(reading_from(reading));
     return reply;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "plan/expand.h"
 #include "plan/plan.h"
 #include "store/records.h"
 
@@ -64,6 +65,9 @@ struct RunRequest {
   std::chrono::nanoseconds timeout{0};
   std::uint64_t output_limit = 0;
   plan::Check check{};
+  plan::Variables options{};  // of the runtime that szc links in, as in plan::Task
+  plan::Needs needs = plan::Needs::nothing;
+  std::string response{};  // of the analysis: it must have been measured
 };
 // The fields of the trial's row that the run decides; the daemon knows the others.
 using RunReply = store::Trial;

@@ -52,7 +52,10 @@ RunRequest full_run() {
           .aslr = true,
           .timeout = 1500ms,
           .output_limit = 1 << 20,
-          .check = {.exit = 3, .stdout_sha256 = "ab", .stdout_file = "out", .command = "grep x"}};
+          .check = {.exit = 3, .stdout_sha256 = "ab", .stdout_file = "out", .command = "grep x"},
+          .options = {{"code", "1"}, {"seed", "5"}},
+          .needs = plan::Needs::randomized,
+          .response = "region"};
 }
 
 SetupReply full_setup_reply() {
@@ -77,6 +80,22 @@ RunReply full_run_reply() {
       .max_rss_bytes = 4096,
       .stdout_sha256 = "e3b0",
       .stderr_tail = awkward,
+      .layout = {.randomized = false,
+                 .kind = "code once",
+                 .note = awkward,
+                 .seed = std::numeric_limits<std::uint64_t>::max(),
+                 .epochs = 1,
+                 .given_up = 9,
+                 .epochs_ns = 10,
+                 .longest_pause_ns = 11,
+                 .functions = 2,
+                 .moved_functions = 3,
+                 .text_bytes = 4,
+                 .moved_bytes = 5,
+                 .setup_ns = 6,
+                 .main_to_exit_ns = 7,
+                 .region_ns = 8,
+                 .regions = std::numeric_limits<std::int64_t>::max()},
       .readings = {{.name = "a", .status = counters::Status::counted, .value = -5},
                    {.name = "b", .status = counters::Status::scaled, .value = 1, .coverage = .3},
                    {.name = "c", .coverage = 0, .reason = awkward}}};
@@ -115,6 +134,9 @@ void expect_equal(const RunRequest& a, const RunRequest& b) {
   EXPECT_EQ(a.check.stdout_sha256, b.check.stdout_sha256);
   EXPECT_EQ(a.check.stdout_file, b.check.stdout_file);
   EXPECT_EQ(a.check.command, b.check.command);
+  EXPECT_EQ(a.options, b.options);
+  EXPECT_EQ(a.needs, b.needs);
+  EXPECT_EQ(a.response, b.response);
 }
 
 void expect_equal(const SetupReply& a, const SetupReply& b) {

@@ -75,6 +75,17 @@ std::optional<Fd> lock_folder(const std::string& path, int stop_fd) {
   return fd;
 }
 
+// Where our own szc is, first in PATH unless it is there anyway.
+std::vector<std::string> environment_of_builds() {
+  auto variables = machine::base_variables(geteuid());
+  std::error_code error;
+  const std::string self = fs::read_symlink("/proc/self/exe", error).parent_path().string();
+  std::string& path = variables["PATH"];
+  if (!error && !self.empty() && !fmt::format(":{}:", path).contains(fmt::format(":{}:", self)))
+    path = fmt::format("{}:{}", self, path);
+  return machine::make_environment(std::move(variables), 0);
+}
+
 }  // namespace
 
 struct Builder::Place {
@@ -114,7 +125,7 @@ struct Builder::Place {
 Builder::Builder(machine::Scope scope, int stop_fd, std::string marker, std::function<bool()> bind)
     : scope_(scope),
       stop_fd_(stop_fd),
-      environment_(machine::make_environment(machine::base_variables(geteuid()), 0)),
+      environment_(environment_of_builds()),
       bind_(std::move(bind)) {
   if (!marker.empty()) environment_.push_back(std::move(marker));
 }
@@ -148,7 +159,7 @@ wire::BuildReply Builder::build(const wire::BuildRequest& request) {
   hash.add_field(request.directory);
   hash.add_field(sources->digest);
   hash.add_field(request.keep_tree ? "tree" : "");
-  hash.add_field(toolchain(request.command, environment_));
+  hash.add_field(toolchain(request.command, environment_, scope_));
   Place place;
   place.key = hash.hex().substr(0, key_digits);
   place.folder = request.cache + "/" + place.key;

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
 
+#include "machine/child.h"
 #include "machine/program.h"
 
 namespace stab::worker {
@@ -15,7 +17,28 @@ namespace {
 
 // A makefile runs these without naming them in the plan.
 constexpr std::string_view implied =
-    "cc c++ gcc g++ clang clang++ clang-19 clang++-19 ld ld.lld ld.lld-19 ar as make cmake ninja";
+    "cc c++ gcc g++ clang clang++ clang-19 clang++-19 ld ld.lld ld.lld-19 ar as make cmake ninja "
+    "szc szc++";
+
+// szc and its parts change one by one: a new runtime makes another binary.
+std::string parts_of_szc(const std::string& program, const std::vector<std::string>& environment,
+                         machine::Scope scope) {
+  machine::Launch launch;
+  launch.argv = {program, "--stab-version"};
+  launch.environment = environment;
+  launch.directory = "/";
+  launch.timeout = std::chrono::seconds(10);
+  launch.output_limit = 65536;
+  launch.merge_stderr = true;
+  launch.keep_aslr = true;
+  launch.scope = scope;
+  return machine::run(launch).out;
+}
+
+bool is_szc(const std::string& program) {
+  const std::string name = std::filesystem::path(program).filename();
+  return name == "szc" || name == "szc++";
+}
 
 }  // namespace
 
@@ -30,8 +53,10 @@ std::vector<std::string> words_of(std::string_view command) {
   return {words.begin(), words.end()};
 }
 
-std::string toolchain(std::string_view command, const std::vector<std::string>& environment) {
+std::string toolchain(std::string_view command, const std::vector<std::string>& environment,
+                      machine::Scope scope) {
   std::string text;
+  std::set<std::string> asked;
   for (const std::string& word : words_of(fmt::format("{} {}", command, implied))) {
     const auto program = machine::find_program(word, environment, "/");
     if (!program) continue;
@@ -41,6 +66,7 @@ std::string toolchain(std::string_view command, const std::vector<std::string>& 
     if (error || stat(real.c_str(), &status) != 0) continue;
     text += fmt::format("{} {} {} {}.{}\n", word, real, status.st_size, status.st_mtim.tv_sec,
                         status.st_mtim.tv_nsec);
+    if (is_szc(real) && asked.insert(real).second) text += parts_of_szc(real, environment, scope);
   }
   return text;
 }

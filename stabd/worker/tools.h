@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/processes.h"
+
 namespace stab::worker {
 
 // The words of a shell command that may name a program: cut at spaces, quotes, '=' and shell
@@ -13,7 +15,9 @@ namespace stab::worker {
 std::vector<std::string> words_of(std::string_view command);
 
 // A text that changes when one of the command's programs, or the usual compilers and linkers behind
-// them, is replaced: real path, size and time of change of each that PATH has.
-std::string toolchain(std::string_view command, const std::vector<std::string>& environment);
+// them, is replaced: real path, size and time of change of each that PATH has. szc is asked for the
+// parts that it brings along: its linker, its runtime, its pass.
+std::string toolchain(std::string_view command, const std::vector<std::string>& environment,
+                      machine::Scope scope = machine::Scope::process_tree);
 
 }  // namespace stab::worker

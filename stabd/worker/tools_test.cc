@@ -85,6 +85,20 @@ TEST_F(ToolchainTest, TheUsualCompilersCountWithoutBeingNamed) {
   EXPECT_NE(of("sh build.sh"), before);
 }
 
+TEST_F(ToolchainTest, SzcIsAskedForItsPartsEvenIfAMakefileNamesIt) {
+  folder_.write("runtime", "version 1");
+  folder_.write("bin/szc", "#!/bin/sh\ntest \"$1\" = --stab-version && /bin/cat " +
+                               (folder_ / "runtime") + "\n");
+  folder_.make_executable("bin/szc");
+  for (const char* command : {"szc x.c", "make"}) {
+    folder_.write("runtime", "version 1");
+    const std::string before = of(command);
+    EXPECT_THAT(before, HasSubstr("version 1"));
+    folder_.write("runtime", "version 2");
+    EXPECT_NE(of(command), before);
+  }
+}
+
 TEST_F(ToolchainTest, OtherProgramsInThePathDoNotCount) {
   const std::string before = of("mycc x.c");
   folder_.write("bin/unrelated", "#!/bin/sh\n");

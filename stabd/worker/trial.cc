@@ -4,32 +4,39 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "machine/child.h"
 #include "machine/environment.h"
+#include "stabd/worker/runtime_report.h"
 
 namespace stab::worker {
 namespace {
 
 using store::TrialStatus;
 
+// `report`: where programs with our runtime report, or "".
 std::vector<std::string> environment_of(const wire::RunRequest& request,
-                                        const TrialContext& context) {
+                                        const TrialContext& context, const std::string& report) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : request.env) variables[name] = value;
+  variables[options_variable] = options_text(request.options, report);
   if (const auto equals = context.marker.find('='); equals != std::string::npos)
     variables[context.marker.substr(0, equals)] = context.marker.substr(equals + 1);
   return machine::make_environment(std::move(variables), request.env_bytes);
 }
 
-machine::Launch launch_of(const wire::RunRequest& request, const TrialContext& context) {
+machine::Launch launch_of(const wire::RunRequest& request, const TrialContext& context,
+                          const std::string& report) {
   machine::Launch launch;
   launch.argv = request.argv;
-  launch.environment = environment_of(request, context);
+  launch.environment = environment_of(request, context, report);
   launch.directory = request.directory;
   launch.stdin_path = request.stdin_path;
   launch.timeout = request.timeout;
@@ -58,20 +65,43 @@ TrialStatus status_of(const machine::Ended& ended, int expected_exit) {
   return TrialStatus::not_started;
 }
 
-// The path of a file in memory that holds the text.
-std::string path_in_memory(const std::string& text, Fd& owner) {
-  owner = Fd(memfd_create("stdout", MFD_CLOEXEC));
-  if (!owner || !write_all(owner.get(), text)) return "/dev/null";
-  return fmt::format("/proc/{}/fd/{}", getpid(), owner.get());
-}
+// A file in memory under a path that the trial's processes can open; none is left behind.
+class MemoryFile {
+ public:
+  explicit MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
+  [[nodiscard]] bool is_open() const { return static_cast<bool>(fd_); }
+  [[nodiscard]] std::string path() const {
+    return fmt::format("/proc/{}/fd/{}", getpid(), fd_.get());
+  }
+  bool write(std::string_view text) { return is_open() && write_all(fd_.get(), text); }
+
+  // From the start, at most this many bytes.
+  [[nodiscard]] std::string read(std::size_t limit) const {
+    struct stat status{};
+    if (fstat(fd_.get(), &status) != 0) return "";
+    std::string text(std::min(limit, static_cast<std::size_t>(status.st_size)), '\0');
+    std::size_t size = 0;
+    while (size < text.size()) {
+      const ssize_t n =
+          pread(fd_.get(), text.data() + size, text.size() - size, static_cast<off_t>(size));
+      if (n <= 0) break;
+      size += static_cast<std::size_t>(n);
+    }
+    text.resize(size);
+    return text;
+  }
+
+ private:
+  Fd fd_;
+};
 
 // "" if the command accepts the output.
 std::string run_check_command(const wire::RunRequest& request, const TrialContext& context,
                               const std::string& out) {
-  Fd memory;
-  machine::Launch launch = launch_of(request, context);
+  MemoryFile memory("stdout");
+  machine::Launch launch = launch_of(request, context, "");
   launch.argv = {"/bin/sh", "-c", *request.check.command};
-  launch.stdin_path = path_in_memory(out, memory);
+  launch.stdin_path = memory.write(out) ? memory.path() : "/dev/null";
   launch.bind = context.bind_others;
   launch.merge_stderr = true;
   const machine::Ended ended = machine::run(launch);
@@ -102,7 +132,9 @@ std::string find_fault(const wire::RunRequest& request, const TrialContext& cont
 }  // namespace
 
 wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& context) {
-  machine::Ended ended = machine::run(launch_of(request, context));
+  const MemoryFile report("report");
+  machine::Ended ended =
+      machine::run(launch_of(request, context, report.is_open() ? report.path() : ""));
   wire::RunReply reply;
   reply.status = status_of(ended, request.check.exit);
   reply.reason = ended.reason;
@@ -120,13 +152,21 @@ wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& co
   reply.readings.push_back(
       {"leftover-processes", counters::Status::counted, ended.leftovers, 1.0, ""});
   reply.stdout_sha256 = sha256_hex(ended.out);
+  reply.layout = read_report(report.read(max_report_bytes), ended.pid);
   if (reply.status == TrialStatus::wrong_exit)
     reply.reason =
         fmt::format("ended with exit code {}, not {}", ended.exit_code, request.check.exit);
   if (ended.stuck) reply.status = TrialStatus::check_failed;
   if (reply.status != TrialStatus::ok) return reply;
-  reply.reason = find_fault(request, context, ended.out, reply.stdout_sha256);
-  if (!reply.reason.empty()) reply.status = TrialStatus::check_failed;
+  const auto judge = [&](TrialStatus status, std::string fault) {
+    if (fault.empty() || reply.status != TrialStatus::ok) return;
+    reply.status = status;
+    reply.reason = std::move(fault);
+  };
+  reply.reason.clear();
+  judge(TrialStatus::check_failed, find_fault(request, context, ended.out, reply.stdout_sha256));
+  judge(TrialStatus::not_randomized, layout_fault(request, reply.layout));
+  judge(TrialStatus::not_measured, response_fault(request, reply.layout));
   return reply;
 }
 

@@ -266,6 +266,49 @@ TEST_F(TrialTest, TheEnvironmentIsThePlansWithTheMarkAndOfTheSameSize) {
   EXPECT_EQ(std::stoi(run_trial(trial, marked).stderr_tail), std::stoi(reply.stderr_tail) + 777);
 }
 
+TEST_F(TrialTest, OptionsOfTheRuntimeHaveOneSizeAndAPlaceToReportTo) {
+  wire::RunRequest trial =
+      request("printf %s \"$STABILIZER_OPTIONS\" | wc -c; cat /proc/$$/environ | wc -c");
+  trial.options = {{"code", "0"}, {"seed", "1"}};
+  const auto short_one = run_trial(trial, {});
+  EXPECT_EQ(short_one.status, TrialStatus::ok);
+  trial.options = {{"code", "1"}, {"rerandomize", "repeated"}, {"seed", "18446744073709551615"}};
+  EXPECT_EQ(run_trial(trial, {}).stdout_sha256, short_one.stdout_sha256);
+  trial.argv = {"/bin/sh", "-c",
+                R"(r=${STABILIZER_OPTIONS##*report=}; r=${r%%:*}
+                   echo '{"event":"start","pid":'$$',"code":"on","rerandomize":"once",
+                          "randomized":"yes"}' | tr -d '\n ' >> $r; echo >> $r)"};
+  const auto reported = run_trial(trial, {});
+  EXPECT_EQ(reported.layout.randomized, true) << reported.layout.note;
+  EXPECT_EQ(reported.layout.kind, "code once");
+}
+
+TEST_F(TrialTest, ATrialWithoutTheLayoutThatItNeedsDoesNotCount) {
+  wire::RunRequest trial = request("true");
+  EXPECT_EQ(run_trial(trial, {}).layout, store::Layout());
+  trial.needs = plan::Needs::randomized;
+  const auto plain = run_trial(trial, {});
+  EXPECT_EQ(plain.status, TrialStatus::not_randomized);
+  EXPECT_THAT(plain.reason, HasSubstr("build it with szc"));
+  EXPECT_GT(plain.wall_ns, 0);
+  trial.check.exit = 1;
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::wrong_exit);
+}
+
+TEST_F(TrialTest, ATrialWithoutItsResponseDoesNotCount) {
+  wire::RunRequest trial = request("true");
+  trial.response = "region";
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::not_measured);
+  trial.response = "wall";
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
+}
+
+TEST_F(TrialTest, ACheckCommandDoesNotReport) {
+  wire::RunRequest trial = request("true");
+  trial.check.command = "case $STABILIZER_OPTIONS in *report=*) exit 1;; esac";
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
+}
+
 TEST_F(TrialTest, TheProgramRunsInItsDirectoryWithItsInput) {
   wire::RunRequest trial = request("cat; cat expected.txt");
   trial.stdin_path = folder_ / "expected.txt";

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "plan/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "base/duration.h"
+
+namespace stab::plan {
+namespace {
+
+constexpr std::array<std::string_view, 2> when{"once", "repeated"};
+constexpr const char* rerandomize = "rerandomize";
+constexpr const char* period = "period";
+
+// All of them. A new one is one line here.
+constexpr std::array<RuntimeOption, 3> table{
+    {{.name = "code", .kind = OptionKind::flag, .on_by_default = true},
+     {.name = rerandomize, .kind = OptionKind::choice, .choices = when},
+     {.name = period, .kind = OptionKind::milliseconds}}};
+constexpr std::array<std::string_view, 3> future{"stack", "heap", "allocator"};
+
+constexpr std::chrono::hours longest_period{1};
+
+std::optional<Level> read_choice(const RuntimeOption& option, const std::string& text) {
+  const auto found = std::ranges::find(option.choices, text);
+  if (found == option.choices.end()) return std::nullopt;
+  return Level{.name = text, .variables = {}, .number = 0};
+}
+
+std::optional<Level> read_milliseconds(const std::string& text) {
+  using std::chrono::milliseconds;
+  const auto time = parse_duration(text);
+  if (!time || *time > longest_period) return std::nullopt;
+  const auto whole = std::chrono::duration_cast<milliseconds>(*time);
+  if (whole != *time || whole.count() < 1) return std::nullopt;
+  return Level{.name = fmt::format("{}ms", whole.count()), .variables = {}, .number = 0};
+}
+
+std::string as_runtime_reads(const RuntimeOption& option, const Level& level) {
+  return option.kind == OptionKind::flag ? fmt::format("{}", level.number) : level.name;
+}
+
+bool is_on(const RuntimeOption& option, const Options& options) {
+  const auto given = options.find(std::string(option.name));
+  return given == options.end() ? option.on_by_default : given->second == "1";
+}
+
+}  // namespace
+
+const RuntimeOption* find_option(std::string_view name) {
+  const auto* const found = std::ranges::find(table, name, &RuntimeOption::name);
+  return found == table.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  for (const RuntimeOption& option : table) names.emplace_back(option.name);
+  return names;
+}
+
+bool is_future_option(std::string_view name) {
+  return std::ranges::find(future, name) != future.end();
+}
+
+std::optional<Level> read_flag(const Value& value) {
+  const auto* on = std::get_if<bool>(&value.data);
+  if (on == nullptr) return std::nullopt;
+  return Level{.name = *on ? "true" : "false", .variables = {}, .number = *on ? 1U : 0U};
+}
+
+std::optional<Level> read_option(const RuntimeOption& option, const Value& value) {
+  if (option.kind == OptionKind::flag) return read_flag(value);
+  const auto* text = std::get_if<std::string>(&value.data);
+  if (text == nullptr) return std::nullopt;
+  return option.kind == OptionKind::choice ? read_choice(option, *text) : read_milliseconds(*text);
+}
+
+std::string option_rule(const RuntimeOption& option) {
+  switch (option.kind) {
+    case OptionKind::flag:
+      return "true or false";
+    case OptionKind::choice:
+      return fmt::format("\"{}\"", fmt::join(option.choices, "\" or \""));
+    case OptionKind::milliseconds:
+      return R"(a duration of whole milliseconds from "1ms" to "1h", as in "500ms")";
+  }
+  return "";
+}
+
+Options options_of(const Plan& plan, const std::vector<Level>& levels) {
+  Options options;
+  const auto set = [&](const std::string& name, const Level& level) {
+    options[name] = as_runtime_reads(*find_option(name), level);
+  };
+  for (const auto& [name, level] : plan.randomize) set(name, level);
+  for (std::size_t i = 0; i < plan.factors.size(); ++i) {
+    if (plan.factors[i].kind == FactorKind::option) set(plan.factors[i].name, levels[i]);
+    if (plan.factors[i].kind == FactorKind::layout)
+      options[seed_option] = fmt::format("{}", levels[i].number);
+  }
+  if (!options.contains(rerandomize)) {
+    if (options.contains(seed_option))
+      options[rerandomize] = "once";
+    else if (options.contains(period))
+      options[rerandomize] = "repeated";
+  }
+  return options;
+}
+
+Options acting(Options options) {
+  if (!randomizes(options))
+    std::erase_if(options, [](const auto& entry) {
+      const RuntimeOption* option = find_option(entry.first);
+      return option == nullptr || option->kind != OptionKind::flag;
+    });
+  const auto how = options.find(rerandomize);
+  if (how != options.end() && how->second == "once") options.erase(period);
+  return options;
+}
+
+bool randomizes(const Options& options) {
+  return std::ranges::any_of(table, [&](const RuntimeOption& option) {
+    return option.kind == OptionKind::flag && is_on(option, options);
+  });
+}
+
+bool sets_options(const Plan& plan) {
+  const auto sets = [](const Factor& factor) {
+    return factor.kind == FactorKind::option || factor.kind == FactorKind::layout;
+  };
+  return !plan.randomize.empty() || std::ranges::any_of(plan.factors, sets);
+}
+
+}  // namespace stab::plan

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The options of the runtime that szc links into programs, as far as plans set them: as built-in
+// factors, or as constants in [randomize].
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/document.h"
+#include "plan/plan.h"
+
+namespace stab::plan {
+
+// A flag turns a randomization on or off. The others say how, and mean something only where one is
+// on.
+enum class OptionKind { flag, choice, milliseconds };
+
+struct RuntimeOption {
+  std::string_view name;
+  OptionKind kind;
+  bool on_by_default = false;                      // flags
+  std::span<const std::string_view> choices = {};  // choices
+};
+
+// Nothing if a plan cannot set an option of that name.
+const RuntimeOption* find_option(std::string_view name);
+// Their names, in the order in which people see them.
+std::vector<std::string> option_names();
+// Names that later versions will know.
+bool is_future_option(std::string_view name);
+
+// What the user wrote as a level; its name has one form only, as "500ms" for "0.5s". Nothing if it
+// is none; option_rule() says what it must be.
+std::optional<Level> read_option(const RuntimeOption& option, const Value& value);
+std::optional<Level> read_flag(const Value& value);
+std::string option_rule(const RuntimeOption& option);
+
+// Names and values as the runtime reads them. The seed is in there if the plan has one.
+using Options = Variables;
+inline constexpr const char* seed_option = "seed";
+
+// What a plan says of one treatment cell or trial: `levels` has one a factor, in the plan's order.
+// With a layout factor there is one layout a run, and a period asks for repeated ones, unless the
+// plan says otherwise.
+Options options_of(const Plan& plan, const std::vector<Level>& levels);
+
+// Those that make a difference: what does not act is taken out. Equal for cells that run the same.
+Options acting(Options options);
+// Whether something is placed at random.
+bool randomizes(const Options& options);
+
+// Whether the plan says anything about them; if not, programs do as they do by default.
+bool sets_options(const Plan& plan);
+
+}  // namespace stab::plan

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/epoch.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include "runtime/debugger.h"
+#include "runtime/images.h"
+#include "runtime/migrate.h"
+#include "runtime/os.h"
+#include "runtime/private_stack.h"
+#include "runtime/restart.h"
+#include "runtime/signal_return.h"
+#include "runtime/threads.h"
+
+namespace stab::rt {
+namespace {
+
+// libc keeps this one for itself (to cancel threads) and never lets a program block, wait for or
+// handle it; gdb passes it on without a word. What libc sends with it we hand on.
+constexpr int signal_number = 32;
+constexpr uint32_t frames_walked = 4096;
+constexpr uint32_t scarce_layouts = 8;
+
+// Their addresses are the values of our signals.
+char epoch_value;
+char stop_value;
+
+uint64_t period;
+int timer_clock;
+bool poison;
+bool running;  // the timer
+int timer;
+int owner;  // the process that the timer belongs to
+uint32_t busy;
+bool stacks_were_switched;
+constinit EpochCounts counts;
+uint64_t
+    not_before;  // lets the program run as long as the last epoch took, however short the period
+constinit os::SignalAction action_of_libc = {};
+
+void give_up(const char* why) {
+  ++counts.given_up;
+  counts.why = why;
+}
+
+bool enter() {
+  return __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
+void leave() {
+  __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+struct Outcome {
+  const char* problem = nullptr;
+  bool moved = false;
+};
+
+void begin_image(Image& image, void* context) {
+  auto* outcome = static_cast<Outcome*>(context);
+  if (!image.board.in_use()) return;
+  for (uint32_t i = 0; i < image.used; ++i) image.layouts[i].referred = false;
+  if (const char* problem = randomize_again(image))
+    outcome->problem = problem;
+  else
+    outcome->moved = true;
+}
+
+// Layouts that nothing refers to may be written again.
+void reclaim(Image& image, void* /*context*/) {
+  if (!image.board.in_use()) return;
+  uint64_t kept = 0;
+  for (uint32_t i = 1; i < image.used; ++i) {
+    Layout& layout = image.layouts[i];
+    if (layout.state != LayoutState::old) continue;
+    if (layout.referred) {
+      ++kept;
+      continue;
+    }
+    layout.state = LayoutState::unused;
+    if (poison) os::protect(reinterpret_cast<uint64_t>(layout.start), layout.size(), os::none);
+  }
+  if (kept > counts.layouts_kept) counts.layouts_kept = kept;
+}
+
+void look_for_other_stacks(Image& image, void* /*context*/) {
+  if ((image.table->flags & abi::image_switches_stacks) != 0) stacks_were_switched = true;
+}
+
+// Long walks are worth their time when layouts run out.
+void find_scarcity(Image& image, void* context) {
+  if (image.used >= scarce_layouts) *static_cast<uint32_t*>(context) = UINT32_MAX;
+}
+
+void migrate_threads(ucontext_t& own, Migration& migration) {
+  uint32_t most_frames = frames_walked;
+  for_each_image(find_scarcity, &most_frames);
+  migrate(own, most_frames, migration);
+  for (uint32_t i = 0; i < thread_count(); ++i) {
+    Thread& other = thread(i);
+    switch (other.state()) {
+      case ThreadState::stopped:
+        migrate(*other.context, most_frames, migration);
+        break;
+      case ThreadState::asleep:
+        migrate_asleep(other.pc, other.stack_pointer, most_frames, migration);
+        if (!still_asleep(other) || other.lends_memory) migration.complete = false;
+        break;
+      case ThreadState::gone:
+        break;
+      case ThreadState::asked:
+      case ThreadState::unreachable:
+        migration.complete = false;
+        break;
+    }
+  }
+}
+
+void run_epoch(void* context) {
+  const uint64_t start = os::monotonic_ns();
+  if (start < not_before) return;
+  if (is_traced()) return give_up("a debugger is attached");
+  if (const char* problem = stop_others(signal_number, &stop_value)) return give_up(problem);
+  Outcome outcome;
+  for_each_image(begin_image, &outcome);
+  for_each_image(look_for_other_stacks, nullptr);
+  Migration migration;
+  migration.complete = !stacks_were_switched;
+  migrate_threads(*static_cast<ucontext_t*>(context), migration);
+  if (migration.complete) for_each_image(reclaim, nullptr);
+  resume_others();
+  if (outcome.problem != nullptr)
+    give_up(outcome.problem);
+  else if (outcome.moved)
+    ++counts.layouts;
+  counts.frames_moved += migration.moved;
+  const uint64_t took = os::monotonic_ns() - start;
+  not_before = start + 2 * took;
+  counts.total_ns += took;
+  counts.longest_ns = took > counts.longest_ns ? took : counts.longest_ns;
+}
+
+// As if the signal had come to libc's handler alone.
+void hand_on(int number, void* info, void* context) {
+  if (action_of_libc.handler == nullptr) return;
+  uint64_t mask = 0;
+  __builtin_memcpy(&mask, &static_cast<ucontext_t*>(context)->uc_sigmask, sizeof mask);
+  os::set_signal_mask(mask | uint64_t{1} << (signal_number - 1));
+  action_of_libc.handler(number, info, context);
+}
+
+void on_signal(int number, void* info, void* context) {
+  const auto* about = static_cast<const siginfo_t*>(info);
+  auto* interrupted = static_cast<ucontext_t*>(context);
+  const void* value = about->si_value.sival_ptr;
+  const bool ours = (about->si_code == SI_TIMER || about->si_code == SI_QUEUE) &&
+                    (value == &epoch_value || value == &stop_value);
+  if (!ours) return hand_on(number, info, context);
+  restart_system_call(*interrupted);
+  if (value == &stop_value) return stop_here(interrupted);
+  if (!running || !enter()) return;
+  call_on_private_stack(run_epoch, interrupted);
+  leave();
+}
+
+bool install_handler() {
+  const os::SignalAction ours = {on_signal, os::flag_siginfo | os::flag_restorer | os::flag_restart,
+                                 return_from_signal, UINT64_MAX};
+  os::SignalAction before = {};
+  if (os::failed(os::signal_action(signal_number, &ours, &before))) return false;
+  if (before.handler != on_signal) action_of_libc = before;
+  return true;
+}
+
+const char* start_timer() {
+  const long made = os::make_timer(timer_clock, signal_number, &epoch_value);
+  if (os::failed(made)) return "there is no timer (timer_create was refused)";
+  timer = static_cast<int>(made);
+  if (os::failed(os::set_timer(timer, period)))
+    return "there is no timer (timer_settime was refused)";
+  owner = os::process_id();
+  running = true;
+  return nullptr;
+}
+
+void before_fork() {
+  while (!enter()) os::yield();
+}
+
+void after_fork_in_parent() {
+  leave();
+}
+
+// The child has our memory and none of our timers.
+void after_fork_in_child() {
+  counts = {};
+  leave();
+  if (running) running = start_timer() == nullptr;
+}
+
+}  // namespace
+
+extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
+
+const char* start_epochs(const Options& options) {
+  period = options.period;
+  poison = options.poison;
+  timer_clock = options.wall ? os::monotonic_clock : os::process_cpu_clock;
+  if (!install_handler()) return "there is no signal (sigaction was refused)";
+  if (&__register_atfork != nullptr)
+    __register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, nullptr);
+  return start_timer();
+}
+
+void stop_epochs() {
+  if (!running) return;
+  NoEpochs guard;
+  running = false;
+  if (owner == os::process_id()) os::set_timer(timer, 0);
+}
+
+EpochCounts epoch_counts() {
+  return counts;
+}
+
+void randomize_now() {
+  if (running && owner == os::process_id())
+    os::queue_to_thread(os::thread_id(), signal_number, &epoch_value);
+}
+
+NoEpochs::NoEpochs() {
+  while (!enter()) os::yield();
+}
+NoEpochs::~NoEpochs() {
+  leave();
+}
+
+}  // namespace stab::rt
+
+// libc installs its own handler when a thread is cancelled for the first time: ours goes before it
+// again. Weak: a program may have its own.
+extern "C" __attribute__((weak, visibility("default"))) int pthread_cancel(pthread_t thread) {
+  using namespace stab::rt;
+  using Cancel = int (*)(pthread_t);
+  static Cancel next;
+  if (next == nullptr) next = reinterpret_cast<Cancel>(dlsym(RTLD_NEXT, "pthread_cancel"));
+  if (next == nullptr) return ENOSYS;
+  const int result = next(thread);
+  if (running) install_handler();
+  return result;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Epochs: after each period of CPU time, on whatever thread the timer's signal finds, all threads
+// stop, the functions that were called get new places, frames move over, and layouts that nothing
+// refers to any more are free again.
+//
+// Invariants:
+//   1. The handler allocates nothing from libc, takes no lock of libc and uses no stdio.
+//   2. A thread that is not stopped (it sleeps, or did not answer) is safe: nothing that it may run
+//   or read is changed, but for single aligned words that are right before and after.
+//   3. A layout is used again only if, in one epoch, every thread was seen and none referred to it.
+//   4. One epoch at a time; whoever changes the list of images keeps epochs out meanwhile.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/epoch_counts.h"
+#include "runtime/options.h"
+
+namespace stab::rt {
+
+// nullptr, or why there will be no epochs.
+const char* start_epochs(const Options& options);
+// For good, or until the process is a child of fork.
+void stop_epochs();
+EpochCounts epoch_counts();
+
+// A new layout now, on this thread.
+void randomize_now();
+
+// While one exists there is no epoch. Not for the handler.
+class NoEpochs {
+ public:
+  NoEpochs();
+  ~NoEpochs();
+  NoEpochs(const NoEpochs&) = delete;
+  NoEpochs& operator=(const NoEpochs&) = delete;
+};
+
+}  // namespace stab::rt

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stdint.h>
+
+namespace stab::rt {
+
+// What the epochs of a run came to.
+struct EpochCounts {
+  uint64_t layouts = 1;       // that the run has seen, the first included
+  uint64_t given_up = 0;      // epochs that left the layout as it was
+  const char* why = nullptr;  // of the last one given up
+  uint64_t total_ns = 0;
+  uint64_t longest_ns = 0;
+  uint64_t layouts_kept = 0;  // the most at a time that something still referred to
+  uint64_t frames_moved = 0;  // return addresses and program counters
+};
+
+}  // namespace stab::rt

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// One placement of an image's functions: memory, and where in it each copy lies.
+//
+//   | copies | call frame descriptions of the copies |
+//
+// Written while it is no one's, then executable and never changed again until nothing refers to it.
+#pragma once
+
+#include <stdint.h>
+
+namespace stab::rt {
+
+constexpr uint32_t no_copy = UINT32_MAX;
+
+enum class LayoutState : uint32_t {
+  absent,     // has no memory
+  unused,     // nothing refers to it
+  current,    // entries lead to it
+  old,        // entries lead elsewhere, but frames or registers may refer to it
+  permanent,  // where functions are that were not called yet, or may not move again
+};
+
+struct Layout {
+  uint8_t* start = nullptr;
+  uint64_t code_size = 0;       // whole pages
+  uint64_t unwind_size = 0;     // whole pages
+  uint32_t* offsets = nullptr;  // of copies from `start`, by function, or no_copy
+  uint32_t* order = nullptr;    // functions that have copies, by place
+  uint32_t count = 0;           // of these
+  const uint8_t* unwind_header = nullptr;
+  const uint8_t* unwind_frames = nullptr;  // ended by a zero word
+  uint64_t unwind_frames_size = 0;
+  LayoutState state = LayoutState::absent;
+  bool referred =
+      false;  // something outside of our reach may refer to it: asked anew at each epoch
+
+  [[nodiscard]] bool has(uint32_t f) const { return offsets[f] != no_copy; }
+  [[nodiscard]] uint8_t* copy(uint32_t f) const { return start + offsets[f]; }
+  [[nodiscard]] uint8_t* unwind() const { return start + code_size; }
+  [[nodiscard]] uint64_t size() const { return code_size + unwind_size; }
+  [[nodiscard]] bool holds(uint64_t address) const {
+    return address - reinterpret_cast<uint64_t>(start) < code_size;
+  }
+};
+
+// Memory for functions and for the arrays; false: there is none.
+bool allocate_arrays(Layout& layout, uint32_t functions);
+void release(Layout& layout, uint32_t functions);
+
+bool make_writable(const Layout& layout);
+// The copies become executable, the descriptions read-only. False: refused.
+bool seal(const Layout& layout);
+
+}  // namespace stab::rt

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/migrate.h"
+
+#include <link.h>
+
+#include "runtime/abi.h"
+#include "runtime/find_object.h"
+#include "runtime/images.h"
+#include "runtime/memory.h"
+#include "runtime/os.h"
+#include "runtime/walk.h"
+#include "runtime/walk_header.h"
+
+namespace stab::rt {
+namespace {
+
+// Of what is read without knowing the frames in it.
+constexpr uint64_t largest_stack = uint64_t{32} << 20;
+
+uint64_t number(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+struct Spot {
+  Place place;
+  uint32_t function = no_copy;
+  uint64_t offset = 0;  // from the start of the copy; negative in the mark before it
+
+  [[nodiscard]] bool found() const { return function != no_copy; }
+  [[nodiscard]] bool in_mark() const { return offset > UINT64_MAX - mark_bytes; }
+};
+
+Spot spot_of(uint64_t address) {
+  Spot spot;
+  spot.place = place_of(address);
+  if (spot.place.image == nullptr) return spot;
+  spot.function = function_at(*spot.place.image, *spot.place.layout, address);
+  if (spot.found()) spot.offset = address - number(spot.place.layout->copy(spot.function));
+  return spot;
+}
+
+// The same spot in the present layout, or the address itself.
+uint64_t present(const Spot& spot, uint64_t address) {
+  if (!spot.found() || spot.in_mark() || spot.place.image->present == 0) return address;
+  const Layout& now = spot.place.image->current();
+  if (spot.place.layout == &now || !now.has(spot.function)) return address;
+  return number(now.copy(spot.function)) + spot.offset;
+}
+
+bool is_table(const Spot& spot) {
+  const abi::Function& function = spot.place.image->functions()[spot.function];
+  return spot.offset < copy_size(function) &&
+         spot.offset >= align_up(function.size, abi::code_align);
+}
+
+bool is_code(const Spot& spot) {
+  return spot.offset <= spot.place.image->functions()[spot.function].size;
+}
+
+bool describe(const Image& image, uint32_t f, uint64_t start, FrameDescription& description) {
+  const abi::Function& function = image.functions()[f];
+  if (function.fde == 0) return false;
+  const abi::Cie& cie = elements<abi::Cie>(*image.table, image.table->cies)[function.cie];
+  description = {image.base + function.fde,
+                 function.fde_size,
+                 image.base + cie.offset,
+                 cie.size,
+                 start,
+                 function.size};
+  return true;
+}
+
+bool find_description(uint64_t pc, FrameDescription& description, void* /*context*/) {
+  const Spot spot = spot_of(pc);
+  uint32_t label = 0;
+  if (const Image* image = image_of_stub(pc, label)) {
+    const abi::Label& at = elements<abi::Label>(*image->table, image->table->labels)[label];
+    return describe(*image, at.function, pc - at.offset, description);
+  }
+  if (spot.place.image == nullptr) {
+    dl_find_object object;
+    if (find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0) return false;
+    return find_in_image_header(pc, static_cast<const uint8_t*>(object.dlfo_eh_frame),
+                                {number(object.dlfo_map_start), number(object.dlfo_map_end)},
+                                description);
+  }
+  if (!spot.found()) return false;
+  // The mark before a copy is as its first instruction.
+  const uint64_t start = is_code(spot) ? number(spot.place.layout->copy(spot.function)) : pc;
+  return describe(*spot.place.image, spot.function, start, description);
+}
+
+// A return address may lie at the very end of a copy, which is the start of something else.
+Place place_of_word(uint64_t word) {
+  const Place place = place_of(word);
+  return place.layout != nullptr ? place : place_of(word - 1);
+}
+
+// A word that may be a reference, of which nothing more is known.
+void mark_word(uint64_t word) {
+  const Place place = place_of_word(word);
+  if (place.layout != nullptr) const_cast<Layout*>(place.layout)->referred = true;
+}
+
+// The words of a stack from `from` up to `to`, or to where it can no longer be read.
+class Stack {
+ public:
+  explicit Stack(uint64_t start)
+      : readable_(start & -os::page_size), limit_(start + largest_stack) {}
+
+  bool can_read(uint64_t address) {
+    while (address >= readable_) {
+      if (readable_ >= limit_ || !os::readable(readable_)) return false;
+      readable_ += os::page_size;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool is_too_large() const { return readable_ >= limit_; }
+
+ private:
+  uint64_t readable_;
+  uint64_t limit_;
+};
+
+void mark_stack(uint64_t from, Migration& migration) {
+  if (!migration.complete) return;  // nothing will be forgotten anyway
+  from &= -uint64_t{8};
+  Stack stack(from);
+  if (!stack.can_read(from)) migration.complete = false;
+  for (uint64_t at = from; stack.can_read(at); at += 8) mark_word(*reinterpret_cast<uint64_t*>(at));
+  if (stack.is_too_large()) migration.complete = false;
+}
+
+// Of a signal's frame: siginfo, ucontext and what lies around them. The vector registers behind
+// hold no addresses of code.
+constexpr uint64_t signal_frame_size = 1152;
+
+class Migrator {
+ public:
+  Migrator(ucontext_t& context, Migration& migration) : migration_(migration) {
+    begin_walk(walk_, context);
+    scanned_ = walk_.registers.value[rsp] - red_zone;
+  }
+
+  // Asleep: its registers are not known, and it may wake up at any time.
+  Migrator(uint64_t pc, uint64_t stack_pointer, Migration& migration)
+      : migration_(migration), asleep_(true) {
+    begin_walk(walk_, pc, stack_pointer);
+    scanned_ = stack_pointer - red_zone;
+  }
+
+  void run(uint32_t most_frames) {
+    Step last = Step::caller;
+    for (uint32_t frames = 0; last == Step::caller && frames < most_frames; ++frames) {
+      move_program_counter();
+      if (walk_.interrupted && !asleep_) move_registers();
+      const uint64_t stack_pointer = walk_.registers.value[rsp];
+      scan_to(stack_pointer);
+      const uint32_t stacks = walk_.stacks;
+      last = step(walk_, find_description, nullptr);
+      if (last == Step::caller && stacks != walk_.stacks) {
+        scan_to(stack_pointer + signal_frame_size);
+        scanned_ = walk_.registers.value[rsp] - red_zone;
+      }
+    }
+    if (last != Step::bottom) mark_stack(scanned_, migration_);
+  }
+
+ private:
+  void replace(uint64_t* where, uint64_t from, uint64_t to) {
+    if (to == from || where == nullptr) return;
+    if (__atomic_compare_exchange_n(where, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      ++migration_.moved;
+  }
+
+  void move_program_counter() {
+    const uint64_t back = walk_.interrupted ? 0 : 1;
+    const Spot spot = spot_of(walk_.pc - back);
+    if (asleep_ && !may_move_asleep(spot)) return;
+    replace(walk_.pc_slot, walk_.pc, present(spot, walk_.pc - back) + back);
+  }
+
+  // A register may hold the address of one of its jump tables: the copy has to stay.
+  [[nodiscard]] static bool may_move_asleep(const Spot& spot) {
+    return spot.found() && spot.place.image->functions()[spot.function].word_count == 0;
+  }
+
+  // The function may be between the computation of an address in itself and its use.
+  void move_registers() {
+    const Spot own = spot_of(walk_.pc);
+    for (uint32_t r = 0; r < register_count; ++r) {
+      if (walk_.saved[r] == nullptr || !walk_.registers.is_known(r)) continue;
+      const uint64_t value = walk_.registers.value[r];
+      const Spot spot = spot_of(value);
+      const bool inside = spot.found() && own.found() && spot.function == own.function &&
+                          spot.place.image == own.place.image && is_code(spot);
+      if (inside)
+        replace(walk_.saved[r], value, present(spot, value));
+      else
+        scan(walk_.saved[r]);
+    }
+  }
+
+  // Return addresses were rewritten before. What else looks like an address in an old layout may be
+  // one that the program keeps, or left over from frames that are gone.
+  void scan(uint64_t* word) {
+    const Place place = place_of_word(*word);
+    if (place.layout == nullptr || place.layout->state != LayoutState::old) return;
+    const Spot spot = spot_of(*word);
+    if (!asleep_ && spot.found() && is_table(spot))
+      replace(word, *word, present(spot, *word));
+    else
+      const_cast<Layout*>(place.layout)->referred = true;
+  }
+
+  void scan_to(uint64_t end) {
+    for (scanned_ &= -uint64_t{8}; scanned_ < end; scanned_ += 8) {
+      if (scanned_ < walk_.readable_start || scanned_ + 8 > walk_.readable_end) continue;
+      scan(reinterpret_cast<uint64_t*>(scanned_));
+    }
+  }
+
+  Migration& migration_;
+  Walk walk_;
+  uint64_t scanned_ = 0;
+  bool asleep_ = false;
+};
+
+}  // namespace
+
+void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration) {
+  Migrator(context, migration).run(most_frames);
+}
+
+void migrate_asleep(uint64_t pc, uint64_t stack_pointer, uint32_t most_frames,
+                    Migration& migration) {
+  mark_word(pc);
+  Migrator(pc, stack_pointer, migration).run(most_frames);
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Makes a stopped thread go on in the present layouts: what it keeps of old ones on its stack and
+// in its registers is rewritten. Copies of a function have the same inner layout, so an address in
+// one has its counterpart in every other.
+//
+// What is rewritten:
+//   1. return addresses and interrupted program counters: found exactly, by walking the frames;
+//   2. addresses of jump tables, anywhere: no other word has such a value;
+//   3. in a frame that was interrupted, registers that hold a place in the function itself.
+// Every other word that looks like an address in an old layout stays as it is (a handler may have
+// taken it from a ucontext_t, an unwinder may be at work), and the layout is kept for it.
+#pragma once
+
+#include <stdint.h>
+#include <ucontext.h>
+
+namespace stab::rt {
+
+struct Migration {
+  uint64_t moved = 0;    // addresses that were rewritten
+  bool complete = true;  // false: some references may not have been seen at all
+};
+
+// The most frames that are walked exactly.
+void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration);
+
+// A thread that sleeps in the kernel, and may wake up meanwhile: both addresses are right then.
+// What cannot be moved without its registers keeps its layout.
+void migrate_asleep(uint64_t pc, uint64_t stack_pointer, uint32_t most_frames,
+                    Migration& migration);
+
+}  // namespace stab::rt

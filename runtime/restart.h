@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <ucontext.h>
+
+namespace stab::rt {
+
+// In the handler of one of our signals. A system call that the signal interrupted, and that the
+// kernel does not start again by itself, is started again: the program never sees an EINTR that it
+// would not see without us. (We signal only threads that run, so no waiting time is lost.)
+void restart_system_call(ucontext_t& context);
+
+}  // namespace stab::rt

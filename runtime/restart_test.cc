@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/restart.h"
+
+#include <asm/unistd.h>
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace stab::rt {
+namespace {
+
+// What a handler would see behind this code, whose last instruction is `syscall`.
+struct Interrupted {
+  std::vector<std::uint8_t> code;
+  ucontext_t context{};
+
+  Interrupted(std::vector<std::uint8_t> before, long result) : code(32, 0x90) {
+    code.insert(code.end(), before.begin(), before.end());
+    code.push_back(0x0f);
+    code.push_back(0x05);
+    context.uc_mcontext.gregs[REG_RAX] = result;
+    context.uc_mcontext.gregs[REG_RIP] = reinterpret_cast<greg_t>(code.data() + code.size());
+  }
+  [[nodiscard]] greg_t rax() const { return context.uc_mcontext.gregs[REG_RAX]; }
+  [[nodiscard]] long back() const {
+    return static_cast<long>(code.size()) -
+           (context.uc_mcontext.gregs[REG_RIP] - reinterpret_cast<greg_t>(code.data()));
+  }
+};
+
+TEST(Restart, StartsAWaitingCallAgain) {
+  Interrupted poll({0xb8, __NR_poll, 0, 0, 0}, -EINTR);
+  restart_system_call(poll.context);
+  EXPECT_EQ(poll.rax(), __NR_poll);
+  EXPECT_EQ(poll.back(), 2);
+}
+
+TEST(Restart, FindsTheNumberBehindOtherInstructions) {
+  Interrupted futex({0xb8, 0xca, 0, 0, 0, 0x40, 0x80, 0xf6, 0x81}, -EINTR);
+  restart_system_call(futex.context);
+  EXPECT_EQ(futex.rax(), __NR_futex);
+  Interrupted read({0x31, 0xc0}, -EINTR);
+  restart_system_call(read.context);
+  EXPECT_EQ(read.rax(), __NR_read);
+}
+
+TEST(Restart, TakesATimedWaitOfLibcByItsOperation) {
+  Interrupted wait({0x44, 0x89, 0xe0}, -EINTR);
+  wait.context.uc_mcontext.gregs[REG_RSI] = 0x189;
+  restart_system_call(wait.context);
+  EXPECT_EQ(wait.rax(), __NR_futex);
+}
+
+TEST(Restart, LeavesEverythingElseAlone) {
+  Interrupted ended({0xb8, __NR_poll, 0, 0, 0}, 1);
+  restart_system_call(ended.context);
+  EXPECT_EQ(ended.rax(), 1);
+  EXPECT_EQ(ended.back(), 0);
+  Interrupted unknown({0x89, 0xd8}, -EINTR);
+  restart_system_call(unknown.context);
+  EXPECT_EQ(unknown.rax(), -EINTR);
+  Interrupted close({0xb8, __NR_close, 0, 0, 0}, -EINTR);
+  restart_system_call(close.context);
+  EXPECT_EQ(close.rax(), -EINTR);
+}
+
+volatile sig_atomic_t handled;
+
+void on_signal(int /*number*/, siginfo_t* /*info*/, void* context) {
+  restart_system_call(*static_cast<ucontext_t*>(context));
+  handled = handled + 1;
+}
+
+void* interrupt(void* thread) {
+  for (int i = 0; i < 20; ++i) {
+    const timespec pause = {0, 2000000};
+    nanosleep(&pause, nullptr);
+    pthread_kill(*static_cast<pthread_t*>(thread), SIGUSR1);
+  }
+  return nullptr;
+}
+
+TEST(Restart, HidesTheSignalFromRealCalls) {
+  struct sigaction action = {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  pthread_t self = pthread_self();
+  pthread_t other{};
+  ASSERT_EQ(pthread_create(&other, nullptr, interrupt, &self), 0);
+  int interrupted = 0;
+  while (handled < 20) {
+    if (poll(nullptr, 0, 10) != 0) ++interrupted;
+    const timespec pause = {0, 3000000};
+    if (nanosleep(&pause, nullptr) != 0) ++interrupted;
+  }
+  pthread_join(other, nullptr);
+  EXPECT_EQ(interrupted, 0);
+}
+
+}  // namespace
+}  // namespace stab::rt

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/layouts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace stab::results {
+namespace {
+
+std::optional<double> median(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace
+
+void LayoutCounter::add(const store::Layout& layout) {
+  if (!layout.randomized) {
+    ++counts_.without_runtime;
+    return;
+  }
+  if (!*layout.randomized) {
+    ++counts_.unrandomized;
+    return;
+  }
+  ++counts_.randomized;
+  kinds_.insert(layout.kind);
+  if (layout.moved_bytes && layout.text_bytes.value_or(0) > 0)
+    shares_.push_back(static_cast<double>(*layout.moved_bytes) /
+                      static_cast<double>(*layout.text_bytes));
+  if (!layout.epochs) return;
+  epochs_.push_back(static_cast<double>(*layout.epochs));
+  if (layout.kind.contains("repeated") && *layout.epochs < report::enough_epochs)
+    ++counts_.few_epochs;
+}
+
+report::Layouts LayoutCounter::result() const {
+  report::Layouts layouts = counts_;
+  layouts.kinds = fmt::format("{}", fmt::join(kinds_, ", "));
+  layouts.median_share = median(shares_);
+  if (!shares_.empty()) layouts.least_share = std::ranges::min(shares_);
+  layouts.median_epochs = median(epochs_);
+  return layouts;
+}
+
+}  // namespace stab::results

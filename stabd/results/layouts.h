@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Sums up what the runtimes of the programs reported, trial by trial.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "report/model.h"
+#include "store/records.h"
+
+namespace stab::results {
+
+class LayoutCounter {
+ public:
+  void add(const store::Layout& layout);
+  [[nodiscard]] report::Layouts result() const;
+
+ private:
+  report::Layouts counts_;
+  std::set<std::string> kinds_;
+  std::vector<double> shares_;  // one a randomized trial
+  std::vector<double> epochs_;
+};
+
+}  // namespace stab::results

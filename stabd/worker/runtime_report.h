@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What stabd and the runtime that szc links into programs say to each other: the variable that a
+// trial gets, and the JSON lines that its programs write (doc/runtime.md).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "plan/plan.h"
+#include "stabd/wire/work.h"
+#include "store/records.h"
+
+namespace stab::worker {
+
+inline constexpr const char* options_variable = "STABILIZER_OPTIONS";
+// Bytes of its value, whatever the options are: a level must not change the environment's size.
+inline constexpr std::size_t options_size = 256;
+inline constexpr std::size_t max_report_bytes = std::size_t{4} << 20;
+
+// The value: the options and where to report, filled up with colons, which mean nothing at the end.
+// `report` is a path without a colon; "": no report is wanted.
+std::string options_text(const plan::Variables& options, std::string_view report);
+
+// Of a report's text. `own` is the pid of the trial's program; if it wrote (an exec keeps the pid:
+// the last start counts), the lines of its children are left out. If it did not, as a shell, the
+// processes that wrote are taken together: bytes, functions and times are sums, epochs the least,
+// and it counts as randomized if all of them were. Any bytes are a report: what is no line of the
+// runtime's is said in `note`.
+store::Layout read_report(std::string_view text, int own);
+
+// Why the layout is not what the trial needs; "" if it is.
+std::string layout_fault(const wire::RunRequest& request, const store::Layout& layout);
+// Why the response is missing; "" if it is there or does not come from the report.
+std::string response_fault(const wire::RunRequest& request, const store::Layout& layout);
+
+}  // namespace stab::worker

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/worker/runtime_report.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stab::worker {
+namespace {
+
+using store::Layout;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string start =
+    R"({"event":"start","version":1,"pid":7,"code":"on","rerandomize":"once","seed":18446744073709551615,)"
+    R"("randomized":"yes","functions":50,"moved":48,"pinned":2,"text_bytes":1000,"moved_bytes":990,)"
+    R"("setup_ns":12345,"never_moved":"libc"})"
+    "\n";
+const std::string library =
+    R"({"event":"library","pid":7,"randomized":"yes","functions":5,"moved":5,"text_bytes":100,)"
+    R"("moved_bytes":100,"setup_ns":55})"
+    "\n";
+const std::string exit_line =
+    R"({"event":"exit","pid":7,"run_ns":900,"region_ns":300,"regions":2,"epochs":1})"
+    "\n";
+
+// The lines as another process would have written them.
+std::string of_process(int pid, std::string text) {
+  for (std::size_t at = 0; (at = text.find("\"pid\":7", at)) != std::string::npos; ++at)
+    text.replace(at, 7, fmt::format("\"pid\":{}", pid));
+  return text;
+}
+
+wire::RunRequest asking(plan::Needs needs, plan::Variables options = {}) {
+  wire::RunRequest request;
+  request.needs = needs;
+  request.options = std::move(options);
+  return request;
+}
+
+TEST(RuntimeReport, OfOneProgramIsItsLayout) {
+  const Layout expected{.randomized = true,
+                        .kind = "code once",
+                        .note = "",
+                        .seed = UINT64_MAX,
+                        .epochs = 1,
+                        .functions = 55,
+                        .moved_functions = 53,
+                        .text_bytes = 1100,
+                        .moved_bytes = 1090,
+                        .setup_ns = 12400,
+                        .main_to_exit_ns = 900,
+                        .region_ns = 300,
+                        .regions = 2};
+  EXPECT_EQ(read_report(start + library + exit_line, 7), expected);
+}
+
+TEST(RuntimeReport, OfRepeatedLayoutsHasTheirNumbers) {
+  std::string text = start;
+  text.replace(text.find("once\""), 5, R"(repeated","period_ns":5000000)");
+  const Layout layout = read_report(
+      text + R"({"event":"exit","pid":7,"run_ns":9,"region_ns":0,"regions":0,"epochs":41,)"
+             R"("given_up":2,"why_given_up":"a thread did not stop","epochs_ns":800,)"
+             R"("longest_pause_ns":70,"frames_moved":5})"
+             "\n",
+      7);
+  EXPECT_EQ(layout.kind, "code repeated 5ms");
+  EXPECT_EQ(layout.epochs, 41);
+  EXPECT_EQ(layout.given_up, 2);
+  EXPECT_EQ(layout.epochs_ns, 800);
+  EXPECT_EQ(layout.longest_pause_ns, 70);
+  EXPECT_EQ(layout.note, "a thread did not stop");
+}
+
+TEST(RuntimeReport, ThatIsEmptyIsNoLayout) {
+  EXPECT_EQ(read_report("", 7), Layout());
+}
+
+TEST(RuntimeReport, WhatIsMissingIsNotZero) {
+  const Layout killed = read_report(start, 7);
+  EXPECT_EQ(killed.main_to_exit_ns, std::nullopt);
+  EXPECT_EQ(killed.epochs, std::nullopt);
+  const Layout plain = read_report(
+      start + R"({"event":"exit","pid":7,"run_ns":9,"region_ns":0,"regions":0,"epochs":1})"
+              "\n",
+      7);
+  EXPECT_EQ(plain.main_to_exit_ns, 9);
+  EXPECT_EQ(plain.regions, 0);
+  EXPECT_EQ(plain.region_ns, std::nullopt);
+}
+
+TEST(RuntimeReport, SaysWhyNothingWasRandomized) {
+  const Layout off = read_report(
+      R"({"event":"start","pid":7,"code":"off","rerandomize":"once","seed":0,"randomized":"no","why":"code=0"})"
+      "\n" +
+          exit_line,
+      7);
+  EXPECT_EQ(off.randomized, false);
+  EXPECT_EQ(off.note, "code=0");
+  EXPECT_EQ(off.kind, "");
+  EXPECT_EQ(off.seed, std::nullopt);
+  EXPECT_EQ(off.epochs, std::nullopt);
+  EXPECT_EQ(off.region_ns, 300);
+}
+
+TEST(RuntimeReport, ThatIsDamagedSaysSoAndKeepsTheRest) {
+  for (const std::string bad : {"nonsense\n", "{\"event\":\"exit\"}\n", "[1]\n", "{}\n", "\n",
+                                "\xff\n", "{\"pid\":-1}\n", "{\"pid\":1e99}\n"}) {
+    const Layout layout = read_report(start + bad + exit_line, 7);
+    EXPECT_THAT(layout.note, StartsWith("a line of the report is damaged: ")) << bad;
+    EXPECT_EQ(layout.main_to_exit_ns, 900) << bad;
+  }
+  EXPECT_THAT(read_report("nonsense", 7).note, HasSubstr("damaged: nonsense"));
+  EXPECT_EQ(read_report("nonsense", 7).randomized, std::nullopt);
+  const std::string cut = exit_line.substr(0, exit_line.size() - 1);
+  EXPECT_EQ(read_report(start + cut, 7).main_to_exit_ns, std::nullopt);
+}
+
+TEST(RuntimeReport, NumbersOfTheWrongKindAreMissing) {
+  for (const char* value : {"-1", "1.5", "\"9\"", "null", "18446744073709551615", "[]"}) {
+    const Layout layout = read_report(
+        start + fmt::format(R"({{"event":"exit","pid":7,"run_ns":{},"regions":1}})", value) + "\n",
+        7);
+    EXPECT_EQ(layout.main_to_exit_ns, std::nullopt) << value;
+  }
+}
+
+TEST(RuntimeReport, TheProgramsOwnProcessCountsNotItsChildren) {
+  const std::string child = of_process(8, start + exit_line);
+  EXPECT_EQ(read_report(child + start + child + exit_line, 7), read_report(start + exit_line, 7));
+}
+
+TEST(RuntimeReport, AnExecStartsAnew) {
+  EXPECT_EQ(read_report(start + library + start + exit_line, 7), read_report(start + exit_line, 7));
+}
+
+TEST(RuntimeReport, ProcessesOfAShellAreTakenTogether) {
+  const std::string one = of_process(8, start + exit_line);
+  EXPECT_EQ(read_report(one, 7), read_report(start + exit_line, 7));
+  const Layout both = read_report(one + of_process(9, start + exit_line), 7);
+  EXPECT_EQ(both.randomized, true);
+  EXPECT_EQ(both.kind, "code once");
+  EXPECT_EQ(both.moved_bytes, 1980);
+  EXPECT_EQ(both.main_to_exit_ns, 1800);
+  EXPECT_EQ(both.region_ns, 600);
+  EXPECT_EQ(both.regions, 4);
+  EXPECT_EQ(both.epochs, 1);
+  EXPECT_EQ(both.note, "2 processes taken together");
+
+  const Layout unfinished = read_report(one + of_process(9, start), 7);
+  EXPECT_EQ(unfinished.main_to_exit_ns, std::nullopt);
+  const Layout failed =
+      read_report(one + R"({"event":"start","pid":9,"randomized":"no","why":"no memory"})"
+                        "\n",
+                  7);
+  EXPECT_EQ(failed.randomized, false);
+  EXPECT_THAT(failed.note, HasSubstr("no memory"));
+}
+
+TEST(RuntimeReport, ACrashNamesItsFunction) {
+  EXPECT_EQ(read_report(start + R"({"event":"signal","pid":7,"signal":11,"function":"sort"})"
+                                "\n",
+                        7)
+                .note,
+            "signal 11 in sort");
+}
+
+TEST(RuntimeReport, EventsThatAreNotKnownAreNoDamage) {
+  EXPECT_EQ(read_report(start + "{\"event\":\"pause\",\"pid\":7}\n", 7), read_report(start, 7));
+}
+
+TEST(OptionsText, HasOneSizeWhateverItSays) {
+  const std::string text = options_text({{"code", "1"}, {"seed", "42"}}, "/proc/9/fd/5");
+  EXPECT_THAT(text, StartsWith("code=1:seed=42:report=/proc/9/fd/5::"));
+  EXPECT_EQ(text.size(), options_size);
+  EXPECT_EQ(options_text({}, ""), std::string(options_size, ':'));
+  const plan::Variables longest{{"code", "1"},
+                                {"rerandomize", "repeated"},
+                                {"period", "3600000ms"},
+                                {"seed", "18446744073709551615"}};
+  EXPECT_THAT(options_text(longest, "/proc/4194304/fd/1048576"), EndsWith(":"));
+  EXPECT_EQ(options_text(longest, "/proc/4194304/fd/1048576").size(), options_size);
+}
+
+TEST(LayoutFault, IsNoneWhereThePlanAsksForNothing) {
+  EXPECT_EQ(layout_fault(asking(plan::Needs::nothing), Layout()), "");
+}
+
+TEST(LayoutFault, AProgramWithoutTheRuntimeIsToBeBuiltWithSzc) {
+  for (const plan::Needs needs : {plan::Needs::runtime, plan::Needs::randomized})
+    EXPECT_THAT(layout_fault(asking(needs), Layout()), HasSubstr("build it with szc"));
+}
+
+TEST(LayoutFault, WhatTheRuntimeCouldNotDoIsSaid) {
+  const Layout failed{.randomized = false, .note = "no memory near the image"};
+  EXPECT_EQ(layout_fault(asking(plan::Needs::randomized), failed),
+            "the program was not randomized: no memory near the image");
+  EXPECT_EQ(layout_fault(asking(plan::Needs::runtime, {{"code", "0"}}), failed), "");
+}
+
+TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {
+  const Layout once{.randomized = true, .kind = "code once"};
+  const auto fault = [&](plan::Variables options) {
+    return layout_fault(asking(plan::Needs::randomized, std::move(options)), once);
+  };
+  EXPECT_EQ(fault({{"code", "1"}, {"rerandomize", "once"}, {"seed", "1"}}), "");
+  EXPECT_THAT(
+      fault({{"rerandomize", "repeated"}}),
+      HasSubstr("asks for rerandomize=repeated, and the program's runtime did 'code once'"));
+  EXPECT_THAT(layout_fault(asking(plan::Needs::runtime, {{"code", "0"}}), once),
+              HasSubstr("asks for code=0"));
+  // A period means nothing with one layout.
+  EXPECT_EQ(fault({{"rerandomize", "once"}, {"period", "5ms"}}), "");
+  const Layout repeated{.randomized = true, .kind = "code repeated 500ms"};
+  const auto with_period = [&](const std::string& period) {
+    return layout_fault(
+        asking(plan::Needs::randomized, {{"rerandomize", "repeated"}, {"period", period}}),
+        repeated);
+  };
+  EXPECT_EQ(with_period("500ms"), "");
+  EXPECT_THAT(with_period("50ms"), HasSubstr("asks for period=50ms"));
+}
+
+TEST(ResponseFault, SaysWhatIsMissing) {
+  wire::RunRequest request;
+  request.response = "wall";
+  EXPECT_EQ(response_fault(request, Layout()), "");
+  request.response = "main_to_exit";
+  EXPECT_THAT(response_fault(request, Layout()), HasSubstr("build it with szc"));
+  EXPECT_THAT(response_fault(request, Layout{.randomized = true}), HasSubstr("_exit"));
+  const Layout without_region{.randomized = false, .main_to_exit_ns = 5, .regions = 0};
+  EXPECT_EQ(response_fault(request, without_region), "");
+  request.response = "region";
+  EXPECT_THAT(response_fault(request, without_region), HasSubstr("STAB_BEGIN()"));
+  EXPECT_EQ(
+      response_fault(
+          request, Layout{.randomized = false, .main_to_exit_ns = 5, .region_ns = 3, .regions = 1}),
+      "");
+}
+
+}  // namespace
+}  // namespace stab::worker

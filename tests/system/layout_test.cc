@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+// Experiments whose programs szc builds: what the plan asks of the layout is what each trial gets,
+// and a trial that does not get it is not counted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// Prints where its functions run: a return address lies in the copy.
+constexpr const char* program = R"(
+#include <stdio.h>
+#include <stdlib.h>
+#include <stabilizer.h>
+#define NOINLINE __attribute__((noinline))
+static volatile unsigned sink;
+NOINLINE void *here(void) { return __builtin_return_address(0); }
+NOINLINE void *first(void) { void *p = here(); sink += 1; return p; }
+NOINLINE void *second(void) { void *p = here(); sink += 2; return p; }
+NOINLINE void work(unsigned n) { for (unsigned i = 0; i < n; ++i) sink += i ^ (i >> 3); }
+int main(int argc, char **argv) {
+#ifdef REGION
+  STAB_BEGIN();
+#endif
+  work(argc > 1 ? (unsigned)atoi(argv[1]) : 20000);
+#ifdef REGION
+  STAB_END();
+#endif
+  printf("%p %p\n", first(), second());
+  return 0;
+}
+)";
+
+std::string plan(const std::string& name, const std::string& flags, const std::string& more) {
+  return "[experiment]\nname = \"" + name + R"("
+seed = 5
+[variables]
+CC = "szc"
+[defaults]
+repetitions = 4
+[[benchmark]]
+name = "b"
+build = "${CC} -O1 )" +
+         flags + R"( ${LDFLAGS} -o ${OUT} b.c"
+sources = ["b.c"]
+run = ["${OUT}"]
+)" + more;
+}
+
+class Layout : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    lab_.write("b.c", program);
+    ASSERT_TRUE(lab_.start_daemon());
+  }
+
+  // Its id, when it has ended.
+  int run(const std::string& text) {
+    const std::string file = "plan" + std::to_string(++plans_) + ".toml";
+    lab_.write(file, text);
+    submitted_ = lab_.ctl({"submit", "--wait", lab_.path(file)});
+    return plans_;
+  }
+  json report(int id) const {
+    return json::parse(lab_.ctl({"report", std::to_string(id), "--json"}).out, nullptr, false);
+  }
+
+  Lab lab_;
+  Output submitted_;
+  int plans_ = 0;
+};
+
+TEST_F(Layout, CodeIsSwitchedOnAndOffInOneBinary) {
+  const int id = run(plan("code", "-DREGION",
+                          "[factor.code]\nlevels = [false, true]\n"
+                          "[randomize]\nrerandomize = \"once\"\n"
+                          "[analysis]\nresponse = \"region\"\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  const json rows = lab_.trials(id);
+  ASSERT_THAT(rows, SizeIs(8));
+  std::set<std::string> builds;
+  std::map<std::string, std::set<std::string>> places;
+  for (const json& row : rows) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    const bool on = row["code"] == "true";
+    EXPECT_EQ(row["randomized"], on) << row;
+    EXPECT_EQ(row["randomization"], on ? "code once" : "");
+    EXPECT_EQ(row["layout_seed"], on ? row["seed"] : json(nullptr));
+    EXPECT_EQ(row["layout_note"], on ? "" : "code=0");
+    EXPECT_GT(row["region_ns"].get<std::int64_t>(), 0);
+    EXPECT_EQ(row["regions"], 1);
+    EXPECT_LE(row["region_ns"], row["main_to_exit_ns"]);
+    EXPECT_LT(row["main_to_exit_ns"], row["wall_ns"]);
+    if (on) EXPECT_GT(row["moved_functions"].get<int>(), 3);
+    builds.insert(row["build"]);
+    places[row["code"]].insert(row["stdout_sha256"]);
+  }
+  EXPECT_THAT(builds, SizeIs(1));
+  EXPECT_THAT(places["false"], SizeIs(1));
+  EXPECT_THAT(places["true"], SizeIs(4));
+
+  const json document = report(id);
+  EXPECT_EQ(document["layouts"]["randomized"], 4);
+  EXPECT_EQ(document["layouts"]["unrandomized"], 4);
+  EXPECT_EQ(document["layouts"]["kinds"], "code once");
+  EXPECT_GT(document["layouts"]["median_share"], 0.5);
+  EXPECT_THAT(document["model"].get<std::string>(), HasSubstr("log(region) ~"));
+  EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out,
+              HasSubstr("4 of 8 trials randomized (code once)"));
+}
+
+TEST_F(Layout, ALayoutFactorsSeedsAreDrawnPerCellAndRunSeveralTimes) {
+  std::string text = plan("seeds", "",
+                          "[factor.layout]\nrandom = { seeds = 3, runs = 3 }\n"
+                          "[design]\nkind = \"nested\"\n");
+  text.erase(text.find("[defaults]"), text.find("[[benchmark]]") - text.find("[defaults]"));
+  const int id = run(text);
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  std::map<std::string, std::set<std::string>> places;
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["layout_seed"], row["layout"]) << row;
+    EXPECT_EQ(row["randomization"], "code once");
+    places[row["layout"]].insert(row["stdout_sha256"]);
+  }
+  ASSERT_THAT(places, SizeIs(3));
+  std::set<std::string> all;
+  for (const auto& [seed, digests] : places) {
+    EXPECT_THAT(digests, SizeIs(1)) << seed;
+    all.insert(*digests.begin());
+  }
+  EXPECT_THAT(all, SizeIs(3));
+}
+
+// The program runs for some CPU time, whatever that is in work.
+TEST_F(Layout, RepeatedLayoutsAreCountedAndTooFewAreWarnedOf) {
+  lab_.write("b.c",
+             "#include <time.h>\nstatic volatile unsigned sink;\n"
+             "__attribute__((noinline)) void work(void) { sink += sink ^ 3; }\n"
+             "int main(void) { while (clock() < CLOCKS_PER_SEC / 20) work(); return 0; }\n");
+  const int id = run(plan("epochs", "", "[factor.period]\nlevels = [\"5ms\", \"1h\"]\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    const bool often = row["period"] == "5ms";
+    EXPECT_EQ(row["randomization"], often ? "code repeated 5ms" : "code repeated 3600000ms");
+    if (often)
+      EXPECT_GT(row["epochs"].get<int>(), 1);
+    else
+      EXPECT_EQ(row["epochs"], 1);
+  }
+  EXPECT_GE(report(id)["layouts"]["few_epochs"], 4);
+  EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out, HasSubstr("warning:"));
+}
+
+TEST_F(Layout, LinkPaddingMakesABinaryForEachBlock) {
+  const int id = run(plan("padding", "",
+                          "[factor.link_padding]\nrandom = { per = \"block\" }\n"
+                          "[randomize]\ncode = false\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  std::set<std::string> builds;
+  std::set<std::string> places;
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    EXPECT_EQ(row["randomized"], false);
+    builds.insert(row["build"]);
+    places.insert(row["stdout_sha256"]);
+  }
+  EXPECT_THAT(builds, SizeIs(4));
+  EXPECT_GT(places.size(), 1U);
+}
+
+TEST_F(Layout, LinkFactorsAndPlacementAtRandomWorkTogether) {
+  const int id = run(plan("links", "",
+                          "[factor.link_padding]\nlevels = [1, 2]\n"
+                          "[factor.link_order]\nrandom = { per = \"block\" }\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  ASSERT_THAT(lab_.trials(id), SizeIs(8));
+  for (const json& row : lab_.trials(id)) EXPECT_EQ(row["randomized"], true) << row;
+}
+
+TEST_F(Layout, ANewRuntimeIsNotServedFromTheCache) {
+  namespace fs = std::filesystem;
+  const fs::path ours = fs::path(STAB_BIN_DIR).parent_path();
+  const fs::path copy = lab_.path("tools");
+  for (const char* part : {"bin/szc", "libexec/ld.stab", "libexec/stab-link", "lib/stab-runtime.o",
+                           "lib/stab-library.o", "lib/stab-pass.so", "include/stabilizer.h"}) {
+    fs::create_directories((copy / part).parent_path());
+    fs::copy_file(ours / part, copy / part);
+  }
+  std::string text = plan("cache", "", "");
+  text.replace(text.find("szc"), 3, (copy / "bin/szc").string());
+  const auto build = [&] { return lab_.trials(run(text)).at(0)["build"].get<std::string>(); };
+  const std::string before = build();
+  EXPECT_EQ(build(), before);
+  const fs::path runtime = copy / "lib/stab-runtime.o";
+  fs::last_write_time(runtime, fs::last_write_time(runtime) + std::chrono::seconds(1));
+  EXPECT_NE(build(), before);
+}
+
+TEST_F(Layout, TheSamePlanGivesTheSameLayoutsAgain) {
+  const std::string text = plan("again", "", "[randomize]\nrerandomize = \"once\"\n");
+  const auto layouts = [&](int id) {
+    std::map<int, std::pair<std::string, std::string>> found;
+    for (const json& row : lab_.trials(id)) {
+      EXPECT_EQ(row["layout_seed"], row["seed"]) << row;
+      found[row["position"]] = {row["layout_seed"], row["stdout_sha256"]};
+    }
+    return found;
+  };
+  const auto first = layouts(run(text));
+  ASSERT_THAT(first, SizeIs(4));
+  EXPECT_EQ(layouts(run(text)), first);
+}
+
+TEST_F(Layout, APlanThatAsksForNothingRandomizesWhatSzcBuiltAndRunsTheRest) {
+  lab_.write("plain/stabilizer.h", "");
+  const int id = run(plan("both", "",
+                          "[factor.compiler]\nlevels = { ours = { CC = \"szc\" }, other = { CC = "
+                          "\"clang-19 -I${SRC}/plain\" } }\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  ASSERT_THAT(lab_.trials(id), SizeIs(8));
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    EXPECT_EQ(row["randomized"], row["compiler"] == "ours" ? json(true) : json(nullptr)) << row;
+  }
+}
+
+TEST_F(Layout, AProgramThatSzcDidNotBuildIsRefusedWithWhatToChange) {
+  lab_.write("plain.c", "int main(void) { return 0; }\n");
+  const std::string text =
+      "[experiment]\nname = \"p\"\n[defaults]\nrepetitions = 2\n[[benchmark]]\nname = \"b\"\n"
+      "build = \"clang-19 -o ${OUT} plain.c\"\nsources = [\"plain.c\"]\nrun = [\"${OUT}\"]\n";
+  const int id = run(text + "[randomize]\ncode = true\n");
+  EXPECT_EQ(submitted_.code, 5);
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "not_randomized");
+    EXPECT_EQ(row["randomized"], nullptr);
+    EXPECT_THAT(row["reason"].get<std::string>(), HasSubstr("build it with szc"));
+  }
+  EXPECT_EQ(report(id)["trials"]["ok"], 0);
+}
+
+TEST_F(Layout, ALayoutThatTheRuntimeCannotMakeIsRefused) {
+  const int id = run(plan("off", "--stab-off", "[randomize]\ncode = true\n"));
+  EXPECT_EQ(submitted_.code, 5);
+  EXPECT_THAT(lab_.trials(id), SizeIs(4));
+  for (const json& row : lab_.trials(id)) EXPECT_EQ(row["status"], "not_randomized") << row;
+}
+
+TEST_F(Layout, AResponseThatIsNotMeasuredFailsTheTrial) {
+  const int id = run(plan("missing", "", "[analysis]\nresponse = \"region\"\n"));
+  EXPECT_EQ(submitted_.code, 5);
+  ASSERT_THAT(lab_.trials(id), SizeIs(4));
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "not_measured");
+    EXPECT_THAT(row["reason"].get<std::string>(), HasSubstr("STAB_BEGIN()"));
+    EXPECT_GT(row["main_to_exit_ns"].get<std::int64_t>(), 0);
+    EXPECT_EQ(row["region_ns"], nullptr);
+  }
+}
+
+TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
+  const auto check = [&](const std::string& text) {
+    lab_.write("check.toml", text);
+    return lab_.ctl({"check", lab_.path("check.toml")});
+  };
+  EXPECT_THAT(check(plan("c", "", "[factor.code]\nlevels = [false, true]\n")).out,
+              HasSubstr("random layouts: by the programs, which szc must have built: code by its "
+                        "factor, each trial by its own seed"));
+  EXPECT_THAT(check(plan("c", "", "")).out, HasSubstr("place their code at random in each trial"));
+  std::string plain = plan("c", "", "[randomize]\ncode = true\n");
+  plain.replace(plain.find("szc"), 3, "clang-19");
+  const Output refused = check(plain);
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("set CC = \"szc\""));
+}
+
+}  // namespace
+}  // namespace stab::test
