@@ -114,8 +114,9 @@ constexpr uint32_t function_lsda_absolute4 = 4;
 constexpr uint32_t function_lsda_absolute8 = 8;
 constexpr uint32_t function_flags = 15;
 
-// Of a table: code of the image moves the stack pointer to other stacks, which cannot be found.
-constexpr uint64_t image_switches_stacks = 1;
+// Of a table: addresses of code may be where nobody finds them (on stacks that are not a thread's,
+// in a jmp_buf).
+constexpr uint64_t image_hides_addresses = 1;
 
 // How an exception table begins that the post-link step wrote anew. The runtime fills in two
 // fields; the landing pad of label n is 8 * (n + 1) from landing_start.

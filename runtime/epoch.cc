@@ -36,7 +36,10 @@ bool running;  // the timer
 int timer;
 int owner;  // the process that the timer belongs to
 uint32_t busy;
-bool stacks_were_switched;
+bool addresses_are_hidden;
+bool timer_spares_sleepers;  // the kernel prefers the running thread for a process's signal
+uint64_t epoch_number;
+uint64_t own_clear_since;
 constinit EpochCounts counts;
 uint64_t
     not_before;  // lets the program run as long as the last epoch took, however short the period
@@ -64,20 +67,21 @@ void begin_image(Image& image, void* context) {
   auto* outcome = static_cast<Outcome*>(context);
   if (!image.board.in_use()) return;
   for (uint32_t i = 0; i < image.used; ++i) image.layouts[i].referred = false;
-  if (const char* problem = randomize_again(image))
+  if (const char* problem = randomize_again(image, epoch_number))
     outcome->problem = problem;
   else
     outcome->moved = true;
 }
 
 // Layouts that nothing refers to may be written again.
-void reclaim(Image& image, void* /*context*/) {
+void reclaim(Image& image, void* context) {
+  const uint64_t clear_since = *static_cast<const uint64_t*>(context);
   if (!image.board.in_use()) return;
   uint64_t kept = 0;
   for (uint32_t i = 1; i < image.used; ++i) {
     Layout& layout = image.layouts[i];
     if (layout.state != LayoutState::old) continue;
-    if (layout.referred) {
+    if (layout.referred || layout.retired > clear_since) {
       ++kept;
       continue;
     }
@@ -87,8 +91,8 @@ void reclaim(Image& image, void* /*context*/) {
   if (kept > counts.layouts_kept) counts.layouts_kept = kept;
 }
 
-void look_for_other_stacks(Image& image, void* /*context*/) {
-  if ((image.table->flags & abi::image_switches_stacks) != 0) stacks_were_switched = true;
+void look_for_hidden_addresses(Image& image, void* /*context*/) {
+  if ((image.table->flags & abi::image_hides_addresses) != 0) addresses_are_hidden = true;
 }
 
 // Long walks are worth their time when layouts run out.
@@ -96,28 +100,32 @@ void find_scarcity(Image& image, void* context) {
   if (image.used >= scarce_layouts) *static_cast<uint32_t*>(context) = UINT32_MAX;
 }
 
-void migrate_threads(ucontext_t& own, Migration& migration) {
+// What a stopped thread refers to when it has moved over: `since` is the epoch by whose end it was
+// clear of all that was retired.
+uint64_t move_over(ucontext_t& context, uint32_t most_frames, uint64_t since) {
+  Migration migration;
+  migrate(context, most_frames, migration);
+  counts.frames_moved += migration.moved;
+  if (!migration.complete) return since;
+  const uint64_t clear = migration.oldest == UINT64_MAX ? epoch_number : migration.oldest - 1;
+  return clear > since ? clear : since;
+}
+
+// The epoch by whose end no thread that is not seen now referred to what was retired.
+uint64_t migrate_threads(ucontext_t& own) {
   uint32_t most_frames = frames_walked;
   for_each_image(find_scarcity, &most_frames);
-  migrate(own, most_frames, migration);
+  own_clear_since = move_over(own, most_frames, 0);
+  uint64_t clear_since = epoch_number;
   for (uint32_t i = 0; i < thread_count(); ++i) {
     Thread& other = thread(i);
-    switch (other.state()) {
-      case ThreadState::stopped:
-        migrate(*other.context, most_frames, migration);
-        break;
-      case ThreadState::asleep:
-        migrate_asleep(other.pc, other.stack_pointer, most_frames, migration);
-        if (!still_asleep(other) || other.uncertain) migration.complete = false;
-        break;
-      case ThreadState::gone:
-        break;
-      case ThreadState::asked:
-      case ThreadState::unreachable:
-        migration.complete = false;
-        break;
-    }
+    const ThreadState state = other.state();
+    if (state == ThreadState::gone) continue;
+    if (state == ThreadState::stopped)
+      other.clear_since = move_over(*other.context, most_frames, other.clear_since);
+    if (other.clear_since < clear_since) clear_since = other.clear_since;
   }
+  return own_clear_since < clear_since ? own_clear_since : clear_since;
 }
 
 void run_epoch(void* context) {
@@ -125,19 +133,24 @@ void run_epoch(void* context) {
   if (start < not_before) return;
   if (is_traced()) return give_up("a debugger is attached");
   if (const char* problem = stop_others(signal_number, &stop_value)) return give_up(problem);
+  if (thread_count() != 0 && !timer_spares_sleepers) {
+    // The timer's signal goes to the first thread then, even if it sleeps.
+    resume_others();
+    os::set_timer(timer, 0);
+    return give_up("with several threads, epochs need Linux 6.4");
+  }
+  ++epoch_number;
   Outcome outcome;
   for_each_image(begin_image, &outcome);
-  for_each_image(look_for_other_stacks, nullptr);
-  Migration migration;
-  migration.complete = !stacks_were_switched;
-  migrate_threads(*static_cast<ucontext_t*>(context), migration);
-  if (migration.complete) for_each_image(reclaim, nullptr);
+  for_each_image(look_for_hidden_addresses, nullptr);
+  const uint64_t clear_since = migrate_threads(*static_cast<ucontext_t*>(context));
+  if (!addresses_are_hidden) for_each_image(reclaim, const_cast<uint64_t*>(&clear_since));
+  remember_threads(epoch_number, own_clear_since);
   resume_others();
   if (outcome.problem != nullptr)
     give_up(outcome.problem);
   else if (outcome.moved)
     ++counts.layouts;
-  counts.frames_moved += migration.moved;
   const uint64_t took = os::monotonic_ns() - start;
   not_before = start + 2 * took;
   counts.total_ns += took;
@@ -146,7 +159,8 @@ void run_epoch(void* context) {
 
 // As if the signal had come to libc's handler alone.
 void hand_on(int number, void* info, void* context) {
-  if (action_of_libc.handler == nullptr) return;
+  constexpr uintptr_t ignored = 1;  // SIG_IGN; below it, SIG_DFL
+  if (reinterpret_cast<uintptr_t>(action_of_libc.handler) <= ignored) return;
   uint64_t mask = 0;
   __builtin_memcpy(&mask, &static_cast<ucontext_t*>(context)->uc_sigmask, sizeof mask);
   os::set_signal_mask(mask | uint64_t{1} << (signal_number - 1));
@@ -208,6 +222,7 @@ extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), v
 
 const char* start_epochs(const Options& options) {
   period = options.period;
+  timer_spares_sleepers = os::kernel_is_at_least(6, 4);
   poison = options.poison;
   timer_clock = options.wall ? os::monotonic_clock : os::process_cpu_clock;
   if (!install_handler()) return "there is no signal (sigaction was refused)";
@@ -223,6 +238,10 @@ void stop_epochs() {
   if (owner == os::process_id()) os::set_timer(timer, 0);
 }
 
+bool is_own_process() {
+  return !running || owner == os::process_id();
+}
+
 EpochCounts epoch_counts() {
   return counts;
 }
@@ -233,7 +252,8 @@ void randomize_now() {
 }
 
 NoEpochs::NoEpochs() {
-  while (!enter()) os::yield();
+  // A child that was made by a bare system call may have inherited an epoch that nobody will end.
+  while (!enter() && owner == os::process_id()) os::yield();
 }
 NoEpochs::~NoEpochs() {
   leave();

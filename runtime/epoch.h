@@ -24,6 +24,9 @@ const char* start_epochs(const Options& options);
 void stop_epochs();
 EpochCounts epoch_counts();
 
+// Not a child that shares or has copied our memory.
+bool is_own_process();
+
 // A new layout now, on this thread.
 void randomize_now();
 

@@ -194,10 +194,8 @@ const char* build(Image& image, bool again) {
   fill(image, layout);
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
-  if (!open_pointers(image) || !patch_originals(image))
+  if ((!again && !set_pointers(image)) || !patch_originals(image))
     return "the code cannot be made writable (mprotect was refused)";
-  set_pointers(image, nullptr, layout);
-  close_pointers(image);
   return nullptr;
 }
 
@@ -281,13 +279,12 @@ const char* randomize(Image& image, const Random& random, bool again) {
   return problem;
 }
 
-const char* randomize_again(Image& image) {
+const char* randomize_again(Image& image, uint64_t epoch) {
   Placement placement(image);
   choose_called(image, placement);
   if (placement.count == 0) return nullptr;
   Layout* layout = take_layout(image);
   if (layout == nullptr) return "no room for another layout";
-  if (!open_pointers(image)) return "memory cannot be made writable (mprotect was refused)";
   if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";
   place(placement.sizes, placement.count, span_for(placement.total), image.random, placement.order,
         placement.positions, placement.scratch);
@@ -296,11 +293,10 @@ const char* randomize_again(Image& image) {
   if (!seal(*layout)) return "memory cannot be made executable (mprotect was refused)";
   Layout& before = image.layouts[image.present];
   if (image.present != 0) before.state = LayoutState::old;
+  before.retired = epoch;
   layout->state = LayoutState::current;
   image.present = static_cast<uint32_t>(layout - image.layouts);
   direct_to(image, *layout);
-  set_pointers(image, &before, *layout);
-  close_pointers(image);
   return nullptr;
 }
 

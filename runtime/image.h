@@ -97,7 +97,7 @@ const char* randomize(Image& image, const Random& random, bool again);
 
 // A new layout for the functions that were called; all threads are stopped, or run where this
 // changes nothing. nullptr, or why the old one stays.
-const char* randomize_again(Image& image);
+const char* randomize_again(Image& image, uint64_t epoch);
 
 // Forgets the copies. Nothing may run in them any more.
 void close_image(Image& image);

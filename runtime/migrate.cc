@@ -96,10 +96,17 @@ Place place_of_word(uint64_t word) {
   return place.layout != nullptr ? place : place_of(word - 1);
 }
 
+void refer_to(const Place& place, Migration& migration) {
+  auto* layout = const_cast<Layout*>(place.layout);
+  if (layout->state != LayoutState::old) return;
+  layout->referred = true;
+  if (layout->retired < migration.oldest) migration.oldest = layout->retired;
+}
+
 // A word that may be a reference, of which nothing more is known.
-void mark_word(uint64_t word) {
+void mark_word(uint64_t word, Migration& migration) {
   const Place place = place_of_word(word);
-  if (place.layout != nullptr) const_cast<Layout*>(place.layout)->referred = true;
+  if (place.layout != nullptr) refer_to(place, migration);
 }
 
 // The words of a stack from `from` up to `to`, or to where it can no longer be read.
@@ -124,11 +131,11 @@ class Stack {
 };
 
 void mark_stack(uint64_t from, Migration& migration) {
-  if (!migration.complete) return;  // nothing will be forgotten anyway
   from &= -uint64_t{8};
   Stack stack(from);
   if (!stack.can_read(from)) migration.complete = false;
-  for (uint64_t at = from; stack.can_read(at); at += 8) mark_word(*reinterpret_cast<uint64_t*>(at));
+  for (uint64_t at = from; stack.can_read(at); at += 8)
+    mark_word(*reinterpret_cast<uint64_t*>(at), migration);
   if (stack.is_too_large()) migration.complete = false;
 }
 
@@ -143,18 +150,11 @@ class Migrator {
     scanned_ = walk_.registers.value[rsp] - red_zone;
   }
 
-  // Asleep: its registers are not known, and it may wake up at any time.
-  Migrator(uint64_t pc, uint64_t stack_pointer, Migration& migration)
-      : migration_(migration), asleep_(true) {
-    begin_walk(walk_, pc, stack_pointer);
-    scanned_ = stack_pointer - red_zone;
-  }
-
   void run(uint32_t most_frames) {
     Step last = Step::caller;
     for (uint32_t frames = 0; last == Step::caller && frames < most_frames; ++frames) {
       move_program_counter();
-      if (walk_.interrupted && !asleep_) move_registers();
+      if (walk_.interrupted) move_registers();
       const uint64_t stack_pointer = walk_.registers.value[rsp];
       scan_to(stack_pointer);
       const uint32_t stacks = walk_.stacks;
@@ -170,20 +170,15 @@ class Migrator {
  private:
   void replace(uint64_t* where, uint64_t from, uint64_t to) {
     if (to == from || where == nullptr) return;
-    if (__atomic_compare_exchange_n(where, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-      ++migration_.moved;
+    if (*where != from) return;
+    *where = to;
+    ++migration_.moved;
   }
 
   void move_program_counter() {
     const uint64_t back = walk_.interrupted ? 0 : 1;
     const Spot spot = spot_of(walk_.pc - back);
-    if (asleep_ && !may_move_asleep(spot)) return;
     replace(walk_.pc_slot, walk_.pc, present(spot, walk_.pc - back) + back);
-  }
-
-  // A register may hold the address of one of its jump tables: the copy has to stay.
-  [[nodiscard]] static bool may_move_asleep(const Spot& spot) {
-    return spot.found() && spot.place.image->functions()[spot.function].word_count == 0;
   }
 
   // The function may be between the computation of an address in itself and its use.
@@ -206,12 +201,12 @@ class Migrator {
   // one that the program keeps, or left over from frames that are gone.
   void scan(uint64_t* word) {
     const Place place = place_of_word(*word);
-    if (place.layout == nullptr || place.layout->state != LayoutState::old) return;
+    if (place.layout == nullptr || place.layout->state == LayoutState::current) return;
     const Spot spot = spot_of(*word);
-    if (!asleep_ && spot.found() && is_table(spot))
+    if (spot.found() && is_table(spot))
       replace(word, *word, present(spot, *word));
     else
-      const_cast<Layout*>(place.layout)->referred = true;
+      refer_to(place, migration_);
   }
 
   void scan_to(uint64_t end) {
@@ -224,19 +219,12 @@ class Migrator {
   Migration& migration_;
   Walk walk_;
   uint64_t scanned_ = 0;
-  bool asleep_ = false;
 };
 
 }  // namespace
 
 void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration) {
   Migrator(context, migration).run(most_frames);
-}
-
-void migrate_asleep(uint64_t pc, uint64_t stack_pointer, uint32_t most_frames,
-                    Migration& migration) {
-  mark_word(pc);
-  Migrator(pc, stack_pointer, migration).run(most_frames);
 }
 
 }  // namespace stab::rt

@@ -17,16 +17,12 @@
 namespace stab::rt {
 
 struct Migration {
-  uint64_t moved = 0;    // addresses that were rewritten
-  bool complete = true;  // false: some references may not have been seen at all
+  uint64_t moved = 0;            // addresses that were rewritten
+  bool complete = true;          // false: some references may not have been seen at all
+  uint64_t oldest = UINT64_MAX;  // of the layouts that are referred to: when it was retired
 };
 
 // The most frames that are walked exactly.
 void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration);
-
-// A thread that sleeps in the kernel, and may wake up meanwhile: both addresses are right then.
-// What cannot be moved without its registers keeps its layout.
-void migrate_asleep(uint64_t pc, uint64_t stack_pointer, uint32_t most_frames,
-                    Migration& migration);
 
 }  // namespace stab::rt

@@ -150,6 +150,20 @@ long set_timer(int timer, uint64_t period_ns) {
   return call(__NR_timer_settime, timer, 0, address_of(times), 0);
 }
 
+bool kernel_is_at_least(unsigned major, unsigned minor) {
+  char names[6][65] = {};  // struct utsname; the third is the release
+  if (failed(call(__NR_uname, address_of(names)))) return false;
+  const char* at = names[2];
+  const auto read = [&at] {
+    unsigned value = 0;
+    for (; *at >= '0' && *at <= '9'; ++at) value = value * 10 + static_cast<unsigned>(*at - '0');
+    if (*at == '.') ++at;
+    return value;
+  };
+  const unsigned first = read();
+  return first > major || (first == major && read() >= minor);
+}
+
 int process_id() {
   return static_cast<int>(call(__NR_getpid));
 }
@@ -175,8 +189,15 @@ long queue_to_thread(int thread, int number, const void* value) {
     uint32_t user;
     const void* value;
     char rest[96];
-  } info = {number, 0, -1, 0, process_id(), 0, value, {}};  // -1: as sigqueue() does
+    // As a timer's: of those none is left after exec, where it would end the new program.
+  } info = {number, 0, -2, 0, process_id(), 0, value, {}};
   return call(__NR_rt_tgsigqueueinfo, info.sender, thread, number, address_of(&info));
+}
+
+uint64_t pending_signals() {
+  uint64_t pending = 0;
+  call(__NR_rt_sigpending, address_of(&pending), sizeof pending);
+  return pending;
 }
 
 void set_signal_mask(uint64_t mask) {

@@ -53,6 +53,7 @@ constexpr int process_cpu_clock = 2;
 long make_timer(int clock, int signal, const void* value);
 // Every `period` from now on; 0 stops it.
 long set_timer(int timer, uint64_t period_ns);
+bool kernel_is_at_least(unsigned major, unsigned minor);
 int process_id();
 int thread_id();
 
@@ -72,6 +73,8 @@ long signal_action(int number, const SignalAction* action, SignalAction* old);
 long queue_to_self(int number, void* siginfo);
 // Sends a signal with this value to a thread of this process.
 long queue_to_thread(int thread, int number, const void* value);
+// Of this thread and of the process, whether blocked or not; signal n is bit n - 1.
+uint64_t pending_signals();
 // Replaces the calling thread's mask.
 void set_signal_mask(uint64_t mask);
 // Returns when the word is no longer `value`, somebody wakes it, or the time is over.

@@ -107,14 +107,6 @@ bool is_patched_at_start(const abi::Range& range) {
          range.kind == static_cast<uint32_t>(abi::RangeKind::readonly_slots);
 }
 
-// What a pointer holds while this is the present layout. While a function may yet have to be marked
-// as called, it leads to the entry.
-uint64_t pointed_to(const Image& image, const Layout* layout, uint32_t f) {
-  const bool marks = image.board.in_use() && layout == &image.first();
-  const bool moved = layout != nullptr && !marks && layout->has(f);
-  return number(moved ? layout->copy(f) : image.original(f));
-}
-
 bool protect_pointers(const Image& image, int protection) {
   const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
   for (uint32_t i = 0; i < image.table->ranges.count; ++i) {
@@ -155,6 +147,9 @@ void restore(const Image& image) {
 void write_copy(const Image& image, const Layout& layout, uint32_t f) {
   const abi::Function& function = image.functions()[f];
   uint8_t* copy = layout.copy(f);
+  // The original may have been changed since (a probe, say); the permanent copy has not.
+  if (&layout != &image.first())
+    return copy_bytes(copy, image.first().copy(f), copy_size(function));
   const uint64_t code = align_up(function.size, abi::code_align);
   copy_bytes(copy, image.original(f), function.size);
   copy_bytes(copy, image.saved + uint64_t{f} * saved_bytes,
@@ -219,22 +214,17 @@ void direct_to(const Image& image, const Layout& layout) {
   }
 }
 
-bool open_pointers(const Image& image) {
-  return protect_pointers(image, os::read | os::write);
-}
-
-void set_pointers(const Image& image, const Layout* before, const Layout& now) {
+bool set_pointers(const Image& image) {
+  if (!protect_pointers(image, os::read | os::write)) return false;
   const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
   for (uint32_t i = 0; i < image.table->pointers.count; ++i) {
+    const uint32_t f = pointers[i].function;
     auto* where = reinterpret_cast<uint64_t*>(image.base + pointers[i].where);
-    uint64_t expected = pointed_to(image, before, pointers[i].function);
-    __atomic_compare_exchange_n(where, &expected, pointed_to(image, &now, pointers[i].function),
-                                false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    if (image.first().has(f) && *where == number(image.original(f)))
+      *where = number(image.first().copy(f));
   }
-}
-
-void close_pointers(const Image& image) {
   protect_pointers(image, os::read);
+  return true;
 }
 
 bool patch_originals(const Image& image) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "runtime/memory.h"
+#include "runtime/os.h"
 
 namespace stab::rt {
 namespace {
@@ -79,6 +80,10 @@ void restart_system_call(ucontext_t& context) {
   if (registers[REG_RAX] != -EINTR) return;
   const auto* call = reinterpret_cast<const uint8_t*>(registers[REG_RIP]) - 2;
   if (call[0] != 0x0f || call[1] != 0x05) return;
+  // A signal of the program came meanwhile, and will be handled next: that one interrupts.
+  uint64_t blocked = 0;
+  __builtin_memcpy(&blocked, &context.uc_sigmask, sizeof blocked);
+  if ((os::pending_signals() & ~blocked) != 0) return;
   uint64_t number = number_of_call(call);
   if (number == unknown && looks_like_futex_wait(static_cast<uint64_t>(registers[REG_RSI])))
     number = __NR_futex;

@@ -21,7 +21,7 @@ extern "C" {
 __attribute__((visibility("hidden"))) void* stab_syscall_of_libc;
 
 __attribute__((visibility("hidden"))) void stab_enter_sandbox() {
-  if (entered) return;
+  if (entered || !stab::rt::is_own_process()) return;
   stab::rt::stop_epochs();
   stab::rt::report_sandbox(stab::rt::epoch_counts());
   entered = true;

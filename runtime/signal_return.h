@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// Where a handler of ours returns to: the kernel wants to be told that it is over. Unwinders know a
+// signal's frame by exactly these bytes, if no description covers them.
+extern "C" __attribute__((visibility("hidden"))) void stab_return_from_signal();
+
 namespace stab::rt {
 
-// Where a handler of ours returns to: the kernel wants to be told that it is over.
-__attribute__((naked)) inline void return_from_signal() {
-  __asm__ volatile("movl $15, %eax\n\tsyscall");
-}
+inline constexpr void (*return_from_signal)() = stab_return_from_signal;
 
 }  // namespace stab::rt

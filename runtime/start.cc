@@ -31,6 +31,7 @@ uint64_t seed;
 uint64_t images_seen;
 uint64_t main_began;
 bool active;
+bool ended;  // the executable's destructors have run; what its libraries' destructors call goes on
 
 const char* find_variable(char** environment) {
   constexpr char name[] = "STABILIZER_OPTIONS=";
@@ -142,6 +143,7 @@ void init_last() {
   main_began = report_wanted() ? os::monotonic_ns() : 0;
 }
 void fini_last() {
+  ended = true;
   stop_epochs();
   if (report_wanted())
     report_exit(os::monotonic_ns() - main_began, region_time(), region_count(), epoch_counts());
@@ -171,7 +173,7 @@ extern "C" __attribute__((visibility("default"))) void stab_add_image(const stab
 
 extern "C" __attribute__((visibility("default"))) void stab_remove_image(
     const stab::abi::Note* note) {
-  if (!active) return;
+  if (!active || ended) return;
   NoEpochs guard;
   Image* image = image_with(note);
   if (image == nullptr) return;

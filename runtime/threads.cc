@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/threads.h"
 
-#include <asm/unistd.h>
 #include <errno.h>
 
 #include "runtime/line.h"
@@ -18,7 +17,17 @@ constexpr uint64_t look_again_ns = 2000000;
 
 constinit Thread threads[most_threads];
 uint32_t count;
+// Of the last epoch in which all threads were listed.
+struct Known {
+  int id = 0;
+  uint64_t clear_since = 0;
+};
+constinit Known known[most_threads + 1];
+uint32_t known_count;
+uint64_t listed_epoch;
+
 uint64_t patience_ns = most_patience_ns;
+uint32_t rounds;    // of stopping
 uint32_t released;  // changes when the stopped ones may go on
 
 constexpr uint32_t name_at = 19;
@@ -55,54 +64,21 @@ bool read_decimal(const char*& at, uint64_t& value) {
   return at != begin;
 }
 
-// "cpu_ns wait_ns times"
-bool read_times_run(int thread, uint64_t& times) {
-  char text[96];
-  if (read_task_file(thread, "/schedstat", text, sizeof text) <= 0) return false;
-  const char* at = text;
-  return read_decimal(at, times) && read_decimal(at, times) && read_decimal(at, times);
-}
+enum class Activity : uint8_t { runs, sleeps, unknown };
 
-bool read_hex_backwards(const char* begin, const char*& end, uint64_t& value) {
-  value = 0;
-  unsigned shift = 0;
-  for (; end != begin && end[-1] != 'x'; --end, shift += 4) {
-    const char c = end[-1];
-    const uint64_t digit =
-        c >= 'a' ? static_cast<uint64_t>(c - 'a' + 10) : static_cast<uint64_t>(c - '0');
-    if (digit > 15 || shift > 60) return false;
-    value |= digit << shift;
-  }
-  if (end - begin < 3) return false;
-  end -= 3;  // " 0x"
-  return shift != 0;
-}
-
-// A thread that sleeps in vfork, or in clone as posix_spawn uses it.
-bool starts_child(const char* text) {
-  const char* at = text;
-  uint64_t call = 0;
-  return read_decimal(at, call) &&
-         (call == __NR_vfork || call == __NR_clone || call == __NR_clone3);
-}
-
-// "running", or "number arguments... sp pc" where it sleeps.
-bool read_sleep(Thread& thread) {
+// "running", or the number of the call and its arguments.
+Activity activity_of(int thread) {
   char text[256];
-  if (!read_times_run(thread.id, thread.times_run)) return false;
-  const long size = read_task_file(thread.id, "/syscall", text, sizeof text);
-  if (size <= 1 || text[0] == 'r') return false;
-  // Outside of a system call (a page that is not there, say) any register may matter.
-  thread.uncertain = starts_child(text) || text[0] == '-';
-  const char* end = text + size - 1;
-  return read_hex_backwards(text, end, thread.pc) &&
-         read_hex_backwards(text, end, thread.stack_pointer) && thread.stack_pointer != 0;
+  const long size = read_task_file(thread, "/syscall", text, sizeof text);
+  if (size <= 1) return Activity::unknown;
+  return text[0] == 'r' ? Activity::runs : Activity::sleeps;
 }
 
 // "id (name) state ...": a thread that has ended may stay in the list, the first one above all.
 bool has_ended(int thread) {
   char text[128];
   const long size = read_task_file(thread, "/stat", text, sizeof text);
+  if (size <= 0) return true;  // anybody may read it while there is one
   for (long i = size; i-- > 1;)
     if (text[i - 1] == ')' && text[i] == ' ') return text[i + 1] == 'Z' || text[i + 1] == 'X';
   return false;
@@ -122,19 +98,31 @@ void ask(Thread& thread, int signal, const void* value) {
                         result == -ESRCH ? ThreadState::gone : ThreadState::unreachable);
 }
 
+// What was known of it at the end of the last epoch. A thread that was not there then, or was made
+// while the list was, has met nothing older than what was present before that epoch.
+uint64_t clear_since_of(int id) {
+  for (uint32_t i = 0; i < known_count; ++i)
+    if (known[i].id == id) return known[i].clear_since;
+  return listed_epoch == 0 ? 0 : listed_epoch - 1;
+}
+
 const char* add(int id, int signal, const void* value) {
   if (count == most_threads) return "too many threads";
   Thread& thread = threads[count];
-  thread = {};
-  thread.id = id;
-  const bool sleeps = read_sleep(thread);
-  if (sleeps) thread.state_word = static_cast<uint32_t>(ThreadState::asleep);
-  __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
-  if (sleeps) return nullptr;
-  if (has_ended(id))
+  __atomic_store_n(&thread.id, 0, __ATOMIC_RELEASE);
+  const uint32_t fresh = rounds * (Thread::state_mask + 1);
+  __atomic_store_n(&thread.state_word, fresh, __ATOMIC_RELEASE);
+  __atomic_store_n(&thread.id, id, __ATOMIC_RELEASE);
+  thread.clear_since = clear_since_of(id);
+  const Activity activity = activity_of(id);
+  // The signal would wake it if it sleeps.
+  if (activity == Activity::unknown && !has_ended(id)) return "what threads do cannot be read";
+  if (activity == Activity::sleeps)
+    thread.change_state(ThreadState::asked, ThreadState::asleep);
+  else if (activity == Activity::unknown || has_ended(id))
     thread.change_state(ThreadState::asked, ThreadState::gone);
-  else
-    ask(thread, signal, value);
+  __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
+  if (thread.state() == ThreadState::asked) ask(thread, signal, value);
   return nullptr;
 }
 
@@ -170,10 +158,10 @@ bool exists(const Thread& thread) {
 }
 
 void wait_for(Thread& thread, uint64_t deadline) {
-  while (thread.state() == ThreadState::asked) {
-    os::wait_for_change(&thread.state_word, static_cast<uint32_t>(ThreadState::asked),
-                        look_again_ns);
-    if (thread.state() != ThreadState::asked) return;
+  while (thread.state() == ThreadState::asked || thread.state() == ThreadState::answering) {
+    const uint32_t word = __atomic_load_n(&thread.state_word, __ATOMIC_ACQUIRE);
+    os::wait_for_change(&thread.state_word, word, look_again_ns);
+    if (thread.state() != ThreadState::asked) continue;
     if (!exists(thread)) {
       thread.change_state(ThreadState::asked, ThreadState::gone);
     } else if (os::monotonic_ns() > deadline) {
@@ -194,7 +182,17 @@ void learn_patience() {
 }
 }  // namespace
 
+void remember_threads(uint64_t epoch, uint64_t own_clear_since) {
+  known[0] = {os::thread_id(), own_clear_since};
+  known_count = 1;
+  for (uint32_t i = 0; i < count; ++i)
+    if (threads[i].state() != ThreadState::gone)
+      known[known_count++] = {threads[i].id, threads[i].clear_since};
+  listed_epoch = epoch;
+}
+
 const char* stop_others(int signal, const void* stop_value) {
+  ++rounds;
   __atomic_store_n(&count, 0, __ATOMIC_RELEASE);
   const int own = os::thread_id();
   const uint64_t deadline = os::monotonic_ns() + patience_ns;
@@ -226,21 +224,18 @@ Thread& thread(uint32_t index) {
   return threads[index];
 }
 
-bool still_asleep(const Thread& thread) {
-  Thread now;
-  now.id = thread.id;
-  return read_sleep(now) && now.times_run == thread.times_run;
-}
-
 void stop_here(ucontext_t* context) {
   const uint32_t seen = __atomic_load_n(&released, __ATOMIC_ACQUIRE);
   const int own = os::thread_id();
-  const uint32_t known = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
-  for (uint32_t i = 0; i < known; ++i) {
+  const uint32_t listed = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < listed; ++i) {
     Thread& thread = threads[i];
-    if (thread.id != own) continue;
+    const uint32_t word = __atomic_load_n(&thread.state_word, __ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&thread.id, __ATOMIC_ACQUIRE) != own) continue;
+    const bool asked = (word & Thread::state_mask) == static_cast<uint32_t>(ThreadState::asked);
+    if (!asked || !thread.change_word(word, ThreadState::answering)) return;
     thread.context = context;
-    if (!thread.change_state(ThreadState::asked, ThreadState::stopped)) return;
+    thread.change_state(ThreadState::answering, ThreadState::stopped);
     os::wake_all(&thread.state_word);
     while (__atomic_load_n(&released, __ATOMIC_ACQUIRE) == seen)
       os::wait_for_change(&released, seen, most_patience_ns);

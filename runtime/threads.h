@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stops the other threads of the process, each in our signal handler. A thread that sleeps in the
-// kernel is left asleep: waking it could be seen by the program. It is watched instead.
+// kernel is left asleep: waking it could be seen by the program.
 #pragma once
 
 #include <stdint.h>
@@ -10,8 +10,9 @@ namespace stab::rt {
 
 enum class ThreadState : uint32_t {
   asked,        // to stop
+  answering,    // about to be stopped
   stopped,      // in our handler, with its registers in `context`
-  asleep,       // in a system call, at this pc and stack pointer
+  asleep,       // in the kernel
   unreachable,  // did not answer in time: it runs, and what it refers to is unknown
   gone,
 };
@@ -20,20 +21,24 @@ struct Thread {
   int id = 0;
   uint32_t state_word = 0;  // a ThreadState, changed by several threads
   ucontext_t* context = nullptr;
-  uint64_t pc = 0;
-  uint64_t stack_pointer = 0;
-  bool uncertain = false;  // it lends its memory to a child, or more than its stack matters
-  // How often the kernel has let it run: if that is the same later, it slept all the time.
-  uint64_t times_run = 0;
-
+  // At the end of this epoch it referred to no layout that was retired by then. All that it can
+  // have met later was present later.
+  uint64_t clear_since = 0;
   [[nodiscard]] ThreadState state() const {
-    return static_cast<ThreadState>(__atomic_load_n(&state_word, __ATOMIC_ACQUIRE));
+    return static_cast<ThreadState>(__atomic_load_n(&state_word, __ATOMIC_ACQUIRE) & state_mask);
   }
   bool change_state(ThreadState from, ThreadState to) {
-    auto expected = static_cast<uint32_t>(from);
-    return __atomic_compare_exchange_n(&state_word, &expected, static_cast<uint32_t>(to), false,
+    const uint32_t word = __atomic_load_n(&state_word, __ATOMIC_ACQUIRE);
+    return (word & state_mask) == static_cast<uint32_t>(from) && change_word(word, to);
+  }
+  // Only if the slot has not been given to another thread since the word was read.
+  bool change_word(uint32_t word, ThreadState to) {
+    return __atomic_compare_exchange_n(&state_word, &word,
+                                       (word & ~state_mask) | static_cast<uint32_t>(to), false,
                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
   }
+
+  static constexpr uint32_t state_mask = 7;  // above it: the round in which the slot was given
 };
 
 constexpr uint32_t most_threads = 4096;
@@ -44,10 +49,11 @@ void resume_others();
 
 // Those that the last call of stop_others found.
 uint32_t thread_count();
-Thread& thread(uint32_t index);
 
-// Whether a thread that was asleep has not run since.
-bool still_asleep(const Thread& thread);
+// What was found out of each in this epoch, for the next one.
+void remember_threads(uint64_t epoch, uint64_t own_clear_since);
+
+Thread& thread(uint32_t index);
 
 // In the handler of a thread that was asked to stop: returns when it may go on.
 void stop_here(ucontext_t* context);

@@ -74,6 +74,26 @@ void clone_fde(const Image& image, const Layout& layout, uint32_t f, const uint8
     point_at_exceptions(image, function, at + function.lsda_field, from + function.lsda_field);
 }
 
+// The state at every function's entry: the return address is on top of the stack.
+constexpr uint8_t entry_cie[] = {
+    20,   0,    0,  0,                        // length
+    0,    0,    0,  0,    1,    'z', 'R', 0,  // version 1, relative pointers
+    1,    0x78, 16, 1,    0x1b,               // code 1, data -8, return column
+    0x0c, 7,    8,  0x90, 1,    0,   0};      // at rsp + 8, saved below that
+constexpr uint32_t mark_fde_size = 20;
+
+bool has_mark(const Image& image, const Layout& layout, uint32_t f) {
+  return image.board.in_use() && &layout == &image.first() && !image.anchored(f);
+}
+
+void write_mark_fde(const Layout& layout, uint32_t f, const uint8_t* cie, uint8_t* at) {
+  fill_bytes(at, 0, mark_fde_size);
+  store32(at, mark_fde_size - 4);
+  store32(at + 4, difference(at + 4, cie));
+  store32(at + 8, difference(layout.copy(f) - mark_code, at + 8));
+  store32(at + 12, mark_code);
+}
+
 // Version 1; pointer to the frames and table relative to here, all as signed 32-bit numbers.
 void write_header(uint8_t* header, const uint8_t* frames, uint32_t count) {
   header[0] = 1;
@@ -87,27 +107,38 @@ void write_header(uint8_t* header, const uint8_t* frames, uint32_t count) {
 }  // namespace
 
 uint64_t unwind_bytes(const Image& image) {
-  uint64_t size = header_size + align_up(cies_size(image), 8) + terminator;
+  const uint64_t mark = entry_size + (image.board.in_use() ? mark_fde_size : 0);
+  uint64_t size = header_size + align_up(cies_size(image), 8) + sizeof entry_cie + terminator;
   for (uint32_t f = 0; f < image.count(); ++f)
-    size += entry_size + align_up(image.functions()[f].fde_size, 4);
+    size += mark + entry_size + align_up(image.functions()[f].fde_size, 4);
   return size;
 }
 
 void build_unwind(const Image& image, Layout& layout) {
   uint8_t* header = layout.unwind();
   uint8_t* entry = header + header_size;
-  uint8_t* frames = entry + layout.count * entry_size;
-  uint8_t* at = clone_cies(image, frames);
+  uint8_t* frames = entry + 2 * layout.count * entry_size;
+  uint8_t* own_cie = clone_cies(image, frames);
+  copy_bytes(own_cie, entry_cie, sizeof entry_cie);
+  uint8_t* at = own_cie + sizeof entry_cie;
   uint32_t entries = 0;
-  for (uint32_t rank = 0; rank < layout.count; ++rank) {
-    const uint32_t f = layout.order[rank];
-    const abi::Function& function = image.functions()[f];
-    if (function.fde == 0) continue;
-    clone_fde(image, layout, f, frames + offset_of_cie(image, function.cie), at);
-    store32(entry, difference(layout.copy(f), header));
+  const auto enter = [&](const uint8_t* code) {
+    store32(entry, difference(code, header));
     store32(entry + 4, difference(at, header));
     entry += entry_size;
     ++entries;
+  };
+  for (uint32_t rank = 0; rank < layout.count; ++rank) {
+    const uint32_t f = layout.order[rank];
+    const abi::Function& function = image.functions()[f];
+    if (has_mark(image, layout, f)) {
+      enter(layout.copy(f) - mark_code);
+      write_mark_fde(layout, f, own_cie, at);
+      at += mark_fde_size;
+    }
+    if (function.fde == 0) continue;
+    enter(layout.copy(f));
+    clone_fde(image, layout, f, frames + offset_of_cie(image, function.cie), at);
     at += function.fde_size;
   }
   store32(at, 0);

@@ -97,8 +97,10 @@ class Analysis {
     for (const Relocation& relocation : relocations_) {
       if (looks_at_its_caller(name_of(relocation)))
         function_.pin_because(PinReason::caller_sensitive);
-      if (keeps_its_callers_place(name_of(relocation))) function_.anchored = true;
-      if (makes_stacks(name_of(relocation))) program_.switches_stacks = true;
+      // A jmp_buf holds registers of the callers too, in memory that nobody finds.
+      if (keeps_its_callers_place(name_of(relocation)))
+        function_.anchored = program_.hides_addresses = true;
+      if (makes_stacks(name_of(relocation))) program_.hides_addresses = true;
       if (pc_relative(relocation.type))
         check_pc_relative(relocation);
       else if (absolute(relocation.type))
@@ -209,9 +211,11 @@ void analyse_code(Program& program, const Decoder& decoder) {
   for (Function& function : program.functions) {
     function.decoded = decoder.decode(function.code, function.start);
     if (!function.decoded.complete) function.pin_because(PinReason::undecodable);
-    if (function.decoded.switches_stacks) program.switches_stacks = true;
+    if (function.decoded.switches_stacks) program.hides_addresses = true;
     if (function.decoded.open_end) function.pin_because(PinReason::falls_through);
   }
+  for (const auto& [address, code] : code_without_function(program))
+    if (decoder.decode(code, address).switches_stacks) program.hides_addresses = true;
   std::size_t section = 0;
   std::vector<Relocation> relocations;
   for (Function& function : program.functions) {

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -71,7 +72,11 @@ std::int64_t signed_field(std::span<const std::uint8_t> bytes) {
 
 // How an instruction treats the stack pointer. Code with frames of variable size saves it and sets
 // it again.
-enum class StackUse : std::uint8_t { none, saves, restores, switches };
+struct StackUse {
+  enum class Kind : std::uint8_t { none, saves, restores, switches };
+  Kind kind = Kind::none;
+  unsigned other = 0;  // the register that it is saved in or restored from
+};
 
 struct Decoder::Impl {
   Impl();
@@ -145,19 +150,22 @@ void Decoder::Impl::collect(const llvm::MCInst& instruction, std::span<const std
 }
 
 StackUse Decoder::Impl::stack_use(const llvm::MCInst& instruction) const {
+  using Kind = StackUse::Kind;
   const llvm::StringRef name = instructions->getName(instruction.getOpcode());
-  const auto is = [&](unsigned operand, unsigned number) {
-    return operand < instruction.getNumOperands() && instruction.getOperand(operand).isReg() &&
-           instruction.getOperand(operand).getReg() == number;
+  const auto reg = [&](unsigned operand) -> unsigned {
+    return operand < instruction.getNumOperands() && instruction.getOperand(operand).isReg()
+               ? instruction.getOperand(operand).getReg()
+               : 0;
   };
   if (name.starts_with("XCHG64"))
-    return is(0, rsp) || is(1, rsp) ? StackUse::switches : StackUse::none;
-  if (name == "POP64r" && is(0, rsp)) return StackUse::switches;
-  if (name == "MOV64rm" && is(0, rsp))
-    return is(1, rbp) || is(1, rsp) || is(1, rbx) ? StackUse::none : StackUse::switches;
-  if (!name.starts_with("MOV64rr")) return StackUse::none;
-  if (is(0, rsp)) return is(1, rbp) ? StackUse::none : StackUse::restores;
-  return is(1, rsp) && !is(0, rbp) ? StackUse::saves : StackUse::none;
+    return {reg(0) == rsp || reg(1) == rsp ? Kind::switches : Kind::none, 0};
+  if (name == "POP64r" && reg(0) == rsp) return {Kind::switches, 0};
+  if (name == "MOV64rm" && reg(0) == rsp)
+    return {reg(1) == rbp || reg(1) == rsp || reg(1) == rbx ? Kind::none : Kind::switches, 0};
+  if (name == "LEA64r" && reg(1) == rsp) return {Kind::saves, reg(0)};
+  if (!name.starts_with("MOV64rr")) return {};
+  if (reg(0) == rsp) return {reg(1) == rbp ? Kind::none : Kind::restores, reg(1)};
+  return {reg(1) == rsp ? Kind::saves : Kind::none, reg(0)};
 }
 
 // A call may be to a function that does not return; anything else that is no barrier runs on.
@@ -177,8 +185,8 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
   result.starts.resize(code.size());
   std::uint64_t offset = 0;
   bool runs_on = true;
-  bool saves_stack = false;
-  bool restores_stack = false;
+  std::set<unsigned> saved;  // registers that held the stack pointer, or a place near it
+  std::set<unsigned> restored;
   while (offset < code.size()) {
     llvm::MCInst instruction;
     std::uint64_t length = 0;
@@ -192,9 +200,9 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
     result.starts[offset] = true;
     impl_->collect(instruction, rest.subspan(0, length), offset, result.operands);
     const StackUse use = impl_->stack_use(instruction);
-    saves_stack |= use == StackUse::saves;
-    restores_stack |= use == StackUse::restores;
-    result.switches_stacks |= use == StackUse::switches;
+    if (use.kind == StackUse::Kind::saves) saved.insert(use.other);
+    if (use.kind == StackUse::Kind::restores) restored.insert(use.other);
+    result.switches_stacks |= use.kind == StackUse::Kind::switches;
     // Padding after the end of the last block belongs to the function's size with some assemblers.
     const bool padding = impl_->instructions->getName(instruction.getOpcode()).starts_with("NOOP");
     if (!padding) runs_on = impl_->may_run_on(instruction);
@@ -202,7 +210,7 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
   }
   std::ranges::sort(result.operands, {}, &Operand::offset);
   result.complete = true;
-  result.switches_stacks |= restores_stack && !saves_stack;
+  result.switches_stacks |= !std::ranges::includes(saved, restored);
   result.open_end = runs_on;
   return result;
 }

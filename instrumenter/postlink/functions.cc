@@ -100,6 +100,25 @@ bool near_runtime(const ElfFile& file, const Function& function) {
 
 }  // namespace
 
+std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> code_without_function(
+    const Program& program) {
+  std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> found;
+  const auto add = [&](std::uint64_t begin, std::uint64_t end) {
+    if (end > begin) found.emplace_back(begin, program.file->at(begin, end - begin));
+  };
+  for (const Elf64_Shdr& section : program.file->sections()) {
+    if (!holds_functions(*program.file, section)) continue;
+    std::uint64_t at = section.sh_addr;
+    for (const Function& function : program.functions) {
+      if (function.start < at || function.start >= section.sh_addr + section.sh_size) continue;
+      add(at, function.start);
+      at = function.end();
+    }
+    add(at, section.sh_addr + section.sh_size);
+  }
+  return found;
+}
+
 Program find_functions(const ElfFile& file) {
   Program program;
   program.file = &file;

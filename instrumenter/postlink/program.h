@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -93,7 +94,7 @@ struct Pointer {
 struct Program {
   const ElfFile* file = nullptr;
   std::vector<Function> functions;  // by start, without overlap
-  bool switches_stacks = false;
+  bool hides_addresses = false;     // of code: on other stacks, in a jmp_buf
   std::vector<CieInfo> cies;
   std::vector<abi::Label> labels;
   std::vector<Slot> slots;  // by place
@@ -110,6 +111,10 @@ struct Program {
 
 // Sized functions of the executable sections; what cannot be told apart is pinned.
 Program find_functions(const ElfFile& file);
+
+// What lies between them in executable sections, hand-written code above all.
+std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> code_without_function(
+    const Program& program);
 
 // Fills in frames; pins what has unwind information that a clone could not carry.
 void read_frames(Program& program);

@@ -193,7 +193,7 @@ class TableBuilder {
     header_.version = abi::version;
     header_.header_size = sizeof header_;
     header_.total_size = table.size();
-    header_.flags = program_.switches_stacks ? abi::image_switches_stacks : 0;
+    header_.flags = program_.hides_addresses ? abi::image_hides_addresses : 0;
     header_.base = base_;
     header_.image_size = program_.file->highest() - base_;
     header_.checksum = 0;
