@@ -4,8 +4,8 @@
 //
 // The note (.note.stab, linked in with the runtime) says where the table is. The table is one
 // block:
-//   header | functions | fixups | labels | slots | ranges | cies | words | exceptions | pinned |
-//   names
+//   header | functions | fixups | labels | slots | pointers | ranges | cies | words | exceptions |
+//   pinned | names
 // Places in the image are 32-bit offsets from `base`, the lowest address of the image as it was
 // linked.
 //
@@ -14,7 +14,7 @@
 //   2. Functions are sorted by start and do not overlap; each lies in one executable segment.
 //   3. The fixups of a function are sorted by offset, do not overlap, and lie inside the function.
 //   4. Indices (function, label, cie, name) are below the count of what they index.
-//   5. Slots are sorted, 8-aligned, and lie inside a range of kind slots.
+//   5. Slots and pointers are sorted, 8-aligned, and lie inside a range of their kind.
 //   6. CIEs and FDEs lie inside readable segments, and their fields inside them.
 //   7. Exception tables lie inside `exceptions`, and the types that they name inside readable
 //   segments.
@@ -27,7 +27,7 @@
 
 namespace stab::abi {
 
-constexpr uint32_t version = 2;
+constexpr uint32_t version = 3;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
@@ -71,6 +71,7 @@ struct Header {
   Array fixups;
   Array labels;
   Array slots;
+  Array pointers;
   Array ranges;
   Array cies;
   Array words;
@@ -157,7 +158,18 @@ struct Slot {
   uint32_t label;
 };
 
-enum class RangeKind : uint32_t { code = 0, writable_slots = 1, readonly_slots = 2 };
+// A 64-bit pointer in a vtable, which only calls read: it may hold the address of the present copy.
+struct Pointer {
+  uint32_t where;
+  uint32_t function;
+};
+
+enum class RangeKind : uint32_t {
+  code = 0,
+  writable_slots = 1,
+  readonly_slots = 2,
+  pointers = 3,  // read-only
+};
 
 // Bytes that the runtime changes in place: entries in code, slots in data. Restored to r-x, rw- or
 // r--.
@@ -206,8 +218,9 @@ struct Pinned {
 
 static_assert(sizeof(Note) == 48 && offsetof(Note, own_address) == 24);
 static_assert(sizeof(Array) == 8);
-static_assert(sizeof(Header) == 152 && offsetof(Header, functions) == 72);
+static_assert(sizeof(Header) == 160 && offsetof(Header, functions) == 72);
 static_assert(sizeof(Function) == 64 && offsetof(Function, flags) == 44);
+static_assert(sizeof(Pointer) == 8);
 static_assert(sizeof(Fixup) == 8 && sizeof(Label) == 8 && sizeof(Slot) == 8);
 static_assert(sizeof(ExceptionTable) == exception_types_field + exception_types_bytes);
 static_assert(sizeof(Range) == 16 && sizeof(Cie) == 16 && sizeof(Pinned) == 16);

@@ -108,7 +108,7 @@ void migrate_threads(ucontext_t& own, Migration& migration) {
         break;
       case ThreadState::asleep:
         migrate_asleep(other.pc, other.stack_pointer, most_frames, migration);
-        if (!still_asleep(other) || other.lends_memory) migration.complete = false;
+        if (!still_asleep(other) || other.uncertain) migration.complete = false;
         break;
       case ThreadState::gone:
         break;

@@ -194,8 +194,11 @@ const char* build(Image& image, bool again) {
   fill(image, layout);
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
-  return patch_originals(image) ? nullptr
-                                : "the code cannot be made writable (mprotect was refused)";
+  if (!open_pointers(image) || !patch_originals(image))
+    return "the code cannot be made writable (mprotect was refused)";
+  set_pointers(image, nullptr, layout);
+  close_pointers(image);
+  return nullptr;
 }
 
 // One that nothing refers to. Each one has room for all functions.
@@ -284,16 +287,20 @@ const char* randomize_again(Image& image) {
   if (placement.count == 0) return nullptr;
   Layout* layout = take_layout(image);
   if (layout == nullptr) return "no room for another layout";
+  if (!open_pointers(image)) return "memory cannot be made writable (mprotect was refused)";
   if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";
   place(placement.sizes, placement.count, span_for(placement.total), image.random, placement.order,
         placement.positions, placement.scratch);
   adopt_places(*layout, placement, 0);
   fill(image, *layout);
   if (!seal(*layout)) return "memory cannot be made executable (mprotect was refused)";
-  if (image.present != 0) image.layouts[image.present].state = LayoutState::old;
+  Layout& before = image.layouts[image.present];
+  if (image.present != 0) before.state = LayoutState::old;
   layout->state = LayoutState::current;
   image.present = static_cast<uint32_t>(layout - image.layouts);
   direct_to(image, *layout);
+  set_pointers(image, &before, *layout);
+  close_pointers(image);
   return nullptr;
 }
 

@@ -28,13 +28,14 @@ struct Options {
   using when = When;
   using duration = uint64_t;  // nanoseconds
   static constexpr When once = When::once;
+  static constexpr When repeated = When::repeated;
   static constexpr Text none{};
 #define STAB_OPTION(kind, name, initial, help) kind name = initial;
 #include "runtime/options.inc"
 #undef STAB_OPTION
   bool seed_given = false;
 
-  [[nodiscard]] bool repeated() const { return rerandomize == When::repeated; }
+  [[nodiscard]] bool again() const { return rerandomize == When::repeated; }
 };
 
 // Values may be quoted ('a:b'). What is not understood is left at its default and added to

@@ -78,9 +78,9 @@ TEST(Options, DurationsHaveUnits) {
 
 TEST(Options, SayHowOftenFunctionsMove) {
   Line complaints;
-  EXPECT_FALSE(parse_options("", complaints).repeated());
-  EXPECT_TRUE(parse_options("rerandomize=repeated", complaints).repeated());
-  EXPECT_FALSE(parse_options("rerandomize=once", complaints).repeated());
+  EXPECT_TRUE(parse_options("", complaints).again());
+  EXPECT_TRUE(parse_options("rerandomize=repeated", complaints).again());
+  EXPECT_FALSE(parse_options("rerandomize=once", complaints).again());
   EXPECT_EQ(complaints.size(), 0u);
 }
 

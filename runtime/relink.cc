@@ -102,12 +102,35 @@ int final_protection(abi::RangeKind kind) {
   return kind == abi::RangeKind::readonly_slots ? os::read : os::read | os::write;
 }
 
+bool is_patched_at_start(const abi::Range& range) {
+  return range.kind == static_cast<uint32_t>(abi::RangeKind::code) ||
+         range.kind == static_cast<uint32_t>(abi::RangeKind::readonly_slots);
+}
+
+// What a pointer holds while this is the present layout. While a function may yet have to be marked
+// as called, it leads to the entry.
+uint64_t pointed_to(const Image& image, const Layout* layout, uint32_t f) {
+  const bool marks = image.board.in_use() && layout == &image.first();
+  const bool moved = layout != nullptr && !marks && layout->has(f);
+  return number(moved ? layout->copy(f) : image.original(f));
+}
+
+bool protect_pointers(const Image& image, int protection) {
+  const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
+  for (uint32_t i = 0; i < image.table->ranges.count; ++i) {
+    if (ranges[i].kind != static_cast<uint32_t>(abi::RangeKind::pointers)) continue;
+    const Pages pages = pages_of(image, ranges[i]);
+    if (os::failed(os::protect(pages.start, pages.size, protection))) return false;
+  }
+  return true;
+}
+
 bool make_writable(const Image& image) {
   const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
   for (uint32_t i = 0; i < image.table->ranges.count; ++i)
     if (overlaps_runtime(pages_of(image, ranges[i]))) return false;
   for (uint32_t i = 0; i < image.table->ranges.count; ++i) {
-    if (ranges[i].kind == static_cast<uint32_t>(abi::RangeKind::writable_slots)) continue;
+    if (!is_patched_at_start(ranges[i])) continue;
     const Pages pages = pages_of(image, ranges[i]);
     if (os::failed(os::protect(pages.start, pages.size, os::read | os::write))) return false;
     if (ranges[i].kind == static_cast<uint32_t>(abi::RangeKind::code))
@@ -119,8 +142,8 @@ bool make_writable(const Image& image) {
 void restore(const Image& image) {
   const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
   for (uint32_t i = 0; i < image.table->ranges.count; ++i) {
+    if (!is_patched_at_start(ranges[i])) continue;
     const auto kind = static_cast<abi::RangeKind>(ranges[i].kind);
-    if (kind == abi::RangeKind::writable_slots) continue;
     const Pages pages = pages_of(image, ranges[i]);
     if (os::failed(os::protect(pages.start, pages.size, final_protection(kind))))
       die("stabilizer: the code cannot be made executable again\n");
@@ -194,6 +217,24 @@ void direct_to(const Image& image, const Layout& layout) {
     __atomic_store_n(image.board.label_target(i), number(copy) + labels[i].offset,
                      __ATOMIC_RELEASE);
   }
+}
+
+bool open_pointers(const Image& image) {
+  return protect_pointers(image, os::read | os::write);
+}
+
+void set_pointers(const Image& image, const Layout* before, const Layout& now) {
+  const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
+  for (uint32_t i = 0; i < image.table->pointers.count; ++i) {
+    auto* where = reinterpret_cast<uint64_t*>(image.base + pointers[i].where);
+    uint64_t expected = pointed_to(image, before, pointers[i].function);
+    __atomic_compare_exchange_n(where, &expected, pointed_to(image, &now, pointers[i].function),
+                                false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+  }
+}
+
+void close_pointers(const Image& image) {
+  protect_pointers(image, os::read);
 }
 
 bool patch_originals(const Image& image) {

@@ -18,6 +18,13 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f);
 // Lets entries and labels lead to the layout, as far as it has them, else to the first one.
 void direct_to(const Image& image, const Layout& layout);
 
+// The pointers in vtables. They are opened before anything else happens (false: refused), set from
+// the places in one layout (nullptr: none yet) to those in another, and closed. What the program
+// has changed stays.
+bool open_pointers(const Image& image);
+void set_pointers(const Image& image, const Layout* before, const Layout& now);
+void close_pointers(const Image& image);
+
 // Jumps from the originals to the copies of the first layout or through the switchboard, and the
 // slots in data. False: the text could not be made writable, and nothing was changed. If it cannot
 // be made executable again, the process ends: there is nothing left to run.

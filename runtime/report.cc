@@ -100,7 +100,7 @@ bool report_wanted() {
 
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
                   const char* why_once) {
-  const bool repeated = options.repeated() && problem == nullptr && why_once == nullptr;
+  const bool repeated = options.again() && problem == nullptr && why_once == nullptr;
   Line line;
   line.field("event", "start")
       .field("version", abi::version)

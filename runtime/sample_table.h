@@ -23,7 +23,8 @@ class SampleTable {
       fixup(abi::FixupKind::constant, 20, 48 - 24), fixup(abi::FixupKind::label, 8, 0)};
   std::vector<abi::Label> labels = {{1, 12}};
   std::vector<abi::Slot> slots = {{0x3000, 0}, {0x3008, 0}};
-  std::vector<abi::Range> ranges = {{0x1000, 0x100, 0, 0}, {0x3000, 16, 2, 0}};
+  std::vector<abi::Pointer> pointers = {{0x3010, 1}, {0x3018, 0}};
+  std::vector<abi::Range> ranges = {{0x1000, 0x100, 0, 0}, {0x3000, 16, 2, 0}, {0x3010, 16, 3, 0}};
   std::vector<abi::Cie> cies = {{0x180, 24, 18, 0}};
   std::vector<std::uint32_t> words = {1, 2};
   std::vector<std::uint8_t> exceptions = std::vector<std::uint8_t>(24);
@@ -50,6 +51,7 @@ class SampleTable {
     header.fixups = append(table, fixups);
     header.labels = append(table, labels);
     header.slots = append(table, slots);
+    header.pointers = append(table, pointers);
     header.ranges = append(table, ranges);
     header.cies = append(table, cies);
     header.words = append(table, words);

@@ -105,7 +105,7 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   if (image == nullptr) return "too many images";
   const char* problem = open_image(*image, note, elf);
   if (problem == nullptr) {
-    problem = randomize(*image, random_for_next_image(), options.repeated());
+    problem = randomize(*image, random_for_next_image(), options.again());
   }
   if (problem != nullptr) return problem;
   publish_image(image);
@@ -127,7 +127,7 @@ void start(char** environment) {
   Image* image = claim_image();
   const char* problem = take_in(image, &stab_note, &__ehdr_start);
   const char* why_once = nullptr;
-  if (problem == nullptr && options.repeated()) why_once = start_epochs(options);
+  if (problem == nullptr && options.again()) why_once = start_epochs(options);
   if (why_once != nullptr) refuse_or_complain(why_once);
   tell(*image, problem);
   if (!report_wanted()) return;

@@ -92,7 +92,8 @@ bool read_sleep(Thread& thread) {
   if (!read_times_run(thread.id, thread.times_run)) return false;
   const long size = read_task_file(thread.id, "/syscall", text, sizeof text);
   if (size <= 1 || text[0] == 'r') return false;
-  thread.lends_memory = starts_child(text);
+  // Outside of a system call (a page that is not there, say) any register may matter.
+  thread.uncertain = starts_child(text) || text[0] == '-';
   const char* end = text + size - 1;
   return read_hex_backwards(text, end, thread.pc) &&
          read_hex_backwards(text, end, thread.stack_pointer) && thread.stack_pointer != 0;

@@ -22,7 +22,7 @@ struct Thread {
   ucontext_t* context = nullptr;
   uint64_t pc = 0;
   uint64_t stack_pointer = 0;
-  bool lends_memory = false;  // to a child that shares it, which is no thread of ours
+  bool uncertain = false;  // it lends its memory to a child, or more than its stack matters
   // How often the kernel has let it run: if that is the same later, it slept all the time.
   uint64_t times_run = 0;
 

@@ -23,6 +23,7 @@ bool arrays_fit(const Header& h) {
          array_fits(h.fixups, sizeof(abi::Fixup), at, size) &&
          array_fits(h.labels, sizeof(abi::Label), at, size) &&
          array_fits(h.slots, sizeof(abi::Slot), at, size) &&
+         array_fits(h.pointers, sizeof(abi::Pointer), at, size) &&
          array_fits(h.ranges, sizeof(abi::Range), at, size) &&
          array_fits(h.cies, sizeof(abi::Cie), at, size) && array_fits(h.words, 4, at, size) &&
          array_fits(h.exceptions, 1, at, size) &&
@@ -36,7 +37,7 @@ class Checker {
   [[nodiscard]] TableError run() const {
     if (!ranges_hold()) return TableError::bad_range;
     if (!labels_hold()) return TableError::bad_label;
-    if (!slots_hold()) return TableError::bad_slot;
+    if (!slots_hold() || !pointers_hold()) return TableError::bad_slot;
     if (!cies_hold()) return TableError::bad_frame;
     return functions_hold();
   }
@@ -51,12 +52,18 @@ class Checker {
     return false;
   }
 
-  [[nodiscard]] bool in_range_of(uint64_t start, uint64_t size, bool code) const {
+  enum class Use : uint8_t { code, slots, pointers };
+
+  static Use use_of(const abi::Range& r) {
+    if (r.kind == static_cast<uint32_t>(abi::RangeKind::code)) return Use::code;
+    return r.kind == static_cast<uint32_t>(abi::RangeKind::pointers) ? Use::pointers : Use::slots;
+  }
+
+  [[nodiscard]] bool in_range_of(uint64_t start, uint64_t size, Use use) const {
     const auto* ranges = elements<abi::Range>(h_, h_.ranges);
     for (uint32_t i = 0; i < h_.ranges.count; ++i) {
       const abi::Range& r = ranges[i];
-      const bool is_code = r.kind == static_cast<uint32_t>(abi::RangeKind::code);
-      if (is_code == code && start >= r.start && start - r.start <= r.size &&
+      if (use_of(r) == use && start >= r.start && start - r.start <= r.size &&
           size <= r.size - (start - r.start))
         return true;
     }
@@ -69,8 +76,7 @@ class Checker {
       const abi::Range& r = ranges[i];
       const bool code = r.kind == static_cast<uint32_t>(abi::RangeKind::code);
       const bool writable = r.kind == static_cast<uint32_t>(abi::RangeKind::writable_slots);
-      if (r.kind > static_cast<uint32_t>(abi::RangeKind::readonly_slots) || r.size == 0)
-        return false;
+      if (r.kind > static_cast<uint32_t>(abi::RangeKind::pointers) || r.size == 0) return false;
       if (!mapped(r.start, r.size, code ? PF_X : writable ? PF_W : PF_R)) return false;
     }
     return true;
@@ -92,8 +98,20 @@ class Checker {
     for (uint32_t i = 0; i < h_.slots.count; ++i) {
       if (slots[i].where < end || slots[i].where % 8 != 0 || slots[i].label >= h_.labels.count)
         return false;
-      if (!in_range_of(slots[i].where, 8, false)) return false;
+      if (!in_range_of(slots[i].where, 8, Use::slots)) return false;
       end = uint64_t{slots[i].where} + 8;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool pointers_hold() const {
+    const auto* pointers = elements<abi::Pointer>(h_, h_.pointers);
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < h_.pointers.count; ++i) {
+      const abi::Pointer& p = pointers[i];
+      if (p.where < end || p.where % 8 != 0 || p.function >= h_.functions.count) return false;
+      if (!in_range_of(p.where, 8, Use::pointers)) return false;
+      end = uint64_t{p.where} + 8;
     }
     return true;
   }
@@ -129,7 +147,7 @@ class Checker {
 
   [[nodiscard]] bool entry_holds(const abi::Function& f) const {
     if ((f.flags & abi::function_keeps_entry) != 0) return true;
-    return f.start % abi::entry_bytes == 0 && in_range_of(f.start, abi::entry_bytes, true);
+    return f.start % abi::entry_bytes == 0 && in_range_of(f.start, abi::entry_bytes, Use::code);
   }
 
   [[nodiscard]] bool fixups_hold(const abi::Function& f) const {

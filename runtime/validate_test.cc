@@ -92,9 +92,12 @@ TEST(Validate, RefusesLabelsSlotsAndRangesThatAreElsewhere) {
   EXPECT_EQ(after([](auto& t) { t.labels[0].offset = 20; }), TableError::bad_label);
   EXPECT_EQ(after([](auto& t) { t.labels[0].function = 2; }), TableError::bad_label);
   EXPECT_EQ(after([](auto& t) { t.slots[1].where = 0x3010; }), TableError::bad_slot);
+  EXPECT_EQ(after([](auto& t) { t.pointers[0].where = 0x3008; }), TableError::bad_slot);
+  EXPECT_EQ(after([](auto& t) { t.pointers[1].where = 0x3014; }), TableError::bad_slot);
+  EXPECT_EQ(after([](auto& t) { t.pointers[0].function = 2; }), TableError::bad_slot);
   EXPECT_EQ(after([](auto& t) { t.slots[1].where = 0x3004; }), TableError::bad_slot);
   EXPECT_EQ(after([](auto& t) { t.slots[0].label = 1; }), TableError::bad_slot);
-  EXPECT_EQ(after([](auto& t) { t.ranges[0].kind = 3; }), TableError::bad_range);
+  EXPECT_EQ(after([](auto& t) { t.ranges[0].kind = 4; }), TableError::bad_range);
   EXPECT_EQ(after([](auto& t) { t.ranges[0].start = 0x2f00; }), TableError::bad_range);
   EXPECT_EQ(after([](auto& t) { t.ranges[1].start = 0x900; }), TableError::bad_range);
 }

@@ -5,6 +5,8 @@
 // once, to stubs.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -21,11 +23,13 @@ class DataAnalysis {
   explicit DataAnalysis(Program& program) : program_(program) {}
 
   void run() {
+    collect_vtables();
     for (std::size_t i = 0; i < program_.file->sections().size(); ++i) read_section(i);
     collect_bases();
     for (Function& function : program_.functions)
       if (function.movable()) add_tables(function);
     std::ranges::sort(program_.slots, {}, &Slot::where);
+    std::ranges::sort(program_.pointers, {}, &Pointer::where);
   }
 
  private:
@@ -51,6 +55,9 @@ class DataAnalysis {
         continue;
       }
       Function* function = program_.find(relocation.target);
+      if (function != nullptr && function->start == relocation.target &&
+          relocation.type == R_X86_64_64)
+        add_pointer(relocation.where, *function, section);
       if (function == nullptr || function->start == relocation.target || !function->movable())
         continue;
       if (relocation.type == R_X86_64_64 && holds_pointers(name) && relocation.where % 8 == 0 &&
@@ -69,13 +76,36 @@ class DataAnalysis {
            (program_.file->sections()[section].sh_flags & SHF_EXECINSTR) != 0;
   }
 
-  void add_slot(std::uint64_t where, const Function& function, std::uint64_t target,
-                const Elf64_Shdr& section) {
+  // While the program runs.
+  [[nodiscard]] bool is_readonly(std::uint64_t where, const Elf64_Shdr& section) const {
     bool readonly = (section.sh_flags & SHF_WRITE) == 0;
     for (const Elf64_Phdr& segment : program_.file->segments())
       if (segment.p_type == PT_GNU_RELRO && where >= segment.p_vaddr &&
           where < segment.p_vaddr + segment.p_memsz)
         readonly = true;
+    return readonly;
+  }
+
+  // Also those that a constructor uses while it builds a part.
+  void collect_vtables() {
+    for (const Elf64_Sym& symbol : program_.file->symbols()) {
+      const std::string_view name = program_.file->name(symbol);
+      if (symbol.st_size != 0 && (name.starts_with("_ZTV") || name.starts_with("_ZTC")))
+        vtables_[symbol.st_value] = symbol.st_value + symbol.st_size;
+    }
+  }
+
+  // Programs compare other pointers to functions; those of vtables are only called.
+  void add_pointer(std::uint64_t where, const Function& function, const Elf64_Shdr& section) {
+    const auto next = vtables_.upper_bound(where);
+    if (next == vtables_.begin() || where >= std::prev(next)->second) return;
+    if (where % 8 == 0 && is_readonly(where, section))
+      program_.pointers.push_back({where, program_.index(function)});
+  }
+
+  void add_slot(std::uint64_t where, const Function& function, std::uint64_t target,
+                const Elf64_Shdr& section) {
+    const bool readonly = is_readonly(where, section);
     const std::uint32_t label =
         program_.label(function, static_cast<std::uint32_t>(target - function.start));
     program_.slots.push_back({where, label, readonly});
@@ -162,6 +192,7 @@ class DataAnalysis {
   }
 
   Program& program_;
+  std::map<std::uint64_t, std::uint64_t> vtables_;          // start and end
   std::unordered_set<std::uint64_t> distances_;             // places of 32-bit distances in data
   std::unordered_map<std::uint64_t, std::uint32_t> bases_;  // such places whose address code takes
 };

@@ -84,6 +84,12 @@ struct Slot {
   bool readonly = false;
 };
 
+// An entry of a vtable.
+struct Pointer {
+  std::uint64_t where = 0;
+  std::uint32_t function = 0;
+};
+
 struct Program {
   const ElfFile* file = nullptr;
   std::vector<Function> functions;  // by start, without overlap
@@ -91,6 +97,7 @@ struct Program {
   std::vector<CieInfo> cies;
   std::vector<abi::Label> labels;
   std::vector<Slot> slots;  // by place
+  std::vector<Pointer> pointers;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> label_numbers;
 
   // The function that holds this address.

@@ -28,6 +28,7 @@ class TableBuilder {
     }
     add_labels();
     add_ranges();
+    add_pointers();
     for (const CieInfo& cie : program_.cies)
       cies_.push_back({place(cie.address), cie.size, cie.personality_field, 0});
     return assemble();
@@ -146,6 +147,15 @@ class TableBuilder {
     }
   }
 
+  void add_pointers() {
+    for (const Pointer& pointer : program_.pointers) {
+      if (numbers_[pointer.function] == not_in_table) continue;
+      if (!pointers_.empty() && pointers_.back().where == place(pointer.where)) continue;
+      pointers_.push_back({place(pointer.where), numbers_[pointer.function]});
+      grow(abi::RangeKind::pointers, section_of(pointer.where), pointer.where, pointer.where + 8);
+    }
+  }
+
   [[nodiscard]] std::size_t section_of(std::uint64_t address) const {
     const auto sections = program_.file->sections();
     for (std::size_t i = 0; i < sections.size(); ++i)
@@ -170,6 +180,7 @@ class TableBuilder {
     header_.fixups = append(table, fixups_);
     header_.labels = append(table, labels_);
     header_.slots = append(table, slots_);
+    header_.pointers = append(table, pointers_);
     header_.ranges = append(table, ranges_);
     header_.cies = append(table, cies_);
     header_.words = append(table, words_);
@@ -203,6 +214,7 @@ class TableBuilder {
   std::vector<abi::Fixup> fixups_;
   std::vector<abi::Label> labels_;
   std::vector<abi::Slot> slots_;
+  std::vector<abi::Pointer> pointers_;
   std::vector<abi::Range> ranges_;
   std::vector<abi::Cie> cies_;
   std::vector<std::uint32_t> words_;

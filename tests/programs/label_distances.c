@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Distances between labels, which leave no relocation: they hold inside of a copy, but not between stubs.
 // variants: -O0 | -O1 | -O2 | -Os | -O2 -fno-pie -no-pie
-// stubs: no
 #include <stdio.h>
 
 __attribute__((noinline)) static int run(const unsigned char *program) {

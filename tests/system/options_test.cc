@@ -28,7 +28,7 @@ TEST(RuntimeOptions, AreReadAsTheyWereWritten) {
   const rt::Options options = rt::parse_options(text.c_str(), complaints);
   EXPECT_EQ(std::string(complaints.data(), complaints.size()), "");
   EXPECT_FALSE(options.code);
-  EXPECT_TRUE(options.repeated());
+  EXPECT_TRUE(options.again());
   EXPECT_EQ(options.period, 3'600'000'000'000U);
   EXPECT_EQ(options.seed, UINT64_MAX);
   EXPECT_EQ(std::string(options.report.start, options.report.size), "/proc/4194304/fd/1048576");

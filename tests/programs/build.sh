@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+# How the programs of this folder are built and run; read by scripts that set source_directory and build_directory.
+# Directives stand in the programs' comments:
+#   variants: flags | flags      each is built           sources: other files
+#   library: / plain_library:    shared, by szc / clang  module: for dlopen
+#   link: flags                  compilers: szc gcc      gcc compiles, szc links
+# The programs named epoch_* fill a time of their own, HAZARD_MS (hazard.h). The others are short: REPEAT (repeat.c).
+programs=$source_directory/tests/programs
+szc=${SZC:-$build_directory/bin/szc}
+clang=${STAB_CLANG:-clang-19}
+
+directive() { sed -n "s|^// $2: *||p" "$1" | head -1; }
+fills_its_time() { [[ $(basename "$1") == epoch_* ]]; }
+
+# variants_of [PROGRAM...]: a line "file|compiler|flags" for each variant of these programs, or of all.
+variants_of() {
+  local file compiler flags
+  for file in "$programs"/*.c "$programs"/*.cpp; do
+    [ -n "$(directive "$file" variants)" ] || continue
+    [ $# -eq 0 ] || [[ " $* " == *" $(basename "$file") "* ]] || continue
+    for compiler in $(directive "$file" compilers | grep . || echo szc); do
+      while read -r flags; do echo "$file|$compiler|$flags"; done < <(directive "$file" variants | tr '|' '\n')
+    done
+  done
+}
+
+# driver FILE NAME: NAME, or NAME++ for C++.
+driver() { case $1 in *.cpp) case $2 in *-19) echo "${2%-19}++-19" ;; gcc) echo g++ ;; *) echo "$2++" ;; esac ;; *) echo "$2" ;; esac; }
+
+without_linking() { echo "$*" | sed 's/-no-pie//; s/-Wl,[^ ]*//g; s/-static-lib[a-z+]*//g'; }
+
+# build FOLDER PROGRAM COMPILER LINKER FLAGS: FOLDER/program and its libraries.
+build() {
+  local folder=$1 file=$2 compiler=$3 linker=$4 flags=$5 objects="" extra="" part
+  mkdir -p "$folder"
+  local compile_flags
+  compile_flags=$(without_linking "$flags")
+  for part in $(directive "$file" library) $(directive "$file" module); do
+    local library_flags
+    library_flags=$(echo "$compile_flags" | sed 's/-fno-pie//; s/-ftls-model=[a-z-]*//')
+    local output=$folder/${part%.*}.so
+    $(driver "$part" "$linker") $library_flags -w -fPIC -shared -o "$output" "$programs/$part" || return 1
+  done
+  part=$(directive "$file" plain_library)
+  [ -z "$part" ] || $(driver "$part" "$clang") $compile_flags -w -fPIC -shared -o "$folder/${part%.*}.so" "$programs/$part" || return 1
+  for part in $(directive "$file" library) $(directive "$file" plain_library); do extra="$extra $folder/${part%.*}.so"; done
+  for part in $(basename "$file") $(directive "$file" sources); do
+    $(driver "$part" "$compiler") $compile_flags -w "-I$build_directory/include" -c -o "$folder/$part.o" "$programs/$part" || return 1
+    objects="$objects $folder/$part.o"
+  done
+  if ! fills_its_time "$file"; then
+    "$clang" $([[ $flags == *-no-pie* ]] && echo -fno-pie) -O2 -c -o "$folder/repeat.o" "$programs/repeat.c" || return 1
+    extra="$extra $folder/repeat.o -Wl,--wrap=__libc_start_main"
+  fi
+  $(driver "$file" "$linker") $flags -o "$folder/program" $objects $extra $(directive "$file" link) -rdynamic -fuse-ld=lld \
+    "-Wl,-rpath,$folder" || return 1
+}
+
+# build_both FOLDER PROGRAM COMPILER FLAGS: FOLDER/plain by clang, FOLDER/ours by szc. When it fails, one line says which.
+build_both() {
+  local folder=$1 file=$2 compiler=$3 flags=$4 reference=$clang with=$szc
+  [ "$compiler" != gcc ] || reference=gcc with=gcc
+  rm -rf "$folder/plain" "$folder/ours"
+  mkdir -p "$folder"
+  build "$folder/plain" "$file" "$reference" "$clang" "$flags" >"$folder/log" 2>&1 || { tail -5 "$folder/log"; echo "clang does not build it"; return 1; }
+  build "$folder/ours" "$file" "$with" "$szc" "$flags" >"$folder/log" 2>&1 || { tail -5 "$folder/log"; echo "szc does not build it"; return 1; }
+}
+
+# run FOLDER OPTIONS: output and exit status of FOLDER/program.
+run() {
+  (
+    cd "$1" || exit
+    STABILIZER_OPTIONS=$2 timeout 60 ./program >output 2>errors </dev/null
+    echo "exit $?" >>output
+  ) 2>/dev/null
+  cat "$1/output"
+}

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# szc_moving_test.sh SOURCE BUILD: a function that is active moves, even a loop that calls nothing, and calls between moved
+# functions are direct.
+set -u
+source_directory=$1
+szc=$2/bin/szc
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+fail() { echo "FAILED: $*"; failures=1; }
+
+field() { sed -n "s/.*\"event\": \"exit\".*\"$1\": \([0-9]*\).*/\1/p" report; }
+
+for level in -O0 -O2; do
+  "$szc" $level -w -o program "$source_directory/tests/programs/moving.c" || exit 1
+  read -r places _ direct _ < <(STABILIZER_OPTIONS=strict=1:rerandomize=once ./program)
+  [ "$places" -le 2 ] || fail "$level: one layout, and the loop was at $places places"
+  [ "$direct" -eq 50 ] || fail "$level: one layout: $direct of 50 calls are direct"
+  for seed in 1 2 3; do
+    rm -f report
+    read -r places _ direct _ < <(STABILIZER_OPTIONS=strict=1:seed=$seed:rerandomize=repeated:period=10ms:report=report ./program)
+    epochs=$(field epochs)
+    echo "$level seed $seed: $epochs layouts, $places places, $direct of 50 calls direct, $(field frames_moved) addresses moved"
+    [ "$epochs" -ge 20 ] || fail "$level: only $epochs layouts"
+    # Three samples fall into each layout of the loop; two layouts may share a page.
+    [ "$places" -ge 10 ] || fail "$level: the loop was at $places places in $epochs layouts"
+    [ "$direct" -eq 50 ] || fail "$level: $direct of 50 calls are direct"
+    [ "$(field given_up)" -eq 0 ] || fail "$level: epochs were given up"
+  done
+done
+exit $failures
