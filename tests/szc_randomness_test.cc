@@ -72,7 +72,7 @@ Draws starts_of_copies(const Program& program) {
   const Places linked = program.run("code=0");
   Draws draws;
   for (std::size_t seed = 1; seed <= seeds; ++seed) {
-    Places places = program.run("code=1:seed=" + std::to_string(seed));
+    Places places = program.run("code=1:rerandomize=once:seed=" + std::to_string(seed));
     if (places.running.size() != linked.running.size()) return {};
     for (std::size_t i = 0; i < places.running.size(); ++i)
       places.running[i] -= linked.running[i] - linked.entries[i];

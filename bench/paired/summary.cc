@@ -152,10 +152,9 @@ std::string to_text(const Summary& summary) {
   for (const ProgramSummary& program : summary.programs)
     for (const Outcome& outcome : program.outcomes)
       text += row(program.name, outcome, summary.scale);
-  if (summary.programs.size() > 1)
-    for (const Outcome& outcome : summary.overall)
-      text += row(fmt::format("median of {}", outcome.cpu ? outcome.cpu->n : 0), outcome,
-                  summary.scale);
+  for (const Outcome& outcome : summary.overall)
+    if (outcome.cpu && outcome.cpu->interval)  // of a few programs it says nothing
+      text += row(fmt::format("median of {}", outcome.cpu->n), outcome, summary.scale);
   if (summary.problems > 0)
     text += fmt::format("\n{} runs failed; they count nowhere above\n", summary.problems);
   return text;
