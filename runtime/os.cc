@@ -151,7 +151,7 @@ long set_timer(int timer, uint64_t period_ns) {
 }
 
 bool kernel_is_at_least(unsigned major, unsigned minor) {
-  char names[6][65] = {};  // struct utsname; the third is the release
+  char names[6][65];  // struct utsname; the third is the release
   if (failed(call(__NR_uname, address_of(names)))) return false;
   const char* at = names[2];
   const auto read = [&at] {
