@@ -212,6 +212,7 @@ void after_fork_in_parent() {
 // The child has our memory and none of our timers.
 void after_fork_in_child() {
   counts = {};
+  forget_threads();
   leave();
   if (running) running = start_timer() == nullptr;
 }

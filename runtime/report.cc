@@ -141,6 +141,7 @@ void report_signal(int number, uint64_t pc, const Place& place) {
 }
 
 void report_sandbox(const EpochCounts& epochs) {
+  if (!report_wanted()) return;
   Line line;
   line.field("event", "sandbox").field("pid", static_cast<uint64_t>(owner));
   add_epochs(line, epochs);

@@ -170,9 +170,6 @@ void wait_for(Thread& thread, uint64_t deadline) {
   }
 }
 
-}  // namespace
-
-namespace {
 void learn_patience() {
   bool missed = false;
   for (uint32_t i = 0; i < count; ++i) missed |= threads[i].state() == ThreadState::unreachable;
@@ -181,6 +178,11 @@ void learn_patience() {
   if (patience_ns > most_patience_ns) patience_ns = most_patience_ns;
 }
 }  // namespace
+
+void forget_threads() {
+  known_count = 0;
+  listed_epoch = 0;
+}
 
 void remember_threads(uint64_t epoch, uint64_t own_clear_since) {
   known[0] = {os::thread_id(), own_clear_since};

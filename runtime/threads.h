@@ -50,10 +50,12 @@ void resume_others();
 // Those that the last call of stop_others found.
 uint32_t thread_count();
 
+Thread& thread(uint32_t index);
+
 // What was found out of each in this epoch, for the next one.
 void remember_threads(uint64_t epoch, uint64_t own_clear_since);
-
-Thread& thread(uint32_t index);
+// In a child of fork: its one thread has another number, and nothing is known of it.
+void forget_threads();
 
 // In the handler of a thread that was asked to stop: returns when it may go on.
 void stop_here(ucontext_t* context);
