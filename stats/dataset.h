@@ -19,8 +19,11 @@ struct Column {
 };
 
 struct Dataset {
-  std::vector<double> response{};  // one a row; NaN: not measured
+  // One a row, in the order of the trials; NaN: not measured. The number is response + centre, so
+  // that numbers that differ little keep all their digits.
+  std::vector<double> response{};
   std::vector<Column> columns{};
+  double centre = 0;
 
   // Nothing if there is no such column.
   [[nodiscard]] const Column* find(std::string_view name) const;

@@ -80,13 +80,14 @@ FactorialModel::FactorialModel(std::span<const std::size_t> shape, std::size_t o
 }
 
 std::optional<FactorialModel> FactorialModel::fit(std::span<const std::size_t> shape,
-                                                  std::span<const Point> points, double noise) {
+                                                  std::span<const Point> points, double noise,
+                                                  SumsOfSquares type) {
   const std::size_t order = affordable_order(shape, points.size());
   if (order == 0 && active_treatments(shape) > 0) return std::nullopt;
   double columns = 0;
   for (const std::uint32_t term : all_terms(shape, order)) columns += term_columns(term, shape);
   FactorialModel model(shape, order, static_cast<std::size_t>(columns), points);
-  model.fit_all(points, noise);
+  model.fit_all(points, noise, type);
   return model;
 }
 
@@ -136,7 +137,7 @@ void FactorialModel::include(const Block& block, Triangle& triangle) const {
   }
 }
 
-void FactorialModel::fit_all(std::span<const Point> points, double noise) {
+void FactorialModel::fit_all(std::span<const Point> points, double noise, SumsOfSquares type) {
   for_each_block(points, [&](std::span<const Point> part) {
     const Block block = centre_of(part);
     include(block, triangle_);
@@ -154,6 +155,7 @@ void FactorialModel::fit_all(std::span<const Point> points, double noise) {
   const double n = total(points);
   const auto denoise = [&](double ss) { return ss <= n * noise ? 0 : ss; };
   fit_.balanced = is_balanced(points, shape_);
+  if (triangle_.rank() == triangle_.columns()) fit_.type = type;
   fit_.residual_df = n - blocks - static_cast<double>(triangle_.rank());
   fit_.residual_ss = fit_.residual_df > 0 ? denoise(triangle_.residual_ss()) : 0;
   if (blocks_ > 1) fit_.block = test_block(points);
@@ -163,13 +165,34 @@ void FactorialModel::fit_all(std::span<const Point> points, double noise) {
   std::erase_if(fit_.terms, [](const Term& term) { return term.df == 0; });
 }
 
+bool FactorialModel::is_adjusted_for(std::size_t other, std::size_t term) const {
+  if (fit_.type == SumsOfSquares::type3) return other != term;
+  return (terms_[other] & terms_[term]) != terms_[term];
+}
+
+std::vector<double> FactorialModel::fitted(std::span<const Point> points) const {
+  const std::vector<double> coefficients = triangle_.solution();
+  std::vector<double> row(mean_row_.size());
+  std::vector<double> result;
+  result.reserve(points.size());
+  for_each_block(points, [&](std::span<const Point> part) {
+    const Block block = centre_of(part);
+    for (const Point& point : part) {
+      write_row(point.cell, row);
+      for (std::size_t j = 0; j < row.size(); ++j) row[j] -= block.row[j];
+      result.push_back(block.mean + inner(row, coefficients));
+    }
+  });
+  return result;
+}
+
 Term FactorialModel::test(std::size_t term) const {
   std::vector<std::size_t> order;
   const auto append = [&](std::size_t t) {
     for (std::size_t j = first_column_[t]; j < first_column_[t + 1]; ++j) order.push_back(j);
   };
   for (std::size_t t = 0; t < terms_.size(); ++t)
-    if ((terms_[t] & terms_[term]) != terms_[term]) append(t);
+    if (is_adjusted_for(t, term)) append(t);
   const std::size_t first = order.size();
   append(term);
   Term result{.treatments = terms_[term]};

@@ -4,7 +4,9 @@
 // The model is fitted on weighted cell means; blocks are absorbed by centring within each (Frisch,
 // Waugh, 1933), so that only the treatments have columns (sum-to-zero coding). Sums of squares are
 // of type II: each term is adjusted for the block and for all terms that do not contain it, as R's
-// anova() of the two models gives; for balanced data these are the sequential ones.
+// anova() of the two models gives; or of type III: each term is adjusted for all others, as
+// car::Anova(type = 3) gives with sum-to-zero contrasts. For balanced data both are the sequential
+// ones. Type III needs all cells; without them the fit says that it is of type II.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "stats/estimate.h"
+#include "stats/spec.h"
 #include "stats/summary.h"
 #include "stats/triangle.h"
 
@@ -39,6 +42,7 @@ struct FactorialFit {
   double residual_ss = 0;  // 0 if nothing but rounding is left
   std::size_t order = 0;   // treatments in the largest interaction that the model has
   bool balanced = true;    // every block has every cell equally often
+  SumsOfSquares type = SumsOfSquares::type2;
 };
 
 class FactorialModel {
@@ -47,9 +51,13 @@ class FactorialModel {
   // `noise` as in Prepared. High interactions are left in the residuals if there are too many of
   // them to be fitted in a second or two. Nothing if even the main effects are too many.
   static std::optional<FactorialModel> fit(std::span<const std::size_t> shape,
-                                           std::span<const Point> points, double noise);
+                                           std::span<const Point> points, double noise,
+                                           SumsOfSquares type = SumsOfSquares::type2);
 
   [[nodiscard]] const FactorialFit& result() const { return fit_; }
+
+  // What the model expects at each of the points that it was fitted to.
+  [[nodiscard]] std::vector<double> fitted(std::span<const Point> points) const;
 
   // The mean of the cells `level` minus the mean of the cells `base`, both averaged over blocks,
   // with the model's residual error. Nothing if the data cannot tell them apart. Neither list is
@@ -72,8 +80,9 @@ class FactorialModel {
   [[nodiscard]] std::vector<double> mean_row(std::span<const std::size_t> cells) const;
   [[nodiscard]] Block centre_of(std::span<const Point> points) const;
   void include(const Block& block, Triangle& triangle) const;
-  void fit_all(std::span<const Point> points, double noise);
+  void fit_all(std::span<const Point> points, double noise, SumsOfSquares type);
   [[nodiscard]] Term test(std::size_t term) const;
+  [[nodiscard]] bool is_adjusted_for(std::size_t other, std::size_t term) const;
   [[nodiscard]] Term test_block(std::span<const Point> points) const;
 
   std::vector<std::size_t> shape_;

@@ -42,7 +42,13 @@ AnovaTable table_of(const Prepared& data, const std::string& subject, const Fact
 void note_fit(const Prepared& data, const std::string& subject, const FactorialFit& fit,
               Notes& notes) {
   if (!fit.balanced)
-    notes.add(subject, "some cells have fewer trials than others; sums of squares are of type II.");
+    notes.add(subject, fmt::format("some cells have fewer trials than others; sums of squares are "
+                                   "of type {}.",
+                                   fit.type == SumsOfSquares::type3 ? "III" : "II"));
+  if (fit.type != data.spec.sums_of_squares)
+    notes.add(subject,
+              "some cells have no trial, so sums of squares of type III do not exist; they "
+              "are of type II.");
   if (fit.order < data.active().size())
     notes.add(subject,
               fmt::format("interactions of more than {} treatments are left in the residuals.",
@@ -73,7 +79,8 @@ std::optional<Estimate> welch_of(const std::vector<Group>& cells, const Sides& s
 
 void analyse_factorial(const Prepared& data, const Subject& subject, bool with_table,
                        Analysis& analysis, Notes& notes) {
-  const auto model = FactorialModel::fit(layout(data).shape, points_of(subject), data.noise);
+  const auto model = FactorialModel::fit(layout(data).shape, points_of(subject), data.noise,
+                                         data.spec.sums_of_squares);
   if (!model) {
     notes.add(subject.name, "the treatments have too many levels to be fitted.");
     return;

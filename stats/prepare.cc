@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -14,6 +15,9 @@
 
 namespace stab::stats {
 namespace {
+
+// Rows are counted in 32 bits, as levels are.
+using Row = std::uint32_t;
 
 // A column as seen by the model: absent ones have a single level.
 struct View {
@@ -28,11 +32,11 @@ struct View {
 
 constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
 
-View view(const Column* column, std::span<const std::size_t> rows) {
+View view(const Column* column, std::span<const Row> rows) {
   View result{.column = column, .map = {}};
   if (column == nullptr) return result;
   result.map.assign(column->levels.size(), unused);
-  for (const std::size_t row : rows) result.map[column->codes[row]] = 0;
+  for (const Row row : rows) result.map[column->codes[row]] = 0;
   result.used = 0;
   for (std::uint32_t& code : result.map)
     if (code != unused) code = result.used++;
@@ -53,8 +57,8 @@ void note_unused_levels(const View& view, const std::string& prefix, Notes& note
                 "no trial of it can be analysed, so it is left out.");
 }
 
-std::vector<std::size_t> usable_rows(const Dataset& data, Prepared& out) {
-  std::vector<std::size_t> rows;
+std::vector<Row> usable_rows(const Dataset& data, Prepared& out) {
+  std::vector<Row> rows;
   rows.reserve(data.response.size());
   std::size_t missing = 0;
   std::size_t not_positive = 0;
@@ -62,10 +66,10 @@ std::vector<std::size_t> usable_rows(const Dataset& data, Prepared& out) {
     const double value = data.response[row];
     if (!std::isfinite(value))
       ++missing;
-    else if (out.spec.log_scale && value <= 0)
+    else if (out.spec.log_scale && value + data.centre <= 0)
       ++not_positive;
     else
-      rows.push_back(row);
+      rows.push_back(static_cast<Row>(row));
   }
   if (missing > 0)
     out.notes.add(fmt::format("{} of {} trials have no {} and are left out.", missing,
@@ -105,7 +109,7 @@ struct Views {
   }
 };
 
-Views make_views(const Dataset& data, std::span<const std::size_t> rows, Prepared& out) {
+Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out) {
   Spec& spec = out.spec;
   Views views;
   views.subject = view(find_or_note(data, spec.subject, out.notes), rows);
@@ -137,21 +141,35 @@ class Collector {
  public:
   explicit Collector(std::size_t keys) : direct_(keys <= direct_limit ? keys : 0, unused) {}
 
-  Group& at(std::uint64_t key, const Group& fresh) {
+  // Where the key's group is in the order of coming.
+  std::uint32_t at(std::uint64_t key, const Group& fresh) {
     std::uint32_t& place =
         direct_.empty() ? hashed_.try_emplace(key, unused).first->second : direct_[key];
     if (place == unused) {
       place = static_cast<std::uint32_t>(groups_.size());
       groups_.push_back(fresh);
     }
-    return groups_[place];
+    return place;
   }
 
-  std::vector<Group> sorted() && {
-    std::ranges::sort(groups_, {}, [](const Group& group) {
+  Group& operator[](std::uint32_t place) { return groups_[place]; }
+
+  // `order[place]`: where a group went.
+  std::vector<Group> sorted(std::vector<std::uint32_t>& order) && {
+    std::vector<std::uint32_t> places(groups_.size());
+    std::iota(places.begin(), places.end(), 0U);
+    std::ranges::sort(places, {}, [&](std::uint32_t place) {
+      const Group& group = groups_[place];
       return std::tuple(group.subject, group.block, group.cell, group.seed);
     });
-    return std::move(groups_);
+    order.resize(places.size());
+    std::vector<Group> result;
+    result.reserve(places.size());
+    for (const std::uint32_t place : places) {
+      order[place] = static_cast<std::uint32_t>(result.size());
+      result.push_back(groups_[place]);
+    }
+    return result;
   }
 
  private:
@@ -176,27 +194,32 @@ std::optional<std::uint64_t> key_space(const Views& views) {
   return keys;
 }
 
-std::vector<Group> collect(const Dataset& data, std::span<const std::size_t> rows,
-                           const Views& views, std::uint64_t keys, Prepared& out) {
+std::vector<Group> collect(const Dataset& data, std::span<const Row> rows, const Views& views,
+                           std::uint64_t keys, Prepared& out) {
   std::uint64_t cells = 1;
   for (const View& treatment : views.treatments) cells *= treatment.used;
   Collector collector(keys);
   double largest = 0;
-  for (const std::size_t row : rows) {
+  out.trials.reserve(rows.size());
+  for (const Row row : rows) {
     const Group place = views.place(row);
     const std::uint64_t key =
         ((std::uint64_t{place.subject} * views.block.used + place.block) * cells + place.cell) *
             views.seed.used +
         place.seed;
-    Group& group = collector.at(key, place);
+    const std::uint32_t number = collector.at(key, place);
     const double y = out.scale.to(data.response[row]);
     largest = std::max(largest, std::abs(y));
-    group.y.add(y);
-    group.raw.add(data.response[row]);
+    collector[number].y.add(y);
+    collector[number].raw.add(data.response[row]);
+    out.trials.push_back({.y = y, .group = number});
   }
   const double rounding = 16 * std::numeric_limits<double>::epsilon() * largest;
   out.noise = rounding * rounding;
-  return std::move(collector).sorted();
+  std::vector<std::uint32_t> order;
+  std::vector<Group> groups = std::move(collector).sorted(order);
+  for (Trial& trial : out.trials) trial.group = order[trial.group];
+  return groups;
 }
 
 // Whether sums of squares over all groups stay finite.
@@ -225,7 +248,10 @@ void check_numbers(Prepared& out) {
 }  // namespace
 
 double Scale::to(double response) const {
-  return log ? std::log(response / origin) : response - origin;
+  const double distance = response - first;
+  if (!log) return distance;
+  if (std::abs(distance) < origin / 2) return std::log1p(distance / origin);
+  return std::log((response + centre) / origin);
 }
 
 double Scale::back(double value) const {
@@ -262,9 +288,11 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
     out.notes.add("The columns of the data do not fit together; nothing is analysed.");
     return out;
   }
-  const std::vector<std::size_t> rows = usable_rows(data, out);
+  const std::vector<Row> rows = usable_rows(data, out);
   if (rows.empty()) return out;
-  out.scale = {.log = spec.log_scale, .origin = data.response[rows.front()]};
+  const double first = data.response[rows.front()];
+  out.scale = {
+      .log = spec.log_scale, .origin = first + data.centre, .centre = data.centre, .first = first};
   const Views views = make_views(data, rows, out);
   const auto keys = key_space(views);
   if (!keys) {

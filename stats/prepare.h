@@ -19,7 +19,10 @@ namespace stab::stats {
 struct Scale {
   bool log = false;
   double origin = 0;
+  double centre = 0;  // the dataset's
+  double first = 0;   // origin - centre, without rounding
 
+  // `response` as the dataset has it, on the model's scale; and back in the response's unit.
   [[nodiscard]] double to(double response) const;
   [[nodiscard]] double back(double value) const;
 };
@@ -44,11 +47,18 @@ struct Subject {
   std::vector<Group> groups{};  // ordered by block, cell, seed
 };
 
+// One trial that is analysed.
+struct Trial {
+  double y = 0;             // on the model's scale
+  std::uint32_t group = 0;  // counted over all subjects, in their order
+};
+
 struct Prepared {
   Spec spec;  // without the columns that the data lacks
   Scale scale;
   std::vector<Treatment> treatments{};
   std::vector<Subject> subjects{};  // those that have data
+  std::vector<Trial> trials{};      // in the dataset's order
   double noise = 0;                 // what rounding alone may add to a sum of squares, per trial
   Notes notes;
 

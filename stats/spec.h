@@ -19,6 +19,9 @@ enum class Design {
   nested,
 };
 
+// How the terms of unbalanced data are adjusted for each other; see factorial.h.
+enum class SumsOfSquares { type2, type3 };
+
 // What the response's numbers count. For all of them less is better, as far as there is a better.
 enum class Unit { nanoseconds, bytes, number };
 
@@ -31,6 +34,7 @@ struct Spec {
   std::string block{};
   std::string seed{};     // nested only: the random factor
   bool log_scale = true;  // compare geometric means: effects are ratios
+  SumsOfSquares sums_of_squares = SumsOfSquares::type2;
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
 };

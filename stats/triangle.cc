@@ -77,6 +77,17 @@ std::optional<std::vector<double>> Triangle::dual(std::span<const double> c) con
   return z;
 }
 
+std::vector<double> Triangle::solution() const {
+  std::vector<double> x(columns_);
+  for (std::size_t i = columns_; i-- > 0;) {
+    if (is_dependent(i)) continue;
+    double rest = rhs_[i];
+    for (std::size_t j = i + 1; j < columns_; ++j) rest -= at(i, j) * x[j];
+    x[i] = rest / at(i, i);
+  }
+  return x;
+}
+
 double Triangle::dot(std::span<const double> z) const {
   double sum = 0;
   for (std::size_t i = 0; i < columns_; ++i) sum += z[i] * rhs_[i];

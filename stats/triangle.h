@@ -39,6 +39,8 @@ class Triangle {
   // The z with R' z = c: then c'x is estimated by dot(z), with variance sigma^2 z'z.
   // Nothing if the data says nothing about c'x.
   [[nodiscard]] std::optional<std::vector<double>> dual(std::span<const double> c) const;
+  // The x of R x = rhs; 0 for dependent columns.
+  [[nodiscard]] std::vector<double> solution() const;
   [[nodiscard]] double dot(std::span<const double> z) const;
 
  private:
