@@ -35,6 +35,7 @@ struct Spec {
   std::string seed{};     // nested only: the random factor
   bool log_scale = true;  // compare geometric means: effects are ratios
   SumsOfSquares sums_of_squares = SumsOfSquares::type2;
+  bool assumptions = true;  // test them, and compute what holds without them
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
 };
