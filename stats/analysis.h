@@ -23,6 +23,11 @@ struct AnovaRow {
   std::optional<double> ms{};
   std::optional<double> f{};
   std::optional<double> p{};
+  // Partial eta squared: the term's share of its own and the error's sum of squares, with the
+  // (1 - 2 alpha) interval that goes with the F test.
+  std::optional<double> eta2{};
+  std::optional<double> eta2_low{};
+  std::optional<double> eta2_high{};
 };
 
 struct AnovaTable {
@@ -45,6 +50,37 @@ struct CellMean {
 
 enum class Verdict { same, faster, slower, unsure };
 
+// What a model assumes of its residuals, as one test sees it.
+enum class Property { normality, equal_variances, independence };
+struct Assumption {
+  std::string subject{};  // as in AnovaTable
+  Property property = Property::normality;
+  std::string test{};  // "Shapiro-Wilk"
+  std::string of{};    // what was tested: "residuals", "differences within blocks"
+  std::size_t n = 0;   // numbers
+  double statistic = 0;
+  double p = 0;
+  bool holds = true;      // p >= alpha
+  std::string instead{};  // if it does not hold: what still does
+};
+
+// Another way to the same comparison, for where an assumption fails.
+struct Alternative {
+  std::string method{};  // "signed-rank", "log scale"
+  std::optional<double> ratio{};
+  std::optional<double> low{};
+  std::optional<double> high{};
+  double p = 0;
+};
+
+// How a treatment changes the variance of trials within a cell.
+struct Spread {
+  double ratio = 1;  // variance at `level` / variance at `baseline`
+  double low = 0;    // the (1 - alpha) interval
+  double high = 0;
+  double p = 1;
+};
+
 // `level` compared with `baseline`, averaged over the levels of the other treatments. ratio < 1:
 // `level` needs less.
 struct Effect {
@@ -60,8 +96,27 @@ struct Effect {
   std::optional<double> tost_high{};
   std::optional<double> df{};
   std::optional<double> p{};  // of "there is no difference", two-sided
-  std::string method{};       // "Welch", or where the error is from: "Residuals", "benchmark:opt"
+  // Of "the difference is not within the margin" (two one-sided tests).
+  std::optional<double> p_same{};
+  // The same for all effects of the family together; see decide.h.
+  std::optional<double> p_adjusted{};
+  std::optional<double> p_same_adjusted{};
+  std::string method{};  // "Welch", or where the error is from: "Residuals", "benchmark:opt"
+  std::vector<Alternative> alternatives{};
+  std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;
+};
+
+// How two or more treatments of two levels each act on each other: the ratio of one's effect at the
+// other's second level to that at its first (of three: the ratio of such ratios).
+struct Interaction {
+  std::string subject{};
+  std::string term{};  // "code:heap"
+  std::optional<double> ratio{};  // of means
+  std::optional<double> low{};
+  std::optional<double> high{};
+  std::optional<double> p{};
+  std::optional<Spread> spread{};  // ratio of variances
 };
 
 // Nested designs: how much of the variance is between seeds, and how much between the runs of a
@@ -70,7 +125,11 @@ struct VarianceComponents {
   std::string subject{};
   std::string seed{};               // the random factor's name
   std::optional<double> between{};  // never below 0
+  std::optional<double> between_low{};  // the (1 - alpha) interval
+  std::optional<double> between_high{};
   std::optional<double> within{};
+  std::optional<double> within_low{};
+  std::optional<double> within_high{};
   std::optional<double> p{};  // of "the seed does not matter"
 };
 
@@ -80,7 +139,9 @@ struct Analysis {
   std::vector<AnovaTable> tables{};  // one for the suite, or one a subject
   std::vector<CellMean> means{};
   std::vector<Effect> effects{};  // by subject; those of the suite are last
+  std::vector<Interaction> interactions{};
   std::vector<VarianceComponents> components{};
+  std::vector<Assumption> assumptions{};
   std::string answer{};              // one sentence: the verdicts on the suite, or on each subject
   std::vector<std::string> notes{};  // what was left out or could not be done, and why
 };

@@ -11,6 +11,7 @@ const Column* Dataset::find(std::string_view name) const {
 }
 
 bool Dataset::is_valid() const {
+  if (response.size() > most_rows) return false;
   return std::ranges::all_of(columns, [this](const Column& column) {
     return column.codes.size() == response.size() &&
            std::ranges::all_of(column.codes,

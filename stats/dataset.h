@@ -18,6 +18,9 @@ struct Column {
   std::vector<std::uint32_t> codes{};  // one a row, an index into `levels`
 };
 
+// Rows are counted in 32 bits.
+inline constexpr std::size_t most_rows = 4'000'000'000;
+
 struct Dataset {
   // One a row, in the order of the trials; NaN: not measured. The number is response + centre, so
   // that numbers that differ little keep all their digits.
@@ -27,7 +30,7 @@ struct Dataset {
 
   // Nothing if there is no such column.
   [[nodiscard]] const Column* find(std::string_view name) const;
-  // Every column has one code a row, and every code has its level.
+  // At most most_rows; every column has one code a row, and every code has its level.
   [[nodiscard]] bool is_valid() const;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "stats/answer.h"
+#include "stats/distribution.h"
 
 namespace stab::stats {
 namespace {
@@ -27,6 +28,31 @@ void set_intervals(Effect& effect, const Prepared& data, const Estimate& estimat
     effect.tost_low = narrow->low;
     effect.tost_high = narrow->high;
   }
+}
+
+// Two one-sided tests of level - factor * baseline on the model's scale.
+void set_p_same(Effect& effect, const Prepared& data, const Estimate& estimate) {
+  if (!data.spec.equivalence || !estimate.has_error()) return;
+  const double margin = *data.spec.equivalence;
+  if (!data.scale.log && !(estimate.base && *estimate.base > 0)) return;
+  // Of "the change is `bound` or farther out on that side".
+  const auto one_sided = [&](double bound, double side) -> std::optional<double> {
+    double distance = estimate.difference - bound;
+    double variance = estimate.variance;
+    if (!data.scale.log) {
+      distance = estimate.difference - bound * *estimate.base;
+      variance += bound * bound * estimate.base_variance - 2 * bound * estimate.base_covariance;
+    }
+    if (!(variance > 0)) return std::nullopt;
+    const auto both = t_two_sided(distance / std::sqrt(variance), estimate.df);
+    if (!both) return std::nullopt;
+    return side * distance < 0 ? *both / 2 : 1 - *both / 2;
+  };
+  const double high = data.scale.log ? std::log1p(margin) : margin;
+  const double low = data.scale.log ? -high : -margin / (1 + margin);
+  const auto above = one_sided(high, 1);
+  const auto below = one_sided(low, -1);
+  if (above && below) effect.p_same = std::max(*above, *below);
 }
 
 void set_ratio(Effect& effect, const Prepared& data, const Estimate& estimate) {
@@ -77,6 +103,7 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
   if (shifted.has_error()) {
     effect.df = shifted.df;
     effect.p = p_value(shifted);
+    if (effect.ratio) set_p_same(effect, data, shifted);
   }
   if (!effect.low) notes.add(comparison.subject, why_no_interval(effect, shifted));
   effect.verdict = verdict(effect, data.spec.equivalence);

@@ -2,7 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "stats/alternatives.h"
+#include "stats/assumptions.h"
+#include "stats/contrasts.h"
 #include "stats/effects.h"
 #include "stats/factorial.h"
 #include "stats/models.h"
@@ -61,6 +65,44 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
               "against.");
 }
 
+// The difference of differences, without its baseline; `weights` belong to `cells`.
+std::optional<Estimate> interaction_of(const FactorialModel& model, const std::vector<Group>& cells,
+                                       const Weights& weights) {
+  std::vector<std::size_t> minus;
+  std::vector<std::size_t> plus;
+  double size = 0;  // of all positive weights
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    (weights[i] < 0 ? minus : plus).push_back(cells[i].cell);
+    if (weights[i] > 0) size += weights[i];
+  }
+  if (minus.empty() || plus.empty()) return std::nullopt;
+  auto estimate = model.contrast(minus, plus);
+  if (!estimate) return std::nullopt;
+  estimate->difference *= size;
+  estimate->variance *= size * size;
+  return estimate;
+}
+
+void add_interactions(const Prepared& data, const Subject& subject, const FactorialModel& model,
+                      const std::vector<Group>& cells, Analysis& analysis) {
+  if (!data.scale.log || model.result().order < data.active().size()) return;
+  const auto deviations = by_cell_deviations(subject, cells);
+  for (const std::uint32_t term : two_level_interactions(data)) {
+    const Weights weights = interaction_weights(data, cells, term);
+    const auto estimate = interaction_of(model, cells, weights);
+    if (!estimate) continue;
+    Interaction result{.subject = subject.name, .term = term_name(term, layout(data).names)};
+    result.ratio = std::exp(estimate->difference);
+    result.p = p_value(*estimate);
+    if (const auto interval = difference_interval(*estimate, data.spec.alpha)) {
+      result.low = std::exp(interval->low);
+      result.high = std::exp(interval->high);
+    }
+    result.spread = spread_of(deviations, weights, data.spec.alpha, data.noise);
+    analysis.interactions.push_back(std::move(result));
+  }
+}
+
 std::optional<Estimate> welch_of(const std::vector<Group>& cells, const Sides& sides,
                                  double noise) {
   const auto pick = [&](const std::vector<std::size_t>& positions) {
@@ -91,7 +133,11 @@ void analyse_factorial(const Prepared& data, const Subject& subject, bool with_t
     note_fit(data, subject.name, fit, notes);
     note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
   }
+  if (data.spec.assumptions)
+    test_assumptions(data, subject, model->fitted(points_of(subject)), analysis, notes);
   const std::vector<Group> cells = by_cell(subject);
+  std::vector<std::vector<double>> deviations;
+  if (data.spec.assumptions) deviations = by_cell_deviations(subject, cells);
   for (const Comparison& comparison : comparisons(data, subject.name)) {
     const Sides pair = sides(data, cells, comparison);
     std::optional<Estimate> estimate;
@@ -101,7 +147,13 @@ void analyse_factorial(const Prepared& data, const Subject& subject, bool with_t
       estimate = welch_of(cells, pair, data.noise);
     analysis.effects.push_back(
         make_effect(data, comparison, estimate, fit.block ? "Residuals" : "Welch", notes));
+    if (!data.spec.assumptions) continue;
+    Effect& effect = analysis.effects.back();
+    add_alternatives(data, subject, comparison, effect);
+    effect.spread = spread_of(deviations, weights_of(pair, cells.size()), data.spec.alpha,
+                              data.noise);
   }
+  if (data.spec.assumptions) add_interactions(data, subject, *model, cells, analysis);
 }
 
 }  // namespace stab::stats

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <map>
 
+#include "stats/alternatives.h"
+#include "stats/assumptions.h"
 #include "stats/distribution.h"
 #include "stats/effects.h"
 #include "stats/factorial.h"
 #include "stats/models.h"
 #include "stats/table.h"
 #include "stats/terms.h"
+#include "stats/variance_components.h"
 
 namespace stab::stats {
 namespace {
@@ -88,6 +91,17 @@ VarianceComponents components_of(const Prepared& data, const Subject& subject, c
   const double ms = between.ss / between.df;
   result.between = std::max(0.0, (ms - within) / between.runs);
   if (within > 0) result.p = f_tail(ms / within, between.df, runs.within_df);
+  const auto known = variance_components({.between = ms,
+                                          .between_df = between.df,
+                                          .within = within,
+                                          .within_df = runs.within_df,
+                                          .size = between.runs},
+                                         data.spec.alpha);
+  if (!known || !(within > 0)) return result;
+  result.between_low = known->between_interval.low;
+  result.between_high = known->between_interval.high;
+  result.within_low = known->within_interval.low;
+  result.within_high = known->within_interval.high;
   return result;
 }
 
@@ -142,6 +156,24 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
                     seed));
 }
 
+// The treatment is tested against seeds, so theirs are the residuals that must be normal; trials
+// within a seed must not depend on each other.
+void test_nested(const Prepared& data, const Subject& subject, const FactorialModel& model,
+                 std::span<const Point> points, Analysis& analysis, Notes& notes) {
+  const std::vector<double> fitted = model.fitted(points);
+  std::vector<double> seeds;
+  std::vector<double> means;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    seeds.push_back(points[i].y.mean - fitted[i]);
+    means.push_back(points[i].y.mean);
+  }
+  if (model.result().residual_ss > 0)
+    add_normality(seeds, subject.name, fmt::format("means of the seeds of {}", data.spec.seed),
+                  "the rank-sum and the permutation test of the seeds' means", analysis, notes);
+  if (runs_of(data, subject).within_df > 0)
+    test_assumptions(data, subject, means, analysis, notes);
+}
+
 }  // namespace
 
 std::vector<Group> seed_means(const Subject& subject) {
@@ -169,6 +201,7 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
   note_fit(data, subject.name, fit, runs, notes);
   note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
   analysis.components.push_back(components_of(data, subject, runs));
+  if (data.spec.assumptions) test_nested(data, subject, *model, points, analysis, notes);
 
   const std::vector<Group> cells = by_cell(subject);
   for (const Comparison& comparison : comparisons(data, subject.name)) {
@@ -177,6 +210,8 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
     if (!pair.base.empty())
       estimate = model->contrast(cell_numbers(cells, pair.base), cell_numbers(cells, pair.level));
     analysis.effects.push_back(make_effect(data, comparison, estimate, data.spec.seed, notes));
+    if (data.spec.assumptions)
+      add_alternatives(data, subject, comparison, analysis.effects.back());
   }
 }
 

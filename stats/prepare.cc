@@ -194,13 +194,19 @@ std::optional<std::uint64_t> key_space(const Views& views) {
   return keys;
 }
 
-std::vector<Group> collect(const Dataset& data, std::span<const Row> rows, const Views& views,
-                           std::uint64_t keys, Prepared& out) {
+struct Collected {
+  std::vector<Group> groups;
+  std::vector<Trial> trials;  // with the places of their groups in `groups`
+};
+
+Collected collect(const Dataset& data, std::span<const Row> rows, const Views& views,
+                  std::uint64_t keys, Prepared& out) {
   std::uint64_t cells = 1;
   for (const View& treatment : views.treatments) cells *= treatment.used;
   Collector collector(keys);
+  Collected result;
+  result.trials.reserve(rows.size());
   double largest = 0;
-  out.trials.reserve(rows.size());
   for (const Row row : rows) {
     const Group place = views.place(row);
     const std::uint64_t key =
@@ -212,14 +218,36 @@ std::vector<Group> collect(const Dataset& data, std::span<const Row> rows, const
     largest = std::max(largest, std::abs(y));
     collector[number].y.add(y);
     collector[number].raw.add(data.response[row]);
-    out.trials.push_back({.y = y, .group = number});
+    result.trials.push_back({.y = y, .group = number});
   }
   const double rounding = 16 * std::numeric_limits<double>::epsilon() * largest;
   out.noise = rounding * rounding;
   std::vector<std::uint32_t> order;
-  std::vector<Group> groups = std::move(collector).sorted(order);
-  for (Trial& trial : out.trials) trial.group = order[trial.group];
-  return groups;
+  result.groups = std::move(collector).sorted(order);
+  for (Trial& trial : result.trials) trial.group = order[trial.group];
+  return result;
+}
+
+// Groups and trials go to their subjects.
+void distribute(Collected collected, const std::vector<std::string>& names, Prepared& out) {
+  std::vector<std::uint32_t> first;  // of each subject, in all groups
+  std::vector<std::uint32_t> subject_of;
+  for (const Group& group : collected.groups) {
+    if (out.subjects.empty() || out.subjects.back().groups.front().subject != group.subject) {
+      out.subjects.push_back({.name = names.empty() ? "" : names[group.subject]});
+      first.push_back(static_cast<std::uint32_t>(subject_of.size()));
+    }
+    out.subjects.back().groups.push_back(group);
+    subject_of.push_back(static_cast<std::uint32_t>(out.subjects.size() - 1));
+  }
+  if (out.subjects.size() == 1) {
+    out.subjects.front().trials = std::move(collected.trials);
+    return;
+  }
+  for (const Trial& trial : collected.trials) {
+    const std::uint32_t subject = subject_of[trial.group];
+    out.subjects[subject].trials.push_back({.y = trial.y, .group = trial.group - first[subject]});
+  }
 }
 
 // Whether sums of squares over all groups stay finite.
@@ -300,17 +328,13 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
     return out;
   }
   const std::vector<std::string> names = used_levels(views.subject);
-  const std::vector<Group> groups = collect(data, rows, views, *keys, out);
-  if (!can_be_squared(groups)) {
+  Collected collected = collect(data, rows, views, *keys, out);
+  if (!can_be_squared(collected.groups)) {
     out.notes.add(fmt::format("The numbers of {} are too large or too far apart to be squared.",
                               out.spec.response));
     return out;
   }
-  for (const Group& group : groups) {
-    if (out.subjects.empty() || out.subjects.back().groups.front().subject != group.subject)
-      out.subjects.push_back({.name = names.empty() ? "" : names[group.subject], .groups = {}});
-    out.subjects.back().groups.push_back(group);
-  }
+  distribute(std::move(collected), names, out);
   return out;
 }
 

@@ -42,15 +42,16 @@ struct Group {
   Moments raw;  // in the response's unit
 };
 
-struct Subject {
-  std::string name{};           // "" if there is no such column
-  std::vector<Group> groups{};  // ordered by block, cell, seed
-};
-
 // One trial that is analysed.
 struct Trial {
   double y = 0;             // on the model's scale
-  std::uint32_t group = 0;  // counted over all subjects, in their order
+  std::uint32_t group = 0;  // its place in the subject's groups
+};
+
+struct Subject {
+  std::string name{};           // "" if there is no such column
+  std::vector<Group> groups{};  // ordered by block, cell, seed
+  std::vector<Trial> trials{};  // in the dataset's order
 };
 
 struct Prepared {
@@ -58,7 +59,6 @@ struct Prepared {
   Scale scale;
   std::vector<Treatment> treatments{};
   std::vector<Subject> subjects{};  // those that have data
-  std::vector<Trial> trials{};      // in the dataset's order
   double noise = 0;                 // what rounding alone may add to a sum of squares, per trial
   Notes notes;
 

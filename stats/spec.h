@@ -2,6 +2,7 @@
 // How a dataset is to be analysed. Columns are named; "" means that there is no such column.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ struct Spec {
   bool assumptions = true;  // test them, and compute what holds without them
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
+  std::uint64_t random_seed = 1;        // of permutations that are drawn
 };
 
 }  // namespace stab::stats

@@ -36,7 +36,16 @@ AnovaRow tested_row(std::string stratum, std::string term, double df, double ss,
   if (!row.ms || !(error_df > 0) || !(error_ss > 0)) return row;
   row.f = *row.ms / (error_ss / error_df);
   row.p = f_tail(*row.f, df, error_df);
-  if (!row.p) row.f.reset();
+  if (!row.p) {
+    row.f.reset();
+    return row;
+  }
+  if (const auto share = eta_squared(
+          {.ss = ss, .df = df, .rest_ss = error_ss, .rest_df = error_df, .n = n}, alpha)) {
+    row.eta2 = share->value;
+    row.eta2_low = share->interval.low;
+    row.eta2_high = share->interval.high;
+  }
   return row;
 }
 
