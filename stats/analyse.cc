@@ -7,9 +7,13 @@
 
 #include "stats/analysis.h"
 #include "stats/answer.h"
+#include "stats/contrasts.h"
+#include "stats/decide.h"
 #include "stats/models.h"
 #include "stats/notes.h"
+#include "stats/paper.h"
 #include "stats/prepare.h"
+#include "stats/table.h"
 
 namespace stab::stats {
 namespace {
@@ -70,6 +74,7 @@ void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
   if (data.spec.design == Design::nested)
     notes.add("Without a seed column the trials count as independent.");
   Analysis suite;
+  suite.spec = data.spec;
   const bool within = data.spec.design == Design::within_subjects;
   const bool has_suite = within && analyse_within(data, suite, notes);
   if (within && !has_suite && !data.subjects.empty())
@@ -79,7 +84,54 @@ void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
     analyse_factorial(data, subject, !has_suite, analysis, notes);
   analysis.suite = suite.suite;
   std::ranges::move(suite.tables, std::back_inserter(analysis.tables));
+  std::ranges::move(suite.interactions, std::back_inserter(analysis.interactions));
+  std::ranges::move(suite.assumptions, std::back_inserter(analysis.assumptions));
   std::ranges::move(suite.effects, std::back_inserter(analysis.effects));
+}
+
+// What the subjects say together on changes of the variance.
+void add_suite_spread(Analysis& analysis) {
+  if (analysis.suite == 0) return;
+  for (Effect& suite : analysis.effects) {
+    if (!suite.subject.empty()) continue;
+    std::vector<double> ratios;
+    for (const Effect& effect : analysis.effects)
+      if (!effect.subject.empty() && effect.treatment == suite.treatment &&
+          effect.level == suite.level && effect.spread)
+        ratios.push_back(effect.spread->ratio);
+    suite.spread = spread_over(ratios, analysis.spec.alpha);
+  }
+  for (Interaction& suite : analysis.interactions) {
+    if (!suite.subject.empty()) continue;
+    std::vector<double> ratios;
+    for (const Interaction& each : analysis.interactions)
+      if (!each.subject.empty() && each.term == suite.term && each.spread)
+        ratios.push_back(each.spread->ratio);
+    suite.spread = spread_over(ratios, analysis.spec.alpha);
+  }
+}
+
+// On the raw scale the log scale is what often holds where normality does not.
+void add_log_scale(const Dataset& data, const Spec& spec, Analysis& analysis) {
+  if (spec.log_scale || !spec.assumptions) return;
+  const bool normal = std::ranges::all_of(analysis.assumptions, &Assumption::holds);
+  const bool positive = std::ranges::none_of(
+      data.response, [&](double x) { return std::isfinite(x) && x + data.centre <= 0; });
+  if (normal || !positive) return;
+  Spec logs = spec;
+  logs.log_scale = true;
+  logs.assumptions = false;
+  logs.method = Method::standard;
+  const Analysis other = analyse(data, logs);
+  for (Effect& effect : analysis.effects)
+    for (const Effect& same : other.effects)
+      if (same.subject == effect.subject && same.treatment == effect.treatment &&
+          same.level == effect.level && same.p)
+        effect.alternatives.push_back({.method = "log scale",
+                                       .ratio = same.ratio,
+                                       .low = same.low,
+                                       .high = same.high,
+                                       .p = *same.p});
 }
 
 void note_multiplicity(const Analysis& analysis, Notes& notes) {
@@ -87,8 +139,11 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
       analysis.effects, [](const Effect& effect) { return effect.p.has_value(); });
   if (tests > 1)
     notes.add(fmt::format(
-        "Each of the {} comparisons has its own interval and p; none is corrected for the others.",
-        tests));
+        "Verdicts are corrected for the number of comparisons (Holm and Shaffer, {}): the "
+        "probability of any wrong one is at most {:.3g} %. Intervals and p are each "
+        "comparison's own.",
+        analysis.suite > 0 ? "those on the suite and those on its members apart" : "all together",
+        100 * analysis.spec.alpha));
 }
 
 }  // namespace
@@ -101,6 +156,13 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   note_treatments(prepared, notes);
   for (const Subject& subject : prepared.subjects) add_means(prepared, subject, analysis, notes);
   run_design(prepared, analysis, notes);
+  if (prepared.spec.method == Method::stabilizer) apply_paper(prepared, analysis, notes);
+  if (prepared.spec.assumptions) {
+    for (AnovaTable& table : analysis.tables) add_shares(table, prepared.spec.alpha);
+    add_suite_spread(analysis);
+    add_log_scale(data, prepared.spec, analysis);
+  }
+  decide(analysis);
   note_multiplicity(analysis, notes);
   analysis.answer = answer(analysis);
   analysis.notes = notes.sentences();

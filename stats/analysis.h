@@ -111,7 +111,7 @@ struct Effect {
 // other's second level to that at its first (of three: the ratio of such ratios).
 struct Interaction {
   std::string subject{};
-  std::string term{};  // "code:heap"
+  std::string term{};             // "code:heap"
   std::optional<double> ratio{};  // of means
   std::optional<double> low{};
   std::optional<double> high{};
@@ -123,8 +123,8 @@ struct Interaction {
 // seed. On the log scale the square roots are relative standard deviations.
 struct VarianceComponents {
   std::string subject{};
-  std::string seed{};               // the random factor's name
-  std::optional<double> between{};  // never below 0
+  std::string seed{};                   // the random factor's name
+  std::optional<double> between{};      // never below 0
   std::optional<double> between_low{};  // the (1 - alpha) interval
   std::optional<double> between_high{};
   std::optional<double> within{};

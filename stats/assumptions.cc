@@ -58,7 +58,8 @@ std::vector<double> helmert(const std::vector<std::span<const Group>>& blocks) {
 // Residuals of a block sum to 0, which pulls neighbours apart by 1 / (its size - 1): that must be
 // small beside the error of an autocorrelation, 1 / sqrt(n).
 bool blocks_are_large(const Subject& subject, std::size_t n) {
-  const auto blocks = static_cast<double>(subject.groups.back().block - subject.groups.front().block + 1);
+  const auto blocks =
+      static_cast<double>(subject.groups.back().block - subject.groups.front().block + 1);
   const double count = static_cast<double>(n);
   return count / blocks >= 4 * std::sqrt(count);
 }
@@ -76,8 +77,7 @@ Assumption& add(Analysis& analysis, std::string subject, Property property, std:
   return analysis.assumptions.back();
 }
 
-void add_variances(const Prepared& data, const Subject& subject, Analysis& analysis,
-                   Notes& notes) {
+void add_variances(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
   const std::vector<Group> cells = by_cell(subject);
   std::vector<std::vector<double>> groups = by_cell_deviations(subject, cells);
   std::size_t n = 0;
@@ -104,8 +104,8 @@ void add_independence(const Subject& subject, const Residuals& residuals, Analys
   const auto lag = lag1_autocorrelation(residuals.ordered);
   const auto runs = runs_test(residuals.ordered);
   if (!lag || !runs) {
-    notes.add(subject.name, "independence is not tested: " +
-                                (lag ? runs.error().message : lag.error().message));
+    notes.add(subject.name,
+              "independence is not tested: " + (lag ? runs.error().message : lag.error().message));
     return;
   }
   const std::size_t n = residuals.ordered.size();
@@ -152,8 +152,8 @@ void add_normality(std::span<const double> values, std::string subject, std::str
     return;
   }
   Assumption& added = add(analysis, std::move(subject), Property::normality,
-                          small ? "Shapiro-Wilk" : "Anderson-Darling", std::move(of),
-                          values.size(), test->statistic, test->p);
+                          small ? "Shapiro-Wilk" : "Anderson-Darling", std::move(of), values.size(),
+                          test->statistic, test->p);
   if (!added.holds) added.instead = std::move(instead);
 }
 
@@ -164,8 +164,7 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
   for (const double r : residuals.all) ss += r * r;
   if (!(ss > static_cast<double>(residuals.all.size()) * data.noise)) return;  // noted by the model
   add_normality(residuals.all, subject.name, residuals.kind,
-                has_blocks(data) ? "the signed-rank test"
-                                 : "the rank-sum and the permutation test",
+                has_blocks(data) ? "the signed-rank test" : "the rank-sum and the permutation test",
                 analysis, notes);
   add_variances(data, subject, analysis, notes);
   if (residuals.ordered.empty())
@@ -179,8 +178,7 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
 void test_subject_effects(const Prepared& data, std::span<const double> effects,
                           const std::string& term, Analysis& analysis) {
   Notes unused;  // too few subjects are noted by the model
-  add_normality(effects, "",
-                fmt::format("effect of {}, one number a {}", term, data.spec.subject),
+  add_normality(effects, "", fmt::format("effect of {}, one number a {}", term, data.spec.subject),
                 fmt::format("the signed-rank test over {}s", data.spec.subject), analysis, unused);
 }
 

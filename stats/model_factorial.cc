@@ -150,8 +150,8 @@ void analyse_factorial(const Prepared& data, const Subject& subject, bool with_t
     if (!data.spec.assumptions) continue;
     Effect& effect = analysis.effects.back();
     add_alternatives(data, subject, comparison, effect);
-    effect.spread = spread_of(deviations, weights_of(pair, cells.size()), data.spec.alpha,
-                              data.noise);
+    effect.spread =
+        spread_of(deviations, weights_of(pair, cells.size()), data.spec.alpha, data.noise);
   }
   if (data.spec.assumptions) add_interactions(data, subject, *model, cells, analysis);
 }

@@ -170,8 +170,7 @@ void test_nested(const Prepared& data, const Subject& subject, const FactorialMo
   if (model.result().residual_ss > 0)
     add_normality(seeds, subject.name, fmt::format("means of the seeds of {}", data.spec.seed),
                   "the rank-sum and the permutation test of the seeds' means", analysis, notes);
-  if (runs_of(data, subject).within_df > 0)
-    test_assumptions(data, subject, means, analysis, notes);
+  if (runs_of(data, subject).within_df > 0) test_assumptions(data, subject, means, analysis, notes);
 }
 
 }  // namespace
@@ -210,8 +209,7 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
     if (!pair.base.empty())
       estimate = model->contrast(cell_numbers(cells, pair.base), cell_numbers(cells, pair.level));
     analysis.effects.push_back(make_effect(data, comparison, estimate, data.spec.seed, notes));
-    if (data.spec.assumptions)
-      add_alternatives(data, subject, comparison, analysis.effects.back());
+    if (data.spec.assumptions) add_alternatives(data, subject, comparison, analysis.effects.back());
   }
 }
 

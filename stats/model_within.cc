@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "stats/alternatives.h"
+#include "stats/assumptions.h"
+#include "stats/contrasts.h"
 #include "stats/effects.h"
 #include "stats/models.h"
 #include "stats/table.h"
@@ -13,6 +18,7 @@ namespace {
 struct Complete {
   std::vector<std::string> subjects;
   std::vector<Moments> table;
+  std::vector<Group> cells;  // of one of them
 };
 
 // The subjects that have all cells.
@@ -29,6 +35,7 @@ Complete complete_subjects(const Prepared& data, Notes& notes) {
     }
     result.subjects.push_back(subject.name);
     for (const Group& cell : cells) result.table.push_back(cell.y);
+    result.cells = cells;
   }
   return result;
 }
@@ -59,6 +66,44 @@ AnovaTable table_of(const Prepared& data, const WithinFit& fit) {
   return table;
 }
 
+void add_suite_tests(const Prepared& data, const WithinModel& model, const Comparison& comparison,
+                     Analysis& analysis) {
+  const auto base = model.subject_means(comparison.treatment, comparison.base);
+  const auto level = model.subject_means(comparison.treatment, comparison.level);
+  add_suite_alternatives(data, base, level, analysis.effects.back());
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < base.size(); ++i) differences.push_back(level[i] - base[i]);
+  const Treatment& treatment = data.treatments[comparison.treatment];
+  const std::string name = treatment.levels.size() == 2
+                               ? treatment.name
+                               : treatment.name + " " + treatment.levels[comparison.level];
+  test_subject_effects(data, differences, name, analysis);
+}
+
+// Of the subjects' differences of differences: their mean against their variation, which for terms
+// with one degree of freedom is the F test of the table.
+void add_suite_interactions(const Prepared& data, const WithinModel& model,
+                            const std::vector<Group>& cells, Analysis& analysis) {
+  if (!data.scale.log) return;
+  for (const std::uint32_t term : two_level_interactions(data)) {
+    const Moments each = moments(model.weighted(interaction_weights(data, cells, term)));
+    Interaction result{.subject = "", .term = term_name(term, layout(data).names)};
+    result.ratio = std::exp(each.mean);
+    const double n = static_cast<double>(each.n);
+    const Estimate estimate{
+        .difference = each.mean,
+        .variance = each.ss > n * data.noise ? each.variance().value_or(0) / n : 0,
+        .df = n - 1,
+        .base = {}};
+    result.p = p_value(estimate);
+    if (const auto interval = difference_interval(estimate, data.spec.alpha)) {
+      result.low = std::exp(interval->low);
+      result.high = std::exp(interval->high);
+    }
+    analysis.interactions.push_back(std::move(result));
+  }
+}
+
 }  // namespace
 
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
@@ -78,10 +123,13 @@ bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
     if (!(term.error_ss > 0))
       notes.add(fmt::format("The effect of {} does not vary between {}s at all, so it has no test.",
                             term_name(term.treatments, layout(data).names), data.spec.subject));
-  for (const Comparison& comparison : comparisons(data, ""))
+  for (const Comparison& comparison : comparisons(data, "")) {
     analysis.effects.push_back(make_effect(
         data, comparison, model.contrast(comparison.treatment, comparison.base, comparison.level),
         data.spec.subject + ":" + data.treatments[comparison.treatment].name, notes));
+    if (data.spec.assumptions) add_suite_tests(data, model, comparison, analysis);
+  }
+  if (data.spec.assumptions) add_suite_interactions(data, model, complete.cells, analysis);
   return true;
 }
 

@@ -20,6 +20,9 @@ enum class Design {
   nested,
 };
 
+// `stabilizer`: the procedure of Curtsinger and Berger (STABILIZER, ASPLOS 2013); see paper.h.
+enum class Method { standard, stabilizer };
+
 // How the terms of unbalanced data are adjusted for each other; see factorial.h.
 enum class SumsOfSquares { type2, type3 };
 
@@ -27,6 +30,7 @@ enum class SumsOfSquares { type2, type3 };
 enum class Unit { nanoseconds, bytes, number };
 
 struct Spec {
+  Method method = Method::standard;
   Design design = Design::factorial;
   std::string response = "wall";  // its name in formulas and sentences
   Unit unit = Unit::nanoseconds;

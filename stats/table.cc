@@ -7,9 +7,17 @@
 
 #include "stats/answer.h"
 #include "stats/distribution.h"
+#include "stats/effect_size.h"
 #include "stats/terms.h"
 
 namespace stab::stats {
+namespace {
+
+// Beyond it the noncentral F distribution cannot be computed, and the interval has no width to
+// speak of.
+constexpr double largest_noncentrality = 1e6;
+
+}  // namespace
 
 Layout layout(const Prepared& data) {
   Layout result;
@@ -36,17 +44,30 @@ AnovaRow tested_row(std::string stratum, std::string term, double df, double ss,
   if (!row.ms || !(error_df > 0) || !(error_ss > 0)) return row;
   row.f = *row.ms / (error_ss / error_df);
   row.p = f_tail(*row.f, df, error_df);
-  if (!row.p) {
-    row.f.reset();
-    return row;
-  }
-  if (const auto share = eta_squared(
-          {.ss = ss, .df = df, .rest_ss = error_ss, .rest_df = error_df, .n = n}, alpha)) {
-    row.eta2 = share->value;
+  if (!row.p) row.f.reset();
+  return row;
+}
+
+void add_shares(AnovaTable& table, double alpha) {
+  for (AnovaRow& row : table.rows) {
+    if (!row.f) continue;
+    TermSums sums{.ss = row.ss, .df = row.df};
+    double total_df = 1;
+    for (const AnovaRow& other : table.rows) {
+      if (other.stratum != row.stratum) continue;
+      total_df += other.df;
+      if (other.term != "Residuals") continue;
+      sums.rest_ss = other.ss;
+      sums.rest_df = other.df;
+    }
+    sums.n = static_cast<std::size_t>(total_df);
+    row.eta2 = sums.ss / (sums.ss + sums.rest_ss);
+    if (*row.f * row.df > largest_noncentrality) continue;
+    const auto share = eta_squared(sums, 2 * alpha);
+    if (!share) continue;
     row.eta2_low = share->interval.low;
     row.eta2_high = share->interval.high;
   }
-  return row;
 }
 
 void note_interactions(const AnovaTable& table, const Layout& layout, double alpha, Notes& notes) {

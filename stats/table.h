@@ -28,6 +28,9 @@ AnovaRow tested_row(std::string stratum, std::string term, double df, double ss,
                     double error_ss);
 AnovaRow plain_row(std::string stratum, std::string term, double df, double ss);
 
+// Partial eta squared of the tested terms.
+void add_shares(AnovaTable& table, double alpha);
+
 // Notes the interactions of treatments that are significant: an averaged effect hides them.
 void note_interactions(const AnovaTable& table, const Layout& layout, double alpha, Notes& notes);
 

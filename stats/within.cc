@@ -108,6 +108,25 @@ double WithinModel::level_mean(std::size_t treatment, std::size_t level) const {
   return mean.mean;
 }
 
+std::vector<double> WithinModel::subject_means(std::size_t treatment, std::size_t level) const {
+  std::size_t inner = 1;
+  for (std::size_t a = treatment + 2; a < shape_.size(); ++a) inner *= shape_[a];
+  const std::size_t cells = means_.size() / shape_.front();
+  const double count = static_cast<double>(cells / shape_[treatment + 1]);
+  std::vector<double> weights(cells);
+  for (std::size_t i = 0; i < cells; ++i)
+    if (i / inner % shape_[treatment + 1] == level) weights[i] = 1 / count;
+  return weighted(weights);
+}
+
+std::vector<double> WithinModel::weighted(std::span<const double> weights) const {
+  std::vector<double> result;
+  for (std::size_t begin = 0; begin < means_.size(); begin += weights.size())
+    result.push_back(std::inner_product(weights.begin(), weights.end(),
+                                        means_.begin() + static_cast<std::ptrdiff_t>(begin), 0.0));
+  return result;
+}
+
 Estimate WithinModel::contrast(std::size_t treatment, std::size_t base, std::size_t level) const {
   Estimate result{.base = level_mean(treatment, base)};
   result.difference = level_mean(treatment, level) - *result.base;

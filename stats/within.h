@@ -49,6 +49,11 @@ class WithinModel {
   // treatments' levels, with the error of the subject:treatment stratum.
   [[nodiscard]] Estimate contrast(std::size_t treatment, std::size_t base, std::size_t level) const;
 
+  // Each subject's mean at one level, over the other treatments' levels.
+  [[nodiscard]] std::vector<double> subject_means(std::size_t treatment, std::size_t level) const;
+  // Each subject's mean of cells with these weights, one a cell.
+  [[nodiscard]] std::vector<double> weighted(std::span<const double> weights) const;
+
  private:
   [[nodiscard]] double level_mean(std::size_t treatment, std::size_t level) const;
   void fit(std::span<const Moments> table, double noise);
