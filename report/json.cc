@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stats/answer.h"
+#include "stats/decide.h"
 
 namespace stab::report {
 namespace {
@@ -68,7 +69,10 @@ Json anova(const stats::Analysis& analysis) {
                       {"ss", row.ss},
                       {"ms", or_null(row.ms)},
                       {"F", or_null(row.f)},
-                      {"p", or_null(row.p)}});
+                      {"p", or_null(row.p)},
+                      {"partial_eta2", or_null(row.eta2)},
+                      {"partial_eta2_low", or_null(row.eta2_low)},
+                      {"partial_eta2_high", or_null(row.eta2_high)}});
   return list;
 }
 
@@ -89,6 +93,65 @@ Json means(const stats::Analysis& analysis) {
   return list;
 }
 
+Json spread(const std::optional<stats::Spread>& spread) {
+  if (!spread) return nullptr;
+  return {{"ratio", or_null(spread->ratio)},
+          {"low", or_null(spread->low)},
+          {"high", or_null(spread->high)},
+          {"p", or_null(spread->p)}};
+}
+
+Json alternatives(const stats::Effect& effect) {
+  Json list = Json::array();
+  for (const stats::Alternative& other : effect.alternatives)
+    list.push_back({{"method", other.method},
+                    {"ratio", or_null(other.ratio)},
+                    {"low", or_null(other.low)},
+                    {"high", or_null(other.high)},
+                    {"p", other.p}});
+  return list;
+}
+
+std::string_view property_name(stats::Property property) {
+  switch (property) {
+    case stats::Property::normality:
+      return "normality";
+    case stats::Property::equal_variances:
+      return "equal variances";
+    case stats::Property::independence:
+      return "independence";
+  }
+  return "normality";
+}
+
+Json assumptions(const stats::Analysis& analysis) {
+  Json list = Json::array();
+  for (const stats::Assumption& a : analysis.assumptions)
+    list.push_back({{"benchmark", or_null(a.subject)},
+                    {"property", property_name(a.property)},
+                    {"test", a.test},
+                    {"of", a.of},
+                    {"n", a.n},
+                    {"statistic", or_null(a.statistic)},
+                    {"p", or_null(a.p)},
+                    {"holds", a.holds},
+                    {"instead", or_null(a.instead)}});
+  return list;
+}
+
+Json interactions(const stats::Analysis& analysis) {
+  Json list = Json::array();
+  for (const stats::Interaction& each : analysis.interactions)
+    list.push_back({{"benchmark", or_null(each.subject)},
+                    {"term", each.term},
+                    {"ratio", or_null(each.ratio)},
+                    {"low", or_null(each.low)},
+                    {"high", or_null(each.high)},
+                    {"p", or_null(each.p)},
+                    {"variance", spread(each.spread)}});
+  return list;
+}
+
 Json effects(const stats::Analysis& analysis) {
   Json list = Json::array();
   for (const stats::Effect& effect : analysis.effects)
@@ -103,7 +166,12 @@ Json effects(const stats::Analysis& analysis) {
                     {"equivalence_high", or_null(effect.tost_high)},
                     {"df", or_null(effect.df)},
                     {"p", or_null(effect.p)},
+                    {"p_adjusted", or_null(effect.p_adjusted)},
+                    {"p_equivalence", or_null(effect.p_same)},
+                    {"p_equivalence_adjusted", or_null(effect.p_same_adjusted)},
                     {"error", effect.method},
+                    {"alternatives", alternatives(effect)},
+                    {"variance", spread(effect.spread)},
                     {"verdict", word(effect.verdict)}});
   return list;
 }
@@ -114,19 +182,21 @@ Json components(const stats::Analysis& analysis) {
     list.push_back({{"benchmark", or_null(c.subject)},
                     {"factor", c.seed},
                     {"between", or_null(c.between)},
+                    {"between_low", or_null(c.between_low)},
+                    {"between_high", or_null(c.between_high)},
                     {"within", or_null(c.within)},
+                    {"within_low", or_null(c.within_low)},
+                    {"within_high", or_null(c.within_high)},
                     {"p", or_null(c.p)}});
   return list;
 }
 
-// The verdict that the effects of the suite (without one: all effects) agree on, "mixed" if they do
-// not.
+// The verdict that the deciding effects agree on, "mixed" if they do not.
 Json verdict(const stats::Analysis& analysis) {
   Json common = nullptr;
-  for (const stats::Effect& effect : analysis.effects) {
-    if (analysis.suite > 0 && !effect.subject.empty()) continue;
-    if (common.is_null()) common = word(effect.verdict);
-    if (common != Json(word(effect.verdict))) return "mixed";
+  for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
+    if (common.is_null()) common = word(effect->verdict);
+    if (common != Json(word(effect->verdict))) return "mixed";
   }
   return common;
 }
@@ -136,6 +206,8 @@ Json spec_of(const stats::Spec& spec) {
           {"response", spec.response},
           {"unit", or_null(std::string(unit_name(spec.unit)))},
           {"log_scale", spec.log_scale},
+          {"method", spec.method == stats::Method::stabilizer ? "stabilizer" : "standard"},
+          {"sums_of_squares", spec.sums_of_squares == stats::SumsOfSquares::type3 ? 3 : 2},
           {"alpha", spec.alpha},
           {"equivalence", or_null(spec.equivalence)},
           {"treatments", spec.treatments}};
@@ -152,38 +224,53 @@ Json layouts_of(const Layouts& layouts) {
           {"few_epochs", layouts.few_epochs}};
 }
 
+void add_analysis(Json& root, const stats::Analysis& analysis) {
+  root["analysis"] = spec_of(analysis.spec);
+  root["model"] = analysis.tables.empty() ? Json(nullptr) : Json(analysis.tables.front().formula);
+  root["models"] = models(analysis);
+  root["anova"] = anova(analysis);
+  root["assumptions"] = assumptions(analysis);
+  root["means"] = means(analysis);
+  root["effects"] = effects(analysis);
+  root["interactions"] = interactions(analysis);
+  root["variance_components"] = components(analysis);
+  root["notes"] = analysis.notes;
+}
+
+std::string dumped(const Json& root) {
+  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
+
+std::string analysis_json(const std::string& source, const stats::Analysis& analysis) {
+  Json root{{"source", source}, {"answer", analysis.answer}, {"verdict", verdict(analysis)}};
+  add_analysis(root, analysis);
+  return dumped(root);
+}
 
 std::string json(const Document& document) {
   const stats::Analysis& analysis = document.analysis;
-  const Json root{
-      {"experiment", document.experiment},
-      {"id", document.id},
-      {"question", or_null(document.question)},
-      {"state", document.state},
-      {"reason", or_null(document.reason)},
-      {"answer", analysis.answer},
-      {"verdict", verdict(analysis)},
-      {"machine", or_null(document.machine)},
-      {"seed", document.seed},
-      {"trials",
-       {{"planned", document.trials.planned},
-        {"ok", document.trials.ok},
-        {"failed", document.trials.failed},
-        {"skipped", document.trials.skipped}}},
-      {"layouts", layouts_of(document.layouts)},
-      {"duration_s", std::chrono::duration<double>(document.duration).count()},
-      {"database", or_null(document.database)},
-      {"analysis", spec_of(analysis.spec)},
-      {"model", analysis.tables.empty() ? Json(nullptr) : Json(analysis.tables.front().formula)},
-      {"models", models(analysis)},
-      {"anova", anova(analysis)},
-      {"means", means(analysis)},
-      {"effects", effects(analysis)},
-      {"variance_components", components(analysis)},
-      {"notes", analysis.notes},
-      {"failures", document.failures}};
-  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json root{{"experiment", document.experiment},
+            {"id", document.id},
+            {"question", or_null(document.question)},
+            {"state", document.state},
+            {"reason", or_null(document.reason)},
+            {"answer", analysis.answer},
+            {"verdict", verdict(analysis)},
+            {"machine", or_null(document.machine)},
+            {"seed", document.seed},
+            {"trials",
+             {{"planned", document.trials.planned},
+              {"ok", document.trials.ok},
+              {"failed", document.trials.failed},
+              {"skipped", document.trials.skipped}}},
+            {"layouts", layouts_of(document.layouts)},
+            {"duration_s", std::chrono::duration<double>(document.duration).count()},
+            {"database", or_null(document.database)},
+            {"failures", document.failures}};
+  add_analysis(root, analysis);
+  return dumped(root);
 }
 
 }  // namespace stab::report

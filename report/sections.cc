@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/grid.h"
 #include "report/quantity.h"
+#include "report/section_words.h"
 #include "stats/answer.h"
 
 namespace stab::report {
@@ -18,14 +19,6 @@ using stats::Analysis;
 using stats::Effect;
 using stats::Unit;
 using stats::Verdict;
-
-std::string name(const std::string& text) {
-  return one_line(text, 40);
-}
-
-std::string level_text(double alpha) {
-  return fmt::format("{:.4g} %", 100 * (1 - alpha));
-}
 
 std::string capital(std::string text) {
   if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() -= 'a' - 'A';
@@ -44,15 +37,6 @@ Style verdict_style(Verdict verdict) {
       return Style::plain;
   }
   return Style::plain;
-}
-
-bool has_subjects(const Analysis& analysis) {
-  return std::ranges::any_of(analysis.means,
-                             [](const auto& mean) { return !mean.subject.empty(); });
-}
-
-std::string suite_name(const Analysis& analysis) {
-  return fmt::format("all {} {}s", analysis.suite, name(analysis.spec.subject));
 }
 
 std::string sd_text(const stats::CellMean& mean) {
@@ -79,17 +63,27 @@ std::string faster(const Analysis& analysis) {
   return std::string(stats::verdict_word(Verdict::faster, analysis.spec.unit));
 }
 
+bool has_family(const Analysis& analysis) {
+  return std::ranges::count_if(analysis.effects, [](const Effect& e) { return e.p.has_value(); }) >
+         1;
+}
+
 // What the words in the verdict column mean.
-std::string legend(const stats::Spec& spec) {
+std::string legend(const Analysis& analysis) {
+  const stats::Spec& spec = analysis.spec;
+  const char* p = has_family(analysis) ? "adjusted p" : "p";
   std::string text;
   if (spec.equivalence)
     text = fmt::format(
-        "same: the {} interval lies within {:.3g} and {:+.3g} %, the margin of equivalence; ",
-        level_text(2 * spec.alpha), 100 * (1 / (1 + *spec.equivalence) - 1),
-        100 * *spec.equivalence);
-  return text + fmt::format("{}: the {} interval is below 0; {}: it is above 0; unsure: neither.",
-                            stats::verdict_word(Verdict::faster, spec.unit), level_text(spec.alpha),
-                            stats::verdict_word(Verdict::slower, spec.unit));
+        "same: surely within {:.3g} and {:+.3g} %, the margin of equivalence (two one-sided "
+        "tests); ",
+        100 * (1 / (1 + *spec.equivalence) - 1), 100 * *spec.equivalence);
+  text += fmt::format("{}: below 0 with {} < {}; {}: above 0; unsure: neither.",
+                      stats::verdict_word(Verdict::faster, spec.unit), p, spec.alpha,
+                      stats::verdict_word(Verdict::slower, spec.unit));
+  if (has_family(analysis))
+    text += " Adjusted p holds for all comparisons together, intervals each for its own.";
+  return text;
 }
 
 void add_effect(Grid& grid, const Analysis& analysis, const Effect& effect,
@@ -102,9 +96,16 @@ void add_effect(Grid& grid, const Analysis& analysis, const Effect& effect,
                  Style::bold});
   row.push_back({effect.low ? stats::percent_interval(*effect.low, *effect.high) : "-"});
   row.push_back({effect.p ? p_text(*effect.p) : "-"});
+  if (has_family(analysis)) row.push_back({effect.p_adjusted ? p_text(*effect.p_adjusted) : "-"});
   row.push_back({std::string(stats::verdict_word(effect.verdict, analysis.spec.unit)),
                  verdict_style(effect.verdict)});
   grid.row(std::move(row));
+}
+
+std::string share_text(const stats::AnovaRow& row) {
+  if (!row.eta2) return "";
+  if (!row.eta2_low) return fmt::format("{:.3f}", *row.eta2);
+  return fmt::format("{:.3f} ({:.2f} to {:.2f})", *row.eta2, *row.eta2_low, *row.eta2_high);
 }
 
 void add_anova(Grid& grid, const stats::AnovaTable& table, bool strata) {
@@ -122,6 +123,7 @@ void add_anova(Grid& grid, const stats::AnovaTable& table, bool strata) {
     cells.push_back({optional(row.ms)});
     cells.push_back({optional(row.f)});
     cells.push_back({row.p ? p_text(*row.p) : ""});
+    cells.push_back({share_text(row)});
     grid.row(std::move(cells));
   }
 }
@@ -173,6 +175,7 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
   grid.column("change", Align::right);
   grid.column(level_text(spec.alpha) + " interval", Align::right);
   grid.column("p", Align::right);
+  if (has_family(analysis)) grid.column("adjusted p", Align::right);
   grid.column("verdict", Align::left);
   std::string last;
   for (const Effect& effect : analysis.effects) {
@@ -187,7 +190,7 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
                              "is {}.",
                              one_line(stats::response_words(spec), 60), faster(analysis)),
                  options) +
-         grid.render(options.colour) + "\n" + paragraph("  ", legend(spec), page_width) + "\n";
+         grid.render(options.colour) + "\n" + paragraph("  ", legend(analysis), page_width) + "\n";
 }
 
 std::string components_section(const Analysis& analysis, const TextOptions& options) {
@@ -205,11 +208,14 @@ std::string components_section(const Analysis& analysis, const TextOptions& opti
     return log_scale ? fmt::format("{:.3g} %", 100 * std::sqrt(*variance))
                      : short_number(std::sqrt(*variance));
   };
+  const auto range = [&](std::optional<double> low, std::optional<double> high) {
+    return low && high ? fmt::format(" ({} to {})", sd(low), sd(high)) : std::string();
+  };
   for (const stats::VarianceComponents& c : analysis.components) {
     std::vector<Cell> row;
     if (subjects) row.push_back({name(c.subject), Style::bold});
-    row.push_back({sd(c.between)});
-    row.push_back({sd(c.within)});
+    row.push_back({sd(c.between) + range(c.between_low, c.between_high)});
+    row.push_back({sd(c.within) + range(c.within_low, c.within_high)});
     const bool share = c.between && c.within && *c.between + *c.within > 0;
     row.push_back(
         {share ? fmt::format("{:.0f} %", 100 * *c.between / (*c.between + *c.within)) : "-"});
@@ -230,7 +236,8 @@ std::string anova_section(const Analysis& analysis, const TextOptions& options) 
   std::string text = heading(
       "Analysis of variance",
       "A term is tested against the Residuals of its own stratum; F is the ratio of the two mean "
-      "squares. A small p says that the term matters.",
+      "squares. A small p says that the term matters. Partial eta2 is its share of its own and the "
+      "error's sum of squares, with an interval that excludes 0 where p is below alpha.",
       options);
   for (const stats::AnovaTable& table : analysis.tables) {
     const bool strata =
@@ -242,7 +249,7 @@ std::string anova_section(const Analysis& analysis, const TextOptions& options) 
     Grid grid;
     if (strata) grid.column("stratum", Align::left);
     grid.column("term", Align::left);
-    for (const char* header : {"df", "sum of squares", "mean square", "F", "p"})
+    for (const char* header : {"df", "sum of squares", "mean square", "F", "p", "partial eta2"})
       grid.column(header, Align::right);
     add_anova(grid, table, strata);
     text += grid.render(options.colour) + "\n";

@@ -18,6 +18,11 @@ std::string heading(std::string_view title, std::string_view explanation,
 std::string means_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string effects_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string components_section(const stats::Analysis& analysis, const TextOptions& options);
+std::string interactions_section(const stats::Analysis& analysis, const TextOptions& options);
+std::string spread_section(const stats::Analysis& analysis, const TextOptions& options);
+std::string assumptions_section(const stats::Analysis& analysis, const TextOptions& options);
+// The comparisons whose assumptions fail, beside tests that do not need them.
+std::string alternatives_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string anova_section(const stats::Analysis& analysis, const TextOptions& options);
 
 }  // namespace stab::report

@@ -53,10 +53,9 @@ std::string layouts_text(const Layouts& layouts) {
   return text;
 }
 
-std::string answer_text(const Document& document, const TextOptions& options) {
+std::string answer_text(const stats::Analysis& analysis, const TextOptions& options) {
   // The label is coloured after the text is broken into lines: escapes have no width.
-  const std::string text =
-      paragraph("Answer: ", one_line(document.analysis.answer, longest), page_width);
+  const std::string text = paragraph("Answer: ", one_line(analysis.answer, longest), page_width);
   return styled(text.substr(0, 7), Style::bold, options.colour) + text.substr(7);
 }
 
@@ -66,7 +65,7 @@ std::string header(const Document& document, const TextOptions& options) {
       fmt::format("  (experiment {}, {})\n", document.id, one_line(document.state, 40));
   if (!document.question.empty())
     text += paragraph("", one_line(document.question, longest), page_width);
-  text += "\n" + answer_text(document, options) + "\n";
+  text += "\n" + answer_text(document.analysis, options) + "\n";
   text += line("Reason", document.reason);
   text += line("Trials", trials_text(document));
   text += line("Layout", layouts_text(document.layouts));
@@ -85,14 +84,27 @@ std::string list(std::string_view title, const std::vector<std::string>& items,
   return text + "\n";
 }
 
+std::string sections(const stats::Analysis& analysis, const TextOptions& options) {
+  return means_section(analysis, options) + effects_section(analysis, options) +
+         interactions_section(analysis, options) + spread_section(analysis, options) +
+         components_section(analysis, options) + anova_section(analysis, options) +
+         assumptions_section(analysis, options) + alternatives_section(analysis, options);
+}
+
 }  // namespace
 
 std::string text(const Document& document, const TextOptions& options) {
   const stats::Analysis& analysis = document.analysis;
-  return header(document, options) + means_section(analysis, options) +
-         effects_section(analysis, options) + components_section(analysis, options) +
-         anova_section(analysis, options) + list("Notes", analysis.notes, options) +
-         list("Failures", document.failures, options) + answer_text(document, options);
+  return header(document, options) + sections(analysis, options) +
+         list("Notes", analysis.notes, options) + list("Failures", document.failures, options) +
+         answer_text(analysis, options);
+}
+
+std::string analysis_text(std::string_view title, const stats::Analysis& analysis,
+                          const TextOptions& options) {
+  return styled(one_line(title, page_width), Style::bold, options.colour) + "\n\n" +
+         answer_text(analysis, options) + "\n" + sections(analysis, options) +
+         list("Notes", analysis.notes, options) + answer_text(analysis, options);
 }
 
 }  // namespace stab::report

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "report/model.h"
 
@@ -15,5 +16,9 @@ struct TextOptions {
 
 // Ends with a newline.
 std::string text(const Document& document, const TextOptions& options = {});
+
+// An analysis that belongs to no experiment.
+std::string analysis_text(std::string_view title, const stats::Analysis& analysis,
+                          const TextOptions& options = {});
 
 }  // namespace stab::report

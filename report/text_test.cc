@@ -36,11 +36,13 @@ TEST(Text, HoldsTheTablesWithTheirNumbers) {
   EXPECT_THAT(report, HasSubstr("  sort       O1        5  196.9 ms  195.2 to 198.5 ms  0.68 %\n"));
   EXPECT_THAT(report,
               HasSubstr("  all 6 benchmarks  opt        O1 -> O2     -2.5 %    -3.7 to -1.3 "
-                        "%   0.00364  faster\n"));
+                        "%   0.00364     0.00364  faster\n"));
   EXPECT_THAT(report, HasSubstr("all 6 benchmarks: log(wall) ~ opt + Error(benchmark/opt)\n"));
   EXPECT_THAT(
       report,
-      HasSubstr("  benchmark:opt  opt         1        0.009523     0.009523  26.42  0.00364\n"));
+      HasSubstr(
+          "  benchmark:opt  opt         1        0.009523     0.009523  26.42  0.00364  0.841 ("));
+  EXPECT_THAT(report, HasSubstr("  matrix                0.523            0.729"));
   EXPECT_THAT(report, HasSubstr("  - sort at opt=O2: timeout after 60 s (2 trials)\n"));
   EXPECT_THAT(report, HasSubstr("60 ok, 2 failed of 62 planned, in 2 min 5 s"));
 }

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <functional>
 
+#include "stabd/client/analyze.h"
 #include "stabd/client/verbs.h"
 #include "stabd/paths.h"
 
@@ -15,7 +16,8 @@ using stab::Result;
 
 constexpr const char* exit_codes =
     "Exit codes: 0 it worked, 1 wrong usage or the tool failed, 5 the experiment did not end well "
-    "or trials of it failed.";
+    "or trials of it failed. 'analyze': 0 same or improved, 1 wrong usage or the tool failed, 2 "
+    "regressed, 3 unsure.";
 
 struct Arguments {
   Common common;
@@ -26,6 +28,7 @@ struct Arguments {
   std::string export_format = "csv";
   std::string output;
   RunOptions run;
+  AnalyzeOptions analyze;
 };
 
 class CommandLine {
@@ -39,6 +42,7 @@ class CommandLine {
     app_.footer(exit_codes);
     add_plan_verbs();
     add_experiment_verbs();
+    add_analyze();
   }
 
   int run(int argc, char** argv) {
@@ -122,6 +126,51 @@ class CommandLine {
         ->check(CLI::IsMember({"csv", "json"}));
     rows->add_option("-o,--output", a.output, "File to write; stdout if there is none");
     json_flag(rows);
+  }
+
+  void add_analyze() {
+    AnalyzeOptions& a = arguments_.analyze;
+    CLI::App* analyze =
+        verb("analyze", "Analysis of variance of a CSV file; needs no daemon", [this] {
+          arguments_.analyze.json = arguments_.common.json;
+          return stab::client::analyze(arguments_.analyze);
+        });
+    analyze->add_option("file", a.file, "CSV with a header and a row for each trial; - is stdin")
+        ->required();
+    analyze->add_option("--response", a.response, "Column of what was measured; less is better")
+        ->required();
+    analyze->add_option("--factors", a.factors, "Columns of the treatments, with commas: a,b")
+        ->delimiter(',');
+    analyze->add_option("--block", a.block, "Column of the blocks (rounds) of the trials");
+    analyze->add_option("--subject", a.subject,
+                        "Column of the subject (program): y ~ a + Error(subject/a)");
+    analyze->add_option("--random", a.random,
+                        "Column of a random factor within the treatments (layout seeds): y ~ a + "
+                        "Error(a:seed)");
+    analyze->add_option("--baseline", a.baselines,
+                        "factor=level to compare with; else the first in order");
+    CLI::Option* log = analyze->add_flag_callback(
+        "--log", [&a] { a.scale = "log"; }, "Analyse logarithms: geometric means and ratios");
+    analyze->add_flag_callback(
+               "--raw", [&a] { a.scale = "raw"; }, "Analyse the numbers (default)")
+        ->excludes(log);
+    analyze->add_option("--alpha", a.alpha, "Level of the tests")
+        ->capture_default_str()
+        ->check(CLI::Range(1e-6, 0.499));
+    analyze->add_option("--equivalence", a.equivalence,
+                        "Smallest change that matters, as in 1%; makes 'same' a verdict");
+    analyze->add_option("--type", a.sums_of_squares, "Sums of squares of type 2 or 3")
+        ->capture_default_str()
+        ->check(CLI::IsMember({2, 3}));
+    analyze
+        ->add_option("--method", a.method,
+                     "standard, or stabilizer: the procedure of Curtsinger and Berger (2013)")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"standard", "stabilizer"}));
+    analyze->add_option("--unit", a.unit, "ns or bytes, if the response is such")
+        ->check(CLI::IsMember({"ns", "bytes"}));
+    analyze->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+    json_flag(analyze);
   }
 
   CLI::App app_{"stabctl gives plans to stabd and shows what came out."};

@@ -52,15 +52,13 @@ void add_shares(AnovaTable& table, double alpha) {
   for (AnovaRow& row : table.rows) {
     if (!row.f) continue;
     TermSums sums{.ss = row.ss, .df = row.df};
-    double total_df = 1;
     for (const AnovaRow& other : table.rows) {
       if (other.stratum != row.stratum) continue;
-      total_df += other.df;
       if (other.term != "Residuals") continue;
       sums.rest_ss = other.ss;
       sums.rest_df = other.df;
     }
-    sums.n = static_cast<std::size_t>(total_df);
+    sums.n = static_cast<std::size_t>(sums.rest_df);  // see table.h
     row.eta2 = sums.ss / (sums.ss + sums.rest_ss);
     if (*row.f * row.df > largest_noncentrality) continue;
     const auto share = eta_squared(sums, 2 * alpha);
@@ -76,10 +74,11 @@ void note_interactions(const AnovaTable& table, const Layout& layout, double alp
     const std::string name = term_name(term, layout.names);
     for (const AnovaRow& row : table.rows)
       if (row.term == name && row.p && *row.p < alpha)
-        notes.add(table.subject, fmt::format("{} interact ({}): an effect that is averaged over "
-                                             "the others hides that it differs "
-                                             "between their levels.",
-                                             name, p_words(*row.p)));
+        notes.add(table.subject,
+                  fmt::format("the treatments {} interact ({}): an effect that is averaged over "
+                              "the others hides that it differs "
+                              "between their levels.",
+                              name, p_words(*row.p)));
   }
 }
 

@@ -28,7 +28,8 @@ AnovaRow tested_row(std::string stratum, std::string term, double df, double ss,
                     double error_ss);
 AnovaRow plain_row(std::string stratum, std::string term, double df, double ss);
 
-// Partial eta squared of the tested terms.
+// Partial eta squared of the tested terms. Its interval takes noncentrality / (noncentrality + the
+// error's df), the form that the estimate F df / (F df + error's df) has.
 void add_shares(AnovaTable& table, double alpha);
 
 // Notes the interactions of treatments that are significant: an averaged effect hides them.

@@ -10,7 +10,9 @@
 namespace stab::client {
 
 inline constexpr int exit_ok = 0;
-inline constexpr int exit_error = 1;  // usage, or the tool failed
+inline constexpr int exit_error = 1;      // usage, or the tool failed
+inline constexpr int exit_regressed = 2;  // something is slower (or higher)
+inline constexpr int exit_unsure = 3;     // nothing is, but something cannot be told
 inline constexpr int exit_failed =
     5;  // the experiment failed or was cancelled, or trials of it failed
 

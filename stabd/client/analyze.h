@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// 'stabctl analyze': the analysis on anybody's CSV, without a daemon.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "stats/analysis.h"
+#include "stats/csv.h"
+
+namespace stab::client {
+
+struct AnalyzeOptions {
+  std::string file;
+  std::string response;
+  std::vector<std::string> factors;
+  std::string block;
+  std::string subject;
+  std::string random;                  // a factor nested in the treatments
+  std::vector<std::string> baselines;  // "opt=O2"
+  std::string scale = "raw";           // "log"
+  std::string method = "standard";     // "stabilizer"
+  std::string unit;                    // "ns", "bytes"
+  std::string equivalence;             // "1%" or "0.01"
+  double alpha = 0.05;
+  int sums_of_squares = 2;
+  bool json = false;
+  std::string output;
+};
+
+// The exit code: see verbs.h.
+Result<int> analyze(const AnalyzeOptions& options);
+
+// The parts, for tests.
+Result<stats::Spec> analyze_spec(const AnalyzeOptions& options);
+stats::CsvColumns analyze_columns(const stats::Spec& spec);
+// Puts the baselines' levels first; fails for unknown columns and levels.
+Result<void> set_baselines(const std::vector<std::string>& baselines, const stats::Spec& spec,
+                           stats::Dataset& data);
+
+}  // namespace stab::client
