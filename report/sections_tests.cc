@@ -127,27 +127,38 @@ void add_spread(Grid& grid, const Analysis& analysis, bool subjects, const std::
 
 std::string assumptions_section(const Analysis& analysis, const TextOptions& options) {
   if (analysis.assumptions.empty()) return "";
+  struct Kind {
+    Property property;
+    std::string test;
+    std::string title;
+  };
+  std::vector<Kind> kinds{{Property::normality, "", "normality"},
+                          {Property::equal_variances, "", "equal variances"},
+                          {Property::independence, "lag-1 autocorrelation", "autocorrelation"},
+                          {Property::independence, "runs", "runs"}};
+  std::erase_if(kinds, [&](const Kind& kind) {
+    return std::ranges::none_of(analysis.assumptions, [&](const Assumption& a) {
+      return a.property == kind.property && (kind.test.empty() || a.test == kind.test);
+    });
+  });
   Grid grid;
   grid.column(has_subjects(analysis) ? name(analysis.spec.subject) : "", Align::left);
-  grid.column("normality", Align::right);
-  grid.column("equal variances", Align::right);
-  grid.column("lag-1 autocorrelation", Align::right);
-  grid.column("runs", Align::right);
-  for (const std::string& subject : subjects_of(analysis))
-    grid.row({{subject.empty() && analysis.suite == 0 ? "model" : label_of(analysis, subject),
-               Style::bold},
-              p_cell(analysis, subject, Property::normality, ""),
-              p_cell(analysis, subject, Property::equal_variances, ""),
-              p_cell(analysis, subject, Property::independence, "lag-1 autocorrelation"),
-              p_cell(analysis, subject, Property::independence, "runs")});
+  for (const Kind& kind : kinds) grid.column(kind.title, Align::right);
+  for (const std::string& subject : subjects_of(analysis)) {
+    const bool lone = subject.empty() && analysis.suite == 0;
+    std::vector<Cell> row{{lone ? "model" : label_of(analysis, subject), Style::bold}};
+    for (const Kind& kind : kinds)
+      row.push_back(p_cell(analysis, subject, kind.property, kind.test));
+    grid.row(std::move(row));
+  }
   std::string tests;
   for (const Assumption& a : analysis.assumptions)
     if (!tests.contains(a.test)) tests += (tests.empty() ? "" : ", ") + a.test;
   const std::string rejected = failures(analysis);
   return heading(
              "Assumptions",
-             fmt::format("p of tests of what the model assumes ({}); below {} it does not hold. "
-                         "Of {:.0f} true ones about one fails by chance.",
+             fmt::format("p of tests of what the model assumes ({}). Below {} it does not hold; "
+                         "of {:.0f} that do hold about one comes out so by chance.",
                          tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
              options) +
          grid.render(options.colour) + "\n" + rejected + (rejected.empty() ? "" : "\n");

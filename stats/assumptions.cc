@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "stats/contrasts.h"
 #include "stats/equal_variances.h"
@@ -96,12 +97,30 @@ void add_variances(const Prepared& data, const Subject& subject, Analysis& analy
                                      : "Welch's test, which pools no variance";
 }
 
+// Each series is centred by itself, so each has its own test; their z are added (Stouffer et al.:
+// The American soldier, 1949) and their r averaged.
+Result<AutocorrelationTest> autocorrelation(const Residuals& residuals) {
+  const std::size_t length = residuals.ordered.size() / residuals.series;
+  AutocorrelationTest all;
+  for (std::size_t i = 0; i < residuals.series; ++i) {
+    const auto one = lag1_autocorrelation(std::span(residuals.ordered).subspan(i * length, length));
+    if (!one) return one;
+    all.r += one->r;
+    all.z += one->z;
+  }
+  const double count = static_cast<double>(residuals.series);
+  all.r /= count;
+  all.z /= std::sqrt(count);
+  all.p = std::erfc(std::abs(all.z) / std::numbers::sqrt2);
+  return all;
+}
+
 void add_independence(const Subject& subject, const Residuals& residuals, Analysis& analysis,
                       Notes& notes) {
   const char* instead =
       "no test of single trials: intervals are too narrow if neighbours are alike; use blocks or "
       "compare more runs";
-  const auto lag = lag1_autocorrelation(residuals.ordered);
+  const auto lag = autocorrelation(residuals);
   const auto runs = runs_test(residuals.ordered);
   if (!lag || !runs) {
     notes.add(subject.name,
@@ -112,9 +131,9 @@ void add_independence(const Subject& subject, const Residuals& residuals, Analys
   Assumption& first = add(analysis, subject.name, Property::independence, "lag-1 autocorrelation",
                           residuals.ordered_kind, n, lag->r, lag->p);
   if (!first.holds) first.instead = instead;
-  Assumption& added = add(analysis, subject.name, Property::independence, "runs",
-                          residuals.ordered_kind, n, static_cast<double>(runs->runs), runs->p);
-  if (!added.holds) added.instead = instead;
+  Assumption& second = add(analysis, subject.name, Property::independence, "runs",
+                           residuals.ordered_kind, n, static_cast<double>(runs->runs), runs->p);
+  if (!second.holds) second.instead = instead;
 }
 
 }  // namespace
@@ -131,6 +150,7 @@ Residuals residuals_of(const Prepared& data, const Subject& subject,
   const auto blocks = complete_blocks(subject, data.cells());
   if (data.cells() > 1 && 2 * blocks.size() * data.cells() > subject.trials.size()) {
     result.ordered = helmert(blocks);
+    result.series = data.cells() - 1;
     result.ordered_kind = data.cells() == 2 ? "differences within blocks, in their order"
                                             : "contrasts within blocks, in their order";
     if (data.cells() == 2) {

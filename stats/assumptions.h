@@ -20,6 +20,7 @@ namespace stab::stats {
 struct Residuals {
   std::vector<double> all{};      // for normality
   std::vector<double> ordered{};  // for independence; empty: not to be had
+  std::size_t series = 1;         // `ordered` holds so many series of one length, one by one
   std::string kind{};             // what `all` holds
   std::string ordered_kind{};
 };

@@ -2,7 +2,12 @@
 // Expected values: make.R.
 #include "stats/factorial.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "stats/analysis.h"
 #include "stats/oracle/data.h"
@@ -70,6 +75,57 @@ TEST(Factorial, LostTrialsGiveRsTypeTwoSumsOfSquares) {
                 {"", "aslr", 2, 0.00295804880742578, 72.9535879989346, 6.48109289818675e-10},
                 {"", "opt:aslr", 2, 0.00107445733292427, 26.4990616083869, 2.38332358761726e-06},
                 {"", "Residuals", 20, 0.000405469955428234}});
+}
+
+TEST(Factorial, LostTrialsGiveTheTypeThreeSumsOfSquaresOfCar) {
+  Spec spec;
+  spec.treatments = {"opt", "aslr"};
+  spec.block = "block";
+  spec.sums_of_squares = SumsOfSquares::type3;
+  const Analysis analysis = analyse(lost_trials(), spec);
+  ASSERT_EQ(analysis.tables.size(), 1U);
+  expect_table(analysis.tables[0],
+               {{"", "block", 5, 0.00121781549205767, 12.0138666330676, 1.82298863961817e-05},
+                {"", "opt", 1, 0.00829116710686104, 408.965793685226, 8.73935137294425e-15},
+                {"", "aslr", 2, 0.00281707311231017, 69.4767411147624, 9.94487872114278e-10},
+                {"", "opt:aslr", 2, 0.00107445733292427, 26.4990616083869, 2.38332358761726e-06},
+                {"", "Residuals", 20, 0.000405469955428234}});
+}
+
+TEST(Factorial, WithoutACellTypeThreeBecomesTypeTwoWithANote) {
+  const Dataset all = oracle::programs(7, three_by_two);
+  const Dataset data = oracle::rows_where(all, [&](std::size_t row) {
+    return all.columns[1].codes[row - 1] != 1 || all.columns[2].codes[row - 1] != 2;
+  });
+  Spec spec;
+  spec.treatments = {"opt", "aslr"};
+  spec.block = "block";
+  const Analysis two = analyse(data, spec);
+  spec.sums_of_squares = SumsOfSquares::type3;
+  const Analysis three = analyse(data, spec);
+  for (std::size_t i = 0; i < two.tables.at(0).rows.size(); ++i)
+    EXPECT_EQ(three.tables.at(0).rows.at(i).ss, two.tables[0].rows[i].ss);
+  EXPECT_THAT(three.notes, testing::Contains(testing::HasSubstr("of type III do not exist")));
+}
+
+TEST(Factorial, FittedValuesLeaveTheResidualSumOfSquares) {
+  const std::size_t shape[] = {2, 3};
+  std::vector<Point> points;
+  const Dataset data = lost_trials();
+  for (std::size_t i = 0; i < data.response.size(); ++i) {
+    Point point{.block = data.columns[3].codes[i],
+                .cell = data.columns[1].codes[i] * 3 + data.columns[2].codes[i],
+                .y = {}};
+    point.y.add(std::log(data.response[i]));
+    points.push_back(point);
+  }
+  std::ranges::sort(points, {}, [](const Point& p) { return std::pair(p.block, p.cell); });
+  const auto model = FactorialModel::fit(shape, points, 0);
+  const std::vector<double> fitted = model->fitted(points);
+  double ss = 0;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    ss += (points[i].y.mean - fitted[i]) * (points[i].y.mean - fitted[i]);
+  EXPECT_NEAR(ss, 0.000405469955428234, 1e-12);
 }
 
 TEST(Factorial, ThreeTreatmentsWithLostTrialsGiveRsTypeTwoSumsOfSquares) {

@@ -133,7 +133,7 @@ void analyse_factorial(const Prepared& data, const Subject& subject, bool with_t
     note_fit(data, subject.name, fit, notes);
     note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
   }
-  if (data.spec.assumptions)
+  if (data.spec.assumptions && data.spec.method == Method::standard)
     test_assumptions(data, subject, model->fitted(points_of(subject)), analysis, notes);
   const std::vector<Group> cells = by_cell(subject);
   std::vector<std::vector<double>> deviations;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Prints the values that the tests of stats/ expect, to 15 digits: Rscript stats/oracle/make.R
+# Needs r-cran-car (apt-get install --no-install-recommends: what it recommends would replace Boost 1.81).
 # The data is made by a generator that oracle/data.h repeats exactly, or comes with R (PlantGrowth, sleep).
 
 options(digits = 15)
@@ -182,3 +183,70 @@ type2("opt:block", lm(y ~ bench + opt * aslr + aslr * block, d), lm(y ~ bench + 
 type2("aslr:block", lm(y ~ bench + opt * aslr + opt * block, d), lm(y ~ bench + (opt + aslr + block)^2, d))
 type2("opt:aslr:block", lm(y ~ bench + (opt + aslr + block)^2, d), full)
 show("Residuals", df.residual(full), deviance(full))
+
+cat("# sums of squares of type III, unbalanced (car::Anova with sum-to-zero contrasts)\n")
+suppressMessages(library(car))
+d <- programs(7, 1, 2, 3, 6)
+d <- d[!(seq_len(nrow(d)) %in% c(2, 9, 10, 23, 36)), ]
+sums <- list(block = contr.sum, opt = contr.sum, aslr = contr.sum)
+table <- Anova(lm(log(wall) ~ block + opt * aslr, d, contrasts = sums), type = 3)
+for (name in rownames(table)[-1]) show(paste("type III |", name), unlist(table[name, ]))
+table <- Anova(lm(log(wall) ~ block + opt * aslr, d), type = 2)
+for (name in rownames(table)) show(paste("car type II |", name), unlist(table[name, ]))
+
+cat("# the paper's procedure: raw times, 18 programs, 2 levels, 30 runs\n")
+d <- programs(5, 18, 2, 1, 30)
+show_aov("raw", aov(wall ~ opt + Error(bench / opt), d))
+for (s in c(1, 2, 10)) {
+  x <- d$wall[d$bench == s & d$opt == 1]
+  y <- d$wall[d$bench == s & d$opt == 2]
+  show(paste("bench", s, "Shapiro-Wilk"), shapiro.test(x)$p.value, shapiro.test(y)$p.value)
+  show(paste("bench", s, "Student"), t.test(x, y, var.equal = TRUE)$p.value)
+  show(paste("bench", s, "signed-rank"), wilcox.test(y, x, paired = TRUE)$p.value)
+  show(paste("bench", s, "rank-sum"), wilcox.test(y, x)$p.value)
+}
+
+cat("# differences within blocks and their tests; variance and interaction ratios\n")
+d <- programs(41, 1, 2, 2, 20)
+d$y <- log(d$wall)
+show("checksum", sum(d$wall))
+x <- sapply(1:20, function(b) mean(d$y[d$block == b & d$opt == 1]))
+y <- sapply(1:20, function(b) mean(d$y[d$block == b & d$opt == 2]))
+show("paired t", exp(mean(y - x)), t.test(y, x, paired = TRUE)$p.value)
+show("signed-rank", wilcox.test(y, x, paired = TRUE)$p.value)
+full <- lm(y ~ block + opt * aslr, d)
+show("residuals Shapiro-Wilk", shapiro.test(residuals(full))$p.value)
+m <- tapply(d$y, list(d$opt, d$aslr), mean)
+did <- m[2, 2] - m[2, 1] - m[1, 2] + m[1, 1]
+se <- sqrt(deviance(full) / df.residual(full) * 4 / 20)
+show("interaction", exp(did), exp(did - qt(0.975, 57) * se), exp(did + qt(0.975, 57) * se), 2 * pt(-abs(did / se), 57))
+cells <- split(d$y, list(d$opt, d$aslr))
+v <- sapply(cells, var)
+k <- mean(sapply(cells, function(z) length(z) * sum((z - mean(z))^4) / sum((z - mean(z))^2)^2))
+se1 <- (k - 17 / 20) / 19
+spread <- function(name, w) {
+  l <- sum(w * log(v)); s <- sqrt(sum(w^2 * se1))
+  show(name, exp(l), exp(l - qnorm(0.975) * s), exp(l + qnorm(0.975) * s), 2 * pnorm(-abs(l / s)))
+}
+spread("variance opt", c(-1, 1, -1, 1) / 2)
+spread("variance opt:aslr", c(1, -1, -1, 1))
+medians <- ave(d$y, d$opt, d$aslr, FUN = median)
+show("Brown-Forsythe", anova(lm(abs(d$y - medians) ~ interaction(d$opt, d$aslr)))[1, "F value"],
+     anova(lm(abs(d$y - medians) ~ interaction(d$opt, d$aslr)))[1, "Pr(>F)"])
+e <- matrix(d$y, nrow = 4)  # cells in rows, blocks in columns
+e <- e - rowMeans(e)
+h <- c((e[1, ] - e[2, ]) / sqrt(2), (e[1, ] + e[2, ] - 2 * e[3, ]) / sqrt(6),
+       (e[1, ] + e[2, ] + e[3, ] - 3 * e[4, ]) / sqrt(12))
+lag1 <- function(x) { x <- x - mean(x); sum(x[-1] * x[-length(x)]) / sum(x^2) }
+r <- c(lag1(h[1:20]), lag1(h[21:40]), lag1(h[41:60]))
+z <- sum((r + 1 / 20) / sqrt(18^2 / (20^2 * 19))) / sqrt(3)
+show("Helmert", sum(h^2), mean(r), 2 * pnorm(-abs(z)))
+
+cat("# partial eta squared with the interval of the noncentral F\n")
+share <- function(f, df1, df2, alpha) {
+  ncp <- function(p) uniroot(function(l) pf(f, df1, df2, l) - p, c(0, 1000), tol = 1e-12)$root
+  low <- if (pf(f, df1, df2) < 1 - alpha / 2) 0 else ncp(1 - alpha / 2)
+  high <- ncp(alpha / 2)
+  c(f * df1 / (f * df1 + df2), low / (low + df2), high / (high + df2))
+}
+show("F 26.42 (1, 5)", share(26.4224680723745, 1, 5, 0.1))
