@@ -39,6 +39,12 @@ Style verdict_style(Verdict verdict) {
   return Style::plain;
 }
 
+// A column's own name stays as it is.
+std::string response_title(const stats::Spec& spec) {
+  const std::string words = one_line(stats::response_words(spec), 60);
+  return words == spec.response ? words : capital(words);
+}
+
 std::string sd_text(const stats::CellMean& mean) {
   if (!mean.sd || !(mean.mean > 0)) return "";
   const double percent = 100 * *mean.sd / mean.mean;
@@ -108,6 +114,10 @@ std::string share_text(const stats::AnovaRow& row) {
   return fmt::format("{:.3f} ({:.2f} to {:.2f})", *row.eta2, *row.eta2_low, *row.eta2_high);
 }
 
+std::string df_text(double df) {
+  return df == std::floor(df) ? fmt::format("{:.0f}", df) : fmt::format("{:.6g}", df);
+}
+
 void add_anova(Grid& grid, const stats::AnovaTable& table, bool strata) {
   std::string last;
   for (const stats::AnovaRow& row : table.rows) {
@@ -118,7 +128,7 @@ void add_anova(Grid& grid, const stats::AnovaTable& table, bool strata) {
     if (strata) cells.push_back({row.stratum == last ? "" : one_line(row.stratum, 60)});
     last = row.stratum;
     cells.push_back({one_line(row.term, 60), row.f ? Style::bold : Style::plain});
-    cells.push_back({fmt::format("{:.6g}", row.df)});
+    cells.push_back({df_text(row.df)});
     cells.push_back({short_number(row.ss)});
     cells.push_back({optional(row.ms)});
     cells.push_back({optional(row.f)});
@@ -156,7 +166,7 @@ std::string means_section(const Analysis& analysis, const TextOptions& options) 
       add_mean(grid, *mean, scale, mean == begin, subjects);
     begin = end;
   }
-  return heading(capital(one_line(stats::response_words(spec), 60)),
+  return heading(response_title(spec),
                  fmt::format("{} means; less is better. sd: standard deviation of the trials, in "
                              "percent of the mean.",
                              spec.log_scale ? "Geometric" : "Arithmetic"),
@@ -185,11 +195,11 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
     add_effect(grid, analysis, effect, label == last ? "" : label, subjects);
     last = label;
   }
-  return heading("Changes",
-                 fmt::format("Change of the {} from a treatment's first level to another; negative "
-                             "is {}.",
-                             one_line(stats::response_words(spec), 60), faster(analysis)),
-                 options) +
+  return heading(
+             "Changes",
+             fmt::format("Change of {} from a treatment's first level to another; negative is {}.",
+                         one_line(stats::response_words(spec), 60), faster(analysis)),
+             options) +
          grid.render(options.colour) + "\n" + paragraph("  ", legend(analysis), page_width) + "\n";
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -106,8 +107,12 @@ void add_row(Grid& grid, std::vector<Cell> first, bool skip_first, const std::st
   grid.row(std::move(first));
 }
 
-std::string ratio_text(double ratio) {
-  return fmt::format("{:.3g}", ratio);
+// Two digits of the interval's half width, but three of the ratio at least.
+std::string ratio_text(double ratio, const stats::Spread& spread) {
+  const double half = (spread.high - spread.low) / 2;
+  if (!(half > 0) || half > ratio / 10) return fmt::format("{:.3g}", ratio);
+  return fmt::format("{:.{}f}", ratio,
+                     std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 0, 6));
 }
 
 void add_spread(Grid& grid, const Analysis& analysis, bool subjects, const std::string& subject,
@@ -117,8 +122,9 @@ void add_spread(Grid& grid, const Analysis& analysis, bool subjects, const std::
   if (subjects) row.push_back({label_of(analysis, subject), Style::bold});
   row.push_back({name(treatment)});
   row.push_back({levels});
-  row.push_back({ratio_text(spread.ratio), Style::bold});
-  row.push_back({fmt::format("{} to {}", ratio_text(spread.low), ratio_text(spread.high))});
+  row.push_back({ratio_text(spread.ratio, spread), Style::bold});
+  row.push_back(
+      {fmt::format("{} to {}", ratio_text(spread.low, spread), ratio_text(spread.high, spread))});
   row.push_back({p_text(spread.p)});
   grid.row(std::move(row));
 }

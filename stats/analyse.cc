@@ -60,8 +60,9 @@ void add_means(const Prepared& data, const Subject& subject, Analysis& analysis,
 void note_treatments(const Prepared& data, Notes& notes) {
   for (const Treatment& treatment : data.treatments)
     if (treatment.levels.size() == 1)
-      notes.add(fmt::format("{} has the level {} only, so there is nothing to compare.",
-                            treatment.name, treatment.levels.front()));
+      notes.add(
+          fmt::format("The treatment {} has the level {} only, so there is nothing to compare.",
+                      treatment.name, treatment.levels.front()));
   if (data.treatments.empty() && !data.subjects.empty())
     notes.add("There is no treatment, so there is nothing to compare.");
 }

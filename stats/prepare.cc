@@ -123,8 +123,9 @@ Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out) 
     const Column* column = find_or_note(data, name, out.notes);
     if (column == nullptr) continue;
     if (found.size() == most_treatments) {
-      out.notes.add(fmt::format("{} is left out: {} treatments are the most that can be crossed.",
-                                name, most_treatments));
+      out.notes.add(fmt::format(
+          "The treatment {} is left out: {} treatments are the most that can be crossed.", name,
+          most_treatments));
       continue;
     }
     views.treatments.push_back(view(column, rows));
