@@ -98,6 +98,8 @@ struct Analysis {
   bool log_scale = true;
   double alpha = 0.05;
   std::optional<double> equivalence;  // 0.01 for "1%"
+  bool stabilizer = false;            // the procedure of the paper of 2013, on raw numbers
+  int sums_of_squares = 2;            // type 2 or 3
 };
 
 struct Plan {

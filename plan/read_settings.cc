@@ -22,6 +22,21 @@ void check_variable_names(const Table& table) {
             fmt::format("'{}' is set by stabd itself: choose another name", table.path(entry.key)));
 }
 
+// The paper's procedure is one within subjects, on raw numbers.
+void use_paper(const Table& table, Draft& draft) {
+  Analysis& analysis = draft.plan.analysis;
+  const Entry* log = table.find("log");
+  if (log != nullptr && analysis.log_scale)
+    draft.problems.add(log->at,
+                       "'analysis.log' must be false with method = \"stabilizer\", which compares "
+                       "raw numbers: leave it out");
+  if (draft.plan.design.kind != DesignKind::within_subjects)
+    draft.problems.add(table.find("method")->at,
+                       "'analysis.method' \"stabilizer\" needs design.kind = \"within-subjects\"");
+  analysis.stabilizer = true;
+  analysis.log_scale = false;
+}
+
 }  // namespace
 
 void read_experiment(const Table& root, Draft& draft) {
@@ -83,7 +98,8 @@ void read_machine(const Table& root, Draft& draft) {
 }
 
 void read_analysis(const Table& root, Draft& draft) {
-  static const Words known{"response", "log", "alpha", "equivalence"};
+  static const Words known{"response", "log", "alpha", "equivalence", "method", "sums_of_squares"};
+  static const Words methods{"standard", "stabilizer"};
   const auto table = root.table("analysis", known);
   if (!table) return;
   Analysis& analysis = draft.plan.analysis;
@@ -92,6 +108,10 @@ void read_analysis(const Table& root, Draft& draft) {
   if (const auto log = table->boolean("log")) analysis.log_scale = *log;
   if (const auto alpha = table->number("alpha", 0.0001, 0.5)) analysis.alpha = *alpha;
   analysis.equivalence = table->percentage("equivalence");
+  if (const auto type = table->integer("sums_of_squares", 2, 3))
+    analysis.sums_of_squares = static_cast<int>(*type);
+  const auto method = table->choice("method", methods);
+  if (method && *method == "stabilizer") use_paper(*table, draft);
 }
 
 }  // namespace stab::plan

@@ -219,6 +219,15 @@ TEST(ReaderAnalysis, IsBounded) {
     EXPECT_NE(more("[analysis]\nequivalence = " + wrong), "") << wrong;
   EXPECT_NE(more("[analysis]\nalpha = nan\n"), "");
   EXPECT_EQ(more("[analysis]\nequivalence = '100%'\n"), "");
+  EXPECT_NE(more("[analysis]\nsums_of_squares = 1\n"), "");
+  EXPECT_EQ(more("[analysis]\nsums_of_squares = 3\n"), "");
+}
+
+TEST(ReaderAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {
+  EXPECT_EQ(more("[analysis]\nlog = true\nmethod = 'stabilizer'\n"),
+            "p:7:1: 'analysis.log' must be false with method = \"stabilizer\", which compares raw "
+            "numbers: leave it out\n"
+            "p:8:1: 'analysis.method' \"stabilizer\" needs design.kind = \"within-subjects\"\n");
 }
 
 }  // namespace

@@ -136,6 +136,12 @@ void add_independence(const Subject& subject, const Residuals& residuals, Analys
   if (!second.holds) second.instead = instead;
 }
 
+std::string instead_of_normality(const Prepared& data, std::size_t n) {
+  constexpr std::size_t many = 5000;
+  if (n > many) return "nothing else is needed, the means of so many trials are normal";
+  return has_blocks(data) ? "the signed-rank test" : "the rank-sum and the permutation test";
+}
+
 }  // namespace
 
 Residuals residuals_of(const Prepared& data, const Subject& subject,
@@ -184,8 +190,7 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
   for (const double r : residuals.all) ss += r * r;
   if (!(ss > static_cast<double>(residuals.all.size()) * data.noise)) return;  // noted by the model
   add_normality(residuals.all, subject.name, residuals.kind,
-                has_blocks(data) ? "the signed-rank test" : "the rank-sum and the permutation test",
-                analysis, notes);
+                instead_of_normality(data, residuals.all.size()), analysis, notes);
   add_variances(data, subject, analysis, notes);
   if (residuals.ordered.empty())
     notes.add(subject.name,

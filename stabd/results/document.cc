@@ -25,18 +25,40 @@ constexpr const char* subject_column = "benchmark";
 constexpr const char* block_column = "block";
 constexpr std::size_t max_failure_lines = 20;
 
-double response_of(const store::Trial& trial, const std::string& name) {
-  const auto number = [](const std::optional<std::int64_t>& value) {
-    return value ? static_cast<double>(*value) : std::numeric_limits<double>::quiet_NaN();
-  };
-  if (name == "user") return number(trial.user_ns);
-  if (name == "system") return number(trial.system_ns);
-  if (name == "cpu") return number(trial.user_ns) + number(trial.system_ns);
-  if (name == "main_to_exit") return number(trial.layout.main_to_exit_ns);
-  if (name == "region") return number(trial.layout.region_ns);
-  if (name == "max_rss") return number(trial.max_rss_bytes);
-  return number(trial.wall_ns);
+std::optional<std::int64_t> response_of(const store::Trial& trial, const std::string& name) {
+  if (name == "user") return trial.user_ns;
+  if (name == "system") return trial.system_ns;
+  if (name == "cpu") {
+    if (!trial.user_ns || !trial.system_ns) return std::nullopt;
+    return *trial.user_ns + *trial.system_ns;
+  }
+  if (name == "main_to_exit") return trial.layout.main_to_exit_ns;
+  if (name == "region") return trial.layout.region_ns;
+  if (name == "max_rss") return trial.max_rss_bytes;
+  return trial.wall_ns;
 }
+
+// Integers as distances from the first one, which doubles hold exactly.
+class Response {
+ public:
+  explicit Response(stats::Dataset& data) : data_(data) {}
+
+  void append(std::optional<std::int64_t> value) {
+    if (!value) {
+      data_.response.push_back(std::numeric_limits<double>::quiet_NaN());
+      return;
+    }
+    if (!centre_) {
+      centre_ = *value;
+      data_.centre = static_cast<double>(*value);
+    }
+    data_.response.push_back(static_cast<double>(*value - *centre_));
+  }
+
+ private:
+  stats::Dataset& data_;
+  std::optional<std::int64_t> centre_;
+};
 
 // The plan's factors that the model knows, and the order of their levels.
 class Columns {
@@ -97,6 +119,9 @@ stats::Spec spec_of(const plan::Plan& plan) {
   spec.log_scale = plan.analysis.log_scale;
   spec.alpha = plan.analysis.alpha;
   spec.equivalence = plan.analysis.equivalence;
+  spec.random_seed = plan.seed;
+  if (plan.analysis.stabilizer) spec.method = stats::Method::stabilizer;
+  if (plan.analysis.sums_of_squares == 3) spec.sums_of_squares = stats::SumsOfSquares::type3;
   switch (plan.design.kind) {
     case plan::DesignKind::within_subjects:
       spec.design = stats::Design::within_subjects;
@@ -149,13 +174,14 @@ Result<Rows> read_rows(store::Store& store, const store::Experiment& experiment,
                        const plan::Plan& plan) {
   Rows rows;
   Columns columns(plan, rows.data);
+  Response response(rows.data);
   const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
     rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
     if (!trial.last || trial.warmup) return true;
     if (trial.status == TrialStatus::ok) {
       ++rows.counts.ok;
-      rows.data.response.push_back(response_of(trial, plan.analysis.response));
+      response.append(response_of(trial, plan.analysis.response));
       columns.append(trial);
       rows.layouts.add(trial.layout);
       return true;
