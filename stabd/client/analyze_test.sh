@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# 'stabctl analyze' as a user calls it: verdicts as exit codes, JSON, and what it says of bad input.
+set -euo pipefail
+stabctl=$2/bin/stabctl
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# analyze EXPECTED-EXIT-CODE ARGUMENTS...; the output is left in out and err
+analyze() {
+  local expected=$1 code=0
+  shift
+  "$stabctl" analyze "$@" >out 2>err || code=$?
+  [[ $code == "$expected" ]] || fail "exit code $code, not $expected: analyze $*: $(cat out err)"
+}
+
+says() { # says FILE TEXT
+  grep -qF -- "$2" "$1" || fail "'$2' is not in: $(cat "$1")"
+}
+
+# opt changes y by the given factor; 20 blocks with their own level.
+data() {
+  awk -v change="$1" 'BEGIN {
+    print "block,opt,y"
+    for (b = 1; b <= 20; ++b) for (o = 2; o <= 3; ++o) {
+      seed = (16807 * (seed ? seed : 42)) % 2147483647
+      printf "%d,O%d,%.6f\n", b, o, (100 + b) * (o == 3 ? change : 1) * (1 + 0.01 * (seed / 2147483647 - 0.5))
+    }
+  }'
+}
+
+data 0.9 >faster.csv
+data 1.1 >slower.csv
+data 1 >equal.csv
+
+analyze 0 faster.csv --response y --factors opt --block block --log
+says out "opt: O3 is lower than O2"
+says out "log(y) ~ block + opt"
+analyze 2 slower.csv --response y --factors opt --block block
+says out "opt: O3 is higher than O2"
+analyze 3 equal.csv --response y --factors opt --block block
+analyze 0 equal.csv --response y --factors opt --block block --equivalence 2%
+says out "the same within 2 %"
+analyze 0 slower.csv --response y --factors opt --block block --baseline opt=O3
+analyze 0 - --response y --factors opt --block block <faster.csv
+
+# JSON has what it promises, and nothing else is printed.
+analyze 0 faster.csv --response y --factors opt --block block --json
+for key in '"model": "y ~ block + opt"' '"anova"' '"assumptions"' '"effects"' '"verdict": "faster"' '"term": "Residuals"' \
+  '"test": "Shapiro-Wilk"'; do
+  says out "$key"
+done
+[[ ! -s err ]] || fail "something on stderr: $(cat err)"
+
+# The same data in another dress gives the same analysis, but for its name.
+sed -e '1s/^/\xEF\xBB\xBF/' -e 's/,/;/g' -e 's/\./,/' -e 's/O\([23]\)/"O\1"/' -e 's/$/\r/' faster.csv >dressed.csv
+cp out plain.json
+analyze 0 dressed.csv --response y --factors opt --block block --json
+diff <(grep -v '"source"' plain.json) <(grep -v '"source"' out) || fail "the dressed file differs"
+
+# NIST's SmLs09: F = 2001 although doubles hold the numbers to four decimals only.
+awk 'BEGIN { print "t,y"; for (t = 1; t <= 9; ++t) { m = t == 1 ? 4 : t % 2 == 0 ? 3 : 5
+  for (i = 0; i < 2001; ++i) printf "%d,1000000000000.%d\n", t, i == 0 ? m : i % 2 == 1 ? m - 1 : m + 1 } }' >smls09.csv
+analyze 2 smls09.csv --response y --factors t --json
+grep -Eq '"F": (2001\.0000000|2000\.9999999)' out || fail "F is not 2001: $(grep '"F"' out)"
+
+# Several programs: one model of all of them.
+for p in a b c; do tail -n +2 faster.csv | sed "s/^/$p,/"; done | sed '1i program,block,opt,y' >suite.csv
+analyze 3 suite.csv --response y --factors opt --subject program --block block
+says out "The effect of opt does not vary between programs at all"
+analyze 3 suite.csv --response y --factors opt --subject program --block block --method stabilizer
+says out "y ~ opt + Error(program/opt)"
+
+# Bad input: exit code 1, one line, and what to change.
+analyze 1 none.csv --response y --factors opt
+says err "cannot open none.csv"
+analyze 1 faster.csv --response yy --factors opt
+says err "there is no column yy; did you mean y?"
+analyze 1 faster.csv --response y --factors opt,y
+says err "named twice"
+analyze 1 faster.csv --response opt --factors block
+says err "line 2, column 2: 'O2' is no number"
+printf 'opt,y\na,1\nb\n' >short.csv
+analyze 1 short.csv --response y --factors opt
+says err "short.csv: line 3, column 1: the row has 1 cells, the header 2"
+printf 'opt,y\na,1\n"b,2\n' >quote.csv
+analyze 1 quote.csv --response y --factors opt
+says err "line 3, column 1: the quote that begins here never ends"
+analyze 1 faster.csv --response y --factors opt --equivalence 0
+says err "above 0"
+analyze 1 faster.csv --response y --factors opt --baseline opt=O1
+says err "has no level O1"
+analyze 1 faster.csv --response y --factors opt --log --raw
+analyze 1 faster.csv
+analyze 1 .
+head -c 2000 /dev/zero >zeros.csv
+analyze 1 zeros.csv --response y --factors opt
+says err "this is no text"
+
+# Data that cannot be told apart says so, with a note and never a NaN.
+printf 'opt,y\na,5\na,5\nb,5\nb,5\n' >constant.csv
+printf 'opt,y\na,1\nb,2\n' >single.csv
+printf 'opt,y\na,1\na,2\na,3\n' >one.csv
+printf 'opt,y\na,1\nb,nan\nb,inf\na,\n' >holes.csv
+printf 'opt,y\na,1e300\na,1e-300\nb,1e5\nb,2e5\n' >wild.csv
+for file in constant single one holes wild; do
+  analyze 3 $file.csv --response y --factors opt
+  says out "Notes"
+  grep -Eiq 'nan|inf ' out && fail "a NaN in $file: $(cat out)"
+  analyze 3 $file.csv --response y --factors opt --log --json
+  grep -Eiq ': -?(nan|inf)' out && fail "a NaN in $file: $(cat out)"
+done
+
+analyze 0 --help
+says out "--response"
+echo "all as promised"
