@@ -50,6 +50,16 @@ TEST(ShapiroWilk, AgreesWithR) {
   expect_shapiro(r::ties25, r::shapiro_ties25);
 }
 
+// The weights of eleven men in the paper that introduced the test: W = 0.79 (Shapiro and Wilk,
+// Biometrika 1965); p by R.
+TEST(ShapiroWilk, ThePublishedExample) {
+  const auto test =
+      shapiro_wilk(std::vector<double>{148, 154, 158, 160, 161, 162, 166, 170, 182, 195, 236});
+  ASSERT_TRUE(test);
+  EXPECT_NEAR(test->statistic, 0.79, 0.005);
+  EXPECT_NEAR(test->p, 0.006704, 5e-7);
+}
+
 TEST(ShapiroWilk, AgreesWithRForAsManyNumbersAsItIsDefinedFor) {
   const std::vector<double> values = uniforms(5000);
   expect_shapiro(values, r::shapiro_uniform_5000);

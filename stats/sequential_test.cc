@@ -136,12 +136,12 @@ TEST(SequentialPower, ARealDifferenceEndsTheExperimentEarly) {
   EXPECT_GE(outcome.covered, 0.95);  // the repeated interval, whenever the experiment ended
 }
 
-// Stops as soon as the half width of the 95 % interval is at most the target.
-Outcome simulate_precision(const PrecisionRule& rule, Draw draw, std::uint64_t seed) {
+// Stops as soon as the half width of the interval is at most the target.
+Outcome simulate_precision(const PrecisionRule& rule, Draw draw, double alpha, std::uint64_t seed) {
   oracle::Normal normal(seed);
   std::vector<double> critical(rule.max_blocks + 1);
   for (std::size_t n = 2; n <= rule.max_blocks; ++n)
-    critical[n] = *t_upper_quantile(0.025, static_cast<double>(n) - 1);
+    critical[n] = *t_upper_quantile(alpha / 2, static_cast<double>(n) - 1);
   Outcome outcome;
   for (int i = 0; i < experiments; ++i) {
     Moments blocks;
@@ -162,35 +162,46 @@ Outcome simulate_precision(const PrecisionRule& rule, Draw draw, std::uint64_t s
 }
 
 // The worst over targets that ask for few blocks, about min_blocks, and many.
-double worst_coverage(std::size_t min_blocks, Draw draw, double sd) {
+double worst_coverage(std::size_t min_blocks, Draw draw, double sd, double alpha) {
   double worst = 1;
   std::uint64_t seed = 1000 * min_blocks;
-  for (const double size : {0.5, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0}) {
+  for (const double size : {0.7, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0}) {
     const double asked = size * static_cast<double>(min_blocks);
-    const PrecisionRule rule{.half_width = 1.96 * sd / std::sqrt(asked),
+    const double z = *t_upper_quantile(alpha / 2, 1e6);
+    const PrecisionRule rule{.half_width = z * sd / std::sqrt(asked),
                              .min_blocks = min_blocks,
                              .max_blocks = 8 * min_blocks};
-    worst = std::min(worst, simulate_precision(rule, draw, seed++).covered);
+    worst = std::min(worst, simulate_precision(rule, draw, alpha, seed++).covered);
   }
   return worst;
 }
 
-TEST(PrecisionCoverage, IsWhatTheRuleSays) {
-  std::vector<double> worst;
-  for (const std::size_t min_blocks : {5UL, 10UL, 15UL, 20UL, 30UL}) {
-    worst.push_back(worst_coverage(min_blocks, normal_block, 0.01));
-    std::printf("precision, min_blocks %zu: a 95 %% interval holds the truth in %.4f at worst\n",
-                min_blocks, worst.back());
+TEST(PrecisionCoverage, OfPlainIntervalsIsTooSmall) {
+  for (const std::size_t min_blocks : {5UL, 10UL, 20UL, 30UL}) {
+    const double worst = worst_coverage(min_blocks, normal_block, 0.01, 0.05);
+    std::printf("precision, plain 95 %%, min_blocks %zu: holds the truth in %.4f at worst\n",
+                min_blocks, worst);
+    EXPECT_LT(worst, 0.95);
+    EXPECT_GT(worst, 0.91);
   }
-  EXPECT_LT(worst[0], 0.93);  // five blocks are too few
-  EXPECT_GE(worst[3], 0.94 - 0.0025);
-  EXPECT_GE(worst[4], 0.94 - 0.0025);
 }
 
-TEST(PrecisionCoverage, OfSkewedTimesIsNearlyTheSame) {
-  const double worst = worst_coverage(20, skewed_block, 0.01 * std::sqrt(2));
-  std::printf("precision, min_blocks 20, skewed times: %.4f at worst\n", worst);
-  EXPECT_GE(worst, 0.93);
+// At least what the intervals say, less three standard errors.
+TEST(PrecisionCoverage, WithPrecisionAlphaIsWhatTheIntervalsSay) {
+  for (const double alpha : {0.01, 0.05, 0.1})
+    for (const std::size_t min_blocks : {15UL, 20UL, 30UL}) {
+      const double worst = worst_coverage(min_blocks, normal_block, 0.01, precision_alpha(alpha));
+      std::printf("precision, %g %%, min_blocks %zu: holds the truth in %.4f at worst\n",
+                  100 * (1 - alpha), min_blocks, worst);
+      if (min_blocks >= 20)
+        EXPECT_GE(worst, 1 - alpha - 3 * std::sqrt(alpha * (1 - alpha) / experiments));
+    }
+}
+
+TEST(PrecisionCoverage, SkewedTimesDoNotLowerIt) {
+  const double worst = worst_coverage(20, skewed_block, 0.01 * std::sqrt(2), precision_alpha(0.05));
+  std::printf("precision, 95 %%, min_blocks 20, skewed times: %.4f at worst\n", worst);
+  EXPECT_GE(worst, 0.95 - 3 * std::sqrt(0.05 * 0.95 / experiments));
 }
 
 // Ten benchmarks, none of which changed (first case) or all of which changed by exactly the margin

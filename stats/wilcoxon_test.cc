@@ -143,6 +143,18 @@ TEST(Order, PairsAreFoundWithoutBeingMade) {
     ASSERT_EQ(nth_walsh_average(b, k), means[k - 1]) << k;
 }
 
+// Where doubles are dense: half of the differences are exactly 0.
+TEST(Order, AMedianOfZeroIsFoundSoon) {
+  std::vector<double> a(200'000);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % 3 == 0 ? 2.0 : 1.0;
+  std::ranges::sort(a);
+  const std::uint64_t pairs = std::uint64_t{a.size()} * a.size();
+  EXPECT_EQ(nth_difference(a, a, pairs / 2), 0);
+  const std::vector<double> x{-2, -1, 0, 1, 2};
+  EXPECT_EQ(nth_walsh_average(x, 8), 0);
+  EXPECT_EQ(nth_walsh_average(x, 10), 0.5);
+}
+
 TEST(Order, RanksShareTheMeanOfTheirPlaces) {
   const Ranks result = ranks(std::vector{3.0, 1.0, 3.0, 2.0, 3.0});
   EXPECT_EQ(result.ranks, (std::vector{4.0, 1.0, 4.0, 2.0, 4.0}));
