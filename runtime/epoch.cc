@@ -9,6 +9,7 @@
 
 #include "runtime/debugger.h"
 #include "runtime/images.h"
+#include "runtime/libraries.h"
 #include "runtime/migrate.h"
 #include "runtime/os.h"
 #include "runtime/private_stack.h"
@@ -167,7 +168,9 @@ void run_epoch(void* context) {
   for_each_image(begin_image, &outcome);
   for_each_image(look_for_hidden_addresses, nullptr);
   migrate_threads(*static_cast<ucontext_t*>(context));
-  if (!addresses_are_hidden) for_each_image(reclaim, nullptr);
+  const Libraries libraries = look_at_libraries();
+  addresses_are_hidden |= libraries == Libraries::hide_addresses;
+  if (!addresses_are_hidden && libraries == Libraries::harmless) for_each_image(reclaim, nullptr);
   remember_threads(epoch_number, own_clear_since);
   resume_others();
   if (outcome.problem != nullptr)

@@ -8,6 +8,7 @@
 #include "runtime/epoch.h"
 #include "runtime/find_object.h"
 #include "runtime/images.h"
+#include "runtime/libraries.h"
 #include "runtime/memory.h"
 #include "runtime/note.h"
 #include "runtime/options.h"
@@ -125,6 +126,7 @@ void start(char** environment) {
   seed = choose_seed();
   prepare_find_object();
   prepare_sandbox();
+  prepare_libraries();
   Image* image = claim_image();
   const char* problem = take_in(image, &stab_note, &__ehdr_start);
   const char* why_once = nullptr;

@@ -17,8 +17,9 @@ compare() {
 defined=$(nm --defined-only "$library" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
 undefined=$(nm -u "$library" 2>/dev/null | awk 'NF == 2 { print $2 }' | sort -u)
 needed=$(comm -23 <(echo "$undefined") <(echo "$defined"))
-# Those with stab_text and __ehdr_start are made by the linker.
-compare "what the runtime needs" "__ehdr_start
+# Those with stab_text, __ehdr_start and _DYNAMIC are made by the linker.
+compare "what the runtime needs" "_DYNAMIC
+__ehdr_start
 __register_atfork
 __start_stab_text
 __stop_stab_text
