@@ -174,7 +174,10 @@ void run_epoch(void* context) {
   remember_threads(epoch_number, own_clear_since);
   resume_others();
   if (outcome.problem != nullptr)
-    give_up(outcome.problem);
+    give_up(
+        addresses_are_hidden
+            ? "no room for another layout: all are kept, for code may run where it cannot be seen"
+            : outcome.problem);
   else if (outcome.moved)
     ++counts.layouts;
   const uint64_t took = os::monotonic_ns() - start;

@@ -26,9 +26,11 @@ __stop_stab_text
 dlsym" "$needed"
 
 visible=$(readelf -sW "$2/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | sort -u)
-compare "what the runtime exports" "__jit_debug_descriptor
+compare "what the runtime exports" "_Exit
+__jit_debug_descriptor
 __jit_debug_register_code
 _dl_find_object
+_exit
 prctl
 pthread_cancel
 stab_add_image
