@@ -55,6 +55,9 @@ TEST(Fractional, AberrationIsMinimal) {
   EXPECT_THAT(word_lengths(8, 4), ElementsAre(0, 14, 0, 0, 0, 1));
   EXPECT_THAT(word_lengths(9, 3), ElementsAre(0, 1, 4, 2));
   EXPECT_THAT(word_lengths(9, 4), ElementsAre(0, 6, 8, 0, 0, 1));
+  EXPECT_THAT(word_lengths(10, 4), ElementsAre(0, 2, 8, 4, 0, 1));
+  EXPECT_THAT(word_lengths(10, 5), ElementsAre(0, 10, 16, 0, 0, 5));
+  EXPECT_THAT(word_lengths(10, 6), ElementsAre(8, 18, 16, 8, 8, 5));
 }
 
 TEST(Fractional, TheHalfOfFourTreatments) {

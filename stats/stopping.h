@@ -46,8 +46,8 @@ Stop decide(const PrecisionRule& rule, std::size_t blocks, std::span<const Effec
 //
 // The boundaries are for normal statistics with known variance. With an estimated variance the
 // two-sided p of Student's t is compared with the boundary's nominal level (Jennison and Turnbull:
-// Group sequential methods, 2000, 11.5): exact for one look, and near it for several; the slow
-// tests measure it. Several comparisons: plan each with its part of alpha (equivalence.h).
+// Group sequential methods, 2000): exact for one look, and near it for several; the slow tests
+// measure it. Several comparisons: plan each with its part of alpha (equivalence.h).
 class SequentialTest {
  public:
   // `looks`: after how many blocks; rising, the last is the largest number of blocks.
