@@ -117,7 +117,7 @@ Result<NormalityTest> anderson_darling(std::span<const double> values) {
     sum += (2 * static_cast<double>(i) + 1) * (log_normal_cdf(below) + log_normal_cdf(-above));
   }
   const double a = -n - sum / n;
-  const double m = std::min(10.0, a * (1 + 0.75 / n + 2.25 / (n * n)));
+  const double m = a * (1 + 0.75 / n + 2.25 / (n * n));
   double p = 0;
   if (m < 0.2)
     p = -std::expm1(-13.436 + 101.14 * m - 223.73 * m * m);
@@ -125,8 +125,10 @@ Result<NormalityTest> anderson_darling(std::span<const double> values) {
     p = -std::expm1(-8.318 + 42.796 * m - 59.938 * m * m);
   else if (m < 0.6)
     p = std::exp(0.9177 - 4.279 * m - 1.38 * m * m);
-  else
+  else if (m < 10)
     p = std::exp(1.2937 - 5.709 * m + 0.0186 * m * m);
+  else
+    p = 3.7e-24;
   return NormalityTest{.statistic = a, .p = p};
 }
 

@@ -3,20 +3,33 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 
 namespace stab::stats {
 namespace {
 
-// The smallest double at which `count`, a step function, reaches k; it does at `high`.
-template <class Count>
-double first_reaching(Count count, double low, double high, std::uint64_t k) {
-  if (count(low) >= k) return low;
-  for (;;) {
+// How many of the values are at most some d, and the smallest of the others.
+struct Split {
+  std::uint64_t count = 0;
+  double next = std::numeric_limits<double>::infinity();
+};
+
+// The k-th smallest value, which is between low and high. Bisection ends soon unless the value is
+// 0, where doubles are dense: then the last steps go from value to value.
+template <class At>
+double nth_value(At split, double low, double high, std::uint64_t k) {
+  if (split(low).count >= k) return low;
+  for (int i = 0; i < 100; ++i) {
     const double middle = low / 2 + high / 2;
     if (middle <= low || middle >= high) return high;
-    (count(middle) >= k ? high : low) = middle;
+    (split(middle).count >= k ? high : low) = middle;
   }
+  while (low < high) {
+    low = split(low).next;
+    if (split(low).count >= k) return low;
+  }
+  return high;
 }
 
 double mean_of_two(double a, double b) {
@@ -52,31 +65,34 @@ Ranks ranks(std::span<const double> values) {
 }
 
 double nth_difference(std::span<const double> a, std::span<const double> b, std::uint64_t k) {
-  const auto count = [&](double d) {
-    std::uint64_t pairs = 0;
+  const auto split = [&](double d) {
+    Split result;
     std::size_t j = b.size();  // b[j] and all above give differences of at most d
     for (const double x : a) {
       while (j > 0 && x - b[j - 1] <= d) --j;
       while (j < b.size() && x - b[j] > d) ++j;
-      pairs += b.size() - j;
+      result.count += b.size() - j;
+      if (j > 0) result.next = std::min(result.next, x - b[j - 1]);
     }
-    return pairs;
+    return result;
   };
-  return first_reaching(count, a.front() - b.back(), a.back() - b.front(), k);
+  return nth_value(split, a.front() - b.back(), a.back() - b.front(), k);
 }
 
 double nth_walsh_average(std::span<const double> x, std::uint64_t k) {
-  const auto count = [&](double d) {
-    std::uint64_t pairs = 0;
+  const auto split = [&](double d) {
+    Split result;
     std::size_t end = x.size();  // x[j] with j < end has a mean of at most d with x[i]
     for (std::size_t i = 0; i < x.size(); ++i) {
       while (end > 0 && mean_of_two(x[i], x[end - 1]) > d) --end;
+      const std::size_t above = std::max(i, end);
+      if (above < x.size()) result.next = std::min(result.next, mean_of_two(x[i], x[above]));
       if (end <= i) break;
-      pairs += end - i;
+      result.count += end - i;
     }
-    return pairs;
+    return result;
   };
-  return first_reaching(count, x.front(), x.back(), k);
+  return nth_value(split, x.front(), x.back(), k);
 }
 
 }  // namespace stab::stats

@@ -46,13 +46,13 @@ double two_sided(std::span<const double> distribution, std::size_t w) {
   return std::min(1.0, 2 * tail);
 }
 
-std::size_t rank_quantile(std::span<const double> distribution, double tail) {
+std::size_t ranks_within(std::span<const double> distribution, double tail) {
   double sum = 0;
   for (std::size_t w = 0; w < distribution.size(); ++w) {
     sum += distribution[w];
-    if (sum >= tail - 10 * std::numeric_limits<double>::epsilon()) return w;
+    if (sum > tail * (1 + 100 * std::numeric_limits<double>::epsilon())) return w;
   }
-  return distribution.size() - 1;
+  return distribution.size();
 }
 
 }  // namespace stab::stats

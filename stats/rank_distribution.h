@@ -19,7 +19,7 @@ std::vector<double> signed_rank_distribution(std::size_t n);
 // Two-sided: twice the smaller tail that holds `w`, not above 1.
 double two_sided(std::span<const double> distribution, std::size_t w);
 
-// The smallest w with P(W <= w) >= tail.
-std::size_t rank_quantile(std::span<const double> distribution, double tail);
+// How many w, from 0 on, have P(W <= w) <= tail.
+std::size_t ranks_within(std::span<const double> distribution, double tail);
 
 }  // namespace stab::stats

@@ -8,6 +8,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <exception>
 #include <numbers>
 
 namespace stab::stats {
@@ -20,9 +21,24 @@ using Policy = policies::policy<
     policies::overflow_error<policies::ignore_error>,
     policies::underflow_error<policies::ignore_error>,
     policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
+// A series that does not converge is told, by an exception, from one that does.
+using SeriesPolicy = policies::policy<
+    policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
+    policies::overflow_error<policies::ignore_error>,
+    policies::underflow_error<policies::ignore_error>,
+    policies::evaluation_error<policies::throw_on_error>, policies::promote_double<false>>;
 
 std::optional<double> if_finite(double x) {
   return std::isfinite(x) ? std::optional(x) : std::nullopt;
+}
+
+template <class Distribution>
+std::optional<double> series_cdf(const Distribution& distribution, double x) {
+  try {
+    return if_finite(math::cdf(distribution, x));
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 bool is_df(double df) {
@@ -81,15 +97,14 @@ std::optional<double> f_quantile(double p, double df1, double df2) {
 
 std::optional<double> noncentral_t_cdf(double t, double df, double delta) {
   if (!std::isfinite(t) || !is_df(df) || !std::isfinite(delta)) return std::nullopt;
-  return if_finite(math::cdf(math::non_central_t_distribution<double, Policy>(df, delta), t));
+  return series_cdf(math::non_central_t_distribution<double, SeriesPolicy>(df, delta), t);
 }
 
 std::optional<double> noncentral_f_cdf(double f, double df1, double df2, double lambda) {
   if (!std::isfinite(f) || f < 0 || !is_df(df1) || !is_df(df2)) return std::nullopt;
   if (!std::isfinite(lambda) || lambda < 0) return std::nullopt;
   if (f == 0) return 0;
-  return if_finite(
-      math::cdf(math::non_central_f_distribution<double, Policy>(df1, df2, lambda), f));
+  return series_cdf(math::non_central_f_distribution<double, SeriesPolicy>(df1, df2, lambda), f);
 }
 
 }  // namespace stab::stats

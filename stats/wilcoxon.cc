@@ -24,7 +24,7 @@ double normal_p(double statistic, double mean, double sd) {
 // The interval reaches from the k-th smallest of `total` shifts to the k-th largest. 0: it has no
 // bounds.
 std::uint64_t exact_bound(std::span<const double> distribution, double alpha) {
-  return rank_quantile(distribution, alpha / 2);
+  return ranks_within(distribution, alpha / 2);
 }
 
 std::uint64_t normal_bound(double total, double sd, double alpha) {
