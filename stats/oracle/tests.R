@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Prints tests_expected.h, what the tests of stats/'s functions of plain samples expect of R 4.2:
 #   Rscript stats/oracle/tests.R >stats/oracle/tests_expected.h && clang-format-19 -i stats/oracle/tests_expected.h
-# Needs r-base-core and r-cran-nortest. All samples are drawn here, with the seed below.
+# Needs r-base-core, r-cran-boot and r-cran-nortest. All samples are drawn here, with the seed below.
 
 suppressMessages(library(nortest))
 options(digits = 17)
