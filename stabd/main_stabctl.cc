@@ -22,6 +22,7 @@ constexpr const char* exit_codes =
 struct Arguments {
   Common common;
   std::string plan;
+  std::string sd;
   std::int64_t id = 0;
   bool wait = false;
   std::string report_format = "text";
@@ -89,8 +90,11 @@ class CommandLine {
     json_flag(submit);
 
     CLI::App* check = verb("check", "Validate a plan and print its design",
-                           [&a] { return stab::client::check(a.common, a.plan); });
+                           [&a] { return stab::client::check(a.common, a.plan, a.sd); });
     check->add_option("plan", a.plan, "The plan, a TOML file")->required();
+    check->add_option("--sd", a.sd,
+                      "Relative standard deviation of trials, as in 2%, for the smallest change "
+                      "that the plan can see; else an earlier experiment of its name tells it");
     json_flag(check);
   }
 

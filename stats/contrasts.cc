@@ -122,7 +122,7 @@ std::optional<Spread> spread_over(std::span<const double> ratios, double alpha) 
   Moments logs;
   for (const double ratio : ratios) logs.add(std::log(ratio));
   const auto interval = mean_interval(logs, alpha);
-  if (!interval || !(logs.ss > 0)) return std::nullopt;
+  if (logs.n < 3 || !interval || !(logs.ss > 0)) return std::nullopt;
   const double n = static_cast<double>(logs.n);
   const auto p = t_two_sided(logs.mean / std::sqrt(*logs.variance() / n), n - 1);
   if (!p) return std::nullopt;

@@ -38,7 +38,7 @@ std::optional<Spread> spread_of(const std::vector<std::vector<double>>& deviatio
                                 std::span<const double> weights, double alpha, double noise);
 
 // The mean of subjects' log ratios with Student's interval: the ratio over a suite. Nothing below
-// two subjects, or if they do not vary.
+// three subjects, or if they do not vary.
 std::optional<Spread> spread_over(std::span<const double> ratios, double alpha);
 
 }  // namespace stab::stats

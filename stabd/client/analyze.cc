@@ -19,19 +19,6 @@
 namespace stab::client {
 namespace {
 
-Result<double> read_share(const std::string& text) {
-  const bool percent = text.ends_with('%');
-  const auto number =
-      stats::parse_number(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)), '.');
-  const double share = number ? number->value / (percent ? 100 : 1) : 0;
-  if (!number || !(share > 0 && share < 1))
-    return fail(
-        fmt::format("--equivalence {}: a share as in 1% or 0.01 is needed, above 0 and "
-                    "below 1",
-                    one_line(text, 40)));
-  return share;
-}
-
 // Each column has one role.
 Result<void> check_roles(const AnalyzeOptions& options) {
   std::set<std::string> seen{options.response};
@@ -73,6 +60,17 @@ std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analy
 
 }  // namespace
 
+Result<double> read_share(const std::string& option, const std::string& text) {
+  const bool percent = text.ends_with('%');
+  const auto number =
+      stats::parse_number(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)), '.');
+  const double share = number ? number->value / (percent ? 100 : 1) : 0;
+  if (!number || !(share > 0 && share < 1))
+    return fail(fmt::format("{} {}: a share as in 1% or 0.01 is needed, above 0 and below 1",
+                            option, one_line(text, 40)));
+  return share;
+}
+
 Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   if (auto roles = check_roles(options); !roles) return std::unexpected(roles.error());
   stats::Spec spec;
@@ -93,7 +91,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   spec.sums_of_squares =
       options.sums_of_squares == 3 ? stats::SumsOfSquares::type3 : stats::SumsOfSquares::type2;
   if (!options.equivalence.empty()) {
-    const auto margin = read_share(options.equivalence);
+    const auto margin = read_share("--equivalence", options.equivalence);
     if (!margin) return std::unexpected(margin.error());
     spec.equivalence = *margin;
   }

@@ -33,7 +33,10 @@ struct AnalyzeOptions {
 // The exit code: see verbs.h.
 Result<int> analyze(const AnalyzeOptions& options);
 
-// The parts, for tests.
+// "1%" or "0.01" as 0.01, above 0 and below 1; `option` is named in the error.
+Result<double> read_share(const std::string& option, const std::string& text);
+
+// The parts.
 Result<stats::Spec> analyze_spec(const AnalyzeOptions& options);
 stats::CsvColumns analyze_columns(const stats::Spec& spec);
 // Puts the baselines' levels first; fails for unknown columns and levels.

@@ -13,7 +13,9 @@
 #include "plan/model.h"
 #include "plan/options.h"
 #include "plan/reader.h"
+#include "stabd/client/analyze.h"
 #include "stabd/client/client.h"
+#include "stabd/client/detectable.h"
 #include "stabd/client/plan_file.h"
 #include "stabd/client/verbs.h"
 #include "stabd/daemon/builds.h"
@@ -27,6 +29,7 @@ using nlohmann::ordered_json;
 struct Pilot {
   std::int64_t id = 0;
   std::chrono::nanoseconds duration{0};  // scaled to this plan's number of trials
+  nlohmann::json report{};               // what came out; empty if it cannot be had
 };
 
 struct Design {
@@ -36,6 +39,7 @@ struct Design {
   std::size_t warmups = 0;
   std::vector<plan::ModelFor> models;
   std::optional<Pilot> pilot;
+  std::vector<Detectable> detectable;
 };
 
 // Nothing if there is no daemon or it knows none; a check needs neither.
@@ -52,8 +56,12 @@ std::optional<Pilot> find_pilot(const Common& common, const std::string& name, s
     const auto taken = row.at("ended_ns").get<double>() - row.at("started_ns").get<double>();
     const double scaled = taken * static_cast<double>(trials) / row.at("trials").get<double>();
     pilot = Pilot{row.at("id").get<std::int64_t>(),
-                  std::chrono::nanoseconds(static_cast<std::int64_t>(scaled))};
+                  std::chrono::nanoseconds(static_cast<std::int64_t>(scaled)),
+                  {}};
   }
+  if (!pilot) return pilot;
+  const auto report = client->ask({{"verb", "report"}, {"id", pilot->id}, {"format", "json"}});
+  if (report) pilot->report = nlohmann::json::parse(report->value("text", ""), nullptr, false);
   return pilot;
 }
 
@@ -117,6 +125,28 @@ std::string drawn_text(const plan::Plan& plan) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+ordered_json detectable_json(const Design& design) {
+  ordered_json list = ordered_json::array();
+  for (const Detectable& each : design.detectable)
+    list.push_back({{"benchmark",
+                     each.benchmark.empty() ? ordered_json(nullptr) : ordered_json(each.benchmark)},
+                    {"treatment", each.treatment},
+                    {"sd", each.sd},
+                    {"power", planned_power},
+                    {"change", each.change}});
+  return list;
+}
+
+void print_detectable(const Design& design, bool given) {
+  if (design.detectable.empty()) return;
+  fmt::print("\nsmallest change that is found with {:.0f} % power, going by {}:\n",
+             100 * planned_power, given ? "--sd" : fmt::format("experiment {}", design.pilot->id));
+  for (const Detectable& each : design.detectable)
+    fmt::print("  {:<24} {:<16} {:.3g} %   (standard deviation {:.3g} %)\n",
+               each.benchmark.empty() ? "over all benchmarks" : each.benchmark, each.treatment,
+               100 * each.change, 100 * each.sd);
+}
+
 ordered_json as_json(const Design& design) {
   ordered_json cells = ordered_json::array();
   for (const auto& cell : design.expansion.cells) cells.push_back(cell_text(design, cell));
@@ -140,6 +170,7 @@ ordered_json as_json(const Design& design) {
           {"drawn", drawn_text(design.plan)},
           {"estimated_ns",
            design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
+          {"smallest_detectable", detectable_json(design)},
           {"models", models}};
 }
 
@@ -196,17 +227,29 @@ void print(const Design& design) {
 
 }  // namespace
 
-Result<int> check(const Common& common, const std::string& plan_path) {
+Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd) {
   const auto file = read_plan_file(plan_path);
   if (!file) return std::unexpected(file.error());
   auto plan = plan::read_plan(file->text);
   if (!plan) return fail(plan::describe(plan.error(), file->path));
   Design design = design_of(std::move(*plan));
   design.pilot = find_pilot(common, design.plan.name, design.expansion.trials.size());
-  if (common.json)
+  Variation variation;
+  if (!sd.empty()) {
+    const auto share = read_share("--sd", sd);
+    if (!share) return std::unexpected(share.error());
+    variation.all_trials = *share;
+    for (const plan::Factor& factor : design.plan.factors) variation.effects[factor.name] = *share;
+  } else if (design.pilot && design.pilot->report.is_object()) {
+    variation = variation_of(design.pilot->report, design.plan);
+  }
+  design.detectable = detectable(design.plan, variation);
+  if (common.json) {
     fmt::print("{}\n", as_json(design).dump(2));
-  else
-    print(design);
+    return exit_ok;
+  }
+  print(design);
+  print_detectable(design, !sd.empty());
   return exit_ok;
 }
 

@@ -32,7 +32,10 @@ Result<int> export_rows(const Common& common, std::int64_t id, const std::string
                         const std::string& output);
 
 // No daemon needed.
-Result<int> check(const Common& common, const std::string& plan_path);
+// `sd`: the relative standard deviation of trials, as in "2%"; within subjects that of a
+// treatment's change between benchmarks. "": an earlier experiment of the same name tells it, if
+// there is one.
+Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd = "");
 
 struct RunOptions {
   std::string plan_path;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/detectable.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "plan/expand.h"
+#include "stats/power.h"
+
+namespace stab::client {
+namespace {
+
+using nlohmann::json;
+
+struct Treatment {
+  std::string name;
+  std::size_t levels = 0;
+};
+
+std::vector<Treatment> treatments_of(const plan::Plan& plan) {
+  std::vector<Treatment> result;
+  for (const std::size_t index : plan::treatments(plan)) {
+    const plan::Factor& factor = plan.factors[index];
+    result.push_back({factor.name, std::get<plan::FixedLevels>(factor.levels).levels.size()});
+  }
+  return result;
+}
+
+std::string text_of(const json& row, const char* key) {
+  const auto found = row.find(key);
+  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Trials of a benchmark at one level of a treatment in the earlier experiment.
+double trials_at_a_level(const json& report, const std::string& treatment) {
+  std::map<std::string, double> counts;  // by benchmark and level
+  for (const json& mean : report.value("means", json::array())) {
+    const json& levels = mean.at("levels");
+    if (levels.contains(treatment))
+      counts[text_of(mean, "benchmark") + "\n" + levels.at(treatment).get<std::string>()] +=
+          mean.value("n", 0.0);
+  }
+  double reciprocals = 0;
+  for (const auto& [cell, n] : counts) reciprocals += 1 / n;
+  return counts.empty() ? 0 : static_cast<double>(counts.size()) / reciprocals;
+}
+
+std::optional<Detectable> factorial(const plan::Plan& plan, const plan::Benchmark& benchmark,
+                                    std::size_t treatment, double sd) {
+  const std::vector<Treatment> treatments = treatments_of(plan);
+  std::vector<std::size_t> shape;
+  for (const Treatment& each : treatments) shape.push_back(each.levels);
+  const auto found = stats::factorial_detectable(
+      {.shape = shape,
+       .blocks = benchmark.repetitions,
+       .randomized_blocks = plan.design.kind != plan::DesignKind::one_way},
+      treatment, sd, plan.analysis.alpha, planned_power);
+  if (!found) return std::nullopt;
+  return Detectable{.benchmark = benchmark.name,
+                    .treatment = treatments[treatment].name,
+                    .sd = sd,
+                    .change = std::expm1(*found)};
+}
+
+std::optional<Detectable> within(const plan::Plan& plan, const Treatment& treatment, double sd) {
+  const auto found = stats::t_detectable(stats::Samples::paired, plan.benchmarks.size(), sd,
+                                         plan.analysis.alpha, planned_power);
+  if (!found) return std::nullopt;
+  return Detectable{
+      .benchmark = "", .treatment = treatment.name, .sd = sd, .change = std::expm1(*found)};
+}
+
+}  // namespace
+
+Variation variation_of(const json& report, const plan::Plan& plan) {
+  Variation result;
+  const json analysis = report.value("analysis", json::object());
+  if (text_of(analysis, "response") != plan.analysis.response ||
+      !analysis.value("log_scale", false))
+    return result;
+  for (const json& row : report.value("anova", json::array())) {
+    if (text_of(row, "term") != "Residuals" || !row.at("ms").is_number()) continue;
+    const double ms = row.at("ms").get<double>();
+    const std::string stratum = text_of(row, "stratum");
+    if (stratum.empty()) result.trials[text_of(row, "benchmark")] = std::sqrt(ms);
+    if (stratum == "Within") result.all_trials = std::sqrt(ms);
+    for (const Treatment& treatment : treatments_of(plan)) {
+      const double n = trials_at_a_level(report, treatment.name);
+      if (stratum == "benchmark:" + treatment.name && n > 0)
+        result.effects[treatment.name] = std::sqrt(2 * ms / n);
+    }
+  }
+  return result;
+}
+
+std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& variation) {
+  std::vector<Detectable> result;
+  const std::vector<Treatment> treatments = treatments_of(plan);
+  const auto add = [&](const std::optional<Detectable>& found) {
+    if (found) result.push_back(*found);
+  };
+  if (plan.design.kind == plan::DesignKind::within_subjects) {
+    for (const Treatment& treatment : treatments)
+      if (const auto sd = variation.effects.find(treatment.name); sd != variation.effects.end())
+        add(within(plan, treatment, sd->second));
+    return result;
+  }
+  if (plan.design.kind != plan::DesignKind::full_factorial &&
+      plan.design.kind != plan::DesignKind::one_way)
+    return result;
+  for (const plan::Benchmark& benchmark : plan.benchmarks) {
+    const auto own = variation.trials.find(benchmark.name);
+    const auto sd =
+        own != variation.trials.end() ? std::optional(own->second) : variation.all_trials;
+    for (std::size_t i = 0; sd && i < treatments.size(); ++i)
+      add(factorial(plan, benchmark, i, *sd));
+  }
+  return result;
+}
+
+}  // namespace stab::client

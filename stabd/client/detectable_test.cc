@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/detectable.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "plan/testing.h"
+
+namespace stab::client {
+namespace {
+
+using nlohmann::json;
+using testing::IsEmpty;
+
+plan::Plan plan_of(const std::string& kind, const std::string& levels = "[0, 64]") {
+  return plan::good_plan(R"([experiment]
+name = "x"
+[defaults]
+repetitions = 30
+[[benchmark]]
+name = "a"
+run = ["/bin/a"]
+[[benchmark]]
+name = "b"
+run = ["/bin/b"]
+[factor.env_bytes]
+levels = )" + levels + "\n[design]\nkind = '" +
+                         kind + "'\n");
+}
+
+// R: power.t.test(n = 30, sd = 0.02 * sqrt(2), type = "paired", power = 0.8, strict = TRUE,
+// tol = 1e-12)$delta.
+TEST(Detectable, OneTreatmentOfTwoLevelsInBlocksIsAPairedTest) {
+  const auto found = detectable(plan_of("full-factorial"), {.all_trials = 0.02});
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].benchmark, "a");
+  EXPECT_EQ(found[0].treatment, "env_bytes");
+  EXPECT_NEAR(found[0].change, std::expm1(0.01496904369), 1e-9);
+}
+
+TEST(Detectable, MoreLevelsAndAnotherVariationAreSeenToo) {
+  const auto two = detectable(plan_of("one-way"), {.all_trials = 0.02});
+  const auto three = detectable(plan_of("one-way", "[0, 64, 128]"), {.all_trials = 0.02});
+  const auto wide = detectable(plan_of("one-way"), {.trials = {{"b", 0.04}}});
+  EXPECT_GT(three.at(0).change, two.at(0).change);
+  ASSERT_EQ(wide.size(), 1U);
+  EXPECT_NEAR(std::log1p(wide[0].change), 2 * std::log1p(two[1].change), 1e-9);
+}
+
+TEST(Detectable, WithoutKnownVariationThereIsNothing) {
+  EXPECT_THAT(detectable(plan_of("full-factorial"), {}), IsEmpty());
+  EXPECT_THAT(detectable(plan_of("within-subjects"), {.all_trials = 0.02}), IsEmpty());
+}
+
+TEST(Detectable, WithinSubjectsTheVariationOfTheEffectCounts) {
+  const auto found = detectable(plan_of("within-subjects"), {.effects = {{"env_bytes", 0.01}}});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].benchmark, "");
+  EXPECT_GT(found[0].change, 0.05);  // two benchmarks say little
+}
+
+json report(const char* stratum, double ms) {
+  return {
+      {"analysis", {{"response", "wall"}, {"log_scale", true}}},
+      {"anova", {{{"benchmark", "a"}, {"stratum", stratum}, {"term", "Residuals"}, {"ms", ms}}}},
+      {"means",
+       {{{"benchmark", "a"}, {"levels", {{"env_bytes", "0"}}}, {"n", 20}},
+        {{"benchmark", "a"}, {"levels", {{"env_bytes", "64"}}}, {"n", 20}}}}};
+}
+
+TEST(Detectable, AnEarlierReportTellsTheVariation) {
+  const plan::Plan plan = plan_of("full-factorial");
+  EXPECT_DOUBLE_EQ(variation_of(report("", 0.0004), plan).trials.at("a"), 0.02);
+  EXPECT_DOUBLE_EQ(*variation_of(report("Within", 0.0004), plan).all_trials, 0.02);
+  EXPECT_DOUBLE_EQ(variation_of(report("benchmark:env_bytes", 0.001), plan).effects.at("env_bytes"),
+                   0.01);
+}
+
+TEST(Detectable, AReportOfAnotherResponseTellsNothing) {
+  json other = report("", 0.0004);
+  other["analysis"]["response"] = "user";
+  EXPECT_THAT(variation_of(other, plan_of("full-factorial")).trials, IsEmpty());
+  EXPECT_THAT(variation_of(json::object(), plan_of("full-factorial")).trials, IsEmpty());
+}
+
+}  // namespace
+}  // namespace stab::client
