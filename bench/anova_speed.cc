@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -23,8 +24,7 @@ stats::Dataset trials(std::size_t rows) {
   for (const char* name : {"code", "heap", "stack"})
     data.columns.push_back({.name = name, .levels = {"false", "true"}, .codes = {}});
   data.columns.push_back({.name = "block", .levels = {}, .codes = {}});
-  for (int block = 1; block <= 20; ++block)
-    data.columns[3].levels.push_back(std::to_string(block));
+  for (int block = 1; block <= 20; ++block) data.columns[3].levels.push_back(std::to_string(block));
   Random random(20130316);
   for (std::size_t row = 0; row < rows; ++row) {
     double noise = 0;
@@ -46,7 +46,8 @@ void write_csv(const stats::Dataset& data, const char* path) {
   std::ofstream file(path);
   file << "code,heap,stack,block,wall\n";
   for (std::size_t row = 0; row < data.response.size(); ++row) {
-    for (const stats::Column& column : data.columns) file << column.levels[column.codes[row]] << ',';
+    for (const stats::Column& column : data.columns)
+      file << column.levels[column.codes[row]] << ',';
     file << fmt::format("{:.0f}\n", data.response[row]);
   }
 }
@@ -80,8 +81,8 @@ int main(int argc, char** argv) {
           best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
     fmt::print("{:<34} {:.3f} s, {:.0f} MB beyond the data\n",
-               assumptions ? "stabd, with tests of assumptions" : "stabd, analysis of variance", best,
-               peak_mb() - before);
+               assumptions ? "stabd, with tests of assumptions" : "stabd, analysis of variance",
+               best, peak_mb() - before);
     if (assumptions) continue;
     for (const stats::AnovaRow& row : analysis.tables.at(0).rows)
       if (row.f) fmt::print("  {:<18} F {:.9g}\n", row.term, *row.f);
