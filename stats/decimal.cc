@@ -43,7 +43,8 @@ std::optional<int> parse_exponent(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  constexpr int beyond = 1'000'000;  // any double
+  return std::clamp(value, -beyond, beyond);
 }
 
 std::optional<Parts> split(std::string_view text, char point) {

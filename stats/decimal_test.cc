@@ -44,6 +44,8 @@ TEST(Decimal, NumbersInAllFormsHaveTheirValue) {
 TEST(Decimal, WhatDoublesCannotHoldIsZeroOrInfinite) {
   EXPECT_EQ(value_of("1e-400"), 0);
   EXPECT_TRUE(std::isinf(value_of("-1e400")));
+  EXPECT_TRUE(std::isinf(value_of("0.5e2147483647")));
+  EXPECT_EQ(value_of("0.5e-2147483648"), 0);
   EXPECT_TRUE(std::isinf(value_of("Infinity")));
   EXPECT_TRUE(std::isinf(value_of("-inf")));
   EXPECT_TRUE(std::isnan(value_of("NaN")));
