@@ -6,6 +6,7 @@
 
 #include "stats/permutation.h"
 #include "stats/student.h"
+#include "stats/welch.h"
 #include "stats/wilcoxon.h"
 
 namespace stab::stats {
@@ -84,14 +85,17 @@ void add(const Prepared& data, const char* method, const Result<RankTest>& test,
   effect.alternatives.push_back(std::move(result));
 }
 
-void add_paired(const Prepared& data, const Samples& samples, Effect& effect) {
-  const auto estimate = paired(samples.base, samples.level);
-  if (!estimate) return;
-  const auto p = p_value(*estimate);
+void add(const Prepared& data, const char* method, const Estimate& estimate, Effect& effect) {
+  const auto p = p_value(estimate);
   if (!p) return;
-  Alternative result{.method = "paired t", .p = *p};
-  scale(data, estimate->difference, difference_interval(*estimate, data.spec.alpha), result);
+  Alternative result{.method = method, .p = *p};
+  scale(data, estimate.difference, difference_interval(estimate, data.spec.alpha), result);
   effect.alternatives.push_back(std::move(result));
+}
+
+void add_paired(const Prepared& data, const Samples& samples, Effect& effect) {
+  if (const auto estimate = paired(samples.base, samples.level))
+    add(data, "paired t", *estimate, effect);
 }
 
 void add_permutation(const Prepared& data, const Samples& samples, Effect& effect) {
@@ -119,6 +123,8 @@ void add_alternatives(const Prepared& data, const Subject& subject, const Compar
   } else {
     add(data, "rank-sum", rank_sum(samples.base, samples.level, data.spec.alpha), effect);
     add_permutation(data, samples, effect);
+    if (data.spec.design == Design::nested)
+      add(data, "Welch", welch(moments(samples.base), moments(samples.level)), effect);
   }
 }
 

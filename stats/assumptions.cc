@@ -78,9 +78,17 @@ Assumption& add(Analysis& analysis, std::string subject, Property property, std:
   return analysis.assumptions.back();
 }
 
+// Trials of one seed are no independent numbers; the seeds' means are.
+std::vector<std::vector<double>> seeds_by_cell(const Prepared& data, const Subject& subject) {
+  std::vector<std::vector<double>> result(data.cells());
+  for (const Group& seed : subject.groups) result[seed.cell].push_back(seed.y.mean);
+  return result;
+}
+
 void add_variances(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
-  const std::vector<Group> cells = by_cell(subject);
-  std::vector<std::vector<double>> groups = by_cell_deviations(subject, cells);
+  const bool nested = data.spec.design == Design::nested;
+  std::vector<std::vector<double>> groups =
+      nested ? seeds_by_cell(data, subject) : by_cell_deviations(subject, by_cell(subject));
   std::size_t n = 0;
   std::erase_if(groups, [](const auto& group) { return group.size() < 2; });
   for (const auto& group : groups) n += group.size();
@@ -90,8 +98,9 @@ void add_variances(const Prepared& data, const Subject& subject, Analysis& analy
     notes.add(subject.name, "equal variances are not tested: " + test.error().message);
     return;
   }
-  Assumption& added = add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
-                          "trials by cell", n, test->f, test->p);
+  Assumption& added =
+      add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
+          nested ? "means of the seeds by cell" : "trials by cell", n, test->f, test->p);
   if (!added.holds)
     added.instead = has_blocks(data) ? "the paired t-test of the blocks, which pools no variance"
                                      : "Welch's test, which pools no variance";

@@ -155,6 +155,23 @@ TEST(Assumptions, BlocksOfSomeTrialsACellLeaveIndependenceUntestedWithANote) {
   EXPECT_THAT(analysis.notes, Contains(HasSubstr("ndependence is not tested")));
 }
 
+// Few seeds with many alike runs each: taken for independent, the runs would reject nearly always.
+TEST(Assumptions, NestedDesignsCompareTheVariancesOfSeeds) {
+  int rejected = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Spec spec;
+    spec.design = Design::nested;
+    spec.treatments = {"opt"};
+    spec.seed = "seed";
+    const Analysis analysis = analyse(oracle::seeds(seed, 2, 6, 20), spec);
+    const Assumption* test = find(analysis, "Brown-Forsythe");
+    EXPECT_EQ(test->n, 12U);
+    rejected += test->holds ? 0 : 1;
+    EXPECT_TRUE(find(analysis.effects.at(0), "Welch") != nullptr);
+  }
+  EXPECT_LE(rejected, 20);  // 10 are right; Brown-Forsythe is careful with six numbers
+}
+
 TEST(Assumptions, TheyCanBeLeftOut) {
   Spec spec = blocked();
   spec.assumptions = false;
