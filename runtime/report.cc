@@ -64,6 +64,7 @@ void add_image(Line& line, const Image& image) {
   line.field("heap_bytes", image.moved() == 0 ? 0 : image.first().code_size);
   line.hex_field("image", reinterpret_cast<uint64_t>(image.base));
   line.hex_field("heap", image.moved() == 0 ? 0 : reinterpret_cast<uint64_t>(image.first().start));
+  line.field("padded", image.padded_functions);
   line.field("setup_ns", image.setup_ns);
 }
 
@@ -106,6 +107,7 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
       .field("version", abi::version)
       .field("pid", static_cast<uint64_t>(owner));
   line.field("code", options.code ? "on" : "off")
+      .field("stack", options.stack ? "on" : "off")
       .field("rerandomize", repeated ? "repeated" : "once")
       .field("seed", seed);
   if (repeated) line.field("period_ns", options.period);

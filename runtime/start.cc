@@ -106,7 +106,8 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   if (image == nullptr) return "too many images";
   const char* problem = open_image(*image, note, elf);
   if (problem == nullptr) {
-    problem = randomize(*image, random_for_next_image(), options.again());
+    problem =
+        randomize(*image, random_for_next_image(), {options.code, options.stack, options.again()});
   }
   if (problem != nullptr) return problem;
   publish_image(image);
@@ -117,7 +118,7 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
 void start(char** environment) {
   read_options(environment);
   open_report(options);
-  if (!options.code) {
+  if (!options.code && !options.stack) {
     if (report_wanted()) report_start(options, 0, nullptr, "code=0", nullptr);
     return;
   }

@@ -61,6 +61,14 @@ bool makes_stacks(std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// Code then runs on stacks whose size the program chose.
+bool makes_small_stacks(std::string_view name) {
+  constexpr std::array<std::string_view, 4> names = {"sigaltstack", "pthread_attr_setstack",
+                                                     "pthread_attr_setstacksize",
+                                                     "pthread_attr_setstackaddr"};
+  return makes_stacks(name) || std::ranges::find(names, name) != names.end();
+}
+
 // One function at a time, with the relocations that lie in it.
 class Analysis {
  public:
@@ -101,6 +109,7 @@ class Analysis {
       if (keeps_its_callers_place(name_of(relocation)))
         function_.anchored = program_.hides_addresses = true;
       if (makes_stacks(name_of(relocation))) program_.hides_addresses = true;
+      if (makes_small_stacks(name_of(relocation))) program_.small_stacks = true;
       if (pc_relative(relocation.type))
         check_pc_relative(relocation);
       else if (absolute(relocation.type))
