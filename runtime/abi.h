@@ -36,6 +36,7 @@ constexpr char table_section[] = ".stab.table";
 constexpr char runtime_section[] = "stab_text";     // in an executable, on pages of its own
 constexpr char library_section[] = "stab_library";  // the few functions of ours in a shared library
 constexpr char frames_section[] = ".stab_frames";   // of the pass, for the post-link step
+constexpr char pad_bytes_section[] = "stab_pads";
 constexpr char fixed_section[] = "stab_nomove";     // functions marked STAB_NO_MOVE are put here
 
 // A jump to the copy overwrites this much of the entry of a function, by one aligned store.
@@ -175,6 +176,7 @@ enum class RangeKind : uint32_t {
   writable_slots = 1,
   readonly_slots = 2,
   pointers = 3,  // read-only
+  pad_bytes = 4,  // in data: pads of loops, in pad units
 };
 
 // Bytes that the runtime changes in place: entries in code, slots in data. Restored to r-x, rw- or
@@ -183,7 +185,7 @@ struct Range {
   uint32_t start;
   uint32_t size;
   uint32_t kind;
-  uint32_t unused;
+  uint32_t modest;  // of pad bytes: the program makes small stacks
 };
 
 struct Cie {

@@ -25,6 +25,19 @@ void find_stubs(Image& image) {
     image.uses[labels[i].function] |= has_stub;
 }
 
+void draw_loop_pads(Image& image) {
+  constexpr uint64_t all = 256;
+  constexpr uint64_t few = 8;
+  const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
+  for (uint32_t i = 0; image.padded && i < image.table->ranges.count; ++i) {
+    if (ranges[i].kind != static_cast<uint32_t>(abi::RangeKind::pad_bytes)) continue;
+    for (uint32_t b = 0; b < ranges[i].size; ++b)
+      __atomic_store_n(image.base + ranges[i].start + b,
+                       static_cast<uint8_t>(image.pad_random.below(ranges[i].modest ? few : all)),
+                       __ATOMIC_RELAXED);
+  }
+}
+
 void draw_pads(Image& image, Layout& layout) {
   for (uint32_t f = 0; f < image.count(); ++f) {
     layout.pads[f] = layout.has(f) ? draw(image, f) : uint16_t{0};

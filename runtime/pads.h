@@ -28,6 +28,9 @@ void draw_pads(Image& image, Layout& layout);
 // For a new one that is to replace the one in use.
 void draw_pads_again(Image& image, Layout& layout, PadChange change);
 
+// The bytes of loops in functions that live long: any value is right at any time.
+void draw_loop_pads(Image& image);
+
 // In a clone of the function's frame description.
 void pad_description(const Image& image, uint32_t f, uint32_t pad, uint8_t* description);
 

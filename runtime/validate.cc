@@ -56,10 +56,11 @@ class Checker {
     return false;
   }
 
-  enum class Use : uint8_t { code, slots, pointers };
+  enum class Use : uint8_t { code, slots, pointers, bytes };
 
   static Use use_of(const abi::Range& r) {
     if (r.kind == static_cast<uint32_t>(abi::RangeKind::code)) return Use::code;
+    if (r.kind == static_cast<uint32_t>(abi::RangeKind::pad_bytes)) return Use::bytes;
     return r.kind == static_cast<uint32_t>(abi::RangeKind::pointers) ? Use::pointers : Use::slots;
   }
 
@@ -79,8 +80,9 @@ class Checker {
     for (uint32_t i = 0; i < h_.ranges.count; ++i) {
       const abi::Range& r = ranges[i];
       const bool code = r.kind == static_cast<uint32_t>(abi::RangeKind::code);
-      const bool writable = r.kind == static_cast<uint32_t>(abi::RangeKind::writable_slots);
-      if (r.kind > static_cast<uint32_t>(abi::RangeKind::pointers) || r.size == 0) return false;
+      const bool writable = r.kind == static_cast<uint32_t>(abi::RangeKind::writable_slots) ||
+                            r.kind == static_cast<uint32_t>(abi::RangeKind::pad_bytes);
+      if (r.kind > static_cast<uint32_t>(abi::RangeKind::pad_bytes) || r.size == 0) return false;
       if (!mapped(r.start, r.size, code ? PF_X : writable ? PF_W : PF_R)) return false;
     }
     return true;

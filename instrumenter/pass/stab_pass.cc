@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "instrumenter/pass/loop_pads.h"
 #include "instrumenter/pass/static_pads.h"
 
 namespace {
@@ -48,9 +49,10 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
                                      llvm::ModuleAnalysisManager& /*analyses*/) {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
-    if (!wants_pads(module) || stab::pass::add_static_pads(module) == 0)
-      return llvm::PreservedAnalyses::all();
-    return llvm::PreservedAnalyses::none();
+    if (!wants_pads(module)) return llvm::PreservedAnalyses::all();
+    const unsigned loops = stab::pass::add_loop_pads(module);
+    const unsigned frames = stab::pass::add_static_pads(module);
+    return loops + frames == 0 ? llvm::PreservedAnalyses::all() : llvm::PreservedAnalyses::none();
   }
   // Also for functions that are not to be optimized.
   static bool isRequired() { return true; }

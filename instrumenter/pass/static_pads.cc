@@ -12,6 +12,8 @@
 #include <array>
 #include <string>
 
+#include "instrumenter/pass/frame_facts.h"
+
 namespace stab::pass {
 namespace {
 
@@ -60,18 +62,6 @@ bool touches_stack(const llvm::InlineAsm& code) {
          llvm::StringRef(clobbers).contains("{esp}") || llvm::StringRef(clobbers).contains("{ebp}");
 }
 
-// Becomes a jump, or may.
-bool ends_by(const llvm::CallInst& call) {
-  const llvm::Instruction* next = call.getNextNonDebugInstruction();
-  return call.isTailCall() && next != nullptr && llvm::isa<llvm::ReturnInst>(next);
-}
-
-bool is_real_call(const llvm::CallBase& call) {
-  if (call.isInlineAsm() || llvm::isa<llvm::IntrinsicInst>(call)) return false;
-  const auto* plain = llvm::dyn_cast<llvm::CallInst>(&call);
-  return plain == nullptr || !ends_by(*plain);
-}
-
 // Registers that a value takes as an argument, at most; false: it may go to the stack.
 bool add_registers(const llvm::Type& type, unsigned& general, unsigned& vector) {
   if (type.isPointerTy()) return ++general, true;
@@ -85,11 +75,6 @@ bool add_registers(const llvm::Type& type, unsigned& general, unsigned& vector) 
     return true;
   }
   return false;
-}
-
-bool is_usual_convention(const llvm::Function& function) {
-  return function.getCallingConv() == llvm::CallingConv::C ||
-         function.getCallingConv() == llvm::CallingConv::Fast;
 }
 
 bool takes_registers_only(const llvm::Function& function) {
@@ -108,19 +93,6 @@ bool takes_registers_only(const llvm::Function& function) {
     if (!add_registers(*argument.getType(), general, vector)) return false;
   }
   return general <= 6 && vector <= 8;
-}
-
-bool is_left_alone(const llvm::Function& function) {
-  using llvm::Attribute;
-  if (function.isDeclaration() || function.hasAvailableExternallyLinkage()) return true;
-  for (const Attribute::AttrKind kind :
-       {Attribute::Naked, Attribute::SafeStack, Attribute::SanitizeAddress,
-        Attribute::SanitizeHWAddress, Attribute::SanitizeMemory, Attribute::SanitizeThread,
-        Attribute::SanitizeMemTag, Attribute::PresplitCoroutine})
-    if (function.hasFnAttribute(kind)) return true;
-  return function.hasFnAttribute("probe-stack") || function.hasFnAttribute("split-stack") ||
-         function.hasFnAttribute("no-stack-pad") || function.hasGC() ||
-         !is_usual_convention(function);
 }
 
 struct Findings {

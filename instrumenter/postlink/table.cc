@@ -29,6 +29,7 @@ class TableBuilder {
     add_labels();
     add_ranges();
     add_pointers();
+    add_pad_bytes();
     for (const CieInfo& cie : program_.cies)
       cies_.push_back({place(cie.address), cie.size, cie.personality_field, 0});
     return assemble();
@@ -161,6 +162,15 @@ class TableBuilder {
           slot.readonly ? abi::RangeKind::readonly_slots : abi::RangeKind::writable_slots;
       grow(kind, section_of(slot.where), slot.where, slot.where + 8);
     }
+  }
+
+  // Sections with this name are one in the output.
+  void add_pad_bytes() {
+    const Elf64_Shdr* section = program_.file->section(abi::pad_bytes_section);
+    if (section == nullptr || section->sh_size == 0 || (section->sh_flags & SHF_WRITE) == 0) return;
+    ranges_.push_back({place(section->sh_addr), static_cast<std::uint32_t>(section->sh_size),
+                       static_cast<std::uint32_t>(abi::RangeKind::pad_bytes),
+                       program_.small_stacks ? 1u : 0u});
   }
 
   void add_pointers() {
