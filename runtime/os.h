@@ -29,6 +29,9 @@ void populate(uint64_t address, uint64_t size);
 // cannot.
 bool readable(uint64_t address);
 
+// Lets the first thread's stack grow to `size` bytes if that is allowed. False: it is smaller.
+bool allow_stack(uint64_t size);
+
 long open_append(const char* path);  // creates the file if need be
 long open_read(const char* path);
 long read_some(int fd, void* buffer, size_t size);

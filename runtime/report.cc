@@ -100,7 +100,7 @@ bool report_wanted() {
 }
 
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
-                  const char* why_once) {
+                  const char* why_once, const char* small_stack) {
   const bool repeated = options.again() && problem == nullptr && why_once == nullptr;
   Line line;
   line.field("event", "start")
@@ -112,6 +112,7 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
       .field("seed", seed);
   if (repeated) line.field("period_ns", options.period);
   if (why_once != nullptr) line.field("why_once", why_once);
+  if (small_stack != nullptr) line.field("small_stack", small_stack);
   add_outcome(line, problem);
   if (image != nullptr) add_image(line, *image);
   line.field("never_moved", "globals, libc and other libraries that szc did not link");

@@ -19,6 +19,7 @@ undefined=$(nm -u "$library" 2>/dev/null | awk 'NF == 2 { print $2 }' | sort -u)
 needed=$(comm -23 <(echo "$undefined") <(echo "$defined"))
 # Those with stab_text and __ehdr_start are made by the linker.
 compare "what the runtime needs" "__ehdr_start
+__interceptor_pthread_create
 __register_atfork
 __start_stab_text
 __stop_stab_text
@@ -30,6 +31,7 @@ __jit_debug_register_code
 _dl_find_object
 prctl
 pthread_cancel
+pthread_create
 stab_add_image
 stab_begin
 stab_end

@@ -122,14 +122,29 @@ std::string record(unsigned flags) {
          "\n\t.byte 7743f-7742f\n7742:\tleaq $0, %rax\n7743:\n\t.popsection";
 }
 
+// Behind the other objects, as far as the record's place allows: without optimizations, objects lie
+// in this order.
+void place_last(llvm::IRBuilder<>& builder, llvm::Function& function,
+                const llvm::Instruction& record) {
+  llvm::BasicBlock& entry = function.getEntryBlock();
+  llvm::Instruction* last = nullptr;
+  for (llvm::Instruction& instruction : entry)
+    if (llvm::isa<llvm::AllocaInst>(instruction)) last = &instruction;
+  const bool fits = last != nullptr && (record.getParent() != &entry || last->comesBefore(&record));
+  if (fits)
+    builder.SetInsertPoint(last->getNextNode());
+  else
+    builder.SetInsertPoint(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+}
+
 void add_pad(llvm::Function& function, const Findings& found) {
   llvm::LLVMContext& context = function.getContext();
   auto* word = llvm::Type::getInt64Ty(context);
   // No array: those ask for stack protectors.
   auto* type =
       llvm::StructType::get(context, llvm::SmallVector<llvm::Type*, pad_words>(pad_words, word));
-  llvm::IRBuilder<> entry(&function.getEntryBlock(),
-                          function.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+  llvm::IRBuilder<> entry(context);
+  place_last(entry, function, *found.call);
   auto* pad = entry.CreateAlloca(type, nullptr, "stab.pad");
   pad->setAlignment(llvm::Align(16));
   auto* never =

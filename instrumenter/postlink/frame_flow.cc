@@ -301,8 +301,12 @@ class Follower {
   }
 
   void check_by_rbp(const StackStep& step, const State& state) {
-    if (step.indexed || step.displacement >= 0 || !state.inside) return;
+    if (step.displacement >= 0 || !state.inside) return;
     const std::int64_t place = step.displacement + result_.size + result_.upper - result_.base;
+    if (step.indexed) {
+      result_.lowest_indexed = std::min(result_.lowest_indexed, place);
+      return;
+    }
     if (result_.shape == FrameShape::realigned && step.displacement < result_.base - result_.upper)
       return fail(PadReason::mixed_access);
     result_.lowest_by_rbp = std::min(result_.lowest_by_rbp, place);

@@ -132,7 +132,7 @@ class PadAnalysis {
   // lower one, with no room for another between.
   [[nodiscard]] std::int64_t removable(const std::vector<const Record*>& records) const {
     const auto place = place_of(*records.front());
-    if (!place || (records.front()->flags & rarest_on_top) == 0) return 0;
+    if (!place) return 0;
     if (std::ranges::any_of(records, [&](const Record* r) { return place_of(*r) != place; }))
       return 0;
     const std::int64_t step = flow_.shape == FrameShape::realigned ? flow_.alignment : 16;
@@ -140,10 +140,15 @@ class PadAnalysis {
     const std::int64_t end = *place + static_pad;
     if (*place < 0 || end > flow_.size) return 0;
     if (flow_.shape != FrameShape::framed)
-      return flow_.size - end < 16 && flow_.highest_by_rsp <= *place ? bytes : 0;
+      return (records.front()->flags & rarest_on_top) != 0 && flow_.size - end < 16 &&
+                     flow_.highest_by_rsp <= *place
+                 ? bytes
+                 : 0;
     const std::int64_t arguments = std::max<std::int64_t>(1, flow_.highest_by_rsp) - 1;
-    return arguments <= *place && *place - arguments <= 16 && flow_.lowest_by_rbp >= end ? bytes
-                                                                                         : 0;
+    return arguments <= *place && *place - arguments <= 16 &&
+                   std::min(flow_.lowest_by_rbp, flow_.lowest_indexed) >= end
+               ? bytes
+               : 0;
   }
 
   void change_by(std::int64_t delta) {
