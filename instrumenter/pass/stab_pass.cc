@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "instrumenter/pass/caller_registers.h"
 #include "instrumenter/pass/loop_pads.h"
 #include "instrumenter/pass/static_pads.h"
 
@@ -49,10 +50,12 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
                                      llvm::ModuleAnalysisManager& /*analyses*/) {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
-    if (!wants_pads(module)) return llvm::PreservedAnalyses::all();
-    const unsigned loops = stab::pass::add_loop_pads(module);
-    const unsigned frames = stab::pass::add_static_pads(module);
-    return loops + frames == 0 ? llvm::PreservedAnalyses::all() : llvm::PreservedAnalyses::none();
+    stab::pass::save_caller_registers(module);
+    if (wants_pads(module)) {
+      stab::pass::add_loop_pads(module);
+      stab::pass::add_static_pads(module);
+    }
+    return llvm::PreservedAnalyses::none();
   }
   // Also for functions that are not to be optimized.
   static bool isRequired() { return true; }

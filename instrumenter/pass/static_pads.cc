@@ -116,10 +116,11 @@ Findings look_at(llvm::Function& function) {
   return found;
 }
 
-std::string record(unsigned flags) {
+std::string record(unsigned flags, bool placed) {
   return "7741:\n\t.pushsection .stab_frames,\"?\",@progbits\n\t.quad 7741b\n\t.byte " +
          std::to_string(flags) +
-         "\n\t.byte 7743f-7742f\n7742:\tleaq $0, %rax\n7743:\n\t.popsection";
+         "\n\t.byte 7743f-7742f\n7742:" + (placed ? "\tleaq $0, %rax" : "") +
+         "\n7743:\n\t.popsection";
 }
 
 // Behind the other objects, as far as the record's place allows: without optimizations, objects lie
@@ -147,19 +148,23 @@ void add_pad(llvm::Function& function, const Findings& found) {
   place_last(entry, function, *found.call);
   auto* pad = entry.CreateAlloca(type, nullptr, "stab.pad");
   pad->setAlignment(llvm::Align(16));
-  auto* never =
-      llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), 0));
-  pad->setMetadata("stack-protector", llvm::MDNode::get(context, never));
   const bool clean = takes_registers_only(function) && !found.above;
   const bool ordered = !function.hasOptNone();
   // With a frame pointer, what lies above the frame does not depend on its size.
   if (!clean) function.addFnAttr("frame-pointer", "all");
+  const unsigned flags =
+      (clean ? all_arguments_in_registers : 0) | (ordered ? rarest_object_on_top : 0);
   llvm::IRBuilder<> before(found.call);
+  // An object whose address is taken asks for a strong stack protector; without the address the
+  // record does not tell its place, and it stays.
+  if (function.hasFnAttribute(llvm::Attribute::StackProtectStrong)) {
+    auto* shape = llvm::FunctionType::get(before.getVoidTy(), false);
+    before.CreateCall(llvm::InlineAsm::get(shape, record(flags, false), "", true))
+        ->setDoesNotThrow();
+    return;
+  }
   auto* shape = llvm::FunctionType::get(before.getVoidTy(), {pad->getType()}, false);
-  auto* code = llvm::InlineAsm::get(
-      shape,
-      record((clean ? all_arguments_in_registers : 0) | (ordered ? rarest_object_on_top : 0)), "*m",
-      /*hasSideEffects=*/true);
+  auto* code = llvm::InlineAsm::get(shape, record(flags, true), "*m", /*hasSideEffects=*/true);
   llvm::CallInst* call = before.CreateCall(code, {pad});
   call->addParamAttr(0, llvm::Attribute::get(context, llvm::Attribute::ElementType, type));
   call->setDoesNotThrow();

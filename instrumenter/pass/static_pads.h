@@ -4,9 +4,9 @@
 // lies goes into a record for the post-link step, which takes its bytes away again: the finished
 // program has none of them.
 //
-// A record is | address in the function (8) | flags (1) | length (1) | `lea object, %rax` |, in the
-// section .stab_frames, which is not loaded. It is written by an asm that executes nothing, next to
-// a call, where there is a frame anyway: the prologue stays where it was.
+// A record is | address in the function (8) | flags (1) | length (1) | `lea object, %rax`, or
+// nothing |, in the section .stab_frames, which is not loaded. It is written by an asm that
+// executes nothing, next to a call, where there is a frame anyway: the prologue stays where it was.
 #pragma once
 
 #include <llvm/IR/Module.h>

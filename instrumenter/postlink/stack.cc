@@ -25,7 +25,7 @@ constexpr std::uint32_t modest_pad = 112;
 struct Record {
   std::uint64_t address = 0;
   unsigned flags = 0;
-  StackStep place;  // lea object, %rax
+  StackStep place;  // lea object, %rax; without a base if that is not known
 };
 
 std::vector<Record> read_records(const Program& program, const Decoder& decoder) {
@@ -42,8 +42,7 @@ std::vector<Record> read_records(const Program& program, const Decoder& decoder)
     if (!reader.ok() || length > bytes.size() - reader.position()) break;
     const auto steps = decoder.stack_steps(bytes.subspan(reader.position(), length), 0);
     reader.skip(length);
-    if (steps.size() != 1) continue;
-    record.place = steps.front();
+    if (steps.size() == 1) record.place = steps.front();
     records.push_back(record);
   }
   return records;
