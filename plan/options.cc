@@ -18,11 +18,12 @@ constexpr const char* rerandomize = "rerandomize";
 constexpr const char* period = "period";
 
 // All of them. A new one is one line here.
-constexpr std::array<RuntimeOption, 3> table{
+constexpr std::array<RuntimeOption, 4> table{
     {{.name = "code", .kind = OptionKind::flag, .on_by_default = true},
+     {.name = "stack", .kind = OptionKind::flag, .on_by_default = false},
      {.name = rerandomize, .kind = OptionKind::choice, .choices = when},
      {.name = period, .kind = OptionKind::milliseconds}}};
-constexpr std::array<std::string_view, 3> future{"stack", "heap", "allocator"};
+constexpr std::array<std::string_view, 2> future{"heap", "allocator"};
 
 constexpr std::chrono::hours longest_period{1};
 

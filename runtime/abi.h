@@ -5,7 +5,7 @@
 // The note (.note.stab, linked in with the runtime) says where the table is. The table is one
 // block:
 //   header | functions | fixups | labels | slots | pointers | ranges | cies | words | exceptions |
-//   pinned | names
+//   frames | frame fields | pinned | names
 // Places in the image are 32-bit offsets from `base`, the lowest address of the image as it was
 // linked.
 //
@@ -18,7 +18,9 @@
 //   6. CIEs and FDEs lie inside readable segments, and their fields inside them.
 //   7. Exception tables lie inside `exceptions`, and the types that they name inside readable
 //   segments.
-//   8. The checksum covers the table from the header to where `pinned` begins.
+//   8. There is a frame for each function or none. Its fields are sorted, lie inside the function
+//   and its frame description, do not overlap, and those in code do not overlap the fixups either.
+//   9. The checksum covers the table from the header to where `pinned` begins.
 // Shared by C++23 and by the runtime, which has no standard library: plain structs only.
 #pragma once
 
@@ -27,12 +29,14 @@
 
 namespace stab::abi {
 
-constexpr uint32_t version = 3;
+constexpr uint32_t version = 4;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
 constexpr char runtime_section[] = "stab_text";     // in an executable, on pages of its own
 constexpr char library_section[] = "stab_library";  // the few functions of ours in a shared library
+constexpr char frames_section[] = ".stab_frames";   // of the pass, for the post-link step
+constexpr char pad_bytes_section[] = "stab_pads";
 constexpr char fixed_section[] = "stab_nomove";     // functions marked STAB_NO_MOVE are put here
 
 // A jump to the copy overwrites this much of the entry of a function, by one aligned store.
@@ -76,6 +80,8 @@ struct Header {
   Array cies;
   Array words;
   Array exceptions;  // bytes
+  Array frames;
+  Array frame_fields;
   Array pinned;
   Array names;
 };
@@ -170,6 +176,7 @@ enum class RangeKind : uint32_t {
   writable_slots = 1,
   readonly_slots = 2,
   pointers = 3,  // read-only
+  pad_bytes = 4,  // in data: pads of loops, in pad units
 };
 
 // Bytes that the runtime changes in place: entries in code, slots in data. Restored to r-x, rw- or
@@ -178,7 +185,7 @@ struct Range {
   uint32_t start;
   uint32_t size;
   uint32_t kind;
-  uint32_t unused;
+  uint32_t modest;  // of pad bytes: the program makes small stacks
 };
 
 struct Cie {
@@ -188,6 +195,49 @@ struct Cie {
       personality_field;  // offset in the CIE of a pc-relative 32-bit pointer; 0: nothing to adjust
   uint32_t unused;
 };
+
+// Why the frames of a function's copies have the size of the original's.
+enum class PadReason : uint8_t {
+  none = 0,
+  calls_nothing,  // or was not compiled by szc
+  no_description,
+  unclear_flow,
+  unclear_stack,
+  no_number,
+  description,
+  outside_access,
+  mixed_access,
+  entered_inside,
+  description_width,
+  records_differ,
+  arguments,
+  count,
+};
+
+// How the frames of a function's copies are made larger: by adding the pad to each field. First
+// come the fields in code, 32-bit numbers at these offsets, then those in the frame description.
+constexpr uint32_t pad_unit = 16;
+struct Frame {
+  uint32_t first_field;
+  uint16_t code_fields;
+  uint16_t description_fields;
+  uint16_t most;   // pad units
+  uint8_t step;    // a pad is a multiple of so many units
+  uint8_t reason;  // PadReason; none: it has fields
+};
+constexpr uint32_t largest_pad = 4080;
+constexpr uint32_t largest_frame = 1u << 24;  // beyond it the numbers are left as they are
+
+// In a description: an unsigned LEB128 number of `width` bytes.
+inline constexpr uint32_t description_field(uint32_t offset, uint32_t width) {
+  return width << 28 | offset;
+}
+inline constexpr uint32_t description_offset(uint32_t field) {
+  return field & 0x0fffffff;
+}
+inline constexpr uint32_t description_width(uint32_t field) {
+  return field >> 28;
+}
 
 // Why a function stays where it was linked. Kept in the table for people; the runtime only counts
 // them.
@@ -219,9 +269,9 @@ struct Pinned {
 
 static_assert(sizeof(Note) == 48 && offsetof(Note, own_address) == 24);
 static_assert(sizeof(Array) == 8);
-static_assert(sizeof(Header) == 160 && offsetof(Header, functions) == 72);
+static_assert(sizeof(Header) == 176 && offsetof(Header, functions) == 72);
 static_assert(sizeof(Function) == 64 && offsetof(Function, flags) == 44);
-static_assert(sizeof(Pointer) == 8);
+static_assert(sizeof(Pointer) == 8 && sizeof(Frame) == 12);
 static_assert(sizeof(Fixup) == 8 && sizeof(Label) == 8 && sizeof(Slot) == 8);
 static_assert(sizeof(ExceptionTable) == exception_types_field + exception_types_bytes);
 static_assert(sizeof(Range) == 16 && sizeof(Cie) == 16 && sizeof(Pinned) == 16);

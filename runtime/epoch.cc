@@ -12,6 +12,7 @@
 #include "runtime/libraries.h"
 #include "runtime/migrate.h"
 #include "runtime/os.h"
+#include "runtime/pads.h"
 #include "runtime/private_stack.h"
 #include "runtime/restart.h"
 #include "runtime/signal_return.h"
@@ -60,6 +61,7 @@ void leave() {
 }
 
 struct Outcome {
+  PadChange change = PadChange::none;
   const char* problem = nullptr;
   bool moved = false;
 };
@@ -68,7 +70,7 @@ void begin_image(Image& image, void* context) {
   auto* outcome = static_cast<Outcome*>(context);
   if (!image.board.in_use()) return;
   for (uint32_t i = 0; i < image.used; ++i) image.layouts[i].referred = false;
-  if (const char* problem = randomize_again(image, epoch_number))
+  if (const char* problem = randomize_again(image, epoch_number, outcome->change))
     outcome->problem = problem;
   else
     outcome->moved = true;
@@ -150,6 +152,33 @@ bool layouts_are_scarce() {
   return kept >= most_layouts / 2;
 }
 
+void forget_active(Image& image, void* context) {
+  if (!image.padded) return;
+  *static_cast<bool*>(context) = true;
+  for (uint32_t f = 0; f < image.count(); ++f)
+    image.uses[f] = static_cast<uint8_t>(image.uses[f] & ~is_active);
+}
+
+// Frames that are there keep their size, so those functions must be known.
+PadChange find_active_functions(ucontext_t& own, bool libraries_are_harmless) {
+  bool padded = false;
+  for_each_image(forget_active, &padded);
+  if (!padded) return PadChange::none;
+  ActiveFrames frames;
+  mark_active_functions(own, frames_walked, frames);
+  for (uint32_t i = 0; i < thread_count(); ++i) {
+    Thread& other = thread(i);
+    const ThreadState state = other.state();
+    if (state == ThreadState::stopped)
+      mark_active_functions(*other.context, frames_walked, frames);
+    else
+      frames.stay |= state != ThreadState::gone;
+  }
+  if (!frames.complete) return PadChange::none;
+  const bool known = !frames.stay && !addresses_are_hidden && libraries_are_harmless;
+  return known ? PadChange::all : PadChange::stubless;
+}
+
 void run_epoch(void* context) {
   const uint64_t start = os::monotonic_ns();
   if (start < not_before) return;
@@ -164,12 +193,14 @@ void run_epoch(void* context) {
     return give_up("with several threads, epochs need Linux 6.4");
   }
   ++epoch_number;
-  Outcome outcome;
-  for_each_image(begin_image, &outcome);
   for_each_image(look_for_hidden_addresses, nullptr);
-  migrate_threads(*static_cast<ucontext_t*>(context));
   const Libraries libraries = look_at_libraries();
   addresses_are_hidden |= libraries == Libraries::hide_addresses;
+  Outcome outcome;
+  outcome.change =
+      find_active_functions(*static_cast<ucontext_t*>(context), libraries == Libraries::harmless);
+  for_each_image(begin_image, &outcome);
+  migrate_threads(*static_cast<ucontext_t*>(context));
   if (!addresses_are_hidden && libraries == Libraries::harmless) for_each_image(reclaim, nullptr);
   remember_threads(epoch_number, own_clear_since);
   resume_others();

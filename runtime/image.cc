@@ -3,6 +3,7 @@
 
 #include "runtime/memory.h"
 #include "runtime/os.h"
+#include "runtime/pads.h"
 #include "runtime/place.h"
 #include "runtime/relink.h"
 #include "runtime/unwind.h"
@@ -74,11 +75,12 @@ struct Placement {
 
 constexpr uint64_t scratch_numbers = 6;
 
-// saved | layouts, then the scratch in a mapping of its own.
+// saved | layouts | uses, then the scratch in a mapping of its own.
 bool allocate(Image& image) {
   const uint64_t n = image.count();
   const uint64_t saved = align_up(n * saved_bytes, 16);
-  image.memory_size = align_up(saved + most_layouts * sizeof(Layout), os::page_size);
+  const uint64_t layouts = most_layouts * sizeof(Layout);
+  image.memory_size = align_up(saved + layouts + n, os::page_size);
   const long memory = os::map(0, image.memory_size, os::read | os::write);
   const long scratch =
       os::map(0, align_up(n * scratch_numbers * 4, os::page_size), os::read | os::write);
@@ -87,6 +89,7 @@ bool allocate(Image& image) {
   if (image.memory == nullptr || image.scratch == nullptr) return false;
   image.saved = image.memory;
   image.layouts = reinterpret_cast<Layout*>(image.memory + saved);
+  image.uses = image.memory + saved + layouts;
   return true;
 }
 
@@ -107,7 +110,7 @@ void choose_functions(Image& image, Placement& placement) {
     }
     copy_bytes(image.saved + uint64_t{f} * saved_bytes, code,
                function.size < saved_bytes ? function.size : saved_bytes);
-    placement.add(f, copy_size(function) + (image.board.in_use() ? mark_bytes : 0));
+    placement.add(f, copy_size(function) + (image.marks_calls() ? mark_bytes : 0));
     image.moved_bytes += function.size;
   }
 }
@@ -116,6 +119,12 @@ void choose_called(const Image& image, Placement& placement) {
   for (uint32_t f = 0; f < image.count(); ++f)
     if (image.may_move_again(f) && image.was_called(f))
       placement.add(f, copy_size(image.functions()[f]));
+}
+
+bool anything_called(const Image& image) {
+  for (uint32_t f = 0; f < image.count(); ++f)
+    if (image.may_move_again(f) && image.was_called(f)) return true;
+  return false;
 }
 
 // `lead`: bytes of each place before the copy.
@@ -129,6 +138,33 @@ void adopt_places(Layout& layout, const Placement& placement, uint32_t lead) {
   layout.count = placement.count;
 }
 
+// In the order of the originals, and at the same place of a page.
+uint64_t place_as_linked(const Image& image, Placement& placement) {
+  constexpr uint64_t page_units = os::page_size / unit;
+  uint64_t at = 0;
+  for (uint32_t rank = 0; rank < placement.count; ++rank) {
+    const uint64_t linked = number(image.original(placement.functions[rank])) / unit;
+    at += (linked - at) % page_units;
+    placement.order[rank] = rank;
+    placement.positions[rank] = static_cast<uint32_t>(at);
+    at += placement.sizes[rank];
+  }
+  return at;
+}
+
+void choose_places(Image& image, Placement& placement) {
+  if (image.moves)
+    place(placement.sizes, placement.count, span_for(placement.total), image.random,
+          placement.order, placement.positions, placement.scratch);
+  else
+    place_as_linked(image, placement);
+}
+
+// Units of memory that any placement of these functions fits in.
+uint64_t span_of(const Image& image, Placement& placement) {
+  return image.moves ? span_for(placement.total) : place_as_linked(image, placement);
+}
+
 uint64_t largest(const Image& image) {
   uint64_t most = 0;
   for (uint32_t f = 0; f < image.count(); ++f) {
@@ -138,9 +174,9 @@ uint64_t largest(const Image& image) {
   return most + mark_bytes;
 }
 
-// Memory for functions of this total size.
-const char* reserve(Image& image, Layout& layout, uint64_t total) {
-  const uint64_t span = span_for(total) * unit;
+// Memory for functions that take so many units.
+const char* reserve(Image& image, Layout& layout, uint64_t units) {
+  const uint64_t span = units * unit;
   if (span > largest_code) return "the code is too large";
   layout.code_size = align_up(span + largest(image), os::page_size);
   layout.unwind_size = align_up(unwind_bytes(image), os::page_size);
@@ -174,7 +210,7 @@ void fill(const Image& image, Layout& layout) {
     const uint32_t f = layout.order[rank];
     write_copy(image, layout, f);
     link_copy(image, layout, f);
-    if (image.board.in_use() && &layout == &image.first()) write_mark(image, layout, f);
+    if (image.marks_calls() && &layout == &image.first()) write_mark(image, layout, f);
   }
   build_unwind(image, layout);
 }
@@ -186,11 +222,13 @@ const char* build(Image& image, bool again) {
   choose_functions(image, placement);
   Layout& layout = image.layouts[0];
   image.used = 1;
-  if (const char* problem = reserve(image, layout, placement.total)) return problem;
-  place(placement.sizes, placement.count, span_for(placement.total), image.random, placement.order,
-        placement.positions, placement.scratch);
-  adopt_places(layout, placement, again ? mark_bytes : 0);
+  if (const char* problem = reserve(image, layout, span_of(image, placement))) return problem;
+  choose_places(image, placement);
+  adopt_places(layout, placement, image.marks_calls() ? mark_bytes : 0);
   layout.state = LayoutState::permanent;
+  find_stubs(image);
+  draw_pads(image, layout);
+  draw_loop_pads(image);
   fill(image, layout);
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
@@ -205,10 +243,10 @@ Layout* take_layout(Image& image) {
     if (image.layouts[i].state == LayoutState::unused) return &image.layouts[i];
   if (image.used == most_layouts) return nullptr;
   Layout& layout = image.layouts[image.used];
-  uint64_t total = 0;
+  Placement all(image);
   for (uint32_t f = 0; f < image.count(); ++f)
-    if (image.may_move_again(f)) total += copy_size(image.functions()[f]) / unit;
-  if (reserve(image, layout, total) != nullptr) return nullptr;
+    if (image.may_move_again(f)) all.add(f, copy_size(image.functions()[f]));
+  if (reserve(image, layout, span_of(image, all)) != nullptr) return nullptr;
   layout.state = LayoutState::unused;
   ++image.used;
   return &layout;
@@ -223,7 +261,7 @@ uint32_t copy_size(const abi::Function& function) {
 
 uint32_t function_at(const Image& image, const Layout& layout, uint64_t address) {
   const uint64_t offset = address - number(layout.start);
-  const uint32_t lead = image.board.in_use() && &layout == &image.first() ? mark_code : 0;
+  const uint32_t lead = image.marks_calls() && &layout == &image.first() ? mark_code : 0;
   uint32_t low = 0;
   uint32_t high = layout.count;
   while (low < high) {
@@ -266,29 +304,33 @@ const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* el
   return nullptr;
 }
 
-const char* randomize(Image& image, const Random& random, bool again) {
+const char* randomize(Image& image, const Random& random, Wishes wishes) {
   const uint64_t start = os::monotonic_ns();
   if (image.count() == 0) return "it has no function that can move";
-  image.random = random;
+  image.random = wishes.code ? random : Random(0);
+  image.pad_random = random.derived();
+  image.moves = wishes.code;
+  image.padded = wishes.stack;
   image.lowest = UINT64_MAX;
   image.highest = 0;
-  const char* problem = allocate(image) ? build(image, again) : "no memory";
-  if (!again) free_scratch(image);
+  const char* problem = allocate(image) ? build(image, wishes.again) : "no memory";
+  if (!wishes.again) free_scratch(image);
   if (problem != nullptr) close_image(image);
   image.setup_ns = os::monotonic_ns() - start;
   return problem;
 }
 
-const char* randomize_again(Image& image, uint64_t epoch) {
-  Placement placement(image);
-  choose_called(image, placement);
-  if (placement.count == 0) return nullptr;
+const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
+  if (!anything_called(image)) return nullptr;
   Layout* layout = take_layout(image);
   if (layout == nullptr) return "no room for another layout";
   if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";
-  place(placement.sizes, placement.count, span_for(placement.total), image.random, placement.order,
-        placement.positions, placement.scratch);
+  Placement placement(image);
+  choose_called(image, placement);
+  choose_places(image, placement);
   adopt_places(*layout, placement, 0);
+  draw_pads_again(image, *layout, change);
+  draw_loop_pads(image);
   fill(image, *layout);
   if (!seal(*layout)) return "memory cannot be made executable (mprotect was refused)";
   Layout& before = image.layouts[image.present];

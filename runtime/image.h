@@ -47,12 +47,17 @@ struct Image {
   uint64_t lowest = 0;  // of all layouts
   uint64_t highest = 0;
   Random random{0};
+  Random pad_random{0};
+  bool moves = true;        // false: copies lie as the originals do, and only their frames differ
+  bool padded = false;      // frames of copies get pads
+  uint8_t* uses = nullptr;  // by function, as pads.h says
   uint32_t* scratch = nullptr;  // for placements: 6 numbers a function
   uint8_t* memory = nullptr;    // of all arrays
   uint64_t memory_size = 0;
   void* debugger_entry = nullptr;
   uint64_t debugger_size = 0;
   // For the report.
+  uint32_t padded_functions = 0;
   uint32_t altered = 0;
   uint64_t moved_bytes = 0;
   uint64_t setup_ns = 0;
@@ -70,7 +75,14 @@ struct Image {
   }
   [[nodiscard]] bool may_move_again(uint32_t f) const { return first().has(f) && !anchored(f); }
   [[nodiscard]] bool was_called(uint32_t f) const {
-    return __atomic_load_n(board.called(f), __ATOMIC_RELAXED) != 0;
+    return !marks_calls() || __atomic_load_n(board.called(f), __ATOMIC_RELAXED) != 0;
+  }
+  // Whether copies of the first layout note their first call. There is no room for that between
+  // copies that lie as the originals do.
+  [[nodiscard]] bool marks_calls() const { return board.in_use() && moves; }
+  // The layout whose copy of this function is called now.
+  [[nodiscard]] const Layout& layout_in_use(uint32_t f) const {
+    return current().has(f) ? current() : first();
   }
   [[nodiscard]] const char* name(uint32_t f) const {
     return elements<char>(*table, table->names) + functions()[f].name;
@@ -91,13 +103,18 @@ uint32_t function_at(const Image& image, const Layout& layout, uint64_t address)
 // Finds the table of the image and checks it. nullptr, or why the image cannot be randomized.
 const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf);
 
-// Moves all functions whose code is as it was linked; `again`: so that they can move later, too.
-// nullptr, or why nothing was moved.
-const char* randomize(Image& image, const Random& random, bool again);
+struct Wishes {
+  bool code = true;   // places at random
+  bool stack = true;  // pads of frames at random
+  bool again = true;  // both again later
+};
+
+// Copies all functions whose code is as it was linked. nullptr, or why nothing was moved.
+const char* randomize(Image& image, const Random& random, Wishes wishes);
 
 // A new layout for the functions that were called; all threads are stopped, or run where this
-// changes nothing. nullptr, or why the old one stays.
-const char* randomize_again(Image& image, uint64_t epoch);
+// changes nothing. `uses` tells which functions have frames. nullptr, or why the old one stays.
+const char* randomize_again(Image& image, uint64_t epoch, PadChange change);
 
 // Forgets the copies. Nothing may run in them any more.
 void close_image(Image& image);

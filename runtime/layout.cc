@@ -8,7 +8,7 @@ namespace stab::rt {
 namespace {
 
 uint64_t arrays_size(uint32_t functions) {
-  return align_up(uint64_t{functions} * 8, os::page_size);
+  return align_up(uint64_t{functions} * (3 * sizeof(uint32_t) + sizeof(uint16_t)), os::page_size);
 }
 
 uint64_t number(const void* pointer) {
@@ -22,6 +22,8 @@ bool allocate_arrays(Layout& layout, uint32_t functions) {
   if (os::failed(got)) return false;
   layout.offsets = reinterpret_cast<uint32_t*>(got);
   layout.order = layout.offsets + functions;
+  layout.descriptions = layout.order + functions;
+  layout.pads = reinterpret_cast<uint16_t*>(layout.descriptions + functions);
   fill_bytes(layout.offsets, 0xff, uint64_t{functions} * 4);
   return true;
 }

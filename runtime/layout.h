@@ -12,6 +12,14 @@ namespace stab::rt {
 
 constexpr uint32_t no_copy = UINT32_MAX;
 
+// Whose frames may get another size in a new layout, of the functions that have no frame now.
+enum class PadChange : uint8_t {
+  none,      // there may be frames that nobody knows of, in threads that are about to move over
+  stubless,  // there may be such frames, which stay in old layouts: what a stub leads to is not
+             // changed
+  all,
+};
+
 enum class LayoutState : uint32_t {
   absent,     // has no memory
   unused,     // nothing refers to it
@@ -22,11 +30,13 @@ enum class LayoutState : uint32_t {
 
 struct Layout {
   uint8_t* start = nullptr;
-  uint64_t code_size = 0;       // whole pages
-  uint64_t unwind_size = 0;     // whole pages
-  uint32_t* offsets = nullptr;  // of copies from `start`, by function, or no_copy
-  uint32_t* order = nullptr;    // functions that have copies, by place
-  uint32_t count = 0;           // of these
+  uint64_t code_size = 0;            // whole pages
+  uint64_t unwind_size = 0;          // whole pages
+  uint32_t* offsets = nullptr;       // of copies from `start`, by function, or no_copy
+  uint32_t* order = nullptr;         // functions that have copies, by place
+  uint32_t count = 0;                // of these
+  uint32_t* descriptions = nullptr;  // of frames, from unwind(), by function, where it has a copy
+  uint16_t* pads = nullptr;          // of frames, in abi::pad_unit, by function
   const uint8_t* unwind_header = nullptr;
   const uint8_t* unwind_frames = nullptr;  // ended by a zero word
   uint64_t unwind_frames_size = 0;
@@ -39,6 +49,8 @@ struct Layout {
   [[nodiscard]] bool has(uint32_t f) const { return offsets[f] != no_copy; }
   [[nodiscard]] uint8_t* copy(uint32_t f) const { return start + offsets[f]; }
   [[nodiscard]] uint8_t* unwind() const { return start + code_size; }
+  // Of a function that has a copy and a description.
+  [[nodiscard]] const uint8_t* description(uint32_t f) const { return unwind() + descriptions[f]; }
   [[nodiscard]] uint64_t size() const { return code_size + unwind_size; }
   [[nodiscard]] bool holds(uint64_t address) const {
     return address - reinterpret_cast<uint64_t>(start) < code_size;

@@ -8,6 +8,7 @@
 #include "runtime/images.h"
 #include "runtime/memory.h"
 #include "runtime/os.h"
+#include "runtime/pads.h"
 #include "runtime/walk.h"
 #include "runtime/walk_header.h"
 
@@ -44,6 +45,7 @@ uint64_t present(const Spot& spot, uint64_t address) {
   if (!spot.found() || spot.in_mark() || spot.place.image->present == 0) return address;
   const Layout& now = spot.place.image->current();
   if (spot.place.layout == &now || !now.has(spot.function)) return address;
+  if (spot.place.layout->pads[spot.function] != now.pads[spot.function]) return address;
   return number(now.copy(spot.function)) + spot.offset;
 }
 
@@ -57,11 +59,13 @@ bool is_code(const Spot& spot) {
   return spot.offset <= spot.place.image->functions()[spot.function].size;
 }
 
-bool describe(const Image& image, uint32_t f, uint64_t start, FrameDescription& description) {
+// The layout's own description: frames of its copies may be larger than the original's.
+bool describe(const Image& image, const Layout& layout, uint32_t f, uint64_t start,
+              FrameDescription& description) {
   const abi::Function& function = image.functions()[f];
   if (function.fde == 0) return false;
   const abi::Cie& cie = elements<abi::Cie>(*image.table, image.table->cies)[function.cie];
-  description = {image.base + function.fde,
+  description = {layout.has(f) ? layout.description(f) : image.base + function.fde,
                  function.fde_size,
                  image.base + cie.offset,
                  cie.size,
@@ -75,7 +79,8 @@ bool find_description(uint64_t pc, FrameDescription& description, void* /*contex
   uint32_t label = 0;
   if (const Image* image = image_of_stub(pc, label)) {
     const abi::Label& at = elements<abi::Label>(*image->table, image->table->labels)[label];
-    return describe(*image, at.function, pc - at.offset, description);
+    return describe(*image, image->layout_in_use(at.function), at.function, pc - at.offset,
+                    description);
   }
   if (spot.place.image == nullptr) {
     dl_find_object object;
@@ -87,7 +92,7 @@ bool find_description(uint64_t pc, FrameDescription& description, void* /*contex
   if (!spot.found()) return false;
   // The mark before a copy is as its first instruction.
   const uint64_t start = is_code(spot) ? number(spot.place.layout->copy(spot.function)) : pc;
-  return describe(*spot.place.image, spot.function, start, description);
+  return describe(*spot.place.image, *spot.place.layout, spot.function, start, description);
 }
 
 // A return address may lie at the very end of a copy, which is the start of something else.
@@ -178,7 +183,13 @@ class Migrator {
   void move_program_counter() {
     const uint64_t back = walk_.interrupted ? 0 : 1;
     const Spot spot = spot_of(walk_.pc - back);
-    replace(walk_.pc_slot, walk_.pc, present(spot, walk_.pc - back) + back);
+    follow(walk_.pc_slot, walk_.pc, spot, present(spot, walk_.pc - back) + back);
+  }
+
+  // What stays in an old layout keeps it.
+  void follow(uint64_t* where, uint64_t from, const Spot& spot, uint64_t to) {
+    if (spot.found() && to == from) refer_to(spot.place, migration_);
+    replace(where, from, to);
   }
 
   // The function may be between the computation of an address in itself and its use.
@@ -191,7 +202,7 @@ class Migrator {
       const bool inside = spot.found() && own.found() && spot.function == own.function &&
                           spot.place.image == own.place.image && is_code(spot);
       if (inside)
-        replace(walk_.saved[r], value, present(spot, value));
+        follow(walk_.saved[r], value, spot, present(spot, value));
       else
         scan(walk_.saved[r]);
     }
@@ -204,7 +215,7 @@ class Migrator {
     if (place.layout == nullptr || place.layout->state == LayoutState::current) return;
     const Spot spot = spot_of(*word);
     if (spot.found() && is_table(spot))
-      replace(word, *word, present(spot, *word));
+      follow(word, *word, spot, present(spot, *word));
     else
       refer_to(place, migration_);
   }
@@ -221,7 +232,33 @@ class Migrator {
   uint64_t scanned_ = 0;
 };
 
+void mark_active(uint64_t pc, ActiveFrames& frames) {
+  uint32_t label = 0;
+  if (const Image* image = image_of_stub(pc, label)) {
+    image->uses[elements<abi::Label>(*image->table, image->table->labels)[label].function] |=
+        is_active;
+    return;
+  }
+  const Spot spot = spot_of(pc);
+  if (!spot.found() || spot.in_mark()) return;
+  const Image& image = *spot.place.image;
+  image.uses[spot.function] |= is_active;
+  const Layout& now = image.layout_in_use(spot.function);
+  frames.stay |= spot.place.layout->pads[spot.function] != now.pads[spot.function];
+}
+
 }  // namespace
+
+void mark_active_functions(ucontext_t& context, uint32_t most_frames, ActiveFrames& frames) {
+  Walk walk;
+  begin_walk(walk, context);
+  Step last = Step::caller;
+  for (uint32_t count = 0; last == Step::caller && count < most_frames; ++count) {
+    mark_active(walk.interrupted ? walk.pc : walk.pc - 1, frames);
+    last = step(walk, find_description, nullptr);
+  }
+  frames.complete &= last == Step::bottom;
+}
 
 void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration) {
   Migrator(context, migration).run(most_frames);

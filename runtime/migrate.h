@@ -7,6 +7,7 @@
 //   1. return addresses and interrupted program counters: found exactly, by walking the frames;
 //   2. addresses of jump tables, anywhere: no other word has such a value;
 //   3. in a frame that was interrupted, registers that hold a place in the function itself.
+// A frame stays in its layout if frames of its function have another size in the present one.
 // Every other word that looks like an address in an old layout stays as it is (a handler may have
 // taken it from a ucontext_t, an unwinder may be at work), and the layout is kept for it.
 #pragma once
@@ -21,6 +22,13 @@ struct Migration {
   bool complete = true;          // false: some references may not have been seen at all
   uint64_t oldest = UINT64_MAX;  // of the layouts that are referred to: when it was retired
 };
+
+// Notes in Image::uses whose frames are on the stack.
+struct ActiveFrames {
+  bool complete = true;  // false: there may be more
+  bool stay = false;     // some will not move over
+};
+void mark_active_functions(ucontext_t& context, uint32_t most_frames, ActiveFrames& frames);
 
 // The most frames that are walked exactly.
 void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration);

@@ -2,6 +2,7 @@
 #include "runtime/os.h"
 
 #include <asm/unistd.h>
+#include <sys/resource.h>
 
 namespace stab::os {
 namespace {
@@ -63,6 +64,15 @@ bool readable(uint64_t address) {
   constexpr long error_invalid = -22;
   const uint64_t page = address & -page_size;
   return page != 0 && call(__NR_rt_sigaction, 0, static_cast<long>(page), 0, 8) == error_invalid;
+}
+
+bool allow_stack(uint64_t size) {
+  rlimit64 limit = {};
+  if (failed(call(__NR_prlimit64, 0, RLIMIT_STACK, 0, address_of(&limit)))) return false;
+  if (limit.rlim_cur >= size) return true;
+  limit.rlim_cur = limit.rlim_max < size ? limit.rlim_max : size;
+  return !failed(call(__NR_prlimit64, 0, RLIMIT_STACK, address_of(&limit), 0)) &&
+         limit.rlim_cur == size;
 }
 
 bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count) {

@@ -35,6 +35,9 @@ struct Piece {  // struct iovec
 };
 bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count);
 
+// Lets the first thread's stack grow to `size` bytes if that is allowed. False: it is smaller.
+bool allow_stack(uint64_t size);
+
 long open_append(const char* path);  // creates the file if need be
 long open_read(const char* path);
 long read_some(int fd, void* buffer, size_t size);

@@ -3,6 +3,7 @@
 
 #include "runtime/memory.h"
 #include "runtime/os.h"
+#include "runtime/pads.h"
 
 namespace stab::rt {
 namespace {
@@ -25,7 +26,7 @@ uint32_t linked_field(const Image& image, uint32_t f, uint32_t offset) {
 }
 
 bool fits_mark(const Image& image, uint32_t f) {
-  return image.board.in_use() && !image.anchored(f);
+  return image.marks_calls() && !image.anchored(f);
 }
 
 // Where a function of the permanent layout is entered.
@@ -142,6 +143,17 @@ void restore(const Image& image) {
   }
 }
 
+// The size of the frame, wherever it is said.
+void link_frame(const Image& image, const Layout& layout, uint32_t f) {
+  const abi::Frame* frame = frame_of(image, f);
+  if (frame == nullptr) return;
+  const uint32_t* fields =
+      elements<uint32_t>(*image.table, image.table->frame_fields) + frame->first_field;
+  const uint32_t pad = layout.pads[f] * abi::pad_unit;
+  for (uint32_t i = 0; i < frame->code_fields; ++i)
+    store32(layout.copy(f) + fields[i], linked_field(image, f, fields[i]) + pad);
+}
+
 }  // namespace
 
 void write_copy(const Image& image, const Layout& layout, uint32_t f) {
@@ -195,6 +207,7 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f) {
     }
     store32(copy + offset, field);
   }
+  link_frame(image, layout, f);
 }
 
 void direct_to(const Image& image, const Layout& layout) {

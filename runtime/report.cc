@@ -64,6 +64,7 @@ void add_image(Line& line, const Image& image) {
   line.field("heap_bytes", image.moved() == 0 ? 0 : image.first().code_size);
   line.hex_field("image", reinterpret_cast<uint64_t>(image.base));
   line.hex_field("heap", image.moved() == 0 ? 0 : reinterpret_cast<uint64_t>(image.first().start));
+  line.field("padded", image.padded_functions);
   line.field("setup_ns", image.setup_ns);
 }
 
@@ -99,17 +100,19 @@ bool report_wanted() {
 }
 
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
-                  const char* why_once) {
+                  const char* why_once, const char* small_stack) {
   const bool repeated = options.again() && problem == nullptr && why_once == nullptr;
   Line line;
   line.field("event", "start")
       .field("version", abi::version)
       .field("pid", static_cast<uint64_t>(owner));
   line.field("code", options.code ? "on" : "off")
+      .field("stack", options.stack ? "on" : "off")
       .field("rerandomize", repeated ? "repeated" : "once")
       .field("seed", seed);
   if (repeated) line.field("period_ns", options.period);
   if (why_once != nullptr) line.field("why_once", why_once);
+  if (small_stack != nullptr) line.field("small_stack", small_stack);
   add_outcome(line, problem);
   if (image != nullptr) add_image(line, *image);
   line.field("never_moved", "globals, libc and other libraries that szc did not link");

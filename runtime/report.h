@@ -19,7 +19,7 @@ bool report_wanted();
 
 // `why_once`: functions were to move repeatedly, but cannot.
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
-                  const char* why_once);
+                  const char* why_once, const char* small_stack);
 void report_image(const Image& image, const char* problem);
 void report_signal(int number, uint64_t pc, const Place& place);
 // The last line: what comes later may not be written any more.

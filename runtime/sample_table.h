@@ -28,6 +28,8 @@ class SampleTable {
   std::vector<abi::Cie> cies = {{0x180, 24, 18, 0}};
   std::vector<std::uint32_t> words = {1, 2};
   std::vector<std::uint8_t> exceptions = std::vector<std::uint8_t>(24);
+  std::vector<abi::Frame> frames = {{0, 2, 1, 255, 1, 0}, {3, 0, 0, 0, 1, 1}};
+  std::vector<std::uint32_t> frame_fields = {14, 30, abi::description_field(20, 2)};
   std::vector<abi::Pinned> pinned = {{0x1100, 16, 0, 1}};
   std::string names{'m', 'a', 'i', 'n', 0, 'l', 'e', 'a', 'f', 0};
 
@@ -56,6 +58,8 @@ class SampleTable {
     header.cies = append(table, cies);
     header.words = append(table, words);
     header.exceptions = append(table, exceptions);
+    header.frames = append(table, frames);
+    header.frame_fields = append(table, frame_fields);
     header.pinned = append(table, pinned);
     header.names = append(table, std::vector<char>(names.begin(), names.end()));
     table.resize((table.size() + 7) / 8 * 8);

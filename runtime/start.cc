@@ -7,6 +7,7 @@
 #include "runtime/debugger.h"
 #include "runtime/epoch.h"
 #include "runtime/find_object.h"
+#include "runtime/first_frames.h"
 #include "runtime/images.h"
 #include "runtime/libraries.h"
 #include "runtime/memory.h"
@@ -30,6 +31,9 @@ constexpr int refusal_status = 125;
 constinit Options options;
 uint64_t seed;
 uint64_t images_seen;
+// For deep recursions: the kernel keeps 128 MB free below the stack in any case.
+constexpr uint64_t stack_wanted = uint64_t{64} << 20;
+const char* small_stack;
 uint64_t main_began;
 bool active;
 bool ended;  // the executable's destructors have run; what its libraries' destructors call goes on
@@ -107,7 +111,8 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   if (image == nullptr) return "too many images";
   const char* problem = open_image(*image, note, elf);
   if (problem == nullptr) {
-    problem = randomize(*image, random_for_next_image(), options.again());
+    problem =
+        randomize(*image, random_for_next_image(), {options.code, options.stack, options.again()});
   }
   if (problem != nullptr) return problem;
   publish_image(image);
@@ -118,12 +123,16 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
 void start(char** environment) {
   read_options(environment);
   open_report(options);
-  if (!options.code) {
-    if (report_wanted()) report_start(options, 0, nullptr, "code=0", nullptr);
+  if (!options.code && !options.stack) {
+    if (report_wanted()) report_start(options, 0, nullptr, "code=0", nullptr, nullptr);
     return;
   }
   active = true;
   seed = choose_seed();
+  if (options.stack) {
+    move_first_frames(Random(seed ^ 0x2545f4914f6cdd1du));
+    if (!os::allow_stack(stack_wanted)) small_stack = "the limit of the stack cannot be raised";
+  }
   prepare_find_object();
   prepare_sandbox();
   prepare_libraries();
@@ -134,7 +143,7 @@ void start(char** environment) {
   if (why_once != nullptr) refuse_or_complain(why_once);
   tell(*image, problem);
   if (!report_wanted()) return;
-  report_start(options, seed, image, problem, why_once);
+  report_start(options, seed, image, problem, why_once, small_stack);
   watch_crashes();
 }
 

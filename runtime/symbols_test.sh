@@ -20,6 +20,7 @@ needed=$(comm -23 <(echo "$undefined") <(echo "$defined"))
 # Those with stab_text, __ehdr_start and _DYNAMIC are made by the linker.
 compare "what the runtime needs" "_DYNAMIC
 __ehdr_start
+__interceptor_pthread_create
 __register_atfork
 __start_stab_text
 __stop_stab_text
@@ -33,6 +34,7 @@ _dl_find_object
 _exit
 prctl
 pthread_cancel
+pthread_create
 stab_add_image
 stab_begin
 stab_end

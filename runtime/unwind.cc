@@ -2,6 +2,7 @@
 #include "runtime/unwind.h"
 
 #include "runtime/memory.h"
+#include "runtime/pads.h"
 
 namespace stab::rt {
 namespace {
@@ -72,6 +73,7 @@ void clone_fde(const Image& image, const Layout& layout, uint32_t f, const uint8
   store32(at + 8, difference(layout.copy(f), at + 8));
   if (function.lsda_field != 0)
     point_at_exceptions(image, function, at + function.lsda_field, from + function.lsda_field);
+  pad_description(image, f, layout.pads[f], at);
 }
 
 // The state at every function's entry: the return address is on top of the stack.
@@ -83,7 +85,7 @@ constexpr uint8_t entry_cie[] = {
 constexpr uint32_t mark_fde_size = 20;
 
 bool has_mark(const Image& image, const Layout& layout, uint32_t f) {
-  return image.board.in_use() && &layout == &image.first() && !image.anchored(f);
+  return image.marks_calls() && &layout == &image.first() && !image.anchored(f);
 }
 
 void write_mark_fde(const Layout& layout, uint32_t f, const uint8_t* cie, uint8_t* at) {
@@ -138,6 +140,7 @@ void build_unwind(const Image& image, Layout& layout) {
     }
     if (function.fde == 0) continue;
     enter(layout.copy(f));
+    layout.descriptions[f] = static_cast<uint32_t>(at - header);
     clone_fde(image, layout, f, frames + offset_of_cie(image, function.cie), at);
     at += function.fde_size;
   }

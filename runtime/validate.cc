@@ -27,6 +27,8 @@ bool arrays_fit(const Header& h) {
          array_fits(h.ranges, sizeof(abi::Range), at, size) &&
          array_fits(h.cies, sizeof(abi::Cie), at, size) && array_fits(h.words, 4, at, size) &&
          array_fits(h.exceptions, 1, at, size) &&
+         array_fits(h.frames, sizeof(abi::Frame), at, size) &&
+         array_fits(h.frame_fields, 4, at, size) &&
          array_fits(h.pinned, sizeof(abi::Pinned), at, size) && array_fits(h.names, 1, at, size);
 }
 
@@ -39,6 +41,8 @@ class Checker {
     if (!labels_hold()) return TableError::bad_label;
     if (!slots_hold() || !pointers_hold()) return TableError::bad_slot;
     if (!cies_hold()) return TableError::bad_frame;
+    if (h_.frames.count != 0 && h_.frames.count != h_.functions.count)
+      return TableError::bad_frame_size;
     return functions_hold();
   }
 
@@ -52,10 +56,11 @@ class Checker {
     return false;
   }
 
-  enum class Use : uint8_t { code, slots, pointers };
+  enum class Use : uint8_t { code, slots, pointers, bytes };
 
   static Use use_of(const abi::Range& r) {
     if (r.kind == static_cast<uint32_t>(abi::RangeKind::code)) return Use::code;
+    if (r.kind == static_cast<uint32_t>(abi::RangeKind::pad_bytes)) return Use::bytes;
     return r.kind == static_cast<uint32_t>(abi::RangeKind::pointers) ? Use::pointers : Use::slots;
   }
 
@@ -75,8 +80,9 @@ class Checker {
     for (uint32_t i = 0; i < h_.ranges.count; ++i) {
       const abi::Range& r = ranges[i];
       const bool code = r.kind == static_cast<uint32_t>(abi::RangeKind::code);
-      const bool writable = r.kind == static_cast<uint32_t>(abi::RangeKind::writable_slots);
-      if (r.kind > static_cast<uint32_t>(abi::RangeKind::pointers) || r.size == 0) return false;
+      const bool writable = r.kind == static_cast<uint32_t>(abi::RangeKind::writable_slots) ||
+                            r.kind == static_cast<uint32_t>(abi::RangeKind::pad_bytes);
+      if (r.kind > static_cast<uint32_t>(abi::RangeKind::pad_bytes) || r.size == 0) return false;
       if (!mapped(r.start, r.size, code ? PF_X : writable ? PF_W : PF_R)) return false;
     }
     return true;
@@ -140,6 +146,8 @@ class Checker {
         return TableError::bad_function;
       if (!fixups_hold(f)) return TableError::bad_fixup;
       if (!frame_holds(f)) return TableError::bad_frame;
+      if (h_.frames.count != 0 && !frame_size_holds(f, elements<abi::Frame>(h_, h_.frames)[i]))
+        return TableError::bad_frame_size;
       end = uint64_t{f.start} + f.size;
     }
     return TableError::ok;
@@ -186,6 +194,50 @@ class Checker {
     const uint64_t width = (f.flags & abi::function_lsda_absolute8) != 0 ? 8 : 4;
     if (f.lsda_field > f.fde_size - width) return false;
     return f.exceptions_size == 0 || exceptions_hold(f);
+  }
+
+  [[nodiscard]] bool frame_size_holds(const abi::Function& f, const abi::Frame& frame) const {
+    const uint64_t count = uint64_t{frame.code_fields} + frame.description_fields;
+    if (frame.first_field > h_.frame_fields.count ||
+        count > h_.frame_fields.count - frame.first_field)
+      return false;
+    if (frame.reason >= static_cast<uint8_t>(abi::PadReason::count)) return false;
+    if (frame.reason != 0) return count == 0 && frame.most == 0;
+    if (frame.step == 0 || frame.most % frame.step != 0 ||
+        frame.most > abi::largest_pad / abi::pad_unit)
+      return false;
+    const uint32_t* fields = elements<uint32_t>(h_, h_.frame_fields) + frame.first_field;
+    return code_fields_hold(f, fields, frame.code_fields) &&
+           description_fields_hold(f, fields + frame.code_fields, frame.description_fields);
+  }
+
+  [[nodiscard]] bool code_fields_hold(const abi::Function& f, const uint32_t* fields,
+                                      uint32_t count) const {
+    const auto* fixups = elements<abi::Fixup>(h_, h_.fixups) + f.first_fixup;
+    uint32_t fixup = 0;
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint64_t offset = fields[i];
+      if (offset < end || f.size < 4 || offset > f.size - 4) return false;
+      end = offset + 4;
+      while (fixup < f.fixup_count && abi::offset_of(fixups[fixup]) + uint64_t{4} <= offset)
+        ++fixup;
+      if (fixup < f.fixup_count && abi::offset_of(fixups[fixup]) < end) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] static bool description_fields_hold(const abi::Function& f, const uint32_t* fields,
+                                                    uint32_t count) {
+    uint64_t end = 16;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t width = abi::description_width(fields[i]);
+      const uint64_t offset = abi::description_offset(fields[i]);
+      if (f.fde == 0 || width < 2 || width > 4 || offset < end || offset + width > f.fde_size)
+        return false;
+      end = offset + width;
+    }
+    return true;
   }
 
   [[nodiscard]] bool exceptions_hold(const abi::Function& f) const {
@@ -250,6 +302,8 @@ const char* describe(TableError error) {
       return "a range lies outside of the image";
     case TableError::bad_frame:
       return "unwind information lies outside of the image";
+    case TableError::bad_frame_size:
+      return "the size of a frame lies outside of its function";
   }
   return "unknown";
 }

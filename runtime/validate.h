@@ -37,6 +37,7 @@ enum class TableError : uint8_t {
   bad_slot,
   bad_range,
   bad_frame,
+  bad_frame_size,
 };
 
 // `table` is 8-aligned.

@@ -113,6 +113,28 @@ TEST(Validate, RefusesFramesOutsideOfTheImage) {
   EXPECT_EQ(after([](auto& t) { t.cies[0].size = 0x10000; }), TableError::bad_frame);
 }
 
+TEST(Validate, RefusesSizesOfFramesThatAreElsewhere) {
+  EXPECT_EQ(after([](auto& t) { t.framet.pop_back(); }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames[0].first_field = 2; }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames[0].step = 0; }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames[0].step = 4; }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames[0].most = 256; }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames[1].most = 1; }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames[1].reason = 200; }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frame_fields[0] = 37; }),
+            TableError::bad_frame_size);  // beyond the code
+  EXPECT_EQ(after([](auto& t) { t.frame_fields[0] = 12; }),
+            TableError::bad_frame_size);  // in a fix-up
+  EXPECT_EQ(after([](auto& t) { t.frame_fields[1] = 16; }),
+            TableError::bad_frame_size);  // in the one before
+  EXPECT_EQ(after([](auto& t) { t.frame_fields[2] = abi::description_field(23, 2); }),
+            TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frame_fields[2] = abi::description_field(12, 2); }),
+            TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frame_fields[2] = abi::description_field(20, 1); }),
+            TableError::bad_frame_size);
+}
+
 TEST(Validate, RefusesNamesWithoutAnEnd) {
   EXPECT_EQ(after([](auto& t) { t.names.back() = 'x'; }), TableError::bad_array);
 }

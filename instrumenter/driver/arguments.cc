@@ -15,9 +15,10 @@
 namespace stab::driver {
 namespace {
 
-const std::array<std::string, 10> kOwnNames = {
-    "--stab-help",   "--stab-version", "--stab-print", "--stab-off",        "--stab-quiet",
-    "--stab-strict", "--stab-explain", "--stab-json",  "--stab-link-order", "--stab-link-padding"};
+const std::array<std::string, 11> kOwnNames = {
+    "--stab-help",       "--stab-version",      "--stab-print",   "--stab-off",
+    "--stab-quiet",      "--stab-strict",       "--stab-explain", "--stab-json",
+    "--stab-link-order", "--stab-link-padding", "--stab-stack"};
 
 constexpr std::string_view kLdPath = "--ld-path=";
 
@@ -61,6 +62,12 @@ Result<void> Parser::own(std::string_view word) {
   const std::string_view name = word.substr(0, equal);
   if (name == "--stab-link-order" || name == "--stab-link-padding")
     return own_seed(name, equal == std::string_view::npos ? "" : word.substr(equal + 1));
+  if (name == "--stab-stack") {
+    own.stack = equal == std::string_view::npos ? "" : word.substr(equal + 1);
+    if (own.stack != "frame" && own.stack != "off")
+      return fail(fmt::format("{}: --stab-stack is frame or off", word));
+    return {};
+  }
   if (word == "--stab-explain") {
     if (!has_next()) return fail("--stab-explain needs a binary: szc --stab-explain BINARY");
     own.action = Action::explain;

@@ -63,6 +63,7 @@ void set_environment(const OwnFlags& own, bool off, Command& command) {
   if (off) environment[variable::off] = "1";
   if (own.strict) environment[variable::strict] = "1";
   if (own.quiet) environment[variable::quiet] = "1";
+  if (!own.stack.empty()) environment[variable::stack] = own.stack;
   if (own.link_order) environment[variable::link_order] = fmt::to_string(*own.link_order);
   if (own.link_padding) environment[variable::link_padding] = fmt::to_string(*own.link_padding);
 }

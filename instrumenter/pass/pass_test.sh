@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
 
-echo 'int main(void) { return 0; }' >"$work/a.c"
+echo 'int f(int); int main(void) { return f(1) + f(2); }' >"$work/a.c"
 
 # expect COUNT PHASE FLAGS...: how often the module flag appears.
 expect() {
@@ -34,9 +34,25 @@ STAB_PASS_PHASE=compile $clang "-fpass-plugin=$plugin" -O1 -S -emit-llvm -o "$wo
 seen=$(STAB_PASS_PHASE=compile $clang "-fpass-plugin=$plugin" -O1 -S -emit-llvm -o - "$work/once.ll" | grep -c '"stab.instrumented"')
 [ "$seen" = 1 ] || failures=$((failures + 1))
 
-# The code is the same with and without.
+# Without pads the code is the same with and without the plugin.
 $clang -O2 -S -o "$work/without.s" "$work/a.c"
-$clang -O2 -S "-fpass-plugin=$plugin" -o "$work/with.s" "$work/a.c"
+STAB_STACK=off $clang -O2 -S "-fpass-plugin=$plugin" -o "$work/with.s" "$work/a.c"
 cmp "$work/without.s" "$work/with.s" || failures=$((failures + 1))
+
+# Left alone: what calls nothing, naked functions, assembly that uses the stack, other machines.
+records() { $clang -O2 -S "-fpass-plugin=$plugin" -o - "$@" | grep -c 'stab_frames'; }
+[ "$(records "$work/a.c")" = 1 ] || failures=$((failures + 1))
+cat >"$work/b.c" <<'C'
+int f(int);
+int leaf(int x) { return x + 1; }
+int tail(int x) { return f(x); }
+__attribute__((naked)) int naked(int x) { __asm__("call f; ret"); }
+int pushes(int x) { __asm__ volatile("push %rax; pop %rax"); return f(x) + 1; }
+int base(int x) { __asm__ volatile("" ::: "rbp"); return f(x) + 1; }
+C
+[ "$(records "$work/b.c")" = 0 ] || failures=$((failures + 1))
+[ "$(records --target=aarch64-linux-gnu "$work/a.c")" = 0 ] || failures=$((failures + 1))
+# Stack protectors are asked for by other objects only.
+$clang -O2 -fstack-protector-strong -S "-fpass-plugin=$plugin" -o - "$work/a.c" | grep -q '__stack_chk_fail' && failures=$((failures + 1))
 [ $failures = 0 ] && echo "all as expected"
 [ $failures = 0 ]

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 // The LLVM pass plugin. Moving code needs no pass: STAB_NO_MOVE is a section of its own, which the
-// post-link step sees. What changes the code itself (the stack pads) has to do so exactly once per
-// module, after all optimizations, and LLVM calls a plugin at more places than one: twice for
-// ThinLTO, in the compile and the link step. So the plugin keeps the books already: it knows its
-// phase from the driver, and leaves a module flag where it has been.
+// post-link step sees. The stack pads change the code itself, exactly once per module, after all
+// optimizations, and LLVM calls a plugin at more places than one: twice for ThinLTO, in the compile
+// and the link step. So the plugin knows its phase from the driver, and leaves a module flag where
+// it has been.
 #include <llvm/IR/Module.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/PassPlugin.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include <cstdlib>
 #include <string_view>
 
 #include "instrumenter/pass/caller_registers.h"
+#include "instrumenter/pass/loop_pads.h"
+#include "instrumenter/pass/static_pads.h"
 
 namespace {
 
@@ -34,12 +37,24 @@ Phase phase_of_environment() {
   return Phase::compile;
 }
 
+// STAB_STACK=off leaves frames as they are. Other machines' frames are other.
+bool wants_pads(const llvm::Module& module) {
+  const char* mode = std::getenv("STAB_STACK");
+  const bool off = mode != nullptr && std::string_view(mode) == "off";
+  const llvm::Triple triple(module.getTargetTriple());
+  return !off && triple.getArch() == llvm::Triple::x86_64 && triple.isOSLinux() && !triple.isX32();
+}
+
 struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
   static llvm::PreservedAnalyses run(llvm::Module& module,
                                      llvm::ModuleAnalysisManager& /*analyses*/) {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
     stab::pass::save_caller_registers(module);
+    if (wants_pads(module)) {
+      stab::pass::add_loop_pads(module);
+      stab::pass::add_static_pads(module);
+    }
     return llvm::PreservedAnalyses::none();
   }
   // Also for functions that are not to be optimized.

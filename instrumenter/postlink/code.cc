@@ -94,6 +94,14 @@ bool makes_stacks(std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// Code then runs on stacks whose size the program chose.
+bool makes_small_stacks(std::string_view name) {
+  constexpr std::array<std::string_view, 4> names = {"sigaltstack", "pthread_attr_setstack",
+                                                     "pthread_attr_setstacksize",
+                                                     "pthread_attr_setstackaddr"};
+  return makes_stacks(name) || std::ranges::find(names, name) != names.end();
+}
+
 // One function at a time, with the relocations that lie in it.
 class Analysis {
  public:
@@ -134,6 +142,7 @@ class Analysis {
         function_.anchored = program_.hides_addresses = true;
       if (is_setjmp(name_of(relocation))) check_setjmp();
       if (makes_stacks(name_of(relocation))) program_.hides_addresses = true;
+      if (makes_small_stacks(name_of(relocation))) program_.small_stacks = true;
       if (pc_relative(relocation.type))
         check_pc_relative(relocation);
       else if (absolute(relocation.type))

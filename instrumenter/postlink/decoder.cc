@@ -2,15 +2,6 @@
 #include "instrumenter/postlink/decoder.h"
 
 #include <llvm-c/Target.h>
-#include <llvm/MC/MCAsmInfo.h>
-#include <llvm/MC/MCContext.h>
-#include <llvm/MC/MCDisassembler/MCDisassembler.h>
-#include <llvm/MC/MCDisassembler/MCSymbolizer.h>
-#include <llvm/MC/MCInst.h>
-#include <llvm/MC/MCInstrInfo.h>
-#include <llvm/MC/MCRegisterInfo.h>
-#include <llvm/MC/MCSubtargetInfo.h>
-#include <llvm/MC/MCTargetOptions.h>
 #include <llvm/MC/TargetRegistry.h>
 
 #include <algorithm>
@@ -19,37 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "instrumenter/postlink/decoder_impl.h"
+
 namespace stab::instrumenter {
 namespace {
-
-// The disassembler offers each immediate and displacement to its symbolizer together with the place
-// of the field, which is the only way to learn it.
-class FieldCollector : public llvm::MCSymbolizer {
- public:
-  struct Field {
-    std::uint64_t value;
-    std::uint64_t offset;
-    std::uint64_t size;
-    std::uint64_t end;  // of the instruction
-    bool branch;
-  };
-
-  explicit FieldCollector(llvm::MCContext& context)
-      : MCSymbolizer(context, std::make_unique<llvm::MCRelocationInfo>(context)) {}
-
-  bool tryAddingSymbolicOperand(llvm::MCInst& /*instruction*/, llvm::raw_ostream& /*comments*/,
-                                std::int64_t value, std::uint64_t address, bool branch,
-                                std::uint64_t offset, std::uint64_t size,
-                                std::uint64_t length) override {
-    fields.push_back({static_cast<std::uint64_t>(value), offset, size, address + length, branch});
-    return false;
-  }
-
-  void tryAddingPcLoadReferenceComment(llvm::raw_ostream& /*comments*/, std::int64_t /*value*/,
-                                       std::uint64_t /*address*/) override {}
-
-  std::vector<Field> fields;
-};
 
 void initialize_llvm() {
   static const bool once = [] {
@@ -69,36 +33,6 @@ std::int64_t signed_field(std::span<const std::uint8_t> bytes) {
 }
 
 }  // namespace
-
-// How an instruction treats the stack pointer. Code with frames of variable size saves it and sets
-// it again.
-struct StackUse {
-  enum class Kind : std::uint8_t { none, saves, restores, switches };
-  Kind kind = Kind::none;
-  unsigned other = 0;  // the register that it is saved in or restored from
-};
-
-struct Decoder::Impl {
-  Impl();
-  [[nodiscard]] bool refers_to_pc(const llvm::MCInst& instruction) const;
-  void collect(const llvm::MCInst& instruction, std::span<const std::uint8_t> bytes,
-               std::uint64_t offset, std::vector<Operand>& out) const;
-  [[nodiscard]] StackUse stack_use(const llvm::MCInst& instruction) const;
-  [[nodiscard]] bool may_run_on(const llvm::MCInst& instruction) const;
-
-  llvm::MCTargetOptions options;
-  std::unique_ptr<llvm::MCRegisterInfo> registers;
-  std::unique_ptr<llvm::MCAsmInfo> assembly;
-  std::unique_ptr<llvm::MCInstrInfo> instructions;
-  std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
-  std::unique_ptr<llvm::MCContext> context;
-  std::unique_ptr<llvm::MCDisassembler> disassembler;
-  FieldCollector* collector = nullptr;  // owned by the disassembler
-  unsigned rip = 0;
-  unsigned rsp = 0;
-  unsigned rbp = 0;
-  unsigned rbx = 0;
-};
 
 Decoder::Impl::Impl() {
   initialize_llvm();

@@ -31,6 +31,40 @@ struct DecodedFunction {
   std::vector<bool> starts;       // of instructions, by offset
 };
 
+// An instruction as far as it matters to the size of a frame.
+struct StackStep {
+  enum class Kind : std::uint8_t {
+    other,    // changes neither the stack pointer nor, as far as is known, the flow of control
+    push,     // by `value` bytes
+    pop,      // by `value` bytes
+    add,      // `value` to the stack pointer; `field` is the place of the number, if it has 32 bits
+    align,    // the stack pointer to a multiple of `value`
+    save,     // rbp = rsp
+    restore,  // rsp = rbp + `value`
+    leave,    // rsp = rbp, pop rbp
+    set,      // rsp to anything
+    set_base,  // rbp to anything
+    call,
+    jump,    // to `target`
+    branch,  // to `target`, or not
+    ret,
+    end,      // control does not come to the next instruction, or nobody knows where it goes
+    unknown,  // something that is done to the stack pointer
+  };
+  enum class Base : std::uint8_t { none, rsp, rbp };
+  Kind kind = Kind::other;
+  Base base = Base::none;  // of its memory operand (or lea), and then:
+  bool indexed = false;
+  bool pops_base = false;  // pop %rbp
+  bool padding = false;
+  std::int64_t displacement = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t length = 0;
+  std::uint32_t field = 0;
+  std::int64_t value = 0;
+  std::uint64_t target = 0;
+};
+
 class Decoder {
  public:
   Decoder();
@@ -40,6 +74,10 @@ class Decoder {
 
   [[nodiscard]] DecodedFunction decode(std::span<const std::uint8_t> code,
                                        std::uint64_t address) const;
+
+  // Empty if not every byte belongs to an instruction that the decoder knows.
+  [[nodiscard]] std::vector<StackStep> stack_steps(std::span<const std::uint8_t> code,
+                                                   std::uint64_t address) const;
 
  private:
   struct Impl;

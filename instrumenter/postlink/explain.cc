@@ -40,6 +40,11 @@ std::string name_at(const std::vector<char>& names, std::uint32_t offset) {
   return {names.data() + offset, strnlen(names.data() + offset, names.size() - offset)};
 }
 
+void explain_frame(const abi::Frame& frame, ExplainedFunction& function) {
+  function.fixed_frame = describe(static_cast<abi::PadReason>(frame.reason));
+  function.largest_pad = frame.most * abi::pad_unit;
+}
+
 Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
   const TableView view(bytes);
   const auto headers = view.read<abi::Header>(0, 1);
@@ -51,19 +56,30 @@ Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
   const auto functions = view.read<abi::Function>(header.functions.offset, header.functions.count);
   const auto pinned = view.read<abi::Pinned>(header.pinned.offset, header.pinned.count);
   const auto names = view.read<char>(header.names.offset, header.names.count);
-  if (!functions || !pinned || !names) return fail("its table is damaged");
+  const auto frames = view.read<abi::Frame>(header.frames.offset, header.frames.count);
+  if (!functions || !pinned || !names || !frames) return fail("its table is damaged");
+  if (!frames->empty() && frames->size() != functions->size()) return fail("its table is damaged");
   Explanation result;
   result.text_bytes = header.text_bytes;
   result.movable_bytes = header.text_bytes - header.pinned_bytes;
-  for (const abi::Function& function : *functions)
+  for (const abi::Function& function : *functions) {
     result.functions.push_back(
-        {name_at(*names, function.name), header.base + function.start, function.size, ""});
+        {name_at(*names, function.name), header.base + function.start, function.size, "", "", 0});
+    if (!frames->empty())
+      explain_frame((*frames)[static_cast<std::size_t>(&function - functions->data())],
+                    result.functions.back());
+  }
   for (const abi::Pinned& function : *pinned)
     result.functions.push_back(
         {name_at(*names, function.name), header.base + function.start, function.size,
-         std::string(describe(static_cast<abi::PinReason>(function.reason)))});
+         std::string(describe(static_cast<abi::PinReason>(function.reason))), "", 0});
   std::ranges::sort(result.functions, {}, &ExplainedFunction::address);
   return result;
+}
+
+std::string frame_text(const ExplainedFunction& function) {
+  return function.fixed_frame.empty() ? fmt::format("pads up to {} bytes", function.largest_pad)
+                                      : fmt::format("no pads, {}", function.fixed_frame);
 }
 
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -93,14 +109,17 @@ std::string to_text(const Explanation& explanation) {
       fmt::format("{}: {} of {} functions can move, {} of {} bytes of code ({:.1f} %)\n",
                   explanation.path, moved, explanation.functions.size(), explanation.movable_bytes,
                   explanation.text_bytes, share(explanation.movable_bytes, explanation.text_bytes));
+  const auto padded = std::ranges::count_if(explanation.functions,
+                                            [](const auto& f) { return f.largest_pad != 0; });
+  fmt::format_to(std::back_inserter(text), "  {} of them have frames with pads\n", padded);
   for (const ExplainedFunction& function : explanation.functions)
     if (!function.pinned.empty())
       fmt::format_to(std::back_inserter(text), "  pinned {:#x} {} bytes {}: {}\n", function.address,
                      function.size, function.name, function.pinned);
   for (const ExplainedFunction& function : explanation.functions)
     if (function.pinned.empty())
-      fmt::format_to(std::back_inserter(text), "  moves  {:#x} {} bytes {}\n", function.address,
-                     function.size, function.name);
+      fmt::format_to(std::back_inserter(text), "  moves  {:#x} {} bytes {}: {}\n", function.address,
+                     function.size, function.name, frame_text(function));
   return text;
 }
 
@@ -112,6 +131,8 @@ std::string to_json(const Explanation& explanation) {
                             {"size", function.size},
                             {"moves", function.pinned.empty()}};
     if (!function.pinned.empty()) entry["pinned"] = function.pinned;
+    if (!function.fixed_frame.empty()) entry["fixed_frame"] = function.fixed_frame;
+    if (function.largest_pad != 0) entry["largest_pad"] = function.largest_pad;
     functions.push_back(std::move(entry));
   }
   const nlohmann::json all = {

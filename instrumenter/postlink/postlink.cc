@@ -53,6 +53,7 @@ Program analyse(const ElfFile& file) {
   analyse_data(program);
   analyse_exceptions(program);
   pin_dependents(program);
+  analyse_stack(program, decoder);
   return program;
 }
 
@@ -84,7 +85,8 @@ Result<Summary> instrument_file(const std::string& path, const Options& options)
   const Program program = analyse(*file);
   const auto table = build_table(program);
   if (!table) return std::unexpected(table.error());
-  const auto result = add_table(*file, *table, options.strip_all, options.strip_debug);
+  const auto result =
+      add_table(*file, *table, program.patches, options.strip_all, options.strip_debug);
   if (!result) return std::unexpected(result.error());
   if (auto replaced = replace(path, *result); !replaced) return std::unexpected(replaced.error());
   return summarize(program, table->size());

@@ -34,7 +34,9 @@ struct ExplainedFunction {
   std::string name;
   std::uint64_t address = 0;
   std::uint64_t size = 0;
-  std::string pinned;  // why it cannot move; empty if it moves
+  std::string pinned;       // why it cannot move; empty if it moves
+  std::string fixed_frame;  // why its frame has one size; empty if it has pads
+  std::uint32_t largest_pad = 0;
 };
 
 struct Explanation {

@@ -87,7 +87,7 @@ rt::TableError validate_file(const std::string& path) {
 }
 
 const ExplainedFunction& function(const Explanation& explanation, const std::string& name) {
-  static const ExplainedFunction missing{"missing", 0, 0, "missing"};
+  static const ExplainedFunction missing{"missing", 0, 0, "missing", "", 0};
   const auto found = std::ranges::find(explanation.functions, name, &ExplainedFunction::name);
   return found == explanation.functions.end() ? missing : *found;
 }

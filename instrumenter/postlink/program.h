@@ -49,6 +49,21 @@ struct CieInfo {
   std::uint32_t personality_field = 0;
 };
 
+// How copies of a function get frames of another size.
+struct StackPad {
+  abi::PadReason reason = abi::PadReason::calls_nothing;  // none: they do
+  std::uint32_t step = abi::pad_unit;                     // of the size, in bytes
+  std::uint32_t most = 0;
+  std::vector<std::uint32_t> code_fields;         // 32-bit numbers in the code
+  std::vector<std::uint32_t> description_fields;  // as abi::description_field says
+};
+
+// Bytes of the file that are changed where they are.
+struct Patch {
+  std::uint64_t address = 0;
+  std::vector<std::uint8_t> bytes;
+};
+
 struct Function {
   std::uint64_t start = 0;
   std::uint32_t size = 0;
@@ -63,6 +78,7 @@ struct Function {
   DecodedFunction decoded;
   std::vector<abi::Fixup> fixups;
   std::vector<std::uint32_t> words;  // jump tables, behind the code
+  StackPad pad;
 
   [[nodiscard]] std::uint64_t end() const { return start + size; }
   [[nodiscard]] bool movable() const { return pin == abi::PinReason::none; }
@@ -95,11 +111,13 @@ struct Program {
   const ElfFile* file = nullptr;
   std::vector<Function> functions;  // by start, without overlap
   bool hides_addresses = false;     // of code: on other stacks, in a jmp_buf
+  bool small_stacks = false;        // that the program makes
   std::vector<CieInfo> cies;
   std::vector<abi::Label> labels;
   std::vector<Slot> slots;  // by place
   std::vector<Pointer> pointers;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> label_numbers;
+  std::vector<Patch> patches;
 
   // The function that holds this address.
   [[nodiscard]] Function* find(std::uint64_t address);
@@ -132,13 +150,18 @@ void analyse_data(Program& program);
 // A pinned function may jump into another one behind its entry, which then has to stay as it was.
 void pin_dependents(Program& program);
 
+// Finds the fields that hold the size of a frame, and takes the pass's static pads out again. After
+// all that pins.
+void analyse_stack(Program& program, const Decoder& decoder);
+
 std::string_view describe(abi::PinReason reason);
+std::string_view describe(abi::PadReason reason);
 
 // The table, ready to be loaded `table_address`-independently.
 Result<std::string> build_table(const Program& program);
 
-// The file with the table in a segment of its own, without emitted relocations.
-Result<std::string> add_table(const ElfFile& file, std::string_view table, bool strip_all,
-                              bool strip_debug);
+// The file with the table in a segment of its own and the patches, without emitted relocations.
+Result<std::string> add_table(const ElfFile& file, std::string_view table,
+                              std::span<const Patch> patches, bool strip_all, bool strip_debug);
 
 }  // namespace stab::instrumenter

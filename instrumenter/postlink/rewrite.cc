@@ -18,8 +18,13 @@ std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {
 
 class Rewriter {
  public:
-  Rewriter(const ElfFile& file, std::string_view table, bool strip_all, bool strip_debug)
-      : file_(file), table_(table), strip_all_(strip_all), strip_debug_(strip_debug) {}
+  Rewriter(const ElfFile& file, std::string_view table, std::span<const Patch> patches,
+           bool strip_all, bool strip_debug)
+      : file_(file),
+        table_(table),
+        patches_(patches),
+        strip_all_(strip_all),
+        strip_debug_(strip_debug) {}
 
   Result<std::string> run() {
     const Elf64_Shdr* note = file_.section(abi::note_section);
@@ -29,6 +34,7 @@ class Rewriter {
     segments_.assign(file_.segments().begin(), file_.segments().end());
     if (!claim_segment()) return fail("there is no program header to spare for the table");
     copy_image();
+    apply_patches();
     place_table();
     write_note();
     copy_other_sections();
@@ -57,6 +63,12 @@ class Rewriter {
     for (const Elf64_Phdr& segment : segments_)
       if (segment.p_type == PT_LOAD) end = std::max(end, segment.p_offset + segment.p_filesz);
     out_ = file_.bytes().substr(0, end);
+  }
+
+  void apply_patches() {
+    for (const Patch& patch : patches_)
+      if (const auto at = file_.file_offset(patch.address, patch.bytes.size()))
+        std::ranges::copy(patch.bytes, out_.begin() + static_cast<std::ptrdiff_t>(*at));
   }
 
   void place_table() {
@@ -90,7 +102,7 @@ class Rewriter {
       return false;
     const std::string_view name = file_.name(section);
     const bool symbols = section.sh_type == SHT_SYMTAB || name == ".strtab";
-    return section.sh_type == SHT_RELA || (strip_all_ && symbols) ||
+    return section.sh_type == SHT_RELA || name == abi::frames_section || (strip_all_ && symbols) ||
            ((strip_all_ || strip_debug_) && name.starts_with(".debug"));
   }
 
@@ -180,6 +192,7 @@ class Rewriter {
 
   const ElfFile& file_;
   std::string_view table_;
+  std::span<const Patch> patches_;
   bool strip_all_;
   bool strip_debug_;
   std::uint64_t note_address_ = 0;
@@ -195,9 +208,9 @@ class Rewriter {
 
 }  // namespace
 
-Result<std::string> add_table(const ElfFile& file, std::string_view table, bool strip_all,
-                              bool strip_debug) {
-  return Rewriter(file, table, strip_all, strip_debug).run();
+Result<std::string> add_table(const ElfFile& file, std::string_view table,
+                              std::span<const Patch> patches, bool strip_all, bool strip_debug) {
+  return Rewriter(file, table, patches, strip_all, strip_debug).run();
 }
 
 }  // namespace stab::instrumenter

@@ -29,6 +29,7 @@ class TableBuilder {
     add_labels();
     add_ranges();
     add_pointers();
+    add_pad_bytes();
     for (const CieInfo& cie : program_.cies)
       cies_.push_back({place(cie.address), cie.size, cie.personality_field, 0});
     return assemble();
@@ -74,6 +75,22 @@ class TableBuilder {
     entry.flags |= (function.keeps_entry ? abi::function_keeps_entry : 0) |
                    (function.anchored ? abi::function_anchored : 0);
     functions_.push_back(entry);
+    add_frame(function.pad);
+  }
+
+  void add_frame(const StackPad& pad) {
+    abi::Frame frame{};
+    frame.first_field = static_cast<std::uint32_t>(frame_fields_.size());
+    frame.reason = static_cast<std::uint8_t>(pad.reason);
+    frame.step = static_cast<std::uint8_t>(pad.step / abi::pad_unit);
+    if (pad.reason == abi::PadReason::none) {
+      frame.code_fields = static_cast<std::uint16_t>(pad.code_fields.size());
+      frame.description_fields = static_cast<std::uint16_t>(pad.description_fields.size());
+      frame.most = static_cast<std::uint16_t>(pad.most / abi::pad_unit);
+      for (const std::uint32_t field : pad.code_fields) frame_fields_.push_back(field);
+      for (const std::uint32_t field : pad.description_fields) frame_fields_.push_back(field);
+    }
+    frames_.push_back(frame);
   }
 
   void add_exceptions(const Function& function, abi::Function& entry) {
@@ -147,6 +164,15 @@ class TableBuilder {
     }
   }
 
+  // Sections with this name are one in the output.
+  void add_pad_bytes() {
+    const Elf64_Shdr* section = program_.file->section(abi::pad_bytes_section);
+    if (section == nullptr || section->sh_size == 0 || (section->sh_flags & SHF_WRITE) == 0) return;
+    ranges_.push_back({place(section->sh_addr), static_cast<std::uint32_t>(section->sh_size),
+                       static_cast<std::uint32_t>(abi::RangeKind::pad_bytes),
+                       program_.small_stacks ? 1u : 0u});
+  }
+
   void add_pointers() {
     for (const Pointer& pointer : program_.pointers) {
       if (numbers_[pointer.function] == not_in_table) continue;
@@ -185,6 +211,8 @@ class TableBuilder {
     header_.cies = append(table, cies_);
     header_.words = append(table, words_);
     header_.exceptions = append(table, exceptions_);
+    header_.frames = append(table, frames_);
+    header_.frame_fields = append(table, frame_fields_);
     header_.pinned = append(table, pinned_);
     header_.names = append(table, std::vector<char>(names_.begin(), names_.end()));
     table.resize((table.size() + 7) / 8 * 8);
@@ -219,6 +247,8 @@ class TableBuilder {
   std::vector<abi::Cie> cies_;
   std::vector<std::uint32_t> words_;
   std::vector<std::uint8_t> exceptions_;
+  std::vector<abi::Frame> frames_;
+  std::vector<std::uint32_t> frame_fields_;
   std::vector<abi::Pinned> pinned_;
   std::string names_;
 };

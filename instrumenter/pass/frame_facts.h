@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// What the pads' two parts ask of functions and calls.
+#pragma once
+
+#include <llvm/IR/Function.h>
+#include <llvm/IR/InstrTypes.h>
+
+namespace stab::pass {
+
+// Without a body, of another shape than usual, or another instrumentation's.
+bool is_left_alone(const llvm::Function& function);
+
+// A call of another function from which control comes back.
+bool is_real_call(const llvm::CallBase& call);
+
+}  // namespace stab::pass

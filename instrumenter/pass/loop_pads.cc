@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/pass/loop_pads.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+
+#include <algorithm>
+#include <set>
+
+#include "instrumenter/pass/frame_facts.h"
+
+namespace stab::pass {
+namespace {
+
+constexpr const char* section = "stab_pads";  // one byte a function
+
+std::set<llvm::Function*> long_lived_functions(llvm::Module& module) {
+  std::set<llvm::Function*> found;
+  if (llvm::Function* main = module.getFunction("main")) found.insert(main);
+  if (const llvm::Function* create = module.getFunction("pthread_create"))
+    for (const llvm::User* user : create->users())
+      if (const auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+          call != nullptr && call->getCalledOperand() == create && call->arg_size() == 4)
+        if (auto* start = llvm::dyn_cast<llvm::Function>(call->getArgOperand(2)))
+          found.insert(start);
+  return found;
+}
+
+// Nobody else moves the stack pointer between calls.
+bool has_plain_stack(const llvm::Function& function) {
+  return std::ranges::all_of(llvm::instructions(function), [](const llvm::Instruction& i) {
+    if (const auto* object = llvm::dyn_cast<llvm::AllocaInst>(&i)) return object->isStaticAlloca();
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    return call == nullptr || !(call->isMustTailCall() || call->isInlineAsm() ||
+                                call->hasFnAttr(llvm::Attribute::ReturnsTwice) ||
+                                call->getIntrinsicID() == llvm::Intrinsic::stacksave);
+  });
+}
+
+bool calls(const llvm::Loop& loop) {
+  return std::ranges::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
+    return std::ranges::any_of(*block, [](const llvm::Instruction& i) {
+      const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+      return call != nullptr && is_real_call(*call);
+    });
+  });
+}
+
+void add_pad(llvm::Loop& loop, llvm::BasicBlock& before, llvm::GlobalVariable& byte) {
+  llvm::IRBuilder<> outside(before.getTerminator());
+  llvm::Value* saved = outside.CreateStackSave();
+  llvm::IRBuilder<> inside(loop.getHeader(), loop.getHeader()->getFirstInsertionPt());
+  inside.CreateStackRestore(saved);
+  llvm::Value* units = inside.CreateLoad(inside.getInt8Ty(), &byte, /*isVolatile=*/true);
+  llvm::Value* size = inside.CreateShl(inside.CreateZExt(units, inside.getInt64Ty()), 4);
+  auto* pad = inside.CreateAlloca(inside.getInt8Ty(), size);
+  pad->setAlignment(llvm::Align(16));
+  pad->setMetadata(
+      "stack-protector",
+      llvm::MDNode::get(byte.getContext(), llvm::ConstantAsMetadata::get(inside.getInt32(0))));
+  auto* shape = llvm::FunctionType::get(inside.getVoidTy(), {pad->getType()}, false);
+  inside.CreateCall(llvm::InlineAsm::get(shape, "", "r", /*hasSideEffects=*/true), {pad})
+      ->setDoesNotThrow();
+}
+
+unsigned add_pads(llvm::Function& function) {
+  if (is_left_alone(function) || !has_plain_stack(function)) return 0;
+  llvm::DominatorTree dominators(function);
+  llvm::LoopInfo loops(dominators);
+  llvm::GlobalVariable* byte = nullptr;
+  unsigned count = 0;
+  for (llvm::Loop* loop : loops) {
+    if (!calls(*loop) || loop->getHeader()->isEHPad()) continue;
+    llvm::BasicBlock* before = loop->getLoopPreheader();
+    if (before == nullptr)
+      before = llvm::InsertPreheaderForLoop(loop, &dominators, &loops, nullptr, false);
+    if (before == nullptr) continue;
+    if (byte == nullptr) {
+      auto* type = llvm::Type::getInt8Ty(function.getContext());
+      byte = new llvm::GlobalVariable(*function.getParent(), type, false,
+                                      llvm::GlobalValue::PrivateLinkage,
+                                      llvm::ConstantInt::get(type, 0), "stab.byte");
+      byte->setSection(section);
+      byte->setAlignment(llvm::Align(1));
+    }
+    add_pad(*loop, *before, *byte);
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+unsigned add_loop_pads(llvm::Module& module) {
+  unsigned count = 0;
+  for (llvm::Function* function : long_lived_functions(module)) count += add_pads(*function);
+  return count;
+}
+
+}  // namespace stab::pass

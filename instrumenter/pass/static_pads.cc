@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/pass/static_pads.h"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "instrumenter/pass/frame_facts.h"
+
+namespace stab::pass {
+namespace {
+
+constexpr unsigned pad_words = 18;  // of 8 bytes: with 16, LLVM would write `add $-128, %rsp`
+
+// Frames that others look into, or whose shape is not the usual one.
+bool is_special(const llvm::Intrinsic::ID id) {
+  switch (id) {
+    case llvm::Intrinsic::localescape:
+    case llvm::Intrinsic::localrecover:
+    case llvm::Intrinsic::addressofreturnaddress:
+    case llvm::Intrinsic::sponentry:
+    case llvm::Intrinsic::eh_return_i32:
+    case llvm::Intrinsic::eh_return_i64:
+    case llvm::Intrinsic::eh_unwind_init:
+    case llvm::Intrinsic::eh_sjlj_setjmp:
+    case llvm::Intrinsic::eh_sjlj_longjmp:
+    case llvm::Intrinsic::read_register:
+    case llvm::Intrinsic::write_register:
+    case llvm::Intrinsic::experimental_stackmap:
+    case llvm::Intrinsic::experimental_patchpoint_void:
+    case llvm::Intrinsic::experimental_patchpoint:
+    case llvm::Intrinsic::experimental_gc_statepoint:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// They read above the frame of their function, where it has no frame pointer.
+bool looks_above(const llvm::Intrinsic::ID id) {
+  return id == llvm::Intrinsic::returnaddress || id == llvm::Intrinsic::frameaddress ||
+         id == llvm::Intrinsic::eh_dwarf_cfa || id == llvm::Intrinsic::vastart;
+}
+
+bool touches_stack(const llvm::InlineAsm& code) {
+  static constexpr std::array<llvm::StringRef, 8> words = {"sp",    "push",  "pop", "call",
+                                                           "leave", "enter", "bp",  "ret"};
+  const std::string lower = llvm::StringRef(code.getAsmString()).lower();
+  const std::string clobbers = llvm::StringRef(code.getConstraintString()).lower();
+  return code.isAlignStack() ||
+         std::ranges::any_of(
+             words, [&](llvm::StringRef w) { return llvm::StringRef(lower).contains(w); }) ||
+         llvm::StringRef(clobbers).contains("{rsp}") ||
+         llvm::StringRef(clobbers).contains("{rbp}") ||
+         llvm::StringRef(clobbers).contains("{esp}") || llvm::StringRef(clobbers).contains("{ebp}");
+}
+
+// Registers that a value takes as an argument, at most; false: it may go to the stack.
+bool add_registers(const llvm::Type& type, unsigned& general, unsigned& vector) {
+  if (type.isPointerTy()) return ++general, true;
+  if (type.isIntegerTy()) return general += (type.getIntegerBitWidth() + 63) / 64, true;
+  if (type.isFloatTy() || type.isDoubleTy() || type.isHalfTy() || type.isBFloatTy() ||
+      type.isFP128Ty())
+    return ++vector, true;
+  if (const auto* fixed = llvm::dyn_cast<llvm::FixedVectorType>(&type)) {
+    if (fixed->getElementType()->isIntegerTy(1)) return false;
+    vector += std::max(1u, static_cast<unsigned>(fixed->getPrimitiveSizeInBits() + 127) / 128);
+    return true;
+  }
+  return false;
+}
+
+bool takes_registers_only(const llvm::Function& function) {
+  if (function.isVarArg()) return false;
+  unsigned general = 0;
+  unsigned vector = 0;
+  const llvm::Type* result = function.getReturnType();
+  // What is returned in memory has its address as an argument.
+  if (!result->isVoidTy() && !result->isPointerTy() && !result->isFloatTy() &&
+      !result->isDoubleTy() && !(result->isIntegerTy() && result->getIntegerBitWidth() <= 128))
+    ++general;
+  for (const llvm::Argument& argument : function.args()) {
+    if (argument.hasByValAttr() || argument.hasInAllocaAttr() || argument.hasPreallocatedAttr() ||
+        argument.hasAttribute(llvm::Attribute::InReg) || argument.hasNestAttr())
+      return false;
+    if (!add_registers(*argument.getType(), general, vector)) return false;
+  }
+  return general <= 6 && vector <= 8;
+}
+
+struct Findings {
+  llvm::CallBase* call = nullptr;  // the record goes before it
+  bool special = false;
+  bool above = false;
+};
+
+Findings look_at(llvm::Function& function) {
+  Findings found;
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+    if (call == nullptr) continue;
+    const llvm::Intrinsic::ID id = call->getIntrinsicID();
+    found.special |= is_special(id);
+    found.above |= looks_above(id);
+    if (const auto* code = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
+      found.special |= touches_stack(*code);
+    if (found.call == nullptr && is_real_call(*call)) found.call = call;
+  }
+  return found;
+}
+
+std::string record(unsigned flags, bool placed) {
+  return "7741:\n\t.pushsection .stab_frames,\"?\",@progbits\n\t.quad 7741b\n\t.byte " +
+         std::to_string(flags) +
+         "\n\t.byte 7743f-7742f\n7742:" + (placed ? "\tleaq $0, %rax" : "") +
+         "\n7743:\n\t.popsection";
+}
+
+// Behind the other objects, as far as the record's place allows: without optimizations, objects lie
+// in this order.
+void place_last(llvm::IRBuilder<>& builder, llvm::Function& function,
+                const llvm::Instruction& record) {
+  llvm::BasicBlock& entry = function.getEntryBlock();
+  llvm::Instruction* last = nullptr;
+  for (llvm::Instruction& instruction : entry)
+    if (llvm::isa<llvm::AllocaInst>(instruction)) last = &instruction;
+  const bool fits = last != nullptr && (record.getParent() != &entry || last->comesBefore(&record));
+  if (fits)
+    builder.SetInsertPoint(last->getNextNode());
+  else
+    builder.SetInsertPoint(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+}
+
+void add_pad(llvm::Function& function, const Findings& found) {
+  llvm::LLVMContext& context = function.getContext();
+  auto* word = llvm::Type::getInt64Ty(context);
+  // No array: those ask for stack protectors.
+  auto* type =
+      llvm::StructType::get(context, llvm::SmallVector<llvm::Type*, pad_words>(pad_words, word));
+  llvm::IRBuilder<> entry(context);
+  place_last(entry, function, *found.call);
+  auto* pad = entry.CreateAlloca(type, nullptr, "stab.pad");
+  pad->setAlignment(llvm::Align(16));
+  const bool clean = takes_registers_only(function) && !found.above;
+  const bool ordered = !function.hasOptNone();
+  // With a frame pointer, what lies above the frame does not depend on its size.
+  if (!clean) function.addFnAttr("frame-pointer", "all");
+  const unsigned flags =
+      (clean ? all_arguments_in_registers : 0) | (ordered ? rarest_object_on_top : 0);
+  llvm::IRBuilder<> before(found.call);
+  // An object whose address is taken asks for a strong stack protector; without the address the
+  // record does not tell its place, and it stays.
+  if (function.hasFnAttribute(llvm::Attribute::StackProtectStrong)) {
+    auto* shape = llvm::FunctionType::get(before.getVoidTy(), false);
+    before.CreateCall(llvm::InlineAsm::get(shape, record(flags, false), "", true))
+        ->setDoesNotThrow();
+    return;
+  }
+  auto* shape = llvm::FunctionType::get(before.getVoidTy(), {pad->getType()}, false);
+  auto* code = llvm::InlineAsm::get(shape, record(flags, true), "*m", /*hasSideEffects=*/true);
+  llvm::CallInst* call = before.CreateCall(code, {pad});
+  call->addParamAttr(0, llvm::Attribute::get(context, llvm::Attribute::ElementType, type));
+  call->setDoesNotThrow();
+}
+
+}  // namespace
+
+unsigned add_static_pads(llvm::Module& module) {
+  unsigned count = 0;
+  for (llvm::Function& function : module) {
+    if (is_left_alone(function)) continue;
+    const Findings found = look_at(function);
+    if (found.call == nullptr || found.special) continue;
+    add_pad(function, found);
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace stab::pass

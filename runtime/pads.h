@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// How much larger the frames of each copy are.
+//
+// Invariants:
+//   1. A frame is entered and left by the same copy, or by copies with the same pad: what moves a
+//   thread to another layout leaves a function alone whose pad there differs.
+//   2. All frames of a function that is entered through a stub (a landing pad, a label in a table)
+//   have the pad that it has in the layout in use: the stub leads to that. What runs in an old
+//   layout makes new ones there, so its pad changes only when no thread stays in an old layout.
+#pragma once
+
+#include "runtime/image.h"
+
+namespace stab::rt {
+
+// Bits of Image::uses.
+constexpr uint8_t has_stub = 1;
+constexpr uint8_t is_active = 2;  // a frame of it was seen: asked anew at each epoch
+
+// nullptr: the frames of the function have one size.
+const abi::Frame* frame_of(const Image& image, uint32_t f);
+
+// Notes in `uses` which functions are entered through stubs.
+void find_stubs(Image& image);
+
+// For the first layout, whose places are chosen.
+void draw_pads(Image& image, Layout& layout);
+// For a new one that is to replace the one in use.
+void draw_pads_again(Image& image, Layout& layout, PadChange change);
+
+// The bytes of loops in functions that live long: any value is right at any time.
+void draw_loop_pads(Image& image);
+
+// In a clone of the function's frame description.
+void pad_description(const Image& image, uint32_t f, uint32_t pad, uint8_t* description);
+
+}  // namespace stab::rt

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# szc_stack_test.sh SOURCE BUILD: each function that calls others gets one pad in every mode of compilation; frames lie
+# at random places, those of a leaf that main calls from one loop included; stack=0 leaves frames as clang makes them.
+set -u
+szc=$2/bin/szc
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+cat >"$work/count.c" <<'C'
+int printf(const char *, ...);
+__attribute__((noinline)) int leaf(int x) { return x * 3; }
+__attribute__((noinline)) int tail(int x) { return printf("%d\n", x); }
+__attribute__((noinline)) int one(int x) { return printf("%d\n", x) + x; }
+__attribute__((noinline)) int two(int x) { return one(x) + leaf(x); }
+int main(int count, char **arguments) {
+  (void)arguments;
+  return two(count) + tail(count) < 0;
+}
+C
+# At most one record a function, and one for each of main, one and two.
+for flags in -O0 -O1 -O2 -O3 -Os "-O2 -flto" "-O2 -flto=thin" "-O0 -flto" "-O2 -g" "-O2 -fno-omit-frame-pointer"; do
+  rm -f "$work"/count
+  $szc $flags -o "$work/count" "$work/count.c" || fail "$flags does not build"
+  "$szc" --stab-explain "$work/count" >"$work/explained"
+  for name in main one two; do
+    grep -q " $name: pads up to 4080 bytes" "$work/explained" || fail "$flags: $name has no pad: $(grep " $name:" "$work/explained")"
+  done
+  grep -q " leaf: no pads" "$work/explained" || fail "$flags: leaf has a pad"
+  readelf -SW "$work/count" | grep -q stab_frames && fail "$flags: the records are left in the program"
+done
+for phase in compile prelink; do
+  STAB_PASS_PHASE=$phase ${STAB_CLANG:-clang-19} -O2 "-fpass-plugin=$2/lib/stab-pass.so" -S -o "$work/$phase.s" "$work/count.c"
+done
+[ "$(grep -c 'pushsection\|section.*stab_frames' "$work/compile.s")" = 3 ] || fail "not one record for each function"
+grep -q stab_frames "$work/prelink.s" && fail "a record before the link"
+
+# The records' objects are gone: frames of optimized code are as large as clang's.
+objdump -d --no-show-raw-insn "$work/count" | grep -A 8 '<two>:' | grep -q 'sub.*0x9' && fail "the static pad is left"
+"$szc" --stab-stack=off -O2 -o "$work/off" "$work/count.c" && "$szc" --stab-explain "$work/off" | grep -q 'pads up to' && fail "--stab-stack=off makes pads"
+"$szc" --stab-stack=other -c "$work/count.c" -o "$work/other" 2>/dev/null && fail "--stab-stack=other is taken"
+
+cat >"$work/sample.c" <<'C'
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static uintptr_t before[3];
+static int counts[3][64], seen[3];
+static void note(int kind, uintptr_t here) {
+  if (here == before[kind]) return;
+  before[kind] = here;
+  ++counts[kind][here >> 6 & 63];
+  ++seen[kind];
+}
+#define HERE ((uintptr_t)__builtin_frame_address(0))
+__attribute__((noinline)) static void leaf(int kind) { note(kind, HERE); }
+__attribute__((noinline)) static void middle(int kind) {
+  leaf(kind);
+  __asm__ volatile("");
+}
+__attribute__((noinline)) static void upper(int kind) {
+  middle(kind);
+  __asm__ volatile("");
+}
+int main(void) {
+  const int wanted = 400;
+  const clock_t last = clock() + 20 * CLOCKS_PER_SEC;
+  for (unsigned long n = 0; seen[0] < wanted || seen[1] < wanted || seen[2] < wanted; ++n) {
+    leaf(0);
+    middle(1);
+    upper(2);
+    if (n % 4096 == 0 && clock() > last) break;
+  }
+  for (int kind = 0; kind < 3; ++kind) {
+    double sum = 0;
+    const double each = seen[kind] / 64.0;
+    for (int i = 0; i < 64; ++i) sum += (counts[kind][i] - each) * (counts[kind][i] - each) / each;
+    // 63 degrees of freedom: right pads exceed this once in 10,000 times.
+    printf("depth %d: %d places, chi-squared %.1f: %s\n", kind, seen[kind], sum,
+           seen[kind] >= wanted && sum < 113.5 ? "uniform" : "NOT uniform");
+  }
+  return 0;
+}
+C
+"$szc" -O2 -o "$work/sample" "$work/sample.c" || fail "the sampling program does not build"
+for code in 0 1; do
+  STABILIZER_OPTIONS=code=$code:stack=1:seed=11:period=1ms timeout 60 "$work/sample" >"$work/out" || fail "sample ends with $?"
+  [ "$(grep -c ': uniform' "$work/out")" = 3 ] || fail "code=$code: $(cat "$work/out")"
+done
+
+# The same seed gives the same places, whatever the size of the environment does to where the stack begins; over seeds
+# they are spread.
+cat >"$work/first.c" <<'C'
+#include <stdint.h>
+#include <stdio.h>
+__attribute__((noinline)) static int where(void) { return printf("%d\n", (int)((uintptr_t)__builtin_frame_address(0) >> 4 & 255)); }
+int main(void) { return where() < 0; }
+C
+"$szc" -O2 -o "$work/first" "$work/first.c" || fail "the first frames' program does not build"
+first() { env -i A="$(printf '%*s' "$2" '')" "STABILIZER_OPTIONS=stack=1:rerandomize=once:seed=$1" setarch -R "$work/first"; }
+[ "$(first 5 100)" = "$(first 5 100)" ] || fail "equal seeds, other places"
+for size in 16 2064; do
+  places=$(for seed in $(seq 1 40); do first "$seed" "$size"; done | sort -u | wc -l)
+  [ "$places" -ge 30 ] || fail "environment of $size bytes: $places places in 40 runs"
+done
+[ $failures = 0 ] && echo "all as expected"
+[ $failures = 0 ]
