@@ -5,6 +5,7 @@
 
 #include "runtime/crash.h"
 #include "runtime/debugger.h"
+#include "runtime/environment.h"
 #include "runtime/epoch.h"
 #include "runtime/find_object.h"
 #include "runtime/images.h"
@@ -33,31 +34,13 @@ uint64_t main_began;
 bool active;
 bool ended;  // the executable's destructors have run; what its libraries' destructors call goes on
 
-const char* find_variable(char** environment) {
-  constexpr char name[] = "STABILIZER_OPTIONS=";
-  for (; *environment != nullptr; ++environment)
-    if (equal(*environment, name, sizeof name - 1)) return *environment + sizeof name - 1;
-  return nullptr;
-}
-
-// A program that runs with more rights than its caller takes no orders from the caller's
-// environment.
-bool runs_with_more_rights(char** environment) {
-  while (*environment != nullptr) ++environment;
-  const auto* auxiliary = reinterpret_cast<const Elf64_auxv_t*>(environment + 1);
-  for (; auxiliary->a_type != AT_NULL; ++auxiliary)
-    if (auxiliary->a_type == AT_SECURE) return auxiliary->a_un.a_val != 0;
-  return false;
-}
-
 void print(const char* line, size_t size) {
   os::write_all(1, line, size);
 }
 
 void read_options(char** environment) {
   Line complaints;
-  const char* text = runs_with_more_rights(environment) ? nullptr : find_variable(environment);
-  options = parse_options(text, complaints);
+  options = parse_options(options_text(environment), complaints);
   if (options.help) {
     describe_options(print);
     os::exit_process(0);
@@ -65,14 +48,6 @@ void read_options(char** environment) {
   if (complaints.size() == 0) return;
   complain("STABILIZER_OPTIONS: ", complaints.c_string());
   if (options.strict) os::exit_process(refusal_status);
-}
-
-uint64_t choose_seed() {
-  if (options.seed_given) return options.seed;
-  uint64_t fresh = 0;
-  if (os::random_bytes(&fresh, sizeof fresh) != sizeof fresh)
-    fresh = os::monotonic_ns() ^ static_cast<uint64_t>(os::process_id()) << 40;
-  return fresh;
 }
 
 // Each image has its own stream of random numbers, so that one more library does not change the
@@ -122,7 +97,7 @@ void start(char** environment) {
     return;
   }
   active = true;
-  seed = choose_seed();
+  seed = run_seed(options);
   prepare_find_object();
   prepare_sandbox();
   Image* image = claim_image();
