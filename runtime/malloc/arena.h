@@ -11,11 +11,17 @@
 namespace stab::heap {
 
 enum class Site : uint8_t { by_seed, anywhere };  // anywhere: as the kernel likes
+// ThreadSanitizer allows no memory where we look for ours.
+#if __has_feature(thread_sanitizer)
+constexpr Site usual_site = Site::anywhere;
+#else
+constexpr Site usual_site = Site::by_seed;
+#endif
 
 class Arena {
  public:
   // Before anything else.
-  void open(uint64_t seed, Site site);
+  void open(uint64_t seed, Site site = usual_site);
   // A span of this many units; nullptr: there is no memory. `zeroed` tells whether its pages are.
   // Its first and last unit lead to it.
   Span* take(uint64_t units, bool& zeroed);

@@ -153,7 +153,7 @@ constinit const Allocator bitmap = {"bitmap", allocate, allocate_zeroed, allocat
 
 void open_bitmap(uint64_t seed) {
   rt::Random seeds(seed);
-  arena.open(seeds.next(), Site::by_seed);
+  arena.open(seeds.next());
   open_large(true, seeds.next());
   reseed_bitmap(seeds.next());
 }

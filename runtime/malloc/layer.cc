@@ -214,7 +214,7 @@ constinit const Allocator layered = {"layered", allocate, allocate_zeroed, alloc
 
 void open_layer(rt::Base base, uint64_t seed, uint64_t array_size) {
   rt::Random seeds(seed);
-  arena.open(seeds.next(), Site::by_seed);
+  arena.open(seeds.next());
   open_large(false, seeds.next());
   classes = base == rt::Base::power2 ? &power_classes : &fine_classes;
   slabs.open(*classes, false, seeds.next());

@@ -142,6 +142,7 @@ void mark_inner(void* block) {
 
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= 16) return allocate(size);
+  if (size == 0) size = 1;  // the end of a slot is the next one's
   const size_t most = size + alignment - 16;
   if (alignment > highest_small_alignment || most > classes.largest() || most < size) {
     bool zeroed = false;
@@ -210,7 +211,7 @@ constinit const Allocator shuffled = {"shuffled", allocate, allocate_zeroed, all
 void open_shuffled(const ShuffledSettings& settings) {
   order_from = settings.order_from;
   rt::Random seeds(settings.seed);
-  arena.open(seeds.next(), Site::by_seed);
+  arena.open(seeds.next());
   slabs.open(classes, true, seeds.next());
   open_large(true, seeds.next());
   open_caches(
