@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
+#include <utility>
 
 #include "base/duration.h"
 
@@ -17,12 +19,23 @@ constexpr std::array<std::string_view, 2> when{"once", "repeated"};
 constexpr const char* rerandomize = "rerandomize";
 constexpr const char* period = "period";
 
+constexpr std::array<std::string_view, 6> allocators{"shuffled", "power2", "bitmap",
+                                                     "tlsf",     "system", "stretched"};
+constexpr std::array<std::string_view, 1> moving{"code"};
+constexpr std::array<std::string_view, 1> blocks{"heap"};
+
 // All of them. A new one is one line here.
-constexpr std::array<RuntimeOption, 3> table{
+constexpr std::array<RuntimeOption, 5> table{
     {{.name = "code", .kind = OptionKind::flag, .on_by_default = true},
-     {.name = rerandomize, .kind = OptionKind::choice, .choices = when},
-     {.name = period, .kind = OptionKind::milliseconds}}};
-constexpr std::array<std::string_view, 3> future{"stack", "heap", "allocator"};
+     {.name = "heap", .kind = OptionKind::flag, .on_by_default = true, .for_any_program = true},
+     {.name = "allocator",
+      .kind = OptionKind::choice,
+      .choices = allocators,
+      .acts_with = blocks,
+      .for_any_program = true},
+     {.name = rerandomize, .kind = OptionKind::choice, .choices = when, .acts_with = moving},
+     {.name = period, .kind = OptionKind::milliseconds, .acts_with = moving}}};
+constexpr std::array<std::string_view, 1> future{"stack"};
 
 constexpr std::chrono::hours longest_period{1};
 
@@ -113,11 +126,18 @@ Options options_of(const Plan& plan, const std::vector<Level>& levels) {
 }
 
 Options acting(Options options) {
-  if (!randomizes(options))
-    std::erase_if(options, [](const auto& entry) {
-      const RuntimeOption* option = find_option(entry.first);
-      return option == nullptr || option->kind != OptionKind::flag;
-    });
+  const bool any = randomizes(options);
+  const auto idle = [&](const auto& entry) {
+    const RuntimeOption* option = find_option(entry.first);
+    if (option == nullptr) return !any;
+    return option->kind != OptionKind::flag &&
+           std::ranges::none_of(option->acts_with, [&](std::string_view flag) {
+             return is_on(*find_option(flag), options);
+           });
+  };
+  Options left;
+  std::ranges::remove_copy_if(options, std::inserter(left, left.end()), idle);
+  options = std::move(left);
   const auto how = options.find(rerandomize);
   if (how != options.end() && how->second == "once") options.erase(period);
   return options;
@@ -127,6 +147,11 @@ bool randomizes(const Options& options) {
   return std::ranges::any_of(table, [&](const RuntimeOption& option) {
     return option.kind == OptionKind::flag && is_on(option, options);
   });
+}
+
+std::optional<bool> wants_heap(const Options& options) {
+  if (!options.contains("heap") && !options.contains("allocator")) return std::nullopt;
+  return is_on(*find_option("heap"), options);
 }
 
 bool sets_options(const Plan& plan) {

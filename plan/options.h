@@ -23,6 +23,10 @@ struct RuntimeOption {
   OptionKind kind;
   bool on_by_default = false;                      // flags
   std::span<const std::string_view> choices = {};  // choices
+  // What is no flag acts while one of these flags is on.
+  std::span<const std::string_view> acts_with = {};
+  // Programs that szc did not build can have it, too: by libstabheap.so.
+  bool for_any_program = false;
 };
 
 // Nothing if a plan cannot set an option of that name.
@@ -51,6 +55,8 @@ Options options_of(const Plan& plan, const std::vector<Level>& levels);
 Options acting(Options options);
 // Whether something is placed at random.
 bool randomizes(const Options& options);
+// What the plan says of the heap, which any program can have; nothing if it says nothing.
+std::optional<bool> wants_heap(const Options& options);
 
 // Whether the plan says anything about them; if not, programs do as they do by default.
 bool sets_options(const Plan& plan);

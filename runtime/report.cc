@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/report.h"
 
+#include "runtime/malloc/choice.h"
 #include "runtime/malloc/heap_report.h"
 
 namespace stab::rt {
@@ -14,9 +15,10 @@ void add_image(Line& line, const Image& image) {
   line.field("altered", image.altered);
   line.field("text_bytes", image.table->text_bytes);
   line.field("moved_bytes", image.moved_bytes);
-  line.field("heap_bytes", image.moved() == 0 ? 0 : image.first().code_size);
+  line.field("copies_bytes", image.moved() == 0 ? 0 : image.first().code_size);
   line.hex_field("image", reinterpret_cast<uint64_t>(image.base));
-  line.hex_field("heap", image.moved() == 0 ? 0 : reinterpret_cast<uint64_t>(image.first().start));
+  line.hex_field("copies",
+                 image.moved() == 0 ? 0 : reinterpret_cast<uint64_t>(image.first().start));
   line.field("setup_ns", image.setup_ns);
 }
 
@@ -36,16 +38,18 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
 
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
                   const char* why_once) {
-  const bool repeated = options.again() && problem == nullptr && why_once == nullptr;
+  const bool code = options.code && problem == nullptr;
+  const bool repeated = options.again() && code && why_once == nullptr;
   Line line;
   line.field("event", "start").field("version", abi::version).field("pid", report_owner());
-  line.field("code", options.code ? "on" : "off")
+  line.field("code", code ? "on" : "off")
       .field("rerandomize", repeated ? "repeated" : "once")
       .field("seed", seed);
   heap::add_start(line, options);
   if (repeated) line.field("period_ns", options.period);
   if (why_once != nullptr) line.field("why_once", why_once);
-  add_outcome(line, problem);
+  line.field("randomized", code || heap::is_heap_on() ? "yes" : "no");
+  if (problem != nullptr) line.field("why", problem);
   if (image != nullptr) add_image(line, *image);
   line.field("never_moved", "globals, libc and other libraries that szc did not link");
   write_line(line.close());

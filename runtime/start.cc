@@ -9,6 +9,7 @@
 #include "runtime/epoch.h"
 #include "runtime/find_object.h"
 #include "runtime/images.h"
+#include "runtime/malloc/choice.h"
 #include "runtime/memory.h"
 #include "runtime/note.h"
 #include "runtime/options.h"
@@ -71,6 +72,13 @@ void tell(const Image& image, const char* problem) {
   complain("", line.c_string());
 }
 
+void check_heap() {
+  if (!heap::is_heap_on() && options.heap && options.strict) {
+    complain("not randomized, and strict=1: ", heap::heap_problem());
+    os::exit_process(refusal_status);
+  }
+}
+
 void refuse_or_complain(const char* why_once) {
   if (!options.strict && options.verbose == 0) return;
   complain("functions move at start only: ", why_once);
@@ -92,12 +100,13 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
 void start(char** environment) {
   read_options(environment);
   open_report(options);
+  check_heap();
+  if (options.code || options.heap) seed = run_seed(options);
   if (!options.code) {
-    if (report_wanted()) report_start(options, 0, nullptr, "code=0", nullptr);
+    if (report_wanted()) report_start(options, seed, nullptr, "code=0", nullptr);
     return;
   }
   active = true;
-  seed = run_seed(options);
   prepare_find_object();
   prepare_sandbox();
   Image* image = claim_image();

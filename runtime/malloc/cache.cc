@@ -117,9 +117,23 @@ void destroy_at_end(Cache* cache) {
   if (key_made) pthread_setspecific(key, cache);
 }
 
+unsigned take_from_slabs(unsigned c, void** slots, unsigned count) {
+  return slabs.take(c, slots, count);
+}
+void give_to_slabs(unsigned c, void* const* slots, unsigned count) {
+  slabs.give(c, slots, count);
+}
+void give_row_to_slabs(unsigned c, const Row& row) {
+  slabs.give_row(c, row);
+}
+
 }  // namespace
 
 __thread Cache* own_cache = nullptr;
+
+Source slab_source(const Classes& classes) {
+  return {&classes, take_from_slabs, give_to_slabs, give_row_to_slabs};
+}
 
 void open_caches(const Source& source, uint64_t seed, uint64_t bag_size) {
   where_from = source;

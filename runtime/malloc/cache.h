@@ -42,6 +42,9 @@ struct Source {
   void (*give_row)(unsigned c, const Row& row);
 };
 
+// From slabs of these classes.
+Source slab_source(const Classes& classes);
+
 // Of the calling thread; nullptr before its first block and while it ends.
 extern __thread Cache* own_cache __attribute__((tls_model("initial-exec")));
 

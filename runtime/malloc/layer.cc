@@ -218,9 +218,7 @@ void open_layer(rt::Base base, uint64_t seed, uint64_t array_size) {
   open_large(false, seeds.next());
   classes = base == rt::Base::power2 ? &power_classes : &fine_classes;
   slabs.open(*classes, false, seeds.next());
-  Source from = {
-      classes, [](unsigned c, void** slots, unsigned n) { return slabs.take(c, slots, n); },
-      [](unsigned c, void* const* slots, unsigned n) { slabs.give(c, slots, n); }, nullptr};
+  Source from = slab_source(*classes);
   below = {class_in_slabs, usable_in_slabs, allocate_over_slabs, release_large};
   if (base == rt::Base::tlsf) {
     from = {classes, take_from_tlsf, give_to_tlsf, nullptr};

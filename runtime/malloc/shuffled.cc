@@ -214,11 +214,7 @@ void open_shuffled(const ShuffledSettings& settings) {
   arena.open(seeds.next());
   slabs.open(classes, true, seeds.next());
   open_large(true, seeds.next());
-  open_caches(
-      {&classes, [](unsigned c, void** slots, unsigned n) { return slabs.take(c, slots, n); },
-       [](unsigned c, void* const* slots, unsigned n) { slabs.give(c, slots, n); },
-       [](unsigned c, const Row& row) { slabs.give_row(c, row); }},
-      seeds.next(), settings.bag_size);
+  open_caches(slab_source(classes), seeds.next(), settings.bag_size);
 }
 
 }  // namespace stab::heap
