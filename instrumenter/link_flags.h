@@ -20,7 +20,7 @@ inline constexpr std::array<std::string_view, 2> link_flags = {"-fuse-ld=lld", "
 // Executables. The exported names answer for moved code (exceptions), take in shared libraries and
 // serve the libraries' blocks.
 // The object goes after the program's own inputs.
-inline constexpr std::array<std::string_view, 17> executable_link_flags = {
+inline constexpr std::array<std::string_view, 19> executable_link_flags = {
     "-Wl,--export-dynamic-symbol=_dl_find_object",
     "-Wl,--export-dynamic-symbol=stab_add_image",
     "-Wl,--export-dynamic-symbol=stab_remove_image",
@@ -37,7 +37,9 @@ inline constexpr std::array<std::string_view, 17> executable_link_flags = {
     "-Wl,--export-dynamic-symbol=posix_memalign",
     "-Wl,--export-dynamic-symbol=valloc",
     "-Wl,--export-dynamic-symbol=pvalloc",
-    "-Wl,--export-dynamic-symbol=malloc_usable_size"};
+    "-Wl,--export-dynamic-symbol=malloc_usable_size",
+    "-Wl,--export-dynamic-symbol=_exit",
+    "-Wl,--export-dynamic-symbol=_Exit"};
 inline constexpr std::string_view executable_object = "stab-runtime.o";
 
 // Shared libraries: an object that offers the library to the executable's runtime, if there is one.

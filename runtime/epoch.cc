@@ -9,6 +9,7 @@
 
 #include "runtime/debugger.h"
 #include "runtime/images.h"
+#include "runtime/libraries.h"
 #include "runtime/migrate.h"
 #include "runtime/os.h"
 #include "runtime/private_stack.h"
@@ -73,15 +74,28 @@ void begin_image(Image& image, void* context) {
     outcome->moved = true;
 }
 
+// Whether a thread that is not seen now can have met it when it ran last.
+bool may_refer_to(const Thread& thread, const Layout& layout) {
+  if (thread.state() == ThreadState::gone || layout.retired <= thread.clear_since) return false;
+  return thread.asleep_since == never || layout.born < thread.asleep_since ||
+         layout.retired == epoch_number;
+}
+
+bool may_be_referred_to(const Layout& layout) {
+  if (layout.referred || layout.retired > own_clear_since) return true;
+  for (uint32_t i = 0; i < thread_count(); ++i)
+    if (may_refer_to(thread(i), layout)) return true;
+  return false;
+}
+
 // Layouts that nothing refers to may be written again.
-void reclaim(Image& image, void* context) {
-  const uint64_t clear_since = *static_cast<const uint64_t*>(context);
+void reclaim(Image& image, void* /*context*/) {
   if (!image.board.in_use()) return;
   uint64_t kept = 0;
   for (uint32_t i = 1; i < image.used; ++i) {
     Layout& layout = image.layouts[i];
     if (layout.state != LayoutState::old) continue;
-    if (layout.referred || layout.retired > clear_since) {
+    if (may_be_referred_to(layout)) {
       ++kept;
       continue;
     }
@@ -100,6 +114,13 @@ void find_scarcity(Image& image, void* context) {
   if (image.used >= scarce_layouts) *static_cast<uint32_t*>(context) = UINT32_MAX;
 }
 
+void find_most_kept(Image& image, void* context) {
+  uint32_t kept = 0;
+  for (uint32_t i = 1; i < image.used; ++i) kept += image.layouts[i].state == LayoutState::old;
+  auto* most = static_cast<uint32_t*>(context);
+  if (kept > *most) *most = kept;
+}
+
 // What a stopped thread refers to when it has moved over: `since` is the epoch by whose end it was
 // clear of all that was retired.
 uint64_t move_over(ucontext_t& context, uint32_t most_frames, uint64_t since) {
@@ -111,28 +132,31 @@ uint64_t move_over(ucontext_t& context, uint32_t most_frames, uint64_t since) {
   return clear > since ? clear : since;
 }
 
-// The epoch by whose end no thread that is not seen now referred to what was retired.
-uint64_t migrate_threads(ucontext_t& own) {
+void migrate_threads(ucontext_t& own) {
   uint32_t most_frames = frames_walked;
   for_each_image(find_scarcity, &most_frames);
   own_clear_since = move_over(own, most_frames, 0);
-  uint64_t clear_since = epoch_number;
   for (uint32_t i = 0; i < thread_count(); ++i) {
     Thread& other = thread(i);
-    const ThreadState state = other.state();
-    if (state == ThreadState::gone) continue;
-    if (state == ThreadState::stopped)
+    if (other.state() == ThreadState::stopped)
       other.clear_since = move_over(*other.context, most_frames, other.clear_since);
-    if (other.clear_since < clear_since) clear_since = other.clear_since;
   }
-  return own_clear_since < clear_since ? own_clear_since : clear_since;
+}
+
+// Threads that always sleep when an epoch comes keep what they may have met, until they are seen.
+bool layouts_are_scarce() {
+  uint32_t kept = 0;
+  if (!addresses_are_hidden) for_each_image(find_most_kept, &kept);
+  return kept >= most_layouts / 2;
 }
 
 void run_epoch(void* context) {
   const uint64_t start = os::monotonic_ns();
   if (start < not_before) return;
   if (is_traced()) return give_up("a debugger is attached");
-  if (const char* problem = stop_others(signal_number, &stop_value)) return give_up(problem);
+  const Sleepers spared = layouts_are_scarce() ? Sleepers::long_ones : Sleepers::all;
+  if (const char* problem = stop_others(signal_number, &stop_value, epoch_number + 1, spared))
+    return give_up(problem);
   if (thread_count() != 0 && !timer_spares_sleepers) {
     // The timer's signal goes to the first thread then, even if it sleeps.
     resume_others();
@@ -143,12 +167,17 @@ void run_epoch(void* context) {
   Outcome outcome;
   for_each_image(begin_image, &outcome);
   for_each_image(look_for_hidden_addresses, nullptr);
-  const uint64_t clear_since = migrate_threads(*static_cast<ucontext_t*>(context));
-  if (!addresses_are_hidden) for_each_image(reclaim, const_cast<uint64_t*>(&clear_since));
+  migrate_threads(*static_cast<ucontext_t*>(context));
+  const Libraries libraries = look_at_libraries();
+  addresses_are_hidden |= libraries == Libraries::hide_addresses;
+  if (!addresses_are_hidden && libraries == Libraries::harmless) for_each_image(reclaim, nullptr);
   remember_threads(epoch_number, own_clear_since);
   resume_others();
   if (outcome.problem != nullptr)
-    give_up(outcome.problem);
+    give_up(
+        addresses_are_hidden
+            ? "no room for another layout: all are kept, for code may run where it cannot be seen"
+            : outcome.problem);
   else if (outcome.moved)
     ++counts.layouts;
   const uint64_t took = os::monotonic_ns() - start;

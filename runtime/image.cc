@@ -295,6 +295,7 @@ const char* randomize_again(Image& image, uint64_t epoch) {
   if (image.present != 0) before.state = LayoutState::old;
   before.retired = epoch;
   layout->state = LayoutState::current;
+  layout->born = epoch;
   image.present = static_cast<uint32_t>(layout - image.layouts);
   direct_to(image, *layout);
   return nullptr;

@@ -31,6 +31,7 @@ struct Layout {
   const uint8_t* unwind_frames = nullptr;  // ended by a zero word
   uint64_t unwind_frames_size = 0;
   LayoutState state = LayoutState::absent;
+  uint64_t born = 0;     // the epoch that made it
   uint64_t retired = 0;  // the epoch that made it old
   bool referred =
       false;  // something outside of our reach may refer to it: asked anew at each epoch

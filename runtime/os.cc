@@ -76,6 +76,12 @@ bool readable(uint64_t address) {
   return page != 0 && call(__NR_rt_sigaction, 0, static_cast<long>(page), 0, 8) == error_invalid;
 }
 
+bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count) {
+  const Piece all = {to, size};
+  return call(__NR_process_vm_readv, process_id(), address_of(&all), 1, address_of(pieces),
+              static_cast<long>(count), 0) == static_cast<long>(size);
+}
+
 long open_append(const char* path) {
   constexpr long flags = 01 | 0100 | 02000 | 02000000;  // write-only, create, append, close-on-exec
   return call(__NR_open, address_of(path), flags, 0666);

@@ -35,6 +35,12 @@ void populate(uint64_t address, uint64_t size);
 // Whether the page can be read: guard pages and what lies beyond the end of a truncated file
 // cannot.
 bool readable(uint64_t address);
+// Copies from memory of this process that may be unmapped at any moment. False: not all of it.
+struct Piece {  // struct iovec
+  void* start;
+  size_t size;
+};
+bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count);
 
 long open_append(const char* path);  // creates the file if need be
 long open_read(const char* path);

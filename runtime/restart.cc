@@ -42,6 +42,7 @@ constexpr uint16_t waiting_calls[] = {__NR_poll,
                                       __NR_msgsnd,
                                       __NR_msgrcv,
                                       __NR_io_getevents,
+                                      426 /* io_uring_enter */,
                                       441 /* epoll_pwait2 */,
                                       449 /* futex_waitv */};
 

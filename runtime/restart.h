@@ -7,7 +7,8 @@ namespace stab::rt {
 
 // In the handler of one of our signals. A system call that the signal interrupted, and that the
 // kernel does not start again by itself, is started again: the program never sees an EINTR that it
-// would not see without us. (We signal only threads that run, so no waiting time is lost.)
+// would not see without us. (A thread that is signalled in a wait has begun it since the last
+// epoch: a timeout that begins anew adds little.)
 void restart_system_call(ucontext_t& context);
 
 }  // namespace stab::rt

@@ -9,6 +9,7 @@
 #include "runtime/epoch.h"
 #include "runtime/find_object.h"
 #include "runtime/images.h"
+#include "runtime/libraries.h"
 #include "runtime/malloc/choice.h"
 #include "runtime/memory.h"
 #include "runtime/note.h"
@@ -109,6 +110,7 @@ void start(char** environment) {
   active = true;
   prepare_find_object();
   prepare_sandbox();
+  prepare_libraries();
   Image* image = claim_image();
   const char* problem = take_in(image, &stab_note, &__ehdr_start);
   const char* why_once = nullptr;
@@ -126,11 +128,14 @@ void preinit(int /*count*/, char** /*arguments*/, char** environment) {
 void init_last() {
   main_began = report_wanted() ? os::monotonic_ns() : 0;
 }
+void report_end() {
+  if (report_wanted())
+    report_exit(os::monotonic_ns() - main_began, region_time(), region_count(), epoch_counts());
+}
 void fini_last() {
   ended = true;
   stop_epochs();
-  if (report_wanted())
-    report_exit(os::monotonic_ns() - main_began, region_time(), region_count(), epoch_counts());
+  report_end();
 }
 
 __attribute__((section(".preinit_array"), used)) void (*const preinit_entry)(int, char**,
@@ -165,4 +170,13 @@ extern "C" __attribute__((visibility("default"))) void stab_remove_image(
   withdraw_from_debuggers(*image);
   close_image(*image);
   drop_image(image);
+}
+
+// Without destructors, and perhaps in a signal handler. Weak: a program may have its own.
+extern "C" __attribute__((weak, visibility("default"), noreturn)) void _exit(int status) {
+  if (!ended) report_end();
+  stab::os::exit_process(status);
+}
+extern "C" __attribute__((weak, visibility("default"), noreturn)) void _Exit(int status) {
+  _exit(status);
 }

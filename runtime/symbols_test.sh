@@ -17,8 +17,9 @@ compare() {
 defined=$(nm --defined-only "$library" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
 undefined=$(nm -u "$library" 2>/dev/null | awk 'NF == 2 { print $2 }' | sort -u)
 needed=$(comm -23 <(echo "$undefined") <(echo "$defined"))
-# Those with stab_text and __ehdr_start are made by the linker.
-compare "what the runtime needs" "__ehdr_start
+# Those with stab_text, __ehdr_start and _DYNAMIC are made by the linker.
+compare "what the runtime needs" "_DYNAMIC
+__ehdr_start
 __errno_location
 __libc_calloc
 __libc_free
@@ -34,9 +35,11 @@ pthread_key_create
 pthread_setspecific" "$needed"
 
 visible=$(readelf -sW "$2/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | sort -u)
-compare "what the runtime exports" "__jit_debug_descriptor
+compare "what the runtime exports" "_Exit
+__jit_debug_descriptor
 __jit_debug_register_code
 _dl_find_object
+_exit
 aligned_alloc
 calloc
 free

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/threads.h"
 
+#include <asm/unistd.h>
 #include <errno.h>
 
 #include "runtime/line.h"
@@ -21,6 +22,8 @@ uint32_t count;
 struct Known {
   int id = 0;
   uint64_t clear_since = 0;
+  uint64_t asleep_since = never;
+  uint64_t ran_ns = 0;
 };
 constinit Known known[most_threads + 1];
 uint32_t known_count;
@@ -64,14 +67,35 @@ bool read_decimal(const char*& at, uint64_t& value) {
   return at != begin;
 }
 
-enum class Activity : uint8_t { runs, sleeps, unknown };
+enum class Activity : uint8_t {
+  runs,
+  sleeps,
+  lends,  // sleeps while a child runs in its memory, perhaps (vfork, posix_spawn)
+  unknown
+};
+
+bool makes_child(uint64_t call) {
+  return call == __NR_vfork || call == __NR_clone || call == __NR_clone3;
+}
 
 // "running", or the number of the call and its arguments.
 Activity activity_of(int thread) {
   char text[256];
   const long size = read_task_file(thread, "/syscall", text, sizeof text);
   if (size <= 1) return Activity::unknown;
-  return text[0] == 'r' ? Activity::runs : Activity::sleeps;
+  if (text[0] == 'r') return Activity::runs;
+  const char* at = text;
+  uint64_t call = 0;
+  return read_decimal(at, call) && makes_child(call) ? Activity::lends : Activity::sleeps;
+}
+
+// "ns of running, ns of waiting, times": all 0 where the kernel does not count.
+uint64_t run_time_of(int thread) {
+  char text[128];
+  const char* at = text;
+  uint64_t ns = 0;
+  return read_task_file(thread, "/schedstat", text, sizeof text) > 0 && read_decimal(at, ns) ? ns
+                                                                                             : 0;
 }
 
 // "id (name) state ...": a thread that has ended may stay in the list, the first one above all.
@@ -100,34 +124,57 @@ void ask(Thread& thread, int signal, const void* value) {
 
 // What was known of it at the end of the last epoch. A thread that was not there then, or was made
 // while the list was, has met nothing older than what was present before that epoch.
-uint64_t clear_since_of(int id) {
+Known known_of(int id) {
   for (uint32_t i = 0; i < known_count; ++i)
-    if (known[i].id == id) return known[i].clear_since;
-  return listed_epoch == 0 ? 0 : listed_epoch - 1;
+    if (known[i].id == id) return known[i];
+  return {id, listed_epoch == 0 ? 0 : listed_epoch - 1};
 }
 
-const char* add(int id, int signal, const void* value) {
+struct Request {
+  int signal;
+  const void* value;
+  uint64_t epoch;
+  Sleepers spared;
+};
+
+uint64_t asleep_since(const Thread& thread, Activity activity, const Known& before,
+                      uint64_t epoch) {
+  if (activity != Activity::sleeps || thread.ran_ns == 0) return never;
+  return before.asleep_since != never && before.ran_ns == thread.ran_ns ? before.asleep_since
+                                                                        : epoch;
+}
+
+bool is_spared(const Thread& thread, Activity activity, const Request& request) {
+  if (activity == Activity::lends) return true;
+  return activity == Activity::sleeps &&
+         (request.spared == Sleepers::all || thread.asleep_since < request.epoch);
+}
+
+const char* add(int id, const Request& request) {
   if (count == most_threads) return "too many threads";
   Thread& thread = threads[count];
   __atomic_store_n(&thread.id, 0, __ATOMIC_RELEASE);
   const uint32_t fresh = rounds * (Thread::state_mask + 1);
   __atomic_store_n(&thread.state_word, fresh, __ATOMIC_RELEASE);
   __atomic_store_n(&thread.id, id, __ATOMIC_RELEASE);
-  thread.clear_since = clear_since_of(id);
+  const Known& before = known_of(id);
+  thread.clear_since = before.clear_since;
+  thread.ran_ns = run_time_of(id);  // before it is seen asleep
   const Activity activity = activity_of(id);
+  thread.asleep_since = asleep_since(thread, activity, before, request.epoch);
   // The signal would wake it if it sleeps.
   if (activity == Activity::unknown && !has_ended(id)) return "what threads do cannot be read";
-  if (activity == Activity::sleeps)
+  if (is_spared(thread, activity, request))
     thread.change_state(ThreadState::asked, ThreadState::asleep);
   else if (activity == Activity::unknown || has_ended(id))
     thread.change_state(ThreadState::asked, ThreadState::gone);
   __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
-  if (thread.state() == ThreadState::asked) ask(thread, signal, value);
+  if (thread.state() == ThreadState::asked) ask(thread, request.signal, request.value);
   return nullptr;
 }
 
 // New ones only. `found` counts them; `own` must be among those that exist.
-const char* list_threads(int signal, const void* value, int own, uint32_t& found) {
+const char* list_threads(const Request& request, int own, uint32_t& found) {
   const long fd = os::open_directory("/proc/self/task");
   if (os::failed(fd)) return "/proc cannot be read";
   alignas(8) char buffer[8192];
@@ -145,7 +192,7 @@ const char* list_threads(int signal, const void* value, int own, uint32_t& found
       own_seen |= static_cast<int>(id) == own;
       if (static_cast<int>(id) == own || is_known(static_cast<int>(id))) continue;
       ++found;
-      if (problem == nullptr) problem = add(static_cast<int>(id), signal, value);
+      if (problem == nullptr) problem = add(static_cast<int>(id), request);
     }
   }
   os::close_file(static_cast<int>(fd));
@@ -189,18 +236,20 @@ void remember_threads(uint64_t epoch, uint64_t own_clear_since) {
   known_count = 1;
   for (uint32_t i = 0; i < count; ++i)
     if (threads[i].state() != ThreadState::gone)
-      known[known_count++] = {threads[i].id, threads[i].clear_since};
+      known[known_count++] = {threads[i].id, threads[i].clear_since, threads[i].asleep_since,
+                              threads[i].ran_ns};
   listed_epoch = epoch;
 }
 
-const char* stop_others(int signal, const void* stop_value) {
+const char* stop_others(int signal, const void* stop_value, uint64_t epoch, Sleepers spared) {
+  const Request request = {signal, stop_value, epoch, spared};
   ++rounds;
   __atomic_store_n(&count, 0, __ATOMIC_RELEASE);
   const int own = os::thread_id();
   const uint64_t deadline = os::monotonic_ns() + patience_ns;
   for (;;) {
     uint32_t found = 0;
-    if (const char* problem = list_threads(signal, stop_value, own, found)) {
+    if (const char* problem = list_threads(request, own, found)) {
       resume_others();
       return problem;
     }

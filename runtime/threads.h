@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stops the other threads of the process, each in our signal handler. A thread that sleeps in the
-// kernel is left asleep: waking it could be seen by the program.
+// kernel is left asleep if possible: a timeout that begins anew could be seen by the program.
 #pragma once
 
 #include <stdint.h>
@@ -17,6 +17,8 @@ enum class ThreadState : uint32_t {
   gone,
 };
 
+constexpr uint64_t never = UINT64_MAX;
+
 struct Thread {
   int id = 0;
   uint32_t state_word = 0;  // a ThreadState, changed by several threads
@@ -24,6 +26,9 @@ struct Thread {
   // At the end of this epoch it referred to no layout that was retired by then. All that it can
   // have met later was present later.
   uint64_t clear_since = 0;
+  // It has not run from this epoch to the present one: it has met nothing that was made meanwhile.
+  uint64_t asleep_since = never;
+  uint64_t ran_ns = 0;  // on a processor, when it was listed; 0: unknown
   [[nodiscard]] ThreadState state() const {
     return static_cast<ThreadState>(__atomic_load_n(&state_word, __ATOMIC_ACQUIRE) & state_mask);
   }
@@ -43,8 +48,14 @@ struct Thread {
 
 constexpr uint32_t most_threads = 4096;
 
+// Which sleepers are left asleep.
+enum class Sleepers : uint8_t {
+  all,
+  long_ones,  // those that have run since the last epoch are stopped as well
+};
+
 // nullptr, or why the other threads are not known (then none is stopped). One caller at a time.
-const char* stop_others(int signal, const void* stop_value);
+const char* stop_others(int signal, const void* stop_value, uint64_t epoch, Sleepers spared);
 void resume_others();
 
 // Those that the last call of stop_others found.

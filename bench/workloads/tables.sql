@@ -14,3 +14,5 @@ select sum(json_extract(json_object('id', id, 'values', json_array(price, owner)
 update item set price = price + (select count(*) from owner where owner.id = item.owner) where id % 2 = 0;
 delete from item where price % 5 = 0;
 select count(*), sum(price), total(length(name)) from item;
+drop table item;
+drop table owner;

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "instrumenter/pass/caller_registers.h"
+
 namespace {
 
 constexpr const char* flag = "stab.instrumented";
@@ -37,7 +39,8 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
                                      llvm::ModuleAnalysisManager& /*analyses*/) {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
-    return llvm::PreservedAnalyses::all();
+    stab::pass::save_caller_registers(module);
+    return llvm::PreservedAnalyses::none();
   }
   // Also for functions that are not to be optimized.
   static bool isRequired() { return true; }

@@ -48,10 +48,43 @@ bool looks_at_its_caller(std::string_view name) {
 // What they keep of their caller nobody else can find: a place to come back to, or the parent's
 // stack.
 bool keeps_its_callers_place(std::string_view name) {
-  constexpr std::array<std::string_view, 9> names = {"setjmp",      "_setjmp",    "sigsetjmp",
-                                                     "__sigsetjmp", "getcontext", "setcontext",
-                                                     "swapcontext", "vfork",      "savectx"};
+  constexpr std::array<std::string_view, 5> names = {"getcontext", "setcontext", "swapcontext",
+                                                     "vfork", "savectx"};
   return std::ranges::find(names, name) != names.end();
+}
+
+bool is_setjmp(std::string_view name) {
+  constexpr std::array<std::string_view, 4> names = {"setjmp", "_setjmp", "sigsetjmp",
+                                                     "__sigsetjmp"};
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Whether it begins by pushing all registers that it has to preserve, as the pass sees to.
+bool saves_all_registers(std::span<const std::uint8_t> code) {
+  constexpr std::array<std::uint8_t, 4> landing = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
+  constexpr std::array<std::uint8_t, 3> frame = {0x48, 0x89, 0xe5};          // mov %rsp, %rbp
+  constexpr std::uint8_t push_rbx = 0x53, push_rbp = 0x55, high_register = 0x41;
+  unsigned saved = 0;  // bit n: register n
+  const auto skip = [&code](const auto& bytes) {
+    if (code.size() < bytes.size() || !std::ranges::equal(code.first(bytes.size()), bytes))
+      return false;
+    code = code.subspan(bytes.size());
+    return true;
+  };
+  skip(landing);
+  for (;;) {
+    if (code.size() > 2 && code[0] == high_register && code[1] >= 0x54 && code[1] <= 0x57) {
+      saved |= 1U << (code[1] - 0x50 + 8);
+      code = code.subspan(2);
+    } else if (!code.empty() && (code[0] == push_rbx || code[0] == push_rbp)) {
+      saved |= 1U << (code[0] - 0x50);
+      code = code.subspan(1);
+    } else if (!skip(frame)) {
+      break;
+    }
+  }
+  constexpr unsigned all = 1U << 3 | 1U << 5 | 0xfU << 12;  // rbx, rbp, r12 to r15
+  return saved == all;
 }
 
 // Code then runs where no list of threads shows it.
@@ -97,9 +130,9 @@ class Analysis {
     for (const Relocation& relocation : relocations_) {
       if (looks_at_its_caller(name_of(relocation)))
         function_.pin_because(PinReason::caller_sensitive);
-      // A jmp_buf holds registers of the callers too, in memory that nobody finds.
       if (keeps_its_callers_place(name_of(relocation)))
         function_.anchored = program_.hides_addresses = true;
+      if (is_setjmp(name_of(relocation))) check_setjmp();
       if (makes_stacks(name_of(relocation))) program_.hides_addresses = true;
       if (pc_relative(relocation.type))
         check_pc_relative(relocation);
@@ -108,6 +141,13 @@ class Analysis {
       else
         function_.pin_because(PinReason::unknown_relocation);
     }
+  }
+
+  // A jmp_buf holds the registers of this function, which stays; and of its callers those that it
+  // did not save, in memory that nobody finds.
+  void check_setjmp() {
+    function_.anchored = true;
+    if (!saves_all_registers(function_.code)) program_.hides_addresses = true;
   }
 
   [[nodiscard]] std::string_view name_of(const Relocation& relocation) const {

@@ -254,7 +254,7 @@ std::string response_fault(const wire::RunRequest& request, const Layout& layout
   if (!layout.main_to_exit_ns)
     return fmt::format(
         "the response is {}, and the program ended without its runtime's last "
-        "line, as by _exit",
+        "line: something ended it from outside",
         request.response);
   if (region && !layout.region_ns)
     return "the response is region, and the program marked none: put STAB_BEGIN() and STAB_END() "

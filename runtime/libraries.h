@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Libraries that szc did not link, as far as they keep addresses of code where nobody finds them:
+// in a jmp_buf with registers of their callers, or on stacks that no list of threads shows.
+#pragma once
+
+#include <stdint.h>
+
+namespace stab::rt {
+
+enum class Libraries : uint8_t {
+  harmless,
+  hide_addresses,  // or it cannot be known
+  changing,        // one is being loaded or unloaded
+};
+
+// Finds the list of libraries. Before any of them can change.
+void prepare_libraries();
+
+// In the handler: other threads may load and unload meanwhile. Once they hide, they do for ever.
+Libraries look_at_libraries();
+
+}  // namespace stab::rt
