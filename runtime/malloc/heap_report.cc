@@ -16,7 +16,7 @@ void add_counts(rt::Line& line) {
   const HeapCounts counts = heap_counts();
   if (!counts.known) return;
   line.field("heap_operations", counts.operations).field("heap_bytes", counts.bytes);
-  line.field("heap_unshuffled_bytes", counts.unshuffled);
+  line.field("heap_fixed_bytes", counts.unshuffled);
 }
 
 }  // namespace stab::heap
