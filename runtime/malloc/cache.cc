@@ -13,6 +13,7 @@ namespace {
 constexpr uint32_t first_capacity = 16;
 constexpr uint32_t least_limit = 8;
 constexpr uint64_t most_bag_bytes = uint64_t{512} << 10;
+constexpr uint64_t least_bag_bytes = uint64_t{8} << 10;  // two pages: bits up to 11 vary
 #if __has_feature(thread_sanitizer)
 constexpr unsigned destructor_rounds = 1;  // in the last, its own data is gone
 #else
@@ -140,7 +141,9 @@ void open_caches(const Source& source, uint64_t seed, uint64_t bag_size) {
   seed_of_streams = seed;
   for (unsigned c = 0; c < source.classes->count; ++c) {
     const uint64_t by_size = most_bag_bytes / source.classes->size[c];
-    const uint64_t limit = bag_size < by_size ? bag_size : by_size;
+    const uint64_t least = least_bag_bytes / source.classes->size[c];
+    const uint64_t wanted = bag_size > least ? bag_size : least;
+    const uint64_t limit = wanted < by_size ? wanted : by_size;
     limits[c] = limit < least_limit ? least_limit : static_cast<uint32_t>(limit);
   }
   shared_cache()->random = stream(UINT64_MAX);

@@ -178,7 +178,8 @@ void* allocate_over_tlsf(size_t alignment, size_t size, bool& zeroed) {
   if (size > classes->largest() || alignment > classes->largest())
     return take_large(size, alignment, zeroed);
   const Guard guard(tlsf_lock);
-  return tlsf.take(size, alignment);
+  const size_t least = classes->size[0];
+  return tlsf.take(size < least ? least : size, alignment);
 }
 
 // The system's.
@@ -194,7 +195,7 @@ void give_to_system(unsigned /*c*/, void* const* blocks, unsigned count) {
 
 int class_in_system(void* block) {
   const size_t size = usable_in_system(block);
-  if (size < 16 || size > classes->largest() + 64) return no_class;
+  if (size < classes->size[0] || size > classes->largest() + 64) return no_class;
   return static_cast<int>(classes->within(size));
 }
 

@@ -23,8 +23,14 @@ inline void count(uint64_t& what) {
   __atomic_store_n(&what, __atomic_load_n(&what, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-inline void* take_random(Cache& cache, Bag& bag) {
+// A bag that is used again and again grows to its full size, whether or not it runs empty.
+inline void grow_with_use(Bag& bag, unsigned c) {
+  if (bag.target < bag_limit(c)) bag.low = bag.count;
+}
+
+inline void* take_random(Cache& cache, Bag& bag, unsigned c) {
   const uint32_t i = pick(cache.random, bag.count);
+  if (__builtin_expect(i == 0, 0)) grow_with_use(bag, c);
   void* slot = bag.slots[i];
   bag.slots[i] = bag.slots[--bag.count];
   count(bag.taken);
@@ -61,12 +67,12 @@ void* refill_and_take(Cache& cache, Bag& bag, unsigned c) {
     __atomic_store_n(&cache.in_order, cache.in_order + bytes, __ATOMIC_RELAXED);
     return take_next(bag, c);
   }
-  return fill(bag, c) ? take_random(cache, bag) : nullptr;
+  return fill(bag, c) ? take_random(cache, bag, c) : nullptr;
 }
 
 inline void* take(Cache& cache, unsigned c) {
   Bag& bag = cache.bags[c];
-  if (__builtin_expect(bag.count > bag.low, 1)) return take_random(cache, bag);
+  if (__builtin_expect(bag.count > bag.low, 1)) return take_random(cache, bag, c);
   if (bag.row.bits != 0) return take_next(bag, c);
   return refill_and_take(cache, bag, c);
 }

@@ -29,6 +29,13 @@ uint32_t first_word(Span* slab) {
   return slab->hint;
 }
 
+// Whole pages, if there is room for them, so that no place in a page is more likely.
+uint64_t choose_colour(rt::Random& random, uint64_t spare) {
+  const uint64_t steps = spare / 16 + 1;
+  constexpr uint64_t page = os::page_size / 16;
+  return 16 * random.below(steps < page ? steps : steps / page * page);
+}
+
 }  // namespace
 
 constinit Slabs slabs;
@@ -81,7 +88,7 @@ Span* Slabs::make_slab(unsigned c) {
     return nullptr;
   }
   const uint64_t spare = slab->size() - uint64_t{slots} * size;
-  slab->first = slab->start + (colour_ ? 16 * central.random.below(spare / 16 + 1) : 0);
+  slab->first = slab->start + (colour_ ? choose_colour(central.random, spare) : 0);
   slab->slot_size = size;
   slab->reciprocal = reciprocal_of(size);
   slab->hint = 0;
