@@ -17,9 +17,10 @@ inline constexpr std::array<std::string_view, 3> compile_flags = {
 // Every link that we instrument, executable or shared library.
 inline constexpr std::array<std::string_view, 2> link_flags = {"-fuse-ld=lld", "-Wl,--emit-relocs"};
 
-// Executables. The exported names answer for moved code (exceptions) and take in shared libraries.
+// Executables. The exported names answer for moved code (exceptions), take in shared libraries and
+// serve the libraries' blocks.
 // The object goes after the program's own inputs.
-inline constexpr std::array<std::string_view, 9> executable_link_flags = {
+inline constexpr std::array<std::string_view, 20> executable_link_flags = {
     "-Wl,--export-dynamic-symbol=_dl_find_object",
     "-Wl,--export-dynamic-symbol=stab_add_image",
     "-Wl,--export-dynamic-symbol=stab_remove_image",
@@ -27,6 +28,17 @@ inline constexpr std::array<std::string_view, 9> executable_link_flags = {
     "-Wl,--export-dynamic-symbol=pthread_create",
     "-Wl,--export-dynamic-symbol=prctl",
     "-Wl,--export-dynamic-symbol=syscall",
+    "-Wl,--export-dynamic-symbol=malloc",
+    "-Wl,--export-dynamic-symbol=calloc",
+    "-Wl,--export-dynamic-symbol=realloc",
+    "-Wl,--export-dynamic-symbol=reallocarray",
+    "-Wl,--export-dynamic-symbol=free",
+    "-Wl,--export-dynamic-symbol=memalign",
+    "-Wl,--export-dynamic-symbol=aligned_alloc",
+    "-Wl,--export-dynamic-symbol=posix_memalign",
+    "-Wl,--export-dynamic-symbol=valloc",
+    "-Wl,--export-dynamic-symbol=pvalloc",
+    "-Wl,--export-dynamic-symbol=malloc_usable_size",
     "-Wl,--export-dynamic-symbol=_exit",
     "-Wl,--export-dynamic-symbol=_Exit"};
 inline constexpr std::string_view executable_object = "stab-runtime.o";

@@ -55,7 +55,7 @@ class OptionChecker {
     if (draft_.plan.design.kind != DesignKind::custom) check_cells_differ();
     check_listed_cells_differ();
     for (const auto& [name, at] : draft_.randomize_at)
-      if (!acts_somewhere(name)) refuse_idle(at, fmt::format("'randomize.{}'", name));
+      if (!acts_somewhere(name)) refuse_idle(at, fmt::format("'randomize.{}'", name), name);
     for (const DraftFactor& factor : draft_.factors) check_factor(factor);
   }
 
@@ -153,7 +153,7 @@ class OptionChecker {
     const std::string name = option_name(factor.value);
     const bool is_nested = std::holds_alternative<RandomSeeds>(factor.value.levels);
     if (!acts_somewhere(name))
-      refuse_idle(factor.at, fmt::format("the factor '{}'", factor.value.name));
+      refuse_idle(factor.at, fmt::format("the factor '{}'", factor.value.name), name);
     else if (is_nested && !std::ranges::all_of(combinations_, [&](const auto& each) {
                return each.options.contains(name);
              }))
@@ -163,11 +163,12 @@ class OptionChecker {
                                       factor.value.name));
   }
 
-  void refuse_idle(Position at, std::string_view what) {
-    draft_.problems.add(
-        at, fmt::format("{} does nothing: it needs {}", what,
-                        what.contains("period") ? "rerandomize = \"repeated\" and code = true"
-                                                : "code = true"));
+  void refuse_idle(Position at, std::string_view what, std::string_view name) {
+    const RuntimeOption* option = find_option(name);
+    const std::string_view flag =
+        option == nullptr || option->acts_with.empty() ? "code" : option->acts_with.front();
+    const std::string_view more = name == "period" ? "rerandomize = \"repeated\" and " : "";
+    draft_.problems.add(at, fmt::format("{} does nothing: it needs {}{} = true", what, more, flag));
   }
 
   [[nodiscard]] Position position_of(const Cell& cell) const {
@@ -199,6 +200,11 @@ bool may_use_szc(const Draft& draft, const std::string& build) {
   });
 }
 
+bool is_for_any_program(const std::string& name) {
+  const RuntimeOption* option = find_option(name);
+  return option != nullptr && option->for_any_program;
+}
+
 // A build that names no compiler may find szc by itself, as a makefile does; the trials will tell.
 bool names_compiler(const std::string& build) {
   return std::ranges::any_of(names_in(build),
@@ -223,10 +229,11 @@ void check_options(Draft& draft) {
   if (!draft.factors_are_good || !draft.kind_is_good || !draft.cells_are_good) return;
   OptionChecker(draft).check();
   for (const DraftFactor& factor : draft.factors)
-    if (is_ours(factor.value) || factor.value.kind == FactorKind::link_padding)
+    if ((is_ours(factor.value) && !is_for_any_program(factor.value.name)) ||
+        factor.value.kind == FactorKind::link_padding)
       check_compilers(draft, factor.at, fmt::format("the factor '{}'", factor.value.name));
   for (const auto& [name, level] : draft.plan.randomize)
-    if (level.name != "false")
+    if (level.name != "false" && !is_for_any_program(name))
       check_compilers(draft, draft.randomize_at.at(name), fmt::format("'randomize.{}'", name));
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
+#include <utility>
 
 #include "base/duration.h"
 
@@ -17,13 +19,22 @@ constexpr std::array<std::string_view, 2> when{"once", "repeated"};
 constexpr const char* rerandomize = "rerandomize";
 constexpr const char* period = "period";
 
+constexpr std::array<std::string_view, 6> allocators{"shuffled", "power2", "bitmap",
+                                                     "tlsf",     "system", "stretched"};
+constexpr std::array<std::string_view, 2> moving{"code", "stack"};
+constexpr std::array<std::string_view, 1> blocks{"heap"};
+
 // All of them. A new one is one line here.
-constexpr std::array<RuntimeOption, 4> table{
+constexpr std::array<RuntimeOption, 6> table{
     {{.name = "code", .kind = OptionKind::flag, .on_by_default = true},
-     {.name = "stack", .kind = OptionKind::flag, .on_by_default = false},
-     {.name = rerandomize, .kind = OptionKind::choice, .choices = when},
-     {.name = period, .kind = OptionKind::milliseconds}}};
-constexpr std::array<std::string_view, 2> future{"heap", "allocator"};
+     {.name = "heap", .kind = OptionKind::flag, .on_by_default = true, .for_any_program = true},
+     {.name = "allocator",
+      .kind = OptionKind::choice,
+      .choices = allocators,
+      .acts_with = blocks,
+      .for_any_program = true},
+     {.name = rerandomize, .kind = OptionKind::choice, .choices = when, .acts_with = moving},
+     {.name = period, .kind = OptionKind::milliseconds, .acts_with = moving}}};
 
 constexpr std::chrono::hours longest_period{1};
 
@@ -62,10 +73,6 @@ std::vector<std::string> option_names() {
   std::vector<std::string> names;
   for (const RuntimeOption& option : table) names.emplace_back(option.name);
   return names;
-}
-
-bool is_future_option(std::string_view name) {
-  return std::ranges::find(future, name) != future.end();
 }
 
 std::optional<Level> read_flag(const Value& value) {
@@ -114,11 +121,18 @@ Options options_of(const Plan& plan, const std::vector<Level>& levels) {
 }
 
 Options acting(Options options) {
-  if (!randomizes(options))
-    std::erase_if(options, [](const auto& entry) {
-      const RuntimeOption* option = find_option(entry.first);
-      return option == nullptr || option->kind != OptionKind::flag;
-    });
+  const bool any = randomizes(options);
+  const auto idle = [&](const auto& entry) {
+    const RuntimeOption* option = find_option(entry.first);
+    if (option == nullptr) return !any;
+    return option->kind != OptionKind::flag &&
+           std::ranges::none_of(option->acts_with, [&](std::string_view flag) {
+             return is_on(*find_option(flag), options);
+           });
+  };
+  Options left;
+  std::ranges::remove_copy_if(options, std::inserter(left, left.end()), idle);
+  options = std::move(left);
   const auto how = options.find(rerandomize);
   if (how != options.end() && how->second == "once") options.erase(period);
   return options;
@@ -128,6 +142,11 @@ bool randomizes(const Options& options) {
   return std::ranges::any_of(table, [&](const RuntimeOption& option) {
     return option.kind == OptionKind::flag && is_on(option, options);
   });
+}
+
+std::optional<bool> wants_heap(const Options& options) {
+  if (!options.contains("heap") && !options.contains("allocator")) return std::nullopt;
+  return is_on(*find_option("heap"), options);
 }
 
 bool sets_options(const Plan& plan) {

@@ -23,14 +23,16 @@ struct RuntimeOption {
   OptionKind kind;
   bool on_by_default = false;                      // flags
   std::span<const std::string_view> choices = {};  // choices
+  // What is no flag acts while one of these flags is on.
+  std::span<const std::string_view> acts_with = {};
+  // Programs that szc did not build can have it, too: by libstabheap.so.
+  bool for_any_program = false;
 };
 
 // Nothing if a plan cannot set an option of that name.
 const RuntimeOption* find_option(std::string_view name);
 // Their names, in the order in which people see them.
 std::vector<std::string> option_names();
-// Names that later versions will know.
-bool is_future_option(std::string_view name);
 
 // What the user wrote as a level; its name has one form only, as "500ms" for "0.5s". Nothing if it
 // is none; option_rule() says what it must be.
@@ -51,6 +53,8 @@ Options options_of(const Plan& plan, const std::vector<Level>& levels);
 Options acting(Options options);
 // Whether something is placed at random.
 bool randomizes(const Options& options);
+// What the plan says of the heap, which any program can have; nothing if it says nothing.
+std::optional<bool> wants_heap(const Options& options);
 
 // Whether the plan says anything about them; if not, programs do as they do by default.
 bool sets_options(const Plan& plan);

@@ -141,11 +141,6 @@ void read_random(const Table& table, FactorKind kind, Factor& factor) {
 }
 
 void refuse_option(const Table& table, const Entry& entry) {
-  if (is_future_option(entry.key)) {
-    table.problems().add(entry.at,
-                         fmt::format("'{}' is not built yet: remove it", table.path(entry.key)));
-    return;
-  }
   const Words known = option_names();
   std::string hint = did_you_mean(entry.key, known);
   if (hint.empty()) hint = fmt::format(": known here are {}", fmt::join(known, ", "));

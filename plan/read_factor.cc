@@ -37,13 +37,18 @@ FactorKind kind_of(std::string_view name) {
 }
 
 // Columns of a table of trials, and words of a model's formula.
-const Words reserved{
-    "experiment",  "benchmark", "trial",        "position",   "block",           "cell",
-    "warmup",      "attempt",   "seed",         "status",     "Residuals",       "wall",
-    "user",        "system",    "cpu",          "max_rss",    "build",           "exit",
-    "signal",      "region",    "main_to_exit", "randomized", "randomization",   "layout_note",
-    "layout_seed", "epochs",    "given_up",     "functions",  "moved_functions", "text_bytes",
-    "moved_bytes", "regions"};
+const Words reserved{"experiment",  "benchmark",       "trial",
+                     "position",    "block",           "cell",
+                     "warmup",      "attempt",         "seed",
+                     "status",      "Residuals",       "wall",
+                     "user",        "system",          "cpu",
+                     "max_rss",     "build",           "exit",
+                     "signal",      "region",          "main_to_exit",
+                     "randomized",  "randomization",   "layout_note",
+                     "layout_seed", "epochs",          "given_up",
+                     "functions",   "moved_functions", "text_bytes",
+                     "moved_bytes", "regions",         "heap_operations",
+                     "heap_bytes",  "heap_fixed_bytes"};
 
 bool contains(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
@@ -53,10 +58,6 @@ bool name_is_good(const Entry& entry, Problems& problems) {
   if (!is_identifier(entry.key)) {
     problems.add(entry.at, fmt::format("'factor.{}' is no name for a factor: use {}",
                                        shown(entry.key), identifier_rule));
-    return false;
-  }
-  if (is_future_option(entry.key)) {
-    problems.add(entry.at, fmt::format("the factor '{}' is not built yet: remove it", entry.key));
     return false;
   }
   if (contains(reserved, entry.key)) {

@@ -15,16 +15,6 @@ std::string factor(const std::string& lines) {
   return problems_of(with_build + lines);
 }
 
-TEST(ReaderFactor, RandomizationsThatAreNotBuiltYetAreNamed) {
-  for (const std::string name : {"heap", "allocator"}) {
-    const std::string message = "p:7:9: the factor '" + name + "' is not built yet: remove it\n";
-    EXPECT_EQ(factor("[factor." + name + "]\nlevels = [false, true]\n"), message);
-    EXPECT_EQ(factor("[factor." + name + "]\nrandom = { seeds = 3, runs = 3 }\n"), message);
-    EXPECT_EQ(factor("[randomize]\n" + name + " = true\n"),
-              "p:8:1: 'randomize." + name + "' is not built yet: remove it\n");
-  }
-}
-
 TEST(ReaderFactor, NamesFitAFormulaAndAColumn) {
   EXPECT_EQ(factor("[factor.\"a b\"]\nlevels = {}\n"),
             "p:7:9: 'factor.a b' is no name for a factor: use 1 to 64 of the characters A-Z a-z "

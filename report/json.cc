@@ -221,7 +221,9 @@ Json layouts_of(const Layouts& layouts) {
           {"least_share", or_null(layouts.least_share)},
           {"median_share", or_null(layouts.median_share)},
           {"median_epochs", or_null(layouts.median_epochs)},
-          {"few_epochs", layouts.few_epochs}};
+          {"few_epochs", layouts.few_epochs},
+          {"median_fixed_heap", or_null(layouts.median_fixed)},
+          {"fixed_heaps", layouts.fixed_heaps}};
 }
 
 void add_analysis(Json& root, const stats::Analysis& analysis) {

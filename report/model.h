@@ -29,6 +29,8 @@ struct Layouts {
   std::optional<double> least_share{};  // of the text bytes that moved, by trial
   std::optional<double> median_share{};
   std::optional<double> median_epochs{};
+  std::optional<double> median_fixed{};  // of the heap's bytes, those that were not shuffled
+  std::uint64_t fixed_heaps = 0;         // trials with more than half of them
   std::uint64_t few_epochs = 0;  // trials with repeated layouts that had fewer than enough_epochs
 };
 inline constexpr std::int64_t enough_epochs = 30;

@@ -50,6 +50,11 @@ std::string layouts_text(const Layouts& layouts) {
         "; warning: {} had fewer than {} layouts, choose a shorter period or a "
         "longer run",
         layouts.few_epochs, enough_epochs);
+  if (layouts.fixed_heaps > 0)
+    text += fmt::format(
+        "; warning: in {} more than half of the heap's bytes were in large blocks or in address "
+        "order, which is not random (median {})",
+        layouts.fixed_heaps, percent(*layouts.median_fixed));
   return text;
 }
 

@@ -42,6 +42,33 @@ bool parse(Text value, When& when) {
   return true;
 }
 
+constexpr const char* base_names[] = {"shuffled", "power2", "bitmap",
+                                      "tlsf",     "system", "stretched"};
+
+bool parse(Text value, Base& base) {
+  for (uint8_t i = 0; i < sizeof base_names / sizeof *base_names; ++i) {
+    if (!spells(base_names[i], value.start, value.size)) continue;
+    base = static_cast<Base>(i);
+    return true;
+  }
+  return false;
+}
+
+// A number of bytes with K or M behind it, or "never".
+bool parse_size(Text value, uint64_t& bytes) {
+  if (spells("never", value.start, value.size)) {
+    bytes = UINT64_MAX;
+    return true;
+  }
+  constexpr uint64_t most = uint64_t{1} << 30;
+  const char unit = value.size == 0 ? '\0' : value.start[value.size - 1];
+  uint64_t number = 0;
+  if (unit != 'K' && unit != 'M') return false;
+  if (!parse(Text{value.start, value.size - 1}, number) || number > most) return false;
+  bytes = number << (unit == 'K' ? 10 : 20);
+  return true;
+}
+
 // A number with its unit, from 20 us to an hour.
 bool parse_duration(Text value, uint64_t& nanoseconds) {
   struct Unit {
@@ -94,6 +121,8 @@ void set(Options& options, Text name, Text value, Line& complaints) {
 #define STAB_PARSE_number(field) parse(value, options.field)
 #define STAB_PARSE_text(field) parse(value, options.field)
 #define STAB_PARSE_when(field) parse(value, options.field)
+#define STAB_PARSE_base(field) parse(value, options.field)
+#define STAB_PARSE_size(field) parse_size(value, options.field)
 #define STAB_PARSE_duration(field) parse_duration(value, options.field)
 #define STAB_OPTION(kind, field, initial, help)     \
   if (spells(#field, name.start, name.size)) {      \
@@ -109,6 +138,10 @@ void set(Options& options, Text name, Text value, Line& complaints) {
 }
 
 }  // namespace
+
+const char* name_of(Base base) {
+  return base_names[static_cast<uint8_t>(base)];
+}
 
 Options parse_options(const char* text, Line& complaints) {
   Options options;

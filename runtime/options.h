@@ -16,7 +16,13 @@ struct Text {
 };
 
 enum class When : uint8_t { once, repeated };
+// What serves the program's blocks while heap=1.
+enum class Base : uint8_t { shuffled, power2, bitmap, tlsf, system, stretched };
+const char* name_of(Base base);
 
+constexpr uint64_t operator""_M(unsigned long long value) {
+  return value << 20;
+}
 constexpr uint64_t operator""_ms(unsigned long long value) {
   return value * 1000000;
 }
@@ -27,6 +33,9 @@ struct Options {
   using text = Text;
   using when = When;
   using duration = uint64_t;  // nanoseconds
+  using size = uint64_t;      // bytes; UINT64_MAX: never
+  using base = Base;
+  static constexpr Base shuffled = Base::shuffled;
   static constexpr When once = When::once;
   static constexpr When repeated = When::repeated;
   static constexpr Text none{};

@@ -11,7 +11,6 @@ constexpr long map_private = 0x02;
 constexpr long map_anonymous = 0x20;
 constexpr long map_noreserve = 0x4000;
 constexpr long map_fixed_noreplace = 0x100000;
-constexpr long error_exists = -17;
 constexpr long error_interrupted = -4;
 
 long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
@@ -51,6 +50,18 @@ long unmap(uint64_t address, uint64_t size) {
 
 long protect(uint64_t address, uint64_t size, int protection) {
   return call(__NR_mprotect, static_cast<long>(address), static_cast<long>(size), protection);
+}
+
+long discard(uint64_t address, uint64_t size) {
+  constexpr long not_needed = 4;
+  return call(__NR_madvise, static_cast<long>(address), static_cast<long>(size), not_needed);
+}
+
+long move_pages(uint64_t from, uint64_t size, uint64_t to) {
+  constexpr long may_move_to_fixed_and_keep = 1 | 2 | 4;
+  const long bytes = static_cast<long>(size);
+  return call(__NR_mremap, static_cast<long>(from), bytes, bytes, may_move_to_fixed_and_keep,
+              static_cast<long>(to));
 }
 
 void populate(uint64_t address, uint64_t size) {

@@ -22,6 +22,13 @@ long unmap(uint64_t address, uint64_t size);
 // address and size are multiples of the page size.
 long protect(uint64_t address, uint64_t size, int protection);
 
+// Gives the pages back; they are zero when they are used again.
+long discard(uint64_t address, uint64_t size);
+// Moves what is in these pages over others of ours, and leaves zero pages behind. Fails before 5.7.
+long move_pages(uint64_t from, uint64_t size, uint64_t to);
+constexpr long error_exists = -17;
+constexpr long error_no_memory = -12;
+
 // Brings in pages that are about to be written, in one call instead of one fault each. May do
 // nothing (before 5.14).
 void populate(uint64_t address, uint64_t size);

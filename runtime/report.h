@@ -10,12 +10,9 @@
 #include "runtime/epoch_counts.h"
 #include "runtime/images.h"
 #include "runtime/options.h"
+#include "runtime/report_file.h"
 
 namespace stab::rt {
-
-// Remembers the file. The path is made absolute: the program may change its directory.
-void open_report(const Options& options);
-bool report_wanted();
 
 // `why_once`: functions were to move repeatedly, but cannot.
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
@@ -25,8 +22,5 @@ void report_signal(int number, uint64_t pc, const Place& place);
 // The last line: what comes later may not be written any more.
 void report_sandbox(const EpochCounts& epochs);
 void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs);
-
-// One line on standard error.
-void complain(const char* what, const char* detail);
 
 }  // namespace stab::rt

@@ -5,11 +5,13 @@
 
 #include "runtime/crash.h"
 #include "runtime/debugger.h"
+#include "runtime/environment.h"
 #include "runtime/epoch.h"
 #include "runtime/find_object.h"
 #include "runtime/first_frames.h"
 #include "runtime/images.h"
 #include "runtime/libraries.h"
+#include "runtime/malloc/choice.h"
 #include "runtime/memory.h"
 #include "runtime/note.h"
 #include "runtime/options.h"
@@ -38,31 +40,13 @@ uint64_t main_began;
 bool active;
 bool ended;  // the executable's destructors have run; what its libraries' destructors call goes on
 
-const char* find_variable(char** environment) {
-  constexpr char name[] = "STABILIZER_OPTIONS=";
-  for (; *environment != nullptr; ++environment)
-    if (equal(*environment, name, sizeof name - 1)) return *environment + sizeof name - 1;
-  return nullptr;
-}
-
-// A program that runs with more rights than its caller takes no orders from the caller's
-// environment.
-bool runs_with_more_rights(char** environment) {
-  while (*environment != nullptr) ++environment;
-  const auto* auxiliary = reinterpret_cast<const Elf64_auxv_t*>(environment + 1);
-  for (; auxiliary->a_type != AT_NULL; ++auxiliary)
-    if (auxiliary->a_type == AT_SECURE) return auxiliary->a_un.a_val != 0;
-  return false;
-}
-
 void print(const char* line, size_t size) {
   os::write_all(1, line, size);
 }
 
 void read_options(char** environment) {
   Line complaints;
-  const char* text = runs_with_more_rights(environment) ? nullptr : find_variable(environment);
-  options = parse_options(text, complaints);
+  options = parse_options(options_text(environment), complaints);
   if (options.help) {
     describe_options(print);
     os::exit_process(0);
@@ -70,14 +54,6 @@ void read_options(char** environment) {
   if (complaints.size() == 0) return;
   complain("STABILIZER_OPTIONS: ", complaints.c_string());
   if (options.strict) os::exit_process(refusal_status);
-}
-
-uint64_t choose_seed() {
-  if (options.seed_given) return options.seed;
-  uint64_t fresh = 0;
-  if (os::random_bytes(&fresh, sizeof fresh) != sizeof fresh)
-    fresh = os::monotonic_ns() ^ static_cast<uint64_t>(os::process_id()) << 40;
-  return fresh;
 }
 
 // Each image has its own stream of random numbers, so that one more library does not change the
@@ -99,6 +75,13 @@ void tell(const Image& image, const char* problem) {
   line.number(image.moved_bytes).text(" bytes, ").number(image.setup_ns / 1000).text(" us");
   if (problem != nullptr) line.text(": ").text(problem);
   complain("", line.c_string());
+}
+
+void check_heap() {
+  if (!heap::is_heap_on() && options.heap && options.strict) {
+    complain("not randomized, and strict=1: ", heap::heap_problem());
+    os::exit_process(refusal_status);
+  }
 }
 
 void refuse_or_complain(const char* why_once) {
@@ -123,12 +106,13 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
 void start(char** environment) {
   read_options(environment);
   open_report(options);
+  check_heap();
+  if (options.code || options.stack || options.heap) seed = run_seed(options);
   if (!options.code && !options.stack) {
-    if (report_wanted()) report_start(options, 0, nullptr, "code=0", nullptr, nullptr);
+    if (report_wanted()) report_start(options, seed, nullptr, "code=0", nullptr, nullptr);
     return;
   }
   active = true;
-  seed = choose_seed();
   if (options.stack) {
     move_first_frames(Random(seed ^ 0x2545f4914f6cdd1du));
     if (!os::allow_stack(stack_wanted)) small_stack = "the limit of the stack cannot be raised";

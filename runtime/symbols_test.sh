@@ -20,11 +20,20 @@ needed=$(comm -23 <(echo "$undefined") <(echo "$defined"))
 # Those with stab_text, __ehdr_start and _DYNAMIC are made by the linker.
 compare "what the runtime needs" "_DYNAMIC
 __ehdr_start
+__errno_location
 __interceptor_pthread_create
+__libc_calloc
+__libc_free
+__libc_malloc
+__libc_memalign
+__libc_realloc
+__libc_stack_end
 __register_atfork
 __start_stab_text
 __stop_stab_text
-dlsym" "$needed"
+dlsym
+pthread_key_create
+pthread_setspecific" "$needed"
 
 visible=$(readelf -sW "$2/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | sort -u)
 compare "what the runtime exports" "_Exit
@@ -32,15 +41,26 @@ __jit_debug_descriptor
 __jit_debug_register_code
 _dl_find_object
 _exit
+aligned_alloc
+calloc
+free
+malloc
+malloc_usable_size
+memalign
+posix_memalign
 prctl
 pthread_cancel
 pthread_create
+pvalloc
+realloc
+reallocarray
 stab_add_image
 stab_begin
 stab_end
 stab_randomize
 stab_remove_image
-syscall" "$visible"
+syscall
+valloc" "$visible"
 
 code=$(readelf -SW "$2/lib/stab-runtime.o" | awk '/ AX / && $0 !~ / 000000 00  AX/ { sub(/^ *\[ *[0-9]+\] */, ""); print $1 }' | sort -u)
 compare "sections with code" "stab_text" "$code"
@@ -49,4 +69,17 @@ needed=$(nm -u "$2/lib/stab-library.o" | awk '{ print $2 }' | sort -u)
 compare "what a library needs" "__ehdr_start
 stab_add_image
 stab_remove_image" "$needed"
+
+names=$(nm -D --defined-only "$2/lib/libstabheap.so" | awk '{ print $3 }' | sort)
+compare "what libstabheap.so exports" "aligned_alloc
+calloc
+free
+malloc
+malloc_usable_size
+memalign
+posix_memalign
+pvalloc
+realloc
+reallocarray
+valloc" "$names"
 exit $failures

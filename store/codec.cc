@@ -58,6 +58,9 @@ void add_layout(const Layout& layout, Row& row) {
   row.set("main_to_exit_ns", layout.main_to_exit_ns);
   row.set("region_ns", layout.region_ns);
   row.set("regions", layout.regions);
+  row.set("heap_operations", layout.heap_operations);
+  row.set("heap_bytes", layout.heap_bytes);
+  row.set("heap_fixed_bytes", layout.heap_fixed_bytes);
 }
 
 Layout to_layout(const Row& row) {
@@ -78,7 +81,10 @@ Layout to_layout(const Row& row) {
           .setup_ns = row.optional_integer("setup_ns"),
           .main_to_exit_ns = row.optional_integer("main_to_exit_ns"),
           .region_ns = row.optional_integer("region_ns"),
-          .regions = row.optional_integer("regions")};
+          .regions = row.optional_integer("regions"),
+          .heap_operations = row.optional_integer("heap_operations"),
+          .heap_bytes = row.optional_integer("heap_bytes"),
+          .heap_fixed_bytes = row.optional_integer("heap_fixed_bytes")};
 }
 
 template <class Status>

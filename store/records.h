@@ -94,6 +94,9 @@ struct Layout {
   std::optional<std::int64_t> main_to_exit_ns{};
   std::optional<std::int64_t> region_ns{};  // none if it marked no region
   std::optional<std::int64_t> regions{};
+  std::optional<std::int64_t> heap_operations{};   // none unless the heap was randomized
+  std::optional<std::int64_t> heap_bytes{};        // that the program asked for
+  std::optional<std::int64_t> heap_fixed_bytes{};  // of these, those that could not be shuffled
 
   bool operator==(const Layout&) const = default;
 };

@@ -129,7 +129,13 @@ void add_layout(Connection& connection) {
     connection.database().exec(fmt::format("ALTER TABLE trial ADD COLUMN {}", column));
 }
 
-constexpr std::array<Step, schema_version> steps{create_version_1, add_layout};
+void add_heap(Connection& connection) {
+  for (const char* column :
+       {"heap_operations INTEGER", "heap_bytes INTEGER", "heap_fixed_bytes INTEGER"})
+    connection.database().exec(fmt::format("ALTER TABLE trial ADD COLUMN {}", column));
+}
+
+constexpr std::array<Step, schema_version> steps{create_version_1, add_layout, add_heap};
 
 }  // namespace
 

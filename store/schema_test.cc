@@ -111,10 +111,10 @@ TEST(Schema, ANewerDatabaseIsRefusedAndUnchanged) {
 // The columns that the first version had.
 Row first_version_of(const Trial& trial) {
   static constexpr std::array later{
-      "randomized", "randomization",   "layout_note", "layout_seed",
-      "epochs",     "given_up",        "epochs_ns",   "longest_pause_ns",
-      "functions",  "moved_functions", "text_bytes",  "moved_bytes",
-      "setup_ns",   "main_to_exit_ns", "region_ns",   "regions"};
+      "randomized", "randomization",   "layout_note",      "layout_seed",     "epochs",
+      "given_up",   "epochs_ns",       "longest_pause_ns", "functions",       "moved_functions",
+      "text_bytes", "moved_bytes",     "setup_ns",         "main_to_exit_ns", "region_ns",
+      "regions",    "heap_operations", "heap_bytes",       "heap_fixed_bytes"};
   Row row;
   for (const auto& [column, value] : to_row(trial).values())
     if (std::ranges::find(later, column) == later.end()) row.set_value(column, value);

@@ -31,7 +31,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 2;
+inline constexpr int schema_version = 3;
 
 struct StoreError {
   std::string message{};

@@ -118,7 +118,10 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
                      .setup_ns = 250'000,
                      .main_to_exit_ns = 999'000'000,
                      .region_ns = 777'000'000,
-                     .regions = 3},
+                     .regions = 3,
+                     .heap_operations = 4'000,
+                     .heap_bytes = 500'000,
+                     .heap_fixed_bytes = 60'000},
           .readings = example_readings()};
 }
 

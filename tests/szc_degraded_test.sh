@@ -177,7 +177,7 @@ grep -q '"region_ns": [4-9][0-9]\{7\},* "regions": 2' regions || grep -q '"regio
 $clang "-I$build_directory/include" region.c -o region_plain && ./region_plain || fail "stabilizer.h without szc"
 
 # Layouts differ by seed and are the same for the same seed.
-where() { STABILIZER_OPTIONS=seed=$1:report=layout setarch -R ./good >/dev/null; grep -o '"heap": "[^"]*"' layout; rm -f layout; }
+where() { STABILIZER_OPTIONS=seed=$1:report=layout setarch -R ./good >/dev/null; grep -o '"copies": "[^"]*"' layout; rm -f layout; }
 [ "$(where 5)" = "$(where 5)" ] || fail "one seed, two layouts"
 [ "$(where 5)" != "$(where 6)" ] || fail "two seeds, one layout"
 

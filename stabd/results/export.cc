@@ -70,6 +70,9 @@ void add_layout(const store::Layout& layout, ordered_json& row) {
   row["main_to_exit_ns"] = or_null(layout.main_to_exit_ns);
   row["region_ns"] = or_null(layout.region_ns);
   row["regions"] = or_null(layout.regions);
+  row["heap_operations"] = or_null(layout.heap_operations);
+  row["heap_bytes"] = or_null(layout.heap_bytes);
+  row["heap_fixed_bytes"] = or_null(layout.heap_fixed_bytes);
 }
 
 // The one place that says which columns there are and in which order.

@@ -51,8 +51,9 @@ const std::string after =
     ",seed,status,reason,exit_code,signal,started_ns,wall_ns,user_ns,system_ns,max_rss_bytes,"
     "stdout_sha256,build,randomized,randomization,layout_note,layout_seed,epochs,given_up,"
     "epochs_ns,longest_pause_ns,functions,"
-    "moved_functions,text_bytes,moved_bytes,setup_ns,main_to_exit_ns,region_ns,regions";
-const std::string no_layout = ",,,,,,,,,,,,,,,,";
+    "moved_functions,text_bytes,moved_bytes,setup_ns,main_to_exit_ns,region_ns,regions,"
+    "heap_operations,heap_bytes,heap_fixed_bytes";
+const std::string no_layout = ",,,,,,,,,,,,,,,,,,,";
 
 TEST_F(ExportTest, AnExperimentWithoutTrialsIsAHeaderAndAnEmptyArray) {
   EXPECT_EQ(csv(), before + after + "\r\n");
@@ -113,10 +114,14 @@ TEST_F(ExportTest, ALayoutIsInItsColumns) {
                   .setup_ns = 5,
                   .main_to_exit_ns = 6,
                   .region_ns = std::nullopt,
-                  .regions = 0};
+                  .regions = 0,
+                  .heap_operations = 7,
+                  .heap_bytes = 70,
+                  .heap_fixed_bytes = 10};
   add(trial);
-  EXPECT_THAT(csv(),
-              HasSubstr(",true,code once,,18446744073709551615,1,0,3,2,9,8,100,90,5,6,,0\r\n"));
+  EXPECT_THAT(
+      csv(),
+      HasSubstr(",true,code once,,18446744073709551615,1,0,3,2,9,8,100,90,5,6,,0,7,70,10\r\n"));
   EXPECT_EQ(rows()[0]["layout_seed"], "18446744073709551615");
   EXPECT_TRUE(rows()[0]["region_ns"].is_null());
 }

@@ -33,6 +33,11 @@ void LayoutCounter::add(const store::Layout& layout) {
   if (layout.moved_bytes && layout.text_bytes.value_or(0) > 0)
     shares_.push_back(static_cast<double>(*layout.moved_bytes) /
                       static_cast<double>(*layout.text_bytes));
+  if (layout.heap_fixed_bytes && layout.heap_bytes.value_or(0) > 0) {
+    fixed_.push_back(static_cast<double>(*layout.heap_fixed_bytes) /
+                     static_cast<double>(*layout.heap_bytes));
+    if (fixed_.back() > 0.5) ++counts_.fixed_heaps;
+  }
   if (!layout.epochs) return;
   epochs_.push_back(static_cast<double>(*layout.epochs));
   if (layout.kind.contains("repeated") && *layout.epochs < report::enough_epochs)
@@ -45,6 +50,7 @@ report::Layouts LayoutCounter::result() const {
   layouts.median_share = median(shares_);
   if (!shares_.empty()) layouts.least_share = std::ranges::min(shares_);
   layouts.median_epochs = median(epochs_);
+  layouts.median_fixed = median(fixed_);
   return layouts;
 }
 

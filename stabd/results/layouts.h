@@ -21,6 +21,7 @@ class LayoutCounter {
   std::set<std::string> kinds_;
   std::vector<double> shares_;  // one a randomized trial
   std::vector<double> epochs_;
+  std::vector<double> fixed_;  // shares of the heap's bytes that were not shuffled
 };
 
 }  // namespace stab::results

@@ -46,6 +46,20 @@ TEST(Layouts, FewOnesMatterOnlyWhereTheyRepeat) {
   EXPECT_EQ(all.kinds, "code once, code repeated");
 }
 
+TEST(Layouts, HeapsOfWhichMostIsFixedAreCounted) {
+  const auto heap = [](std::int64_t fixed) {
+    return Layout{.randomized = true,
+                  .kind = "heap shuffled once",
+                  .heap_operations = 9,
+                  .heap_bytes = 1000,
+                  .heap_fixed_bytes = fixed};
+  };
+  const report::Layouts all = sum({heap(500), heap(501), heap(1000), moved(1)});
+  EXPECT_EQ(all.fixed_heaps, 2U);
+  EXPECT_DOUBLE_EQ(all.median_fixed.value(), 0.501);
+  EXPECT_FALSE(sum({moved(1)}).median_fixed);
+}
+
 TEST(Layouts, ATrialWithoutNumbersHasNoShare) {
   EXPECT_FALSE(sum({Layout{.randomized = true, .kind = "code once"}}).median_share);
   EXPECT_FALSE(sum({Layout{.randomized = true, .text_bytes = 0, .moved_bytes = 0}}).median_share);

@@ -113,7 +113,10 @@ json layout_json(const store::Layout& layout) {
           {"setup_ns", optional_json(layout.setup_ns)},
           {"main_to_exit_ns", optional_json(layout.main_to_exit_ns)},
           {"region_ns", optional_json(layout.region_ns)},
-          {"regions", optional_json(layout.regions)}};
+          {"regions", optional_json(layout.regions)},
+          {"heap_operations", optional_json(layout.heap_operations)},
+          {"heap_bytes", optional_json(layout.heap_bytes)},
+          {"heap_fixed_bytes", optional_json(layout.heap_fixed_bytes)}};
 }
 
 store::Layout layout_from(const json& object) {
@@ -133,7 +136,10 @@ store::Layout layout_from(const json& object) {
           .setup_ns = number("setup_ns"),
           .main_to_exit_ns = number("main_to_exit_ns"),
           .region_ns = number("region_ns"),
-          .regions = number("regions")};
+          .regions = number("regions"),
+          .heap_operations = number("heap_operations"),
+          .heap_bytes = number("heap_bytes"),
+          .heap_fixed_bytes = number("heap_fixed_bytes")};
 }
 
 // What we do not know asks for the most.

@@ -95,7 +95,10 @@ RunReply full_run_reply() {
                  .setup_ns = 6,
                  .main_to_exit_ns = 7,
                  .region_ns = 8,
-                 .regions = std::numeric_limits<std::int64_t>::max()},
+                 .regions = std::numeric_limits<std::int64_t>::max(),
+                 .heap_operations = 12,
+                 .heap_bytes = 13,
+                 .heap_fixed_bytes = 14},
       .readings = {{.name = "a", .status = counters::Status::counted, .value = -5},
                    {.name = "b", .status = counters::Status::scaled, .value = 1, .coverage = .3},
                    {.name = "c", .coverage = 0, .reason = awkward}}};

@@ -52,13 +52,16 @@ bool has_word(const std::string& kind, const std::string& word) {
   return fmt::format(" {} ", kind).contains(fmt::format(" {} ", word));
 }
 
-// "code once", "code repeated 500ms": which flags are on, and how.
+// "code once", "code heap shuffled repeated 500ms": which flags are on, and how.
 std::string kind_of(const json& line) {
   std::string kind;
   for (const std::string& name : plan::option_names()) {
     if (plan::find_option(name)->kind == plan::OptionKind::flag &&
         text_at(line, name.c_str()) == "on")
       kind += name + " ";
+    if (const std::string allocator = text_at(line, "allocator");
+        name == "heap" && !allocator.empty())
+      kind += allocator + " ";
   }
   kind += text_at(line, "rerandomize");
   if (const Count period = number_at(line, "period_ns"))
@@ -98,6 +101,9 @@ void ended(const json& line, Layout& layout) {
   layout.main_to_exit_ns = number_at(line, "run_ns");
   layout.regions = number_at(line, "regions");
   if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
+  layout.heap_operations = number_at(line, "heap_operations");
+  layout.heap_bytes = number_at(line, "heap_bytes");
+  layout.heap_fixed_bytes = number_at(line, "heap_fixed_bytes");
   if (!layout.randomized.value_or(false)) return;
   layout.epochs = number_at(line, "epochs");
   if (!has_word(layout.kind, "repeated")) return;
@@ -186,6 +192,9 @@ class Reader {
       add(all.setup_ns, next.setup_ns);
       add(all.region_ns, next.region_ns);
       add(all.regions, next.regions);
+      add(all.heap_operations, next.heap_operations);
+      add(all.heap_bytes, next.heap_bytes);
+      add(all.heap_fixed_bytes, next.heap_fixed_bytes);
       // The sum of some only would be a wrong number.
       if (!next.main_to_exit_ns)
         all.main_to_exit_ns.reset();
@@ -224,14 +233,16 @@ Layout read_report(std::string_view text, int own) {
   return reader.result(own);
 }
 
-std::string layout_fault(const wire::RunRequest& request, const Layout& layout) {
+std::string layout_fault(const wire::RunRequest& request, const Layout& layout, bool preloaded) {
   if (request.needs == plan::Needs::nothing) return "";
   if (!layout.randomized)
     return fmt::format(
         "the plan asks for a random layout, and the program has no runtime that makes one: build "
         "it with szc, as with CC = \"szc\" in [variables]{}{}",
         layout.note.empty() ? "" : "; ", layout.note);
-  if (request.needs == plan::Needs::randomized && !*layout.randomized)
+  const bool must = preloaded ? plan::wants_heap(request.options).value_or(false)
+                              : request.needs == plan::Needs::randomized;
+  if (must && !*layout.randomized)
     return fmt::format("the program was not randomized: {}", layout.note);
   for (const auto& [name, value] : plan::acting(request.options)) {
     const plan::RuntimeOption* option = plan::find_option(name);

@@ -29,8 +29,10 @@ std::string options_text(const plan::Variables& options, std::string_view report
 // runtime's is said in `note`.
 store::Layout read_report(std::string_view text, int own);
 
-// Why the layout is not what the trial needs; "" if it is.
-std::string layout_fault(const wire::RunRequest& request, const store::Layout& layout);
+// Why the layout is not what the trial needs; "" if it is. `preloaded`: the program has of our
+// runtime the heap only, by libstabheap.so.
+std::string layout_fault(const wire::RunRequest& request, const store::Layout& layout,
+                         bool preloaded = false);
 // Why the response is missing; "" if it is there or does not come from the report.
 std::string response_fault(const wire::RunRequest& request, const store::Layout& layout);
 

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "machine/child.h"
 #include "machine/environment.h"
+#include "stabd/worker/preload.h"
 #include "stabd/worker/runtime_report.h"
 
 namespace stab::worker {
@@ -21,22 +22,31 @@ namespace {
 
 using store::TrialStatus;
 
-// `report`: where programs with our runtime report, or "".
+// What programs with our runtime get.
+struct ForRuntime {
+  std::string report{};   // where they report, or ""
+  std::string library{};  // that brings it, or ""
+};
+
 std::vector<std::string> environment_of(const wire::RunRequest& request,
-                                        const TrialContext& context, const std::string& report) {
+                                        const TrialContext& context, const ForRuntime& runtime) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : request.env) variables[name] = value;
-  variables[options_variable] = options_text(request.options, report);
+  variables[options_variable] = options_text(request.options, runtime.report);
+  if (!runtime.library.empty()) {
+    std::string& preload = variables["LD_PRELOAD"];
+    preload = runtime.library + (preload.empty() ? "" : ":" + preload);
+  }
   if (const auto equals = context.marker.find('='); equals != std::string::npos)
     variables[context.marker.substr(0, equals)] = context.marker.substr(equals + 1);
   return machine::make_environment(std::move(variables), request.env_bytes);
 }
 
 machine::Launch launch_of(const wire::RunRequest& request, const TrialContext& context,
-                          const std::string& report) {
+                          const ForRuntime& runtime) {
   machine::Launch launch;
   launch.argv = request.argv;
-  launch.environment = environment_of(request, context, report);
+  launch.environment = environment_of(request, context, runtime);
   launch.directory = request.directory;
   launch.stdin_path = request.stdin_path;
   launch.timeout = request.timeout;
@@ -99,7 +109,7 @@ class MemoryFile {
 std::string run_check_command(const wire::RunRequest& request, const TrialContext& context,
                               const std::string& out) {
   MemoryFile memory("stdout");
-  machine::Launch launch = launch_of(request, context, "");
+  machine::Launch launch = launch_of(request, context, {});
   launch.argv = {"/bin/sh", "-c", *request.check.command};
   launch.stdin_path = memory.write(out) ? memory.path() : "/dev/null";
   launch.bind = context.bind_others;
@@ -133,8 +143,9 @@ std::string find_fault(const wire::RunRequest& request, const TrialContext& cont
 
 wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& context) {
   const MemoryFile report("report");
-  machine::Ended ended =
-      machine::run(launch_of(request, context, report.is_open() ? report.path() : ""));
+  const ForRuntime runtime{.report = report.is_open() ? report.path() : "",
+                           .library = heap_library_for(request)};
+  machine::Ended ended = machine::run(launch_of(request, context, runtime));
   wire::RunReply reply;
   reply.status = status_of(ended, request.check.exit);
   reply.reason = ended.reason;
@@ -165,7 +176,7 @@ wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& co
   };
   reply.reason.clear();
   judge(TrialStatus::check_failed, find_fault(request, context, ended.out, reply.stdout_sha256));
-  judge(TrialStatus::not_randomized, layout_fault(request, reply.layout));
+  judge(TrialStatus::not_randomized, layout_fault(request, reply.layout, !runtime.library.empty()));
   judge(TrialStatus::not_measured, response_fault(request, reply.layout));
   return reply;
 }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/environment.h"
+
+#include <elf.h>
+
+#include "runtime/memory.h"
+#include "runtime/os.h"
+
+// The dynamic linker's: where the kernel put the arguments.
+extern "C" void* __libc_stack_end;
+
+namespace stab::rt {
+namespace {
+
+bool runs_with_more_rights(char** environment) {
+  while (*environment != nullptr) ++environment;
+  const auto* auxiliary = reinterpret_cast<const Elf64_auxv_t*>(environment + 1);
+  for (; auxiliary->a_type != AT_NULL; ++auxiliary)
+    if (auxiliary->a_type == AT_SECURE) return auxiliary->a_un.a_val != 0;
+  return false;
+}
+
+}  // namespace
+
+const char* options_text(char** environment) {
+  constexpr char name[] = "STABILIZER_OPTIONS=";
+  if (runs_with_more_rights(environment)) return nullptr;
+  for (; *environment != nullptr; ++environment)
+    if (equal(*environment, name, sizeof name - 1)) return *environment + sizeof name - 1;
+  return nullptr;
+}
+
+char** initial_environment() {
+  auto** words = static_cast<char**>(__libc_stack_end);
+  const auto arguments = reinterpret_cast<uint64_t>(words[0]);
+  return words + 1 + arguments + 1;
+}
+
+uint64_t run_seed(const Options& options) {
+  static uint64_t drawn;
+  static bool is_drawn;
+  if (options.seed_given) return options.seed;
+  if (is_drawn) return drawn;
+  if (os::random_bytes(&drawn, sizeof drawn) != sizeof drawn)
+    drawn = os::monotonic_ns() ^ static_cast<uint64_t>(os::process_id()) << 40;
+  is_drawn = true;
+  return drawn;
+}
+
+}  // namespace stab::rt

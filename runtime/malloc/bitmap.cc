@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/bitmap.h"
+
+#include "runtime/malloc/allocator.h"
+#include "runtime/malloc/arena.h"
+#include "runtime/malloc/blocks.h"
+#include "runtime/malloc/large.h"
+#include "runtime/malloc/metadata.h"
+#include "runtime/malloc/system.h"
+
+namespace stab::heap {
+namespace {
+
+constexpr const Classes& classes = power_classes;
+constexpr unsigned most_spans = 32;
+constexpr uint64_t least_slots = 16;
+
+struct Class {
+  Lock lock{};
+  Span* spans[most_spans] = {};  // each holds as many slots as those before it together, or more
+  unsigned span_count = 0;
+  uint64_t slots = 0;
+  uint64_t used = 0;
+  uint64_t taken = 0;
+  uint64_t given = 0;
+  rt::Random random{0};
+};
+constinit Class all[most_classes];
+
+bool add_span(Class& in, unsigned c) {
+  if (in.span_count == most_spans) return false;
+  const uint64_t slots = in.slots < least_slots ? least_slots : in.slots;
+  const uint64_t units = (slots * classes.size[c] + unit_size - 1) >> unit_bits;
+  bool zeroed = false;
+  Span* span = arena.take(units, zeroed);
+  if (span == nullptr) return false;
+  const auto fit = static_cast<uint32_t>(span->size() / classes.size[c]);
+  span->free_bits = static_cast<uint64_t*>(new_metadata((fit + 63) / 64 * 8));
+  if (span->free_bits == nullptr) {
+    arena.give(span);
+    return false;
+  }
+  for (uint32_t i = 0; i < fit; ++i) span->free_bits[i / 64] |= uint64_t{1} << (i % 64);
+  span->first = span->start;
+  span->slot_size = classes.size[c];
+  span->slots = span->free_slots = fit;
+  span->size_class = static_cast<uint8_t>(c);
+  span->purpose = Purpose::slab;
+  lead_to_all(span);
+  in.spans[in.span_count++] = span;
+  in.slots += fit;
+  return true;
+}
+
+// At least half of the slots are free, so two tries are enough on average.
+void* take_random(Class& in) {
+  for (;;) {
+    uint64_t slot = in.random.below(in.slots);
+    unsigned i = 0;
+    while (slot >= in.spans[i]->slots) slot -= in.spans[i++]->slots;
+    Span* span = in.spans[i];
+    uint64_t& word = span->free_bits[slot / 64];
+    const uint64_t bit = uint64_t{1} << (slot % 64);
+    if ((word & bit) == 0) continue;
+    word &= ~bit;
+    --span->free_slots;
+    ++in.used;
+    ++in.taken;
+    return reinterpret_cast<void*>(span->start + slot * span->slot_size);
+  }
+}
+
+// The newest span goes when the others can do its work twice over.
+void shrink(Class& in) {
+  if (in.span_count == 0) return;
+  Span* last = in.spans[in.span_count - 1];
+  if (last->free_slots != last->slots || in.used * 4 > in.slots - last->slots) return;
+  --in.span_count;
+  in.slots -= last->slots;
+  drop_metadata(last->free_bits, (last->slots + 63) / 64 * 8);
+  arena.give(last);
+}
+
+void* allocate(size_t size) {
+  bool zeroed = false;
+  void* block = nullptr;
+  if (size > classes.largest()) {
+    block = take_large(size, 16, zeroed);
+  } else {
+    const unsigned c = classes.of(size);
+    Class& in = all[c];
+    const Guard guard(in.lock);
+    if (in.used * 2 < in.slots || add_span(in, c) || in.used < in.slots) block = take_random(in);
+  }
+  return block == nullptr ? no_memory() : block;
+}
+
+void* allocate_zeroed(size_t size) {
+  bool zeroed = false;
+  void* block = size > classes.largest() ? take_large(size, 16, zeroed) : allocate(size);
+  if (block == nullptr) return no_memory();
+  if (!zeroed) clear(block, size);
+  return block;
+}
+
+void* allocate_aligned(size_t alignment, size_t size) {
+  const size_t both = size > alignment ? size : alignment;
+  if (both <= classes.largest()) return allocate(both);
+  bool zeroed = false;
+  void* block = take_large(size, alignment, zeroed);
+  return block == nullptr ? no_memory() : block;
+}
+
+void release(void* block) {
+  if (block == nullptr) return;
+  Span* span = span_of(block);
+  if (span == nullptr) return system_heap.release(block);
+  if (span->purpose == Purpose::large) return give_large(span);
+  if (span->purpose != Purpose::slab) damaged("free() of what is no block");
+  Class& in = all[span->size_class];
+  const Guard guard(in.lock);
+  const uint64_t slot = (reinterpret_cast<uint64_t>(block) - span->start) / span->slot_size;
+  const uint64_t bit = uint64_t{1} << (slot % 64);
+  if ((span->free_bits[slot / 64] & bit) != 0) damaged("a block was freed twice");
+  span->free_bits[slot / 64] |= bit;
+  ++span->free_slots;
+  --in.used;
+  ++in.given;
+  shrink(in);
+}
+
+size_t usable(void* block) {
+  const Span* span = span_of(block);
+  if (span == nullptr) return usable_in_system(block);
+  return span->purpose == Purpose::large ? room_in_large(span) : span->slot_size;
+}
+
+void* resize(void* block, size_t size) {
+  Span* span = span_of(block);
+  if (span == nullptr) return system_heap.resize(block, size);
+  if (span->purpose == Purpose::large && size > classes.largest()) {
+    void* resized = resize_large(span, size);
+    return resized == nullptr ? no_memory() : resized;
+  }
+  const size_t old = usable(block);
+  return stays(old, size) ? block : move_block(bitmap, block, old, size);
+}
+
+}  // namespace
+
+constinit const Allocator bitmap = {"bitmap", allocate, allocate_zeroed, allocate_aligned,
+                                    release,  resize,   usable};
+
+void open_bitmap(uint64_t seed) {
+  rt::Random seeds(seed);
+  arena.open(seeds.next());
+  open_large(true, seeds.next());
+  reseed_bitmap(seeds.next());
+}
+
+CacheCounts bitmap_counts() {
+  CacheCounts counts;
+  for (unsigned c = 0; c < classes.count; ++c) {
+    const Guard guard(all[c].lock);
+    counts.taken += all[c].taken;
+    counts.given += all[c].given;
+    counts.bytes += all[c].taken * classes.size[c];
+  }
+  return counts;
+}
+
+void lock_bitmap() {
+  for (Class& in : all) in.lock.lock();
+}
+void unlock_bitmap() {
+  for (Class& in : all) in.lock.unlock();
+}
+void reseed_bitmap(uint64_t seed) {
+  for (unsigned c = 0; c < most_classes; ++c) {
+    rt::Random mix(seed + c);
+    all[c].random = rt::Random(mix.next());
+  }
+}
+
+}  // namespace stab::heap

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// As in DieHard (Berger, Zorn: PLDI 2006): power-of-two sizes; each block is at a random free slot
+// among all slots of its class, of which at most half are in use, so that a freed slot is not used
+// again soon. Out-of-band bitmaps; a lock for each class.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/malloc/cache.h"
+
+namespace stab::heap {
+
+void open_bitmap(uint64_t seed);
+CacheCounts bitmap_counts();
+
+void lock_bitmap();
+void unlock_bitmap();
+void reseed_bitmap(uint64_t seed);
+
+}  // namespace stab::heap

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/choice.h"
+
+#include "runtime/environment.h"
+#include "runtime/malloc/bitmap.h"
+#include "runtime/malloc/cache.h"
+#include "runtime/malloc/entry.h"
+#include "runtime/malloc/large.h"
+#include "runtime/malloc/open.h"
+#include "runtime/malloc/system.h"
+#include "runtime/os.h"
+
+namespace stab::heap {
+namespace {
+
+const Allocator* choice;
+bool deciding;
+const char* problem;
+
+const Allocator& decide() {
+  rt::Line complaints;  // which the runtime's start makes
+  const rt::Options options =
+      rt::parse_options(rt::options_text(rt::initial_environment()), complaints);
+  if (options.heap && !is_own_malloc()) {
+    problem = "the program has a malloc of its own";
+  } else if (options.heap) {
+    rt::Random mix(rt::run_seed(options) ^ 0x68656170);
+    return open_allocator(options, mix.next());
+  }
+  find_system_heap();
+  return plain;
+}
+
+}  // namespace
+
+// A second call comes from what decide() calls: the system serves it.
+const Allocator& chosen() {
+  const Allocator* made = __atomic_load_n(&choice, __ATOMIC_ACQUIRE);
+  if (made != nullptr) return *made;
+  if (deciding) return plain;
+  deciding = true;
+  made = &decide();
+  __atomic_store_n(&choice, made, __ATOMIC_RELEASE);
+  return *made;
+}
+
+HeapCounts heap_counts() {
+  if (choice == nullptr || choice == &plain || choice == &stretched) return {};
+  const LargeCounts large = large_counts();
+  HeapCounts counts = {true, large.taken + large.given, large.bytes, large.bytes};
+  const CacheCounts small = choice == &bitmap ? bitmap_counts() : cache_counts();
+  counts.operations += small.taken + small.given;
+  counts.bytes += small.bytes;
+  counts.unshuffled += small.in_order;
+  return counts;
+}
+
+bool is_heap_on() {
+  return &chosen() != &plain;
+}
+
+const char* heap_problem() {
+  return problem;
+}
+
+}  // namespace stab::heap

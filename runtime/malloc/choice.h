@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Which allocator serves this process, and what it did.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/malloc/allocator.h"
+#include "runtime/options.h"
+
+namespace stab::heap {
+
+// By the options that the process was started with. The first call decides, on the thread that
+// makes it, while there is one thread or nobody else has a block.
+const Allocator& chosen();
+
+struct HeapCounts {
+  bool known = false;       // the system's allocator does not count
+  uint64_t operations = 0;  // blocks that were taken, and given back
+  uint64_t bytes = 0;       // of the blocks that were taken
+  uint64_t unshuffled = 0;  // of these: large blocks, and slots taken in address order
+};
+HeapCounts heap_counts();
+
+// Whether chosen() serves blocks at random places.
+bool is_heap_on();
+// Why heap=1 does nothing, or nullptr.
+const char* heap_problem();
+
+}  // namespace stab::heap

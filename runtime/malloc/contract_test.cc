@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// What every allocator promises. A process has one allocator for its whole life, so each test runs
+// in a child.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/malloc/allocator.h"
+#include "runtime/malloc/cache.h"
+#include "runtime/malloc/open.h"
+#include "runtime/malloc/stress.h"
+
+namespace stab::heap {
+namespace {
+
+using rt::Base;
+
+const Allocator& open(Base base, std::uint64_t seed = 1) {
+  rt::Options options;
+  options.allocator = base;
+  return open_allocator(options, seed);
+}
+
+// Runs it in a child, where `false` or a crash is a failure.
+bool holds(const std::function<bool()>& check) {
+  const pid_t child = fork();
+  if (child == 0) _exit(check() ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class EachAllocator : public testing::TestWithParam<Base> {};
+
+INSTANTIATE_TEST_SUITE_P(All, EachAllocator,
+                         testing::Values(Base::shuffled, Base::power2, Base::bitmap, Base::tlsf,
+                                         Base::system, Base::stretched),
+                         [](const auto& info) { return rt::name_of(info.param); });
+
+TEST_P(EachAllocator, ServesEightThreadsThatDoAllThatProgramsDo) {
+  EXPECT_TRUE(holds([] { return Stress(open(GetParam()), 7).run(8, 6000); }));
+}
+
+TEST_P(EachAllocator, GivesDistinctBlocksForZeroBytes) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(GetParam());
+    std::set<void*> blocks;
+    for (int i = 0; i < 100; ++i) blocks.insert(a.allocate(0));
+    return blocks.size() == 100 && !blocks.contains(nullptr);
+  }));
+}
+
+TEST_P(EachAllocator, RefusesWhatNoMachineHas) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(GetParam());
+    void* kept = a.allocate(100);
+    for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 15, SIZE_MAX / 2, std::size_t{1} << 60}) {
+      for (void* block : {a.allocate(size), a.allocate_zeroed(size), a.allocate_aligned(64, size),
+                          a.resize(kept, size)})
+        if (block != nullptr) return false;
+      if (errno != ENOMEM) return false;
+      errno = 0;
+    }
+    a.release(kept);
+    return true;
+  }));
+}
+
+TEST_P(EachAllocator, KeepsContentsWhileABlockGrowsAndShrinks) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(GetParam());
+    constexpr std::size_t most = std::size_t{5} << 20;
+    auto* block = static_cast<unsigned char*>(a.allocate(1));
+    block[0] = 1;
+    std::size_t size = 1;
+    const auto value = [](std::size_t i) { return static_cast<unsigned char>(i * 31 + 1); };
+    for (; size < most; size = size * 3 / 2 + 1) {
+      const std::size_t next = size * 3 / 2 + 1;
+      block = static_cast<unsigned char*>(a.resize(block, next));
+      for (std::size_t i = 0; i < size; ++i)
+        if (block[i] != value(i)) return false;
+      for (std::size_t i = size; i < next; ++i) block[i] = value(i);
+    }
+    for (; size > 1; size /= 3) {
+      block = static_cast<unsigned char*>(a.resize(block, size));
+      for (std::size_t i = 0; i < size; ++i)
+        if (block[i] != value(i)) return false;
+    }
+    a.release(block);
+    return true;
+  }));
+}
+
+TEST_P(EachAllocator, AlignsAsItIsAsked) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(GetParam());
+    for (std::size_t alignment = 16; alignment <= (std::size_t{1} << 22); alignment *= 2)
+      for (const std::size_t size :
+           {std::size_t{0}, std::size_t{1}, std::size_t{200}, std::size_t{70000}}) {
+        auto* block = static_cast<unsigned char*>(a.allocate_aligned(alignment, size));
+        if (block == nullptr || reinterpret_cast<std::uintptr_t>(block) % alignment != 0)
+          return false;
+        if (a.usable(block) < size) return false;
+        auto* other = static_cast<unsigned char*>(a.allocate(size));
+        if (size != 0) block[0] = block[size - 1] = 1;
+        if (other == block) return false;
+        a.release(other);
+        a.release(block);
+      }
+    return true;
+  }));
+}
+
+TEST_P(EachAllocator, SurvivesForksWhileOtherThreadsUseIt) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(GetParam());
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> others;
+    for (unsigned t = 0; t < 3; ++t)
+      others.emplace_back([&, t] {
+        for (unsigned i = 0; !stop; ++i) Stress(a, t * 1000 + i).run(1, 200);
+      });
+    bool good = true;
+    for (int i = 0; i < 20 && good; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(20);
+        std::vector<void*> blocks;
+        for (int k = 0; k < 1000; ++k) blocks.push_back(a.allocate(static_cast<unsigned>(k) * 8));
+        for (void* block : blocks) a.release(block);
+        _exit(0);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    stop = true;
+    for (auto& thread : others) thread.join();
+    return good;
+  }));
+}
+
+// The places of blocks in a run of one thread, relative to the first.
+std::vector<std::uint64_t> places(Base base, std::uint64_t seed) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t child = fork();
+  constexpr std::size_t count = 2000;
+  std::vector<std::uint64_t> found(count);
+  if (child == 0) {
+    const Allocator& a = open(base, seed);
+    for (std::size_t i = 0; i < count; ++i) {
+      found[i] = reinterpret_cast<std::uint64_t>(a.allocate(16 + i % 50 * 16));
+      if (i % 3 == 2) a.release(reinterpret_cast<void*>(found[i - 1]));
+    }
+    const std::size_t bytes = count * sizeof found[0];
+    _exit(write(ends[1], found.data(), bytes) == static_cast<ssize_t>(bytes) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::size_t got = 0;
+  while (got < count * sizeof found[0]) {
+    const ssize_t n =
+        read(ends[0], reinterpret_cast<char*>(found.data()) + got, count * sizeof found[0] - got);
+    if (n <= 0) return {};
+    got += static_cast<std::size_t>(n);
+  }
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  for (std::size_t i = count; i-- > 0;) found[i] -= found[0];
+  return found;
+}
+
+TEST_P(EachAllocator, GivesTheSameLayoutForTheSameSeedAndAnotherForAnother) {
+  if (GetParam() == Base::system || GetParam() == Base::stretched)
+    GTEST_SKIP() << "the system's heap holds the test's own blocks, too";
+  const auto first = places(GetParam(), 5);
+  ASSERT_EQ(first.size(), 2000U);
+  EXPECT_EQ(places(GetParam(), 5), first);
+  EXPECT_NE(places(GetParam(), 6), first);
+}
+
+TEST(ShuffledHeap, GivesMemoryBackToTheSystem) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    const auto resident = [] {
+      unsigned long pages = 0;
+      unsigned long total = 0;
+      FILE* file = std::fopen("/proc/self/statm", "r");
+      if (file == nullptr || std::fscanf(file, "%lu %lu", &total, &pages) != 2) return 0UL;
+      std::fclose(file);
+      return pages / 256;
+    };
+    std::vector<void*> blocks;
+    const auto before = resident();
+    for (std::size_t i = 0; i < 60000; ++i) {
+      blocks.push_back(a.allocate(1000 + i % 4000));
+      std::memset(blocks.back(), 1, 1000 + i % 4000);
+    }
+    const auto full = resident();
+    for (void* block : blocks) a.release(block);
+    std::fprintf(stderr, "%lu MB, %lu MB, %lu MB\n", before, full, resident());
+    return full > before + 100 && resident() < before + 60;
+  }));
+}
+
+TEST(ShuffledHeap, EndsTheProgramWhenABlockIsFreedTwiceAndReachesItsSlabTwice) {
+  EXPECT_FALSE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    void* block = a.allocate(100);
+    for (int i = 0; i < 2000; ++i) a.release(block);
+    return true;
+  }));
+}
+
+TEST(ShuffledHeap, TakesBackTheBagsOfThreadsThatEnd) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    const auto use = [&] {
+      std::vector<void*> blocks;
+      for (int i = 0; i < 3000; ++i) blocks.push_back(a.allocate(64));
+      for (void* block : blocks) a.release(block);
+    };
+    const auto bytes = [&] {
+      std::thread(use).join();
+      return slabs.bytes(fine_classes.of(64));
+    };
+    const std::uint64_t first = bytes();
+    for (int i = 0; i < 50; ++i) bytes();
+    return slabs.bytes(fine_classes.of(64)) <= first + 65536 && slabs.is_valid();
+  }));
+}
+
+TEST(ShuffledHeap, CountsOperationsBytesAndWhatItCouldNotShuffle) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    for (int i = 0; i < 100; ++i) a.release(a.allocate(100));
+    const CacheCounts few = cache_counts();
+    if (few.taken < 100 || few.given < 100 || few.bytes < 100 * 100 || few.in_order != 0)
+      return false;
+    for (int i = 0; i < 100000; ++i)
+      if (a.allocate(64) == nullptr) return false;
+    const CacheCounts many = cache_counts();
+    return many.in_order > std::uint64_t{4} << 20 && many.in_order < std::uint64_t{64} * 100000;
+  }));
+}
+
+}  // namespace
+}  // namespace stab::heap

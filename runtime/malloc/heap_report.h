@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// What the report says of the heap.
+#pragma once
+
+#include "runtime/line.h"
+#include "runtime/options.h"
+
+namespace stab::heap {
+
+// "heap": on or off, "allocator" if it is on, "heap_why" if it should be and is not.
+void add_start(rt::Line& line, const rt::Options& options);
+// Operations and bytes, and the bytes whose places were not random, if the heap is on and counts.
+void add_counts(rt::Line& line);
+
+}  // namespace stab::heap

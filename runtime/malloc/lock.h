@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// A lock for what threads share, on futexes; valid when zero.
+#pragma once
+
+#include <stdint.h>
+
+namespace stab::heap {
+
+// While a thread forks it holds all locks of the heap, and takes and gives back none of them: the
+// fork handlers of others may allocate.
+extern __thread bool holds_every_lock __attribute__((tls_model("initial-exec")));
+
+class Lock {
+ public:
+  void lock() {
+    uint32_t open = 0;
+    if (!__atomic_compare_exchange_n(&state_, &open, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      wait();
+  }
+  void unlock() {
+    if (holds_every_lock) return;
+    if (__atomic_exchange_n(&state_, 0, __ATOMIC_RELEASE) == 2) wake();
+  }
+
+ private:
+  void wait();
+  void wake();
+
+  uint32_t state_ = 0;  // 1: taken; 2: taken, and somebody waits
+};
+
+class Guard {
+ public:
+  explicit Guard(Lock& lock) : lock_(lock) { lock_.lock(); }
+  ~Guard() { lock_.unlock(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+ private:
+  Lock& lock_;
+};
+
+}  // namespace stab::heap

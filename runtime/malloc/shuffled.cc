@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/shuffled.h"
+
+#include "runtime/malloc/allocator.h"
+#include "runtime/malloc/arena.h"
+#include "runtime/malloc/blocks.h"
+#include "runtime/malloc/cache.h"
+#include "runtime/malloc/large.h"
+#include "runtime/malloc/slabs.h"
+#include "runtime/malloc/system.h"
+
+namespace stab::heap {
+namespace {
+
+constexpr const Classes& classes = fine_classes;
+constexpr uint32_t low_from = 64;        // smaller bags may run empty
+constexpr uint32_t ordered_up_to = 528;  // slots that share cache lines and pages with others
+constexpr size_t highest_small_alignment = 4096;
+
+uint64_t order_from;
+
+inline void count(uint64_t& what) {
+  __atomic_store_n(&what, __atomic_load_n(&what, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
+// A bag that is used again and again grows to its full size, whether or not it runs empty.
+inline void grow_with_use(Bag& bag, unsigned c) {
+  if (bag.target < bag_limit(c)) bag.low = bag.count;
+}
+
+inline void* take_random(Cache& cache, Bag& bag, unsigned c) {
+  const uint32_t i = pick(cache.random, bag.count);
+  if (__builtin_expect(i == 0, 0)) grow_with_use(bag, c);
+  void* slot = bag.slots[i];
+  bag.slots[i] = bag.slots[--bag.count];
+  count(bag.taken);
+  return slot;
+}
+
+inline void* take_next(Bag& bag, unsigned c) {
+  const uint64_t bits = bag.row.bits;
+  bag.row.bits = bits & (bits - 1);
+  count(bag.taken);
+  return reinterpret_cast<void*>(bag.row.base + static_cast<unsigned>(__builtin_ctzll(bits)) *
+                                                    uint64_t{classes.size[c]});
+}
+
+bool fill(Bag& bag, unsigned c) {
+  const uint32_t limit = bag_limit(c);
+  const uint32_t target = bag.target == 0 ? 8 : 2 * bag.target;
+  bag.target = target < limit ? target : limit;
+  while (bag.capacity < bag.target)
+    if (!enlarge(bag, c)) break;
+  if (bag.count < bag.target && bag.count < bag.capacity) {
+    const uint32_t most = bag.target < bag.capacity ? bag.target : bag.capacity;
+    bag.count += slabs.take(c, bag.slots + bag.count, most - bag.count);
+  }
+  bag.low = bag.target >= low_from ? bag.target / 2 : 0;
+  return bag.count != 0;
+}
+
+void* refill_and_take(Cache& cache, Bag& bag, unsigned c) {
+  if (classes.size[c] <= ordered_up_to && slabs.bytes(c) > order_from &&
+      slabs.take_row(c, bag.row)) {
+    const auto bytes =
+        static_cast<unsigned>(__builtin_popcountll(bag.row.bits)) * uint64_t{classes.size[c]};
+    __atomic_store_n(&cache.in_order, cache.in_order + bytes, __ATOMIC_RELAXED);
+    return take_next(bag, c);
+  }
+  return fill(bag, c) ? take_random(cache, bag, c) : nullptr;
+}
+
+inline void* take(Cache& cache, unsigned c) {
+  Bag& bag = cache.bags[c];
+  if (__builtin_expect(bag.count > bag.low, 1)) return take_random(cache, bag, c);
+  if (bag.row.bits != 0) return take_next(bag, c);
+  return refill_and_take(cache, bag, c);
+}
+
+// Random ones, so that what stays is no younger than what goes.
+void flush(Cache& cache, Bag& bag, unsigned c) {
+  constexpr uint32_t batch = 64;
+  void* gone[batch];
+  for (uint32_t left = bag.count / 2; left != 0;) {
+    const uint32_t n = left < batch ? left : batch;
+    for (uint32_t i = 0; i < n; ++i) {
+      const uint32_t j = pick(cache.random, bag.count);
+      gone[i] = bag.slots[j];
+      bag.slots[j] = bag.slots[--bag.count];
+    }
+    slabs.give(c, gone, n);
+    left -= n;
+  }
+}
+
+void make_room_and_put(Cache& cache, Bag& bag, unsigned c, void* slot) {
+  if (!enlarge(bag, c)) {
+    if (bag.count == 0) return slabs.give(c, &slot, 1);  // no memory for a bag
+    flush(cache, bag, c);
+  }
+  bag.slots[bag.count++] = slot;
+}
+
+inline void put(Cache& cache, unsigned c, void* slot) {
+  Bag& bag = cache.bags[c];
+  count(bag.given);
+  if (__builtin_expect(bag.count == bag.capacity, 0)) return make_room_and_put(cache, bag, c, slot);
+  bag.slots[bag.count++] = slot;
+}
+
+__attribute__((noinline)) void* allocate_slowly(size_t size) {
+  void* block = nullptr;
+  if (size > classes.largest()) {
+    bool zeroed = false;
+    block = take_large(size, 16, zeroed);
+  } else {
+    const AnyCache cache;
+    block = take(*cache, classes.of(size));
+  }
+  return block == nullptr ? no_memory() : block;
+}
+
+void* allocate(size_t size) {
+  Cache* cache = own_cache;
+  if (__builtin_expect(size > classes.largest() || cache == nullptr, 0))
+    return allocate_slowly(size);
+  void* block = take(*cache, classes.of(size));
+  return __builtin_expect(block == nullptr, 0) ? no_memory() : block;
+}
+
+void* allocate_zeroed(size_t size) {
+  if (size <= classes.largest()) {
+    void* block = allocate(size);
+    if (block != nullptr) clear(block, size);
+    return block;
+  }
+  bool zeroed = false;
+  void* block = take_large(size, 16, zeroed);
+  if (block == nullptr) return no_memory();
+  if (!zeroed) clear(block, size);
+  return block;
+}
+
+// The slab's slots need another look from now on: a block may begin inside of one.
+void mark_inner(void* block) {
+  __atomic_store_n(&span_of(block)->bag, no_bag, __ATOMIC_RELAXED);
+}
+
+void* allocate_aligned(size_t alignment, size_t size) {
+  if (alignment <= 16) return allocate(size);
+  if (size == 0) size = 1;  // the end of a slot is the next one's
+  const size_t most = size + alignment - 16;
+  if (alignment > highest_small_alignment || most > classes.largest() || most < size) {
+    bool zeroed = false;
+    void* block = take_large(size, alignment, zeroed);
+    return block == nullptr ? no_memory() : block;
+  }
+  void* slot = allocate(most);
+  if (slot == nullptr) return nullptr;
+  const uint64_t aligned = (reinterpret_cast<uint64_t>(slot) + alignment - 1) & -alignment;
+  if (aligned != reinterpret_cast<uint64_t>(slot)) mark_inner(slot);
+  return reinterpret_cast<void*>(aligned);
+}
+
+void* slot_of(const Span* slab, void* block) {
+  return reinterpret_cast<void*>(
+      slab->address_of(slab->slot_at(reinterpret_cast<uint64_t>(block))));
+}
+
+__attribute__((noinline)) void release_slowly(void* block, Span* span) {
+  if (block == nullptr) return;
+  if (span == nullptr) return system_heap.release(block);
+  if (span->purpose == Purpose::large) {
+    if (span->block != reinterpret_cast<uint64_t>(block)) damaged("free() of what is no block");
+    return give_large(span);
+  }
+  if (span->purpose != Purpose::slab) damaged("free() of what is no block");
+  const AnyCache cache;
+  put(*cache, span->size_class, slot_of(span, block));
+}
+
+void release(void* block) {
+  Span* span = span_of(block);
+  Cache* cache = own_cache;
+  if (__builtin_expect(span == nullptr || cache == nullptr, 0)) return release_slowly(block, span);
+  const unsigned c = __atomic_load_n(&span->bag, __ATOMIC_RELAXED);
+  if (__builtin_expect(c == no_bag, 0)) return release_slowly(block, span);
+  put(*cache, c, block);
+}
+
+size_t usable(void* block) {
+  const Span* span = span_of(block);
+  if (span == nullptr) return usable_in_system(block);
+  if (span->purpose == Purpose::large) return room_in_large(span);
+  const auto address = reinterpret_cast<uint64_t>(block);
+  return span->address_of(span->slot_at(address) + 1) - address;
+}
+
+void* resize(void* block, size_t size) {
+  Span* span = span_of(block);
+  if (span == nullptr) return system_heap.resize(block, size);
+  const size_t old = usable(block);
+  if (span->purpose == Purpose::slab) {
+    if (stays(old, size)) return block;
+  } else if (size > classes.largest()) {
+    void* resized = resize_large(span, size);
+    return resized == nullptr ? no_memory() : resized;
+  }
+  return move_block(shuffled, block, old, size);
+}
+
+}  // namespace
+
+constinit const Allocator shuffled = {"shuffled", allocate, allocate_zeroed, allocate_aligned,
+                                      release,    resize,   usable};
+
+void open_shuffled(const ShuffledSettings& settings) {
+  order_from = settings.order_from;
+  rt::Random seeds(settings.seed);
+  arena.open(seeds.next());
+  slabs.open(classes, true, seeds.next());
+  open_large(true, seeds.next());
+  open_caches(slab_source(classes), seeds.next(), settings.bag_size);
+}
+
+}  // namespace stab::heap

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/slabs.h"
+
+#include "runtime/malloc/arena.h"
+#include "runtime/malloc/metadata.h"
+#include "runtime/memory.h"
+#include "runtime/os.h"
+
+namespace stab::heap {
+namespace {
+
+constexpr uint32_t slots_for_colour = 16;  // a slab with that many gives one up
+
+uint32_t words_of(const Span* slab) {
+  return (slab->slots + 63) / 64;
+}
+
+void set_all_free(Span* slab) {
+  for (uint32_t w = 0; w < words_of(slab); ++w) {
+    const uint32_t rest = slab->slots - w * 64;
+    slab->free_bits[w] = rest >= 64 ? ~uint64_t{0} : (uint64_t{1} << rest) - 1;
+  }
+  slab->free_slots = slab->slots;
+}
+
+// The first word with a free slot, which there is.
+uint32_t first_word(Span* slab) {
+  while (slab->free_bits[slab->hint] == 0) ++slab->hint;
+  return slab->hint;
+}
+
+// Whole pages, if there is room for them, so that no place in a page is more likely.
+uint64_t choose_colour(rt::Random& random, uint64_t spare) {
+  const uint64_t steps = spare / 16 + 1;
+  constexpr uint64_t page = os::page_size / 16;
+  return 16 * random.below(steps < page ? steps : steps / page * page);
+}
+
+}  // namespace
+
+constinit Slabs slabs;
+
+void damaged(const char* why) {
+  os::write_all(2, "stabilizer: the heap is damaged: ", 33);
+  os::write_all(2, why, rt::length_of(why));
+  os::write_all(2, "\n", 1);
+  __builtin_trap();
+}
+
+void Slabs::open(const Classes& classes, bool colour, uint64_t seed) {
+  classes_ = &classes;
+  colour_ = colour;
+  reseed(seed);
+}
+
+void Slabs::reseed(uint64_t seed) {
+  for (unsigned c = 0; c < most_classes; ++c) {
+    rt::Random mix(seed + c);
+    central_[c].random = rt::Random(mix.next());
+  }
+}
+
+void Slabs::link(Central& central, Span* slab) {
+  slab->previous = nullptr;
+  slab->next = central.partial;
+  if (slab->next != nullptr) slab->next->previous = slab;
+  central.partial = slab;
+}
+
+void Slabs::unlink(Central& central, Span* slab) {
+  if (slab->previous != nullptr) slab->previous->next = slab->next;
+  if (slab->next != nullptr) slab->next->previous = slab->previous;
+  if (central.partial == slab) central.partial = slab->next;
+}
+
+Span* Slabs::make_slab(unsigned c) {
+  Central& central = central_[c];
+  const uint32_t size = classes_->size[c];
+  bool zeroed = false;
+  Span* slab = arena.take(slab_units(size), zeroed);
+  if (slab == nullptr) return nullptr;
+  auto slots = static_cast<uint32_t>(slab->size() / size);
+  if (colour_ && slots >= slots_for_colour) --slots;
+  slab->slots = slots;
+  slab->free_bits = static_cast<uint64_t*>(new_metadata(size_t{words_of(slab)} * 8));
+  if (slab->free_bits == nullptr) {
+    arena.give(slab);
+    return nullptr;
+  }
+  const uint64_t spare = slab->size() - uint64_t{slots} * size;
+  slab->first = slab->start + (colour_ ? choose_colour(central.random, spare) : 0);
+  slab->slot_size = size;
+  slab->reciprocal = reciprocal_of(size);
+  slab->hint = 0;
+  set_all_free(slab);
+  slab->size_class = static_cast<uint8_t>(c);
+  slab->purpose = Purpose::slab;
+  __atomic_store_n(&slab->bag, static_cast<uint8_t>(c), __ATOMIC_RELAXED);
+  lead_to_all(slab);
+  __atomic_store_n(&central.bytes, central.bytes + slab->size(), __ATOMIC_RELAXED);
+  link(central, slab);
+  return slab;
+}
+
+Span* Slabs::slab_with_room(unsigned c) {
+  Span* slab = central_[c].partial;
+  return slab != nullptr ? slab : make_slab(c);
+}
+
+unsigned Slabs::take(unsigned c, void** slots, unsigned count) {
+  Central& central = central_[c];
+  const Guard guard(central.lock);
+  unsigned found = 0;
+  while (found < count) {
+    Span* slab = slab_with_room(c);
+    if (slab == nullptr) break;
+    while (found < count && slab->free_slots != 0) {
+      const uint32_t w = first_word(slab);
+      uint64_t bits = slab->free_bits[w];
+      for (; bits != 0 && found < count; bits &= bits - 1) {
+        const auto slot = w * 64 + static_cast<uint32_t>(__builtin_ctzll(bits));
+        slots[found++] = reinterpret_cast<void*>(slab->address_of(slot));
+        --slab->free_slots;
+      }
+      slab->free_bits[w] = bits;
+    }
+    if (slab->free_slots == 0) unlink(central, slab);
+  }
+  return found;
+}
+
+bool Slabs::take_row(unsigned c, Row& row) {
+  Central& central = central_[c];
+  const Guard guard(central.lock);
+  Span* slab = slab_with_room(c);
+  if (slab == nullptr) return false;
+  const uint32_t w = first_word(slab);
+  row = {slab->address_of(w * 64), slab->free_bits[w]};
+  slab->free_bits[w] = 0;
+  slab->free_slots -= static_cast<uint32_t>(__builtin_popcountll(row.bits));
+  if (slab->free_slots == 0) unlink(central, slab);
+  return true;
+}
+
+void Slabs::give_slot(unsigned c, uint64_t address) {
+  Central& central = central_[c];
+  Span* slab = span_of(reinterpret_cast<void*>(address));
+  const uint32_t slot = slab->slot_at(address);
+  const uint32_t w = slot / 64;
+  const uint64_t bit = uint64_t{1} << (slot % 64);
+  if (slab->address_of(slot) != address) damaged("free() of what is no block");
+  if ((slab->free_bits[w] & bit) != 0) damaged("a block was freed twice");
+  slab->free_bits[w] |= bit;
+  if (w < slab->hint) slab->hint = w;
+  if (slab->free_slots++ == 0) link(central, slab);
+  if (slab->free_slots < slab->slots) return;
+  // The last one with room stays.
+  if (slab->previous == nullptr && slab->next == nullptr) return;
+  unlink(central, slab);
+  __atomic_store_n(&central.bytes, central.bytes - slab->size(), __ATOMIC_RELAXED);
+  drop_metadata(slab->free_bits, size_t{words_of(slab)} * 8);
+  arena.give(slab);
+}
+
+void Slabs::give(unsigned c, void* const* slots, unsigned count) {
+  const Guard guard(central_[c].lock);
+  for (unsigned i = 0; i < count; ++i) give_slot(c, reinterpret_cast<uint64_t>(slots[i]));
+}
+
+void Slabs::give_row(unsigned c, const Row& row) {
+  const Guard guard(central_[c].lock);
+  for (uint64_t bits = row.bits; bits != 0; bits &= bits - 1)
+    give_slot(
+        c, row.base + static_cast<unsigned>(__builtin_ctzll(bits)) * uint64_t{classes_->size[c]});
+}
+
+bool Slabs::is_valid() {
+  for (unsigned c = 0; c < classes_->count; ++c) {
+    const Guard guard(central_[c].lock);
+    for (const Span* slab = central_[c].partial; slab != nullptr; slab = slab->next) {
+      uint32_t bits = 0;
+      for (uint32_t w = 0; w < words_of(slab); ++w)
+        bits += static_cast<uint32_t>(__builtin_popcountll(slab->free_bits[w]));
+      if (bits != slab->free_slots || bits == 0 || slab->first % 16 != 0) return false;
+      if (slab->first < slab->start || slab->address_of(slab->slots) > slab->end()) return false;
+    }
+  }
+  return true;
+}
+
+void Slabs::lock_all() {
+  for (Central& central : central_) central.lock.lock();
+}
+
+void Slabs::unlock_all() {
+  for (Central& central : central_) central.lock.unlock();
+}
+
+}  // namespace stab::heap

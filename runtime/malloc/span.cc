@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/span.h"
+
+#include "runtime/os.h"
+
+namespace stab::heap {
+
+Span** directory[leaves];
+
+bool prepare_directory(uint64_t start, uint64_t size) {
+  for (uint64_t leaf = start >> leaf_bits; leaf <= (start + size - 1) >> leaf_bits; ++leaf) {
+    if (leaf >= leaves) return false;
+    if (directory[leaf] != nullptr) continue;
+    const long got = os::map(0, leaf_entries * sizeof(Span*), os::read | os::write);
+    if (os::failed(got)) return false;
+    __atomic_store_n(&directory[leaf], reinterpret_cast<Span**>(got), __ATOMIC_RELEASE);
+  }
+  return true;
+}
+
+void lead_to(uint64_t address, Span* span) {
+  Span** leaf = directory[address >> leaf_bits];
+  __atomic_store_n(&leaf[(address >> unit_bits) & (leaf_entries - 1)], span, __ATOMIC_RELEASE);
+}
+
+void lead_to_all(Span* span) {
+  for (uint64_t at = span->start; at < span->end(); at += unit_size) lead_to(at, span);
+}
+
+}  // namespace stab::heap

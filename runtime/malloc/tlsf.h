@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Two-level segregated fit (Masmano, Ripoll, Crespo, Real: TLSF, ECRTS 2004): a block of any size
+// in constant time, from lists that split each power of two into 16 parts. One heap, which its
+// caller locks.
+//
+// A block's header is the 16 bytes before it. The first 8 belong to the block in front and hold
+// its size while that is free. So a block of n bytes takes n + 8, and n is 8 more than a multiple
+// of 16.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace stab::heap {
+
+class Tlsf {
+ public:
+  // At least `size` bytes, aligned to 16; nullptr: there is no memory.
+  void* take(size_t size);
+  // Aligned to a power of two.
+  void* take(size_t size, size_t alignment);
+  void give(void* block);
+  static size_t usable(const void* block);
+
+  // Free blocks are in their lists, no two of them are neighbours, sizes fit.
+  bool is_valid() const;
+
+ private:
+  static constexpr unsigned rows = 26;
+  static constexpr unsigned columns = 16;
+
+  struct Block;
+  struct Place {
+    unsigned row;
+    unsigned column;
+  };
+  static Place place_of(size_t size);
+
+  Block* find(size_t size);
+  bool add_pool(size_t size);
+  void insert(Block* block);
+  void remove(Block* block);
+  void cut(Block* block, size_t size);
+  void free_and_merge(Block* block);
+
+  uint32_t row_bits_ = 0;
+  uint32_t column_bits_[rows] = {};
+  Block* lists_[rows][columns] = {};
+};
+
+}  // namespace stab::heap

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/report_file.h"
+
+#include "runtime/memory.h"
+#include "runtime/os.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr size_t path_limit = 4096;
+
+char path[path_limit];
+int descriptor = -1;
+os::FileIdentity descriptor_file;
+bool wanted;
+int owner;
+
+bool is_number(const Text& text) {
+  if (text.size == 0 || text.size > 6) return false;
+  for (size_t i = 0; i < text.size; ++i)
+    if (text.start[i] < '0' || text.start[i] > '9') return false;
+  return true;
+}
+
+bool make_path(const Text& text) {
+  size_t used = 0;
+  if (text.start[0] != '/') {
+    const long got = os::current_directory(path, path_limit / 2);
+    if (os::failed(got) || got < 2) return false;
+    used = static_cast<size_t>(got) - 1;
+    path[used++] = '/';
+  }
+  if (used + text.size + 1 > path_limit) return false;
+  copy_bytes(path + used, text.start, text.size);
+  path[used + text.size] = '\0';
+  return true;
+}
+
+}  // namespace
+
+void open_report(const Options& options) {
+  const Text& text = options.report;
+  owner = os::process_id();
+  if (text.size == 0) return;
+  if (is_number(text)) {
+    descriptor = 0;
+    for (size_t i = 0; i < text.size; ++i) descriptor = descriptor * 10 + (text.start[i] - '0');
+    wanted = os::identify(descriptor, descriptor_file);
+  } else {
+    wanted = make_path(text);
+  }
+}
+
+bool report_wanted() {
+  return wanted && os::process_id() == owner;
+}
+
+// The file is open only while a line is written: the program's own descriptors keep their numbers.
+void write_line(const Line& line) {
+  if (!wanted || os::process_id() != owner) return;
+  if (descriptor >= 0) {
+    // The program may have closed it, and the number may be another file's by now.
+    os::FileIdentity now = {};
+    if (os::identify(descriptor, now) && now.device == descriptor_file.device &&
+        now.inode == descriptor_file.inode)
+      os::write_all(descriptor, line.data(), line.size());
+    return;
+  }
+  const long fd = os::open_append(path);
+  if (os::failed(fd)) return;
+  os::write_all(static_cast<int>(fd), line.data(), line.size());
+  os::close_file(static_cast<int>(fd));
+}
+
+uint64_t report_owner() {
+  return static_cast<uint64_t>(owner);
+}
+
+void end_report() {
+  wanted = false;
+}
+
+void complain(const char* what, const char* detail) {
+  Line line;
+  line.text("stabilizer: ").text(what).text(detail).text("\n");
+  os::write_all(2, line.data(), line.size());
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Addresses of blocks of a real program, by NIST's tests. The seeds are fixed, so each case passes
+// or fails always. doc/randomness.md has all cases.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/randomness/heap_case.h"
+
+namespace stab::randomness {
+namespace {
+
+constexpr unsigned first_bit = 6;  // of the place in a cache line's set
+constexpr unsigned last_bit = 11;
+
+Score of(const HeapCase& heap) {
+  const auto addresses = addresses_of(heap);
+  EXPECT_EQ(addresses.size(), sequence) << heap.pattern;
+  return score(addresses, first_bit, last_bit);
+}
+
+// With 48 tests at 1 % a random sequence fails more than three once in 700 times.
+constexpr unsigned failures_by_chance = 3;
+
+void expect_random(const HeapCase& heap) {
+  const Score score = of(heap);
+  EXPECT_GE(score.passed + failures_by_chance, score.tests)
+      << heap.options << " " << heap.pattern << " " << heap.size;
+  EXPECT_GT(score.least_entropy, 0.995) << heap.options << " " << heap.pattern << " " << heap.size;
+}
+
+TEST(HeapRandomness, TheControlPasses) {
+  expect_random({"", "lrand48", 0});
+}
+
+TEST(HeapRandomness, BlocksOfAProgramThatOnlyAllocatesAreAtRandomPlaces) {
+  for (const std::size_t size : {64UL, 1024UL})
+    expect_random({"seed=1:heap_order=never", "grow", size});
+}
+
+TEST(HeapRandomness, BlocksOfAQueueAreAtRandomPlaces) {
+  for (const std::size_t size : {64UL, 1024UL}) expect_random({"seed=1", "queue", size});
+}
+
+TEST(HeapRandomness, TheSystemsHeapFailsTheSamePatterns) {
+  for (const char* pattern : {"grow", "queue", "pair"}) {
+    const Score score = of({"", pattern, 64});
+    EXPECT_LT(score.passed, score.tests * 7 / 10) << pattern;
+  }
+}
+
+// A claim of randomness names the mode: beyond a megabyte slots are in address order by default.
+TEST(HeapRandomness, TheDefaultModePutsLargeClassesInOrder) {
+  const Score score = of({"seed=1", "grow", 64});
+  EXPECT_LT(score.passed, score.tests * 7 / 10);
+}
+
+}  // namespace
+}  // namespace stab::randomness
