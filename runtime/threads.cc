@@ -47,15 +47,14 @@ const char* task_path(Line& line, int thread, const char* file) {
   return line.c_string();
 }
 
-// A small file of /proc, ended by a zero. -1: it can't be read.
+// A small file of /proc, ended by a zero. Its size, or a failure.
 long read_task_file(int thread, const char* file, char* buffer, size_t size) {
   Line path;
   const long fd = os::open_read(task_path(path, thread, file));
-  if (os::failed(fd)) return -1;
+  if (os::failed(fd)) return fd;
   const long got = os::read_some(static_cast<int>(fd), buffer, size - 1);
   os::close_file(static_cast<int>(fd));
-  if (os::failed(got)) return -1;
-  buffer[got] = '\0';
+  if (!os::failed(got)) buffer[got] = '\0';
   return got;
 }
 
@@ -102,7 +101,8 @@ uint64_t run_time_of(int thread) {
 bool has_ended(int thread) {
   char text[128];
   const long size = read_task_file(thread, "/stat", text, sizeof text);
-  if (size <= 0) return true;  // anybody may read it while there is one
+  if (size <= 0)
+    return size == 0 || size == -ENOENT || size == -ESRCH;  // not: no descriptor is free
   for (long i = size; i-- > 1;)
     if (text[i - 1] == ')' && text[i] == ' ') return text[i + 1] == 'Z' || text[i + 1] == 'X';
   return false;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "stats/equal_variances.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "stats/distribution.h"
+#include "stats/order.h"
+#include "stats/sample.h"
+
+namespace stab::stats {
+namespace {
+
+using Centre = double (*)(std::span<const double>);
+
+Result<VarianceTest> distances_test(std::span<const std::vector<double>> groups, Centre centre) {
+  constexpr const char* name = "a test of equal variances";
+  if (groups.size() < 2) return fail("a test of equal variances needs two groups or more");
+  Moments all;
+  double within = 0;
+  double rounding = 0;
+  for (const std::vector<double>& group : groups) {
+    if (const auto usable = require_sample(group, 2, name); !usable)
+      return std::unexpected(usable.error());
+    const double middle = centre(group);
+    Moments distances;
+    for (const double x : group) {
+      distances.add(std::abs(x - middle));
+      const double error = 4 * std::numeric_limits<double>::epsilon() * std::abs(x);
+      rounding += error * error;
+    }
+    within += distances.ss;
+    all.merge(distances);
+  }
+  if (!std::isfinite(all.ss))
+    return fail("the numbers are too large for a test of equal variances");
+  if (!(within > rounding))
+    return fail(
+        "within each group all numbers are equally far from the centre, so there is no "
+        "error to test against");
+  VarianceTest test{.df1 = static_cast<double>(groups.size() - 1),
+                    .df2 = static_cast<double>(all.n - groups.size())};
+  test.f = std::max(0.0, all.ss - within) / test.df1 / (within / test.df2);
+  const auto p = f_tail(test.f, test.df1, test.df2);
+  if (!p) return fail("the F of the test of equal variances is beyond what can be computed");
+  test.p = *p;
+  return test;
+}
+
+double mean_of(std::span<const double> values) {
+  return moments(values).mean;
+}
+
+}  // namespace
+
+Result<VarianceTest> levene(std::span<const std::vector<double>> groups) {
+  return distances_test(groups, mean_of);
+}
+
+Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups) {
+  return distances_test(groups, median);
+}
+
+}  // namespace stab::stats

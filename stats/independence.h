@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Do successive trials depend on each other? `values` are residuals in the order of the trials.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/error.h"
+
+namespace stab::stats {
+
+struct AutocorrelationTest {
+  double r = 0;  // sum of (x[i] - mean)(x[i+1] - mean) / sum of (x[i] - mean)^2
+  double z = 0;
+  double p = 0;  // two-sided
+};
+
+// r against its mean -1/n and variance (n-2)^2 / (n^2 (n-1)) in independent normal samples (Moran:
+// Some theorems on time series II, Biometrika 1948), by the normal distribution. For 8 numbers or
+// more that are not all equal.
+Result<AutocorrelationTest> lag1_autocorrelation(std::span<const double> values);
+
+struct RunsTest {
+  std::size_t below = 0;  // numbers below the median; those equal to it are left out
+  std::size_t above = 0;
+  std::size_t runs = 0;  // of successive numbers on the same side
+  double expected = 0;
+  double p = 0;  // two-sided
+  bool exact = false;
+};
+
+// Runs about the median (Wald and Wolfowitz, Annals of Mathematical Statistics 1940). p is twice
+// the smaller tail of the exact distribution if neither side has more than 50 numbers, else from
+// the normal approximation. For two numbers or more on each side.
+Result<RunsTest> runs_test(std::span<const double> values);
+
+}  // namespace stab::stats

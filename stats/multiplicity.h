@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Several tests at once: p-values that may be compared with alpha as if each were the only one.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stab::stats {
+
+// Controls the probability of any false rejection, whatever the tests' dependence (Holm, 1979).
+// Fails if a p is not in [0, 1]; none in, none out.
+Result<std::vector<double>> holm(std::span<const double> p);
+
+// Controls the expected share of false ones among the rejections, for independent or positively
+// dependent tests (Benjamini and Hochberg, 1995).
+Result<std::vector<double>> benjamini_hochberg(std::span<const double> p);
+
+}  // namespace stab::stats

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Is a sample normal? A small p says that it is not; a large one does not say that it is.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stab::stats {
+
+struct NormalityTest {
+  double statistic = 0;
+  double p = 0;
+};
+
+// W and its p (Royston, Applied Statistics 44, 1995: AS R94), for 3 to 5000 numbers that are not
+// all equal.
+Result<NormalityTest> shapiro_wilk(std::span<const double> values);
+
+// A^2 with mean and variance estimated; p is that of A^2 (1 + 0.75/n + 2.25/n^2) by the
+// approximation of D'Agostino and Stephens (Goodness-of-fit techniques, 1986, table 4.9), which
+// ends at 10: p is never below 3.7e-24. For 8 numbers or more that are not all equal.
+Result<NormalityTest> anderson_darling(std::span<const double> values);
+
+// A sample's sorted numbers against the quantiles that a normal sample of its size would have, at
+// (i - a) / (n + 1 - 2 a), with a = 3/8 up to ten numbers and 1/2 above (R's ppoints).
+struct NormalScores {
+  std::vector<double> scores{};
+  std::vector<double> values{};
+};
+
+// Of one number or more.
+Result<NormalScores> normal_scores(std::span<const double> values);
+
+}  // namespace stab::stats

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "stats/power.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "stats/distribution.h"
+#include "stats/root.h"
+#include "stats/sample.h"
+#include "stats/tails.h"
+
+namespace stab::stats {
+namespace {
+
+constexpr std::size_t most = 10'000'000;
+
+Result<void> require_positive(double value, const char* what) {
+  if (value > 0 && std::isfinite(value)) return {};
+  return fail(std::string(what) + " must be above 0");
+}
+
+Result<void> require_power(double alpha, double power) {
+  if (auto usable = require_alpha(alpha); !usable) return usable;
+  if (power > alpha && power < 1) return {};
+  return fail("the power must lie between alpha and 1");
+}
+
+double df_of(Samples kind, double n) {
+  return kind == Samples::two ? 2 * (n - 1) : n - 1;
+}
+
+// The standard error of the difference, for sd 1.
+double error_of(Samples kind, double n) {
+  return std::sqrt((kind == Samples::two ? 2 : 1) / n);
+}
+
+// delta: the difference in standard errors.
+std::optional<double> power_at(double df, double delta, double alpha) {
+  const auto t = t_upper_quantile(alpha / 2, df);
+  if (!t) return std::nullopt;
+  const auto below = noncentral_t_cdf(-*t, df, delta);
+  const auto above = noncentral_t_cdf(-*t, df, -delta);  // more accurate than 1 - P(T <= t)
+  if (!below || !above) return std::nullopt;
+  return *below + *above;
+}
+
+template <class Enough>
+Result<std::size_t> smallest_n(Enough enough) {
+  std::size_t high = 2;
+  while (high < most && !enough(high)) high *= 2;
+  if (high >= most) return fail("more than ten million repetitions would be needed");
+  std::size_t low = high / 2;
+  while (high - low > 1 && high > 2) {
+    const std::size_t middle = (low + high) / 2;
+    (enough(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+Result<double> t_power(Samples kind, std::size_t n, double difference, double sd, double alpha) {
+  if (n < 2) return fail("the power of a t-test needs two repetitions or more");
+  if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
+  if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
+    return std::unexpected(usable.error());
+  const double size = static_cast<double>(n);
+  const double delta = std::abs(difference) / (sd * error_of(kind, size));
+  const auto power = power_at(df_of(kind, size), delta, alpha);
+  if (!power) return fail("the power of the t-test is beyond what can be computed");
+  return *power;
+}
+
+Result<double> t_detectable(Samples kind, std::size_t n, double sd, double alpha, double power) {
+  if (n < 2) return fail("the power of a t-test needs two repetitions or more");
+  if (const auto usable = require_power(alpha, power); !usable)
+    return std::unexpected(usable.error());
+  if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
+    return std::unexpected(usable.error());
+  const double size = static_cast<double>(n);
+  const auto lacking = [&](double delta) -> std::optional<double> {
+    const auto reached = power_at(df_of(kind, size), delta, alpha);
+    return reached ? std::optional(power - *reached) : std::nullopt;
+  };
+  const auto delta = find_root_above(lacking, 0, 1);
+  if (!delta) return fail("the detectable difference is beyond what can be computed");
+  return *delta * sd * error_of(kind, size);
+}
+
+Result<std::size_t> t_needed(Samples kind, double difference, double sd, double alpha,
+                             double power) {
+  if (const auto usable = require_power(alpha, power); !usable)
+    return std::unexpected(usable.error());
+  if (difference == 0) return fail("no number of repetitions shows a difference of 0");
+  if (const auto usable = t_power(kind, 2, difference, sd, alpha); !usable)
+    return std::unexpected(usable.error());
+  return smallest_n([&](std::size_t n) {
+    const auto reached = t_power(kind, n, difference, sd, alpha);
+    return reached && *reached >= power;
+  });
+}
+
+Result<double> f_power(const FTest& test, double lambda, double alpha) {
+  if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
+  const auto critical = f_quantile(1 - alpha, test.df, test.error_df);
+  if (!critical) return fail("an F test needs degrees of freedom above 0");
+  const auto below = noncentral_f_cdf(*critical, test.df, test.error_df, lambda);
+  if (!below) return fail("the power of the F test is beyond what can be computed");
+  return 1 - *below;
+}
+
+Result<double> f_detectable(const FTest& test, double alpha, double power) {
+  if (const auto usable = require_power(alpha, power); !usable)
+    return std::unexpected(usable.error());
+  if (const auto usable = f_power(test, 0, alpha); !usable) return std::unexpected(usable.error());
+  const auto lacking = [&](double lambda) -> std::optional<double> {
+    const auto reached = f_power(test, lambda, alpha);
+    return reached ? std::optional(power - *reached) : std::nullopt;
+  };
+  const auto lambda = find_root_above(lacking, 0, 1);
+  if (!lambda) return fail("the detectable effect is beyond what can be computed");
+  return *lambda;
+}
+
+Result<double> factorial_detectable(const FactorialDesign& design, std::size_t treatment, double sd,
+                                    double alpha, double power) {
+  if (treatment >= design.shape.size() || design.shape[treatment] < 2)
+    return fail("a treatment needs two levels or more to have an effect");
+  if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
+    return std::unexpected(usable.error());
+  double cells = 1;
+  for (const std::size_t levels : design.shape) cells *= static_cast<double>(levels);
+  const double levels = static_cast<double>(design.shape[treatment]);
+  const double blocks = static_cast<double>(design.blocks);
+  const double error_df =
+      design.randomized_blocks ? (blocks - 1) * (cells - 1) : (blocks - 1) * cells;
+  if (!(error_df > 0)) return fail("one block leaves no error to test against");
+  const auto lambda = f_detectable({.df = levels - 1, .error_df = error_df}, alpha, power);
+  if (!lambda) return lambda;
+  // Two levels at -+ difference / 2: lambda = trials a level * difference^2 / (2 sd^2).
+  return sd * std::sqrt(2 * *lambda / (cells * blocks / levels));
+}
+
+Result<std::size_t> needed_for_half_width(Samples kind, double half_width, double sd, double alpha,
+                                          double assurance) {
+  if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
+  if (const auto usable = require_positive(half_width, "a half width"); !usable)
+    return std::unexpected(usable.error());
+  if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
+    return std::unexpected(usable.error());
+  if (!(assurance > 0 && assurance < 1)) return fail("the assurance must lie between 0 and 1");
+  return smallest_n([&](std::size_t n) {
+    const double size = static_cast<double>(n);
+    const double df = df_of(kind, size);
+    const auto t = t_upper_quantile(alpha / 2, df);
+    if (!t) return false;
+    const double ratio = half_width / (*t * sd * error_of(kind, size));
+    const auto reached = chi_squared_cdf(df * ratio * ratio, df);
+    return reached && *reached >= assurance;
+  });
+}
+
+}  // namespace stab::stats
