@@ -64,6 +64,20 @@ TEST(PlanOptions, AreConstantsInATableOfTheirOwn) {
   EXPECT_THAT(options_in("[randomize]\ncode = false\n"), ElementsAre(Options{{"code", "0"}}));
 }
 
+TEST(PlanOptions, HeapAndAllocatorAreFactorsOfAnyProgram) {
+  EXPECT_THAT(options_in("[factor.heap]\nlevels = [false, true]\n"),
+              UnorderedElementsAre(Options{{"heap", "0"}}, Options{{"heap", "1"}}));
+  EXPECT_THAT(options_in("[factor.allocator]\nlevels = ['shuffled', 'power2', 'bitmap', 'tlsf', "
+                         "'system', 'stretched']\n"),
+              testing::SizeIs(6));
+  const std::string plain = smallest.substr(0, smallest.find("run")) +
+                            "build = '${CC} -o ${OUT} b.c ${LDFLAGS}'\nrun = ['${OUT}']\n";
+  EXPECT_EQ(problems_of(plain + "[factor.heap]\nlevels = [false, true]\n"), "");
+  EXPECT_EQ(wants_heap({}), std::nullopt);
+  EXPECT_EQ(wants_heap({{"heap", "0"}}), std::optional(false));
+  EXPECT_EQ(wants_heap({{"allocator", "tlsf"}}), std::optional(true));
+}
+
 TEST(PlanOptions, OfAPlanThatSaysNothingAreTheRuntimesOwn) {
   EXPECT_THAT(options_in(""), ElementsAre(Options()));
 }
@@ -107,9 +121,11 @@ TEST(PlanOptions, ATrialMustHaveWhatThePlanSetsAndNothingElse) {
     return all;
   };
   EXPECT_THAT(needs(""), ElementsAre(Needs::nothing));
-  EXPECT_THAT(needs("[randomize]\ncode = false\n"), ElementsAre(Needs::nothing));
+  EXPECT_THAT(needs("[randomize]\ncode = false\n"), ElementsAre(Needs::randomized));
+  EXPECT_THAT(needs("[randomize]\ncode = false\nheap = false\n"), ElementsAre(Needs::nothing));
   EXPECT_THAT(needs("[randomize]\ncode = true\n"), ElementsAre(Needs::randomized));
-  EXPECT_THAT(needs(code), ElementsAre(Needs::runtime, Needs::randomized));
+  EXPECT_THAT(needs(code + "[randomize]\nheap = false\n"),
+              ElementsAre(Needs::runtime, Needs::randomized));
   EXPECT_THAT(needs("[factor.layout]\nrandom = { per = 'block' }\n"),
               ElementsAre(Needs::randomized));
 }
@@ -147,12 +163,17 @@ TEST(PlanOptions, ThatDoNothingAreRefused) {
             "p:11:1: 'randomize.period' does nothing: it needs rerandomize = \"repeated\" and code "
             "= true\n");
   EXPECT_EQ(problems("[randomize]\ncode = false\n[factor.layout]\nrandom = { per = 'block' }\n"),
-            "p:11:9: the factor 'layout' does nothing: it needs code = true\n");
+            "");
+  EXPECT_EQ(problems("[randomize]\ncode = false\nheap = false\n"
+                     "[factor.layout]\nrandom = { per = 'block' }\n"),
+            "p:12:9: the factor 'layout' does nothing: it needs code = true\n");
+  EXPECT_EQ(problems("[randomize]\nheap = false\nallocator = 'tlsf'\n"),
+            "p:11:1: 'randomize.allocator' does nothing: it needs heap = true\n");
   EXPECT_THAT(
       problems("[randomize]\nrerandomize = 'once'\n[factor.period]\nlevels = ['1s', '2s']\n"),
       HasSubstr("p:11:9: the cells (period = 1000ms) and (period = 2000ms) run the same"));
   EXPECT_THAT(problems(code + "[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n"
-                              "[design]\nkind = 'nested'\n"),
+                              "[design]\nkind = 'nested'\n[randomize]\nheap = false\n"),
               HasSubstr("p:11:9: the factor 'layout' does nothing in cells where nothing is placed "
                         "at random"));
 }

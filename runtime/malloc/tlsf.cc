@@ -31,9 +31,15 @@ struct Tlsf::Block {
   Block* next;      // while it is free
   Block* previous;
 
-  [[nodiscard]] size_t size() const { return bits & ~flags; }
-  void resize(size_t size) { bits = size | (bits & flags); }
-  [[nodiscard]] bool free() const { return (bits & is_free) != 0; }
+  // Its flags change with its neighbours while its owner, without the lock, asks for its size.
+  [[nodiscard]] uint64_t load() const { return __atomic_load_n(&bits, __ATOMIC_RELAXED); }
+  void store(uint64_t value) { __atomic_store_n(&bits, value, __ATOMIC_RELAXED); }
+  void set(uint64_t flag) { store(load() | flag); }
+  void clear(uint64_t flag) { store(load() & ~flag); }
+  [[nodiscard]] bool has(uint64_t flag) const { return (load() & flag) != 0; }
+  [[nodiscard]] size_t size() const { return load() & ~flags; }
+  void resize(size_t size) { store(size | (load() & flags)); }
+  [[nodiscard]] bool free() const { return has(is_free); }
   void* payload() { return reinterpret_cast<char*>(this) + header; }
   static Block* of(const void* payload) {
     return reinterpret_cast<Block*>(reinterpret_cast<uint64_t>(payload) - header);
@@ -98,16 +104,14 @@ bool Tlsf::add_pool(size_t size) {
   span->purpose = Purpose::pool;
   lead_to_all(span);
   Block* block = Block::at(span->start);
-  block->bits = (span->size() - header - 8 - header + 8) & ~uint64_t{15};
-  block->bits += 8;
-  if (reinterpret_cast<uint64_t>(block->behind()) + header > span->end()) block->bits -= 16;
-  block->behind()->bits = 0;
+  block->store(span->size() - 2 * header - 8);
+  block->behind()->store(0);
   free_and_merge(block);
   return true;
 }
 
 void Tlsf::free_and_merge(Block* block) {
-  if ((block->bits & before_is_free) != 0) {
+  if (block->has(before_is_free)) {
     Block* front = block->in_front();
     remove(front);
     front->resize(front->size() + 8 + block->size());
@@ -117,9 +121,9 @@ void Tlsf::free_and_merge(Block* block) {
     remove(behind);
     block->resize(block->size() + 8 + behind->size());
   }
-  block->bits |= is_free;
+  block->set(is_free);
   block->behind()->before = block->size();
-  block->behind()->bits |= before_is_free;
+  block->behind()->set(before_is_free);
   insert(block);
 }
 
@@ -129,7 +133,7 @@ void Tlsf::cut(Block* block, size_t size) {
   if (all < size + split_from) return;
   block->resize(size);
   Block* rest = block->behind();
-  rest->bits = all - size - 8;
+  rest->store(all - size - 8);
   free_and_merge(rest);
 }
 
@@ -141,8 +145,8 @@ void* Tlsf::take(size_t wanted) {
     block = find(size);
   }
   remove(block);
-  block->bits &= ~is_free;
-  block->behind()->bits &= ~before_is_free;
+  block->clear(is_free);
+  block->behind()->clear(before_is_free);
   cut(block, size);
   return block->payload();
 }
@@ -160,7 +164,7 @@ void* Tlsf::take(size_t wanted, size_t alignment) {
     const size_t all = front->size();
     front->resize(aligned - start - 8);
     Block* block = front->behind();
-    block->bits = all - (aligned - start);
+    block->store(all - (aligned - start));
     free_and_merge(front);
     payload = block->payload();
   }
@@ -184,8 +188,7 @@ bool Tlsf::is_valid() const {
         if (!block->free() || place.row != row || place.column != column) return false;
         Block* behind = block->behind();
         if (behind->free() || behind->before != block->size()) return false;
-        if ((behind->bits & before_is_free) == 0 || (block->bits & before_is_free) != 0)
-          return false;
+        if (!behind->has(before_is_free) || block->has(before_is_free)) return false;
       }
   return true;
 }

@@ -86,7 +86,7 @@ class Layout : public ::testing::Test {
 TEST_F(Layout, CodeIsSwitchedOnAndOffInOneBinary) {
   const int id = run(plan("code", "-DREGION",
                           "[factor.code]\nlevels = [false, true]\n"
-                          "[randomize]\nrerandomize = \"once\"\n"
+                          "[randomize]\nrerandomize = \"once\"\nheap = false\n"
                           "[analysis]\nresponse = \"region\"\n"));
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
   const json rows = lab_.trials(id);
@@ -132,7 +132,7 @@ TEST_F(Layout, ALayoutFactorsSeedsAreDrawnPerCellAndRunSeveralTimes) {
   std::map<std::string, std::set<std::string>> places;
   for (const json& row : lab_.trials(id)) {
     EXPECT_EQ(row["layout_seed"], row["layout"]) << row;
-    EXPECT_EQ(row["randomization"], "code once");
+    EXPECT_EQ(row["randomization"], "code heap shuffled once");
     places[row["layout"]].insert(row["stdout_sha256"]);
   }
   ASSERT_THAT(places, SizeIs(3));
@@ -155,7 +155,8 @@ TEST_F(Layout, RepeatedLayoutsAreCountedAndTooFewAreWarnedOf) {
   for (const json& row : lab_.trials(id)) {
     EXPECT_EQ(row["status"], "ok") << row;
     const bool often = row["period"] == "5ms";
-    EXPECT_EQ(row["randomization"], often ? "code repeated 5ms" : "code repeated 3600000ms");
+    EXPECT_EQ(row["randomization"],
+              often ? "code heap shuffled repeated 5ms" : "code heap shuffled repeated 3600000ms");
     if (often)
       EXPECT_GT(row["epochs"].get<int>(), 1);
     else
@@ -165,10 +166,55 @@ TEST_F(Layout, RepeatedLayoutsAreCountedAndTooFewAreWarnedOf) {
   EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out, HasSubstr("warning:"));
 }
 
+// What the heap does to the addresses of blocks, by the way in which the program was built.
+TEST_F(Layout, TheHeapIsSwitchedOnAndOffInProgramsOfAnyCompiler) {
+  lab_.write("b.c",
+             "#include <stdio.h>\n#include <stdlib.h>\nint main(void) {\n"
+             "for (int i = 0; i < 9; ++i) printf(\"%p\\n\", malloc(100)); return 0; }\n");
+  const int id = run(plan("heap", "",
+                          "[factor.heap]\nlevels = [false, true]\n"
+                          "[factor.compiler]\nlevels = { ours = { CC = \"szc\" }, other = { CC = "
+                          "\"clang-19\" } }\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  ASSERT_THAT(lab_.trials(id), SizeIs(16));
+  std::map<std::string, std::set<std::string>> places;
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    const bool on = row["heap"] == "true";
+    const bool ours = row["compiler"] == "ours";
+    EXPECT_EQ(row["randomized"], on || ours) << row;
+    if (on) {
+      EXPECT_THAT(row["randomization"].get<std::string>(), HasSubstr("heap shuffled"));
+      EXPECT_GE(row["heap_operations"].get<int>(), 9);
+      EXPECT_GE(row["heap_bytes"].get<int>(), 900);
+      EXPECT_EQ(row["heap_fixed_bytes"], 0);
+    } else {
+      EXPECT_EQ(row["heap_bytes"], nullptr);
+    }
+    places[row["heap"].get<std::string>() + row["compiler"].get<std::string>()].insert(
+        row["stdout_sha256"]);
+  }
+  EXPECT_THAT(places["falseother"], SizeIs(1));
+  EXPECT_THAT(places["falseours"], SizeIs(1));
+  EXPECT_THAT(places["trueother"], SizeIs(4));
+  EXPECT_THAT(places["trueours"], SizeIs(4));
+}
+
+TEST_F(Layout, AHeapThatIsMostlyLargeBlocksIsWarnedOf) {
+  lab_.write("b.c",
+             "#include <stdlib.h>\nint main(void) { char *volatile p = malloc(1 << 20); free(p); "
+             "return 0; }\n");
+  const int id = run(plan("large", "", "[factor.allocator]\nlevels = [\"shuffled\", \"tlsf\"]\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  EXPECT_EQ(report(id)["layouts"]["fixed_heaps"], 8);
+  EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out,
+              HasSubstr("more than half of the heap's bytes"));
+}
+
 TEST_F(Layout, LinkPaddingMakesABinaryForEachBlock) {
   const int id = run(plan("padding", "",
                           "[factor.link_padding]\nrandom = { per = \"block\" }\n"
-                          "[randomize]\ncode = false\n"));
+                          "[randomize]\ncode = false\nheap = false\n"));
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
   std::set<std::string> builds;
   std::set<std::string> places;

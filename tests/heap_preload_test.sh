@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# heap_preload_test.sh SOURCE BUILD: libstabheap.so under programs that szc did not link, and the heap of those that it did:
+# every allocator, limits on memory, a malloc of the program's own, children, and what the report says.
+set -u
+source_directory=$1
+build=$2
+library=$build/lib/libstabheap.so
+szc=$build/bin/szc
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+fail() { echo "FAILED: $*"; failures=1; }
+field() { sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p" report | tail -1; }
+allocators="shuffled power2 bitmap tlsf system stretched"
+unset STABILIZER_OPTIONS LD_PRELOAD
+
+# under OPTIONS COMMAND...: with the library.
+under() { timeout 60 env "STABILIZER_OPTIONS=$1" "LD_PRELOAD=$library" "${@:2}"; }
+
+clang-19 -O2 -w -o plain "$source_directory/tests/programs/heap_family.c" || exit 1
+"$szc" -O2 -w -o ours "$source_directory/tests/programs/heap_family.c" || exit 1
+expected=$(./plain)
+[ "$expected" = $'0 failures\nbefore main' ] || fail "libc's own heap: $expected"
+for allocator in $allocators; do
+  for seed in 1 2; do
+    [ "$(under "allocator=$allocator:seed=$seed" ./plain)" = "$expected" ] || fail "preloaded, $allocator, seed $seed"
+    [ "$(STABILIZER_OPTIONS=heap=1:allocator=$allocator:seed=$seed ./ours)" = "$expected" ] || fail "linked, $allocator, seed $seed"
+  done
+done
+
+# Programs of others, with their children.
+echo 'create table t(a integer primary key, b text); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)
+  insert into t select i, hex(i*7919) from n; create index b on t(b); select count(*), max(b) from t; ' >small.sql
+others=("bash -c 'for i in {1..200}; do x=\$(echo \$i | tr 0-9 a-j); echo \$x; done | sort | md5sum'" "clang-19 -O1 -w -S -o - $source_directory/tests/programs/heap_family.c")
+command -v sqlite3 >/dev/null && others+=("sqlite3 :memory: '.read small.sql'")
+command -v git >/dev/null && [ -d "$source_directory/.git" ] && others+=("git -C $source_directory log --stat -20")
+for command in "${others[@]}"; do
+  expected=$(timeout 60 bash -c "$command" 2>&1)
+  for allocator in $allocators; do
+    [ "$(under "allocator=$allocator:seed=3" bash -c "$command" 2>&1)" = "$expected" ] || fail "$allocator: $command"
+  done
+done
+
+# The report.
+rm -f report
+under "seed=5:report=report" ./plain >/dev/null
+[ "$(field heap)" = on ] && [ "$(field allocator)" = shuffled ] && [ "$(field seed)" = 5 ] || fail "the report: $(cat report)"
+[ "$(field heap_operations)" -gt 1000 ] && [ "$(field heap_fixed_bytes)" -gt 1000000 ] || fail "its counts: $(cat report)"
+[ "$(field heap_fixed_bytes)" -le "$(field heap_bytes)" ] || fail "more is fixed than there is: $(cat report)"
+rm -f report
+under "heap=0:report=report" ./plain >/dev/null
+[ "$(field heap)" = off ] && [ "$(field randomized)" = no ] || fail "heap=0: $(cat report)"
+grep -q heap_bytes report && fail "heap=0 counts: $(cat report)"
+# In a program of szc's the library does nothing.
+rm -f report
+under "seed=5:report=report" ./ours >/dev/null
+[ "$(grep -c '"event": "start"' report)" -eq 1 ] && [ "$(field heap)" = on ] || fail "library and runtime together: $(cat report)"
+rm -f report
+STABILIZER_OPTIONS=code=0:heap=1:seed=7:report=report ./ours >/dev/null
+[ "$(field randomized)" = yes ] && [ "$(field seed)" = 7 ] && [ "$(field code)" = off ] || fail "code=0:heap=1: $(cat report)"
+
+# The same seed, the same addresses, whatever ASLR does; another seed, others.
+cat >where.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+  static char *block[1000];
+  for (int i = 0; i < 1000; ++i) {
+    block[i] = malloc((size_t)(i * 37 % 3000));
+    if (i % 3 == 2) free(block[i - 1]), block[i - 1] = NULL;
+  }
+  for (int i = 0; i < 1000; ++i)
+    if (block[i]) fprintf(stderr, "%p\n", (void *)block[i]);
+  return 0;
+}
+C
+"$szc" -O2 -o where where.c || exit 1
+where() { STABILIZER_OPTIONS=heap=1:seed=$1 ./where 2>&1 | md5sum; }
+[ "$(where 1)" = "$(where 1)" ] || fail "the same seed gave other addresses"
+[ "$(where 1)" != "$(where 2)" ] || fail "another seed gave the same addresses"
+
+# Little address space.
+for allocator in shuffled power2 bitmap tlsf; do
+  (ulimit -v 60000 && under "allocator=$allocator:seed=1" ./where 2>/dev/null) || fail "$allocator with 60 MB of address space"
+done
+cat >limit.c <<'C'
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  int count = 0;
+  char *block;
+  while ((block = malloc(1 << 20)) != NULL) memset(block, 1, 1 << 20), ++count;
+  if (errno != ENOMEM || count < 20) return 1;
+  while ((block = malloc(100)) != NULL) memset(block, 1, 100);
+  return 0;
+}
+C
+clang-19 -O1 -fno-builtin -o limit limit.c || exit 1
+(ulimit -v 100000 && under "seed=1" ./limit) || fail "a program that takes all memory there is"
+
+# A malloc of the program's own goes before ours.
+cat >own.c <<'C'
+#include <stdio.h>
+#include <stddef.h>
+#include <string.h>
+static char memory[1 << 22];
+static size_t used;
+void *malloc(size_t n) { void *p = memory + used; used += (n + 31) / 16 * 16; return p; }
+void free(void *p) { (void)p; }
+void *calloc(size_t n, size_t m) { return malloc(n * m); }
+void *realloc(void *p, size_t n) { void *q = malloc(n); if (p) memcpy(q, p, n); return q; }
+int main(void) { char *volatile p = malloc(10); puts(p >= memory && p < memory + sizeof memory ? "own" : "ours"); return 0; }
+C
+"$szc" -O1 -fno-builtin -o own own.c || exit 1
+rm -f report
+[ "$(STABILIZER_OPTIONS=heap=1:report=report ./own)" = own ] || fail "a malloc of the program's own"
+[ "$(field heap)" = off ] && grep -q 'malloc of its own' report || fail "its report: $(cat report)"
+STABILIZER_OPTIONS=heap=1:strict=1 ./own >/dev/null 2>&1
+[ $? -eq 125 ] || fail "strict=1 with a malloc of the program's own"
+exit $failures
