@@ -240,7 +240,7 @@ void mark_active(uint64_t pc, ActiveFrames& frames) {
     return;
   }
   const Spot spot = spot_of(pc);
-  if (!spot.found() || spot.in_mark()) return;
+  if (!spot.found()) return;
   const Image& image = *spot.place.image;
   image.uses[spot.function] |= is_active;
   const Layout& now = image.layout_in_use(spot.function);

@@ -114,7 +114,7 @@ TEST(Validate, RefusesFramesOutsideOfTheImage) {
 }
 
 TEST(Validate, RefusesSizesOfFramesThatAreElsewhere) {
-  EXPECT_EQ(after([](auto& t) { t.framet.pop_back(); }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames.pop_back(); }), TableError::bad_frame_size);
   EXPECT_EQ(after([](auto& t) { t.frames[0].first_field = 2; }), TableError::bad_frame_size);
   EXPECT_EQ(after([](auto& t) { t.frames[0].step = 0; }), TableError::bad_frame_size);
   EXPECT_EQ(after([](auto& t) { t.frames[0].step = 4; }), TableError::bad_frame_size);

@@ -61,7 +61,7 @@ class Rewriter {
   void copy_image() {
     std::uint64_t end = file_.header().e_phoff + segments_.size() * sizeof(Elf64_Phdr);
     for (const Elf64_Phdr& segment : segments_)
-      if (segment.p_type == PT_LOAD) end = std::max(end, segment.p_offset + segment.p_filesz);
+      end = std::max(end, segment.p_offset + segment.p_filesz);
     out_ = file_.bytes().substr(0, end);
   }
 
