@@ -247,13 +247,15 @@ TEST(PlanOptions, LinkPaddingActsThroughTheLinkersFlags) {
 }
 
 TEST(PlanOptions, ActingOnesAreThoseThatMakeADifference) {
-  EXPECT_THAT(acting({{"code", "0"}, {"rerandomize", "once"}, {"period", "1ms"}, {"seed", "7"}}),
-              ElementsAre(Pair("code", "0")));
+  EXPECT_THAT(acting({{"code", "0"}, {"heap", "0"}, {"period", "1ms"}, {"seed", "7"}}),
+              ElementsAre(Pair("code", "0"), Pair("heap", "0")));
+  EXPECT_THAT(acting({{"code", "0"}, {"allocator", "tlsf"}, {"period", "1ms"}, {"seed", "7"}}),
+              ElementsAre(Pair("allocator", "tlsf"), Pair("code", "0"), Pair("seed", "7")));
   EXPECT_THAT(acting({{"rerandomize", "once"}, {"period", "1ms"}, {"seed", "7"}}),
               ElementsAre(Pair("rerandomize", "once"), Pair("seed", "7")));
   EXPECT_THAT(acting({}), IsEmpty());
   EXPECT_TRUE(randomizes({}));
-  EXPECT_FALSE(randomizes({{"code", "0"}}));
+  EXPECT_FALSE(randomizes({{"code", "0"}, {"heap", "0"}}));
 }
 
 }  // namespace

@@ -31,11 +31,11 @@ expect() {
   shift 2
   rm -f report
   local output status
-  output=$(STABILIZER_OPTIONS=seed=1:report=$work/report "$@" 2>errors)
+  output=$(STABILIZER_OPTIONS=heap=0:seed=1:report=$work/report "$@" 2>errors)
   status=$?
   [ "$output" = works ] && [ $status = 42 ] || fail "$title: output '$output', status $status, $(cat errors)"
   grep -q '"randomized": "no", "why": "'"$why" report 2>/dev/null || fail "$title: the report says $(cat report 2>&1)"
-  output=$(STABILIZER_OPTIONS=seed=1:strict=1 "$@" 2>errors)
+  output=$(STABILIZER_OPTIONS=heap=0:seed=1:strict=1 "$@" 2>errors)
   status=$?
   [ $status = 125 ] && [ -z "$output" ] || fail "$title: strict: output '$output', status $status"
   [ "$(wc -l <errors)" = 1 ] && grep -q "^stabilizer: .*$why" errors || fail "$title: strict: says '$(cat errors)'"
@@ -47,7 +47,7 @@ works() {
   shift
   rm -f report
   local output
-  output=$(STABILIZER_OPTIONS=seed=1:strict=1:report=$work/report "$@" 2>errors)
+  output=$(STABILIZER_OPTIONS=heap=0:seed=1:strict=1:report=$work/report "$@" 2>errors)
   [ $? = 42 ] && [ "$output" = works ] || fail "$title: '$output' $(cat errors)"
   grep -q '"randomized": "yes"' report || fail "$title: $(cat report)"
 }

@@ -55,7 +55,7 @@ bool is_the_systems(Base base) {
 
 TEST_P(EachAllocator, ServesEightThreadsThatDoAllThatProgramsDo) {
   if (watches_threads && is_the_systems(GetParam())) GTEST_SKIP() << "libc's own code is unwatched";
-  EXPECT_TRUE(holds([] { return Stress(open(GetParam()), 7).run(8, 6000); }));
+  EXPECT_TRUE(holds([] { return Stress(open(GetParam()), 7).run(8, 3000); }));
 }
 
 TEST_P(EachAllocator, GivesDistinctBlocksForZeroBytes) {
@@ -139,7 +139,7 @@ TEST_P(EachAllocator, SurvivesForksWhileOtherThreadsUseIt) {
         for (unsigned i = 0; !stop; ++i) Stress(a, t * 1000 + i).run(1, 200);
       });
     bool good = true;
-    for (int i = 0; i < 20 && good; ++i) {
+    for (int i = 0; i < 10 && good; ++i) {
       const pid_t child = fork();
       if (child == 0) {
         alarm(20);

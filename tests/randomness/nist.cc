@@ -89,23 +89,32 @@ double rank_share(double m, double r) {
 
 using Complex = std::complex<double>;
 
-// Of `n` values that are `step` apart; Cooley and Tukey's way for any n, quick if its factors are
-// small.
-std::vector<Complex> transform(const Complex* values, std::size_t n, std::size_t step) {
-  if (n == 1) return {*values};
-  std::size_t factor = 2;
-  while (n % factor != 0) ++factor;
-  const std::size_t part = n / factor;
-  std::vector<std::vector<Complex>> parts;
-  for (std::size_t i = 0; i < factor; ++i)
-    parts.push_back(transform(values + i * step, part, step * factor));
-  std::vector<Complex> result(n);
-  for (std::size_t k = 0; k < n; ++k)
-    for (std::size_t i = 0; i < factor; ++i)
-      result[k] +=
-          parts[i][k % part] * std::polar(1.0, -2 * pi * to_double(i * k % n) / to_double(n));
-  return result;
-}
+// Cooley and Tukey's way for any length, quick if its factors are small.
+class Transform {
+ public:
+  explicit Transform(std::size_t length) {
+    for (std::size_t i = 0; i < length; ++i)
+      roots_.push_back(std::polar(1.0, -2 * pi * to_double(i) / to_double(length)));
+  }
+
+  // Of every `step`-th of the values.
+  [[nodiscard]] std::vector<Complex> of(const Complex* values, std::size_t step = 1) const {
+    const std::size_t n = roots_.size() / step;
+    if (n == 1) return {*values};
+    std::size_t factor = 2;
+    while (n % factor != 0) ++factor;
+    const std::size_t part = n / factor;
+    std::vector<Complex> result(n);
+    for (std::size_t i = 0; i < factor; ++i) {
+      const std::vector<Complex> piece = of(values + i * step, step * factor);
+      for (std::size_t k = 0; k < n; ++k) result[k] += piece[k % part] * roots_[i * k % n * step];
+    }
+    return result;
+  }
+
+ private:
+  std::vector<Complex> roots_;
+};
 
 double normal(double x) {
   return boost::math::cdf(boost::math::normal(), x);
@@ -169,7 +178,7 @@ double spectral(const Bits& bits) {
   const double n = to_double(bits.size());
   std::vector<Complex> values;
   for (const std::uint8_t bit : bits) values.emplace_back(bit == 1 ? 1.0 : -1.0);
-  values = transform(values.data(), values.size(), 1);
+  values = Transform(values.size()).of(values.data());
   const double threshold = std::sqrt(std::log(1 / 0.05) * n);
   const auto below =
       std::count_if(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(bits.size() / 2),

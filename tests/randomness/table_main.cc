@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Prints the tables of doc/randomness.md.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
+#include <string>
 
 #include "tests/randomness/heap_case.h"
 
@@ -29,34 +31,46 @@ constexpr std::array<Row, 9> rows{
      {"bitmap", "", "seed=1:allocator=bitmap"},
      {"glibc", "without us", ""}}};
 
-// The tests that passed, and the least entropy of a bit.
-std::string cell(const HeapCase& heap, unsigned first_bit, unsigned last_bit) {
+struct Bits {
+  unsigned first;
+  unsigned last;
+};
+constexpr std::array<Bits, 2> groups{{{6, 11}, {12, 17}}};
+
+// For each group of bits, the tests that passed and the least entropy of a bit.
+std::array<std::string, 2> cells(const HeapCase& heap) {
   const auto addresses = addresses_of(heap);
-  if (addresses.empty()) return "failed";
-  const auto score = stab::randomness::score(addresses, first_bit, last_bit);
-  return fmt::format("{} % {:.3f}", 100 * score.passed / score.tests, score.least_entropy);
+  std::array<std::string, 2> texts{"failed", "failed"};
+  for (std::size_t g = 0; g < groups.size() && !addresses.empty(); ++g) {
+    const auto score = stab::randomness::score(addresses, groups[g].first, groups[g].last);
+    texts[g] = fmt::format("{} % {:.3f}", 100 * score.passed / score.tests, score.least_entropy);
+  }
+  return texts;
 }
 
-void table(unsigned first_bit, unsigned last_bit) {
-  fmt::print("\nBits {} to {}:\n\n| base | mode | pattern |", first_bit, last_bit);
-  for (const std::size_t size : sizes) fmt::print(" {} B |", size);
-  fmt::print("\n|---|---|---|");
-  for (std::size_t i = 0; i < sizes.size(); ++i) fmt::print("---|");
-  fmt::print("\n");
-  for (const Row& row : rows)
-    for (const char* pattern : patterns) {
-      fmt::print("| {} | {} | {} |", row.base, row.mode, pattern);
-      for (const std::size_t size : sizes)
-        fmt::print(" {} |", cell({row.options, pattern, size}, first_bit, last_bit));
-      fmt::print("\n");
-      std::fflush(stdout);
-    }
+std::string header(const Bits& bits) {
+  std::string text =
+      fmt::format("\nBits {} to {}:\n\n| base | mode | pattern |", bits.first, bits.last);
+  for (const std::size_t size : sizes) text += fmt::format(" {} B |", size);
+  text += "\n|---|---|---|";
+  for (std::size_t i = 0; i < sizes.size(); ++i) text += "---|";
+  return text + "\n";
 }
 
 }  // namespace
 
 int main() {
-  fmt::print("lrand48, bits 6 to 11: {}\n", cell({"", "lrand48", 0}, 6, 11));
-  table(6, 11);
-  table(12, 17);
+  fmt::print("lrand48: {}\n", fmt::join(cells({"", "lrand48", 0}), ", "));
+  std::array<std::string, 2> tables{header(groups[0]), header(groups[1])};
+  for (const Row& row : rows)
+    for (const char* pattern : patterns) {
+      for (std::string& table : tables)
+        table += fmt::format("| {} | {} | {} |", row.base, row.mode, pattern);
+      for (const std::size_t size : sizes) {
+        const auto texts = cells({row.options, pattern, size});
+        for (std::size_t g = 0; g < groups.size(); ++g) tables[g] += fmt::format(" {} |", texts[g]);
+      }
+      for (std::string& table : tables) table += "\n";
+    }
+  fmt::print("{}{}", tables[0], tables[1]);
 }

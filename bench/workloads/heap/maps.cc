@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 3;
   const unsigned size = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 120000;
   unsigned long sum = 0;
@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
       } else {
         ++at;
       }
-    for (const auto &[key, text] : hashed) sum += key % 7 + text.size();
+    for (const auto& [key, text] : hashed) sum += key % 7 + text.size();
   }
   std::printf("%lu\n", sum);
 }
