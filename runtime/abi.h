@@ -37,7 +37,7 @@ constexpr char runtime_section[] = "stab_text";     // in an executable, on page
 constexpr char library_section[] = "stab_library";  // the few functions of ours in a shared library
 constexpr char frames_section[] = ".stab_frames";   // of the pass, for the post-link step
 constexpr char pad_bytes_section[] = "stab_pads";
-constexpr char fixed_section[] = "stab_nomove";     // functions marked STAB_NO_MOVE are put here
+constexpr char fixed_section[] = "stab_nomove";  // functions marked STAB_NO_MOVE are put here
 
 // A jump to the copy overwrites this much of the entry of a function, by one aligned store.
 constexpr uint32_t entry_bytes = 8;
@@ -175,7 +175,7 @@ enum class RangeKind : uint32_t {
   code = 0,
   writable_slots = 1,
   readonly_slots = 2,
-  pointers = 3,  // read-only
+  pointers = 3,   // read-only
   pad_bytes = 4,  // in data: pads of loops, in pad units
 };
 

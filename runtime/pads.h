@@ -6,8 +6,8 @@
 //   thread to another layout leaves a function alone whose pad there differs.
 //   2. All frames of a function that is entered through a stub (a landing pad, a label in a table)
 //   have the pad that it has in the layout in use: the stub leads to that. What runs in an old
-//   layout makes new ones there, so its pad changes only when no thread stays in an old layout; what
-//   runs in the permanent one calls by entries.
+//   layout makes new ones there, so its pad changes only when no thread stays in an old layout;
+//   what runs in the permanent one calls by entries.
 #pragma once
 
 #include "runtime/image.h"
