@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 1> blocks{"heap"};
 // All of them. A new one is one line here.
 constexpr std::array<RuntimeOption, 6> table{
     {{.name = "code", .kind = OptionKind::flag, .on_by_default = true},
-     {.name = "heap", .kind = OptionKind::flag, .on_by_default = true, .for_any_program = true},
+     {.name = "stack", .kind = OptionKind::flag},
+     {.name = "heap", .kind = OptionKind::flag, .for_any_program = true},
      {.name = "allocator",
       .kind = OptionKind::choice,
       .choices = allocators,

@@ -130,6 +130,8 @@ void set(Options& options, Text name, Text value, Line& complaints) {
       complain(complaints, "bad value of ", name);  \
     else if (spells("seed", name.start, name.size)) \
       options.seed_given = true;                    \
+    else if (spells("heap", name.start, name.size)) \
+      options.heap_given = true;                    \
     return;                                         \
   }
 #include "runtime/options.inc"

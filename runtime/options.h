@@ -43,6 +43,7 @@ struct Options {
 #include "runtime/options.inc"
 #undef STAB_OPTION
   bool seed_given = false;
+  bool heap_given = false;
 
   [[nodiscard]] bool again() const { return rerandomize == When::repeated; }
 };

@@ -25,6 +25,10 @@ extern "C" __attribute__((visibility("hidden"))) const Elf64_Ehdr __ehdr_start;
 // Pages of our own: see section.h.
 __asm__(".section stab_text,\"ax\",@progbits\n.p2align 12\n.previous\n");
 
+namespace stab::heap {
+constexpr bool heap_by_default = false;
+}
+
 namespace stab::rt {
 namespace {
 

@@ -19,8 +19,7 @@ const char* problem;
 
 const Allocator& decide() {
   rt::Line complaints;  // which the runtime's start makes
-  const rt::Options options =
-      rt::parse_options(rt::options_text(rt::initial_environment()), complaints);
+  const rt::Options options = heap_options(complaints);
   if (options.heap && !is_own_malloc()) {
     problem = "the program has a malloc of its own";
   } else if (options.heap) {
@@ -32,6 +31,12 @@ const Allocator& decide() {
 }
 
 }  // namespace
+
+rt::Options heap_options(rt::Line& complaints) {
+  rt::Options options = rt::parse_options(rt::options_text(rt::initial_environment()), complaints);
+  if (!options.heap_given) options.heap = heap_by_default;
+  return options;
+}
 
 // A second call comes from what decide() calls: the system serves it.
 const Allocator& chosen() {

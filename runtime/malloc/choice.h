@@ -9,6 +9,10 @@
 
 namespace stab::heap {
 
+// Of this process, heap=1 included where nothing was said and it is the default.
+rt::Options heap_options(rt::Line& complaints);
+extern const bool heap_by_default;
+
 // By the options that the process was started with. The first call decides, on the thread that
 // makes it, while there is one thread or nobody else has a block.
 const Allocator& chosen();

@@ -11,6 +11,9 @@
 extern "C" __attribute__((weak)) void stab_add_image();
 
 namespace stab::heap {
+
+constexpr bool heap_by_default = true;
+
 namespace {
 
 constexpr int refusal_status = 125;
@@ -34,8 +37,7 @@ void report_start(const rt::Options& options) {
 __attribute__((constructor)) void begin() {
   if (stab_add_image != nullptr) return;
   rt::Line complaints;
-  const rt::Options options =
-      rt::parse_options(rt::options_text(rt::initial_environment()), complaints);
+  const rt::Options options = heap_options(complaints);
   if (options.help) {
     rt::describe_options(print);
     os::exit_process(0);

@@ -132,7 +132,7 @@ TEST_F(Layout, ALayoutFactorsSeedsAreDrawnPerCellAndRunSeveralTimes) {
   std::map<std::string, std::set<std::string>> places;
   for (const json& row : lab_.trials(id)) {
     EXPECT_EQ(row["layout_seed"], row["layout"]) << row;
-    EXPECT_EQ(row["randomization"], "code heap shuffled once");
+    EXPECT_EQ(row["randomization"], "code once");
     places[row["layout"]].insert(row["stdout_sha256"]);
   }
   ASSERT_THAT(places, SizeIs(3));
@@ -155,8 +155,7 @@ TEST_F(Layout, RepeatedLayoutsAreCountedAndTooFewAreWarnedOf) {
   for (const json& row : lab_.trials(id)) {
     EXPECT_EQ(row["status"], "ok") << row;
     const bool often = row["period"] == "5ms";
-    EXPECT_EQ(row["randomization"],
-              often ? "code heap shuffled repeated 5ms" : "code heap shuffled repeated 3600000ms");
+    EXPECT_EQ(row["randomization"], often ? "code repeated 5ms" : "code repeated 3600000ms");
     if (often)
       EXPECT_GT(row["epochs"].get<int>(), 1);
     else
