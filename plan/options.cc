@@ -112,6 +112,7 @@ Options options_of(const Plan& plan, const std::vector<Level>& levels) {
     if (plan.factors[i].kind == FactorKind::layout)
       options[seed_option] = fmt::format("{}", levels[i].number);
   }
+  if (options.contains("allocator")) options.try_emplace("heap", "1");
   if (!options.contains(rerandomize)) {
     if (options.contains(seed_option))
       options[rerandomize] = "once";
@@ -146,7 +147,7 @@ bool randomizes(const Options& options) {
 }
 
 std::optional<bool> wants_heap(const Options& options) {
-  if (!options.contains("heap") && !options.contains("allocator")) return std::nullopt;
+  if (!options.contains("heap")) return std::nullopt;
   return is_on(*find_option("heap"), options);
 }
 

@@ -75,7 +75,7 @@ TEST(PlanOptions, HeapAndAllocatorAreFactorsOfAnyProgram) {
   EXPECT_EQ(problems_of(plain + "[factor.heap]\nlevels = [false, true]\n"), "");
   EXPECT_EQ(wants_heap({}), std::nullopt);
   EXPECT_EQ(wants_heap({{"heap", "0"}}), std::optional(false));
-  EXPECT_EQ(wants_heap({{"allocator", "tlsf"}}), std::optional(true));
+  EXPECT_EQ(wants_heap({{"heap", "1"}, {"allocator", "tlsf"}}), std::optional(true));
 }
 
 TEST(PlanOptions, OfAPlanThatSaysNothingAreTheRuntimesOwn) {
@@ -121,8 +121,10 @@ TEST(PlanOptions, ATrialMustHaveWhatThePlanSetsAndNothingElse) {
     return all;
   };
   EXPECT_THAT(needs(""), ElementsAre(Needs::nothing));
-  EXPECT_THAT(needs("[randomize]\ncode = false\n"), ElementsAre(Needs::randomized));
-  EXPECT_THAT(needs("[randomize]\ncode = false\nheap = false\n"), ElementsAre(Needs::nothing));
+  EXPECT_THAT(needs("[randomize]\ncode = false\n"), ElementsAre(Needs::nothing));
+  EXPECT_THAT(needs("[randomize]\ncode = false\nheap = true\n"), ElementsAre(Needs::randomized));
+  EXPECT_THAT(needs("[randomize]\ncode = false\nallocator = 'tlsf'\n"),
+              ElementsAre(Needs::randomized));
   EXPECT_THAT(needs("[randomize]\ncode = true\n"), ElementsAre(Needs::randomized));
   EXPECT_THAT(needs(code + "[randomize]\nheap = false\n"),
               ElementsAre(Needs::runtime, Needs::randomized));
@@ -162,7 +164,8 @@ TEST(PlanOptions, ThatDoNothingAreRefused) {
   EXPECT_EQ(problems("[randomize]\nrerandomize = 'once'\nperiod = '1s'\n"),
             "p:11:1: 'randomize.period' does nothing: it needs rerandomize = \"repeated\" and code "
             "= true\n");
-  EXPECT_EQ(problems("[randomize]\ncode = false\n[factor.layout]\nrandom = { per = 'block' }\n"),
+  EXPECT_EQ(problems("[randomize]\ncode = false\nheap = true\n"
+                     "[factor.layout]\nrandom = { per = 'block' }\n"),
             "");
   EXPECT_EQ(problems("[randomize]\ncode = false\nheap = false\n"
                      "[factor.layout]\nrandom = { per = 'block' }\n"),
@@ -249,8 +252,11 @@ TEST(PlanOptions, LinkPaddingActsThroughTheLinkersFlags) {
 TEST(PlanOptions, ActingOnesAreThoseThatMakeADifference) {
   EXPECT_THAT(acting({{"code", "0"}, {"heap", "0"}, {"period", "1ms"}, {"seed", "7"}}),
               ElementsAre(Pair("code", "0"), Pair("heap", "0")));
-  EXPECT_THAT(acting({{"code", "0"}, {"allocator", "tlsf"}, {"period", "1ms"}, {"seed", "7"}}),
-              ElementsAre(Pair("allocator", "tlsf"), Pair("code", "0"), Pair("seed", "7")));
+  EXPECT_THAT(
+      acting(
+          {{"code", "0"}, {"heap", "1"}, {"allocator", "tlsf"}, {"period", "1ms"}, {"seed", "7"}}),
+      ElementsAre(Pair("allocator", "tlsf"), Pair("code", "0"), Pair("heap", "1"),
+                  Pair("seed", "7")));
   EXPECT_THAT(acting({{"rerandomize", "once"}, {"period", "1ms"}, {"seed", "7"}}),
               ElementsAre(Pair("rerandomize", "once"), Pair("seed", "7")));
   EXPECT_THAT(acting({}), IsEmpty());
