@@ -55,7 +55,7 @@ under "heap=0:report=report" ./plain >/dev/null
 grep -q heap_bytes report && fail "heap=0 counts: $(cat report)"
 # In a program of szc's the library does nothing.
 rm -f report
-under "seed=5:report=report" ./ours >/dev/null
+under "heap=1:seed=5:report=report" ./ours >/dev/null
 [ "$(grep -c '"event": "start"' report)" -eq 1 ] && [ "$(field heap)" = on ] || fail "library and runtime together: $(cat report)"
 rm -f report
 STABILIZER_OPTIONS=code=0:heap=1:seed=7:report=report ./ours >/dev/null
