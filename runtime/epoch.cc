@@ -160,7 +160,7 @@ void forget_active(Image& image, void* context) {
 }
 
 // Frames that are there keep their size, so those functions must be known.
-PadChange find_active_functions(ucontext_t& own, bool libraries_are_harmless) {
+PadChange find_active_functions(ucontext_t& own) {
   bool padded = false;
   for_each_image(forget_active, &padded);
   if (!padded) return PadChange::none;
@@ -168,15 +168,10 @@ PadChange find_active_functions(ucontext_t& own, bool libraries_are_harmless) {
   mark_active_functions(own, frames_walked, frames);
   for (uint32_t i = 0; i < thread_count(); ++i) {
     Thread& other = thread(i);
-    const ThreadState state = other.state();
-    if (state == ThreadState::stopped)
+    if (other.state() == ThreadState::stopped)
       mark_active_functions(*other.context, frames_walked, frames);
-    else
-      frames.stay |= state != ThreadState::gone;
   }
-  if (!frames.complete) return PadChange::none;
-  const bool known = !frames.stay && !addresses_are_hidden && libraries_are_harmless;
-  return known ? PadChange::all : PadChange::stubless;
+  return frames.complete ? PadChange::all : PadChange::none;
 }
 
 void run_epoch(void* context) {
@@ -197,8 +192,7 @@ void run_epoch(void* context) {
   const Libraries libraries = look_at_libraries();
   addresses_are_hidden |= libraries == Libraries::hide_addresses;
   Outcome outcome;
-  outcome.change =
-      find_active_functions(*static_cast<ucontext_t*>(context), libraries == Libraries::harmless);
+  outcome.change = find_active_functions(*static_cast<ucontext_t*>(context));
   for_each_image(begin_image, &outcome);
   migrate_threads(*static_cast<ucontext_t*>(context));
   if (!addresses_are_hidden && libraries == Libraries::harmless) for_each_image(reclaim, nullptr);

@@ -14,9 +14,7 @@ constexpr uint32_t no_copy = UINT32_MAX;
 
 // Whose frames may get another size in a new layout, of the functions that have no frame now.
 enum class PadChange : uint8_t {
-  none,      // there may be frames that nobody knows of, in threads that are about to move over
-  stubless,  // there may be such frames, which stay in old layouts: what a stub leads to is not
-             // changed
+  none,  // there may be frames that nobody knows of, in threads that are about to move over
   all,
 };
 

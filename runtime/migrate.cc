@@ -232,7 +232,7 @@ class Migrator {
   uint64_t scanned_ = 0;
 };
 
-void mark_active(uint64_t pc, ActiveFrames& frames) {
+void mark_active(uint64_t pc) {
   uint32_t label = 0;
   if (const Image* image = image_of_stub(pc, label)) {
     image->uses[elements<abi::Label>(*image->table, image->table->labels)[label].function] |=
@@ -241,10 +241,7 @@ void mark_active(uint64_t pc, ActiveFrames& frames) {
   }
   const Spot spot = spot_of(pc);
   if (!spot.found()) return;
-  const Image& image = *spot.place.image;
-  image.uses[spot.function] |= is_active;
-  const Layout& now = image.layout_in_use(spot.function);
-  frames.stay |= spot.place.layout->pads[spot.function] != now.pads[spot.function];
+  spot.place.image->uses[spot.function] |= is_active;
 }
 
 }  // namespace
@@ -254,7 +251,7 @@ void mark_active_functions(ucontext_t& context, uint32_t most_frames, ActiveFram
   begin_walk(walk, context);
   Step last = Step::caller;
   for (uint32_t count = 0; last == Step::caller && count < most_frames; ++count) {
-    mark_active(walk.interrupted ? walk.pc : walk.pc - 1, frames);
+    mark_active(walk.interrupted ? walk.pc : walk.pc - 1);
     last = step(walk, find_description, nullptr);
   }
   frames.complete &= last == Step::bottom;

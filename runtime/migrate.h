@@ -26,7 +26,6 @@ struct Migration {
 // Notes in Image::uses whose frames are on the stack.
 struct ActiveFrames {
   bool complete = true;  // false: there may be more
-  bool stay = false;     // some will not move over
 };
 void mark_active_functions(ucontext_t& context, uint32_t most_frames, ActiveFrames& frames);
 

@@ -48,12 +48,7 @@ void draw_pads(Image& image, Layout& layout) {
 void draw_pads_again(Image& image, Layout& layout, PadChange change) {
   for (uint32_t f = 0; f < image.count(); ++f) {
     if (!layout.has(f)) continue;
-    // The permanent layout calls its own copy where there is no entry to lead elsewhere.
-    const bool called_directly = (image.functions()[f].flags & abi::function_keeps_entry) != 0;
-    const PadChange own =
-        called_directly && change == PadChange::all ? PadChange::stubless : change;
-    const bool keeps = own == PadChange::none || (image.uses[f] & is_active) != 0 ||
-                       ((image.uses[f] & has_stub) != 0 && own != PadChange::all);
+    const bool keeps = change == PadChange::none || (image.uses[f] & (is_active | has_stub)) != 0;
     // Drawn in any case: the others' do not depend on what is active.
     const uint16_t fresh = draw(image, f);
     layout.pads[f] = keeps ? image.layout_in_use(f).pads[f] : fresh;

@@ -4,10 +4,8 @@
 // Invariants:
 //   1. A frame is entered and left by the same copy, or by copies with the same pad: what moves a
 //   thread to another layout leaves a function alone whose pad there differs.
-//   2. All frames of a function that is entered through a stub (a landing pad, a label in a table)
-//   have the pad that it has in the layout in use: the stub leads to that. What runs in an old
-//   layout makes new ones there, so its pad changes only when no thread stays in an old layout;
-//   what runs in the permanent one calls by entries.
+//   2. A function that is entered through a stub (a landing pad, a label in a table) has one pad in
+//   all layouts of a run: the stub leads to the present one, whatever copy made the frame.
 #pragma once
 
 #include "runtime/image.h"
