@@ -36,6 +36,8 @@ constexpr char table_section[] = ".stab.table";
 constexpr char runtime_section[] = "stab_text";     // in an executable, on pages of its own
 constexpr char library_section[] = "stab_library";  // the few functions of ours in a shared library
 constexpr char frames_section[] = ".stab_frames";   // of the pass, for the post-link step
+constexpr char calls_section[] = ".stab_calls";     // the same
+constexpr char entries_section[] = ".stab_entries";  // the same
 constexpr char pad_bytes_section[] = "stab_pads";
 constexpr char fixed_section[] = "stab_nomove";  // functions marked STAB_NO_MOVE are put here
 
@@ -211,6 +213,7 @@ enum class PadReason : uint8_t {
   description_width,
   records_differ,
   arguments,
+  taken_on_entry,  // other pads, which the function makes itself: up to `most`
   count,
 };
 

@@ -38,6 +38,7 @@ bool running;  // the timer
 int timer;
 int owner;  // the process that the timer belongs to
 uint32_t busy;
+uint32_t in_handler;  // threads that answer a signal of ours
 bool addresses_are_hidden;
 bool timer_spares_sleepers;  // the kernel prefers the running thread for a process's signal
 uint64_t epoch_number;
@@ -221,6 +222,13 @@ void hand_on(int number, void* info, void* context) {
   action_of_libc.handler(number, info, context);
 }
 
+void answer(const void* value, ucontext_t* interrupted) {
+  if (value == &stop_value) return stop_here(interrupted);
+  if (!enter()) return;
+  call_on_private_stack(run_epoch, interrupted);
+  leave();
+}
+
 void on_signal(int number, void* info, void* context) {
   const auto* about = static_cast<const siginfo_t*>(info);
   auto* interrupted = static_cast<ucontext_t*>(context);
@@ -229,10 +237,10 @@ void on_signal(int number, void* info, void* context) {
                     (value == &epoch_value || value == &stop_value);
   if (!ours) return hand_on(number, info, context);
   restart_system_call(*interrupted);
-  if (value == &stop_value) return stop_here(interrupted);
-  if (!running || !enter()) return;
-  call_on_private_stack(run_epoch, interrupted);
-  leave();
+  // Once epochs have ended no system call may be made here: the program may have forbidden it.
+  __atomic_fetch_add(&in_handler, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&running, __ATOMIC_SEQ_CST)) answer(value, interrupted);
+  __atomic_fetch_sub(&in_handler, 1, __ATOMIC_SEQ_CST);
 }
 
 bool install_handler() {
@@ -266,6 +274,7 @@ void after_fork_in_parent() {
 // The child has our memory and none of our timers.
 void after_fork_in_child() {
   counts = {};
+  in_handler = 0;
   forget_threads();
   leave();
   if (running) running = start_timer() == nullptr;
@@ -289,8 +298,10 @@ const char* start_epochs(const Options& options) {
 void stop_epochs() {
   if (!running) return;
   NoEpochs guard;
-  running = false;
-  if (owner == os::process_id()) os::set_timer(timer, 0);
+  __atomic_store_n(&running, false, __ATOMIC_SEQ_CST);
+  if (owner != os::process_id()) return;
+  os::set_timer(timer, 0);
+  while (__atomic_load_n(&in_handler, __ATOMIC_SEQ_CST) != 0) os::yield();
 }
 
 bool is_own_process() {

@@ -4,9 +4,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <threads.h>
 
 #include "runtime/memory.h"
 #include "runtime/os.h"
+#include "runtime/thread_stacks.h"
 
 namespace stab::rt {
 namespace {
@@ -14,12 +16,14 @@ namespace {
 constexpr uint64_t step = 16;
 constexpr uint64_t main_span = 65536;
 constexpr uint64_t thread_span = 4096;
-constexpr uint64_t stack_share = 64;  // of a stack whose size the program chose, no more
+constexpr uint64_t stack_share = 64;  // of a small stack, no more
 
 using Main = int (*)(int, char**, char**);
 using StartMain = int (*)(Main, int, char**, Main, void (*)(), void (*)(), void*);
 using Routine = void* (*)(void*);
 using Create = int (*)(pthread_t*, const pthread_attr_t*, Routine, void*);
+using PlainRoutine = int (*)(void*);
+using PlainCreate = int (*)(thrd_t*, PlainRoutine, void*);
 
 bool moved;
 uint64_t thread_seed;
@@ -31,7 +35,7 @@ Main program;
 struct Arrival {
   uint32_t taken;
   uint32_t shift;
-  Routine routine;
+  void* function;
   void* argument;
 };
 constexpr uint32_t most_arrivals = 512;
@@ -60,18 +64,31 @@ int begin_main(int count, char** arguments, char** environment) {
       reinterpret_cast<uint64_t>(environment), reinterpret_cast<void*>(program), main_shift));
 }
 
-void* begin_thread(void* argument) {
+uint64_t arrive(void* argument) {
   auto* arrival = static_cast<Arrival*>(argument);
-  void* function = reinterpret_cast<void*>(arrival->routine);
+  void* function = arrival->function;
   const auto own = reinterpret_cast<uint64_t>(arrival->argument);
   const uint64_t shift = arrival->shift;
   __atomic_store_n(&arrival->taken, 0, __ATOMIC_RELEASE);
-  return reinterpret_cast<void*>(call_lower(own, 0, 0, function, shift));
+  return call_lower(own, 0, 0, function, shift);
 }
 
-Arrival* take_arrival() {
-  for (Arrival& arrival : arrivals)
-    if (__atomic_exchange_n(&arrival.taken, 1, __ATOMIC_ACQUIRE) == 0) return &arrival;
+void* begin_thread(void* argument) {
+  return reinterpret_cast<void*>(arrive(argument));
+}
+
+int begin_plain_thread(void* argument) {
+  return static_cast<int>(arrive(argument));
+}
+
+Arrival* take_arrival(void* function, void* argument) {
+  if (!moved) return nullptr;
+  for (Arrival& arrival : arrivals) {
+    if (__atomic_exchange_n(&arrival.taken, 1, __ATOMIC_ACQUIRE) != 0) continue;
+    arrival.function = function;
+    arrival.argument = argument;
+    return &arrival;
+  }
   return nullptr;
 }
 
@@ -80,15 +97,9 @@ T next_function(const char* name) {
   return reinterpret_cast<T>(dlsym(RTLD_NEXT, name));
 }
 
-using StackSize = int (*)(const pthread_attr_t*, size_t*);
-
 uint64_t span_for(const pthread_attr_t* attributes) {
-  if (attributes == nullptr) return thread_span;
-  static StackSize get;
-  if (get == nullptr) get = next_function<StackSize>("pthread_attr_getstacksize");
-  size_t size = 0;
-  if (get == nullptr || get(attributes, &size) != 0) return step;
-  return size / stack_share < thread_span ? size / stack_share : thread_span;
+  const uint64_t share = stack_size(attributes) / stack_share;
+  return share < thread_span ? share : thread_span;
 }
 
 uint32_t draw_shift(const pthread_attr_t* attributes) {
@@ -96,6 +107,30 @@ uint32_t draw_shift(const pthread_attr_t* attributes) {
   Random random(thread_seed + index * 0x9e3779b97f4a7c15u);
   const uint64_t steps = span_for(attributes) / step;
   return static_cast<uint32_t>(random.below(steps == 0 ? 1 : steps) * step);
+}
+
+int create(Create next, pthread_t* thread, const pthread_attr_t* own, Arrival& arrival) {
+  pthread_attr_t room;
+  const pthread_attr_t* attributes = with_more_stack(own, room);
+  arrival.shift = draw_shift(attributes);
+  int result = next(thread, attributes, begin_thread, &arrival);
+  if (result == EAGAIN && retreat_to(own, attributes)) {
+    arrival.shift = draw_shift(own);
+    result = next(thread, own, begin_thread, &arrival);
+    if (result == 0) count_small_stack();
+  }
+  return result;
+}
+
+int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
+  arrival.shift = draw_shift(nullptr);
+  int result = next(thread, begin_plain_thread, &arrival);
+  if (result != thrd_success && retreat_to(nullptr, nullptr)) {
+    arrival.shift = draw_shift(nullptr);
+    result = next(thread, begin_plain_thread, &arrival);
+    if (result == thrd_success) count_small_stack();
+  }
+  return result;
 }
 
 }  // namespace
@@ -133,12 +168,23 @@ extern "C" __attribute__((weak, visibility("default"))) int pthread_create(
     next = &__interceptor_pthread_create != nullptr ? &__interceptor_pthread_create
                                                     : next_function<Create>("pthread_create");
   if (next == nullptr) return EAGAIN;
-  Arrival* arrival = moved ? take_arrival() : nullptr;
+  Arrival* arrival = take_arrival(reinterpret_cast<void*>(routine), argument);
   if (arrival == nullptr) return next(thread, attributes, routine, argument);
-  arrival->routine = routine;
-  arrival->argument = argument;
-  arrival->shift = draw_shift(attributes);
-  const int result = next(thread, attributes, begin_thread, arrival);
+  const int result = create(next, thread, attributes, *arrival);
   if (result != 0) __atomic_store_n(&arrival->taken, 0, __ATOMIC_RELEASE);
+  return result;
+}
+
+// It does not call the one above.
+extern "C" __attribute__((weak, visibility("default"))) int thrd_create(
+    thrd_t* thread, stab::rt::PlainRoutine routine, void* argument) {
+  using namespace stab::rt;
+  static PlainCreate next;
+  if (next == nullptr) next = next_function<PlainCreate>("thrd_create");
+  if (next == nullptr) return thrd_error;
+  Arrival* arrival = take_arrival(reinterpret_cast<void*>(routine), argument);
+  if (arrival == nullptr) return next(thread, routine, argument);
+  const int result = create_plain(next, thread, *arrival);
+  if (result != thrd_success) __atomic_store_n(&arrival->taken, 0, __ATOMIC_RELEASE);
   return result;
 }

@@ -228,7 +228,7 @@ const char* build(Image& image, bool again) {
   layout.state = LayoutState::permanent;
   find_stubs(image);
   draw_pads(image, layout);
-  draw_loop_pads(image);
+  draw_pad_bytes(image);
   fill(image, layout);
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
@@ -330,7 +330,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   choose_places(image, placement);
   adopt_places(*layout, placement, 0);
   draw_pads_again(image, *layout, change);
-  draw_loop_pads(image);
+  draw_pad_bytes(image);
   fill(image, *layout);
   if (!seal(*layout)) return "memory cannot be made executable (mprotect was refused)";
   Layout& before = image.layouts[image.present];

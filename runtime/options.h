@@ -20,8 +20,8 @@ enum class When : uint8_t { once, repeated };
 enum class Base : uint8_t { shuffled, power2, bitmap, tlsf, system, stretched };
 const char* name_of(Base base);
 
-constexpr uint64_t operator""_M(unsigned long long value) {
-  return value << 20;
+constexpr uint64_t operator""_K(unsigned long long value) {
+  return value << 10;
 }
 constexpr uint64_t operator""_ms(unsigned long long value) {
   return value * 1000000;

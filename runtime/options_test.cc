@@ -84,12 +84,12 @@ TEST(Options, AllocatorsHaveNamesAndSizesHaveUnits) {
     const std::string text = std::string("allocator=") + name_of(base);
     EXPECT_EQ(parse_options(text.c_str(), complaints).allocator, base);
   }
-  EXPECT_EQ(parse_options("", complaints).heap_order, 1u << 20);
+  EXPECT_EQ(parse_options("", complaints).heap_order, 256u << 10);
   EXPECT_EQ(parse_options("heap_order=64K", complaints).heap_order, 64u << 10);
   EXPECT_EQ(parse_options("heap_order=never", complaints).heap_order, UINT64_MAX);
   EXPECT_EQ(complaints.size(), 0u);
   EXPECT_EQ(parse_options("heap_order=64:heap_order=K:allocator=libc", complaints).heap_order,
-            1u << 20);
+            256u << 10);
   EXPECT_EQ(text_of(complaints),
             "bad value of heap_order, bad value of heap_order, bad value of allocator");
 }
@@ -109,7 +109,7 @@ TEST(Options, AreDescribedOneByOne) {
   EXPECT_NE(all.find("seed (number, default 0): "), std::string::npos);
   EXPECT_NE(all.find("report (text, default none)"), std::string::npos);
   EXPECT_NE(all.find("period (duration, default 500ms)"), std::string::npos);
-  EXPECT_NE(all.find("heap_order (size, default 1M)"), std::string::npos);
+  EXPECT_NE(all.find("heap_order (size, default 256K)"), std::string::npos);
 }
 
 }  // namespace

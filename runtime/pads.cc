@@ -25,16 +25,18 @@ void find_stubs(Image& image) {
     image.uses[labels[i].function] |= has_stub;
 }
 
-void draw_loop_pads(Image& image) {
-  constexpr uint64_t all = 256;
-  constexpr uint64_t few = 8;
+void draw_pad_bytes(Image& image) {
+  constexpr uint64_t all = UINT64_MAX;
+  constexpr uint64_t few = 0x0707070707070707;
   const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
   for (uint32_t i = 0; image.padded && i < image.table->ranges.count; ++i) {
     if (ranges[i].kind != static_cast<uint32_t>(abi::RangeKind::pad_bytes)) continue;
-    for (uint32_t b = 0; b < ranges[i].size; ++b)
-      __atomic_store_n(image.base + ranges[i].start + b,
-                       static_cast<uint8_t>(image.pad_random.below(ranges[i].modest ? few : all)),
+    uint64_t drawn = 0;
+    for (uint32_t b = 0; b < ranges[i].size; ++b, drawn >>= 8) {
+      if (b % 8 == 0) drawn = image.pad_random.next() & (ranges[i].modest != 0 ? few : all);
+      __atomic_store_n(image.base + ranges[i].start + b, static_cast<uint8_t>(drawn),
                        __ATOMIC_RELAXED);
+    }
   }
 }
 

@@ -27,8 +27,8 @@ void draw_pads(Image& image, Layout& layout);
 // For a new one that is to replace the one in use.
 void draw_pads_again(Image& image, Layout& layout, PadChange change);
 
-// The bytes of loops in functions that live long: any value is right at any time.
-void draw_loop_pads(Image& image);
+// The bytes that functions read in loops or on entry: any value is right at any time.
+void draw_pad_bytes(Image& image);
 
 // In a clone of the function's frame description.
 void pad_description(const Image& image, uint32_t f, uint32_t pad, uint8_t* description);

@@ -41,9 +41,8 @@ uint8_t* branch_target(const Image& image, const Layout& layout, uint32_t f, uin
   if (!image.first().has(callee)) return image.original(callee) + inside;
   if (&layout != &image.first() && layout.has(callee)) return layout.copy(callee) + inside;
   if (inside != 0) return image.first().copy(callee) + inside;
-  // What stays in the permanent layout must not keep others there, and with pads each function that
-  // is called must be the one that stubs lead to.
-  const bool by_entry = image.board.in_use() && (image.anchored(f) || image.padded) &&
+  // What stays in the permanent layout must not keep others there.
+  const bool by_entry = image.board.in_use() && image.anchored(f) &&
                         (image.functions()[callee].flags & abi::function_keeps_entry) == 0;
   return by_entry ? image.original(callee) : first_entry(image, callee);
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/malloc/choice.h"
 #include "runtime/malloc/heap_report.h"
+#include "runtime/thread_stacks.h"
 
 namespace stab::rt {
 namespace {
@@ -97,6 +98,7 @@ void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const Ep
   line.field("event", "exit").field("pid", report_owner()).field("run_ns", run_ns);
   line.field("region_ns", region_ns).field("regions", regions);
   add_epochs(line, epochs);
+  if (small_stacks() != 0) line.field("small_thread_stacks", small_stacks());
   heap::add_counts(line);
   write_line(line.close());
 }

@@ -19,6 +19,7 @@
 #include "runtime/region.h"
 #include "runtime/report.h"
 #include "runtime/sandbox.h"
+#include "runtime/thread_stacks.h"
 
 extern "C" __attribute__((visibility("hidden"))) const Elf64_Ehdr __ehdr_start;
 
@@ -37,8 +38,6 @@ constexpr int refusal_status = 125;
 constinit Options options;
 uint64_t seed;
 uint64_t images_seen;
-// For deep recursions: the kernel keeps 128 MB free below the stack in any case.
-constexpr uint64_t stack_wanted = uint64_t{64} << 20;
 const char* small_stack;
 uint64_t main_began;
 bool active;
@@ -119,6 +118,8 @@ void start(char** environment) {
   active = true;
   if (options.stack) {
     move_first_frames(Random(seed ^ 0x2545f4914f6cdd1du));
+    small_stack = raise_default_stack();
+    // The kernel keeps 128 MB free below the stack in any case.
     if (!os::allow_stack(stack_wanted)) small_stack = "the limit of the stack cannot be raised";
   }
   prepare_find_object();

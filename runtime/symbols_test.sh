@@ -60,6 +60,7 @@ stab_end
 stab_randomize
 stab_remove_image
 syscall
+thrd_create
 valloc" "$visible"
 
 code=$(readelf -SW "$2/lib/stab-runtime.o" | awk '/ AX / && $0 !~ / 000000 00  AX/ { sub(/^ *\[ *[0-9]+\] */, ""); print $1 }' | sort -u)

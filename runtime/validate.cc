@@ -202,7 +202,8 @@ class Checker {
         count > h_.frame_fields.count - frame.first_field)
       return false;
     if (frame.reason >= static_cast<uint8_t>(abi::PadReason::count)) return false;
-    if (frame.reason != 0) return count == 0 && frame.most == 0;
+    const bool on_entry = frame.reason == static_cast<uint8_t>(abi::PadReason::taken_on_entry);
+    if (frame.reason != 0) return count == 0 && (frame.most == 0 || on_entry);
     if (frame.step == 0 || frame.most % frame.step != 0 ||
         frame.most > abi::largest_pad / abi::pad_unit)
       return false;

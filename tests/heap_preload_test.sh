@@ -17,7 +17,7 @@ allocators="shuffled power2 bitmap tlsf system stretched"
 unset STABILIZER_OPTIONS LD_PRELOAD
 
 # under OPTIONS COMMAND...: with the library.
-under() { timeout 60 env "STABILIZER_OPTIONS=$1" "LD_PRELOAD=$library" "${@:2}"; }
+under() { timeout 300 env "STABILIZER_OPTIONS=$1" "LD_PRELOAD=$library" "${@:2}"; }
 
 clang-19 -O2 -w -o plain "$source_directory/tests/programs/heap_family.c" || exit 1
 "$szc" -O2 -w -o ours "$source_directory/tests/programs/heap_family.c" || exit 1
@@ -37,7 +37,7 @@ others=("bash -c 'for i in {1..200}; do x=\$(echo \$i | tr 0-9 a-j); echo \$x; d
 command -v sqlite3 >/dev/null && others+=("sqlite3 :memory: '.read small.sql'")
 command -v git >/dev/null && [ -d "$source_directory/.git" ] && others+=("git -C $source_directory log --stat -20")
 for command in "${others[@]}"; do
-  expected=$(timeout 60 bash -c "$command" 2>&1)
+  expected=$(timeout 300 bash -c "$command" 2>&1)
   for allocator in $allocators; do
     [ "$(under "allocator=$allocator:seed=3" bash -c "$command" 2>&1)" = "$expected" ] || fail "$allocator: $command"
   done

@@ -41,7 +41,7 @@ if ! command -v gdb >/dev/null; then
 fi
 
 export STABILIZER_OPTIONS=strict=1
-debug() { timeout 60 gdb -nx -batch "$@" --args ./program a b 2>&1; }
+debug() { timeout 300 gdb -nx -batch "$@" --args ./program a b 2>&1; }
 
 # The frames of the crash have names and heap addresses.
 debug -ex run -ex bt >text

@@ -37,13 +37,27 @@ done
 for phase in compile prelink; do
   STAB_PASS_PHASE=$phase ${STAB_CLANG:-clang-19} -O2 "-fpass-plugin=$2/lib/stab-pass.so" -S -o "$work/$phase.s" "$work/count.c"
 done
-[ "$(grep -c 'pushsection\|section.*stab_frames' "$work/compile.s")" = 3 ] || fail "not one record for each function"
+[ "$(grep -c stab_frames "$work/compile.s")" = 3 ] || fail "not one record for each function"
 grep -q stab_frames "$work/prelink.s" && fail "a record before the link"
 
 # The records' objects are gone: frames of optimized code are as large as clang's.
 objdump -d --no-show-raw-insn "$work/count" | grep -A 8 '<two>:' | grep -q 'sub.*0x9' && fail "the static pad is left"
 "$szc" --stab-stack=off -O2 -o "$work/off" "$work/count.c" && "$szc" --stab-explain "$work/off" | grep -q 'pads up to' && fail "--stab-stack=off makes pads"
 "$szc" --stab-stack=other -c "$work/count.c" -o "$work/other" 2>/dev/null && fail "--stab-stack=other is taken"
+
+# The modes that take pads on entry: exactly once, too, and zeros without stack=1.
+for mode in byte:1 table:256; do
+  for flags in -O0 -O2 "-O2 -flto" "-O2 -flto=thin" "-O0 -flto" "-O2 -fPIC" "-O2 -fno-pie -no-pie"; do
+    $szc --stab-stack=${mode%:*} $flags -o "$work/count" "$work/count.c" || fail "$mode $flags does not build"
+    "$szc" --stab-explain "$work/count" >"$work/explained"
+    functions=3 # a call at the end of a function is a jump, if optimized
+    [[ $flags == *-O0* ]] && functions=4
+    [ "$(grep -c "pads up to 4080 bytes, taken on entry" "$work/explained")" = $functions ] || fail "$mode $flags: $(cat "$work/explained")"
+    bytes=$(readelf -SW "$work/count" | awk '/ stab_pads / { sub(/^ *\[ *[0-9]+\] */, ""); print $5 }')
+    [ $((16#${bytes:-0})) = $((functions * ${mode#*:})) ] || fail "$mode $flags: $bytes bytes, in hexadecimal, for $functions functions"
+    readelf -SW "$work/count" | grep -q stab_entries && fail "$mode $flags: the records are left in the program"
+  done
+done
 
 cat >"$work/sample.c" <<'C'
 #include <stdint.h>
@@ -88,10 +102,13 @@ int main(void) {
   return 0;
 }
 C
-"$szc" -O2 -o "$work/sample" "$work/sample.c" || fail "the sampling program does not build"
-for code in 0 1; do
-  STABILIZER_OPTIONS=code=$code:stack=1:seed=11:period=1ms timeout 60 "$work/sample" >"$work/out" || fail "sample ends with $?"
-  [ "$(grep -c ': uniform' "$work/out")" = 3 ] || fail "code=$code: $(cat "$work/out")"
+for mode in frame byte; do
+  "$szc" --stab-stack=$mode -O2 -o "$work/sample-$mode" "$work/sample.c" || fail "the sampling program does not build"
+done
+for case in frame:0 frame:1 byte:0; do
+  mode=${case%:*} code=${case#*:}
+  STABILIZER_OPTIONS=code=$code:stack=1:seed=11:period=1ms timeout 300 "$work/sample-$mode" >"$work/out" || fail "sample ends with $?"
+  [ "$(grep -c ': uniform' "$work/out")" = 3 ] || fail "$mode, code=$code: $(cat "$work/out")"
 done
 
 # The same seed gives the same places, whatever the size of the environment does to where the stack begins; over seeds

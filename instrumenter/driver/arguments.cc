@@ -64,8 +64,8 @@ Result<void> Parser::own(std::string_view word) {
     return own_seed(name, equal == std::string_view::npos ? "" : word.substr(equal + 1));
   if (name == "--stab-stack") {
     own.stack = equal == std::string_view::npos ? "" : word.substr(equal + 1);
-    if (own.stack != "frame" && own.stack != "off")
-      return fail(fmt::format("{}: --stab-stack is frame or off", word));
+    if (own.stack != "frame" && own.stack != "byte" && own.stack != "table" && own.stack != "off")
+      return fail(fmt::format("{}: --stab-stack is frame, byte, table or off", word));
     return {};
   }
   if (word == "--stab-explain") {

@@ -25,7 +25,7 @@ struct OwnFlags {
   std::string explained;  // the binary of --stab-explain
   std::optional<std::uint64_t> link_order;
   std::optional<std::uint64_t> link_padding;
-  std::string stack;  // frame or off: whether frames are made ready for pads; "" if not given
+  std::string stack;  // frame, byte, table or off: how frames get pads; "" if not given
 };
 
 struct Arguments {

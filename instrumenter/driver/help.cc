@@ -30,8 +30,9 @@ Our own flags, and the environment variables that do the same where flags get lo
   --stab-off                plain clang with the same code generation: the baseline        STAB_OFF=1
   --stab-strict             a binary that cannot be randomized is an error                 STAB_STRICT=1
   --stab-quiet              no notes on stderr                                             STAB_QUIET=1
-  --stab-stack=frame|off    frames ready for pads of random size (default), or as clang     STAB_STACK=off
-                            makes them
+  --stab-stack=MODE         how frames get random pads: frame (default: their size is   STAB_STACK=MODE
+                            patched in copies), byte, table (read on entry, for
+                            comparison), or off (frames as clang makes them)
   --stab-link-order=SEED    link the sections in the random order of this seed             STAB_LINK_ORDER=SEED
   --stab-link-padding=SEED  keep the order, insert small random gaps between sections      STAB_LINK_PADDING=SEED
                             and at the start of text, rodata and data

@@ -10,6 +10,9 @@ namespace stab::pass {
 // Without a body, of another shape than usual, or another instrumentation's.
 bool is_left_alone(const llvm::Function& function);
 
+// Others look into its frame, or change it behind the compiler's back.
+bool has_special_frame(const llvm::Function& function);
+
 // A call of another function from which control comes back.
 bool is_real_call(const llvm::CallBase& call);
 

@@ -19,15 +19,30 @@ namespace {
 
 constexpr const char* section = "stab_pads";  // one byte a function
 
+// Functions that calls of `creator` get as this argument.
+void add_starts(const llvm::Module& module, llvm::StringRef creator, unsigned argument,
+                unsigned arguments, std::set<llvm::Function*>& found) {
+  const llvm::Function* create = module.getFunction(creator);
+  if (create == nullptr) return;
+  for (const llvm::User* user : create->users())
+    if (const auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+        call != nullptr && call->getCalledOperand() == create && call->arg_size() == arguments)
+      if (auto* start = llvm::dyn_cast<llvm::Function>(call->getArgOperand(argument)))
+        found.insert(start);
+}
+
+// What libstdc++ calls in a new thread: std::thread::_State_impl<...>::_M_run().
+bool runs_std_thread(llvm::StringRef name) {
+  return name.starts_with("_ZNSt6thread11_State_impl") && name.ends_with("6_M_runEv");
+}
+
 std::set<llvm::Function*> long_lived_functions(llvm::Module& module) {
   std::set<llvm::Function*> found;
   if (llvm::Function* main = module.getFunction("main")) found.insert(main);
-  if (const llvm::Function* create = module.getFunction("pthread_create"))
-    for (const llvm::User* user : create->users())
-      if (const auto* call = llvm::dyn_cast<llvm::CallBase>(user);
-          call != nullptr && call->getCalledOperand() == create && call->arg_size() == 4)
-        if (auto* start = llvm::dyn_cast<llvm::Function>(call->getArgOperand(2)))
-          found.insert(start);
+  add_starts(module, "pthread_create", 2, 4, found);
+  add_starts(module, "thrd_create", 1, 3, found);
+  for (llvm::Function& function : module)
+    if (runs_std_thread(function.getName())) found.insert(&function);
   return found;
 }
 

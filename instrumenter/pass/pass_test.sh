@@ -52,6 +52,13 @@ int base(int x) { __asm__ volatile("" ::: "rbp"); return f(x) + 1; }
 C
 [ "$(records "$work/b.c")" = 0 ] || failures=$((failures + 1))
 [ "$(records --target=aarch64-linux-gnu "$work/a.c")" = 0 ] || failures=$((failures + 1))
+# Pads on entry: the same functions, and no frame of theirs is described twice.
+for mode in byte table; do
+  entries() { STAB_STACK=$mode $clang -O2 -S "-fpass-plugin=$plugin" -o - "$@" | grep -c 'stab_entries'; }
+  [ "$(entries "$work/a.c")" = 1 ] || failures=$((failures + 1))
+  [ "$(entries "$work/b.c")" = 0 ] || failures=$((failures + 1))
+  [ "$(STAB_STACK=$mode records "$work/a.c")" = 0 ] || failures=$((failures + 1))
+done
 # Stack protectors are asked for by other objects only.
 $clang -O2 -fstack-protector-strong -S "-fpass-plugin=$plugin" -o - "$work/a.c" | grep -q '__stack_chk_fail' && failures=$((failures + 1))
 [ $failures = 0 ] && echo "all as expected"

@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "instrumenter/pass/call_types.h"
 #include "instrumenter/pass/caller_registers.h"
+#include "instrumenter/pass/entry_pads.h"
 #include "instrumenter/pass/loop_pads.h"
 #include "instrumenter/pass/static_pads.h"
 
@@ -37,12 +39,29 @@ Phase phase_of_environment() {
   return Phase::compile;
 }
 
-// STAB_STACK=off leaves frames as they are. Other machines' frames are other.
-bool wants_pads(const llvm::Module& module) {
-  const char* mode = std::getenv("STAB_STACK");
-  const bool off = mode != nullptr && std::string_view(mode) == "off";
+// STAB_STACK; anything else counts as `frame`.
+enum class Mode : unsigned char { off, frame, byte, table };
+
+// Other machines' frames are other.
+Mode mode_for(const llvm::Module& module) {
   const llvm::Triple triple(module.getTargetTriple());
-  return !off && triple.getArch() == llvm::Triple::x86_64 && triple.isOSLinux() && !triple.isX32();
+  if (triple.getArch() != llvm::Triple::x86_64 || !triple.isOSLinux() || triple.isX32())
+    return Mode::off;
+  const char* text = std::getenv("STAB_STACK");
+  const std::string_view mode = text == nullptr ? "" : text;
+  if (mode == "off") return Mode::off;
+  if (mode == "byte") return Mode::byte;
+  return mode == "table" ? Mode::table : Mode::frame;
+}
+
+void add_pads(llvm::Module& module, Mode mode) {
+  if (mode == Mode::off) return;
+  stab::pass::add_loop_pads(module);
+  if (mode == Mode::frame)
+    stab::pass::add_static_pads(module);
+  else
+    stab::pass::add_entry_pads(module, mode == Mode::byte ? 1 : 256);
+  stab::pass::add_call_types(module);
 }
 
 struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
@@ -51,10 +70,7 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
     stab::pass::save_caller_registers(module);
-    if (wants_pads(module)) {
-      stab::pass::add_loop_pads(module);
-      stab::pass::add_static_pads(module);
-    }
+    add_pads(module, mode_for(module));
     return llvm::PreservedAnalyses::none();
   }
   // Also for functions that are not to be optimized.

@@ -9,7 +9,6 @@
 #include <llvm/IR/IntrinsicInst.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "instrumenter/pass/frame_facts.h"
@@ -19,47 +18,10 @@ namespace {
 
 constexpr unsigned pad_words = 18;  // of 8 bytes: with 16, LLVM would write `add $-128, %rsp`
 
-// Frames that others look into, or whose shape is not the usual one.
-bool is_special(const llvm::Intrinsic::ID id) {
-  switch (id) {
-    case llvm::Intrinsic::localescape:
-    case llvm::Intrinsic::localrecover:
-    case llvm::Intrinsic::addressofreturnaddress:
-    case llvm::Intrinsic::sponentry:
-    case llvm::Intrinsic::eh_return_i32:
-    case llvm::Intrinsic::eh_return_i64:
-    case llvm::Intrinsic::eh_unwind_init:
-    case llvm::Intrinsic::eh_sjlj_setjmp:
-    case llvm::Intrinsic::eh_sjlj_longjmp:
-    case llvm::Intrinsic::read_register:
-    case llvm::Intrinsic::write_register:
-    case llvm::Intrinsic::experimental_stackmap:
-    case llvm::Intrinsic::experimental_patchpoint_void:
-    case llvm::Intrinsic::experimental_patchpoint:
-    case llvm::Intrinsic::experimental_gc_statepoint:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // They read above the frame of their function, where it has no frame pointer.
 bool looks_above(const llvm::Intrinsic::ID id) {
   return id == llvm::Intrinsic::returnaddress || id == llvm::Intrinsic::frameaddress ||
          id == llvm::Intrinsic::eh_dwarf_cfa || id == llvm::Intrinsic::vastart;
-}
-
-bool touches_stack(const llvm::InlineAsm& code) {
-  static constexpr std::array<llvm::StringRef, 8> words = {"sp",    "push",  "pop", "call",
-                                                           "leave", "enter", "bp",  "ret"};
-  const std::string lower = llvm::StringRef(code.getAsmString()).lower();
-  const std::string clobbers = llvm::StringRef(code.getConstraintString()).lower();
-  return code.isAlignStack() ||
-         std::ranges::any_of(
-             words, [&](llvm::StringRef w) { return llvm::StringRef(lower).contains(w); }) ||
-         llvm::StringRef(clobbers).contains("{rsp}") ||
-         llvm::StringRef(clobbers).contains("{rbp}") ||
-         llvm::StringRef(clobbers).contains("{esp}") || llvm::StringRef(clobbers).contains("{ebp}");
 }
 
 // Registers that a value takes as an argument, at most; false: it may go to the stack.
@@ -97,7 +59,6 @@ bool takes_registers_only(const llvm::Function& function) {
 
 struct Findings {
   llvm::CallBase* call = nullptr;  // the record goes before it
-  bool special = false;
   bool above = false;
 };
 
@@ -107,10 +68,7 @@ Findings look_at(llvm::Function& function) {
     auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
     if (call == nullptr) continue;
     const llvm::Intrinsic::ID id = call->getIntrinsicID();
-    found.special |= is_special(id);
     found.above |= looks_above(id);
-    if (const auto* code = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
-      found.special |= touches_stack(*code);
     if (found.call == nullptr && is_real_call(*call)) found.call = call;
   }
   return found;
@@ -175,9 +133,9 @@ void add_pad(llvm::Function& function, const Findings& found) {
 unsigned add_static_pads(llvm::Module& module) {
   unsigned count = 0;
   for (llvm::Function& function : module) {
-    if (is_left_alone(function)) continue;
+    if (is_left_alone(function) || has_special_frame(function)) continue;
     const Findings found = look_at(function);
-    if (found.call == nullptr || found.special) continue;
+    if (found.call == nullptr) continue;
     add_pad(function, found);
     ++count;
   }

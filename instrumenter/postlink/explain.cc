@@ -78,6 +78,8 @@ Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
 }
 
 std::string frame_text(const ExplainedFunction& function) {
+  if (function.largest_pad != 0 && !function.fixed_frame.empty())
+    return fmt::format("pads up to {} bytes, taken on entry", function.largest_pad);
   return function.fixed_frame.empty() ? fmt::format("pads up to {} bytes", function.largest_pad)
                                       : fmt::format("no pads, {}", function.fixed_frame);
 }

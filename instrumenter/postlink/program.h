@@ -64,6 +64,13 @@ struct Patch {
   std::vector<std::uint8_t> bytes;
 };
 
+// Bytes in data that a function reads when it is entered; the runtime draws them.
+struct EntryPad {
+  std::uint64_t start = 0;
+  std::uint64_t size = 0;
+  bool modest = false;
+};
+
 struct Function {
   std::uint64_t start = 0;
   std::uint32_t size = 0;
@@ -79,6 +86,9 @@ struct Function {
   std::vector<abi::Fixup> fixups;
   std::vector<std::uint32_t> words;  // jump tables, behind the code
   StackPad pad;
+  std::uint32_t type = 0;  // of what calls it by a pointer; 0: nothing or unknown
+  bool address_taken = false;
+  std::vector<std::uint32_t> called_types;  // by pointers
 
   [[nodiscard]] std::uint64_t end() const { return start + size; }
   [[nodiscard]] bool movable() const { return pin == abi::PinReason::none; }
@@ -118,6 +128,7 @@ struct Program {
   std::vector<Pointer> pointers;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> label_numbers;
   std::vector<Patch> patches;
+  std::vector<EntryPad> entry_pads;  // by start, without overlap
 
   // The function that holds this address.
   [[nodiscard]] Function* find(std::uint64_t address);
@@ -149,6 +160,9 @@ void analyse_data(Program& program);
 
 // A pinned function may jump into another one behind its entry, which then has to stay as it was.
 void pin_dependents(Program& program);
+
+// Notes in functions where calls by pointers may lead. After analyse_code.
+void read_call_types(Program& program);
 
 // Finds the fields that hold the size of a frame, and takes the pass's static pads out again. After
 // all that pins.

@@ -3,6 +3,7 @@
 #include "instrumenter/postlink/recursion.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace stab::instrumenter {
 namespace {
@@ -10,24 +11,31 @@ namespace {
 class Components {
  public:
   explicit Components(const Program& program)
-      : callees_(program.functions.size()),
-        numbers_(callees_.size(), 0),
-        lowest_(callees_.size(), 0),
-        on_stack_(callees_.size(), false),
-        result_(callees_.size(), false) {
-    for (std::size_t f = 0; f < callees_.size(); ++f) {
+      : functions_(program.functions.size()), callees_(functions_) {
+    for (std::size_t f = 0; f < functions_; ++f) {
       const Function& function = program.functions[f];
       for (const abi::Fixup& fixup : function.fixups)
         if (abi::kind_of(fixup) == abi::FixupKind::branch) callees_[f].push_back(fixup.value);
       for (const Operand& operand : function.decoded.operands)
         if (operand.use == Operand::Use::branch && operand.target == function.start)
           callees_[f].push_back(static_cast<std::uint32_t>(f));
+      for (const std::uint32_t type : function.called_types) {
+        const std::uint32_t node = node_of(type);
+        callees_[f].push_back(node);
+      }
+      if (function.address_taken && function.type != 0)
+        callees_[node_of(function.type)].push_back(static_cast<std::uint32_t>(f));
     }
+    numbers_.resize(callees_.size(), 0);
+    lowest_.resize(callees_.size(), 0);
+    on_stack_.resize(callees_.size(), false);
+    result_.resize(callees_.size(), false);
   }
 
   std::vector<bool> run() {
     for (std::uint32_t f = 0; f < callees_.size(); ++f)
       if (numbers_[f] == 0) visit(f);
+    result_.resize(functions_);
     return std::move(result_);
   }
 
@@ -36,6 +44,14 @@ class Components {
     std::uint32_t function;
     std::size_t next;
   };
+
+  // What calls by pointers of this type go through.
+  std::uint32_t node_of(std::uint32_t type) {
+    const auto [place, is_new] =
+        types_.try_emplace(type, static_cast<std::uint32_t>(callees_.size()));
+    if (is_new) callees_.emplace_back();
+    return place->second;
+  }
 
   void enter(std::uint32_t f) {
     numbers_[f] = lowest_[f] = ++last_;
@@ -77,8 +93,10 @@ class Components {
     }
   }
 
-  std::vector<std::vector<std::uint32_t>> callees_;
-  std::vector<std::uint32_t> numbers_;  // 0: not visited
+  std::size_t functions_;
+  std::unordered_map<std::uint32_t, std::uint32_t> types_;
+  std::vector<std::vector<std::uint32_t>> callees_;  // of functions, then of types
+  std::vector<std::uint32_t> numbers_;               // 0: not visited
   std::vector<std::uint32_t> lowest_;
   std::vector<bool> on_stack_;
   std::vector<bool> result_;

@@ -8,7 +8,8 @@
 
 namespace stab::instrumenter {
 
-// By index: whether a chain of direct calls leads from the function back to it.
+// By index: whether a chain of calls may lead from the function back to it. Calls by pointers lead
+// to all functions of their type whose address is taken; what other libraries call is not known.
 std::vector<bool> recursive_functions(const Program& program);
 
 }  // namespace stab::instrumenter

@@ -48,6 +48,30 @@ std::vector<Record> read_records(const Program& program, const Decoder& decoder)
   return records;
 }
 
+// | address in a function (8) | of the bytes (8) | their number (4) |, as entry_pads.h says.
+void read_entry_pads(Program& program, const std::vector<bool>& recursive) {
+  const Elf64_Shdr* section = program.file->section(abi::entries_section);
+  const Elf64_Shdr* all = program.file->section(abi::pad_bytes_section);
+  if (section == nullptr || all == nullptr) return;
+  ByteReader reader(program.file->contents(*section));
+  while (!reader.at_end()) {
+    Function* function = program.find(reader.number<std::uint64_t>());
+    const auto start = reader.number<std::uint64_t>();
+    const std::uint32_t size = reader.word();
+    const bool inside = start >= all->sh_addr && size <= all->sh_size &&
+                        start - all->sh_addr <= all->sh_size - size;
+    if (function == nullptr || !inside || !reader.ok()) continue;
+    const bool modest = recursive[program.index(*function)] || program.small_stacks;
+    program.entry_pads.push_back({start, size, modest});
+    function->pad.reason = PadReason::taken_on_entry;
+    function->pad.most = modest ? modest_pad : abi::largest_pad;
+  }
+  std::ranges::sort(program.entry_pads, {}, &EntryPad::start);
+  const auto [first, last] =
+      std::ranges::unique(program.entry_pads, {}, &EntryPad::start);  // an asm that was doubled
+  program.entry_pads.erase(first, last);
+}
+
 // Functions that others jump into: their frames may be another's.
 std::unordered_set<std::uint64_t> entered_inside(Program& program) {
   std::unordered_set<std::uint64_t> found;
@@ -185,9 +209,10 @@ void analyse_stack(Program& program, const Decoder& decoder) {
   for (const Record& record : records)
     if (const Function* function = program.find(record.address); function != nullptr)
       by_function[program.index(*function)].push_back(&record);
-  if (by_function.empty()) return;
+  read_call_types(program);
   const auto entered = entered_inside(program);
   const std::vector<bool> recursive = recursive_functions(program);
+  read_entry_pads(program, recursive);
   for (const auto& [index, own] : by_function) {
     Function& function = program.functions[index];
     if (!function.movable()) continue;
@@ -230,6 +255,8 @@ std::string_view describe(abi::PadReason reason) {
       return "the pass's records of it differ";
     case PadReason::arguments:
       return "it may have arguments on the stack, and no frame pointer";
+    case PadReason::taken_on_entry:
+      return "it takes its pad each time it is entered";
     case PadReason::count:
       break;
   }

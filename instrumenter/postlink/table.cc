@@ -83,10 +83,10 @@ class TableBuilder {
     frame.first_field = static_cast<std::uint32_t>(frame_fields_.size());
     frame.reason = static_cast<std::uint8_t>(pad.reason);
     frame.step = static_cast<std::uint8_t>(pad.step / abi::pad_unit);
+    frame.most = static_cast<std::uint16_t>(pad.most / abi::pad_unit);
     if (pad.reason == abi::PadReason::none) {
       frame.code_fields = static_cast<std::uint16_t>(pad.code_fields.size());
       frame.description_fields = static_cast<std::uint16_t>(pad.description_fields.size());
-      frame.most = static_cast<std::uint16_t>(pad.most / abi::pad_unit);
       for (const std::uint32_t field : pad.code_fields) frame_fields_.push_back(field);
       for (const std::uint32_t field : pad.description_fields) frame_fields_.push_back(field);
     }
@@ -164,13 +164,28 @@ class TableBuilder {
     }
   }
 
-  // Sections with this name are one in the output.
+  void add_bytes(std::uint64_t start, std::uint64_t end, bool modest) {
+    if (start >= end) return;
+    constexpr auto kind = static_cast<std::uint32_t>(abi::RangeKind::pad_bytes);
+    const std::uint32_t few = modest ? 1 : 0;
+    if (!ranges_.empty() && ranges_.back().kind == kind && ranges_.back().modest == few &&
+        ranges_.back().start + ranges_.back().size == place(start))
+      ranges_.back().size += static_cast<std::uint32_t>(end - start);
+    else
+      ranges_.push_back({place(start), static_cast<std::uint32_t>(end - start), kind, few});
+  }
+
+  // Sections with this name are one in the output. Between the pads of entries lie those of loops.
   void add_pad_bytes() {
     const Elf64_Shdr* section = program_.file->section(abi::pad_bytes_section);
     if (section == nullptr || section->sh_size == 0 || (section->sh_flags & SHF_WRITE) == 0) return;
-    ranges_.push_back({place(section->sh_addr), static_cast<std::uint32_t>(section->sh_size),
-                       static_cast<std::uint32_t>(abi::RangeKind::pad_bytes),
-                       program_.small_stacks ? 1u : 0u});
+    std::uint64_t at = section->sh_addr;
+    for (const EntryPad& pad : program_.entry_pads) {
+      add_bytes(at, pad.start, program_.small_stacks);
+      add_bytes(pad.start, pad.start + pad.size, pad.modest);
+      at = pad.start + pad.size;
+    }
+    add_bytes(at, section->sh_addr + section->sh_size, program_.small_stacks);
   }
 
   void add_pointers() {

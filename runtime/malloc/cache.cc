@@ -47,17 +47,24 @@ rt::Random stream(uint64_t number) {
 
 void add(CacheCounts& counts, const Cache& cache) {
   for (unsigned c = 0; c < where_from.classes->count; ++c) {
-    const uint64_t taken = __atomic_load_n(&cache.bags[c].taken, __ATOMIC_RELAXED);
+    const Bag& bag = cache.bags[c];
+    const uint64_t size = where_from.classes->size[c];
+    const uint64_t near_from = load(bag.near_from);
+    const uint64_t taken = load(bag.taken);
     counts.taken += taken;
-    counts.given += __atomic_load_n(&cache.bags[c].given, __ATOMIC_RELAXED);
-    counts.bytes += taken * where_from.classes->size[c];
+    counts.given += load(bag.given);
+    counts.bytes += taken * size;
+    if (near_from != 0 && taken >= near_from) counts.in_order += (taken - near_from + 1) * size;
   }
-  counts.in_order += __atomic_load_n(&cache.in_order, __ATOMIC_RELAXED);
+  counts.taken += load(cache.others.taken);
+  counts.given += load(cache.others.given);
+  counts.bytes += load(cache.others.bytes);
+  counts.in_order += load(cache.others.in_order);
 }
 
 void empty_bag(Bag& bag, unsigned c) {
   if (bag.row.bits != 0) where_from.give_row(c, bag.row);
-  where_from.give(c, bag.slots, bag.count);
+  if (bag.count != 0) where_from.give(c, bag.slots, bag.count);
   drop_metadata(bag.slots, bag.capacity * sizeof(void*));
   bag = {};
 }
@@ -82,10 +89,9 @@ void thread_ended(void* argument) {
     add(of_ended_threads, *cache);
     unlist(cache);
   }
-  for (unsigned c = 0; c < where_from.classes->count; ++c)
-    if (cache->bags[c].slots != nullptr) empty_bag(cache->bags[c], c);
+  for (unsigned c = 0; c < where_from.classes->count; ++c) empty_bag(cache->bags[c], c);
   const Guard guard(registry_lock);
-  cache->in_order = 0;
+  cache->others = {};
   cache->rounds = 0;
   cache->next = waiting;
   waiting = cache;

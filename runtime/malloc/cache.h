@@ -22,14 +22,22 @@ struct Bag {
   Row row;            // slots that are taken in order
   uint64_t taken;     // blocks that the program got, and gave back
   uint64_t given;
+  uint64_t near_from;  // the number of the first block that it kept near others; 0: does not do so
 };
-static_assert(sizeof(Bag) == 56);
+static_assert(sizeof(Bag) == 64);
+
+struct CacheCounts {
+  uint64_t taken = 0;  // blocks
+  uint64_t given = 0;
+  uint64_t bytes = 0;     // of the blocks that were taken
+  uint64_t in_order = 0;  // of these, kept near others
+};
 
 struct Cache {
   Bag bags[most_classes];
   rt::Random random;
-  uint64_t in_order;  // bytes of slots that were taken in order
-  Cache* next;        // of all caches in use; of those that wait for a thread
+  CacheCounts others;  // what bags do not count: blocks from none, and what one kept near before
+  Cache* next;         // of all caches in use; of those that wait for a thread
   Cache* previous;
   unsigned rounds;  // of the destructors of thread-specific data
 };
@@ -72,18 +80,20 @@ class AnyCache {
 bool enlarge(Bag& bag, unsigned c);
 
 // Of all threads, since the program's start.
-struct CacheCounts {
-  uint64_t taken = 0;  // blocks
-  uint64_t given = 0;
-  uint64_t bytes = 0;     // of the blocks that were taken
-  uint64_t in_order = 0;  // of these, taken in order
-};
 CacheCounts cache_counts();
 
 // For fork. The child goes on with the calling thread's cache and a stream of its own.
 void lock_caches();
 void unlock_caches();
 void reseed_caches(uint64_t seed);
+
+// Counts are written by one thread, and read by all.
+inline uint64_t load(const uint64_t& count) {
+  return __atomic_load_n(&count, __ATOMIC_RELAXED);
+}
+inline void increase(uint64_t& count, uint64_t by = 1) {
+  __atomic_store_n(&count, load(count) + by, __ATOMIC_RELAXED);
+}
 
 // Picks one of `count` with 32 fresh bits.
 inline uint32_t pick(rt::Random& random, uint32_t count) {

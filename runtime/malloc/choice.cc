@@ -50,7 +50,7 @@ const Allocator& chosen() {
 }
 
 HeapCounts heap_counts() {
-  if (choice == nullptr || choice == &plain || choice == &stretched) return {};
+  if (choice == nullptr || choice == &plain) return {};
   const LargeCounts large = large_counts();
   HeapCounts counts = {true, large.taken + large.given, large.bytes, large.bytes};
   const CacheCounts small = choice == &bitmap ? bitmap_counts() : cache_counts();

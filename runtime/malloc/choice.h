@@ -21,7 +21,7 @@ struct HeapCounts {
   bool known = false;       // the system's allocator does not count
   uint64_t operations = 0;  // blocks that were taken, and given back
   uint64_t bytes = 0;       // of the blocks that were taken
-  uint64_t unshuffled = 0;  // of these: large blocks, and slots taken in address order
+  uint64_t unshuffled = 0;  // of these: large blocks, and blocks kept near others
 };
 HeapCounts heap_counts();
 

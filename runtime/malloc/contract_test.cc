@@ -13,29 +13,13 @@
 #include <vector>
 
 #include "runtime/malloc/allocator.h"
-#include "runtime/malloc/cache.h"
-#include "runtime/malloc/open.h"
 #include "runtime/malloc/stress.h"
+#include "runtime/malloc/testing.h"
 
 namespace stab::heap {
 namespace {
 
 using rt::Base;
-
-const Allocator& open(Base base, std::uint64_t seed = 1) {
-  rt::Options options;
-  options.allocator = base;
-  return open_allocator(options, seed);
-}
-
-// Runs it in a child, where `false` or a crash is a failure.
-bool holds(const std::function<bool()>& check) {
-  const pid_t child = fork();
-  if (child == 0) _exit(check() ? 0 : 1);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 class EachAllocator : public testing::TestWithParam<Base> {};
 
@@ -44,11 +28,6 @@ INSTANTIATE_TEST_SUITE_P(All, EachAllocator,
                                          Base::system, Base::stretched),
                          [](const auto& info) { return rt::name_of(info.param); });
 
-#if __has_feature(thread_sanitizer)
-constexpr bool watches_threads = true;  // and does not see how libc's malloc orders them
-#else
-constexpr bool watches_threads = false;
-#endif
 bool is_the_systems(Base base) {
   return base == Base::system || base == Base::stretched;
 }
@@ -195,71 +174,6 @@ TEST_P(EachAllocator, GivesTheSameLayoutForTheSameSeedAndAnotherForAnother) {
   ASSERT_EQ(first.size(), 2000U);
   EXPECT_EQ(places(GetParam(), 5), first);
   EXPECT_NE(places(GetParam(), 6), first);
-}
-
-TEST(ShuffledHeap, GivesMemoryBackToTheSystem) {
-  if (watches_threads) GTEST_SKIP() << "the memory that counts is mostly the sanitizer's";
-  EXPECT_TRUE(holds([] {
-    const Allocator& a = open(Base::shuffled);
-    const auto resident = [] {
-      unsigned long pages = 0;
-      unsigned long total = 0;
-      FILE* file = std::fopen("/proc/self/statm", "r");
-      if (file == nullptr || std::fscanf(file, "%lu %lu", &total, &pages) != 2) return 0UL;
-      std::fclose(file);
-      return pages / 256;
-    };
-    std::vector<void*> blocks;
-    const auto before = resident();
-    for (std::size_t i = 0; i < 60000; ++i) {
-      blocks.push_back(a.allocate(1000 + i % 4000));
-      std::memset(blocks.back(), 1, 1000 + i % 4000);
-    }
-    const auto full = resident();
-    for (void* block : blocks) a.release(block);
-    return full > before + 100 && resident() < before + 60;
-  }));
-}
-
-TEST(ShuffledHeap, EndsTheProgramWhenABlockIsFreedTwiceAndReachesItsSlabTwice) {
-  EXPECT_FALSE(holds([] {
-    const Allocator& a = open(Base::shuffled);
-    void* block = a.allocate(100);
-    for (int i = 0; i < 2000; ++i) a.release(block);
-    return true;
-  }));
-}
-
-TEST(ShuffledHeap, TakesBackTheBagsOfThreadsThatEnd) {
-  EXPECT_TRUE(holds([] {
-    const Allocator& a = open(Base::shuffled);
-    const auto use = [&] {
-      std::vector<void*> blocks;
-      for (int i = 0; i < 3000; ++i) blocks.push_back(a.allocate(64));
-      for (void* block : blocks) a.release(block);
-    };
-    const auto bytes = [&] {
-      std::thread(use).join();
-      return slabs.bytes(fine_classes.of(64));
-    };
-    const std::uint64_t first = bytes();
-    for (int i = 0; i < 50; ++i) bytes();
-    return slabs.bytes(fine_classes.of(64)) <= first + 65536 && slabs.is_valid();
-  }));
-}
-
-TEST(ShuffledHeap, CountsOperationsBytesAndWhatItCouldNotShuffle) {
-  EXPECT_TRUE(holds([] {
-    const Allocator& a = open(Base::shuffled);
-    for (int i = 0; i < 100; ++i) a.release(a.allocate(100));
-    const CacheCounts few = cache_counts();
-    if (few.taken < 100 || few.given < 100 || few.bytes < 100 * 100 || few.in_order != 0)
-      return false;
-    for (int i = 0; i < 100000; ++i)
-      if (a.allocate(64) == nullptr) return false;
-    const CacheCounts many = cache_counts();
-    return many.in_order > std::uint64_t{4} << 20 && many.in_order < std::uint64_t{64} * 100000;
-  }));
 }
 
 }  // namespace

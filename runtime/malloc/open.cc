@@ -26,6 +26,7 @@ const Allocator& open_allocator(const rt::Options& options, uint64_t seed) {
     case rt::Base::stretched:
       find_system_heap();
       open_stretched(seed);
+      survive_forks(seed);
       return stretched;
     case rt::Base::power2:
     case rt::Base::tlsf:

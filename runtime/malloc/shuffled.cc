@@ -13,34 +13,39 @@ namespace stab::heap {
 namespace {
 
 constexpr const Classes& classes = fine_classes;
-constexpr uint32_t low_from = 64;        // smaller bags may run empty
-constexpr uint32_t ordered_up_to = 528;  // slots that share cache lines and pages with others
+constexpr uint32_t low_from = 64;    // smaller bags may run empty
+constexpr uint32_t line_size = 144;  // slots up to this share cache lines with others,
+constexpr uint32_t page_size = 528;  // up to this pages
+constexpr uint32_t window = 4;       // of the newest slots, where blocks are kept near others
 constexpr size_t highest_small_alignment = 4096;
 
-uint64_t order_from;
+uint64_t near_from[most_classes];  // bytes of the class
 
-inline void count(uint64_t& what) {
-  __atomic_store_n(&what, __atomic_load_n(&what, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+uint64_t near_limit(uint32_t slot_size, uint64_t order_from) {
+  if (slot_size <= line_size) return order_from;
+  const bool is_near = slot_size <= page_size && order_from < UINT64_MAX / 4;
+  return is_near ? 4 * order_from : UINT64_MAX;
 }
 
 // A bag that is used again and again grows to its full size, whether or not it runs empty.
 inline void grow_with_use(Bag& bag, unsigned c) {
-  if (bag.target < bag_limit(c)) bag.low = bag.count;
+  if (bag.target < bag_limit(c) && bag.near_from == 0) bag.low = bag.count;
 }
 
 inline void* take_random(Cache& cache, Bag& bag, unsigned c) {
-  const uint32_t i = pick(cache.random, bag.count);
+  const uint32_t first = bag.near_from != 0 && bag.count > window ? bag.count - window : 0;
+  const uint32_t i = first + pick(cache.random, bag.count - first);
   if (__builtin_expect(i == 0, 0)) grow_with_use(bag, c);
   void* slot = bag.slots[i];
   bag.slots[i] = bag.slots[--bag.count];
-  count(bag.taken);
+  increase(bag.taken);
   return slot;
 }
 
 inline void* take_next(Bag& bag, unsigned c) {
   const uint64_t bits = bag.row.bits;
   bag.row.bits = bits & (bits - 1);
-  count(bag.taken);
+  increase(bag.taken);
   return reinterpret_cast<void*>(bag.row.base + static_cast<unsigned>(__builtin_ctzll(bits)) *
                                                     uint64_t{classes.size[c]});
 }
@@ -59,14 +64,24 @@ bool fill(Bag& bag, unsigned c) {
   return bag.count != 0;
 }
 
+// From now on new blocks lie near each other, and freed slots are used again soon.
+void keep_near(Bag& bag) {
+  if (bag.near_from == 0) __atomic_store_n(&bag.near_from, bag.taken + 1, __ATOMIC_RELAXED);
+  bag.low = 0;
+}
+
+void keep_apart(Cache& cache, Bag& bag, unsigned c) {
+  if (bag.near_from == 0) return;
+  increase(cache.others.in_order, (bag.taken + 1 - bag.near_from) * classes.size[c]);
+  __atomic_store_n(&bag.near_from, 0, __ATOMIC_RELAXED);
+}
+
 void* refill_and_take(Cache& cache, Bag& bag, unsigned c) {
-  if (classes.size[c] <= ordered_up_to && slabs.bytes(c) > order_from &&
-      slabs.take_row(c, bag.row)) {
-    const auto bytes =
-        static_cast<unsigned>(__builtin_popcountll(bag.row.bits)) * uint64_t{classes.size[c]};
-    __atomic_store_n(&cache.in_order, cache.in_order + bytes, __ATOMIC_RELAXED);
+  if (slabs.bytes(c) > near_from[c] && slabs.take_row(c, bag.row)) {
+    keep_near(bag);
     return take_next(bag, c);
   }
+  keep_apart(cache, bag, c);
   return fill(bag, c) ? take_random(cache, bag, c) : nullptr;
 }
 
@@ -77,8 +92,17 @@ inline void* take(Cache& cache, unsigned c) {
   return refill_and_take(cache, bag, c);
 }
 
+// The oldest, so that what stays lies near what is in use.
+void flush_oldest(Bag& bag, unsigned c) {
+  const uint32_t gone = bag.count / 2;
+  slabs.give(c, bag.slots, gone);
+  bag.count -= gone;
+  for (uint32_t i = 0; i < bag.count; ++i) bag.slots[i] = bag.slots[i + gone];
+}
+
 // Random ones, so that what stays is no younger than what goes.
 void flush(Cache& cache, Bag& bag, unsigned c) {
+  if (bag.near_from != 0) return flush_oldest(bag, c);
   constexpr uint32_t batch = 64;
   void* gone[batch];
   for (uint32_t left = bag.count / 2; left != 0;) {
@@ -103,7 +127,7 @@ void make_room_and_put(Cache& cache, Bag& bag, unsigned c, void* slot) {
 
 inline void put(Cache& cache, unsigned c, void* slot) {
   Bag& bag = cache.bags[c];
-  count(bag.given);
+  increase(bag.given);
   if (__builtin_expect(bag.count == bag.capacity, 0)) return make_room_and_put(cache, bag, c, slot);
   bag.slots[bag.count++] = slot;
 }
@@ -215,7 +239,8 @@ constinit const Allocator shuffled = {"shuffled", allocate, allocate_zeroed, all
                                       release,    resize,   usable};
 
 void open_shuffled(const ShuffledSettings& settings) {
-  order_from = settings.order_from;
+  for (unsigned c = 0; c < classes.count; ++c)
+    near_from[c] = near_limit(classes.size[c], settings.order_from);
   rt::Random seeds(settings.seed);
   arena.open(seeds.next());
   slabs.open(classes, true, seeds.next());

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The default allocator. A block is picked at random from the bag of its thread and class; what is
 // freed goes into the bag. So a block is one of about 200 free slots, recently used ones and fresh
-// ones, and costs one random number. A class of small objects that has grown beyond a limit takes
-// its fresh slots in the order of their addresses: objects that are made together then lie
-// together, and random order in memory that no cache holds costs several times the run time.
+// ones, and costs one random number.
+// A class of small objects that has grown beyond a limit keeps those together that are made
+// together, since random order in memory that no cache holds costs several times the run time:
+// fresh slots in the order of their addresses, in each slab from a random one on, and of freed ones
+// a random one of the newest few.
 #pragma once
 
 #include <stddef.h>
@@ -14,7 +16,8 @@ namespace stab::heap {
 struct ShuffledSettings {
   uint64_t seed = 0;
   uint64_t bag_size = 256;
-  uint64_t order_from = uint64_t{1} << 20;  // bytes of a class; UINT64_MAX: never
+  // Bytes of a class of slots up to 144 bytes; four times as many up to 528. UINT64_MAX: never.
+  uint64_t order_from = uint64_t{256} << 10;
 };
 void open_shuffled(const ShuffledSettings& settings);
 

@@ -29,6 +29,18 @@ uint32_t first_word(Span* slab) {
   return slab->hint;
 }
 
+// Of the next word that has any from the slab's row on; there is one. The row after that is next.
+uint64_t next_bits(Span* slab, uint32_t& w) {
+  w = slab->row / 64;
+  uint64_t bits = slab->free_bits[w] >> (slab->row % 64) << (slab->row % 64);
+  while (bits == 0) {
+    w = w + 1 == words_of(slab) ? 0 : w + 1;
+    bits = slab->free_bits[w];
+  }
+  slab->row = w + 1 == words_of(slab) ? 0 : 64 * (w + 1);
+  return bits;
+}
+
 // Whole pages, if there is room for them, so that no place in a page is more likely.
 uint64_t choose_colour(rt::Random& random, uint64_t spare) {
   const uint64_t steps = spare / 16 + 1;
@@ -92,6 +104,7 @@ Span* Slabs::make_slab(unsigned c) {
   slab->slot_size = size;
   slab->reciprocal = reciprocal_of(size);
   slab->hint = 0;
+  slab->row = 0;
   set_all_free(slab);
   slab->size_class = static_cast<uint8_t>(c);
   slab->purpose = Purpose::slab;
@@ -134,9 +147,12 @@ bool Slabs::take_row(unsigned c, Row& row) {
   const Guard guard(central.lock);
   Span* slab = slab_with_room(c);
   if (slab == nullptr) return false;
-  const uint32_t w = first_word(slab);
-  row = {slab->address_of(w * 64), slab->free_bits[w]};
-  slab->free_bits[w] = 0;
+  if (slab->free_slots == slab->slots)
+    slab->row = static_cast<uint32_t>(central.random.below(slab->slots));
+  uint32_t w = 0;
+  row.bits = next_bits(slab, w);
+  row.base = slab->address_of(w * 64);
+  slab->free_bits[w] &= ~row.bits;
   slab->free_slots -= static_cast<uint32_t>(__builtin_popcountll(row.bits));
   if (slab->free_slots == 0) unlink(central, slab);
   return true;

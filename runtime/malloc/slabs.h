@@ -17,7 +17,8 @@
 
 namespace stab::heap {
 
-// Up to 64 slots in the order of their addresses: a bit for each, from `base` on.
+// Up to 64 slots that lie together, in the order of their addresses: a bit for each, from `base`
+// on.
 struct Row {
   uint64_t base;
   uint64_t bits;
@@ -36,7 +37,7 @@ class Slabs {
   // How many it found; fewer than `count` only if there is no memory. In address order but for the
   // order of slabs.
   unsigned take(unsigned c, void** slots, unsigned count);
-  // False: there is no memory.
+  // Rows follow each other, in an unused slab from a random slot on. False: there is no memory.
   bool take_row(unsigned c, Row& row);
   void give(unsigned c, void* const* slots, unsigned count);
   void give_row(unsigned c, const Row& row);

@@ -36,6 +36,7 @@ struct Span {
   uint32_t slots;
   uint32_t free_slots;
   uint32_t hint;  // no word below this one has a bit
+  uint32_t row;   // the slot from which the next row is taken
   uint64_t reciprocal;
   uint64_t* free_bits;
 

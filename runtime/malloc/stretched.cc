@@ -2,8 +2,8 @@
 #include "runtime/malloc/stretched.h"
 
 #include "runtime/malloc/allocator.h"
+#include "runtime/malloc/cache.h"
 #include "runtime/malloc/system.h"
-#include "runtime/random.h"
 
 namespace stab::heap {
 namespace {
@@ -11,37 +11,50 @@ namespace {
 constexpr uint64_t one_in = 32;
 constexpr size_t step = 16;  // what libc tells apart; for large sizes an eighth
 
-uint64_t seed_of_streams;
-uint64_t streams_opened;
-constinit __thread rt::Random stream __attribute__((tls_model("initial-exec"))) = rt::Random(0);
-__thread bool is_open __attribute__((tls_model("initial-exec")));
+constexpr size_t mapped_from = size_t{128} << 10;  // libc maps such a block apart from all others
 
 size_t raised(size_t size) {
-  if (!is_open) {
-    is_open = true;
-    const uint64_t number = __atomic_fetch_add(&streams_opened, 1, __ATOMIC_RELAXED);
-    rt::Random mix(seed_of_streams + number * 0x9e3779b97f4a7c15u);
-    stream = rt::Random(mix.next());
-  }
-  if (stream.below(one_in) != 0) return size;
+  const AnyCache cache;
+  if ((*cache).random.below(one_in) != 0) return size;
   const size_t more = size < 1024 ? step : size / 8;
   return size + more < size ? size : size + more;
 }
 
+void* counted(void* block, size_t size) {
+  if (block == nullptr) return nullptr;
+  const AnyCache cache;
+  CacheCounts& counts = (*cache).others;
+  increase(counts.taken);
+  increase(counts.bytes, size);
+  if (size >= mapped_from) increase(counts.in_order, size);
+  return block;
+}
+
+void count_given() {
+  const AnyCache cache;
+  increase((*cache).others.given);
+}
+
 void* allocate(size_t size) {
-  return system_heap.allocate(raised(size));
+  return counted(system_heap.allocate(raised(size)), size);
 }
 void* allocate_zeroed(size_t size) {
-  return system_heap.allocate_zeroed(1, raised(size));
+  return counted(system_heap.allocate_zeroed(1, raised(size)), size);
 }
 void* allocate_aligned(size_t alignment, size_t size) {
-  return system_heap.allocate_aligned(alignment, raised(size));
+  return counted(system_heap.allocate_aligned(alignment, raised(size)), size);
 }
 void release(void* block) {
+  if (block == nullptr) return;
+  count_given();
   system_heap.release(block);
 }
 void* resize(void* block, size_t size) {
-  return system_heap.resize(block, size);
+  const auto before = reinterpret_cast<uint64_t>(block);
+  void* resized = system_heap.resize(block, size);
+  if (resized == nullptr || reinterpret_cast<uint64_t>(resized) == before) return resized;
+  count_given();
+  return counted(resized, size);
 }
 
 }  // namespace
@@ -50,7 +63,7 @@ constinit const Allocator stretched = {"stretched", allocate, allocate_zeroed, a
                                        release,     resize,   usable_in_system};
 
 void open_stretched(uint64_t seed) {
-  seed_of_streams = seed;
+  open_caches(slab_source(fine_classes), seed, 0);
 }
 
 }  // namespace stab::heap

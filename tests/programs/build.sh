@@ -70,7 +70,7 @@ build_both() {
 run() {
   (
     cd "$1" || exit
-    STABILIZER_OPTIONS=$2 timeout 60 ./program >output 2>errors </dev/null
+    STABILIZER_OPTIONS=$2 timeout 300 ./program >output 2>errors </dev/null
     echo "exit $?" >>output
   ) 2>/dev/null
   cat "$1/output"

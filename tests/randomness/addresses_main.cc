@@ -3,6 +3,7 @@
 // binary numbers. Patterns:
 //   grow   nothing is freed            queue  the oldest of 1000 blocks is freed
 //   pair   each block is freed at once churn  a random one of 1000 is freed
+//   long   the oldest of 20000 is freed
 // The program needs no other memory of the heap. "lrand48" writes random numbers instead.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,8 +15,9 @@
 
 namespace {
 
-constexpr std::size_t live_blocks = 1000;
-void* live[live_blocks];
+constexpr std::size_t few = 1000;
+constexpr std::size_t many = 20000;
+void* live[many];
 
 // Hides from the compiler what happens to the block.
 void* allocate(std::size_t size) {
@@ -25,8 +27,9 @@ void* allocate(std::size_t size) {
 }
 
 std::size_t victim(const char* pattern, std::size_t i) {
-  if (std::strcmp(pattern, "queue") == 0) return i % live_blocks;
-  return static_cast<std::size_t>(lrand48()) % live_blocks;
+  if (std::strcmp(pattern, "long") == 0) return i % many;
+  if (i < few || std::strcmp(pattern, "queue") == 0) return i % few;
+  return static_cast<std::size_t>(lrand48()) % few;
 }
 
 std::uint64_t next(const char* pattern, std::size_t size, std::size_t i) {
@@ -37,7 +40,7 @@ std::uint64_t next(const char* pattern, std::size_t size, std::size_t i) {
     std::free(block);
     return reinterpret_cast<std::uint64_t>(block);
   }
-  void*& place = live[i < live_blocks ? i : victim(pattern, i)];
+  void*& place = live[victim(pattern, i)];
   std::free(place);
   place = allocate(size);
   return reinterpret_cast<std::uint64_t>(place);

@@ -56,10 +56,14 @@ TEST(HeapRandomness, TheSystemsHeapFailsTheSamePatterns) {
   }
 }
 
-// A claim of randomness names the mode: beyond a megabyte slots are in address order by default.
+// A claim of randomness names the mode: beyond 256 KB small blocks lie together by default.
 TEST(HeapRandomness, TheDefaultModePutsLargeClassesInOrder) {
-  const Score score = of({"seed=1", "grow", 64});
-  EXPECT_LT(score.passed, score.tests * 7 / 10);
+  for (const char* pattern : {"grow", "long"}) {
+    const Score usual = of({"seed=1", pattern, 64});
+    EXPECT_LT(usual.passed, usual.tests * 7 / 10) << pattern;
+    const Score never = of({"seed=1:heap_order=never", pattern, 64});
+    EXPECT_GE(never.passed * 5, never.tests * 4) << pattern;
+  }
 }
 
 }  // namespace

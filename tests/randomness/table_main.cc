@@ -13,7 +13,7 @@ namespace {
 using stab::randomness::HeapCase;
 
 constexpr std::array<std::size_t, 6> sizes{16, 32, 64, 256, 1024, 4096};
-constexpr std::array<const char*, 4> patterns{"grow", "queue", "churn", "pair"};
+constexpr std::array<const char*, 5> patterns{"grow", "queue", "churn", "pair", "long"};
 
 struct Row {
   const char* base;

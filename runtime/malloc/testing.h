@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// For tests of allocators. A process has one for its whole life, so each test runs in a child.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "runtime/malloc/allocator.h"
+#include "runtime/malloc/open.h"
+
+namespace stab::heap {
+
+inline const Allocator& open(rt::Base base, std::uint64_t seed = 1) {
+  rt::Options options;
+  options.allocator = base;
+  return open_allocator(options, seed);
+}
+
+// Runs it in a child, where `false` or a crash is a failure.
+inline bool holds(const std::function<bool()>& check) {
+  const pid_t child = fork();
+  if (child == 0) _exit(check() ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+#if __has_feature(thread_sanitizer)
+inline constexpr bool watches_threads = true;  // and does not see how libc's malloc orders them
+#else
+inline constexpr bool watches_threads = false;
+#endif
+
+}  // namespace stab::heap
