@@ -49,11 +49,20 @@ void check_treatments(Draft& draft, const Treatments& treatments) {
                 treatments);
   if (kind == DesignKind::custom && treatments.empty())
     refuse_kind(draft, "a treatment (a factor with two or more fixed levels)", treatments);
+  if (kind == DesignKind::padding_study && treatments.size() != 1)
+    refuse_kind(draft, "exactly one treatment (a factor with two or more fixed levels)",
+                treatments);
+  if (kind == DesignKind::calibration && !treatments.empty())
+    refuse_kind(draft, "no treatment, as it compares programs with themselves", treatments);
   if (kind == DesignKind::within_subjects && draft.benchmarks.size() == 1)
     draft.problems.add(
         draft.design_at,
         "a within-subjects design compares over benchmarks and needs two or more, this plan "
         "has 1");
+}
+
+bool has_seeds(DesignKind kind) {
+  return kind == DesignKind::nested || kind == DesignKind::padding_study;
 }
 
 void check_seeds(Draft& draft) {
@@ -66,18 +75,19 @@ void check_seeds(Draft& draft) {
                          fmt::format("one factor at most can have random = {{ seeds, runs }}, and "
                                      "'{}' has it already",
                                      nested->value.name));
-    else if (draft.plan.design.kind != DesignKind::nested)
+    else if (!has_seeds(draft.plan.design.kind))
       draft.problems.add(factor.at,
                          fmt::format("the factor '{}' with random = {{ seeds, runs }} needs "
-                                     "design.kind = \"nested\"",
+                                     "design.kind = \"nested\" or \"padding-study\"",
                                      factor.value.name));
     nested = &factor;
   }
   if (nested == nullptr) {
-    if (draft.plan.design.kind == DesignKind::nested)
-      draft.problems.add(
-          draft.design_at,
-          "a nested design needs a factor with random = { seeds, runs }, as link_order");
+    if (has_seeds(draft.plan.design.kind))
+      draft.problems.add(draft.design_at,
+                         fmt::format("a {} design needs a factor with random = {{ seeds, runs }}, "
+                                     "as link_order",
+                                     to_string(draft.plan.design.kind)));
     return;
   }
   for (const Position at : draft.repetitions_at)

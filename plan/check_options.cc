@@ -43,7 +43,7 @@ class OptionChecker {
     plan_.randomize = draft.plan.randomize;
     for (const DraftFactor& factor : draft.factors)
       if (is_ours(factor.value)) plan_.factors.push_back(factor.value);
-    if (draft.plan.design.kind == DesignKind::custom)
+    if (lists_cells(draft.plan.design.kind))
       for (const DraftCell& cell : draft.cells) add_listed(cell.value);
     else if (count_all() <= max_cells)  // or check_size() refuses them
       add_all(0, {});
@@ -52,7 +52,7 @@ class OptionChecker {
   void check() {
     check_given_once();
     if (!sets_options(plan_) || combinations_.empty()) return;
-    if (draft_.plan.design.kind != DesignKind::custom) check_cells_differ();
+    if (!lists_cells(draft_.plan.design.kind)) check_cells_differ();
     check_listed_cells_differ();
     for (const auto& [name, at] : draft_.randomize_at)
       if (!acts_somewhere(name)) refuse_idle(at, fmt::format("'randomize.{}'", name), name);
@@ -128,7 +128,7 @@ class OptionChecker {
 
   // Listed cells have other treatments too, which may be where they differ.
   void check_listed_cells_differ() {
-    if (draft_.plan.design.kind != DesignKind::custom) return;
+    if (!lists_cells(draft_.plan.design.kind)) return;
     std::map<std::pair<Cell, Options>, const Cell*> seen;
     for (std::size_t i = 0; i < draft_.cells.size(); ++i) {
       const Cell& cell = draft_.cells[i].value;

@@ -51,18 +51,22 @@ const RandomSeeds* seeds_of(const Draft& draft) {
 
 void check_size(Draft& draft) {
   if (!draft.factors_are_good || !draft.kind_is_good || !draft.cells_are_good) return;
-  const bool is_custom = draft.plan.design.kind == DesignKind::custom;
-  const std::uint64_t cells = is_custom ? draft.cells.size() : factorial_cells(draft);
+  const bool is_listed = lists_cells(draft.plan.design.kind);
+  const std::uint64_t cells = is_listed ? draft.cells.size() : factorial_cells(draft);
   if (cells > max_cells) return;
   const RandomSeeds* nested = seeds_of(draft);
   const std::uint64_t per_block = cells * (nested != nullptr ? nested->seeds : 1);
   std::uint64_t trials = 0;
   for (const DraftBenchmark& benchmark : draft.benchmarks) {
-    const std::uint64_t blocks = nested != nullptr ? nested->runs : benchmark.value.repetitions;
+    const std::uint64_t blocks = nested != nullptr        ? nested->runs
+                                 : draft.plan.design.stop ? draft.plan.design.stop->max
+                                                          : benchmark.value.repetitions;
     trials += per_block * (blocks + draft.plan.warmup);
   }
   if (trials <= max_trials) return;
-  const Position at = !draft.repetitions_at.empty() ? draft.repetitions_at.front() : Position{};
+  const Position at = draft.plan.design.stop          ? draft.stop_at
+                      : !draft.repetitions_at.empty() ? draft.repetitions_at.front()
+                                                      : Position{};
   draft.problems.add(
       at, fmt::format("the plan has {} trials ({} benchmarks, {} in a block of each), at most {} "
                       "are allowed: lower the repetitions, or take away levels or benchmarks",

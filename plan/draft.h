@@ -37,6 +37,15 @@ struct DraftCell {
   Cell value;
 };
 
+// What the kinds of design that are no comparison of all cells say of themselves.
+struct DraftStudy {
+  std::optional<std::uint32_t> comparisons;
+  std::vector<Template> generators;
+  std::optional<std::size_t> resolution;
+  Position at;                               // of generators or resolution
+  std::map<std::string, Position> analysis;  // each key of [analysis]
+};
+
 struct Draft {
   Problems problems;
   Plan plan;  // benchmarks, factors and cells are below until the end
@@ -48,7 +57,9 @@ struct Draft {
   std::vector<Position> repetitions_at;  // each place that says `repetitions`
   std::map<std::string, Position> randomize_at;  // each key of [randomize]
   Position design_at;                            // design.kind, or [design], or nothing
-  bool factors_are_good = true;                  // whether checks across tables can trust them
+  Position stop_at;                              // design.stop
+  DraftStudy study;
+  bool factors_are_good = true;  // whether checks across tables can trust them
   bool kind_is_good = true;
   bool cells_are_good = true;
 };
@@ -62,6 +73,9 @@ void read_benchmarks(const Table& root, Draft& draft);  // and [defaults]
 void read_factors(const Table& root, Draft& draft);
 void read_randomize(const Table& root, Draft& draft);
 void read_design(const Table& root, Draft& draft);
+// The keys of [design] that belong to one kind.
+void read_studies(const Table& design, Draft& draft);
+void read_stop(const Table& design, Draft& draft);
 void read_measure(const Table& root, Draft& draft);
 void read_machine(const Table& root, Draft& draft);
 void read_analysis(const Table& root, Draft& draft);
@@ -74,6 +88,10 @@ void check_names(
 void check_builds(Draft& draft);   // OUT and DIR are used where they must be
 void check_factors(Draft& draft);  // each factor acts on each benchmark
 void check_design(Draft& draft);   // the kind of design fits the factors
+// Calibrations, padding studies and fractional designs, once the rest of the design is good: their
+// arms and cells are added to the draft.
+void check_studies(Draft& draft);
+void check_stop(Draft& draft);  // the stopping rule fits the design
 void check_options(
     Draft& draft);  // what the runtime is asked for makes a difference, and szc is there
 void check_size(Draft& draft);  // max_cells, max_trials

@@ -75,14 +75,16 @@ std::vector<Levels> listed_cells(const Plan& plan, const std::vector<std::size_t
   return cells;
 }
 
-// Different values for each cell, the same for all benchmarks, as their builds may be the same.
+// Different values for each cell, or in a padding study the same ones; the same for all benchmarks,
+// as their builds may be the same.
 std::vector<Levels> nested_levels(const Plan& plan, std::size_t cells) {
+  const bool same = plan.design.kind == DesignKind::padding_study;
   std::vector<Levels> all(cells);
   for (const Factor& factor : plan.factors) {
     const auto* seeds = std::get_if<RandomSeeds>(&factor.levels);
     if (seeds == nullptr) continue;
     for (std::size_t cell = 0; cell < cells; ++cell) {
-      Random random(derive(plan.seed, fmt::format("factor:{}", factor.name), {cell}));
+      Random random(derive(plan.seed, fmt::format("factor:{}", factor.name), {same ? 0 : cell}));
       std::set<std::uint64_t> seen;
       while (all[cell].size() < seeds->seeds) {
         Level level = drawn(random, seeds->minimum, seeds->maximum);
@@ -96,8 +98,8 @@ std::vector<Levels> nested_levels(const Plan& plan, std::size_t cells) {
 class Expander {
  public:
   explicit Expander(const Plan& plan) : plan_(plan), treatments_(treatments(plan)) {
-    expansion_.cells = plan.design.kind == DesignKind::custom ? listed_cells(plan, treatments_)
-                                                              : factorial_cells(plan, treatments_);
+    expansion_.cells = lists_cells(plan.design.kind) ? listed_cells(plan, treatments_)
+                                                     : factorial_cells(plan, treatments_);
     nested_ = nested_levels(plan, expansion_.cells.size());
     for (const Benchmark& benchmark : plan.benchmarks)
       expansion_.blocks = std::max(expansion_.blocks, benchmark.repetitions);
@@ -178,6 +180,14 @@ std::vector<std::size_t> treatments(const Plan& plan) {
   for (std::size_t i = 0; i < plan.factors.size(); ++i)
     if (plan.factors[i].is_treatment()) indices.push_back(i);
   return indices;
+}
+
+std::size_t fewest_trials(const Plan& plan, const Expansion& expansion) {
+  if (!plan.design.stop) return expansion.trials.size();
+  const auto more = std::ranges::find_if(expansion.trials, [&](const Trial& trial) {
+    return !trial.warmup && trial.block >= plan.design.stop->min();
+  });
+  return static_cast<std::size_t>(more - expansion.trials.begin());
 }
 
 Expansion expand(const Plan& plan) {

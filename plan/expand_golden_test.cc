@@ -58,7 +58,9 @@ TEST_P(Golden, ExpandsToTheListThatIsCheckedIn) {
       << "compare " << in_testdata(name + ".golden") << " with " << kept;
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, Golden, testing::Values("factorial", "nested", "custom", "within"),
+INSTANTIATE_TEST_SUITE_P(Plans, Golden,
+                         testing::Values("factorial", "nested", "custom", "within", "padding",
+                                         "calibration", "fractional"),
                          [](const auto& plan) { return std::string(plan.param); });
 
 }  // namespace

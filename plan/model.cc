@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "plan/fractional.h"
 #include "plan/rank.h"
 
 namespace stab::plan {
@@ -94,12 +95,25 @@ void add_effects(const Effects& effects, const Plan& plan, const Expansion& expa
   if (found.rest > 0) model.terms.push_back({"other interactions", "", found.rest});
 }
 
+// One term for each chain of effects that the design cannot tell apart.
+void add_chains(const FractionalDesign& design, Model& model) {
+  for (const auto& chain : alias_chains(design))
+    model.terms.push_back({effect_name(chain.front(), design.treatments), "", 1,
+                           alias_text(std::span(chain).subspan(1), design.treatments)});
+}
+
+std::int64_t blocks_of_model(const Plan& plan, const Benchmark& benchmark) {
+  return plan.design.kind == DesignKind::calibration
+             ? benchmark.repetitions / plan.design.comparisons
+             : benchmark.repetitions;
+}
+
 // Fixed effects in one stratum, with the block as a term; a one-way design is the textbook's,
 // without it.
 Model block_model(const Plan& plan, const Expansion& expansion, const Benchmark& benchmark) {
   const Effects effects(plan);
   const auto cells = static_cast<std::int64_t>(expansion.cells.size());
-  const std::int64_t blocks = benchmark.repetitions;
+  const std::int64_t blocks = blocks_of_model(plan, benchmark);
   // With one cell, a block is one trial and its term would take all there is.
   const bool has_block = blocks > 1 && cells > 1 && plan.design.kind != DesignKind::one_way;
   std::vector<std::string> right;
@@ -108,10 +122,17 @@ Model block_model(const Plan& plan, const Expansion& expansion, const Benchmark&
     right.emplace_back("block");
     model.terms.push_back({"block", "", blocks - 1});
   }
-  if (!effects.treatments.empty()) right.push_back(effects.all(" * "));
+  const auto design = fraction(plan);
+  if (!design && !effects.treatments.empty()) right.push_back(effects.all(" * "));
+  const std::size_t first = model.terms.size();
+  if (design)
+    add_chains(*design, model);
+  else
+    add_effects(effects, plan, expansion, model);
+  for (std::size_t i = first; design && i < model.terms.size(); ++i)
+    right.push_back(model.terms[i].name);
   if (right.empty()) right.emplace_back("1");
   model.formula = fmt::format("{} ~ {}", response(plan), fmt::join(right, " + "));
-  add_effects(effects, plan, expansion, model);
   const std::int64_t residual = (cells * blocks - 1) - (cells - 1) - (has_block ? blocks - 1 : 0);
   model.terms.push_back({"Residuals", "", residual});
   return model;
@@ -162,15 +183,36 @@ Model nested_model(const Plan& plan, const Expansion& expansion) {
   return model;
 }
 
+// One number a seed: the change in percent between the two arms that were built with it.
+Model padding_model(const Plan& plan) {
+  Model model;
+  const auto factor = std::ranges::find_if(plan.factors, [](const Factor& each) {
+    return std::holds_alternative<RandomSeeds>(each.levels);
+  });
+  const auto& seeds = std::get<RandomSeeds>(factor->levels);
+  const std::size_t treatment = plan::treatments(plan).front();
+  const auto& levels = std::get<FixedLevels>(plan.factors[treatment].levels).levels;
+  const std::string stratum = fmt::format("{}:{}", factor->name, plan.factors[treatment].name);
+  model.formula = fmt::format("100 * (mean({0}[{1}]) / mean({0}[{2}]) - 1) ~ 1",
+                              plan.analysis.response, levels[1].name, levels[0].name);
+  model.terms.push_back({plan.factors[treatment].name, stratum, 1});
+  model.terms.push_back({"Residuals", stratum, std::int64_t{seeds.seeds} - 1});
+  return model;
+}
+
+Model model_of(const Plan& plan, const Expansion& expansion, const Benchmark& benchmark) {
+  if (plan.design.kind == DesignKind::nested) return nested_model(plan, expansion);
+  if (plan.design.kind == DesignKind::padding_study) return padding_model(plan);
+  return block_model(plan, expansion, benchmark);
+}
+
 }  // namespace
 
 std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion) {
   if (plan.design.kind == DesignKind::within_subjects) return {{"", within_model(plan, expansion)}};
   std::vector<ModelFor> all;
   for (const Benchmark& benchmark : plan.benchmarks)
-    all.push_back({benchmark.name, plan.design.kind == DesignKind::nested
-                                       ? nested_model(plan, expansion)
-                                       : block_model(plan, expansion, benchmark)});
+    all.push_back({benchmark.name, model_of(plan, expansion, benchmark)});
   return all;
 }
 

@@ -16,6 +16,7 @@ struct Term {
   // "benchmark", "benchmark:opt", "Within", or "" where there is one stratum only
   std::string stratum;
   std::int64_t df = 0;
+  std::string aliases{};  // fractional designs: the effects that it stands for, too
 };
 
 struct Model {
@@ -23,7 +24,8 @@ struct Model {
   std::vector<Term> terms;
 };
 
-// One model a benchmark, or one for all of them (within-subjects).
+// One model a benchmark, or one for all of them (within-subjects). That of a calibration is the one
+// of each of its comparisons.
 struct ModelFor {
   std::string benchmark;  // "" for the one over all benchmarks
   Model model;

@@ -136,5 +136,38 @@ TEST(Model, TheDegreesOfFreedomAddUp) {
   EXPECT_EQ(sum, 120);
 }
 
+TEST(Model, ACalibrationHasTheModelOfOneOfItsComparisons) {
+  EXPECT_EQ(models_of("[design]\nkind = 'calibration'\ncomparisons = 5\n"),
+            "b: log(wall) ~ block + arm | block 9, arm 1, Residuals 9,\n");
+}
+
+TEST(Model, APaddingStudyHasOneNumberASeed) {
+  const Plan plan = good_plan(with_build +
+                              "[design]\nkind = 'padding-study'\n[factor.opt]\nlevels = { O2 = { "
+                              "CFLAGS = '-O2' }, O3 = { CFLAGS = '-O3' } }\n[factor.link_order]\n"
+                              "random = { seeds = 8, runs = 3 }\n");
+  const auto all = models(plan, expand(plan));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].model.formula, "100 * (mean(wall[O3]) / mean(wall[O2]) - 1) ~ 1");
+  ASSERT_EQ(all[0].model.terms.size(), 2U);
+  EXPECT_EQ(all[0].model.terms[0].name, "opt");
+  EXPECT_EQ(all[0].model.terms[1].stratum, "link_order:opt");
+  EXPECT_EQ(all[0].model.terms[1].df, 7);
+}
+
+TEST(Model, AFractionalDesignHasOneTermForWhatItCannotTellApart) {
+  const std::string two =
+      "[factor.opt]\nlevels = { O2 = { CFLAGS = '-O2' }, O3 = { CFLAGS = '-O3' } }\n";
+  EXPECT_EQ(models_of("[design]\nkind = 'fractional'\nresolution = 3\n" + two + aslr + bytes),
+            "b: log(wall) ~ block + opt + aslr + env_bytes | block 9, opt 1, aslr 1, env_bytes 1, "
+            "Residuals 27,\n");
+  const Plan plan = good_plan(with_build + "[design]\nkind = 'fractional'\nresolution = 3\n" + two +
+                              aslr + bytes);
+  const auto all = models(plan, expand(plan));
+  ASSERT_EQ(all.at(0).model.terms.size(), 5U);
+  EXPECT_EQ(all[0].model.terms[1].aliases, "aslr:env_bytes");
+  EXPECT_EQ(all[0].model.terms[3].aliases, "opt:aslr");
+}
+
 }  // namespace
 }  // namespace stab::plan

@@ -44,7 +44,8 @@ struct Benchmark {
 
 // What a factor acts on. `user` sets variables; the others are built in. `option` is an option of
 // the runtime that szc links into programs (options.h), `layout` the seed of its random choices.
-enum class FactorKind { user, env_bytes, link_order, link_padding, aslr, layout, option };
+// `arm` acts on nothing: a calibration's two arms differ in their names.
+enum class FactorKind { user, env_bytes, link_order, link_padding, aslr, layout, option, arm };
 
 struct Level {
   std::string name;     // "O2", "true", "4096": how it is shown and stored
@@ -63,7 +64,8 @@ struct RandomPerBlock {
   std::uint64_t minimum = 0;  // drawn from [minimum, maximum]
   std::uint64_t maximum = 0;
 };
-// `seeds` values, nested in the treatment, each run `runs` times: block r is run r of every seed.
+// `seeds` values, each run `runs` times: block r is run r of every seed. In a nested design each
+// cell has its own, in a padding study all cells have the same.
 struct RandomSeeds {
   std::uint32_t seeds = 0;
   std::uint32_t runs = 0;
@@ -80,15 +82,54 @@ struct Factor {
   [[nodiscard]] bool is_treatment() const;
 };
 
-enum class DesignKind { one_way, within_subjects, full_factorial, nested, custom };
+enum class DesignKind {
+  one_way,
+  within_subjects,
+  full_factorial,
+  nested,
+  custom,
+  calibration,    // A/A comparisons: `comparisons` of each benchmark, one after the other
+  padding_study,  // one treatment under the same seeds in each arm
+  fractional      // a part of the cells of treatments with two levels
+};
 std::string_view to_string(DesignKind kind);
+// The design runs Design::cells, not all combinations of levels.
+bool lists_cells(DesignKind kind);
 
-// One treatment cell of a custom design: factor name -> level name, all treatments present.
+// One treatment cell that is listed: factor name -> level name, all treatments present.
 using Cell = std::map<std::string, std::string>;
+
+// Fractional designs: the treatment whose level is the product of those of others, with -1 for the
+// first level and +1 for the second. Numbers as in treatments(), sets of them as bits.
+struct Generator {
+  std::size_t treatment = 0;
+  std::uint32_t product = 0;
+};
+
+// When an experiment may end before its last block (stats/stopping.h). It is asked between blocks
+// only, so that what is stored are whole blocks.
+enum class StopRule { precision, sequential };
+std::string_view to_string(StopRule rule);
+
+struct Stop {
+  StopRule rule = StopRule::precision;
+  double half_width = 0;             // precision: 0.005 for "0.5%"
+  std::uint32_t max = 0;             // blocks
+  std::vector<std::uint32_t> looks;  // after how many blocks it is asked: rising, below max
+
+  [[nodiscard]] std::uint32_t min() const { return looks.front(); }
+};
+// "by precision: when every interval is within +-0.5 %, after 20 to 100 blocks".
+std::string describe(const Stop& stop);
 
 struct Design {
   DesignKind kind = DesignKind::full_factorial;
-  std::vector<Cell> cells;  // custom designs only
+  std::vector<Cell> cells;            // custom and fractional designs
+  std::vector<Generator> generators;  // fractional designs
+  // Calibrations: how many of each benchmark. Each has Benchmark::repetitions / comparisons blocks,
+  // the first one the first of them.
+  std::uint32_t comparisons = 0;
+  std::optional<Stop> stop;  // none: all blocks are run
 };
 
 enum class OnBuildFailure { fail_benchmark, fail_experiment };

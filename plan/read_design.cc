@@ -11,29 +11,26 @@
 namespace stab::plan {
 namespace {
 
-constexpr std::array kinds{DesignKind::one_way, DesignKind::within_subjects,
-                           DesignKind::full_factorial, DesignKind::nested, DesignKind::custom};
-const Words kind_names{"one-way", "within-subjects", "full-factorial",
-                       "nested",  "custom",          "fractional"};
+constexpr std::array kinds{DesignKind::one_way,        DesignKind::within_subjects,
+                           DesignKind::full_factorial, DesignKind::nested,
+                           DesignKind::custom,         DesignKind::fractional,
+                           DesignKind::calibration,    DesignKind::padding_study};
+
+Words kind_names() {
+  Words names;
+  for (const DesignKind kind : kinds) names.emplace_back(to_string(kind));
+  return names;
+}
 
 void read_kind(const Table& table, Draft& draft) {
-  const auto name = table.choice("kind", kind_names);
+  const auto name = table.choice("kind", kind_names());
   if (!name) {
     draft.kind_is_good = table.find("kind") == nullptr;
     return;
   }
   draft.design_at = table.find("kind")->at;
-  const auto kind =
-      std::ranges::find(kinds, *name, [](DesignKind each) { return to_string(each); });
-  if (kind != kinds.end()) {
-    draft.plan.design.kind = *kind;
-    return;
-  }
-  draft.kind_is_good = false;
-  draft.problems.add(
-      draft.design_at,
-      "'design.kind' \"fractional\" is not in this version: list the cells in a \"custom\" "
-      "design");
+  draft.plan.design.kind =
+      *std::ranges::find(kinds, *name, [](DesignKind each) { return to_string(each); });
 }
 
 // Levels are named by text, but true and 4096 are as clear as "true" and "4096".
@@ -77,22 +74,21 @@ void read_cells(const Table& table, Draft& draft) {
 }  // namespace
 
 void read_design(const Table& root, Draft& draft) {
-  static const Words known{"kind", "order", "cells", "stop"};
+  static const Words known{"kind",        "order",      "cells",     "stop",
+                           "comparisons", "generators", "resolution"};
   static const Words orders{"randomized-blocks"};
   const auto table = root.table("design", known);
   if (!table) return;
   draft.design_at = root.find("design")->at;
   read_kind(*table, draft);
   (void)table->choice("order", orders);
-  if (const Entry* stop = table->find("stop"))
-    draft.problems.add(stop->at,
-                       "'design.stop' is not in this version: remove it and set "
-                       "defaults.repetitions");
+  read_stop(*table, draft);
   const Entry* cells = table->find("cells");
   const std::size_t before = draft.problems.count();
   read_cells(*table, draft);
   draft.cells_are_good = draft.problems.count() == before;
   if (!draft.kind_is_good) return;
+  read_studies(*table, draft);
   const bool is_custom = draft.plan.design.kind == DesignKind::custom;
   if (cells != nullptr && !is_custom)
     draft.problems.add(cells->at,

@@ -102,6 +102,7 @@ void read_analysis(const Table& root, Draft& draft) {
   static const Words methods{"standard", "stabilizer"};
   const auto table = root.table("analysis", known);
   if (!table) return;
+  for (const Entry& entry : table->entries()) draft.study.analysis[entry.key] = entry.at;
   Analysis& analysis = draft.plan.analysis;
   if (auto response = table->choice("response", responses))
     analysis.response = *std::move(response);

@@ -36,6 +36,8 @@ void check_tables(Draft& draft) {
   check_builds(draft);
   check_factors(draft);
   check_design(draft);
+  check_stop(draft);
+  check_studies(draft);
   check_options(draft);
   check_size(draft);
 }
@@ -49,6 +51,8 @@ Plan finish(Draft draft) {
   for (const Factor& factor : plan.factors)
     if (const auto* nested = std::get_if<RandomSeeds>(&factor.levels))
       for (Benchmark& benchmark : plan.benchmarks) benchmark.repetitions = nested->runs;
+  if (plan.design.stop)
+    for (Benchmark& benchmark : plan.benchmarks) benchmark.repetitions = plan.design.stop->max;
   return plan;
 }
 

@@ -124,18 +124,13 @@ TEST(ReaderDesign, KindsAreKnown) {
   EXPECT_EQ(
       more("[design]\nkind = 'oneway'\n"),
       "p:8:1: 'design.kind' must be \"one-way\" or \"within-subjects\" or \"full-factorial\" or "
-      "\"nested\" or \"custom\" or \"fractional\", not \"oneway\", did you mean 'one-way'?\n");
-  EXPECT_EQ(
-      more("[design]\nkind = 'fractional'\n"),
-      "p:8:1: 'design.kind' \"fractional\" is not in this version: list the cells in a \"custom\" "
-      "design\n");
+      "\"nested\" or \"custom\" or \"fractional\" or \"calibration\" or \"padding-study\", not "
+      "\"oneway\", did you mean 'one-way'?\n");
 }
 
-TEST(ReaderDesign, OrderAndStopHaveOneChoiceInThisVersion) {
-  EXPECT_EQ(
-      more("[design]\norder = 'sequential'\nstop = { rule = 'precision' }\n"),
-      "p:8:1: 'design.order' must be \"randomized-blocks\", not \"sequential\"\n"
-      "p:9:1: 'design.stop' is not in this version: remove it and set defaults.repetitions\n");
+TEST(ReaderDesign, BlocksAreRandomized) {
+  EXPECT_EQ(more("[design]\norder = 'sequential'\n"),
+            "p:8:1: 'design.order' must be \"randomized-blocks\", not \"sequential\"\n");
 }
 
 TEST(ReaderDesign, OneWayHasOneTreatment) {
@@ -171,7 +166,7 @@ TEST(ReaderDesign, NestedHasSeedsAndAtMostOneTreatment) {
             "this plan has 2: aslr, opt\n");
   EXPECT_EQ(more(seeds),
             "p:7:9: the factor 'link_order' with random = { seeds, runs } needs design.kind = "
-            "\"nested\"\n");
+            "\"nested\" or \"padding-study\"\n");
   EXPECT_EQ(more("[design]\nkind = 'nested'\n" + seeds +
                  "[factor.env_bytes]\nrandom = { seeds = 2, runs = 2 }\n"),
             "p:11:9: one factor at most can have random = { seeds, runs }, and 'link_order' has it "

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "report/json_studies.h"
 #include "stats/answer.h"
 #include "stats/decide.h"
 
@@ -30,6 +31,10 @@ std::string_view design_name(stats::Design design) {
       return "within-subjects";
     case stats::Design::nested:
       return "nested";
+    case stats::Design::calibration:
+      return "calibration";
+    case stats::Design::padding_study:
+      return "padding-study";
   }
   return "factorial";
 }
@@ -65,6 +70,7 @@ Json anova(const stats::Analysis& analysis) {
       list.push_back({{"benchmark", or_null(table.subject)},
                       {"stratum", or_null(row.stratum)},
                       {"term", row.term},
+                      {"aliases", or_null(row.aliases)},
                       {"df", row.df},
                       {"ss", row.ss},
                       {"ms", or_null(row.ms)},
@@ -144,7 +150,9 @@ Json interactions(const stats::Analysis& analysis) {
   for (const stats::Interaction& each : analysis.interactions)
     list.push_back({{"benchmark", or_null(each.subject)},
                     {"term", each.term},
+                    {"aliases", or_null(each.aliases)},
                     {"ratio", or_null(each.ratio)},
+                    {"difference", or_null(each.difference)},
                     {"low", or_null(each.low)},
                     {"high", or_null(each.high)},
                     {"p", or_null(each.p)},
@@ -170,6 +178,7 @@ Json effects(const stats::Analysis& analysis) {
                     {"p_equivalence", or_null(effect.p_same)},
                     {"p_equivalence_adjusted", or_null(effect.p_same_adjusted)},
                     {"error", effect.method},
+                    {"aliases", or_null(effect.aliases)},
                     {"alternatives", alternatives(effect)},
                     {"variance", spread(effect.spread)},
                     {"verdict", word(effect.verdict)}});
@@ -226,6 +235,12 @@ Json layouts_of(const Layouts& layouts) {
           {"fixed_heaps", layouts.fixed_heaps}};
 }
 
+Json stopping_of(const std::optional<Stopping>& stopping) {
+  if (!stopping) return nullptr;
+  return {{"rule", stopping->rule}, {"words", stopping->words},   {"fewest", stopping->fewest},
+          {"most", stopping->most}, {"blocks", stopping->blocks}, {"alpha", stopping->alpha}};
+}
+
 void add_analysis(Json& root, const stats::Analysis& analysis) {
   root["analysis"] = spec_of(analysis.spec);
   root["model"] = analysis.tables.empty() ? Json(nullptr) : Json(analysis.tables.front().formula);
@@ -236,6 +251,8 @@ void add_analysis(Json& root, const stats::Analysis& analysis) {
   root["effects"] = effects(analysis);
   root["interactions"] = interactions(analysis);
   root["variance_components"] = components(analysis);
+  root["padding_study"] = padding_json(analysis);
+  root["calibration"] = calibration_json(analysis);
   root["notes"] = analysis.notes;
 }
 
@@ -261,12 +278,14 @@ std::string json(const Document& document) {
             {"answer", analysis.answer},
             {"verdict", verdict(analysis)},
             {"machine", or_null(document.machine)},
+            {"noise_floor", noise_json(document.noise)},
             {"seed", document.seed},
             {"trials",
              {{"planned", document.trials.planned},
               {"ok", document.trials.ok},
               {"failed", document.trials.failed},
               {"skipped", document.trials.skipped}}},
+            {"stopping", stopping_of(document.stopping)},
             {"layouts", layouts_of(document.layouts)},
             {"duration_s", std::chrono::duration<double>(document.duration).count()},
             {"database", or_null(document.database)},

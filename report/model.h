@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stats/analysis.h"
+#include "stats/decide.h"
 
 namespace stab::report {
 
@@ -35,21 +36,54 @@ struct Layouts {
 };
 inline constexpr std::int64_t enough_epochs = 30;
 
+// What the latest calibration of the machine found for the response: A/A comparisons of one
+// benchmark stay within the margin with probability 1 - alpha.
+struct NoiseFloor {
+  std::string calibration{};  // the experiment's name
+  std::int64_t at_ns = 0;     // wall clock, since 1970
+  double alpha = 0.05;
+  std::int64_t blocks = 0;      // of a comparison
+  std::int64_t benchmarks = 0;  // that took part
+  std::int64_t comparisons = 0;
+  std::int64_t significant = 0;
+  double margin = 0;            // 0.008: 0.8 %
+  std::optional<double> low{};  // the (1 - alpha) interval of the margin
+  std::optional<double> high{};
+};
+
+// Of an experiment that may end before its last block.
+struct Stopping {
+  std::string rule{};        // "precision", "sequential"
+  std::string words{};       // what the rule is and what it saw last, for people
+  std::uint64_t fewest = 0;  // blocks
+  std::uint64_t most = 0;
+  std::uint64_t blocks = 0;  // measured
+  double alpha = 0;          // the plan's; that of the analysis may be smaller
+};
+
 struct Document {
   std::string experiment{};
   std::int64_t id = 0;
-  std::string question{};  // "": the plan asks none
-  std::string state{};     // "done", "cancelled", ...
-  std::string reason{};    // why it is in that state; "" if there is nothing to say
-  std::string machine{};   // one line
+  std::string question{};             // "": the plan asks none
+  std::string state{};                // "done", "cancelled", ...
+  std::string reason{};               // why it is in that state; "" if there is nothing to say
+  std::string machine{};              // one line
+  std::optional<NoiseFloor> noise{};  // none: the machine was not calibrated, or this does it
   std::uint64_t seed = 0;
   TrialCounts trials{};
+  std::optional<Stopping> stopping{};
   Layouts layouts{};
   // One line each group of equal failures: "sort at O2: timeout after 60 s (3 trials)".
   std::vector<std::string> failures{};
   std::string database{};  // path; "": not worth saying
   std::chrono::nanoseconds duration{0};
   stats::Analysis analysis{};
+  bool compares = true;  // the plan has a treatment
+
+  // A plan that compares nothing has nothing to be unsure of.
+  [[nodiscard]] stats::Findings findings() const {
+    return compares ? stats::findings(analysis) : stats::Findings{};
+  }
 };
 
 }  // namespace stab::report

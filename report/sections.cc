@@ -84,7 +84,7 @@ std::string legend(const Analysis& analysis) {
         "same: surely within {:.3g} and {:+.3g} %, the margin of equivalence (two one-sided "
         "tests); ",
         100 * (1 / (1 + *spec.equivalence) - 1), 100 * *spec.equivalence);
-  text += fmt::format("{}: below 0 with {} < {}; {}: above 0; unsure: neither.",
+  text += fmt::format("{}: below 0 with {} < {:.4g}; {}: above 0; unsure: neither.",
                       stats::verdict_word(Verdict::faster, spec.unit), p, spec.alpha,
                       stats::verdict_word(Verdict::slower, spec.unit));
   if (has_family(analysis))

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -39,7 +40,7 @@ Cell p_cell(const Analysis& analysis, const std::string& subject, Property prope
   const auto failed = std::ranges::count_if(found, [](const auto* a) { return !a->holds; });
   const Style style = failed > 0 ? Style::warning : Style::plain;
   if (found.size() > most)
-    return {fmt::format("{} of {} below {}", failed, found.size(), analysis.spec.alpha), style};
+    return {fmt::format("{} of {} below {:.4g}", failed, found.size(), analysis.spec.alpha), style};
   std::string text;
   for (const Assumption* a : found) text += (text.empty() ? "" : ", ") + p_text(a->p);
   return {text, style};
@@ -94,6 +95,26 @@ std::string change(std::optional<double> ratio, std::optional<double> low,
 
 std::string interval(std::optional<double> low, std::optional<double> high) {
   return low && high ? stats::percent_interval(*low, *high) : "-";
+}
+
+// The unit of the subject's means (the suite: of all), the digits that the difference deserves.
+Scale scale_of(const Analysis& analysis, const stats::Interaction& each) {
+  std::vector<stats::CellMean> means{{.mean = 0, .low = each.low, .high = each.high}};
+  std::ranges::copy_if(analysis.means, std::back_inserter(means), [&](const auto& mean) {
+    return each.subject.empty() || mean.subject == each.subject;
+  });
+  return scale_for(means, analysis.spec.unit);
+}
+
+std::string difference(std::optional<double> value, const Scale& scale) {
+  return value ? (*value > 0 ? "+" : "") + quantity(*value, scale) : "-";
+}
+
+std::string range(std::optional<double> low, std::optional<double> high, const Scale& scale) {
+  if (!low || !high) return "-";
+  const auto sign = [](double x) { return x > 0 ? "+" : ""; };
+  return fmt::format("{}{} to {}{}", sign(*low), number(*low, scale), sign(*high),
+                     quantity(*high, scale));
 }
 
 void add_row(Grid& grid, std::vector<Cell> first, bool skip_first, const std::string& method,
@@ -161,12 +182,12 @@ std::string assumptions_section(const Analysis& analysis, const TextOptions& opt
   for (const Assumption& a : analysis.assumptions)
     if (!tests.contains(a.test)) tests += (tests.empty() ? "" : ", ") + a.test;
   const std::string rejected = failures(analysis);
-  return heading(
-             "Assumptions",
-             fmt::format("p of tests of what the model assumes ({}). Below {} it does not hold; "
-                         "of {:.0f} that do hold about one comes out so by chance.",
-                         tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
-             options) +
+  return heading("Assumptions",
+                 fmt::format(
+                     "p of tests of what the model assumes ({}). Below {:.4g} it does not hold; "
+                     "of {:.0f} that do hold about one comes out so by chance.",
+                     tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
+                 options) +
          grid.render(options.colour) + "\n" + rejected + (rejected.empty() ? "" : "\n");
 }
 
@@ -225,9 +246,11 @@ std::string spread_section(const Analysis& analysis, const TextOptions& options)
     add_spread(grid, analysis, subjects, each.subject, each.term, "(interaction)", *each.spread);
   }
   if (!any) return "";
+  const bool nested = analysis.spec.design == stats::Design::nested;
   return heading("Changes of the variance",
-                 "Variance of the trials within a cell at the one level, as a multiple of that at "
-                 "the other; 1 is no change.",
+                 fmt::format("Variance of {} within a cell at the one level, as a multiple of that "
+                             "at the other; 1 is no change.",
+                             nested ? "the means of seeds" : "the trials"),
                  options) +
          grid.render(options.colour) + "\n";
 }
@@ -235,24 +258,31 @@ std::string spread_section(const Analysis& analysis, const TextOptions& options)
 std::string interactions_section(const Analysis& analysis, const TextOptions& options) {
   if (analysis.interactions.empty()) return "";
   const bool subjects = has_subjects(analysis);
+  const bool log_scale = analysis.spec.log_scale;
   Grid grid;
   if (subjects) grid.column(name(analysis.spec.subject), Align::left);
   grid.column("interaction", Align::left);
-  grid.column("change", Align::right);
+  grid.column(log_scale ? "change" : "difference", Align::right);
   grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
   grid.column("p", Align::right);
   for (const stats::Interaction& each : analysis.interactions) {
+    const Scale scale = scale_of(analysis, each);
     std::vector<Cell> row;
     if (subjects) row.push_back({label_of(analysis, each.subject), Style::bold});
     row.push_back({one_line(each.term, 60)});
-    row.push_back({change(each.ratio, each.low, each.high), Style::bold});
-    row.push_back({interval(each.low, each.high)});
+    row.push_back(
+        {log_scale ? change(each.ratio, each.low, each.high) : difference(each.difference, scale),
+         Style::bold});
+    row.push_back({log_scale ? interval(each.low, each.high) : range(each.low, each.high, scale)});
     row.push_back({each.p ? p_text(*each.p) : "-"});
     grid.row(std::move(row));
   }
   return heading("Interactions",
-                 "How much one treatment's change differs between the levels of the other; 0 % is "
-                 "no interaction.",
+                 log_scale
+                     ? "How much one treatment's change differs between the levels of the other; "
+                       "0 % is no interaction."
+                     : "How much one treatment's difference differs between the levels of the "
+                       "other; 0 is no interaction.",
                  options) +
          grid.render(options.colour) + "\n";
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
+
 #include "base/duration.h"
 #include "base/text.h"
 #include "report/grid.h"
@@ -23,7 +25,7 @@ std::string trials_text(const Document& document) {
   const TrialCounts& counts = document.trials;
   std::string text = fmt::format("{} ok, {} failed", counts.ok, counts.failed);
   if (counts.skipped > 0) text += fmt::format(", {} skipped", counts.skipped);
-  text += fmt::format(" of {} planned", counts.planned);
+  text += fmt::format(" of {}{} planned", document.stopping ? "at most " : "", counts.planned);
   if (document.duration.count() > 0) text += ", in " + format_duration(document.duration);
   return text;
 }
@@ -59,8 +61,11 @@ std::string layouts_text(const Layouts& layouts) {
 }
 
 std::string answer_text(const stats::Analysis& analysis, const TextOptions& options) {
+  std::string text;
+  for (const auto sentence : std::views::split(analysis.answer, '\n'))
+    text += paragraph(text.empty() ? "Answer: " : "        ",
+                      one_line(std::string_view(sentence), longest), page_width);
   // The label is coloured after the text is broken into lines: escapes have no width.
-  const std::string text = paragraph("Answer: ", one_line(analysis.answer, longest), page_width);
   return styled(text.substr(0, 7), Style::bold, options.colour) + text.substr(7);
 }
 
@@ -73,8 +78,10 @@ std::string header(const Document& document, const TextOptions& options) {
   text += "\n" + answer_text(document.analysis, options) + "\n";
   text += line("Reason", document.reason);
   text += line("Trials", trials_text(document));
+  if (document.stopping) text += line("Stopping", document.stopping->words);
   text += line("Layout", layouts_text(document.layouts));
   text += line("Machine", document.machine);
+  text += line("Noise", document.noise ? noise_text(*document.noise) : "");
   text += line("Seed", fmt::format("{}", document.seed));
   text += line("Database", document.database);
   return text + "\n";
@@ -90,10 +97,12 @@ std::string list(std::string_view title, const std::vector<std::string>& items,
 }
 
 std::string sections(const stats::Analysis& analysis, const TextOptions& options) {
-  return means_section(analysis, options) + effects_section(analysis, options) +
+  return calibration_section(analysis, options) + means_section(analysis, options) +
+         aliases_section(analysis, options) + effects_section(analysis, options) +
          interactions_section(analysis, options) + spread_section(analysis, options) +
-         components_section(analysis, options) + anova_section(analysis, options) +
-         assumptions_section(analysis, options) + alternatives_section(analysis, options);
+         components_section(analysis, options) + padding_section(analysis, options) +
+         anova_section(analysis, options) + assumptions_section(analysis, options) +
+         alternatives_section(analysis, options);
 }
 
 }  // namespace
@@ -110,6 +119,13 @@ std::string analysis_text(std::string_view title, const stats::Analysis& analysi
   return styled(one_line(title, page_width), Style::bold, options.colour) + "\n\n" +
          answer_text(analysis, options) + "\n" + sections(analysis, options) +
          list("Notes", analysis.notes, options) + answer_text(analysis, options);
+}
+
+std::string comparison_text(std::string_view title, const stats::Analysis& analysis,
+                            const TextOptions& options) {
+  return styled(one_line(title, page_width), Style::bold, options.colour) + "\n\n" +
+         answer_text(analysis, options) + "\n" + means_section(analysis, options) +
+         effects_section(analysis, options) + list("Notes", analysis.notes, options);
 }
 
 }  // namespace stab::report

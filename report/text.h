@@ -21,4 +21,8 @@ std::string text(const Document& document, const TextOptions& options = {});
 std::string analysis_text(std::string_view title, const stats::Analysis& analysis,
                           const TextOptions& options = {});
 
+// Its answer, means and changes only.
+std::string comparison_text(std::string_view title, const stats::Analysis& analysis,
+                            const TextOptions& options = {});
+
 }  // namespace stab::report

@@ -77,6 +77,13 @@ says out "The effect of opt does not vary between programs at all"
 analyze 3 suite.csv --response y --factors opt --subject program --block block --method stabilizer
 says out "y ~ opt + Error(program/opt)"
 
+# Raw numbers have interactions as differences of differences.
+awk 'BEGIN { print "block,opt,heap,y"; for (b = 1; b <= 12; ++b) for (o = 2; o <= 3; ++o) for (h = 0; h <= 1; ++h)
+  printf "%d,O%d,h%d,%.3f\n", b, o, h, 100 + b + (o == 3) * 3 + h * 2 + (o == 3 && h) * 1.5 + (b * (o + 2 * h) * 7 % 5) / 10 }' >cells.csv
+analyze 2 cells.csv --response y --factors opt,heap --block block
+says out "interaction  difference"
+grep -Eq 'opt:heap +\+1\.' out || fail "no difference of differences: $(grep opt:heap out)"
+
 # Bad input: exit code 1, one line, and what to change.
 analyze 1 none.csv --response y --factors opt
 says err "cannot open none.csv"

@@ -15,15 +15,20 @@ using namespace stab::client;
 using stab::Result;
 
 constexpr const char* exit_codes =
-    "Exit codes: 0 it worked, 1 wrong usage or the tool failed, 5 the experiment did not end well "
-    "or trials of it failed. 'analyze': 0 same or improved, 1 wrong usage or the tool failed, 2 "
-    "regressed, 3 unsure.";
+    "Exit codes of run, watch, submit --wait, compare and analyze: 0 same or improved, 1 wrong "
+    "usage "
+    "or the tool failed, 5 trials failed or the experiment did not end well, 2 regressed, 3 "
+    "unsure; "
+    "where several hold, the first of that order. --fail-on chooses which are failures. Other "
+    "verbs: 0 it worked, 1 it did not.";
 
 struct Arguments {
   Common common;
   std::string plan;
   std::string sd;
+  std::string fail_on = "trials,regressed,unsure";
   std::int64_t id = 0;
+  std::vector<std::int64_t> ids;
   bool wait = false;
   std::string report_format = "text";
   std::string export_format = "csv";
@@ -52,20 +57,35 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       return app_.exit(error) == 0 ? exit_ok : exit_error;
     }
+    const auto fail_on = read_fail_on(arguments_.fail_on);
+    if (!fail_on) return tell(fail_on.error());
+    arguments_.common.fail_on = arguments_.run.fail_on = arguments_.analyze.fail_on = *fail_on;
     const auto code = action_();
-    if (code) return *code;
-    fmt::print(stderr, "stabctl: {}\n", code.error().message);
-    return exit_error;
+    return code ? *code : tell(code.error());
   }
 
  private:
   using Action = std::function<Result<int>()>;
+
+  static int tell(const stab::Error& error) {
+    fmt::print(stderr, "stabctl: {}\n", error.message);
+    return exit_error;
+  }
 
   CLI::App* verb(const char* name, const char* help, Action action) {
     CLI::App* added = app_.add_subcommand(name, help);
     added->fallthrough();
     added->callback([this, action = std::move(action)] { action_ = action; });
     return added;
+  }
+
+  // The last one counts, so that scripts can have a default of their own.
+  void fail_on_option(CLI::App* verb) {
+    verb->add_option("--fail-on", arguments_.fail_on,
+                     "What exits with another code than 0: a list of trials, regressed, unsure; or "
+                     "none")
+        ->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
 
   void json_flag(CLI::App* verb) { verb->add_flag("--json", arguments_.common.json, "Print JSON"); }
@@ -81,12 +101,16 @@ class CommandLine {
     run->add_option("plan", a.plan, "The plan, a TOML file")->required();
     run->add_option("--state", a.run.state_directory,
                     "Folder of the database; an unfinished run in there goes on");
+    run->add_option("--calibrations", a.run.calibrations,
+                    "File that carries what calibrations found from run to run");
+    fail_on_option(run);
     json_flag(run);
 
     CLI::App* submit = verb("submit", "Queue a plan",
                             [&a] { return stab::client::submit(a.common, a.plan, a.wait); });
     submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
     submit->add_flag("--wait", a.wait, "Follow it to its end");
+    fail_on_option(submit);
     json_flag(submit);
 
     CLI::App* check = verb("check", "Validate a plan and print its design",
@@ -107,8 +131,11 @@ class CommandLine {
     json_flag(verb("list", "All experiments", [&a] { return stab::client::list(a.common); }));
     json_flag(with_id(verb("status", "Where an experiment is and what happened to it",
                            [&a] { return stab::client::status(a.common, a.id); })));
-    json_flag(with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running",
-                           [&a] { return stab::client::watch(a.common, a.id); })));
+    CLI::App* watch =
+        with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running",
+                     [&a] { return stab::client::watch(a.common, a.id); }));
+    fail_on_option(watch);
+    json_flag(watch);
     with_id(verb("cancel", "End an experiment; what was measured is kept",
                  [&a] { return stab::client::cancel(a.common, a.id); }));
 
@@ -121,6 +148,17 @@ class CommandLine {
         ->check(CLI::IsMember({"text", "json"}));
     report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
     json_flag(report);
+
+    CLI::App* compare = verb(
+        "compare", "The verdicts of an experiment, or of one experiment against an earlier one",
+        [&a] { return stab::client::compare(a.common, a.ids); });
+    compare
+        ->add_option("ids", a.ids,
+                     "One experiment; or two: the same benchmarks in the second against the first")
+        ->required()
+        ->expected(1, 2);
+    fail_on_option(compare);
+    json_flag(compare);
 
     CLI::App* rows = with_id(verb("export", "All trials, a row each", [&a] {
       return export_rows(a.common, a.id, a.export_format, a.output);
@@ -174,6 +212,7 @@ class CommandLine {
     analyze->add_option("--unit", a.unit, "ns or bytes, if the response is such")
         ->check(CLI::IsMember({"ns", "bytes"}));
     analyze->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+    fail_on_option(analyze);
     json_flag(analyze);
   }
 

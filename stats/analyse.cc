@@ -18,13 +18,17 @@
 namespace stab::stats {
 namespace {
 
+bool is_padding_study(const Prepared& data) {
+  return data.spec.design == Design::padding_study && !data.spec.seed.empty();
+}
+
 bool is_nested(const Prepared& data) {
   return data.spec.design == Design::nested && !data.spec.seed.empty();
 }
 
 // The numbers that count as independent: trials, or the means of seeds.
 std::vector<Group> independent_cells(const Prepared& data, const Subject& subject) {
-  if (!is_nested(data)) return by_cell(subject);
+  if (!is_nested(data) && !is_padding_study(data)) return by_cell(subject);
   return by_cell({.name = subject.name, .groups = seed_means(subject)});
 }
 
@@ -68,11 +72,16 @@ void note_treatments(const Prepared& data, Notes& notes) {
 }
 
 void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
+  if (data.spec.design == Design::calibration) return;
+  if (is_padding_study(data)) {
+    for (const Subject& subject : data.subjects) analyse_padding(data, subject, analysis, notes);
+    return;
+  }
   if (is_nested(data)) {
     for (const Subject& subject : data.subjects) analyse_nested(data, subject, analysis, notes);
     return;
   }
-  if (data.spec.design == Design::nested)
+  if (data.spec.design == Design::nested || data.spec.design == Design::padding_study)
     notes.add("Without a seed column the trials count as independent.");
   Analysis suite;
   suite.spec = data.spec;
@@ -147,6 +156,16 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
         100 * analysis.spec.alpha));
 }
 
+void note_looks(const Prepared& data, Notes& notes) {
+  if (!data.repeated) return;
+  notes.add(fmt::format(
+      "The experiment looks at its data up to {} times and may end at any of them: p, intervals "
+      "and "
+      "verdicts of changes hold for all looks together (alpha spending, Lan and DeMets). What the "
+      "other tables say holds for a number of trials that was fixed before.",
+      data.spec.looks->planned.size()));
+}
+
 }  // namespace
 
 Analysis analyse(const Dataset& data, const Spec& spec) {
@@ -157,6 +176,8 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   note_treatments(prepared, notes);
   for (const Subject& subject : prepared.subjects) add_means(prepared, subject, analysis, notes);
   run_design(prepared, analysis, notes);
+  if (prepared.spec.design == Design::calibration)
+    analysis.calibration = calibrate(data, prepared.spec, notes);
   if (prepared.spec.method == Method::stabilizer) apply_paper(prepared, analysis, notes);
   if (prepared.spec.assumptions) {
     for (AnovaTable& table : analysis.tables) add_shares(table, prepared.spec.alpha);
@@ -165,6 +186,7 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   }
   decide(analysis);
   note_multiplicity(analysis, notes);
+  note_looks(prepared, notes);
   analysis.answer = answer(analysis);
   analysis.notes = notes.sentences();
   return analysis;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "stats/calibration.h"
 #include "stats/dataset.h"
 #include "stats/spec.h"
 
@@ -18,6 +19,7 @@ namespace stab::stats {
 struct AnovaRow {
   std::string stratum{};  // "benchmark:opt", "Within", or "" where the model has one stratum only
   std::string term{};     // "opt", "opt:aslr", "block", "Residuals"
+  std::string aliases{};  // fractional designs: what the term stands for, too
   double df = 0;
   double ss = 0;
   std::optional<double> ms{};
@@ -101,19 +103,23 @@ struct Effect {
   // The same for all effects of the family together; see decide.h.
   std::optional<double> p_adjusted{};
   std::optional<double> p_same_adjusted{};
-  std::string method{};  // "Welch", or where the error is from: "Residuals", "benchmark:opt"
+  std::string method{};   // "Welch", or where the error is from: "Residuals", "benchmark:opt"
+  std::string aliases{};  // fractional designs: "aslr:env_bytes", which may be what was seen
   std::vector<Alternative> alternatives{};
   std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;
 };
 
-// How two or more treatments of two levels each act on each other: the ratio of one's effect at the
-// other's second level to that at its first (of three: the ratio of such ratios).
+// How two or more treatments of two levels each act on each other. On the log scale the ratio of
+// one's effect at the other's second level to that at its first (of three: the ratio of such
+// ratios). Raw numbers have differences of differences, in the response's unit.
 struct Interaction {
   std::string subject{};
-  std::string term{};             // "code:heap"
-  std::optional<double> ratio{};  // of means
-  std::optional<double> low{};
+  std::string term{};                  // "code:heap"
+  std::string aliases{};               // as in Effect
+  std::optional<double> ratio{};       // log scale only
+  std::optional<double> difference{};  // raw numbers only
+  std::optional<double> low{};         // the (1 - alpha) interval of the one that is there
   std::optional<double> high{};
   std::optional<double> p{};
   std::optional<Spread> spread{};  // ratio of variances
@@ -133,6 +139,16 @@ struct VarianceComponents {
   std::optional<double> p{};  // of "the seed does not matter"
 };
 
+// Padding studies: what each seed says.
+struct PaddingSeeds {
+  std::string subject{};
+  std::string treatment{};
+  std::string baseline{};
+  std::string level{};
+  std::vector<std::string> seeds{};  // one a number in `percent`
+  std::vector<double> percent{};     // 100 (mean at `level` / mean at `baseline` - 1)
+};
+
 struct Analysis {
   Spec spec{};
   std::size_t suite = 0;  // subjects in the model of all subjects; 0: there is no such model
@@ -141,7 +157,9 @@ struct Analysis {
   std::vector<Effect> effects{};  // by subject; those of the suite are last
   std::vector<Interaction> interactions{};
   std::vector<VarianceComponents> components{};
+  std::vector<PaddingSeeds> padding{};
   std::vector<Assumption> assumptions{};
+  std::optional<Calibration> calibration{};  // then there are no tables and effects
   std::string answer{};              // one sentence: the verdicts on the suite, or on each subject
   std::vector<std::string> notes{};  // what was left out or could not be done, and why
 };

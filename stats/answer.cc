@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -100,10 +99,15 @@ std::string count_sentence(const Effects& effects, const Spec& spec) {
   return text;
 }
 
-std::string join(std::span<const std::string> parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
-  return text;
+bool is_open(const Effects& effects) {
+  return std::ranges::all_of(
+      effects, [](const Effect* effect) { return effect->verdict == Verdict::unsure; });
+}
+
+std::string sentence(const Effects& effects, const Spec& spec) {
+  if (effects.size() > 1) return count_sentence(effects, spec);
+  const Effect& only = *effects.front();
+  return subject_prefix(only) + only.treatment + ": " + effect_sentence(only, spec);
 }
 
 // The effects that the answer is about: the suite's if there are such, else all of them, grouped by
@@ -199,18 +203,22 @@ std::string effect_sentence(const Effect& effect, const Spec& spec) {
 }
 
 std::string answer(const Analysis& analysis) {
-  std::vector<std::string> parts;
-  for (const Effects& effects : answering(analysis)) {
-    const Effect& first = *effects.front();
-    if (effects.size() > 1)
-      parts.push_back(count_sentence(effects, analysis.spec));
-    else
-      parts.push_back(subject_prefix(first) + first.treatment + ": " +
-                      effect_sentence(first, analysis.spec));
-  }
-  if (parts.empty()) return "cannot tell: there is nothing to compare (see the notes)";
-  if (analysis.suite == 0) return join(parts);
-  return fmt::format("over {} {}s, {}", analysis.suite, analysis.spec.subject, join(parts));
+  if (analysis.calibration) return calibration_answer(*analysis.calibration, analysis.spec);
+  constexpr std::size_t most_open = 3;
+  std::vector<std::string> lines;
+  std::vector<std::string> open;
+  for (const Effects& effects : answering(analysis))
+    (is_open(effects) ? open : lines).push_back(sentence(effects, analysis.spec));
+  if (lines.empty() && open.empty())
+    return "cannot tell: there is nothing to compare (see the notes)";
+  if (open.size() > most_open)
+    lines.push_back(fmt::format("cannot tell in {} comparisons (see the changes)", open.size()));
+  else
+    lines.insert(lines.end(), open.begin(), open.end());
+  std::string text = fmt::format("{}", fmt::join(lines, "\n"));
+  if (analysis.suite > 0)
+    text = fmt::format("over {} {}s, {}", analysis.suite, analysis.spec.subject, text);
+  return text;
 }
 
 }  // namespace stab::stats

@@ -35,7 +35,8 @@ std::string percent_change(double ratio, std::optional<double> low, std::optiona
 // "O2 is faster than O1: 12.3 % less wall time (95 % interval 10.1 to 14.5 %, p = 0.003)".
 std::string effect_sentence(const Effect& effect, const Spec& spec);
 
-// The answer to the plan's question as far as the data has one.
+// The answer to the plan's question as far as the data has one: a sentence a line, first those that
+// have a verdict; many that have none are only counted.
 std::string answer(const Analysis& analysis);
 
 }  // namespace stab::stats

@@ -103,6 +103,25 @@ TEST(Answer, SeveralBenchmarksAreCounted) {
       "opt: against O1, O2 is faster on 2 of 3 (sort, fft), not clearly different on 1 of 3 (lua)");
 }
 
+TEST(Answer, EachTreatmentHasALineAndVerdictsComeFirst) {
+  Effect open = effect(1.01, 0.95, 1.07);
+  open.treatment = "heap";
+  const std::string text = answer(with({open, effect(0.877, 0.855, 0.899)}));
+  EXPECT_EQ(
+      text.substr(0, text.find('\n')),
+      "opt: O2 is faster than O1: 12.3 % less wall time (95 % interval 10.1 to 14.5 %, p = 0.003)");
+  EXPECT_EQ(text.find("heap: cannot tell whether"), text.find('\n') + 1);
+}
+
+TEST(Answer, ManyWithoutAVerdictAreCounted) {
+  std::vector<Effect> effects;
+  for (const char* level : {"O2", "O3", "Os", "Oz"}) {
+    effects.push_back(effect(1.01, 0.95, 1.07));
+    effects.back().level = level;
+  }
+  EXPECT_EQ(answer(with(effects)), "cannot tell in 4 comparisons (see the changes)");
+}
+
 TEST(Answer, NothingToCompareIsSaid) {
   EXPECT_EQ(answer(Analysis()), "cannot tell: there is nothing to compare (see the notes)");
 }

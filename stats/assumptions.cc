@@ -162,13 +162,14 @@ Residuals residuals_of(const Prepared& data, const Subject& subject,
     result.ordered = result.all;
     return result;
   }
-  const auto blocks = complete_blocks(subject, data.cells());
-  if (data.cells() > 1 && 2 * blocks.size() * data.cells() > subject.trials.size()) {
+  const std::size_t cells = data.design_cells();
+  const auto blocks = complete_blocks(subject, cells);
+  if (cells > 1 && 2 * blocks.size() * cells > subject.trials.size()) {
     result.ordered = helmert(blocks);
-    result.series = data.cells() - 1;
-    result.ordered_kind = data.cells() == 2 ? "differences within blocks, in their order"
-                                            : "contrasts within blocks, in their order";
-    if (data.cells() == 2) {
+    result.series = cells - 1;
+    result.ordered_kind = cells == 2 ? "differences within blocks, in their order"
+                                     : "contrasts within blocks, in their order";
+    if (cells == 2) {
       result.all = result.ordered;
       result.kind = "differences within blocks";
     }

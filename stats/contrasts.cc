@@ -39,6 +39,12 @@ Weights weights_of(const Sides& sides, std::size_t cells) {
 }
 
 std::vector<std::uint32_t> two_level_interactions(const Prepared& data) {
+  if (!data.spec.chains.empty()) {
+    std::vector<std::uint32_t> heads;
+    for (const AliasChain& chain : data.spec.chains)
+      if (std::popcount(chain.effect) > 1) heads.push_back(chain.effect);
+    return heads;
+  }
   std::vector<std::size_t> shape;
   for (const Treatment& treatment : data.treatments) shape.push_back(treatment.levels.size());
   std::vector<std::uint32_t> result;
@@ -53,10 +59,12 @@ std::vector<std::uint32_t> two_level_interactions(const Prepared& data) {
 
 Weights interaction_weights(const Prepared& data, const std::vector<Group>& cells,
                             std::uint32_t term) {
-  if (cells.size() != data.cells()) return {};
-  double others = 1;
+  const bool is_fraction = !data.spec.chains.empty();
+  if (cells.size() != data.design_cells()) return {};
+  double others = 1;  // cells with the same levels of the term's treatments
   for (std::size_t i = 0; i < data.treatments.size(); ++i)
     if ((term >> i & 1U) == 0) others *= static_cast<double>(data.treatments[i].levels.size());
+  if (is_fraction) others = std::ldexp(static_cast<double>(cells.size()), -std::popcount(term));
   Weights weights;
   for (const Group& cell : cells) {
     const std::vector<std::size_t> levels = data.levels_of(cell.cell);

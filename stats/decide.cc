@@ -62,14 +62,12 @@ std::vector<const Effect*> deciding_effects(const Analysis& analysis) {
   return result;
 }
 
-Outcome outcome(const Analysis& analysis) {
+Findings findings(const Analysis& analysis) {
   const auto effects = deciding_effects(analysis);
   const auto any = [&](Verdict verdict) {
     return std::ranges::any_of(effects, [&](const Effect* e) { return e->verdict == verdict; });
   };
-  if (any(Verdict::slower)) return Outcome::regressed;
-  if (effects.empty() || any(Verdict::unsure)) return Outcome::unsure;
-  return Outcome::good;
+  return {.regressed = any(Verdict::slower), .unsure = effects.empty() || any(Verdict::unsure)};
 }
 
 }  // namespace stab::stats

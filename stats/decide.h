@@ -23,10 +23,11 @@ void decide(Analysis& analysis);
 // The effects that answer the question: those on the suite, or without a suite all.
 std::vector<const Effect*> deciding_effects(const Analysis& analysis);
 
-enum class Outcome { good, regressed, unsure };
-
-// `regressed` if any deciding effect is slower; else `unsure` if any is unsure or there is none;
-// else `good`.
-Outcome outcome(const Analysis& analysis);
+// What exit codes are made of; both can be. Neither: all is the same or better.
+struct Findings {
+  bool regressed = false;  // a deciding effect is slower
+  bool unsure = false;     // one is unsure, or there is none
+};
+Findings findings(const Analysis& analysis);
 
 }  // namespace stab::stats

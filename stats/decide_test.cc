@@ -72,14 +72,19 @@ TEST(Decide, TheSuiteIsAFamilyOfItsOwnAndDecides) {
   const Analysis analysis = decided({with_p(0.04, 1.1), with_p(0.2), suite}, 2);
   EXPECT_EQ(analysis.effects[2].verdict, Verdict::faster);
   EXPECT_EQ(analysis.effects[0].verdict, Verdict::unsure);
-  EXPECT_EQ(outcome(analysis), Outcome::good);
+  EXPECT_FALSE(findings(analysis).regressed);
 }
 
-TEST(Decide, RegressedComesBeforeUnsure) {
-  EXPECT_EQ(outcome(decided({with_p(0.9), with_p(0.001, 1.2)})), Outcome::regressed);
-  EXPECT_EQ(outcome(decided({with_p(0.9), with_p(0.001)})), Outcome::unsure);
-  EXPECT_EQ(outcome(decided({with_p(0.001)})), Outcome::good);
-  EXPECT_EQ(outcome(decided({})), Outcome::unsure);
+TEST(Decide, FindingsAreOfAllEffectsThatDecide) {
+  const auto found = [](const Analysis& analysis) {
+    const Findings findings = stats::findings(analysis);
+    return std::pair(findings.regressed, findings.unsure);
+  };
+  EXPECT_EQ(found(decided({with_p(0.9), with_p(0.001, 1.2)})), std::pair(true, true));
+  EXPECT_EQ(found(decided({with_p(0.001, 1.2)})), std::pair(true, false));
+  EXPECT_EQ(found(decided({with_p(0.9), with_p(0.001)})), std::pair(false, true));
+  EXPECT_EQ(found(decided({with_p(0.001)})), std::pair(false, false));
+  EXPECT_EQ(found(decided({})), std::pair(false, true));
 }
 
 double normal(Random& random) {

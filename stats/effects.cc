@@ -13,7 +13,9 @@ namespace stab::stats {
 namespace {
 
 void set_intervals(Effect& effect, const Prepared& data, const Estimate& estimate) {
-  const auto interval = [&](double alpha) -> std::optional<Interval> {
+  const auto interval = [&](double planned) -> std::optional<Interval> {
+    const double alpha = data.level(planned);
+    if (!(alpha > 0)) return std::nullopt;
     auto result =
         data.scale.log ? difference_interval(estimate, alpha) : ratio_interval(estimate, alpha);
     if (result && data.scale.log) result = Interval{std::exp(result->low), std::exp(result->high)};
@@ -52,7 +54,9 @@ void set_p_same(Effect& effect, const Prepared& data, const Estimate& estimate) 
   const double low = data.scale.log ? -high : -margin / (1 + margin);
   const auto above = one_sided(high, 1);
   const auto below = one_sided(low, -1);
-  if (above && below) effect.p_same = std::max(*above, *below);
+  if (!above || !below) return;
+  const double p = std::max(*above, *below);
+  effect.p_same = data.repeated ? data.repeated->one_sided_p(p) : p;
 }
 
 void set_ratio(Effect& effect, const Prepared& data, const Estimate& estimate) {
@@ -63,7 +67,9 @@ void set_ratio(Effect& effect, const Prepared& data, const Estimate& estimate) {
   if (effect.ratio && !std::isfinite(*effect.ratio)) effect.ratio.reset();
 }
 
-std::string why_no_interval(const Effect& effect, const Estimate& estimate) {
+std::string why_no_interval(const Prepared& data, const Effect& effect, const Estimate& estimate) {
+  if (estimate.has_error() && !(data.level(data.spec.alpha) > 0))
+    return "so early in a sequential experiment nothing can be told.";
   if (!effect.ratio) return "a ratio to a mean that is not above zero says nothing.";
   if (estimate.has_error()) return "the interval of a ratio is without bounds here.";
   if (estimate.df > 0)
@@ -102,15 +108,32 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
   if (effect.ratio) set_intervals(effect, data, shifted);
   if (shifted.has_error()) {
     effect.df = shifted.df;
-    effect.p = p_value(shifted);
+    effect.p = data.p(p_value(shifted));
     if (effect.ratio) set_p_same(effect, data, shifted);
   }
-  if (!effect.low) notes.add(comparison.subject, why_no_interval(effect, shifted));
+  if (!effect.low) notes.add(comparison.subject, why_no_interval(data, effect, shifted));
   effect.verdict = verdict(effect, data.spec.equivalence);
   return effect;
 }
 
+namespace {
+
+// A part of all cells has no pairs: the two halves are compared, in which the other treatments'
+// levels are equally often.
+Sides halves(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison) {
+  Sides result;
+  if (cells.size() != data.design_cells()) return result;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t level = data.levels_of(cells[i].cell)[comparison.treatment];
+    (level == comparison.base ? result.base : result.level).push_back(i);
+  }
+  return result;
+}
+
+}  // namespace
+
 Sides sides(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison) {
+  if (!data.spec.chains.empty()) return halves(data, cells, comparison);
   std::size_t stride = 1;
   for (std::size_t t = comparison.treatment + 1; t < data.treatments.size(); ++t)
     stride *= data.treatments[t].levels.size();

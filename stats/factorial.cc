@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "stats/terms.h"
 
@@ -24,6 +25,12 @@ std::size_t affordable_order(std::span<const std::size_t> shape, std::size_t poi
     if (columns <= most_columns && work <= most_work) return order;
   }
   return 0;
+}
+
+std::size_t columns_of(std::span<const std::uint32_t> terms, std::span<const std::size_t> shape) {
+  double columns = 0;
+  for (const std::uint32_t term : terms) columns += term_columns(term, shape);
+  return static_cast<std::size_t>(columns);
 }
 
 double total(std::span<const Point> points) {
@@ -47,46 +54,57 @@ void for_each_block(std::span<const Point> points, Use use) {
   }
 }
 
-// Whether every block has every cell equally often.
-bool is_balanced(std::span<const Point> points, std::span<const std::size_t> shape) {
-  std::size_t cells = 1;
-  for (const std::size_t levels : shape) cells *= levels;
+// Whether every block has each of the model's cells equally often.
+bool is_balanced(std::span<const Point> points, std::span<const std::size_t> shape,
+                 std::size_t cells) {
+  std::size_t all = 1;
+  for (const std::size_t levels : shape) all *= levels;
   bool balanced = true;
-  std::size_t expected = 0;  // trials of one block in one cell
+  std::vector<std::size_t> expected;  // trials of one block, by cell
   for_each_block(points, [&](std::span<const Point> part) {
     balanced = balanced && part.size() >= cells;
     if (!balanced) return;
-    std::vector<std::size_t> counts(cells);
+    std::vector<std::size_t> counts(all);
     for (const Point& point : part) counts[point.cell] += point.y.n;
-    if (expected == 0) expected = counts.front();
-    balanced = std::ranges::all_of(counts, [&](std::size_t n) { return n == expected; });
+    if (expected.empty()) expected = counts;
+    balanced = counts == expected;
   });
-  return balanced && expected > 0;
+  const std::size_t most = expected.empty() ? 0 : std::ranges::max(expected);
+  return balanced && most > 0 &&
+         std::ranges::count(expected, most) == static_cast<std::ptrdiff_t>(cells) &&
+         std::ranges::count(expected, 0U) == static_cast<std::ptrdiff_t>(all - cells);
 }
 
 }  // namespace
 
-FactorialModel::FactorialModel(std::span<const std::size_t> shape, std::size_t order,
-                               std::size_t columns, std::span<const Point> points)
+FactorialModel::FactorialModel(std::span<const std::size_t> shape, std::vector<std::uint32_t> terms,
+                               std::span<const Point> points)
     : shape_(shape.begin(), shape.end()),
-      terms_(all_terms(shape, order)),
-      triangle_(columns, 1e-9 * std::sqrt(total(points))),
-      mean_row_(columns) {
+      terms_(std::move(terms)),
+      triangle_(columns_of(terms_, shape), 1e-9 * std::sqrt(total(points))),
+      mean_row_(columns_of(terms_, shape)) {
   first_column_.push_back(0);
   for (const std::uint32_t term : terms_)
     first_column_.push_back(first_column_.back() +
                             static_cast<std::size_t>(term_columns(term, shape)));
-  fit_.order = order;
 }
 
 std::optional<FactorialModel> FactorialModel::fit(std::span<const std::size_t> shape,
                                                   std::span<const Point> points, double noise,
-                                                  SumsOfSquares type) {
+                                                  SumsOfSquares type,
+                                                  std::span<const std::uint32_t> terms) {
+  if (!terms.empty()) {
+    FactorialModel model(shape, {terms.begin(), terms.end()}, points);
+    model.cells_ = columns_of(terms, shape) + 1;
+    model.fit_.order = active_treatments(shape);
+    model.fit_all(points, noise, type);
+    return model;
+  }
   const std::size_t order = affordable_order(shape, points.size());
   if (order == 0 && active_treatments(shape) > 0) return std::nullopt;
-  double columns = 0;
-  for (const std::uint32_t term : all_terms(shape, order)) columns += term_columns(term, shape);
-  FactorialModel model(shape, order, static_cast<std::size_t>(columns), points);
+  FactorialModel model(shape, all_terms(shape, order), points);
+  for (const std::size_t levels : shape) model.cells_ *= levels;
+  model.fit_.order = order;
   model.fit_all(points, noise, type);
   return model;
 }
@@ -154,7 +172,7 @@ void FactorialModel::fit_all(std::span<const Point> points, double noise, SumsOf
 
   const double n = total(points);
   const auto denoise = [&](double ss) { return ss <= n * noise ? 0 : ss; };
-  fit_.balanced = is_balanced(points, shape_);
+  fit_.balanced = is_balanced(points, shape_, cells_);
   if (triangle_.rank() == triangle_.columns()) fit_.type = type;
   fit_.residual_df = n - blocks - static_cast<double>(triangle_.rank());
   fit_.residual_ss = fit_.residual_df > 0 ? denoise(triangle_.residual_ss()) : 0;

@@ -50,9 +50,11 @@ class FactorialModel {
   // `shape`: the number of levels of each treatment. `points` is ordered by block, and not empty.
   // `noise` as in Prepared. High interactions are left in the residuals if there are too many of
   // them to be fitted in a second or two. Nothing if even the main effects are too many.
+  // `terms`: those of the model; none: all interactions.
   static std::optional<FactorialModel> fit(std::span<const std::size_t> shape,
                                            std::span<const Point> points, double noise,
-                                           SumsOfSquares type = SumsOfSquares::type2);
+                                           SumsOfSquares type = SumsOfSquares::type2,
+                                           std::span<const std::uint32_t> terms = {});
 
   [[nodiscard]] const FactorialFit& result() const { return fit_; }
 
@@ -66,7 +68,7 @@ class FactorialModel {
                                                  std::span<const std::size_t> level) const;
 
  private:
-  FactorialModel(std::span<const std::size_t> shape, std::size_t order, std::size_t columns,
+  FactorialModel(std::span<const std::size_t> shape, std::vector<std::uint32_t> terms,
                  std::span<const Point> points);
 
   struct Block {
@@ -86,6 +88,7 @@ class FactorialModel {
   [[nodiscard]] Term test_block(std::span<const Point> points) const;
 
   std::vector<std::size_t> shape_;
+  std::size_t cells_ = 1;                  // that the design has
   std::vector<std::uint32_t> terms_;       // in the order of their columns
   std::vector<std::size_t> first_column_;  // one more than terms_
   Triangle triangle_;

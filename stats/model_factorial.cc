@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "stats/alternatives.h"
@@ -9,6 +10,7 @@
 #include "stats/contrasts.h"
 #include "stats/effects.h"
 #include "stats/factorial.h"
+#include "stats/interactions.h"
 #include "stats/models.h"
 #include "stats/table.h"
 #include "stats/terms.h"
@@ -25,9 +27,40 @@ std::vector<Point> points_of(const Subject& subject) {
   return points;
 }
 
+std::vector<std::uint32_t> terms_of(const Spec& spec) {
+  std::vector<std::uint32_t> terms;
+  for (const AliasChain& chain : spec.chains) terms.push_back(chain.effect);
+  return terms;
+}
+
+// Main effects that are also interactions of two treatments: resolution III.
+void note_confounding(const Prepared& data, const Layout& names, const std::string& subject,
+                      Notes& notes) {
+  std::string text;
+  for (const AliasChain& chain : data.spec.chains) {
+    const std::string first = chain.aliases.substr(0, chain.aliases.find(','));
+    if (std::has_single_bit(chain.effect) && std::ranges::count(first, ':') == 1)
+      text += fmt::format("{}{} is {}", text.empty() ? "" : ", ",
+                          term_name(chain.effect, names.names), first);
+  }
+  if (!text.empty())
+    notes.add(subject, fmt::format("main effects cannot be told from interactions of two "
+                                   "treatments ({}, too): a verdict may be due to either.",
+                                   text));
+}
+
+// What stands on the right of the model: "a * b", or the terms of a fraction one by one.
+std::string right_side(const Spec& spec, const Layout& names) {
+  if (spec.chains.empty()) return crossing(names.shape, names.names);
+  std::string text;
+  for (const AliasChain& chain : spec.chains)
+    text += (text.empty() ? "" : " + ") + term_name(chain.effect, names.names);
+  return text;
+}
+
 AnovaTable table_of(const Prepared& data, const std::string& subject, const FactorialFit& fit) {
   const Layout names = layout(data);
-  const std::string treatments = crossing(names.shape, names.names);
+  const std::string treatments = right_side(data.spec, names);
   AnovaTable table{.subject = subject, .formula = {}, .rows = {}};
   const std::string block = fit.block ? data.spec.block + " + " : "";
   table.formula = fmt::format("{} ~ {}{}", response_term(data.spec), block, treatments);
@@ -38,7 +71,10 @@ AnovaTable table_of(const Prepared& data, const std::string& subject, const Fact
         tested_row("", std::move(name), term.df, term.ss, fit.residual_df, fit.residual_ss));
   };
   if (fit.block) add(data.spec.block, *fit.block);
-  for (const Term& term : fit.terms) add(term_name(term.treatments, names.names), term);
+  for (const Term& term : fit.terms) {
+    add(term_name(term.treatments, names.names), term);
+    table.rows.back().aliases = aliases_of(data.spec, term.treatments);
+  }
   table.rows.push_back(plain_row("", "Residuals", fit.residual_df, fit.residual_ss));
   return table;
 }
@@ -65,44 +101,6 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
               "against.");
 }
 
-// The difference of differences, without its baseline; `weights` belong to `cells`.
-std::optional<Estimate> interaction_of(const FactorialModel& model, const std::vector<Group>& cells,
-                                       const Weights& weights) {
-  std::vector<std::size_t> minus;
-  std::vector<std::size_t> plus;
-  double size = 0;  // of all positive weights
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    (weights[i] < 0 ? minus : plus).push_back(cells[i].cell);
-    if (weights[i] > 0) size += weights[i];
-  }
-  if (minus.empty() || plus.empty()) return std::nullopt;
-  auto estimate = model.contrast(minus, plus);
-  if (!estimate) return std::nullopt;
-  estimate->difference *= size;
-  estimate->variance *= size * size;
-  return estimate;
-}
-
-void add_interactions(const Prepared& data, const Subject& subject, const FactorialModel& model,
-                      const std::vector<Group>& cells, Analysis& analysis) {
-  if (!data.scale.log || model.result().order < data.active().size()) return;
-  const auto deviations = by_cell_deviations(subject, cells);
-  for (const std::uint32_t term : two_level_interactions(data)) {
-    const Weights weights = interaction_weights(data, cells, term);
-    const auto estimate = interaction_of(model, cells, weights);
-    if (!estimate) continue;
-    Interaction result{.subject = subject.name, .term = term_name(term, layout(data).names)};
-    result.ratio = std::exp(estimate->difference);
-    result.p = p_value(*estimate);
-    if (const auto interval = difference_interval(*estimate, data.spec.alpha)) {
-      result.low = std::exp(interval->low);
-      result.high = std::exp(interval->high);
-    }
-    result.spread = spread_of(deviations, weights, data.spec.alpha, data.noise);
-    analysis.interactions.push_back(std::move(result));
-  }
-}
-
 std::optional<Estimate> welch_of(const std::vector<Group>& cells, const Sides& sides,
                                  double noise) {
   const auto pick = [&](const std::vector<std::size_t>& positions) {
@@ -122,7 +120,7 @@ std::optional<Estimate> welch_of(const std::vector<Group>& cells, const Sides& s
 void analyse_factorial(const Prepared& data, const Subject& subject, bool with_table,
                        Analysis& analysis, Notes& notes) {
   const auto model = FactorialModel::fit(layout(data).shape, points_of(subject), data.noise,
-                                         data.spec.sums_of_squares);
+                                         data.spec.sums_of_squares, terms_of(data.spec));
   if (!model) {
     notes.add(subject.name, "the treatments have too many levels to be fitted.");
     return;
@@ -132,6 +130,7 @@ void analyse_factorial(const Prepared& data, const Subject& subject, bool with_t
     analysis.tables.push_back(table_of(data, subject.name, fit));
     note_fit(data, subject.name, fit, notes);
     note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
+    note_confounding(data, layout(data), subject.name, notes);
   }
   if (data.spec.assumptions && data.spec.method == Method::standard)
     test_assumptions(data, subject, model->fitted(points_of(subject)), analysis, notes);
@@ -147,13 +146,15 @@ void analyse_factorial(const Prepared& data, const Subject& subject, bool with_t
       estimate = welch_of(cells, pair, data.noise);
     analysis.effects.push_back(
         make_effect(data, comparison, estimate, fit.block ? "Residuals" : "Welch", notes));
-    if (!data.spec.assumptions) continue;
     Effect& effect = analysis.effects.back();
+    effect.aliases = aliases_of(data.spec, 1U << comparison.treatment);
+    if (!data.spec.assumptions) continue;
     add_alternatives(data, subject, comparison, effect);
     effect.spread =
         spread_of(deviations, weights_of(pair, cells.size()), data.spec.alpha, data.noise);
   }
-  if (data.spec.assumptions) add_interactions(data, subject, *model, cells, analysis);
+  if (data.spec.assumptions)
+    add_interactions(data, subject.name, *model, cells, deviations, analysis);
 }
 
 }  // namespace stab::stats

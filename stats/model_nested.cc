@@ -6,9 +6,11 @@
 
 #include "stats/alternatives.h"
 #include "stats/assumptions.h"
+#include "stats/contrasts.h"
 #include "stats/distribution.h"
 #include "stats/effects.h"
 #include "stats/factorial.h"
+#include "stats/interactions.h"
 #include "stats/models.h"
 #include "stats/table.h"
 #include "stats/terms.h"
@@ -173,6 +175,15 @@ void test_nested(const Prepared& data, const Subject& subject, const FactorialMo
   if (runs_of(data, subject).within_df > 0) test_assumptions(data, subject, means, analysis, notes);
 }
 
+// The means of seeds are what treatments act on here, so it is their variance that is compared: it
+// has what layouts do, and the part of the runs that averaging leaves.
+std::vector<std::vector<double>> seed_deviations(const Subject& subject) {
+  Subject units{.name = subject.name, .groups = seed_means(subject)};
+  for (std::uint32_t i = 0; i < units.groups.size(); ++i)
+    units.trials.push_back({.y = units.groups[i].y.mean, .group = i});
+  return by_cell_deviations(units, by_cell(units));
+}
+
 }  // namespace
 
 std::vector<Group> seed_means(const Subject& subject) {
@@ -203,14 +214,26 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
   if (data.spec.assumptions) test_nested(data, subject, *model, points, analysis, notes);
 
   const std::vector<Group> cells = by_cell(subject);
+  std::vector<std::vector<double>> deviations;
+  if (data.spec.assumptions) deviations = seed_deviations(subject);
   for (const Comparison& comparison : comparisons(data, subject.name)) {
     const Sides pair = sides(data, cells, comparison);
     std::optional<Estimate> estimate;
     if (!pair.base.empty())
       estimate = model->contrast(cell_numbers(cells, pair.base), cell_numbers(cells, pair.level));
     analysis.effects.push_back(make_effect(data, comparison, estimate, data.spec.seed, notes));
-    if (data.spec.assumptions) add_alternatives(data, subject, comparison, analysis.effects.back());
+    if (!data.spec.assumptions) continue;
+    Effect& effect = analysis.effects.back();
+    add_alternatives(data, subject, comparison, effect);
+    effect.spread =
+        spread_of(deviations, weights_of(pair, cells.size()), data.spec.alpha, data.noise);
+    if (!effect.spread && !pair.base.empty())
+      notes.add(subject.name, fmt::format("fewer than five seeds of {} a cell, or seeds that do "
+                                          "not differ: changes of their variance are not told.",
+                                          data.spec.seed));
   }
+  if (data.spec.assumptions)
+    add_interactions(data, subject.name, *model, cells, deviations, analysis);
 }
 
 }  // namespace stab::stats

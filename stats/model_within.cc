@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "stats/alternatives.h"
 #include "stats/assumptions.h"
 #include "stats/contrasts.h"
 #include "stats/effects.h"
+#include "stats/interactions.h"
 #include "stats/models.h"
 #include "stats/table.h"
 #include "stats/terms.h"
@@ -84,23 +83,16 @@ void add_suite_tests(const Prepared& data, const WithinModel& model, const Compa
 // with one degree of freedom is the F test of the table.
 void add_suite_interactions(const Prepared& data, const WithinModel& model,
                             const std::vector<Group>& cells, Analysis& analysis) {
-  if (!data.scale.log) return;
   for (const std::uint32_t term : two_level_interactions(data)) {
     const Moments each = moments(model.weighted(interaction_weights(data, cells, term)));
-    Interaction result{.subject = "", .term = term_name(term, layout(data).names)};
-    result.ratio = std::exp(each.mean);
     const double n = static_cast<double>(each.n);
     const Estimate estimate{
         .difference = each.mean,
         .variance = each.ss > n * data.noise ? each.variance().value_or(0) / n : 0,
         .df = n - 1,
         .base = {}};
-    result.p = p_value(estimate);
-    if (const auto interval = difference_interval(estimate, data.spec.alpha)) {
-      result.low = std::exp(interval->low);
-      result.high = std::exp(interval->high);
-    }
-    analysis.interactions.push_back(std::move(result));
+    analysis.interactions.push_back(
+        make_interaction(data, "", term_name(term, layout(data).names), estimate));
   }
 }
 

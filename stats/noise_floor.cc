@@ -25,14 +25,15 @@ struct Distance {
   std::size_t program = 0;
 };
 
-// All pairs of each program, smallest first.
-std::vector<Distance> all_distances(std::span<const AaProgram> programs) {
+// Of each program, smallest first.
+std::vector<Distance> distances_of(std::span<const AaProgram> programs, Pairs pairs) {
   std::vector<Distance> result;
   for (std::size_t p = 0; p < programs.size(); ++p) {
     const std::vector<double>& groups = programs[p].groups;
     for (std::size_t i = 0; i < groups.size(); ++i)
       for (std::size_t j = i + 1; j < groups.size(); ++j)
-        result.push_back({.size = std::abs(groups[j] - groups[i]), .program = p});
+        if (pairs == Pairs::all || (i % 2 == 0 && j == i + 1))
+          result.push_back({.size = std::abs(groups[j] - groups[i]), .program = p});
   }
   std::ranges::sort(result, {}, &Distance::size);
   return result;
@@ -52,9 +53,9 @@ double weighted_quantile(std::span<const Distance> distances, std::span<const do
   return distances.back().size;
 }
 
-double pairs_of(const AaProgram& program) {
-  const double n = static_cast<double>(program.groups.size());
-  return n * (n - 1) / 2;
+double pairs_of(const AaProgram& program, Pairs pairs) {
+  const std::size_t n = program.groups.size();
+  return static_cast<double>(pairs == Pairs::all ? n * (n - 1) / 2 : n / 2);
 }
 
 }  // namespace
@@ -82,15 +83,15 @@ Result<NoiseFloor> noise_floor_disjoint(std::span<const AaProgram> programs, dou
 }
 
 Result<NoiseFloor> noise_floor_clustered(std::span<const AaProgram> programs, double alpha,
-                                         std::uint64_t seed, std::size_t draws) {
+                                         std::uint64_t seed, Pairs pairs, std::size_t draws) {
   if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
   if (programs.size() < 5) return fail("a bootstrap of programs needs five of them or more");
   if (draws < 200) return fail("a bootstrap needs 200 draws or more");
   if (const auto usable = require_programs(programs, 4); !usable)
     return std::unexpected(usable.error());
-  const std::vector<Distance> distances = all_distances(programs);
+  const std::vector<Distance> distances = distances_of(programs, pairs);
   std::vector<double> equal;
-  for (const AaProgram& program : programs) equal.push_back(1 / pairs_of(program));
+  for (const AaProgram& program : programs) equal.push_back(1 / pairs_of(program, pairs));
   Random random(seed);
   std::vector<double> drawn(draws);
   for (double& margin : drawn) {

@@ -36,12 +36,17 @@ struct NoiseFloor {
 // or more. For one program, or if programs are equally noisy.
 Result<NoiseFloor> noise_floor_disjoint(std::span<const AaProgram> programs, double alpha);
 
-// From all pairs of groups of each program, every program with the same weight. Pairs that share a
+// Which groups of a program are compared: each with each, or only those of disjoint pairs. Groups
+// that were run at different times are only comparable in the pairs that were run together.
+enum class Pairs { all, disjoint };
+
+// From pairs of groups of each program, every program with the same weight. Pairs that share a
 // group, and pairs of one program, depend on each other, so only whole programs are drawn for the
 // interval (the cluster bootstrap; Field and Welsh, JRSS B 2007). `margin` is for a program like
 // these, drawn at random; the interval's upper end covers that these are few. For five programs or
 // more, of four groups or more.
 Result<NoiseFloor> noise_floor_clustered(std::span<const AaProgram> programs, double alpha,
-                                         std::uint64_t seed, std::size_t draws = 2'000);
+                                         std::uint64_t seed, Pairs pairs = Pairs::all,
+                                         std::size_t draws = 2'000);
 
 }  // namespace stab::stats

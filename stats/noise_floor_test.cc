@@ -80,13 +80,13 @@ TEST(NoiseFloor, TheIntervalKnowsThatPairsDependOnEachOther) {
       sds.push_back(kinds[static_cast<std::size_t>(normal.uniform() * 5)]);
     return machine(normal, sds, 8);
   };
-  const auto truth = noise_floor_clustered(draw(4000), 0.2, 1, 200);
+  const auto truth = noise_floor_clustered(draw(4000), 0.2, 1, Pairs::all, 200);
   ASSERT_TRUE(truth);
   int holds = 0;
   int holds_if_independent = 0;
   for (std::uint64_t i = 0; i < 300; ++i) {
     const auto programs = draw(12);
-    const auto floor = noise_floor_clustered(programs, 0.2, i, 400);
+    const auto floor = noise_floor_clustered(programs, 0.2, i, Pairs::all, 400);
     ASSERT_TRUE(floor);
     const auto has = [&](const Interval& interval) {
       return interval.low <= truth->margin && truth->margin <= interval.high ? 1 : 0;
@@ -101,13 +101,30 @@ TEST(NoiseFloor, TheIntervalKnowsThatPairsDependOnEachOther) {
           const double y = program.groups[b];
           pairs.push_back({{x, x, y, y}});
         }
-    const auto naive = noise_floor_clustered(pairs, 0.2 * 4 / 6, i, 400);
+    const auto naive = noise_floor_clustered(pairs, 0.2 * 4 / 6, i, Pairs::all, 400);
     ASSERT_TRUE(naive);
     const double spread = naive->interval->high - naive->interval->low;
     holds_if_independent += has({floor->margin - spread / 2, floor->margin + spread / 2});
   }
   EXPECT_GT(holds / 300.0, 0.7);  // 80 %, less what twelve programs cost a percentile bootstrap
   EXPECT_LT(holds_if_independent, holds - 30);
+}
+
+// Groups of one pair were run together; between pairs the machine has changed.
+TEST(NoiseFloor, DisjointPairsLeaveOutWhatChangesBetweenThem) {
+  oracle::Normal normal(8);
+  std::vector<AaProgram> programs(20);
+  for (AaProgram& program : programs)
+    for (int pair = 0; pair < 10; ++pair) {
+      const double then = 0.5 * normal.next();
+      program.groups.push_back(then + 0.01 * normal.next());
+      program.groups.push_back(then + 0.01 * normal.next());
+    }
+  const auto floor = noise_floor_clustered(programs, 0.05, 1, Pairs::disjoint);
+  ASSERT_TRUE(floor);
+  EXPECT_EQ(floor->comparisons, 200U);
+  EXPECT_NEAR(floor->margin, std::expm1(1.96 * 0.01 * std::sqrt(2)), 0.006);
+  EXPECT_GT(noise_floor_clustered(programs, 0.05, 1)->margin, 0.5);
 }
 
 TEST(NoiseFloor, TheSeedDecides) {
@@ -128,7 +145,7 @@ TEST(NoiseFloor, WhatCannotBeToldSaysWhy) {
   EXPECT_FALSE(noise_floor_disjoint(std::vector{program}, 0));
   EXPECT_FALSE(noise_floor_clustered(std::vector<AaProgram>(4, program), 0.05, 1));
   EXPECT_FALSE(noise_floor_clustered(std::vector<AaProgram>(5, AaProgram{{1, 2, 3}}), 0.05, 1));
-  EXPECT_FALSE(noise_floor_clustered(std::vector<AaProgram>(5, program), 0.05, 1, 10));
+  EXPECT_FALSE(noise_floor_clustered(std::vector<AaProgram>(5, program), 0.05, 1, Pairs::all, 10));
 }
 
 }  // namespace

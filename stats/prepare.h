@@ -2,6 +2,7 @@
 // From rows to cells: after this, the size of the data no longer matters.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "stats/analysis.h"
 #include "stats/notes.h"
+#include "stats/repeated.h"
 #include "stats/summary.h"
 
 namespace stab::stats {
@@ -23,7 +25,12 @@ struct Scale {
   double first = 0;   // origin - centre, without rounding
 
   // `response` as the dataset has it, on the model's scale; and back in the response's unit.
-  [[nodiscard]] double to(double response) const;
+  [[nodiscard]] double to(double response) const {
+    const double distance = response - first;
+    if (!log) return distance;
+    if (std::abs(distance) < origin / 2) return std::log1p(distance / origin);
+    return std::log((response + centre) / origin);
+  }
   [[nodiscard]] double back(double value) const;
 };
 
@@ -58,11 +65,22 @@ struct Prepared {
   Spec spec;  // without the columns that the data lacks
   Scale scale;
   std::vector<Treatment> treatments{};
-  std::vector<Subject> subjects{};  // those that have data
-  double noise = 0;                 // what rounding alone may add to a sum of squares, per trial
+  std::vector<Subject> subjects{};     // those that have data
+  std::vector<std::string> seeds{};    // their names, by the codes of groups
+  double noise = 0;                    // what rounding alone may add to a sum of squares, per trial
+  std::optional<Repeated> repeated{};  // where the spec has looks
   Notes notes;
 
+  // Of an interval or a test of an effect, and its p: as they are, or for all looks together.
+  [[nodiscard]] double level(double alpha) const {
+    return repeated ? repeated->level(alpha) : alpha;
+  }
+  [[nodiscard]] std::optional<double> p(std::optional<double> p) const;
   [[nodiscard]] std::size_t cells() const;
+  // Those of them that the design runs.
+  [[nodiscard]] std::size_t design_cells() const {
+    return spec.chains.empty() ? cells() : spec.chains.size() + 1;
+  }
   // A cell's level of each treatment; the first treatment changes slowest.
   [[nodiscard]] std::vector<std::size_t> levels_of(std::size_t cell) const;
   // Treatments with two levels or more, as indices.

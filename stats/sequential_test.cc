@@ -9,9 +9,11 @@
 #include <cstdio>
 #include <vector>
 
+#include "stats/decide.h"
 #include "stats/distribution.h"
 #include "stats/equivalence.h"
 #include "stats/oracle/simulate.h"
+#include "stats/repeated.h"
 #include "stats/stopping.h"
 #include "stats/summary.h"
 
@@ -230,6 +232,53 @@ TEST(FamilyErrorRate, IsAtMostAlpha) {
                 static_cast<double>(wrong) / experiments);
     EXPECT_LE(static_cast<double>(wrong) / experiments, binomial(0.05).high);
     EXPECT_GE(wrong, 100);  // the simulation can find what it looks for
+  }
+}
+
+// Two benchmarks that changed by nothing or by exactly the margin, looked at until no verdict is
+// `unsure`: how often is any verdict wrong where the experiment ended?
+TEST(SequentialVerdicts, AreWrongAsSeldomAsAlphaSaysWhereverTheExperimentEnds) {
+  constexpr int families = 2000;
+  constexpr double margin = 0.01;
+  const std::vector<std::size_t> looks{10, 20, 30};
+  std::vector<Repeated> at;
+  for (const std::size_t blocks : looks)
+    at.push_back(*Repeated::at({.planned = looks, .blocks = blocks}));
+  oracle::Normal normal(59);
+  for (const double truth : {0.0, std::log1p(margin)}) {
+    int wrong = 0;
+    double blocks_used = 0;
+    for (int i = 0; i < families; ++i) {
+      std::array<Moments, 2> benchmarks;
+      Analysis analysis;
+      for (std::size_t look = 0; look < looks.size(); ++look) {
+        analysis.effects.clear();
+        for (Moments& blocks : benchmarks) {
+          while (blocks.n < looks[look]) blocks.add(normal_block(normal));
+          const Estimate estimate = paired_estimate(blocks, truth);
+          const auto same = tost(estimate, *log_bounds(margin));
+          Effect effect{.subject = "b", .ratio = std::exp(estimate.difference)};
+          effect.p = at[look].p(*p_value(estimate));
+          effect.p_same = at[look].one_sided_p(same->p);
+          analysis.effects.push_back(effect);
+        }
+        decide(analysis);
+        if (std::ranges::none_of(analysis.effects,
+                                 [](const Effect& e) { return e.verdict == Verdict::unsure; }))
+          break;
+      }
+      blocks_used += static_cast<double>(benchmarks[0].n) / families;
+      wrong += std::ranges::any_of(analysis.effects, [&](const Effect& effect) {
+        if (effect.verdict == Verdict::faster) return true;
+        return effect.verdict == (truth == 0 ? Verdict::slower : Verdict::same);
+      });
+    }
+    const double share = static_cast<double>(wrong) / families;
+    std::printf(
+        "sequential verdicts on two at a log ratio of %.4f: any wrong in %.4f, %.1f blocks\n",
+        truth, share, blocks_used);
+    EXPECT_LE(share, 0.05 + 3 * std::sqrt(0.05 * 0.95 / families));
+    EXPECT_GE(wrong, families / 200);  // the simulation can find what it looks for
   }
 }
 

@@ -2,6 +2,7 @@
 // How a dataset is to be analysed. Columns are named; "" means that there is no such column.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,17 @@ enum class Design {
   // Each subject by itself: y ~ a * b + Error(a:b:seed); a treatment is tested against the
   // variation between seeds.
   nested,
+  // Nothing differs: see calibration.h.
+  calibration,
+  // As nested, but the seeds are the same at both levels of the one treatment: see padding_study.h.
+  padding_study,
+};
+
+// Fractional designs: effects of treatments with two levels that the design cannot tell apart. The
+// model has one term for all of them.
+struct AliasChain {
+  std::uint32_t effect = 0;  // the shortest of them; bit i: Spec::treatments[i]
+  std::string aliases{};     // the others, in words: "c:d, a:b:e"
 };
 
 // `stabilizer`: the procedure of Curtsinger and Berger (STABILIZER, ASPLOS 2013); see paper.h.
@@ -29,6 +41,13 @@ enum class SumsOfSquares { type2, type3 };
 // What the response's numbers count. For all of them less is better, as far as there is a better.
 enum class Unit { nanoseconds, bytes, number };
 
+// A group-sequential experiment.
+struct Looks {
+  std::vector<std::size_t>
+      planned{};           // after how many blocks: rising, the last is the largest number
+  std::size_t blocks = 0;  // that the data has
+};
+
 struct Spec {
   Method method = Method::standard;
   Design design = Design::factorial;
@@ -37,13 +56,16 @@ struct Spec {
   std::string subject{};  // the benchmark
   std::vector<std::string> treatments{};
   std::string block{};
-  std::string seed{};     // nested only: the random factor
-  bool log_scale = true;  // compare geometric means: effects are ratios
+  std::string seed{};                // nested and padding studies: the random factor
+  std::string comparison{};          // calibrations: which comparison the block belongs to
+  std::vector<AliasChain> chains{};  // factorial only: of a fractional design, all of its chains
+  bool log_scale = true;             // compare geometric means: effects are ratios
   SumsOfSquares sums_of_squares = SumsOfSquares::type2;
   bool assumptions = true;  // test them, and compute what holds without them
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
   std::uint64_t random_seed = 1;        // of permutations that are drawn
+  std::optional<Looks> looks{};  // then p and intervals of effects hold at all looks (repeated.h)
 };
 
 }  // namespace stab::stats

@@ -22,6 +22,9 @@ Layout layout(const Prepared& data);
 // "log(wall)"
 std::string response_term(const Spec& spec);
 
+// What a term of a fractional design stands for, too; "" of others.
+std::string aliases_of(const Spec& spec, std::uint32_t term);
+
 // A row with its mean square, and F and p if there is an error with degrees of freedom and a sum of
 // squares above 0.
 AnovaRow tested_row(std::string stratum, std::string term, double df, double ss, double error_df,

@@ -241,6 +241,47 @@ counters::Reading to_reading(const Row& row) {
           .reason = row.text("reason")};
 }
 
+Row to_row(const Calibration& calibration) {
+  Row row;
+  row.set("machine", calibration.machine);
+  row.set_unless(0, "experiment", calibration.experiment);
+  row.set("name", calibration.name);
+  row.set("at_ns", calibration.at_ns);
+  row.set("scope", to_string(calibration.scope));
+  row.set("benchmark", calibration.benchmark);
+  row.set("response", calibration.response);
+  row.set("alpha", calibration.alpha);
+  row.set("blocks", calibration.blocks);
+  row.set("benchmarks", calibration.benchmarks);
+  row.set("comparisons", calibration.comparisons);
+  row.set("significant", calibration.significant);
+  row.set("margin", calibration.margin);
+  row.set("margin_low", calibration.margin_low);
+  row.set("margin_high", calibration.margin_high);
+  return row;
+}
+
+Calibration to_calibration(const Row& row) {
+  const auto scope = calibration_scope(row.text("scope"));
+  if (!scope)
+    refuse(fmt::format("the scope {} is unknown; use the stabd that wrote it", row.text("scope")));
+  return {.machine = row.integer("machine"),
+          .experiment = row.optional_integer("experiment").value_or(0),
+          .name = row.text("name"),
+          .at_ns = row.integer("at_ns"),
+          .scope = *scope,
+          .benchmark = row.text("benchmark"),
+          .response = row.text("response"),
+          .alpha = row.real("alpha"),
+          .blocks = row.integer("blocks"),
+          .benchmarks = row.integer("benchmarks"),
+          .comparisons = row.integer("comparisons"),
+          .significant = row.integer("significant"),
+          .margin = row.optional_real("margin"),
+          .margin_low = row.optional_real("margin_low"),
+          .margin_high = row.optional_real("margin_high")};
+}
+
 Row to_row(const Event& event) {
   Row row;
   row.set_unless(0, "experiment", event.experiment);

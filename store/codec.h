@@ -14,6 +14,7 @@ Row to_row(const Experiment& experiment);
 Row to_row(const Build& build);
 Row to_row(const Trial& trial);  // with the number of its readings
 Row to_row(const counters::Reading& reading, Id trial, std::size_t ordinal);
+Row to_row(const Calibration& calibration);
 Row to_row(const Event& event);
 
 Machine to_machine(const Row& row);
@@ -21,6 +22,7 @@ Experiment to_experiment(const Row& row);
 Build to_build(const Row& row);
 Trial to_trial(const Row& row);  // without its readings
 counters::Reading to_reading(const Row& row);
+Calibration to_calibration(const Row& row);
 Event to_event(const Row& row);
 
 }  // namespace stab::store

@@ -19,6 +19,7 @@ class DamageTest : public WithStore {
     experiment.machine = store_->add_machine(example_machine()).value();
     EXPECT_TRUE(store_->update_experiment(experiment));
     EXPECT_TRUE(store_->add_build({.experiment = experiment_, .key = "k", .benchmark = "sort"}));
+    EXPECT_TRUE(store_->add_calibrations({example_calibration(experiment.machine, experiment_)}));
     EXPECT_TRUE(store_->add_event({.experiment = experiment_, .kind = "state", .text = "queued"}));
     for (std::uint32_t i = 0; i < 3; ++i) add(example_trial(experiment_, i));
   }
@@ -54,6 +55,7 @@ TEST_F(DamageTest, AChangedCellOfEveryTableIsFound) {
                                                                {"build", "duration_ns = 1"},
                                                                {"trial", "wall_ns = wall_ns + 1"},
                                                                {"reading", "coverage = 0.5"},
+                                                               {"calibration", "margin = 0.001"},
                                                                {"event", "text = ''"}};
   for (const auto& [table, change] : cells) {
     cheat(path_, fmt::format("UPDATE {} SET {} WHERE id = 1", table, change));

@@ -28,6 +28,11 @@ constexpr std::array<Named<TrialStatus>, 11> trial_names{
      {TrialStatus::not_randomized, "not_randomized"},
      {TrialStatus::not_measured, "not_measured"}}};
 
+constexpr std::array<Named<CalibrationScope>, 3> scope_names{
+    {{CalibrationScope::benchmark, "benchmark"},
+     {CalibrationScope::any, "any"},
+     {CalibrationScope::suite, "suite"}}};
+
 template <class Status>
 std::string_view name_of(std::span<const Named<Status>> names, Status status) {
   for (const auto& [value, name] : names)
@@ -55,6 +60,12 @@ std::string_view to_string(TrialStatus status) {
 }
 std::optional<TrialStatus> trial_status(std::string_view text) {
   return named<TrialStatus>(trial_names, text);
+}
+std::string_view to_string(CalibrationScope scope) {
+  return name_of<CalibrationScope>(scope_names, scope);
+}
+std::optional<CalibrationScope> calibration_scope(std::string_view text) {
+  return named<CalibrationScope>(scope_names, text);
 }
 
 }  // namespace stab::store

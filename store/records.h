@@ -129,6 +129,32 @@ struct Trial {
   bool operator==(const Trial&) const = default;
 };
 
+// What A/A comparisons found of a machine (stats/calibration.h): of one benchmark, of any one, or
+// of all together.
+enum class CalibrationScope { benchmark, any, suite };
+std::string_view to_string(CalibrationScope scope);
+std::optional<CalibrationScope> calibration_scope(std::string_view text);
+
+struct Calibration {
+  Id machine = 0;
+  Id experiment = 0;       // 0: it is in another database, from where this was taken
+  std::string name{};      // the experiment's
+  std::int64_t at_ns = 0;  // when its first trial began; wall clock, since 1970
+  CalibrationScope scope = CalibrationScope::any;
+  std::string benchmark{};      // of scope benchmark, else ""
+  std::string response{};       // "wall"
+  double alpha = 0.05;          // of the comparisons, and of every interval here
+  std::int64_t blocks = 0;      // of a comparison
+  std::int64_t benchmarks = 0;  // that took part
+  std::int64_t comparisons = 0;
+  std::int64_t significant = 0;
+  std::optional<double> margin{};  // 0.008: the noise floor is 0.8 %
+  std::optional<double> margin_low{};
+  std::optional<double> margin_high{};
+
+  bool operator==(const Calibration&) const = default;
+};
+
 struct Event {
   Id experiment = 0;       // 0: the daemon itself
   std::int64_t at_ns = 0;  // wall clock, since 1970

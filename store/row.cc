@@ -38,6 +38,13 @@ void Row::set(std::string_view column, std::optional<std::int64_t> value) {
   put(column, value ? Value(*value) : Value());
 }
 
+void Row::set(std::string_view column, std::optional<double> value) {
+  if (value)
+    set(column, *value);
+  else
+    put(column, Value());
+}
+
 void Row::set_unless(std::int64_t none, std::string_view column, std::int64_t value) {
   put(column, value == none ? Value() : Value(value));
 }
@@ -72,6 +79,11 @@ std::optional<std::int64_t> Row::optional_integer(std::string_view column) const
 double Row::real(std::string_view column) const {
   if (const auto* number = std::get_if<double>(&value(column))) return *number;
   refuse(fmt::format("the column {} is not a real number", column));
+}
+
+std::optional<double> Row::optional_real(std::string_view column) const {
+  if (std::holds_alternative<std::monostate>(value(column))) return std::nullopt;
+  return real(column);
 }
 
 const std::string& Row::text(std::string_view column) const {

@@ -26,6 +26,7 @@ class Row {
   void set(std::string_view column, double value);
   void set(std::string_view column, std::string_view value) { put(column, std::string(value)); }
   void set(std::string_view column, std::optional<std::int64_t> value);
+  void set(std::string_view column, std::optional<double> value);
   // NULL in place of the value that means "none".
   void set_unless(std::int64_t none, std::string_view column, std::int64_t value);
   void set_unless_empty(std::string_view column, std::string_view value);
@@ -37,6 +38,7 @@ class Row {
   [[nodiscard]] const std::string& text(std::string_view column) const;
   [[nodiscard]] std::string text_or_empty(std::string_view column) const;  // "" for NULL
   [[nodiscard]] std::optional<std::int64_t> optional_integer(std::string_view column) const;
+  [[nodiscard]] std::optional<double> optional_real(std::string_view column) const;
 
   [[nodiscard]] const std::map<std::string, Value, std::less<>>& values() const { return values_; }
 

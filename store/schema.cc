@@ -135,7 +135,33 @@ void add_heap(Connection& connection) {
     connection.database().exec(fmt::format("ALTER TABLE trial ADD COLUMN {}", column));
 }
 
-constexpr std::array<Step, schema_version> steps{create_version_1, add_layout, add_heap};
+void add_calibrations(Connection& connection) {
+  connection.database().exec(R"sql(
+CREATE TABLE calibration (
+  id INTEGER PRIMARY KEY,
+  machine INTEGER NOT NULL REFERENCES machine (id),
+  experiment INTEGER REFERENCES experiment (id),
+  name TEXT NOT NULL,
+  at_ns INTEGER NOT NULL,
+  scope TEXT NOT NULL,
+  benchmark TEXT NOT NULL,
+  response TEXT NOT NULL,
+  alpha REAL NOT NULL,
+  blocks INTEGER NOT NULL,
+  benchmarks INTEGER NOT NULL,
+  comparisons INTEGER NOT NULL,
+  significant INTEGER NOT NULL,
+  margin REAL,
+  margin_low REAL,
+  margin_high REAL,
+  checksum INTEGER NOT NULL,
+  UNIQUE (machine, at_ns, name, scope, benchmark)
+) STRICT;
+)sql");
+}
+
+constexpr std::array<Step, schema_version> steps{create_version_1, add_layout, add_heap,
+                                                 add_calibrations};
 
 }  // namespace
 

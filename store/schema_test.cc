@@ -142,5 +142,28 @@ TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
   EXPECT_THAT(trials_of(*store, old.experiment), testing::ElementsAre(old, fresh));
 }
 
+TEST(Schema, AThirdVersionGetsCalibrationsAndKeepsItsRows) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  Id machine = 0;
+  Id experiment = 0;
+  {
+    Connection connection(path);
+    migrate(connection, schema_steps().first(3));
+    EXPECT_EQ(connection.number("PRAGMA user_version"), 3);
+    connection.transaction([&] {
+      machine = connection.insert("machine", to_row(example_machine()));
+      experiment = connection.insert("experiment", to_row(example_experiment()));
+    });
+  }
+  const auto store = open_or_fail(path);
+  EXPECT_EQ(store->machine(machine).value(), example_machine());
+  EXPECT_TRUE(store->calibrations(machine)->empty());
+  ASSERT_TRUE(store->add_calibrations({example_calibration(machine, experiment)}));
+  EXPECT_THAT(store->calibrations(machine).value(),
+              testing::ElementsAre(example_calibration(machine, experiment)));
+  EXPECT_TRUE(store->verify().value().empty());
+}
+
 }  // namespace
 }  // namespace stab::store

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -209,6 +210,39 @@ Outcome<std::vector<Store::Progress>> Store::progress(Id experiment) {
     impl_->connection.select("trial", "WHERE experiment = ? ORDER BY position, attempt",
                              {experiment}, add);
     return positions;
+  });
+}
+
+Outcome<void> Store::add_calibrations(const std::vector<Calibration>& calibrations) {
+  return impl_->write("a calibration", [&] {
+    for (const Calibration& each : calibrations) {
+      const Id same = impl_->connection.number(
+          "SELECT id FROM calibration WHERE machine = ? AND at_ns = ? AND name = ? AND scope = ? "
+          "AND benchmark = ?",
+          {each.machine, each.at_ns, each.name, std::string(to_string(each.scope)),
+           each.benchmark});
+      if (same == 0)
+        impl_->connection.insert("calibration", to_row(each));
+      else
+        impl_->connection.update("calibration", same, to_row(each));
+    }
+  });
+}
+
+Outcome<std::vector<Id>> Store::calibrated_machines() {
+  return impl_->read("the calibrations", [&] {
+    const auto of = [](const Row& row) { return row.integer("machine"); };
+    auto machines =
+        impl_->collect("calibration", "WHERE id > ? ORDER BY machine", std::int64_t{0}, of);
+    machines.erase(std::ranges::unique(machines).begin(), machines.end());
+    return machines;
+  });
+}
+
+Outcome<std::vector<Calibration>> Store::calibrations(Id machine) {
+  return impl_->read(fmt::format("the calibrations of machine {}", machine), [&] {
+    return impl_->collect("calibration", "WHERE machine = ? ORDER BY at_ns, id", machine,
+                          to_calibration);
   });
 }
 

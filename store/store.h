@@ -31,7 +31,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 3;
+inline constexpr int schema_version = 4;
 
 struct StoreError {
   std::string message{};
@@ -59,6 +59,7 @@ class Store {
   Outcome<Id> add_machine(
       const Machine& machine);  // the id of the row with the same key if there is one
   Outcome<std::optional<Machine>> machine(Id id);
+  Outcome<std::vector<Id>> calibrated_machines();
 
   Outcome<Id> add_experiment(const Experiment& experiment);  // its id field is ignored
   Outcome<void> update_experiment(
@@ -88,6 +89,11 @@ class Store {
   };
   Outcome<std::vector<Progress>> progress(
       Id experiment);  // by position; those without an attempt are not in it
+
+  // All or none of them; each replaces the one with the same machine, time, name, scope and
+  // benchmark.
+  Outcome<void> add_calibrations(const std::vector<Calibration>& calibrations);
+  Outcome<std::vector<Calibration>> calibrations(Id machine);  // oldest first
 
   Outcome<void> add_event(const Event& event);
   Outcome<std::vector<Event>> events(Id experiment);  // oldest first; 0: the daemon's own

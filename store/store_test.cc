@@ -229,5 +229,44 @@ TEST_F(StoreTest, EventsReadBackInOrderAndByExperiment) {
   EXPECT_THAT(store_->events(0).value(), ElementsAre(daemon));
 }
 
+TEST_F(StoreTest, CalibrationsBelongToTheirMachine) {
+  const Id machine = store_->add_machine(example_machine()).value();
+  Machine changed = example_machine();
+  changed.key = "babe";
+  const Id other = store_->add_machine(changed).value();
+  const Calibration full = example_calibration(machine, experiment_);
+  Calibration taken = full;  // from another database
+  taken.experiment = 0;
+  taken.at_ns -= 1;
+  taken.scope = CalibrationScope::any;
+  taken.benchmark = "";
+  taken.margin = taken.margin_low = taken.margin_high = std::nullopt;
+  ASSERT_TRUE(store_->add_calibrations({full, taken}));
+  ASSERT_TRUE(store_->add_calibrations({example_calibration(other, experiment_)}));
+  EXPECT_THAT(store_->calibrations(machine).value(), ElementsAre(taken, full));
+  EXPECT_EQ(store_->calibrations(other)->size(), 1U);
+  EXPECT_THAT(store_->calibrated_machines().value(), ElementsAre(machine, other));
+  EXPECT_TRUE(store_->calibrations(7)->empty());
+  EXPECT_TRUE(store_->verify().value().empty());
+}
+
+TEST_F(StoreTest, ACalibrationThatIsStoredAgainReplacesTheFirst) {
+  const Id machine = store_->add_machine(example_machine()).value();
+  Calibration calibration = example_calibration(machine, experiment_);
+  ASSERT_TRUE(store_->add_calibrations({calibration}));
+  calibration.significant = 7;
+  calibration.margin = 0;
+  ASSERT_TRUE(store_->add_calibrations({calibration}));
+  reopen();
+  EXPECT_THAT(store_->calibrations(machine).value(), ElementsAre(calibration));
+}
+
+TEST_F(StoreTest, OfCalibrationsAllOrNoneAreStored) {
+  const Id machine = store_->add_machine(example_machine()).value();
+  EXPECT_FALSE(store_->add_calibrations(
+      {example_calibration(machine, experiment_), example_calibration(machine + 1, experiment_)}));
+  EXPECT_TRUE(store_->calibrations(machine)->empty());
+}
+
 }  // namespace
 }  // namespace stab::store

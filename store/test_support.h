@@ -125,6 +125,25 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
           .readings = example_readings()};
 }
 
+// Every field differs from its default.
+inline Calibration example_calibration(Id machine, Id experiment) {
+  return {.machine = machine,
+          .experiment = experiment,
+          .name = "calibration",
+          .at_ns = 1'700'000'000'000'000'004,
+          .scope = CalibrationScope::benchmark,
+          .benchmark = "sort",
+          .response = "user",
+          .alpha = 0.01,
+          .blocks = 10,
+          .benchmarks = 5,
+          .comparisons = 100,
+          .significant = 6,
+          .margin = 0.0083,
+          .margin_low = 0.006,
+          .margin_high = 0.0120001};
+}
+
 inline std::vector<Trial> trials_of(Store& store, Id experiment) {
   std::vector<Trial> trials;
   const auto read = store.for_each_trial(experiment, [&](const Trial& trial) {

@@ -18,11 +18,12 @@ struct Scope {
 };
 
 // A table that has no rows of an experiment selects none.
-constexpr std::array<Scope, 7> scopes{{
+constexpr std::array<Scope, 8> scopes{{
     {"meta", "WHERE id IS NULL AND ? NOT NULL"},
     {"machine", "WHERE id = (SELECT machine FROM experiment WHERE id = ?)"},
     {"experiment", "WHERE id = ?"},
     {"build", "WHERE experiment = ?"},
+    {"calibration", "WHERE experiment = ?"},
     {"trial", "WHERE experiment = ?"},
     {"reading", "WHERE trial IN (SELECT id FROM trial WHERE experiment = ?)"},
     {"event", "WHERE experiment = ?"},

@@ -11,7 +11,6 @@
 #include "report/text.h"
 #include "stabd/client/input.h"
 #include "stabd/client/output.h"
-#include "stabd/client/verbs.h"
 #include "stats/decide.h"
 #include "stats/decimal.h"
 #include "stats/paper.h"
@@ -36,18 +35,6 @@ Result<void> check_roles(const AnalyzeOptions& options) {
 
 std::string plural(std::size_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-}
-
-int exit_code(const stats::Analysis& analysis) {
-  switch (stats::outcome(analysis)) {
-    case stats::Outcome::good:
-      return exit_ok;
-    case stats::Outcome::regressed:
-      return exit_regressed;
-    case stats::Outcome::unsure:
-      return exit_unsure;
-  }
-  return exit_unsure;
 }
 
 std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analysis,
@@ -154,7 +141,7 @@ Result<int> analyze(const AnalyzeOptions& options) {
   const std::string text = rendered(options, analysis, csv->data.response.size());
   if (auto written = write_output(text, options.output); !written)
     return std::unexpected(written.error());
-  return exit_code(analysis);
+  return exit_code({.findings = stats::findings(analysis)}, options.fail_on);
 }
 
 }  // namespace stab::client

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "stabd/client/exit_code.h"
 #include "stats/analysis.h"
 #include "stats/csv.h"
 
@@ -28,9 +29,9 @@ struct AnalyzeOptions {
   int sums_of_squares = 2;
   bool json = false;
   std::string output;
+  FailOn fail_on{};
 };
 
-// The exit code: see verbs.h.
 Result<int> analyze(const AnalyzeOptions& options);
 
 // "1%" or "0.01" as 0.01, above 0 and below 1; `option` is named in the error.

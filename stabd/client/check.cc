@@ -17,6 +17,7 @@
 #include "stabd/client/client.h"
 #include "stabd/client/detectable.h"
 #include "stabd/client/plan_file.h"
+#include "stabd/client/study_words.h"
 #include "stabd/client/verbs.h"
 #include "stabd/daemon/builds.h"
 
@@ -37,10 +38,22 @@ struct Design {
   plan::Expansion expansion;
   std::size_t builds = 0;
   std::size_t warmups = 0;
+  std::size_t fewest = 0;  // trials
   std::vector<plan::ModelFor> models;
   std::optional<Pilot> pilot;
   std::vector<Detectable> detectable;
+  std::optional<std::size_t> blocks_for_precision;
 };
+
+// It may have stopped before its last trial.
+void correct_for_early_stop(Pilot& pilot) {
+  const auto counts = pilot.report.value("trials", nlohmann::json::object());
+  const double run = counts.value("ok", 0.0) + counts.value("failed", 0.0);
+  const double planned = counts.value("planned", 0.0) - counts.value("skipped", 0.0);
+  if (!pilot.report.value("stopping", nlohmann::json()).is_null() && run > 0 && planned > run)
+    pilot.duration = std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(pilot.duration.count()) * planned / run));
+}
 
 // Nothing if there is no daemon or it knows none; a check needs neither.
 std::optional<Pilot> find_pilot(const Common& common, const std::string& name, std::size_t trials) {
@@ -62,6 +75,7 @@ std::optional<Pilot> find_pilot(const Common& common, const std::string& name, s
   if (!pilot) return pilot;
   const auto report = client->ask({{"verb", "report"}, {"id", pilot->id}, {"format", "json"}});
   if (report) pilot->report = nlohmann::json::parse(report->value("text", ""), nullptr, false);
+  if (pilot->report.is_object()) correct_for_early_stop(*pilot);
   return pilot;
 }
 
@@ -71,6 +85,7 @@ Design design_of(plan::Plan plan) {
   design.expansion = plan::expand(design.plan);
   design.builds = daemon::collect_builds(design.plan, design.expansion).slots.size();
   for (const plan::Trial& trial : design.expansion.trials) design.warmups += trial.warmup ? 1 : 0;
+  design.fewest = plan::fewest_trials(design.plan, design.expansion);
   design.models = plan::models(design.plan, design.expansion);
   return design;
 }
@@ -92,6 +107,20 @@ bool builds_with_szc(const Design& design) {
   });
 }
 
+// Whether programs that szc did not build can do all that the plan asks for.
+bool is_for_any_program(const plan::Plan& plan) {
+  const auto is_ok = [](const std::string& name) {
+    const plan::RuntimeOption* option = plan::find_option(name);
+    return option != nullptr && option->for_any_program;
+  };
+  return std::ranges::all_of(plan.randomize,
+                             [&](const auto& entry) { return is_ok(entry.first); }) &&
+         std::ranges::all_of(plan.factors, [&](const plan::Factor& factor) {
+           return factor.kind == plan::FactorKind::option ? is_ok(factor.name)
+                                                          : factor.kind != plan::FactorKind::layout;
+         });
+}
+
 // What the programs place at random by themselves, in words.
 std::string runtime_text(const Design& design) {
   const plan::Plan& plan = design.plan;
@@ -109,7 +138,11 @@ std::string runtime_text(const Design& design) {
     has_layout = has_layout || factor.kind == plan::FactorKind::layout;
   }
   parts.emplace_back(has_layout ? "seeds by the factor layout" : "each trial by its own seed");
-  return fmt::format("by the programs, which szc must have built: {}", fmt::join(parts, ", "));
+  return fmt::format("by the programs, {}: {}",
+                     is_for_any_program(plan)
+                         ? "with libstabheap.so in those that szc did not build"
+                         : "which szc must have built",
+                     fmt::join(parts, ", "));
 }
 
 // The factors that are drawn: "link_order (once a block)".
@@ -119,8 +152,9 @@ std::string drawn_text(const plan::Plan& plan) {
     if (std::holds_alternative<plan::RandomPerBlock>(factor.levels))
       parts.push_back(fmt::format("{} once a block", factor.name));
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
-      parts.push_back(
-          fmt::format("{} {} times a cell, {} runs each", factor.name, seeds->seeds, seeds->runs));
+      parts.push_back(fmt::format(
+          "{} {} times {}, {} runs each", factor.name, seeds->seeds,
+          plan.design.kind == plan::DesignKind::nested ? "a cell" : "for all cells", seeds->runs));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -139,12 +173,17 @@ ordered_json detectable_json(const Design& design) {
 
 void print_detectable(const Design& design, bool given) {
   if (design.detectable.empty()) return;
-  fmt::print("\nsmallest change that is found with {:.0f} % power, going by {}:\n",
-             100 * planned_power, given ? "--sd" : fmt::format("experiment {}", design.pilot->id));
+  const auto& stop = design.plan.design.stop;
+  fmt::print("\nsmallest change that is found with {:.0f} % power{}, going by {}:\n",
+             100 * planned_power, stop ? fmt::format(" by all {} blocks", stop->max) : "",
+             given ? "--sd" : fmt::format("experiment {}", design.pilot->id));
   for (const Detectable& each : design.detectable)
     fmt::print("  {:<24} {:<16} {:.3g} %   (standard deviation {:.3g} %)\n",
                each.benchmark.empty() ? "over all benchmarks" : each.benchmark, each.treatment,
                100 * each.change, 100 * each.sd);
+  if (const auto blocks = design.blocks_for_precision)
+    fmt::print("intervals are as narrow as the rule asks for after about {} blocks{}\n", *blocks,
+               *blocks > stop->max ? fmt::format(", which is more than it allows") : "");
 }
 
 ordered_json as_json(const Design& design) {
@@ -154,7 +193,10 @@ ordered_json as_json(const Design& design) {
   for (const plan::ModelFor& entry : design.models) {
     ordered_json terms = ordered_json::array();
     for (const plan::Term& term : entry.model.terms)
-      terms.push_back({{"stratum", term.stratum}, {"term", term.name}, {"df", term.df}});
+      terms.push_back({{"stratum", term.stratum},
+                       {"term", term.name},
+                       {"df", term.df},
+                       {"aliases", term.aliases}});
     models.push_back(
         {{"benchmark", entry.benchmark}, {"formula", entry.model.formula}, {"terms", terms}});
   }
@@ -164,6 +206,9 @@ ordered_json as_json(const Design& design) {
           {"cells", cells},
           {"blocks", design.expansion.blocks},
           {"trials", design.expansion.trials.size()},
+          {"fewest_trials", design.fewest},
+          {"stop", design.plan.design.stop ? ordered_json(plan::describe(*design.plan.design.stop))
+                                           : ordered_json(nullptr)},
           {"warmup_trials", design.warmups},
           {"builds", design.builds},
           {"randomized", runtime_text(design)},
@@ -171,6 +216,10 @@ ordered_json as_json(const Design& design) {
           {"estimated_ns",
            design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
           {"smallest_detectable", detectable_json(design)},
+          {"study", study_words(design.plan)},
+          {"blocks_for_precision", design.blocks_for_precision
+                                       ? ordered_json(*design.blocks_for_precision)
+                                       : ordered_json(nullptr)},
           {"models", models}};
 }
 
@@ -178,13 +227,15 @@ void print_model(const plan::ModelFor& entry) {
   fmt::print("\nmodel{}: {}\n", entry.benchmark.empty() ? "" : " of " + entry.benchmark,
              entry.model.formula);
   for (const plan::Term& term : entry.model.terms)
-    fmt::print("  {:<24} {:<24} {:>8} df\n", term.stratum, term.name, term.df);
+    fmt::print("  {:<24} {:<24} {:>8} df{}\n", term.stratum, term.name, term.df,
+               term.aliases.empty() ? "" : "   = " + term.aliases);
 }
 
 void print_duration(const Design& design) {
   if (design.pilot) {
-    fmt::print("\nabout {}, going by experiment {}\n", format_duration(design.pilot->duration),
-               design.pilot->id);
+    const char* most = design.fewest < design.expansion.trials.size() ? " for all trials" : "";
+    fmt::print("\nabout {}{}, going by experiment {}\n", format_duration(design.pilot->duration),
+               most, design.pilot->id);
     return;
   }
   std::chrono::nanoseconds most{0};
@@ -200,17 +251,23 @@ void print(const Design& design) {
   const auto count = [](std::size_t n, const char* what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
-  fmt::print("{}: {}, {} x {} in {}\n", design.plan.name, plan::to_string(design.plan.design.kind),
+  const auto& stop = design.plan.design.stop;
+  const auto from = [&](std::size_t fewest) { return stop ? fmt::format("{} to ", fewest) : ""; };
+  fmt::print("{}: {}, {} x {} in {}{}\n", design.plan.name,
+             plan::to_string(design.plan.design.kind),
              count(design.plan.benchmarks.size(), "benchmark"),
-             count(design.expansion.cells.size(), "cell"), count(design.expansion.blocks, "block"));
-  fmt::print("{} ({} of them warm-up), {}, seed {}\n",
+             count(design.expansion.cells.size(), "cell"), from(stop ? stop->min() : 0),
+             count(design.expansion.blocks, "block"));
+  fmt::print("{}{} ({} of them warm-up), {}, seed {}\n", from(design.fewest),
              count(design.expansion.trials.size(), "trial"), design.warmups,
              count(design.builds, "build"), design.plan.seed);
+  if (stop) fmt::print("stops {}\n", plan::describe(*stop));
   constexpr std::size_t shown = 32;
   for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
     fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
   if (design.expansion.cells.size() > shown)
     fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
+  for (const std::string& line : study_words(design.plan)) fmt::print("{}\n", line);
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);
@@ -244,6 +301,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     variation = variation_of(design.pilot->report, design.plan);
   }
   design.detectable = detectable(design.plan, variation);
+  design.blocks_for_precision = blocks_for_precision(design.plan, variation);
   if (common.json) {
     fmt::print("{}\n", as_json(design).dump(2));
     return exit_ok;

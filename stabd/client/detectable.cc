@@ -7,6 +7,8 @@
 
 #include "plan/expand.h"
 #include "stats/power.h"
+#include "stats/repeated.h"
+#include "stats/stopping.h"
 
 namespace stab::client {
 namespace {
@@ -46,6 +48,23 @@ double trials_at_a_level(const json& report, const std::string& treatment) {
   return counts.empty() ? 0 : static_cast<double>(counts.size()) / reciprocals;
 }
 
+std::optional<double> sd_of(const Variation& variation, const plan::Benchmark& benchmark) {
+  const auto own = variation.trials.find(benchmark.name);
+  return own != variation.trials.end() ? std::optional(own->second) : variation.all_trials;
+}
+
+// The level of the report's intervals and tests when all blocks are run.
+double alpha_of(const plan::Plan& plan) {
+  const auto& stop = plan.design.stop;
+  const double alpha = plan.analysis.alpha;
+  if (!stop) return alpha;
+  if (stop->rule == plan::StopRule::precision) return stats::precision_alpha(alpha);
+  std::vector<std::size_t> planned(stop->looks.begin(), stop->looks.end());
+  planned.push_back(stop->max);
+  const auto last = stats::Repeated::at({.planned = std::move(planned), .blocks = stop->max});
+  return last ? last->level(alpha) : alpha;
+}
+
 std::optional<Detectable> factorial(const plan::Plan& plan, const plan::Benchmark& benchmark,
                                     std::size_t treatment, double sd) {
   const std::vector<Treatment> treatments = treatments_of(plan);
@@ -55,7 +74,7 @@ std::optional<Detectable> factorial(const plan::Plan& plan, const plan::Benchmar
       {.shape = shape,
        .blocks = benchmark.repetitions,
        .randomized_blocks = plan.design.kind != plan::DesignKind::one_way},
-      treatment, sd, plan.analysis.alpha, planned_power);
+      treatment, sd, alpha_of(plan), planned_power);
   if (!found) return std::nullopt;
   return Detectable{.benchmark = benchmark.name,
                     .treatment = treatments[treatment].name,
@@ -110,13 +129,33 @@ std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& vari
       plan.design.kind != plan::DesignKind::one_way)
     return result;
   for (const plan::Benchmark& benchmark : plan.benchmarks) {
-    const auto own = variation.trials.find(benchmark.name);
-    const auto sd =
-        own != variation.trials.end() ? std::optional(own->second) : variation.all_trials;
+    const auto sd = sd_of(variation, benchmark);
     for (std::size_t i = 0; sd && i < treatments.size(); ++i)
       add(factorial(plan, benchmark, i, *sd));
   }
   return result;
+}
+
+std::optional<std::size_t> blocks_for_precision(const plan::Plan& plan,
+                                                const Variation& variation) {
+  const auto& stop = plan.design.stop;
+  if (!stop || stop->rule != plan::StopRule::precision) return std::nullopt;
+  const std::vector<Treatment> treatments = treatments_of(plan);
+  double cells = 1;
+  for (const Treatment& treatment : treatments) cells *= static_cast<double>(treatment.levels);
+  std::optional<std::size_t> most;
+  for (const plan::Benchmark& benchmark : plan.benchmarks) {
+    const auto sd = sd_of(variation, benchmark);
+    for (std::size_t i = 0; sd && i < treatments.size(); ++i) {
+      // A block's difference averages over the cells of the other treatments.
+      const double others = cells / static_cast<double>(treatments[i].levels);
+      const auto needed =
+          stats::needed_for_half_width(stats::Samples::paired, stop->half_width,
+                                       *sd * std::sqrt(2 / others), alpha_of(plan), 0.5);
+      if (needed) most = std::max<std::size_t>({most.value_or(0), *needed, stop->min()});
+    }
+  }
+  return most;
 }
 
 }  // namespace stab::client

@@ -37,4 +37,8 @@ struct Detectable {
 // benchmarks. What is not known or belongs to another design is left out.
 std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& variation);
 
+// How many blocks a plan that stops by precision will probably take: in half of all experiments its
+// rule is met by then. Nothing for other plans, or where nothing is known.
+std::optional<std::size_t> blocks_for_precision(const plan::Plan& plan, const Variation& variation);
+
 }  // namespace stab::client

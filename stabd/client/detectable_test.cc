@@ -86,5 +86,41 @@ TEST(Detectable, AReportOfAnotherResponseTellsNothing) {
   EXPECT_THAT(variation_of(json::object(), plan_of("full-factorial")).trials, IsEmpty());
 }
 
+plan::Plan stopping(const std::string& stop) {
+  return plan::good_plan(
+      "[experiment]\nname = 'x'\n[[benchmark]]\nname = 'a'\nrun = ['/bin/a']\n"
+      "[factor.env_bytes]\nlevels = [0, 64]\n[factor.aslr]\nlevels = [false, true]\n"
+      "[design]\nstop = " +
+      stop + "\n");
+}
+
+// With n blocks of two pairs each, sd 2 %: the half width is t(n - 1) * 0.02 / sqrt(n), with
+// R's qt(1 - 0.0375 / 2, n - 1): above 0.005 at n = 71, 0.004997 at 72.
+TEST(Detectable, APrecisionRuleNeedsSoManyBlocks) {
+  const std::string rule = "{ rule = 'precision', half_width = '0.5%', max = ";
+  const auto blocks = blocks_for_precision(stopping(rule + "100 }"), {.all_trials = 0.02});
+  ASSERT_TRUE(blocks);
+  EXPECT_NEAR(static_cast<double>(*blocks), 72, 1);
+  EXPECT_EQ(blocks_for_precision(stopping(rule + "100 }"), {.all_trials = 0.001}), 20U);
+  EXPECT_EQ(blocks_for_precision(stopping(rule + "100 }"), {}), std::nullopt);
+  EXPECT_EQ(
+      blocks_for_precision(stopping("{ rule = 'sequential', max = 50 }"), {.all_trials = 0.02}),
+      std::nullopt);
+}
+
+// The last look of a sequential rule is tested at less than alpha, a precision rule at 0.75 alpha.
+TEST(Detectable, ARuleTestsAtItsOwnLevel) {
+  const auto change = [](const std::string& stop) {
+    return detectable(stopping(stop), {.all_trials = 0.02}).at(0).change;
+  };
+  plan::Plan fixed = stopping("{ rule = 'sequential', max = 50 }");
+  fixed.design.stop.reset();
+  const double plain = detectable(fixed, {.all_trials = 0.02}).at(0).change;
+  const double sequential = change("{ rule = 'sequential', max = 50 }");
+  EXPECT_GT(sequential, plain);
+  EXPECT_LT(sequential, 1.05 * plain);
+  EXPECT_GT(change("{ rule = 'precision', half_width = '1%', max = 50 }"), sequential);
+}
+
 }  // namespace
 }  // namespace stab::client

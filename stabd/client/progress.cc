@@ -24,9 +24,17 @@ std::string bar(std::uint64_t done, std::uint64_t total) {
   return fmt::format("[{}{}]", std::string(filled, '#'), std::string(bar_width - filled, '-'));
 }
 
+bool may_stop_early(const json& progress) {
+  const auto fewest = progress.value("fewest", std::uint64_t{0});
+  return fewest > 0 && fewest < progress.value("total", std::uint64_t{0});
+}
+
 std::string counts(const json& progress) {
   const auto number = [&](const char* key) { return progress.value(key, std::uint64_t{0}); };
-  std::string text = fmt::format("{} of {} trials, {} ok, {} failed", number("done"),
+  std::string from;
+  if (may_stop_early(progress))
+    from = number("done") < number("fewest") ? fmt::format("{} to ", number("fewest")) : "at most ";
+  std::string text = fmt::format("{} of {}{} trials, {} ok, {} failed", number("done"), from,
                                  number("total"), number("ok"), number("failed"));
   if (number("skipped") > 0) text += fmt::format(", {} skipped", number("skipped"));
   return text;
@@ -54,12 +62,14 @@ std::string progress_text(const json& progress, std::size_t width) {
         counts(progress));
     if (progress.contains("left_ns") && progress["left_ns"].is_number())
       text += fmt::format(
-          ", {} left",
+          ", {}{} left", may_stop_early(progress) ? "at most " : "",
           format_duration(std::chrono::nanoseconds(progress["left_ns"].get<std::int64_t>())));
   } else if (const std::string reason = progress.value("reason", ""); !reason.empty()) {
     text += ": " + one_line(reason, 500);
   }
   if (!activity.empty()) text += " | " + one_line(activity, 100);
+  const std::string look = progress.value("look", "");
+  if (state == "running" && !look.empty()) text += " | " + one_line(look, 200);
   return text.size() > width ? text.substr(0, width) : text;
 }
 

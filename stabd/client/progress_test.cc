@@ -39,6 +39,20 @@ TEST(ProgressText, SkippedTrialsAreNamedOnlyIfThereAreAny) {
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("2 failed, 7 skipped"));
 }
 
+TEST(ProgressText, AnExperimentThatMayStopEarlySaysSoAndWhatItsRuleSaw) {
+  json progress = running();
+  progress["left_ns"] = 63'000'000'000;
+  progress["fewest"] = 160;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of 160 to 240 trials"));
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr(", at most 1 min 3 s left"));
+  progress["fewest"] = 80;
+  progress["look"] = "after 40 blocks the widest interval is +-2 %";
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of at most 240 trials"));
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("block 3 | after 40 blocks the widest"));
+  progress["fewest"] = 240;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of 240 trials"));
+}
+
 TEST(ProgressText, TheBarIsEmptyAtTheStartFullAtTheEndAndNeverLonger) {
   const auto bar_at = [](int done, int total) {
     return progress_text({{"state", "building"}, {"builds_done", done}, {"builds", total}}, 26);

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "plan/reader.h"
+#include "stabd/client/calibrations.h"
 #include "stabd/client/client.h"
 #include "stabd/client/embedded.h"
 #include "stabd/client/follow.h"
@@ -84,10 +85,6 @@ Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan) {
   return answer->at("id").get<std::int64_t>();
 }
 
-int exit_code_of(const json& progress, std::uint64_t failed_trials) {
-  return progress.value("state", "") == "done" && failed_trials == 0 ? exit_ok : exit_failed;
-}
-
 }  // namespace
 
 Result<int> run(const RunOptions& options) {
@@ -103,6 +100,10 @@ Result<int> run(const RunOptions& options) {
   if (!daemon) return std::unexpected(daemon.error());
   auto client = Client::connect(daemon->socket_path());
   if (!client) return std::unexpected(client.error());
+  const std::string known =
+      options.calibrations.empty() ? calibrations_file() : options.calibrations;
+  if (auto told = tell_calibrations(*client, known); !told)
+    fmt::print(stderr, "earlier calibrations are not quoted: {}\n", told.error().message);
   const auto id = submit_or_resume(*client, *file);
   if (!id) return std::unexpected(id.error());
   const auto followed = follow(daemon->socket_path(), *id, OnInterrupt::cancel, signals);
@@ -113,8 +114,11 @@ Result<int> run(const RunOptions& options) {
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->value("text", ""), ""); !written)
     return std::unexpected(written.error());
+  if (plan->design.kind == plan::DesignKind::calibration)
+    if (auto kept = keep_calibrations(*client, known); !kept)
+      fmt::print(stderr, "later runs will not quote this calibration: {}\n", kept.error().message);
   fmt::print(stderr, "the database is {}/stabd.db\n", *state);
-  return exit_code_of(followed->progress, answer->value("failed", std::uint64_t{0}));
+  return exit_code(ending_of(*answer), options.fail_on);
 }
 
 }  // namespace stab::client

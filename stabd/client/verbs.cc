@@ -33,12 +33,10 @@ std::string local_time(std::int64_t ns) {
                      fmt::localtime(static_cast<std::time_t>(ns / 1'000'000'000)));
 }
 
-// Done is not enough: trials of it may have failed.
-Result<int> exit_code_of(const Common& common, std::int64_t id, const json& progress) {
-  if (progress.value("state", "") != "done") return exit_failed;
+Result<int> exit_code_of(const Common& common, std::int64_t id) {
   const auto report = ask(common, {{"verb", "report"}, {"id", id}, {"format", "json"}});
   if (!report) return std::unexpected(report.error());
-  return report->value("failed", std::uint64_t{0}) == 0 ? exit_ok : exit_failed;
+  return exit_code(ending_of(*report), common.fail_on);
 }
 
 }  // namespace
@@ -108,7 +106,7 @@ Result<int> watch(const Common& common, std::int64_t id) {
     fmt::print("{}\n", followed->progress.dump());
   else
     fmt::print("experiment {}: {}\n", id, progress_text(followed->progress, 1000));
-  return exit_code_of(common, id, followed->progress);
+  return exit_code_of(common, id);
 }
 
 Result<int> cancel(const Common& common, std::int64_t id) {
@@ -129,6 +127,17 @@ Result<int> report(const Common& common, std::int64_t id, const std::string& for
   if (auto written = write_output(answer->value("text", ""), output); !written)
     return std::unexpected(written.error());
   return exit_ok;
+}
+
+Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) {
+  const auto answer = ask(common, {{"verb", "compare"},
+                                   {"ids", ids},
+                                   {"format", common.json ? "json" : "text"},
+                                   {"colour", wants_colour()}});
+  if (!answer) return std::unexpected(answer.error());
+  if (auto written = write_output(answer->value("text", ""), ""); !written)
+    return std::unexpected(written.error());
+  return exit_code(ending_of(*answer), common.fail_on);
 }
 
 Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,

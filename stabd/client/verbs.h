@@ -4,21 +4,17 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "stabd/client/exit_code.h"
 
 namespace stab::client {
-
-inline constexpr int exit_ok = 0;
-inline constexpr int exit_error = 1;      // usage, or the tool failed
-inline constexpr int exit_regressed = 2;  // something is slower (or higher)
-inline constexpr int exit_unsure = 3;     // nothing is, but something cannot be told
-inline constexpr int exit_failed =
-    5;  // the experiment failed or was cancelled, or trials of it failed
 
 struct Common {
   std::string socket_path;
   bool json = false;
+  FailOn fail_on{};
 };
 
 Result<int> submit(const Common& common, const std::string& plan_path, bool wait);
@@ -28,6 +24,8 @@ Result<int> watch(const Common& common, std::int64_t id);
 Result<int> cancel(const Common& common, std::int64_t id);
 Result<int> report(const Common& common, std::int64_t id, const std::string& format,
                    const std::string& output);
+// One experiment: its verdicts. Two: the same benchmarks in both, the second against the first.
+Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids);
 Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
                         const std::string& output);
 
@@ -40,7 +38,9 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
 struct RunOptions {
   std::string plan_path;
   std::string state_directory;  // "": a new private one
+  std::string calibrations;     // file that carries them from run to run; "": the user's own
   std::string format = "text";
+  FailOn fail_on{};
 };
 // With a daemon of its own, which ends with it.
 Result<int> run(const RunOptions& options);

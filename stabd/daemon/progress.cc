@@ -41,6 +41,8 @@ std::string progress_line(const store::Experiment& experiment, const Session* se
     line["builds"] = progress.builds;
     line["builds_done"] = progress.builds_done;
     line["activity"] = progress.activity;
+    line["fewest"] = progress.fewest;
+    line["look"] = progress.look;
     line["left_ns"] = progress.left ? ordered_json(progress.left->count()) : ordered_json(nullptr);
   }
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace);

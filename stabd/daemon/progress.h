@@ -14,7 +14,8 @@ namespace stab::daemon {
 nlohmann::ordered_json summary_json(const store::Experiment& experiment);
 
 // {"kind":"progress", "id", "state", "reason", "final", "total", "done", "ok", "failed", "skipped",
-// "builds", "builds_done", "activity", "left_ns"}; without a session only what the row says.
+// "builds", "builds_done", "activity", "fewest", "look", "left_ns"}; without a session only what
+// the row says.
 std::string progress_line(const store::Experiment& experiment, const Session* session);
 
 }  // namespace stab::daemon

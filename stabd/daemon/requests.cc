@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <map>
@@ -17,8 +18,10 @@
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/progress.h"
+#include "stabd/results/compare.h"
 #include "stabd/results/document.h"
 #include "stabd/results/export.h"
+#include "stabd/wire/calibration.h"
 
 namespace stab::daemon {
 namespace {
@@ -43,8 +46,7 @@ bool may_see(const Request& request, const store::Experiment& experiment) {
   return uid == 0 || uid == geteuid() || uid == experiment.uid;
 }
 
-Result<store::Experiment> find(const Request& request) {
-  const store::Id id = request.id();
+Result<store::Experiment> find(const Request& request, store::Id id) {
   const Session* session = request.daemon.session();
   auto found = request.daemon.store().experiment(id);
   if (!found) return fail(found.error().message);
@@ -52,6 +54,10 @@ Result<store::Experiment> find(const Request& request) {
   if (!*found || !may_see(request, **found))
     return fail(fmt::format("there is no experiment {}: see 'stabctl list'", id));
   return session != nullptr && session->experiment().id == id ? session->experiment() : **found;
+}
+
+Result<store::Experiment> find(const Request& request) {
+  return find(request, request.id());
 }
 
 Result<ordered_json> version(const Request& request) {
@@ -123,6 +129,14 @@ Result<ordered_json> cancel(const Request& request) {
   return ordered_json{{"id", experiment->id}};
 }
 
+// What exit codes are made of (stabd/client/exit_code.h).
+ordered_json ending(bool complete, std::uint64_t failed, const stats::Findings& findings) {
+  return {{"complete", complete},
+          {"failed", failed},
+          {"regressed", findings.regressed},
+          {"unsure", findings.unsure}};
+}
+
 Result<ordered_json> report(const Request& request) {
   const auto experiment = find(request);
   if (!experiment) return std::unexpected(experiment.error());
@@ -130,7 +144,9 @@ Result<ordered_json> report(const Request& request) {
       request.daemon.store(), *experiment, request.daemon.options().state_directory + "/stabd.db");
   if (!document) return std::unexpected(document.error());
   const std::string format = request.text_or("format", "text");
-  ordered_json answer{{"failed", document->trials.failed + document->trials.skipped}};
+  ordered_json answer =
+      ending(experiment->state == to_string(State::done),
+             document->trials.failed + document->trials.skipped, document->findings());
   if (format == "text")
     answer["text"] = report::text(*document, {.colour = request.body.value("colour", false)});
   else if (format == "json")
@@ -138,6 +154,24 @@ Result<ordered_json> report(const Request& request) {
   else
     return fail(fmt::format("there is no report format '{}': text and json are there",
                             one_line(format, 50)));
+  return answer;
+}
+
+Result<ordered_json> compare(const Request& request) {
+  std::vector<store::Experiment> experiments;
+  for (const json& id : request.body.at("ids")) {
+    auto found = find(request, id.get<store::Id>());
+    if (!found) return std::unexpected(found.error());
+    experiments.push_back(std::move(*found));
+  }
+  const auto comparison = results::compare(request.daemon.store(), experiments);
+  if (!comparison) return std::unexpected(comparison.error());
+  ordered_json answer = ending(comparison->complete, comparison->failed, comparison->findings);
+  if (request.text_or("format", "text") == "json")
+    answer["text"] = report::analysis_json(comparison->title, comparison->analysis);
+  else
+    answer["text"] = report::comparison_text(comparison->title, comparison->analysis,
+                                             {.colour = request.body.value("colour", false)});
   return answer;
 }
 
@@ -154,12 +188,61 @@ Result<ordered_json> export_rows(const Request& request) {
   return ordered_json{{"text", *text}};
 }
 
+// Calibrations say nothing of anybody's programs but their names.
+Result<ordered_json> calibrations(const Request& request) {
+  store::Store& store = request.daemon.store();
+  const auto ids = store.calibrated_machines();
+  if (!ids) return fail(ids.error().message);
+  std::vector<wire::KnownMachine> machines;
+  for (const store::Id id : *ids) {
+    const auto machine = store.machine(id);
+    if (!machine) return fail(machine.error().message);
+    const auto found = store.calibrations(id);
+    if (!found) return fail(found.error().message);
+    if (*machine) machines.push_back({.machine = **machine, .calibrations = *found});
+  }
+  return ordered_json{{"machines", wire::to_json(machines)}};
+}
+
+// From another database of the daemon's own user; what others say of the machine is not believed.
+Result<ordered_json> learn(const Request& request) {
+  const std::uint32_t uid = request.connection.peer().uid;
+  if (uid != 0 && uid != geteuid())
+    return fail("only root and the user of stabd may bring calibrations from elsewhere");
+  const auto machines = wire::read_machines(request.body.at("machines"));
+  if (!machines) return std::unexpected(machines.error());
+  store::Store& store = request.daemon.store();
+  std::size_t count = 0;
+  for (const wire::KnownMachine& known : *machines) {
+    const auto id = store.add_machine(known.machine);
+    if (!id) return fail(id.error().message);
+    const auto mine = store.calibrations(*id);
+    if (!mine) return fail(mine.error().message);
+    std::vector<store::Calibration> fresh;
+    for (store::Calibration each : known.calibrations) {
+      each.machine = *id;
+      const bool is_known = std::ranges::any_of(*mine, [&](const store::Calibration& own) {
+        return own.at_ns == each.at_ns && own.name == each.name && own.scope == each.scope &&
+               own.benchmark == each.benchmark;
+      });
+      if (!is_known) fresh.push_back(std::move(each));
+    }
+    if (auto added = store.add_calibrations(fresh); !added) return fail(added.error().message);
+    count += fresh.size();
+  }
+  return ordered_json{{"learned", count}};
+}
+
 using Handler = Result<ordered_json> (*)(const Request&);
 
 const std::map<std::string, Handler, std::less<>>& handlers() {
   static const std::map<std::string, Handler, std::less<>> table{
-      {"version", version}, {"submit", submit}, {"list", list},     {"status", status},
-      {"watch", watch},     {"cancel", cancel}, {"report", report}, {"export", export_rows}};
+      {"version", version}, {"submit", submit},
+      {"list", list},       {"status", status},
+      {"watch", watch},     {"cancel", cancel},
+      {"report", report},   {"export", export_rows},
+      {"compare", compare}, {"calibrations", calibrations},
+      {"learn", learn}};
   return table;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "plan/expand.h"
+#include "stabd/results/calibrations.h"
 
 namespace stab::daemon {
 namespace {
@@ -107,6 +108,8 @@ void Session::load_progress() {
   builds_ = collect_builds(plan_, expansion_);
   next_build_ = 0;
   running_.reset();
+  stopped_.clear();
+  last_look_.clear();
 }
 
 void Session::start() {
@@ -183,9 +186,10 @@ store::Trial Session::row_for(const Schedule::Step& step) const {
 void Session::continue_work() {
   if (state_ != State::running || running_) return;
   const auto step = schedule_->next();
-  if (!step) {
-    apply(Event::trials_complete, "");
-    // The machine is free before the numbers are looked at; worker_ended() goes on.
+  // The machine is free before the numbers are looked at; worker_ended() goes on.
+  if (!step) return apply(Event::trials_complete, "");
+  if (ends_before(*step)) {
+    if (state_ == State::running) apply(Event::trials_complete, stopped_);
     return;
   }
   if (!step->without_running) return ask_for_trial(*step);
@@ -317,13 +321,16 @@ void Session::analyse() {
         fmt::format(
             "{} stored rows have changed since they were written, the first is row {} of {}",
             damage->size(), damage->front().row, damage->front().table));
-  apply(Event::analysed, "");
+  if (!stored(results::keep_calibration(store_, experiment_))) return;
+  apply(Event::analysed, stopped_);
 }
 
 Session::Progress Session::progress() const {
   Progress progress{.builds_done = next_build_,
                     .builds = builds_.slots.size(),
                     .activity = "",
+                    .look = last_look_,
+                    .fewest = plan::fewest_trials(plan_, expansion_),
                     .left = std::nullopt};
   const Counts& counts = schedule_->counts();
   const std::uint64_t done_now = counts.finished() - finished_then_;

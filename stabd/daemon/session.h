@@ -64,6 +64,8 @@ class Session {
     std::size_t builds_done = 0;
     std::size_t builds = 0;
     std::string activity;                          // "sort O2, block 3"
+    std::string look;                              // what the stopping rule saw last
+    std::uint64_t fewest = 0;                      // trials; fewer than all if it may stop early
     std::optional<std::chrono::nanoseconds> left;  // a guess; none before the first trial
   };
   [[nodiscard]] Progress progress() const;
@@ -79,6 +81,9 @@ class Session {
   bool same_as_before(const wire::BuildReply& reply);
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
   void builds_complete();
+  // Whether the plan's rule ends the experiment before this step. Asked where a block begins, when
+  // nothing runs.
+  bool ends_before(const Schedule::Step& step);
   void ask_for_trial(const Schedule::Step& step);
   void ran(wire::RunReply reply);
   void keep(store::Trial row);
@@ -97,8 +102,10 @@ class Session {
   std::vector<store::Build> earlier_builds_;  // what the store had when this worker started
   std::size_t next_build_ = 0;
   bool has_worker_ = false;
-  bool unsaved_ = false;                   // experiment_ is newer than its row
-  unsigned losses_ = 0;                    // of workers since the last result
+  bool unsaved_ = false;  // experiment_ is newer than its row
+  unsigned losses_ = 0;   // of workers since the last result
+  std::string stopped_;   // by the plan's rule: why
+  std::string last_look_;
   std::optional<Schedule::Step> running_;  // what the worker is busy with
   std::optional<store::Trial> pending_;    // E2
   std::chrono::nanoseconds last_commit_{

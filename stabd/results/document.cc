@@ -10,8 +10,11 @@
 
 #include "base/text.h"
 #include "plan/expand.h"
+#include "plan/fractional.h"
 #include "plan/reader.h"
+#include "stabd/results/calibrations.h"
 #include "stabd/results/layouts.h"
+#include "stabd/results/response.h"
 #include "stats/analysis.h"
 #include "stats/dataset.h"
 #include "stats/spec.h"
@@ -23,42 +26,8 @@ using store::TrialStatus;
 
 constexpr const char* subject_column = "benchmark";
 constexpr const char* block_column = "block";
+constexpr const char* comparison_column = "comparison";
 constexpr std::size_t max_failure_lines = 20;
-
-std::optional<std::int64_t> response_of(const store::Trial& trial, const std::string& name) {
-  if (name == "user") return trial.user_ns;
-  if (name == "system") return trial.system_ns;
-  if (name == "cpu") {
-    if (!trial.user_ns || !trial.system_ns) return std::nullopt;
-    return *trial.user_ns + *trial.system_ns;
-  }
-  if (name == "main_to_exit") return trial.layout.main_to_exit_ns;
-  if (name == "region") return trial.layout.region_ns;
-  if (name == "max_rss") return trial.max_rss_bytes;
-  return trial.wall_ns;
-}
-
-// Integers as distances from the first one, which doubles hold exactly.
-class Response {
- public:
-  explicit Response(stats::Dataset& data) : data_(data) {}
-
-  void append(std::optional<std::int64_t> value) {
-    if (!value) {
-      data_.response.push_back(std::numeric_limits<double>::quiet_NaN());
-      return;
-    }
-    if (!centre_) {
-      centre_ = *value;
-      data_.centre = static_cast<double>(*value);
-    }
-    data_.response.push_back(static_cast<double>(*value - *centre_));
-  }
-
- private:
-  stats::Dataset& data_;
-  std::optional<std::int64_t> centre_;
-};
 
 // The plan's factors that the model knows, and the order of their levels.
 class Columns {
@@ -68,6 +37,10 @@ class Columns {
     for (const plan::Benchmark& benchmark : plan.benchmarks) benchmarks.push_back(benchmark.name);
     add(subject_column, std::move(benchmarks));
     add(block_column, {});
+    if (plan.design.kind == plan::DesignKind::calibration) {
+      add(comparison_column, {});
+      comparison_blocks_ = plan.benchmarks.front().repetitions / plan.design.comparisons;
+    }
     for (const plan::Factor& factor : plan.factors) {
       std::vector<std::string> levels;
       if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))
@@ -84,6 +57,8 @@ class Columns {
         data_.columns[i].codes.push_back(code(i, trial.benchmark));
       else if (name == block_column)
         data_.columns[i].codes.push_back(code(i, std::to_string(trial.block)));
+      else if (comparison_blocks_ > 0 && name == comparison_column)
+        data_.columns[i].codes.push_back(code(i, std::to_string(trial.block / comparison_blocks_)));
       else
         data_.columns[i].codes.push_back(code(i, trial.levels.at(name)));
     }
@@ -107,7 +82,18 @@ class Columns {
 
   stats::Dataset& data_;
   std::vector<std::map<std::string, std::uint32_t>> codes_;
+  std::uint32_t comparison_blocks_ = 0;  // of a calibration
 };
+
+// What a fractional design cannot tell apart.
+void add_chains(const plan::Plan& plan, stats::Spec& spec) {
+  const auto design = plan::fraction(plan);
+  if (!design) return;
+  for (const auto& chain : plan::alias_chains(*design))
+    spec.chains.push_back(
+        {.effect = chain.front(),
+         .aliases = plan::alias_text(std::span(chain).subspan(1), design->treatments)});
+}
 
 stats::Spec spec_of(const plan::Plan& plan) {
   stats::Spec spec;
@@ -120,6 +106,7 @@ stats::Spec spec_of(const plan::Plan& plan) {
   spec.alpha = plan.analysis.alpha;
   spec.equivalence = plan.analysis.equivalence;
   spec.random_seed = plan.seed;
+  add_chains(plan, spec);
   if (plan.analysis.stabilizer) spec.method = stats::Method::stabilizer;
   if (plan.analysis.sums_of_squares == 3) spec.sums_of_squares = stats::SumsOfSquares::type3;
   switch (plan.design.kind) {
@@ -129,6 +116,13 @@ stats::Spec spec_of(const plan::Plan& plan) {
     case plan::DesignKind::nested:
       spec.design = stats::Design::nested;
       break;
+    case plan::DesignKind::calibration:
+      spec.design = stats::Design::calibration;
+      spec.comparison = comparison_column;
+      break;
+    case plan::DesignKind::padding_study:
+      spec.design = stats::Design::padding_study;
+      break;
     default:
       spec.design = stats::Design::factorial;
   }
@@ -136,18 +130,8 @@ stats::Spec spec_of(const plan::Plan& plan) {
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) spec.seed = factor.name;
   // Blocks share their drawn layouts and their slice of time, so levels are compared within them; a
   // one-way design asks for the textbook's test, Welch's between two levels.
-  if (spec.design != stats::Design::nested && plan.design.kind != plan::DesignKind::one_way)
-    spec.block = block_column;
+  if (spec.seed.empty() && plan.design.kind != plan::DesignKind::one_way) spec.block = block_column;
   return spec;
-}
-
-std::string cell_text(const plan::Plan& plan, const store::Trial& trial) {
-  std::string text = trial.benchmark;
-  for (const std::size_t index : plan::treatments(plan)) {
-    const auto level = trial.levels.find(plan.factors[index].name);
-    if (level != trial.levels.end()) text += fmt::format(" {}={}", level->first, level->second);
-  }
-  return text;
 }
 
 std::string machine_line(store::Store& store, store::Id id) {
@@ -160,6 +144,21 @@ std::string machine_line(store::Store& store, store::Id id) {
   return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
 }
 
+// What is known of the machine; a report can do without.
+void quote_calibration(store::Store& store, const store::Experiment& experiment,
+                       report::Document& document) {
+  std::vector<std::string>& notes = document.analysis.notes;
+  const auto noise = noise_floor_of(store, experiment.machine, document.analysis.spec.response);
+  if (!noise) {
+    notes.push_back("The calibration of the machine cannot be read: " + noise.error().message);
+    return;
+  }
+  document.noise = *noise;
+  if (!document.noise) return;
+  if (std::string note = below_the_floor(document.analysis, *document.noise); !note.empty())
+    notes.push_back(std::move(note));
+}
+
 // The rows that stand, taken in one pass.
 struct Rows {
   stats::Dataset data;
@@ -168,17 +167,22 @@ struct Rows {
   std::map<std::string, std::uint64_t> failures;
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
+  std::uint32_t blocks = 0;  // measured
 };
 
-Result<Rows> read_rows(store::Store& store, const store::Experiment& experiment,
-                       const plan::Plan& plan) {
+// Of the first `most` measured blocks.
+store::Outcome<Rows> read_rows(store::Store& store, const store::Experiment& experiment,
+                               const plan::Plan& plan,
+                               std::uint32_t most = std::numeric_limits<std::uint32_t>::max()) {
   Rows rows;
   Columns columns(plan, rows.data);
   Response response(rows.data);
   const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+    if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
     rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
     if (!trial.last || trial.warmup) return true;
+    rows.blocks = std::max(rows.blocks, trial.block + 1);
     if (trial.status == TrialStatus::ok) {
       ++rows.counts.ok;
       response.append(response_of(trial, plan.analysis.response));
@@ -192,7 +196,7 @@ Result<Rows> read_rows(store::Store& store, const store::Experiment& experiment,
     ++rows.failures[fmt::format("{}: {}", cell_text(plan, trial), one_line(trial.reason, 300))];
     return true;
   });
-  if (!read) return fail(read.error().message);
+  if (!read) return std::unexpected(read.error());
   return rows;
 }
 
@@ -205,7 +209,7 @@ Result<report::Document> make_document(store::Store& store, const store::Experim
     return fail("this version of stabd refuses the experiment's plan: " +
                 plan::describe(plan.error(), "plan"));
   auto rows = read_rows(store, experiment, *plan);
-  if (!rows) return std::unexpected(rows.error());
+  if (!rows) return fail(rows.error().message);
 
   report::Document document;
   document.experiment = experiment.name;
@@ -227,10 +231,28 @@ Result<report::Document> make_document(store::Store& store, const store::Experim
     }
     document.failures.push_back(count == 1 ? text : fmt::format("{} ({} trials)", text, count));
   }
+  document.compares =
+      plan->design.kind != plan::DesignKind::calibration && !plan::treatments(*plan).empty();
   document.database = database;
   document.duration = std::chrono::nanoseconds(rows->last_ns - rows->first_ns);
-  document.analysis = stats::analyse(rows->data, spec_of(*plan));
+  stats::Spec spec = spec_of(*plan);
+  const auto& stop = plan->design.stop;
+  if (stop) control_error(spec, *stop, rows->blocks);
+  document.analysis = stats::analyse(rows->data, spec);
+  if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
+  if (plan->design.kind != plan::DesignKind::calibration)
+    quote_calibration(store, experiment, document);
   return document;
+}
+
+store::Outcome<Look> look_at_trials(store::Store& store, const store::Experiment& experiment,
+                                    const plan::Plan& plan, std::uint32_t blocks) {
+  const auto rows = read_rows(store, experiment, plan, blocks);
+  if (!rows) return std::unexpected(rows.error());
+  stats::Spec spec = spec_of(plan);
+  spec.assumptions = false;
+  control_error(spec, *plan.design.stop, blocks);
+  return look(stats::analyse(rows->data, spec), *plan.design.stop, blocks);
 }
 
 }  // namespace stab::results

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "plan/plan.h"
 #include "report/model.h"
+#include "stabd/results/stopping.h"
 #include "store/store.h"
 
 namespace stab::results {
@@ -15,5 +16,9 @@ namespace stab::results {
 // "" is not.
 Result<report::Document> make_document(store::Store& store, const store::Experiment& experiment,
                                        const std::string& database);
+
+// What the plan's stopping rule says of the first `blocks` measured blocks; the plan has one.
+store::Outcome<Look> look_at_trials(store::Store& store, const store::Experiment& experiment,
+                                    const plan::Plan& plan, std::uint32_t blocks);
 
 }  // namespace stab::results

@@ -71,7 +71,7 @@ class Layout : public ::testing::Test {
   int run(const std::string& text) {
     const std::string file = "plan" + std::to_string(++plans_) + ".toml";
     lab_.write(file, text);
-    submitted_ = lab_.ctl({"submit", "--wait", lab_.path(file)});
+    submitted_ = lab_.ctl({"submit", "--wait", "--fail-on", "trials", lab_.path(file)});
     return plans_;
   }
   json report(int id) const {
@@ -325,6 +325,10 @@ TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
   EXPECT_THAT(check(plan("c", "", "[factor.code]\nlevels = [false, true]\n")).out,
               HasSubstr("random layouts: by the programs, which szc must have built: code by its "
                         "factor, each trial by its own seed"));
+  EXPECT_THAT(
+      check(plan("c", "", "[factor.heap]\nlevels = [false, true]\n")).out,
+      HasSubstr("random layouts: by the programs, with libstabheap.so in those that szc did "
+                "not build: heap by its factor, each trial by its own seed"));
   EXPECT_THAT(check(plan("c", "", "")).out, HasSubstr("place their code at random in each trial"));
   std::string plain = plan("c", "", "[randomize]\ncode = true\n");
   plain.replace(plain.find("szc"), 3, "clang-19");

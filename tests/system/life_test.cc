@@ -81,8 +81,9 @@ class Life : public ::testing::Test {
 };
 
 TEST_F(Life, RunEndsWithAnAnswerAndLeavesItsDatabase) {
-  const Output output = run_program(
-      {stabctl(), "run", "--state", lab_.path("run"), lab_.path("plan.toml")}, lab_.folder());
+  const Output output = run_program({stabctl(), "run", "--fail-on", "trials", "--state",
+                                     lab_.path("run"), lab_.path("plan.toml")},
+                                    lab_.folder());
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("Error(benchmark/(work * env_bytes))"));
   EXPECT_THAT(output.out, HasSubstr("Answer"));
@@ -92,7 +93,8 @@ TEST_F(Life, RunEndsWithAnAnswerAndLeavesItsDatabase) {
 
 TEST_F(Life, FromTheQueueToTheExport) {
   ASSERT_TRUE(lab_.start_daemon());
-  const Output submitted = lab_.ctl({"submit", "--wait", lab_.path("plan.toml")});
+  const Output submitted =
+      lab_.ctl({"submit", "--wait", "--fail-on", "trials", lab_.path("plan.toml")});
   EXPECT_EQ(submitted.code, 0) << submitted.err;
   const json list = json::parse(lab_.ctl({"list", "--json"}).out);
   ASSERT_EQ(list.size(), 1U);
@@ -126,7 +128,8 @@ TEST_F(Life, AOneWayDesignEndsInWelchsTest) {
       "= "
       "\"0.1\" } }\n[design]\nkind = \"one-way\"\n");
   ASSERT_TRUE(lab_.start_daemon());
-  ASSERT_EQ(lab_.ctl({"submit", "--wait", lab_.path("one-way.toml")}).code, 0);
+  ASSERT_EQ(lab_.ctl({"submit", "--wait", "--fail-on", "trials", lab_.path("one-way.toml")}).code,
+            0);
   const json report = json::parse(lab_.ctl({"report", "1", "--json"}).out);
   ASSERT_EQ(report["effects"].size(), 1U);
   EXPECT_EQ(report["effects"][0]["error"], "Welch");
@@ -136,7 +139,7 @@ TEST_F(Life, AOneWayDesignEndsInWelchsTest) {
 
 TEST_F(Life, BlocksShareTheirRandomLevelsAndCellsDoNotDependOnThem) {
   ASSERT_TRUE(lab_.start_daemon());
-  ASSERT_EQ(lab_.ctl({"submit", "--wait", lab_.path("plan.toml")}).code, 0);
+  ASSERT_EQ(lab_.ctl({"submit", "--wait", "--fail-on", "trials", lab_.path("plan.toml")}).code, 0);
   std::map<int, std::set<std::string>> orders;
   for (const json& row : lab_.trials(1))
     orders[row["block"].get<int>()].insert(row["link_order"].get<std::string>());
@@ -146,8 +149,8 @@ TEST_F(Life, BlocksShareTheirRandomLevelsAndCellsDoNotDependOnThem) {
 
 TEST_F(Life, ASecondRunFindsItsBuildsInTheCache) {
   ASSERT_TRUE(lab_.start_daemon());
-  ASSERT_EQ(lab_.ctl({"submit", "--wait", lab_.path("plan.toml")}).code, 0);
-  ASSERT_EQ(lab_.ctl({"submit", "--wait", lab_.path("plan.toml")}).code, 0);
+  ASSERT_EQ(lab_.ctl({"submit", "--wait", "--fail-on", "trials", lab_.path("plan.toml")}).code, 0);
+  ASSERT_EQ(lab_.ctl({"submit", "--wait", "--fail-on", "trials", lab_.path("plan.toml")}).code, 0);
   const Output query =
       run_program({"/usr/bin/sqlite3", lab_.path("state/stabd.db"),
                    "select status, count(*) from build where experiment = 2 group by status"},
@@ -155,7 +158,7 @@ TEST_F(Life, ASecondRunFindsItsBuildsInTheCache) {
   EXPECT_EQ(query.out, "cached|16\n") << query.err;
   // Another source is another build.
   lab_.write("work.c", std::string(work_c) + "int more;\n");
-  ASSERT_EQ(lab_.ctl({"submit", "--wait", lab_.path("plan.toml")}).code, 0);
+  ASSERT_EQ(lab_.ctl({"submit", "--wait", "--fail-on", "trials", lab_.path("plan.toml")}).code, 0);
   const Output again =
       run_program({"/usr/bin/sqlite3", lab_.path("state/stabd.db"),
                    "select status, count(*) from build where experiment = 3 group by status"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stats/fractional.h"
+#include "plan/fractional.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <bit>
 #include <set>
 
-namespace stab::stats {
+namespace stab::plan {
 namespace {
 
 using testing::ElementsAre;
@@ -64,13 +64,12 @@ TEST(Fractional, TheHalfOfFourTreatments) {
   const auto design = fractional_design(letters(4), 1);
   ASSERT_TRUE(design);
   EXPECT_THAT(defining_relation(*design), ElementsAre("d = a:b:c", "I = a:b:c:d"));
-  const auto table = alias_table(*design, 4);
-  ASSERT_EQ(table.size(), 10U);
-  EXPECT_EQ(table[0].effect, "a");
-  EXPECT_THAT(table[0].aliases, ElementsAre("b:c:d"));
-  EXPECT_EQ(table[4].effect, "a:b");
-  EXPECT_THAT(table[4].aliases, ElementsAre("c:d"));
-  EXPECT_THAT(alias_table(*design, 2)[0].aliases, ElementsAre());
+  const auto chains = alias_chains(*design);
+  ASSERT_EQ(chains.size(), 7U);
+  EXPECT_EQ(effect_name(chains[0][0], design->treatments), "a");
+  EXPECT_EQ(alias_text(std::span(chains[0]).subspan(1), design->treatments), "b:c:d");
+  EXPECT_EQ(effect_name(chains[4][0], design->treatments), "a:b");
+  EXPECT_EQ(alias_text(std::span(chains[4]).subspan(1), design->treatments), "c:d");
 }
 
 // The treatments of a plan, by name: half of a 2^3 sees each main effect with an interaction.
@@ -78,7 +77,66 @@ TEST(Fractional, AliasesHaveThePlansNames) {
   const auto design = fractional_design(std::vector<std::string>{"code", "stack", "heap"}, 1);
   ASSERT_TRUE(design);
   EXPECT_THAT(defining_relation(*design), ElementsAre("heap = code:stack", "I = code:stack:heap"));
-  EXPECT_THAT(alias_table(*design, 2)[2].aliases, ElementsAre("code:stack"));
+  EXPECT_EQ(alias_text(aliases(*design, 4), design->treatments), "code:stack");
+}
+
+TEST(Fractional, ManyAliasesAreCounted) {
+  const auto design = fractional_design(letters(7), 4);
+  ASSERT_TRUE(design);
+  EXPECT_TRUE(alias_text(aliases(*design, 1), design->treatments).ends_with(" and 11 more"));
+}
+
+Result<FractionalDesign> generated(std::size_t k, const std::vector<std::string>& texts) {
+  std::vector<Generator> generators;
+  for (const std::string& text : texts) {
+    const auto generator = read_generator(text, letters(k));
+    if (!generator) return std::unexpected(generator.error());
+    generators.push_back(*generator);
+  }
+  return fractional_design(letters(k), generators);
+}
+
+TEST(Fractional, AnyTreatmentCanBeGenerated) {
+  const auto design = generated(4, {" a=b:c : d"});
+  ASSERT_TRUE(design) << design.error().message;
+  EXPECT_THAT(defining_relation(*design), ElementsAre("a = b:c:d", "I = a:b:c:d"));
+  EXPECT_EQ(design->resolution, 4U);
+  const auto same = fractional_design(letters(4), 1);
+  EXPECT_EQ(std::set(design->cells.begin(), design->cells.end()),
+            std::set(same->cells.begin(), same->cells.end()));
+}
+
+TEST(Fractional, WrongGeneratorsSayWhy) {
+  EXPECT_EQ(generated(4, {"a:b:c"}).error().message, "it must be like \"d = a:b:c\"");
+  EXPECT_EQ(generated(4, {"d = a:x"}).error().message,
+            "'x' is no treatment of this plan: write \"d = a:b:c\"");
+  EXPECT_EQ(generated(4, {"d = a:a"}).error().message,
+            "the generator of 'd' must be a product of two treatments or more");
+  EXPECT_EQ(generated(5, {"d = a:b", "d = a:c"}).error().message,
+            "the treatment 'd' has two generators: remove one");
+  EXPECT_EQ(generated(5, {"d = a:b", "e = a:d"}).error().message,
+            "the generator of 'e' names 'd', which has a generator itself: use treatments that "
+            "have none");
+  EXPECT_EQ(generated(5, {"d = a:b", "e = b:a"}).error().message,
+            "two treatments have the generator a:b, so their main effects cannot be told apart: "
+            "change one");
+  EXPECT_EQ(generated(5, {"b = a:c", "d = a:c:e", "e = a:c"}).error().message,
+            "5 treatments need more than 5 cells to tell their main effects apart");
+}
+
+TEST(Fractional, AResolutionGetsTheFewestCells) {
+  const auto cells = [](std::size_t k, std::size_t resolution) {
+    return fractional_of_resolution(letters(k), resolution).value().cells.size();
+  };
+  EXPECT_EQ(cells(3, 3), 4U);
+  EXPECT_EQ(cells(4, 4), 8U);
+  EXPECT_EQ(cells(5, 3), 8U);
+  EXPECT_EQ(cells(5, 5), 16U);
+  EXPECT_EQ(cells(7, 3), 8U);
+  EXPECT_EQ(cells(8, 4), 16U);
+  EXPECT_EQ(fractional_of_resolution(letters(3), 4).error().message,
+            "no part of the cells of 3 treatments has the resolution 4: use one of at most 3, or a "
+            "full-factorial design");
 }
 
 int sign_of(const std::vector<std::uint8_t>& cell, std::uint32_t effect) {
@@ -113,7 +171,8 @@ TEST(Fractional, AFullDesignHasNoAliases) {
   EXPECT_EQ(design->cells.size(), 8U);
   EXPECT_EQ(design->resolution, 0U);
   EXPECT_TRUE(defining_relation(*design).empty());
-  for (const AliasRow& row : alias_table(*design, 3)) EXPECT_TRUE(row.aliases.empty());
+  EXPECT_EQ(alias_chains(*design).size(), 7U);
+  for (const auto& chain : alias_chains(*design)) EXPECT_EQ(chain.size(), 1U);
 }
 
 TEST(Fractional, WhatCannotBeDesignedSaysWhy) {
@@ -126,4 +185,4 @@ TEST(Fractional, WhatCannotBeDesignedSaysWhy) {
 }
 
 }  // namespace
-}  // namespace stab::stats
+}  // namespace stab::plan

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/exit_code.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/text.h"
+
+namespace stab::client {
+
+Result<FailOn> read_fail_on(const std::string& text) {
+  FailOn result{.trials = false, .regressed = false, .unsure = false};
+  if (text == "none") return result;
+  std::istringstream words(text);
+  std::string word;
+  while (std::getline(words, word, ',')) {
+    if (word == "trials")
+      result.trials = true;
+    else if (word == "regressed")
+      result.regressed = true;
+    else if (word == "unsure")
+      result.unsure = true;
+    else
+      return fail(
+          fmt::format("--fail-on {}: a list of trials, regressed, unsure is needed, or "
+                      "none, not '{}'",
+                      one_line(text, 60), one_line(word, 30)));
+  }
+  if (!result.trials && !result.regressed && !result.unsure)
+    return fail("--fail-on: an empty list; say 'none' if nothing is a failure");
+  return result;
+}
+
+int exit_code(const Ending& ending, const FailOn& fail_on) {
+  if (!ending.complete || (ending.trials_failed && fail_on.trials)) return exit_failed;
+  if (ending.findings.regressed && fail_on.regressed) return exit_regressed;
+  if (ending.findings.unsure && fail_on.unsure) return exit_unsure;
+  return exit_ok;
+}
+
+Ending ending_of(const nlohmann::json& answer) {
+  return {.complete = answer.value("complete", false),
+          .trials_failed = answer.value("failed", std::uint64_t{0}) > 0,
+          .findings = {.regressed = answer.value("regressed", false),
+                       .unsure = answer.value("unsure", true)}};
+}
+
+}  // namespace stab::client

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What stabctl exits with after a comparison: the only place.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "base/error.h"
+#include "stats/decide.h"
+
+namespace stab::client {
+
+inline constexpr int exit_ok = 0;         // same or improved
+inline constexpr int exit_error = 1;      // usage, or the tool failed
+inline constexpr int exit_regressed = 2;  // something is slower (or higher)
+inline constexpr int exit_unsure = 3;     // something cannot be told
+inline constexpr int exit_failed = 5;     // trials failed, or the experiment did not end well
+
+// --fail-on: which findings are failures.
+struct FailOn {
+  bool trials = true;
+  bool regressed = true;
+  bool unsure = true;
+};
+// "trials,regressed,unsure", any of them, or "none".
+Result<FailOn> read_fail_on(const std::string& text);
+
+struct Ending {
+  bool complete = true;        // not cancelled, not failed as a whole: that is always a failure
+  bool trials_failed = false;  // or were skipped
+  stats::Findings findings{};
+};
+// Of several failures the first in this order: trials, regressed, unsure.
+int exit_code(const Ending& ending, const FailOn& fail_on);
+
+// As the daemon's answer about a report or a comparison has it (doc/protocol.md).
+Ending ending_of(const nlohmann::json& answer);
+
+}  // namespace stab::client

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/calibrations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/reader.h"
+#include "stabd/results/document.h"
+#include "stats/answer.h"
+
+namespace stab::results {
+namespace {
+
+using store::CalibrationScope;
+
+store::Calibration row_of(const stats::Floor& floor, CalibrationScope scope,
+                          const stats::Analysis& analysis, const store::Experiment& experiment) {
+  store::Calibration row{.machine = experiment.machine,
+                         .experiment = experiment.id,
+                         .name = experiment.name,
+                         .at_ns = experiment.started_ns,
+                         .scope = scope,
+                         .benchmark = floor.subject,
+                         .response = analysis.spec.response,
+                         .alpha = analysis.spec.alpha};
+  const stats::Calibration& calibration = *analysis.calibration;
+  row.blocks = static_cast<std::int64_t>(calibration.blocks);
+  row.benchmarks = scope == CalibrationScope::benchmark
+                       ? 1
+                       : static_cast<std::int64_t>(calibration.benchmarks.size());
+  row.comparisons = static_cast<std::int64_t>(floor.comparisons);
+  row.significant = static_cast<std::int64_t>(floor.significant);
+  row.margin = floor.margin;
+  if (floor.interval) {
+    row.margin_low = floor.interval->low;
+    row.margin_high = floor.interval->high;
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<store::Calibration> calibration_rows(const stats::Analysis& analysis,
+                                                 const store::Experiment& experiment) {
+  std::vector<store::Calibration> rows;
+  if (!analysis.calibration || experiment.machine == 0) return rows;
+  const auto add = [&](const stats::Floor& floor, CalibrationScope scope) {
+    if (floor.comparisons > 0) rows.push_back(row_of(floor, scope, analysis, experiment));
+  };
+  for (const stats::Floor& floor : analysis.calibration->benchmarks)
+    add(floor, CalibrationScope::benchmark);
+  add(analysis.calibration->any, CalibrationScope::any);
+  add(analysis.calibration->suite, CalibrationScope::suite);
+  return rows;
+}
+
+store::Outcome<void> keep_calibration(store::Store& store, const store::Experiment& experiment) {
+  const auto plan = plan::read_plan(experiment.plan);
+  if (!plan || plan->design.kind != plan::DesignKind::calibration) return {};
+  const auto document = make_document(store, experiment, "");
+  if (!document) return std::unexpected(store::StoreError{.message = document.error().message});
+  return store.add_calibrations(calibration_rows(document->analysis, experiment));
+}
+
+store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Store& store,
+                                                                 store::Id machine,
+                                                                 const std::string& response) {
+  const auto rows = store.calibrations(machine);
+  if (!rows) return std::unexpected(rows.error());
+  std::optional<report::NoiseFloor> latest;
+  for (const store::Calibration& row : *rows)
+    if (row.scope == CalibrationScope::any && row.response == response && row.margin)
+      latest = report::NoiseFloor{.calibration = row.name,
+                                  .at_ns = row.at_ns,
+                                  .alpha = row.alpha,
+                                  .blocks = row.blocks,
+                                  .benchmarks = row.benchmarks,
+                                  .comparisons = row.comparisons,
+                                  .significant = row.significant,
+                                  .margin = *row.margin,
+                                  .low = row.margin_low,
+                                  .high = row.margin_high};
+  return latest;
+}
+
+std::string below_the_floor(const stats::Analysis& analysis, const report::NoiseFloor& floor) {
+  constexpr std::size_t shown = 8;
+  std::string text;
+  std::size_t count = 0;
+  for (const stats::Effect& effect : analysis.effects) {
+    const bool decided =
+        effect.verdict == stats::Verdict::faster || effect.verdict == stats::Verdict::slower;
+    const bool suite = analysis.suite > 0 && effect.subject.empty();
+    if (!decided || suite || !effect.ratio || !(*effect.ratio > 0)) continue;
+    if (std::abs(std::log(*effect.ratio)) > std::log1p(floor.margin)) continue;
+    if (++count > shown) continue;
+    text +=
+        fmt::format("{}{} {} {} ({})", text.empty() ? "" : ", ", effect.subject, effect.treatment,
+                    effect.level, stats::percent_change(*effect.ratio, effect.low, effect.high));
+  }
+  if (count > shown) text += fmt::format(" and {} more", count - shown);
+  if (text.empty()) return "";
+  return fmt::format(
+      "Below this machine's noise floor of {}: {}. With {} blocks, such changes come out here "
+      "where "
+      "nothing differs; more blocks would tell.",
+      stats::margin_words(floor.margin), text, floor.blocks);
+}
+
+}  // namespace stab::results

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// From the analysis of a calibration to the rows that are kept with the machine, and from these to
+// what other reports say of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "report/model.h"
+#include "stats/analysis.h"
+#include "store/store.h"
+
+namespace stab::results {
+
+// One row a benchmark, one for any of them and one for all together; none if the analysis is of no
+// calibration, or if the experiment never ran on a machine.
+std::vector<store::Calibration> calibration_rows(const stats::Analysis& analysis,
+                                                 const store::Experiment& experiment);
+
+// Analyses the experiment, if it is a calibration, and stores these rows.
+store::Outcome<void> keep_calibration(store::Store& store, const store::Experiment& experiment);
+
+// What the latest calibration of the machine says of the response. Nothing if there is none.
+store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Store& store,
+                                                                 store::Id machine,
+                                                                 const std::string& response);
+
+// A sentence on the comparisons that have a verdict although their change is within the floor; ""
+// if there are none.
+std::string below_the_floor(const stats::Analysis& analysis, const report::NoiseFloor& floor);
+
+}  // namespace stab::results

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "plan/expand.h"
+#include "plan/reader.h"
+#include "stabd/results/document.h"
+#include "stabd/results/response.h"
+#include "stats/stopping.h"
+
+namespace stab::results {
+namespace {
+
+constexpr const char* subject_column = "benchmark";
+constexpr const char* experiment_column = "experiment";
+constexpr const char* seed_column = "seed";
+
+// A measured trial that is ok.
+struct Row {
+  std::string subject;  // benchmark and cell
+  std::string seed;     // nested designs
+  std::optional<std::int64_t> response;
+};
+
+struct Side {
+  store::Experiment experiment;
+  plan::Plan plan;
+  std::string seed_factor;  // "": not nested
+  std::vector<Row> rows;
+  std::uint64_t failed = 0;
+};
+
+bool ended_badly(const store::Experiment& experiment) {
+  return experiment.state == "failed" || experiment.state == "cancelled";
+}
+
+Result<Side> read_side(store::Store& store, const store::Experiment& experiment) {
+  auto plan = plan::read_plan(experiment.plan);
+  if (!plan)
+    return fail(fmt::format("this version of stabd refuses the plan of experiment {}: {}",
+                            experiment.id, plan::describe(plan.error(), "plan")));
+  Side side{.experiment = experiment, .plan = std::move(*plan), .seed_factor = {}, .rows = {}};
+  for (const plan::Factor& factor : side.plan.factors)
+    if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) side.seed_factor = factor.name;
+  const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+    if (!trial.last || trial.warmup) return true;
+    if (trial.status != store::TrialStatus::ok) {
+      ++side.failed;
+      return true;
+    }
+    side.rows.push_back({.subject = cell_text(side.plan, trial),
+                         .seed = side.seed_factor.empty() ? "" : trial.levels.at(side.seed_factor),
+                         .response = response_of(trial, side.plan.analysis.response)});
+    return true;
+  });
+  if (!read) return fail(read.error().message);
+  return side;
+}
+
+Result<void> require_comparable(const Side& before, const Side& after) {
+  if (before.experiment.id == after.experiment.id)
+    return fail("an experiment is not compared with itself: name one, or two different ones");
+  const std::string& response = after.plan.analysis.response;
+  if (before.plan.analysis.response != response)
+    return fail(fmt::format(
+        "experiment {} is about {}, experiment {} about {}: they have no "
+        "number in common",
+        before.experiment.id, before.plan.analysis.response, after.experiment.id, response));
+  if (before.seed_factor.empty() != after.seed_factor.empty())
+    return fail(
+        "one of the experiments is nested, the other is not: their trials do not vary for "
+        "the same reasons");
+  return {};
+}
+
+// Codes of names in the order of coming.
+class Names {
+ public:
+  std::uint32_t operator()(stats::Column& column, const std::string& name) {
+    const auto [entry, fresh] =
+        codes_.try_emplace(name, static_cast<std::uint32_t>(column.levels.size()));
+    if (fresh) column.levels.push_back(name);
+    return entry->second;
+  }
+
+ private:
+  std::map<std::string, std::uint32_t> codes_;
+};
+
+stats::Dataset dataset_of(const Side& before, const Side& after,
+                          const std::set<std::string>& common) {
+  stats::Dataset data;
+  for (const char* name : {subject_column, experiment_column, seed_column})
+    data.columns.push_back({.name = name, .levels = {}, .codes = {}});
+  Response response(data);
+  std::array<Names, 3> names;
+  for (const Side* side : {&before, &after})
+    for (const Row& row : side->rows) {
+      if (!common.contains(row.subject)) continue;
+      response.append(row.response);
+      const std::array<std::string, 3> levels{row.subject, std::to_string(side->experiment.id),
+                                              row.seed};
+      for (std::size_t i = 0; i < levels.size(); ++i)
+        data.columns[i].codes.push_back(names[i](data.columns[i], levels[i]));
+    }
+  return data;
+}
+
+stats::Spec spec_of(const Side& before, const Side& after) {
+  const plan::Analysis& analysis = after.plan.analysis;
+  stats::Spec spec;
+  spec.response = analysis.response;
+  spec.unit = spec.response == "max_rss" ? stats::Unit::bytes : stats::Unit::nanoseconds;
+  spec.subject = subject_column;
+  spec.treatments = {experiment_column};
+  spec.log_scale = analysis.log_scale;
+  spec.alpha = analysis.alpha;
+  spec.equivalence = analysis.equivalence;
+  spec.random_seed = after.plan.seed;
+  if (!after.seed_factor.empty()) {
+    spec.design = stats::Design::nested;
+    spec.seed = seed_column;
+  }
+  for (const Side* side : {&before, &after})
+    if (side->plan.design.stop && side->plan.design.stop->rule == plan::StopRule::precision)
+      spec.alpha = stats::precision_alpha(analysis.alpha);
+  return spec;
+}
+
+std::set<std::string> subjects_of(const Side& side) {
+  std::set<std::string> result;
+  for (const Row& row : side.rows) result.insert(row.subject);
+  return result;
+}
+
+void add_notes(const Side& before, const Side& after, const std::set<std::string>& common,
+               std::vector<std::string>& notes) {
+  notes.push_back(
+      "The experiments ran one after the other: whatever changed on the machine in between counts "
+      "as a change. Only what is compared within an experiment is free of that.");
+  if (before.experiment.machine != after.experiment.machine)
+    notes.push_back("They ran on different machines, or on one that had been changed.");
+  for (const Side* side : {&before, &after}) {
+    for (const std::string& subject : subjects_of(*side))
+      if (!common.contains(subject))
+        notes.push_back(
+            fmt::format("{} is in experiment {} only and left out.", subject, side->experiment.id));
+    if (side->experiment.state != "done")
+      notes.push_back(
+          fmt::format("Experiment {} is {}.", side->experiment.id, side->experiment.state));
+    if (side->plan.design.stop)
+      notes.push_back(fmt::format(
+          "Experiment {} could stop early, by a rule that did not look at this comparison.",
+          side->experiment.id));
+  }
+}
+
+Result<Comparison> compare_two(store::Store& store, const store::Experiment& first,
+                               const store::Experiment& second) {
+  const auto before = read_side(store, first);
+  if (!before) return std::unexpected(before.error());
+  const auto after = read_side(store, second);
+  if (!after) return std::unexpected(after.error());
+  if (auto fit = require_comparable(*before, *after); !fit) return std::unexpected(fit.error());
+  std::set<std::string> common;
+  std::ranges::set_intersection(subjects_of(*before), subjects_of(*after),
+                                std::inserter(common, common.end()));
+  if (common.empty())
+    return fail(
+        fmt::format("experiments {} and {} have no benchmark in common with the same "
+                    "levels and trials that are ok",
+                    first.id, second.id));
+  Comparison result{.title = fmt::format("{} (experiment {}) against {} (experiment {})",
+                                         second.name, second.id, first.name, first.id)};
+  result.analysis = stats::analyse(dataset_of(*before, *after, common), spec_of(*before, *after));
+  add_notes(*before, *after, common, result.analysis.notes);
+  result.findings = stats::findings(result.analysis);
+  result.failed = before->failed + after->failed;
+  result.complete = !ended_badly(first) && !ended_badly(second);
+  return result;
+}
+
+}  // namespace
+
+Result<Comparison> compare(store::Store& store, std::span<const store::Experiment> experiments) {
+  if (experiments.size() == 2) return compare_two(store, experiments[0], experiments[1]);
+  if (experiments.size() != 1) return fail("one experiment or two can be compared");
+  const store::Experiment& only = experiments.front();
+  auto document = make_document(store, only, "");
+  if (!document) return std::unexpected(document.error());
+  const stats::Findings findings = document->findings();
+  return Comparison{.title = fmt::format("{} (experiment {}, {})", only.name, only.id, only.state),
+                    .analysis = std::move(document->analysis),
+                    .findings = findings,
+                    .failed = document->trials.failed + document->trials.skipped,
+                    .complete = !ended_badly(only)};
+}
+
+}  // namespace stab::results

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The verdicts of one experiment, or of one experiment against an earlier one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "stats/analysis.h"
+#include "stats/decide.h"
+#include "store/store.h"
+
+namespace stab::results {
+
+struct Comparison {
+  std::string title{};
+  stats::Analysis analysis{};
+  stats::Findings findings{};
+  std::uint64_t failed = 0;  // measured trials that failed or were skipped
+  bool complete = true;      // no experiment was cancelled or failed as a whole
+};
+
+// One: its own analysis. Two: each benchmark in each cell that both have, the second experiment
+// against the first, as its plan says (response, scale, alpha, margin). Nothing they were compared
+// by ran side by side: the result says so. Nested designs compare the means of seeds.
+Result<Comparison> compare(store::Store& store, std::span<const store::Experiment> experiments);
+
+}  // namespace stab::results

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "plan/expand.h"
+#include "plan/testing.h"
+#include "store/test_support.h"
+
+namespace stab::results {
+namespace {
+
+using store::Trial;
+using store::TrialStatus;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+std::string plan_of(const std::string& levels, const std::string& more = "") {
+  return "[experiment]\nname = 'sorting'\n[defaults]\nrepetitions = 8\n[[benchmark]]\n"
+         "name = 'sort'\nrun = ['/bin/sort', '${MODE}']\n[factor.mode]\nlevels = " +
+         levels + "\n" + more;
+}
+const std::string both = "{ slow = { MODE = 's' }, fast = { MODE = 'f' } }";
+
+class CompareTest : public ::testing::Test {
+ protected:
+  CompareTest() : store_(store::open_or_fail(directory_ / "stab.db")) {}
+
+  // Runs a plan with 1 ms a trial, times `factor`, and a pattern that is no trend.
+  store::Experiment run(
+      const std::string& text, double factor,
+      const std::function<void(Trial&)>& change = [](Trial&) {}) {
+    const plan::Plan plan = plan::good_plan(text);
+    store::Experiment experiment{
+        .name = plan.name, .plan = text, .state = "done", .reason = "", .machine = 0};
+    experiment.id = store_->add_experiment(experiment).value();
+    for (const plan::Trial& planned : plan::expand(plan).trials) {
+      Trial trial{.experiment = experiment.id,
+                  .position = planned.position,
+                  .block = planned.block,
+                  .warmup = planned.warmup,
+                  .benchmark = plan.benchmarks[planned.benchmark].name,
+                  .seed = planned.seed,
+                  .status = TrialStatus::ok,
+                  .exit_code = 0,
+                  .started_ns = 1000};
+      for (std::size_t i = 0; i < plan.factors.size(); ++i)
+        trial.levels[plan.factors[i].name] = planned.levels[i].name;
+      trial.wall_ns =
+          static_cast<std::int64_t>(1e6 * factor) + 1000 * ((planned.block * 7 + 3) % 5);
+      change(trial);
+      EXPECT_TRUE(store_->add_trial(trial));
+    }
+    return experiment;
+  }
+  Comparison compared(const std::vector<store::Experiment>& experiments) {
+    const auto result = compare(*store_, experiments);
+    if (result) return *result;
+    ADD_FAILURE() << result.error().message;
+    return {};
+  }
+  std::string refusal(const std::vector<store::Experiment>& experiments) {
+    const auto result = compare(*store_, experiments);
+    return result ? "" : result.error().message;
+  }
+
+  store::TemporaryDirectory directory_;
+  std::unique_ptr<store::Store> store_;
+};
+
+TEST_F(CompareTest, OneExperimentShowsItsOwnVerdicts) {
+  const auto slower = [](Trial& trial) {
+    if (trial.levels["mode"] == "fast") *trial.wall_ns += 50'000;
+  };
+  const Comparison comparison = compared({run(plan_of(both), 1, slower)});
+  EXPECT_EQ(comparison.title, "sorting (experiment 1, done)");
+  ASSERT_EQ(comparison.analysis.effects.size(), 1U);
+  EXPECT_TRUE(comparison.findings.regressed);
+  EXPECT_FALSE(comparison.findings.unsure);
+}
+
+TEST_F(CompareTest, TwoExperimentsAreComparedCellByCell) {
+  const auto first = run(plan_of(both), 1);
+  const auto second = run(plan_of(both), 1.1);
+  const Comparison comparison = compared({first, second});
+  EXPECT_EQ(comparison.title, "sorting (experiment 2) against sorting (experiment 1)");
+  ASSERT_EQ(comparison.analysis.effects.size(), 2U);
+  for (const stats::Effect& effect : comparison.analysis.effects) {
+    EXPECT_EQ(effect.baseline, "1");
+    EXPECT_EQ(effect.level, "2");
+    EXPECT_EQ(effect.method, "Welch");
+    EXPECT_NEAR(*effect.ratio, 1.1, 0.001);
+    EXPECT_EQ(effect.verdict, stats::Verdict::slower);
+  }
+  EXPECT_EQ(comparison.analysis.effects[0].subject.substr(0, 10), "sort mode=");
+  EXPECT_TRUE(comparison.findings.regressed);
+  EXPECT_FALSE(compared({second, first}).findings.regressed);
+  EXPECT_THAT(comparison.analysis.notes, Contains(HasSubstr("ran one after the other")));
+}
+
+TEST_F(CompareTest, WhatOneOfThemLacksIsLeftOutWithANote) {
+  const auto first = run(plan_of(both), 1);
+  const auto second = run(plan_of("{ slow = { MODE = 's' }, other = { MODE = 'o' } }"), 1);
+  const Comparison comparison = compared({first, second});
+  ASSERT_EQ(comparison.analysis.effects.size(), 1U);
+  EXPECT_EQ(comparison.analysis.effects[0].subject, "sort mode=slow");
+  EXPECT_THAT(comparison.analysis.notes,
+              Contains("sort mode=fast is in experiment 1 only and left out."));
+}
+
+TEST_F(CompareTest, FailedTrialsAndExperimentsAreFindings) {
+  const auto first = run(plan_of(both), 1);
+  auto second = run(plan_of(both), 1, [](Trial& trial) {
+    if (trial.position < 3) trial.status = TrialStatus::timeout;
+  });
+  second.state = "cancelled";
+  const Comparison comparison = compared({first, second});
+  EXPECT_EQ(comparison.failed, 3U);
+  EXPECT_FALSE(comparison.complete);
+}
+
+TEST_F(CompareTest, NestedExperimentsCompareTheMeansOfSeeds) {
+  const std::string text =
+      "[experiment]\nname = 'n'\n[[benchmark]]\nname = 'b'\nrun = ['/bin/b']\n"
+      "[factor.env_bytes]\nrandom = { seeds = 4, runs = 5 }\n[design]\nkind = 'nested'\n";
+  const auto by_seed = [](Trial& trial) {
+    *trial.wall_ns += 1000 * (std::stoll(trial.levels["env_bytes"]) % 7);
+  };
+  const auto first = run(text, 1, by_seed);
+  const auto second = run(text, 1.2, by_seed);
+  const Comparison comparison = compared({first, second});
+  ASSERT_EQ(comparison.analysis.effects.size(), 1U);
+  EXPECT_EQ(comparison.analysis.effects[0].df, 6);  // 2 x 4 seeds
+  EXPECT_EQ(comparison.analysis.spec.design, stats::Design::nested);
+}
+
+TEST_F(CompareTest, WhatCannotBeComparedIsRefusedWithTheReason) {
+  const auto first = run(plan_of(both), 1);
+  EXPECT_THAT(refusal({first, first}), HasSubstr("not compared with itself"));
+  const auto memory = run(plan_of(both, "[analysis]\nresponse = 'max_rss'\n"), 1);
+  EXPECT_EQ(
+      refusal({first, memory}),
+      "experiment 1 is about wall, experiment 2 about max_rss: they have no number in common");
+  const auto other = run(plan_of("{ x = { MODE = 'x' }, y = { MODE = 'y' } }"), 1);
+  EXPECT_THAT(refusal({first, other}), HasSubstr("have no benchmark in common"));
+  EXPECT_THAT(refusal({first, first, first}), HasSubstr("one experiment or two"));
+}
+
+}  // namespace
+}  // namespace stab::results

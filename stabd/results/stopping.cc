@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/stopping.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "stats/decide.h"
+#include "stats/stopping.h"
+
+namespace stab::results {
+namespace {
+
+std::string percent(double share) {
+  return fmt::format("{:.3g} %", 100 * share);
+}
+
+Look look_at_width(const stats::Analysis& analysis, const plan::Stop& stop, std::uint32_t blocks) {
+  const stats::PrecisionRule rule{
+      .half_width = stop.half_width, .min_blocks = stop.min(), .max_blocks = stop.max};
+  std::size_t without = 0;
+  double widest = 0;
+  for (const stats::Effect& effect : analysis.effects) {
+    if (!effect.low || !effect.high)
+      ++without;
+    else
+      widest = std::max(widest, (*effect.high - *effect.low) / 2);
+  }
+  Look result{.stop = stats::decide(rule, blocks, analysis.effects) == stats::Stop::precise};
+  if (without > 0 || analysis.effects.empty())
+    result.words = "not every comparison has an interval";
+  else
+    result.words = fmt::format("the widest interval is +-{}, {} is asked for", percent(widest),
+                               percent(stop.half_width));
+  return result;
+}
+
+Look look_at_verdicts(const stats::Analysis& analysis) {
+  const auto decided = std::ranges::count_if(analysis.effects, [](const stats::Effect& effect) {
+    return effect.verdict != stats::Verdict::unsure;
+  });
+  const auto all = std::ssize(analysis.effects);
+  return {.stop = all > 0 && decided == all,
+          .words = all == 1 ? std::string(decided == 1 ? "the comparison is decided"
+                                                       : "the comparison is not decided")
+                            : fmt::format("{} of {} comparisons are decided", decided, all)};
+}
+
+}  // namespace
+
+void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t blocks) {
+  if (stop.rule == plan::StopRule::precision) {
+    spec.alpha = stats::precision_alpha(spec.alpha);
+    return;
+  }
+  std::vector<std::size_t> planned(stop.looks.begin(), stop.looks.end());
+  planned.push_back(stop.max);
+  spec.looks = stats::Looks{.planned = std::move(planned), .blocks = blocks};
+}
+
+Look look(const stats::Analysis& analysis, const plan::Stop& stop, std::uint32_t blocks) {
+  return stop.rule == plan::StopRule::precision ? look_at_width(analysis, stop, blocks)
+                                                : look_at_verdicts(analysis);
+}
+
+report::Stopping stopping_of(const plan::Plan& plan, stats::Analysis& analysis,
+                             std::uint32_t blocks) {
+  const plan::Stop& stop = *plan.design.stop;
+  const double alpha = plan.analysis.alpha;
+  if (stop.rule == plan::StopRule::precision)
+    analysis.notes.push_back(fmt::format(
+        "An experiment that stops where its intervals are narrow stops where the variance happens "
+        "to look small. So intervals and tests are made with {:.4g} %: then they hold in {:.4g} % "
+        "of such experiments.",
+        100 * (1 - analysis.spec.alpha), 100 * (1 - alpha)));
+  return {.rule = std::string(to_string(stop.rule)),
+          .words = fmt::format("{}; after {} {}", describe(stop), blocks,
+                               look(analysis, stop, blocks).words),
+          .fewest = stop.min(),
+          .most = stop.max,
+          .blocks = blocks,
+          .alpha = alpha};
+}
+
+}  // namespace stab::results

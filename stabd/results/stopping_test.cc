@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/stopping.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stab::results {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const plan::Stop precision{
+    .rule = plan::StopRule::precision, .half_width = 0.005, .max = 100, .looks = {20, 21, 22}};
+const plan::Stop sequential{
+    .rule = plan::StopRule::sequential, .half_width = 0, .max = 60, .looks = {20, 40}};
+
+stats::Effect within(double low, double high) {
+  stats::Effect effect{.ratio = (low + high) / 2};
+  effect.low = low;
+  effect.high = high;
+  return effect;
+}
+
+stats::Analysis with(std::vector<stats::Effect> effects) {
+  stats::Analysis analysis;
+  analysis.effects = std::move(effects);
+  return analysis;
+}
+
+TEST(Stopping, ByPrecisionWhenEveryIntervalIsNarrow) {
+  const auto narrow = with({within(0.996, 1.004), within(1.1, 1.109)});
+  EXPECT_TRUE(look(narrow, precision, 22).stop);
+  EXPECT_EQ(look(narrow, precision, 22).words,
+            "the widest interval is +-0.45 %, 0.5 % is asked for");
+  const auto wide = with({within(0.996, 1.004), within(1.1, 1.12)});
+  EXPECT_FALSE(look(wide, precision, 22).stop);
+  EXPECT_EQ(look(wide, precision, 22).words, "the widest interval is +-1 %, 0.5 % is asked for");
+}
+
+TEST(Stopping, NotBeforeTheFewestBlocksNorWithoutAnInterval) {
+  EXPECT_FALSE(look(with({within(0.996, 1.004)}), precision, 19).stop);
+  EXPECT_FALSE(look(with({within(0.996, 1.004), stats::Effect{}}), precision, 50).stop);
+  EXPECT_FALSE(look(with({}), precision, 50).stop);
+  EXPECT_FALSE(look(with({}), sequential, 40).stop);
+}
+
+TEST(Stopping, SequentiallyWhenEveryComparisonIsDecided) {
+  stats::Effect same;
+  same.verdict = stats::Verdict::same;
+  stats::Effect slower;
+  slower.verdict = stats::Verdict::slower;
+  EXPECT_TRUE(look(with({same, slower}), sequential, 20).stop);
+  EXPECT_EQ(look(with({same, slower}), sequential, 20).words, "2 of 2 comparisons are decided");
+  EXPECT_FALSE(look(with({same, stats::Effect{}}), sequential, 20).stop);
+  EXPECT_EQ(look(with({stats::Effect{}}), sequential, 20).words, "the comparison is not decided");
+}
+
+TEST(Stopping, EachRuleBringsItsErrorControl) {
+  stats::Spec spec;
+  control_error(spec, precision, 24);
+  EXPECT_DOUBLE_EQ(spec.alpha, 0.0375);
+  EXPECT_FALSE(spec.looks);
+  stats::Spec other;
+  control_error(other, sequential, 40);
+  EXPECT_DOUBLE_EQ(other.alpha, 0.05);
+  ASSERT_TRUE(other.looks);
+  EXPECT_THAT(other.looks->planned, ElementsAre(20, 40, 60));
+  EXPECT_EQ(other.looks->blocks, 40U);
+}
+
+TEST(Stopping, TheReportSaysTheRuleAndItsLevels) {
+  plan::Plan plan;
+  plan.design.stop = precision;
+  stats::Analysis analysis = with({within(0.996, 1.004)});
+  analysis.spec.alpha = 0.0375;
+  const report::Stopping stopping = stopping_of(plan, analysis, 22);
+  EXPECT_EQ(stopping.words,
+            "by precision: when every interval is within +-0.5 %, after 20 to 100 blocks; after 22 "
+            "the widest interval is +-0.4 %, 0.5 % is asked for");
+  ASSERT_EQ(analysis.notes.size(), 1U);
+  EXPECT_THAT(analysis.notes[0], HasSubstr("made with 96.25 %: then they hold in 95 %"));
+}
+
+}  // namespace
+}  // namespace stab::results

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "stats/assumptions.h"
+#include "stats/distribution.h"
+#include "stats/effects.h"
+#include "stats/models.h"
+#include "stats/padding_study.h"
+#include "stats/table.h"
+#include "stats/wilcoxon.h"
+
+namespace stab::stats {
+namespace {
+
+// The seeds that both arms have, as codes, and their mean times.
+struct Arms {
+  std::vector<std::uint32_t> seeds{};
+  std::vector<SeedTrials> trials{};
+  std::size_t lost = 0;  // seeds that one arm lacks
+};
+
+Arms arms_of(const Prepared& data, const Subject& subject, const Comparison& comparison) {
+  std::map<std::uint32_t, SeedTrials> seeds;
+  for (const Group& group : subject.groups) {
+    const std::size_t level = data.levels_of(group.cell)[comparison.treatment];
+    const double mean = group.raw.mean + data.scale.centre;
+    if (level == comparison.base) seeds[group.seed].before = {mean};
+    if (level == comparison.level) seeds[group.seed].after = {mean};
+  }
+  Arms arms;
+  for (const auto& [seed, trials] : seeds) {
+    if (trials.before.empty() || trials.after.empty()) {
+      ++arms.lost;
+      continue;
+    }
+    arms.seeds.push_back(seed);
+    arms.trials.push_back(trials);
+  }
+  return arms;
+}
+
+Interval ratios(const Interval& percent) {
+  return {.low = 1 + percent.low / 100, .high = 1 + percent.high / 100};
+}
+
+// Two one-sided t-tests of the mean percentage.
+std::optional<double> p_same(const Moments& percent, double margin) {
+  const double n = static_cast<double>(percent.n);
+  const double error = std::sqrt(percent.ss / (n - 1) / n);
+  const auto one_sided = [&](double bound, double side) -> std::optional<double> {
+    const double distance = percent.mean - bound;
+    const auto both = t_two_sided(distance / error, n - 1);
+    if (!both) return std::nullopt;
+    return side * distance < 0 ? *both / 2 : 1 - *both / 2;
+  };
+  const auto above = one_sided(100 * margin, 1);
+  const auto below = one_sided(-100 * margin / (1 + margin), -1);
+  return above && below ? std::optional(std::max(*above, *below)) : std::nullopt;
+}
+
+void fill(const PaddingStudy& study, const Arms& arms, const Spec& spec, Effect& effect) {
+  const Moments percent = moments(study.percent);
+  const Interval wide = ratios(study.interval);
+  effect.ratio = 1 + study.mean / 100;
+  effect.low = wide.low;
+  effect.high = wide.high;
+  if (const auto narrow = padding_study(arms.trials, 2 * spec.alpha)) {
+    effect.tost_low = ratios(narrow->interval).low;
+    effect.tost_high = ratios(narrow->interval).high;
+  }
+  effect.df = static_cast<double>(percent.n - 1);
+  effect.p = study.p;
+  if (spec.equivalence) effect.p_same = p_same(percent, *spec.equivalence);
+}
+
+// Without the normal distribution.
+void add_signed_rank(const PaddingStudy& study, double alpha, Effect& effect) {
+  const std::vector<double> zero(study.percent.size());
+  const auto test = signed_rank(zero, study.percent, alpha);
+  if (!test) return;
+  Alternative result{.method = "signed-rank", .p = test->p};
+  result.ratio = 1 + test->shift / 100;
+  if (test->interval) {
+    result.low = ratios(*test->interval).low;
+    result.high = ratios(*test->interval).high;
+  }
+  effect.alternatives.push_back(std::move(result));
+}
+
+AnovaTable table_of(const Prepared& data, const Effect& effect, const PaddingStudy& study) {
+  const Moments percent = moments(study.percent);
+  const double n = static_cast<double>(percent.n);
+  const std::string stratum = data.spec.seed + ":" + effect.treatment;
+  AnovaTable table{.subject = effect.subject,
+                   .formula = fmt::format("100 * (mean({0}[{1}]) / mean({0}[{2}]) - 1) ~ 1",
+                                          data.spec.response, effect.level, effect.baseline),
+                   .rows = {}};
+  table.rows.push_back(
+      tested_row(stratum, effect.treatment, 1, n * percent.mean * percent.mean, n - 1, percent.ss));
+  table.rows.push_back(plain_row(stratum, "Residuals", n - 1, percent.ss));
+  return table;
+}
+
+PaddingSeeds seeds_of(const Prepared& data, const Effect& effect, const Arms& arms,
+                      const PaddingStudy& study) {
+  PaddingSeeds result{.subject = effect.subject,
+                      .treatment = effect.treatment,
+                      .baseline = effect.baseline,
+                      .level = effect.level,
+                      .seeds = {},
+                      .percent = study.percent};
+  for (const std::uint32_t seed : arms.seeds) result.seeds.push_back(data.seeds[seed]);
+  return result;
+}
+
+}  // namespace
+
+void analyse_padding(const Prepared& data, const Subject& subject, Analysis& analysis,
+                     Notes& notes) {
+  for (const Comparison& comparison : comparisons(data, subject.name)) {
+    const Arms arms = arms_of(data, subject, comparison);
+    const Treatment& treatment = data.treatments[comparison.treatment];
+    Effect effect{.subject = subject.name,
+                  .treatment = treatment.name,
+                  .baseline = treatment.levels[comparison.base],
+                  .level = treatment.levels[comparison.level],
+                  .method = "seeds of " + data.spec.seed};
+    if (arms.lost > 0)
+      notes.add(subject.name, fmt::format("seeds of {} that have trials in one arm only are left "
+                                          "out: {}.",
+                                          data.spec.seed, arms.lost));
+    if (const auto study = padding_study(arms.trials, data.spec.alpha)) {
+      fill(*study, arms, data.spec, effect);
+      analysis.tables.push_back(table_of(data, effect, *study));
+      analysis.padding.push_back(seeds_of(data, effect, arms, *study));
+      if (data.spec.assumptions) {
+        add_signed_rank(*study, data.spec.alpha, effect);
+        add_normality(study->percent, subject.name,
+                      fmt::format("changes in percent by seed of {}", data.spec.seed),
+                      "the signed-rank test of the seeds' changes", analysis, notes);
+      }
+    } else {
+      notes.add(subject.name, study.error().message + ".");
+    }
+    analysis.effects.push_back(std::move(effect));
+  }
+}
+
+}  // namespace stab::stats

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// What scripts see: exit codes of run, submit --wait, watch and compare. The levels differ tenfold,
+// so that the verdicts do not depend on the machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+std::string plan_with(const std::string& levels, const std::string& more = "") {
+  return "[experiment]\nname = \"codes\"\n[defaults]\nrepetitions = 6\ngive_up_after = 0\n"
+         "[[benchmark]]\nname = \"b\"\nrun = [\"./nap.sh\", \"${TIME}\"]\n[factor.t]\nlevels = " +
+         levels + "\n" + more;
+}
+
+class ExitCode : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    lab_.write("nap.sh", "#!/bin/sh\n[ \"$1\" = fail ] && exit 1\nsleep $1\n", true);
+    lab_.write("slower.toml",
+               plan_with("{ short = { TIME = \"0.005\" }, long = { TIME = \"0.05\" } }"));
+    lab_.write("faster.toml",
+               plan_with("{ long = { TIME = \"0.05\" }, short = { TIME = \"0.005\" } }"));
+    lab_.write("failing.toml",
+               plan_with("{ short = { TIME = \"0.005\" }, long = { TIME = \"0.05\" }, broken = { "
+                         "TIME = \"fail\" } }"));
+    lab_.write("alone.toml",
+               "[experiment]\nname = \"alone\"\n[defaults]\nrepetitions = 2\n[[benchmark]]\nname = "
+               "\"b\"\nrun = [\"/bin/true\"]\n");
+  }
+  Output submit(const std::string& plan, const std::string& fail_on = "") {
+    std::vector<std::string> words{"submit", "--wait", lab_.path(plan)};
+    if (!fail_on.empty()) words.insert(words.end(), {"--fail-on", fail_on});
+    return lab_.ctl(words);
+  }
+
+  Lab lab_;
+};
+
+TEST_F(ExitCode, VerdictsAndFailedTrialsInTheirOrder) {
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_EQ(submit("faster.toml").code, 0);
+  EXPECT_EQ(submit("slower.toml").code, 2);
+  EXPECT_EQ(submit("failing.toml").code, 5);
+  EXPECT_EQ(submit("alone.toml").code, 0);
+  // The same numbers again, asked for by other verbs.
+  EXPECT_EQ(lab_.ctl({"watch", "1"}).code, 0);
+  EXPECT_EQ(lab_.ctl({"watch", "2"}).code, 2);
+  EXPECT_EQ(lab_.ctl({"watch", "--fail-on", "trials,unsure", "2"}).code, 0);
+  EXPECT_EQ(lab_.ctl({"watch", "3"}).code, 5);
+  EXPECT_EQ(lab_.ctl({"watch", "3", "--fail-on", "regressed"}).code, 2);
+  EXPECT_EQ(lab_.ctl({"watch", "3", "--fail-on", "none"}).code, 0);
+  EXPECT_EQ(lab_.ctl({"compare", "2"}).code, 2);
+  EXPECT_EQ(lab_.ctl({"compare", "1"}).code, 0);
+  EXPECT_EQ(lab_.ctl({"report", "2"}).code, 0);  // it worked
+}
+
+TEST_F(ExitCode, ACancelledExperimentIsNoSuccess) {
+  lab_.write("long.toml", plan_with("{ a = { TIME = \"0.06\" }, b = { TIME = \"0.05\" } }"));
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = lab_.submit("long.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  ASSERT_EQ(lab_.ctl({"cancel", "1"}).code, 0);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(lab_.ctl({"watch", "1", "--fail-on", "none"}).code, 5);
+}
+
+TEST_F(ExitCode, RunHasTheSame) {
+  const std::string stabctl = std::string(STAB_BIN_DIR) + "/stabctl";
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{stabctl, "run", "--state", lab_.path("run")};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words, lab_.folder());
+  };
+  EXPECT_EQ(run({lab_.path("slower.toml")}).code, 2);
+  // As ./dev does: the last --fail-on counts.
+  EXPECT_EQ(run({"--fail-on", "trials", lab_.path("slower.toml")}).code, 0);
+  EXPECT_EQ(run({"--fail-on", "trials", lab_.path("slower.toml"), "--fail-on", "regressed"}).code,
+            2);
+  const Output wrong = run({"--fail-on", "slower", lab_.path("slower.toml")});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("a list of trials, regressed, unsure"));
+}
+
+TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
+  lab_.write("first.toml", plan_with("{ a = { TIME = \"0.05\" }, b = { TIME = \"0.02\" } }"));
+  ASSERT_TRUE(lab_.start_daemon());
+  submit("first.toml");
+  // The program gets slower; the plan stays.
+  lab_.write("nap.sh", "#!/bin/sh\nsleep 0.3\n", true);
+  submit("first.toml");
+  const Output slower = lab_.ctl({"compare", "1", "2"});
+  EXPECT_EQ(slower.code, 2) << slower.out << slower.err;
+  EXPECT_THAT(slower.out, HasSubstr("codes (experiment 2) against codes (experiment 1)"));
+  EXPECT_THAT(slower.out, HasSubstr("b t=a"));
+  EXPECT_EQ(lab_.ctl({"compare", "2", "1"}).code, 0);
+  EXPECT_EQ(lab_.ctl({"compare", "1", "2", "--fail-on", "none"}).code, 0);
+  const json document = json::parse(lab_.ctl({"compare", "1", "2", "--json"}).out);
+  EXPECT_EQ(document["effects"].size(), 2U);
+  EXPECT_EQ(document["verdict"], "slower");
+  EXPECT_EQ(lab_.ctl({"compare", "1", "9"}).code, 1);
+  EXPECT_EQ(lab_.ctl({"compare", "1", "1"}).code, 1);
+  EXPECT_EQ(lab_.ctl({"compare"}).code, 1);
+}
+
+}  // namespace
+}  // namespace stab::test

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Experiments that end before their last block, with the real stabd. The levels differ tenfold, so
+// that the decision does not depend on the machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "base/random.h"
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string plan_with(const std::string& stop) {
+  return "[experiment]\nname = \"early\"\n[defaults]\nwarmup = 1\n[[benchmark]]\nname = \"b\"\n"
+         "run = [\"sleep\", \"${TIME}\"]\n[factor.t]\n"
+         "levels = { long = { TIME = \"0.05\" }, short = { TIME = \"0.005\" } }\n"
+         "[design]\nstop = " +
+         stop + "\n";
+}
+
+class Stopping : public ::testing::Test {
+ protected:
+  json row(int id) const {
+    for (const json& each : json::parse(lab_.ctl({"list", "--json"}).out))
+      if (each["id"] == id) return each;
+    return {};
+  }
+  int run(const std::string& stop) {
+    lab_.write("plan.toml", plan_with(stop));
+    EXPECT_TRUE(lab_.start_daemon());
+    const int id = lab_.submit("plan.toml");
+    EXPECT_TRUE(lab_.wait_until_final(id));
+    return id;
+  }
+  std::size_t measured(int id) const {
+    std::size_t count = 0;
+    for (const json& each : lab_.trials(id)) count += each["warmup"].get<bool>() ? 0 : 1;
+    return count;
+  }
+
+  Lab lab_;
+};
+
+TEST_F(Stopping, ASequentialExperimentEndsWhenItIsDecided) {
+  const int id = run("{ rule = \"sequential\", min = 10, max = 20, looks = 3 }");
+  EXPECT_EQ(row(id)["state"], "done");
+  EXPECT_EQ(row(id)["reason"], "stopped after 10 of 20 blocks: the comparison is decided");
+  EXPECT_EQ(measured(id), 20U);
+  EXPECT_THAT(lab_.ctl({"list"}).out, HasSubstr("(stopped after 10 of 20 blocks"));
+  EXPECT_THAT(lab_.ctl({"status", "1"}).out, HasSubstr("done: stopped after 10 of 20 blocks"));
+  EXPECT_THAT(lab_.ctl({"watch", "1"}).out, HasSubstr("done: stopped after 10 of 20 blocks"));
+
+  const json report = json::parse(lab_.ctl({"report", "1", "--json"}).out);
+  EXPECT_EQ(report["stopping"]["rule"], "sequential");
+  EXPECT_EQ(report["stopping"]["blocks"], 10);
+  EXPECT_EQ(report["verdict"], "faster");
+  const std::string text = lab_.ctl({"report", "1"}).out;
+  EXPECT_THAT(text, HasSubstr("Reason    stopped after 10 of 20 blocks"));
+  EXPECT_THAT(text, HasSubstr("of at most 40 planned"));
+  EXPECT_THAT(text, HasSubstr("looks at its data up to 3 times"));
+}
+
+TEST_F(Stopping, APreciseExperimentEndsAfterItsFewestBlocksAndItsIntervalsAreWider) {
+  const int id = run("{ rule = \"precision\", half_width = \"50%\", min = 15, max = 30 }");
+  EXPECT_THAT(row(id)["reason"].get<std::string>(),
+              StartsWith("stopped after 15 of 30 blocks: the widest interval is +-"));
+  EXPECT_EQ(measured(id), 30U);
+  const json report = json::parse(lab_.ctl({"report", "1", "--json"}).out);
+  EXPECT_DOUBLE_EQ(report["analysis"]["alpha"].get<double>(), 0.0375);
+  EXPECT_EQ(report["stopping"]["alpha"], 0.05);
+  const std::string text = lab_.ctl({"report", "1"}).out;
+  EXPECT_THAT(text, HasSubstr("96.25 % interval"));
+  EXPECT_THAT(text, HasSubstr("by precision: when every interval is within +-50 %"));
+}
+
+TEST_F(Stopping, ARuleThatIsNotMetEndsWithTheLastBlock) {
+  const int id = run("{ rule = \"precision\", half_width = \"0.0001%\", min = 15, max = 16 }");
+  EXPECT_EQ(row(id)["state"], "done");
+  EXPECT_EQ(row(id)["reason"], "");
+  EXPECT_EQ(measured(id), 32U);
+  const json report = json::parse(lab_.ctl({"report", "1", "--json"}).out);
+  EXPECT_THAT(report["stopping"]["words"].get<std::string>(),
+              HasSubstr("; after 16 the widest interval is +-"));
+}
+
+// Wherever the daemon dies, also between the last trial and the decision, the same trials are run
+// and the same is decided.
+TEST_F(Stopping, AKilledDaemonDecidesAgain) {
+  lab_.write("plan.toml",
+             plan_with("{ rule = \"precision\", half_width = \"50%\", min = 15, max = 30 }"));
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = lab_.submit("plan.toml");
+  Random random(11);
+  std::map<int, std::int64_t> seen;
+  for (int kills = 0; kills < 12; ++kills) {
+    usleep(static_cast<useconds_t>(100'000 + random.below(200'000)));
+    lab_.end_daemon(SIGKILL);
+    ASSERT_TRUE(lab_.start_daemon());
+    std::map<int, std::int64_t> now;
+    for (const json& each : lab_.trials(id))
+      now[each["position"].get<int>()] = each["started_ns"].get<std::int64_t>();
+    for (const auto& [position, started] : seen) EXPECT_EQ(now[position], started);
+    seen = std::move(now);
+  }
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(row(id)["state"], "done");
+  EXPECT_THAT(row(id)["reason"].get<std::string>(), StartsWith("stopped after 15 of 30 blocks"));
+  EXPECT_EQ(measured(id), 30U);
+}
+
+}  // namespace
+}  // namespace stab::test
