@@ -18,6 +18,16 @@ fail() {
   failures=$((failures + 1))
 }
 
+# same TITLE EXPECTED OPTIONS: the program prints what is expected; if not, what differs and what it complained of is shown.
+same() {
+  local got
+  got=$(run "$work/ours" "$3")
+  [ "$got" != "$2" ] || return 0
+  fail "$1"
+  diff <(echo "$2") <(echo "$got") | head -5
+  head -3 "$work/ours/errors"
+}
+
 check() {
   local file=$1 compiler=$2 flags=$3
   local title="$(basename "$file") $compiler $flags"
@@ -25,20 +35,18 @@ check() {
   build_both "$work" "$file" "$compiler" "$flags" || { fail "$title"; return; }
   local expected
   expected=$(run "$work/plain" "")
-  [ "$(run "$work/ours" code=0)" = "$expected" ] || fail "$title: code=0"
+  same "$title: code=0" "$expected" code=0
   local seed
   for seed in $seeds; do
     local options=code=1:strict=1:seed=$seed:report=$work/report
     rm -f "$work/report"
-    local got
-    got=$(run "$work/ours" "$options")
-    [ "$got" = "$expected" ] || { fail "$title: seed $seed"; diff <(echo "$expected") <(echo "$got") | head -5; head -3 "$work/ours/errors"; }
+    same "$title: seed $seed" "$expected" "$options"
     grep -q '"randomized": "yes"' "$work/report" || fail "$title: seed $seed: not randomized"
   done
   for strip in strip llvm-strip-19; do
     cp "$work/ours/program" "$work/ours/kept"
     $strip "$work/ours/program" 2>"$work/log" || fail "$title: $strip: $(cat "$work/log")"
-    [ "$(run "$work/ours" strict=1:seed=9)" = "$expected" ] || fail "$title: after $strip"
+    same "$title: after $strip" "$expected" strict=1:seed=9
     cp "$work/ours/kept" "$work/ours/program"
   done
 }
