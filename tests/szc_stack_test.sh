@@ -42,6 +42,23 @@ grep -q stab_frames "$work/prelink.s" && fail "a record before the link"
 
 # The records' objects are gone: frames of optimized code are as large as clang's.
 objdump -d --no-show-raw-insn "$work/count" | grep -A 8 '<two>:' | grep -q 'sub.*0x9' && fail "the static pad is left"
+# Without optimizations, too, where values lie below the object.
+cat >"$work/spill.c" <<'C'
+int printf(const char *, ...);
+__attribute__((noinline)) int two(int x) { return printf("%d\n", x) * 3 + x; }
+int main(int count, char **arguments) {
+  const char *text = arguments[0] ? "a" : "b";
+  return (two(count) + two(2) * two(3)) / (printf("%s\n", text) + two(4)) + printf("%d%d%d%d%d%d\n", 1, 2, 3, 4, count, 6);
+}
+C
+frames() { objdump -d --no-show-raw-insn "$1" | awk '/^[0-9a-f]+ <(two|main)>:/ { name = $2 } /sub .*,%rsp/ && name { print name, $3 $4; name = "" }' | sort; }
+for flags in -O0 "-O0 -fPIC" "-O0 -g"; do
+  ${STAB_CLANG:-clang-19} $flags -o "$work/plain" "$work/spill.c" && $szc $flags -o "$work/spill" "$work/spill.c" || fail "$flags does not build"
+  diff <(frames "$work/plain") <(frames "$work/spill") || fail "$flags: frames differ from clang's"
+  for options in stack=0 stack=1:period=1ms; do
+    [ "$(STABILIZER_OPTIONS=$options "$work/spill")" = "$("$work/plain" | sed "s|plain|spill|")" ] || fail "$flags $options: wrong output"
+  done
+done
 "$szc" --stab-stack=off -O2 -o "$work/off" "$work/count.c" && "$szc" --stab-explain "$work/off" | grep -q 'pads up to' && fail "--stab-stack=off makes pads"
 "$szc" --stab-stack=other -c "$work/count.c" -o "$work/other" 2>/dev/null && fail "--stab-stack=other is taken"
 

@@ -81,19 +81,15 @@ std::string record(unsigned flags, bool placed) {
          "\n7743:\n\t.popsection";
 }
 
-// Behind the other objects, as far as the record's place allows: without optimizations, objects lie
-// in this order.
-void place_last(llvm::IRBuilder<>& builder, llvm::Function& function,
-                const llvm::Instruction& record) {
+// Behind the other objects: without optimizations, they lie in this order.
+llvm::Instruction* place_for_pad(llvm::Function& function, const llvm::Instruction& record) {
   llvm::BasicBlock& entry = function.getEntryBlock();
   llvm::Instruction* last = nullptr;
   for (llvm::Instruction& instruction : entry)
     if (llvm::isa<llvm::AllocaInst>(instruction)) last = &instruction;
-  const bool fits = last != nullptr && (record.getParent() != &entry || last->comesBefore(&record));
-  if (fits)
-    builder.SetInsertPoint(last->getNextNode());
-  else
-    builder.SetInsertPoint(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+  const bool before = function.hasOptNone() || record.getParent() != &entry ||
+                      (last != nullptr && last->comesBefore(&record));
+  return last != nullptr && before ? last->getNextNode() : &*entry.getFirstNonPHIOrDbgOrAlloca();
 }
 
 void add_pad(llvm::Function& function, const Findings& found) {
@@ -102,17 +98,19 @@ void add_pad(llvm::Function& function, const Findings& found) {
   // No array: those ask for stack protectors.
   auto* type =
       llvm::StructType::get(context, llvm::SmallVector<llvm::Type*, pad_words>(pad_words, word));
-  llvm::IRBuilder<> entry(context);
-  place_last(entry, function, *found.call);
+  llvm::IRBuilder<> entry(place_for_pad(function, *found.call));
   auto* pad = entry.CreateAlloca(type, nullptr, "stab.pad");
-  pad->setAlignment(llvm::Align(16));
   const bool clean = takes_registers_only(function) && !found.above;
   const bool ordered = !function.hasOptNone();
+  // What lies below an object that is not ordered must not lie lower for its alignment.
+  pad->setAlignment(llvm::Align(ordered ? 16 : 8));
   // With a frame pointer, what lies above the frame does not depend on its size.
   if (!clean) function.addFnAttr("frame-pointer", "all");
   const unsigned flags =
       (clean ? all_arguments_in_registers : 0) | (ordered ? rarest_object_on_top : 0);
-  llvm::IRBuilder<> before(found.call);
+  // Optimized functions set up their frame before their first call; others at once, and what is
+  // never reached may go after this pass.
+  llvm::IRBuilder<> before(ordered ? found.call : pad->getNextNode());
   // An object whose address is taken asks for a strong stack protector; without the address the
   // record does not tell its place, and it stays.
   if (function.hasFnAttribute(llvm::Attribute::StackProtectStrong)) {

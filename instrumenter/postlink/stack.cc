@@ -97,6 +97,8 @@ class PadAnalysis {
     if (function_.pad.reason != PadReason::none) return;
     const std::int64_t surplus = removable(records);
     if (surplus != 0) change_by(-surplus);
+    if (surplus != 0)
+      for (const std::uint32_t field : spilled_) add_to_code(field, surplus);
     function_.pad.step = flow_.shape == FrameShape::realigned ? flow_.alignment : abi::pad_unit;
     function_.pad.most = abi::largest_pad / function_.pad.step * function_.pad.step;
     function_.pad.code_fields = flow_.fields;
@@ -151,9 +153,38 @@ class PadAnalysis {
     return record.place.displacement - *depth;
   }
 
+  // The 32-bit displacement of an instruction's operand, reached by rbp alone: where it is, if one
+  // place only looks like it.
+  [[nodiscard]] std::optional<std::uint32_t> displacement_field(const StackStep& step) const {
+    std::optional<std::uint32_t> found;
+    for (std::uint32_t i = step.offset + 2; i + 4 <= step.offset + step.length; ++i) {
+      std::int32_t number = 0;
+      std::memcpy(&number, function_.code.data() + i, sizeof number);
+      if (number != step.displacement || (function_.code[i - 1] & 0xc7) != 0x85) continue;
+      if (found) return std::nullopt;
+      found = i;
+    }
+    return found;
+  }
+
+  // Without optimizations values are spilled below the object, all reached by rbp from where they
+  // begin. They move up with what is below; nothing may reach into the object itself.
+  [[nodiscard]] bool can_raise_spilled(std::int64_t place) {
+    const std::int64_t above = flow_.size + flow_.upper - flow_.base;
+    for (const StackStep& step : steps_) {
+      if (step.base != StackStep::Base::rbp || step.displacement + above >= place + static_pad)
+        continue;
+      if (step.indexed || step.displacement + above >= place) return false;
+      const auto field = displacement_field(step);
+      if (!field) return false;
+      spilled_.push_back(*field);
+    }
+    return true;
+  }
+
   // Bytes of the object that can go: it must be the lowest of the upper part or the highest of the
-  // lower one, with no room for another between.
-  [[nodiscard]] std::int64_t removable(const std::vector<const Record*>& records) const {
+  // lower one, with no room for another between, or all that lies between must be able to move.
+  [[nodiscard]] std::int64_t removable(const std::vector<const Record*>& records) {
     const auto place = place_of(*records.front());
     if (!place) return 0;
     if (std::ranges::any_of(records, [&](const Record* r) { return place_of(*r) != place; }))
@@ -168,21 +199,24 @@ class PadAnalysis {
                  ? bytes
                  : 0;
     const std::int64_t arguments = std::max<std::int64_t>(1, flow_.highest_by_rsp) - 1;
-    return arguments <= *place && *place - arguments <= 16 &&
-                   std::min(flow_.lowest_by_rbp, flow_.lowest_indexed) >= end
+    if (arguments > *place) return 0;
+    if ((records.front()->flags & rarest_on_top) == 0) return can_raise_spilled(*place) ? bytes : 0;
+    return *place - arguments <= 16 && std::min(flow_.lowest_by_rbp, flow_.lowest_indexed) >= end
                ? bytes
                : 0;
   }
 
+  void add_to_code(std::uint32_t field, std::int64_t delta) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, function_.code.data() + field, sizeof number);
+    number += static_cast<std::uint32_t>(delta);
+    std::memcpy(function_.code.data() + field, &number, sizeof number);
+    const std::uint8_t* bytes = function_.code.data() + field;
+    program_.patches.push_back({function_.start + field, {bytes, bytes + sizeof number}});
+  }
+
   void change_by(std::int64_t delta) {
-    for (const std::uint32_t field : flow_.fields) {
-      std::uint32_t number = 0;
-      std::memcpy(&number, function_.code.data() + field, sizeof number);
-      number += static_cast<std::uint32_t>(delta);
-      std::memcpy(function_.code.data() + field, &number, sizeof number);
-      const std::uint8_t* bytes = function_.code.data() + field;
-      program_.patches.push_back({function_.start + field, {bytes, bytes + sizeof number}});
-    }
+    for (const std::uint32_t field : flow_.fields) add_to_code(field, delta);
     for (const CfaField& field : fields_) {
       Patch patch{function_.frame.fde + field.place, {}};
       std::uint64_t value = field.value + static_cast<std::uint64_t>(delta);
@@ -199,6 +233,7 @@ class PadAnalysis {
   CfaTable cfa_;
   FrameFlow flow_;
   std::vector<CfaField> fields_;
+  std::vector<std::uint32_t> spilled_;  // displacements of what lies below the object
 };
 
 }  // namespace

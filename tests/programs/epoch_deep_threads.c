@@ -2,15 +2,11 @@
 // A hundred thousand frames in main, in threads of default size and in one that C11's threads make, by direct calls and by
 // pointers to functions, while functions move.
 // link: -pthread
-// variants: -O0 -DDEEP=32000 | -O1 -fno-optimize-sibling-calls | -O2 -fno-optimize-sibling-calls
+// variants: -O0 | -O1 -fno-optimize-sibling-calls | -O2 -fno-optimize-sibling-calls
 #include "hazard.h"
 #include <threads.h>
 
-// Frames of -O0 are larger: doc/runtime.md.
-#ifndef DEEP
-#define DEEP 100000
-#endif
-enum { DEPTH = DEEP };
+enum { DEPTH = 100000 };
 
 NOINLINE static uint32_t direct(uint32_t n) {
   if (n % 25000 == 0) work_ms(0.5);
