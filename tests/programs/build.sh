@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# How the programs of this folder are built and run; read by scripts that set source_directory and build_directory.
+# How the programs of this folder are built and run; read by scripts that set source_directory and build_directory, and
+# own_flags if szc is to be called with some that clang does not get.
 # Directives stand in the programs' comments:
 #   variants: flags | flags      each is built           sources: other files
 #   library: / plain_library:    shared, by szc / clang  module: for dlopen
@@ -31,7 +32,8 @@ without_linking() { echo "$*" | sed 's/-no-pie//; s/-Wl,[^ ]*//g; s/-static-lib[
 
 # build FOLDER PROGRAM COMPILER LINKER FLAGS: FOLDER/program and its libraries.
 build() {
-  local folder=$1 file=$2 compiler=$3 linker=$4 flags=$5 objects="" extra="" part
+  local folder=$1 file=$2 compiler=$3 linker=$4 flags=$5 objects="" extra="" part own=""
+  [ "$linker" != "$szc" ] || own=${own_flags-}
   mkdir -p "$folder"
   local compile_flags
   compile_flags=$(without_linking "$flags")
@@ -39,20 +41,20 @@ build() {
     local library_flags
     library_flags=$(echo "$compile_flags" | sed 's/-fno-pie//; s/-ftls-model=[a-z-]*//')
     local output=$folder/${part%.*}.so
-    $(driver "$part" "$linker") $library_flags -w -fPIC -shared -o "$output" "$programs/$part" || return 1
+    $(driver "$part" "$linker") $own $library_flags -w -fPIC -shared -o "$output" "$programs/$part" || return 1
   done
   part=$(directive "$file" plain_library)
   [ -z "$part" ] || $(driver "$part" "$clang") $compile_flags -w -fPIC -shared -o "$folder/${part%.*}.so" "$programs/$part" || return 1
   for part in $(directive "$file" library) $(directive "$file" plain_library); do extra="$extra $folder/${part%.*}.so"; done
   for part in $(basename "$file") $(directive "$file" sources); do
-    $(driver "$part" "$compiler") $compile_flags -w "-I$build_directory/include" -c -o "$folder/$part.o" "$programs/$part" || return 1
+    $(driver "$part" "$compiler") $([ "$compiler" = gcc ] || echo $own) $compile_flags -w "-I$build_directory/include" -c -o "$folder/$part.o" "$programs/$part" || return 1
     objects="$objects $folder/$part.o"
   done
   if ! fills_its_time "$file"; then
     "$clang" $([[ $flags == *-no-pie* ]] && echo -fno-pie) -O2 -c -o "$folder/repeat.o" "$programs/repeat.c" || return 1
     extra="$extra $folder/repeat.o -Wl,--wrap=__libc_start_main"
   fi
-  $(driver "$file" "$linker") $flags -o "$folder/program" $objects $extra $(directive "$file" link) -rdynamic -fuse-ld=lld \
+  $(driver "$file" "$linker") $own $flags -o "$folder/program" $objects $extra $(directive "$file" link) -rdynamic -fuse-ld=lld \
     "-Wl,-rpath,$folder" || return 1
 }
 
