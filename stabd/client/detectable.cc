@@ -2,6 +2,7 @@
 #include "stabd/client/detectable.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -82,6 +83,44 @@ std::optional<Detectable> factorial(const plan::Plan& plan, const plan::Benchmar
                     .change = std::expm1(*found)};
 }
 
+// Each main effect compares the halves of all cells, as in a complete design of so many.
+std::optional<Detectable> fractional(const plan::Plan& plan, const plan::Benchmark& benchmark,
+                                     const Treatment& treatment, double sd) {
+  const std::vector<std::size_t> shape(
+      static_cast<std::size_t>(std::bit_width(plan.design.cells.size()) - 1), 2);
+  const auto found = stats::factorial_detectable({.shape = shape, .blocks = benchmark.repetitions},
+                                                 0, sd, alpha_of(plan), planned_power);
+  if (!found) return std::nullopt;
+  return Detectable{.benchmark = benchmark.name,
+                    .treatment = treatment.name,
+                    .sd = sd,
+                    .change = std::expm1(*found)};
+}
+
+const plan::RandomSeeds* seeds_of(const plan::Plan& plan) {
+  for (const plan::Factor& factor : plan.factors)
+    if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels)) return seeds;
+  return nullptr;
+}
+
+// The sd of a seed's change: an earlier one, or what trials alone make of it.
+std::optional<Detectable> padding(const plan::Plan& plan, const plan::Benchmark& benchmark,
+                                  const Treatment& treatment, const Variation& variation) {
+  const plan::RandomSeeds* seeds = seeds_of(plan);
+  if (seeds == nullptr) return std::nullopt;
+  std::optional<double> sd;
+  if (const auto known = variation.changes.find(benchmark.name); known != variation.changes.end())
+    sd = known->second;
+  else if (const auto trials = sd_of(variation, benchmark))
+    sd = *trials * std::sqrt(2.0 / static_cast<double>(seeds->runs));
+  if (!sd) return std::nullopt;
+  const auto found = stats::t_detectable(stats::Samples::paired, seeds->seeds, *sd,
+                                         plan.analysis.alpha, planned_power);
+  if (!found) return std::nullopt;
+  return Detectable{
+      .benchmark = benchmark.name, .treatment = treatment.name, .sd = *sd, .change = *found};
+}
+
 std::optional<Detectable> within(const plan::Plan& plan, const Treatment& treatment, double sd) {
   const auto found = stats::t_detectable(stats::Samples::paired, plan.benchmarks.size(), sd,
                                          plan.analysis.alpha, planned_power);
@@ -95,12 +134,18 @@ std::optional<Detectable> within(const plan::Plan& plan, const Treatment& treatm
 Variation variation_of(const json& report, const plan::Plan& plan) {
   Variation result;
   const json analysis = report.value("analysis", json::object());
+  // A padding study analyses percentages.
+  const bool percent = plan.design.kind == plan::DesignKind::padding_study;
   if (text_of(analysis, "response") != plan.analysis.response ||
-      !analysis.value("log_scale", false))
+      !(percent || analysis.value("log_scale", false)))
     return result;
   for (const json& row : report.value("anova", json::array())) {
     if (text_of(row, "term") != "Residuals" || !row.at("ms").is_number()) continue;
     const double ms = row.at("ms").get<double>();
+    if (percent) {
+      result.changes[text_of(row, "benchmark")] = std::sqrt(ms) / 100;
+      continue;
+    }
     const std::string stratum = text_of(row, "stratum");
     if (stratum.empty()) result.trials[text_of(row, "benchmark")] = std::sqrt(ms);
     if (stratum == "Within") result.all_trials = std::sqrt(ms);
@@ -125,13 +170,22 @@ std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& vari
         add(within(plan, treatment, sd->second));
     return result;
   }
-  if (plan.design.kind != plan::DesignKind::full_factorial &&
-      plan.design.kind != plan::DesignKind::one_way)
-    return result;
   for (const plan::Benchmark& benchmark : plan.benchmarks) {
     const auto sd = sd_of(variation, benchmark);
-    for (std::size_t i = 0; sd && i < treatments.size(); ++i)
-      add(factorial(plan, benchmark, i, *sd));
+    for (std::size_t i = 0; i < treatments.size(); ++i) switch (plan.design.kind) {
+        case plan::DesignKind::full_factorial:
+        case plan::DesignKind::one_way:
+          if (sd) add(factorial(plan, benchmark, i, *sd));
+          break;
+        case plan::DesignKind::fractional:
+          if (sd) add(fractional(plan, benchmark, treatments[i], *sd));
+          break;
+        case plan::DesignKind::padding_study:
+          add(padding(plan, benchmark, treatments[i], variation));
+          break;
+        default:
+          break;
+      }
   }
   return result;
 }

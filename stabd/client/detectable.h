@@ -20,6 +20,8 @@ struct Variation {
   std::map<std::string, double> trials{};   // of a benchmark's trials within a cell and block
   std::optional<double> all_trials{};       // of benchmarks that are not in `trials`
   std::map<std::string, double> effects{};  // of a treatment's change, between benchmarks
+  std::map<std::string, double>
+      changes{};  // of a benchmark's change, between a padding study's seeds
 };
 
 // From the report of an earlier experiment (doc/protocol.md), if it measured the same response on
@@ -33,8 +35,9 @@ struct Detectable {
   double change = 0;  // 0.012: 1.2 %
 };
 
-// Of full-factorial and one-way designs for each benchmark, of designs within subjects over all
-// benchmarks. What is not known or belongs to another design is left out.
+// Of full-factorial, one-way and fractional designs and padding studies for each benchmark, of
+// designs within subjects over all benchmarks. What is not known or belongs to another design is
+// left out.
 std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& variation);
 
 // How many blocks a plan that stops by precision will probably take: in half of all experiments its

@@ -62,6 +62,53 @@ TEST(Detectable, WithinSubjectsTheVariationOfTheEffectCounts) {
   EXPECT_GT(found[0].change, 0.05);  // two benchmarks say little
 }
 
+plan::Plan of_design(const std::string& repetitions, const std::string& factors,
+                     const std::string& design) {
+  return plan::good_plan(
+      "[experiment]\nname = 'x'\n[variables]\nX = ''\n[[benchmark]]\nname = 'a'\n" + repetitions +
+      "build = 'szc ${X} -o ${OUT} a.c ${LDFLAGS}'\nrun = ['${OUT}']\n" + factors + "[design]\n" +
+      design);
+}
+
+const std::string flags = "[factor.x]\nlevels = { a = { X = '' }, b = { X = '-g' } }\n";
+
+TEST(Detectable, AFractionSeesAsMuchAsACompleteDesignOfItsSize) {
+  const std::string two =
+      "[factor.env_bytes]\nlevels = [0, 64]\n[factor.aslr]\nlevels = [false, true]\n";
+  const std::string blocks = "repetitions = 5\n";
+  const auto complete =
+      detectable(of_design(blocks, two, "kind = 'full-factorial'\n"), {.all_trials = 0.02});
+  const auto half =
+      detectable(of_design(blocks, two + flags, "kind = 'fractional'\nresolution = 3\n"),
+                 {.all_trials = 0.02});
+  ASSERT_EQ(complete.size(), 2U);
+  ASSERT_EQ(half.size(), 3U);
+  for (const Detectable& each : half) EXPECT_DOUBLE_EQ(each.change, complete[0].change);
+}
+
+plan::Plan padding_study() {
+  return of_design("", flags + "[factor.link_padding]\nrandom = { seeds = 30, runs = 4 }\n",
+                   "kind = 'padding-study'\n");
+}
+
+// R: power.t.test(n = 30, sd = 0.02 * sqrt(2), type = "paired", ...) as above.
+TEST(Detectable, APaddingStudySeesChangesOfItsSeeds) {
+  const auto known = detectable(padding_study(), {.changes = {{"a", 0.02 * std::sqrt(2.0)}}});
+  const auto guessed = detectable(padding_study(), {.all_trials = 0.04});
+  ASSERT_EQ(known.size(), 1U);
+  ASSERT_EQ(guessed.size(), 1U);
+  EXPECT_NEAR(known[0].change, 0.01496904369, 1e-9);
+  EXPECT_NEAR(guessed[0].change, 0.01496904369, 1e-9);
+}
+
+TEST(Detectable, AnEarlierPaddingStudyTellsInPercent) {
+  const json earlier = {
+      {"analysis", {{"response", "wall"}, {"log_scale", false}}},
+      {"anova",
+       {{{"benchmark", "a"}, {"stratum", "link_padding:x"}, {"term", "Residuals"}, {"ms", 4.0}}}}};
+  EXPECT_DOUBLE_EQ(variation_of(earlier, padding_study()).changes.at("a"), 0.02);
+}
+
 json report(const char* stratum, double ms) {
   return {
       {"analysis", {{"response", "wall"}, {"log_scale", true}}},
