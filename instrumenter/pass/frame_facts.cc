@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/pass/frame_facts.h"
 
+#include <llvm/IR/DataLayout.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <array>
@@ -82,6 +84,24 @@ bool has_special_frame(const llvm::Function& function) {
     if (call == nullptr) return false;
     const auto* code = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
     return is_special(call->getIntrinsicID()) || (code != nullptr && touches_stack(*code));
+  });
+}
+
+bool passes_over_aligned(const llvm::Function& function) {
+  const llvm::DataLayout& layout = function.getParent()->getDataLayout();
+  const auto needs = [&](const llvm::CallBase& call, unsigned i) {
+    llvm::Type* type =
+        call.isByValArgument(i) ? call.getParamByValType(i) : call.getArgOperand(i)->getType();
+    const llvm::Align given =
+        call.isByValArgument(i) ? call.getParamAlign(i).valueOrOne() : llvm::Align(1);
+    return type->isSized() ? std::max(layout.getABITypeAlign(type), given) : given;
+  };
+  return std::ranges::any_of(llvm::instructions(function), [&](const llvm::Instruction& i) {
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    if (call == nullptr || call->isInlineAsm()) return false;
+    for (unsigned k = 0; k < call->arg_size(); ++k)
+      if (needs(*call, k) > llvm::Align(16)) return true;
+    return false;
   });
 }
 

@@ -13,6 +13,10 @@ bool is_left_alone(const llvm::Function& function);
 // Others look into its frame, or change it behind the compiler's back.
 bool has_special_frame(const llvm::Function& function);
 
+// One of its calls has an argument on the stack that must lie at a multiple of more than 16. LLVM
+// does not align the stack pointer for those behind an alloca of variable size.
+bool passes_over_aligned(const llvm::Function& function);
+
 // A call of another function from which control comes back.
 bool is_real_call(const llvm::CallBase& call);
 

@@ -84,7 +84,8 @@ void add_pad(llvm::Loop& loop, llvm::BasicBlock& before, llvm::GlobalVariable& b
 }
 
 unsigned add_pads(llvm::Function& function) {
-  if (is_left_alone(function) || !has_plain_stack(function)) return 0;
+  if (is_left_alone(function) || !has_plain_stack(function) || passes_over_aligned(function))
+    return 0;
   llvm::DominatorTree dominators(function);
   llvm::LoopInfo loops(dominators);
   llvm::GlobalVariable* byte = nullptr;

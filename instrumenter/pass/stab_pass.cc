@@ -54,23 +54,24 @@ Mode mode_for(const llvm::Module& module) {
   return mode == "table" ? Mode::table : Mode::frame;
 }
 
-void add_pads(llvm::Module& module, Mode mode) {
+void add_pads(llvm::Module& module, Mode mode, bool unoptimized) {
   if (mode == Mode::off) return;
   stab::pass::add_loop_pads(module);
   if (mode == Mode::frame)
-    stab::pass::add_static_pads(module);
+    stab::pass::add_static_pads(module, unoptimized);
   else
     stab::pass::add_entry_pads(module, mode == Mode::byte ? 1 : 256);
   stab::pass::add_call_types(module);
 }
 
 struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
-  static llvm::PreservedAnalyses run(llvm::Module& module,
-                                     llvm::ModuleAnalysisManager& /*analyses*/) {
+  bool unoptimized;  // no link step makes the code, and nothing optimizes it
+  llvm::PreservedAnalyses run(llvm::Module& module,
+                              llvm::ModuleAnalysisManager& /*analyses*/) const {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
     stab::pass::save_caller_registers(module);
-    add_pads(module, mode_for(module));
+    add_pads(module, mode_for(module), unoptimized);
     return llvm::PreservedAnalyses::none();
   }
   // Also for functions that are not to be optimized.
@@ -79,13 +80,16 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
 
 void add_callbacks(llvm::PassBuilder& builder) {
   builder.registerOptimizerLastEPCallback(
-      [](llvm::ModulePassManager& passes, llvm::OptimizationLevel /*level*/) {
+      [](llvm::ModulePassManager& passes, llvm::OptimizationLevel level) {
         const Phase phase = phase_of_environment();
-        if (phase == Phase::compile || phase == Phase::link_thin) passes.addPass(InstrumentOnce());
+        if (phase == Phase::compile || phase == Phase::link_thin)
+          passes.addPass(InstrumentOnce{.unoptimized = phase == Phase::compile &&
+                                                       level == llvm::OptimizationLevel::O0});
       });
   builder.registerFullLinkTimeOptimizationLastEPCallback(
       [](llvm::ModulePassManager& passes, llvm::OptimizationLevel /*level*/) {
-        if (phase_of_environment() == Phase::link_full) passes.addPass(InstrumentOnce());
+        if (phase_of_environment() == Phase::link_full)
+          passes.addPass(InstrumentOnce{.unoptimized = false});
       });
 }
 

@@ -81,36 +81,45 @@ std::string record(unsigned flags, bool placed) {
          "\n7743:\n\t.popsection";
 }
 
-// Behind the other objects: without optimizations, they lie in this order.
-llvm::Instruction* place_for_pad(llvm::Function& function, const llvm::Instruction& record) {
+// Behind the other objects, as far as the record's place allows.
+llvm::Instruction* place_for_pad(llvm::Function& function, const llvm::Instruction* record) {
   llvm::BasicBlock& entry = function.getEntryBlock();
   llvm::Instruction* last = nullptr;
   for (llvm::Instruction& instruction : entry)
     if (llvm::isa<llvm::AllocaInst>(instruction)) last = &instruction;
-  const bool before = function.hasOptNone() || record.getParent() != &entry ||
-                      (last != nullptr && last->comesBefore(&record));
-  return last != nullptr && before ? last->getNextNode() : &*entry.getFirstNonPHIOrDbgOrAlloca();
+  const bool fits = record == nullptr || record->getParent() != &entry ||
+                    (last != nullptr && last->comesBefore(record));
+  return last != nullptr && fits ? last->getNextNode() : &*entry.getFirstNonPHIOrDbgOrAlloca();
 }
 
-void add_pad(llvm::Function& function, const Findings& found) {
+// They reorder objects.
+bool has_stack_protector(const llvm::Function& function) {
+  return function.hasFnAttribute(llvm::Attribute::StackProtect) ||
+         function.hasFnAttribute(llvm::Attribute::StackProtectStrong) ||
+         function.hasFnAttribute(llvm::Attribute::StackProtectReq);
+}
+
+void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) {
   llvm::LLVMContext& context = function.getContext();
   auto* word = llvm::Type::getInt64Ty(context);
   // No array: those ask for stack protectors.
   auto* type =
       llvm::StructType::get(context, llvm::SmallVector<llvm::Type*, pad_words>(pad_words, word));
-  llvm::IRBuilder<> entry(place_for_pad(function, *found.call));
+  // Optimized functions set up their frame before their first call. Others do at once, and their
+  // first call may be in a part that is never reached.
+  const bool at_once = unoptimized || function.hasOptNone();
+  llvm::IRBuilder<> entry(place_for_pad(function, at_once ? nullptr : found.call));
   auto* pad = entry.CreateAlloca(type, nullptr, "stab.pad");
+  // 144 is a multiple of 16: with 8, spilled values below keep the alignment that they have
+  // without.
+  pad->setAlignment(llvm::Align(unoptimized ? 8 : 16));
   const bool clean = takes_registers_only(function) && !found.above;
-  const bool ordered = !function.hasOptNone();
-  // What lies below an object that is not ordered must not lie lower for its alignment.
-  pad->setAlignment(llvm::Align(ordered ? 16 : 8));
   // With a frame pointer, what lies above the frame does not depend on its size.
   if (!clean) function.addFnAttr("frame-pointer", "all");
-  const unsigned flags =
-      (clean ? all_arguments_in_registers : 0) | (ordered ? rarest_object_on_top : 0);
-  // Optimized functions set up their frame before their first call; others at once, and what is
-  // never reached may go after this pass.
-  llvm::IRBuilder<> before(ordered ? found.call : pad->getNextNode());
+  const unsigned flags = (clean ? all_arguments_in_registers : 0) |
+                         (at_once ? 0 : rarest_object_on_top) |
+                         (unoptimized && !has_stack_protector(function) ? spilled_below : 0);
+  llvm::IRBuilder<> before(at_once ? pad->getNextNode() : found.call);
   // An object whose address is taken asks for a strong stack protector; without the address the
   // record does not tell its place, and it stays.
   if (function.hasFnAttribute(llvm::Attribute::StackProtectStrong)) {
@@ -128,13 +137,13 @@ void add_pad(llvm::Function& function, const Findings& found) {
 
 }  // namespace
 
-unsigned add_static_pads(llvm::Module& module) {
+unsigned add_static_pads(llvm::Module& module, bool unoptimized) {
   unsigned count = 0;
   for (llvm::Function& function : module) {
     if (is_left_alone(function) || has_special_frame(function)) continue;
     const Findings found = look_at(function);
     if (found.call == nullptr) continue;
-    add_pad(function, found);
+    add_pad(function, found, unoptimized);
     ++count;
   }
   return count;

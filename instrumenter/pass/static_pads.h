@@ -16,8 +16,10 @@ namespace stab::pass {
 // What may be relied on.
 constexpr unsigned all_arguments_in_registers = 1;
 constexpr unsigned rarest_object_on_top = 2;  // where locals are reached by the stack pointer
+constexpr unsigned spilled_below = 4;         // nothing but spilled values lies below the object
 
-// The number of functions that got one.
-unsigned add_static_pads(llvm::Module& module);
+// The number of functions that got one. Unoptimized: this module's code is made at -O0, at once;
+// its objects then lie in the order of their declaration.
+unsigned add_static_pads(llvm::Module& module, bool unoptimized);
 
 }  // namespace stab::pass

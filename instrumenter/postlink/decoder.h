@@ -55,7 +55,8 @@ struct StackStep {
   Kind kind = Kind::other;
   Base base = Base::none;  // of its memory operand (or lea), and then:
   bool indexed = false;
-  bool pops_base = false;  // pop %rbp
+  bool is_address = false;  // lea
+  bool pops_base = false;   // pop %rbp
   bool padding = false;
   std::int64_t displacement = 0;
   std::uint32_t offset = 0;

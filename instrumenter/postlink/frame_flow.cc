@@ -293,8 +293,11 @@ class Follower {
         fail(PadReason::mixed_access);
       return;
     }
-    if (step.indexed) return;
     const std::int64_t place = step.displacement - state.depth;
+    if (step.indexed) {
+      result_.highest_indexed_by_rsp = std::max(result_.highest_indexed_by_rsp, place + 1);
+      return;
+    }
     if (result_.shape != FrameShape::framed && place >= result_.size)
       return fail(PadReason::outside_access);
     result_.highest_by_rsp = std::max(result_.highest_by_rsp, place + 1);

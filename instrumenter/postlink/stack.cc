@@ -19,6 +19,7 @@ using abi::PadReason;
 constexpr std::int64_t static_pad = 144;
 constexpr unsigned arguments_in_registers = 1;
 constexpr unsigned rarest_on_top = 2;
+constexpr unsigned only_spilled_below = 4;
 // A frame more on the stack of a recursion, or one on a small stack, must not be much larger.
 constexpr std::uint32_t modest_pad = 112;
 
@@ -84,6 +85,12 @@ std::unordered_set<std::uint64_t> entered_inside(Program& program) {
   return found;
 }
 
+// Bytes that can be taken out of the frame, and the displacements of what moves up then.
+struct Removal {
+  std::int64_t bytes = 0;
+  std::vector<std::uint32_t> raised{};
+};
+
 class PadAnalysis {
  public:
   PadAnalysis(Program& program, const Decoder& decoder, Function& function)
@@ -95,10 +102,11 @@ class PadAnalysis {
   void run(const std::vector<const Record*>& records) {
     function_.pad.reason = analyse(records);
     if (function_.pad.reason != PadReason::none) return;
-    const std::int64_t surplus = removable(records);
-    if (surplus != 0) change_by(-surplus);
-    if (surplus != 0)
-      for (const std::uint32_t field : spilled_) add_to_code(field, surplus);
+    const Removal removal = removable(records);
+    if (removal.bytes != 0) {
+      for (const std::uint32_t field : removal.raised) add_to_code(field, removal.bytes);
+      change_by(-removal.bytes);
+    }
     function_.pad.step = flow_.shape == FrameShape::realigned ? flow_.alignment : abi::pad_unit;
     function_.pad.most = abi::largest_pad / function_.pad.step * function_.pad.step;
     function_.pad.code_fields = flow_.fields;
@@ -167,43 +175,50 @@ class PadAnalysis {
     return found;
   }
 
-  // Without optimizations values are spilled below the object, all reached by rbp from where they
-  // begin. They move up with what is below; nothing may reach into the object itself.
-  [[nodiscard]] bool can_raise_spilled(std::int64_t place) {
+  // Where only spilled values lie below the object, all reached by rbp alone: the displacements
+  // that must grow with the part below. What is reached otherwise, or has its address taken, may be
+  // a place that is computed from an object above.
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> spilled_below(std::int64_t place) const {
     const std::int64_t above = flow_.size + flow_.upper - flow_.base;
+    std::vector<std::uint32_t> fields;
     for (const StackStep& step : steps_) {
       if (step.base != StackStep::Base::rbp || step.displacement + above >= place + static_pad)
         continue;
-      if (step.indexed || step.displacement + above >= place) return false;
+      if (step.indexed || step.is_address || step.displacement + above >= place)
+        return std::nullopt;
       const auto field = displacement_field(step);
-      if (!field) return false;
-      spilled_.push_back(*field);
+      if (!field) return std::nullopt;
+      fields.push_back(*field);
     }
-    return true;
+    return fields;
   }
 
-  // Bytes of the object that can go: it must be the lowest of the upper part or the highest of the
-  // lower one, with no room for another between, or all that lies between must be able to move.
-  [[nodiscard]] std::int64_t removable(const std::vector<const Record*>& records) {
+  // The object must be the lowest of the upper part or the highest of the lower one, with no room
+  // for another between, or all that lies between must be able to move.
+  [[nodiscard]] Removal removable(const std::vector<const Record*>& records) const {
     const auto place = place_of(*records.front());
-    if (!place) return 0;
+    if (!place) return {};
     if (std::ranges::any_of(records, [&](const Record* r) { return place_of(*r) != place; }))
-      return 0;
+      return {};
+    const unsigned flags = records.front()->flags;
     const std::int64_t step = flow_.shape == FrameShape::realigned ? flow_.alignment : 16;
     const std::int64_t bytes = static_pad / step * step;
     const std::int64_t end = *place + static_pad;
-    if (*place < 0 || end > flow_.size) return 0;
-    if (flow_.shape != FrameShape::framed)
-      return (records.front()->flags & rarest_on_top) != 0 && flow_.size - end < 16 &&
-                     flow_.highest_by_rsp <= *place
-                 ? bytes
-                 : 0;
+    if (*place < 0 || end > flow_.size) return {};
+    if (flow_.shape != FrameShape::framed) {
+      const bool on_top = (flags & rarest_on_top) != 0 && flow_.size - end < 16 &&
+                          std::max(flow_.highest_by_rsp, flow_.highest_indexed_by_rsp) <= *place;
+      return {.bytes = on_top ? bytes : 0};
+    }
     const std::int64_t arguments = std::max<std::int64_t>(1, flow_.highest_by_rsp) - 1;
-    if (arguments > *place) return 0;
-    if ((records.front()->flags & rarest_on_top) == 0) return can_raise_spilled(*place) ? bytes : 0;
-    return *place - arguments <= 16 && std::min(flow_.lowest_by_rbp, flow_.lowest_indexed) >= end
-               ? bytes
-               : 0;
+    if (arguments > *place) return {};
+    if ((flags & only_spilled_below) != 0) {
+      auto raised = spilled_below(*place);
+      return raised ? Removal{.bytes = bytes, .raised = std::move(*raised)} : Removal{};
+    }
+    const bool lowest =
+        *place - arguments <= 16 && std::min(flow_.lowest_by_rbp, flow_.lowest_indexed) >= end;
+    return {.bytes = lowest ? bytes : 0};
   }
 
   void add_to_code(std::uint32_t field, std::int64_t delta) {
@@ -233,7 +248,6 @@ class PadAnalysis {
   CfaTable cfa_;
   FrameFlow flow_;
   std::vector<CfaField> fields_;
-  std::vector<std::uint32_t> spilled_;  // displacements of what lies below the object
 };
 
 }  // namespace

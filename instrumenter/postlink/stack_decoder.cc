@@ -61,6 +61,7 @@ class Reader {
          ++i) {
       if (lea ? i != 1 : operands[i].OperandType != llvm::MCOI::OPERAND_MEMORY) continue;
       memory_ = i;
+      step_.is_address = lea;
       step_.indexed = reg(i + 2) != 0;
       step_.displacement = immediate(i + 3);
       step_.base = is_part_of(reg(i), rsp_)   ? Base::rsp

@@ -137,7 +137,7 @@ Variation variation_of(const json& report, const plan::Plan& plan) {
   // A padding study analyses percentages.
   const bool percent = plan.design.kind == plan::DesignKind::padding_study;
   if (text_of(analysis, "response") != plan.analysis.response ||
-      !(percent || analysis.value("log_scale", false)))
+      analysis.value("log_scale", false) == percent)
     return result;
   for (const json& row : report.value("anova", json::array())) {
     if (text_of(row, "term") != "Residuals" || !row.at("ms").is_number()) continue;
