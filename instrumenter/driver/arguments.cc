@@ -98,6 +98,7 @@ void Parser::note_option(const std::string& word) {
   if (auto v = value_of("-fuse-ld=")) result_.linker = *v;
   if (word == "-flto" || word.starts_with("-flto=")) result_.lto = true;
   if (word == "-fno-lto") result_.lto = false;
+  if (word == "-emit-llvm") result_.bitcode = true;
   if (auto v = value_of("--target=")) result_.target = *v;
   if (auto v = value_of("--driver-mode="); v && *v != "gcc" && *v != "g++") result_.verbatim = true;
   if (auto v = value_of("-B"); v && !v->empty()) result_.prefixes.push_back(*v);

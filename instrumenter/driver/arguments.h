@@ -30,12 +30,13 @@ struct OwnFlags {
 
 struct Arguments {
   OwnFlags own;
-  Words clang;          // what clang gets: all but our own flags and --ld-path, in the order given
-  std::string linker;   // the value of the last -fuse-ld=, "" if there is none
-  std::string ld_path;  // the value of the last --ld-path=
-  Words prefixes;       // the values of -B, where clang looks for linkers
-  std::string target;   // of --target= or -target, "" if there is none
-  bool lto = false;     // of either kind: code is made when linking
+  Words clang;           // what clang gets: all but our own flags and --ld-path, in the order given
+  std::string linker;    // the value of the last -fuse-ld=, "" if there is none
+  std::string ld_path;   // the value of the last --ld-path=
+  Words prefixes;        // the values of -B, where clang looks for linkers
+  std::string target;    // of --target= or -target, "" if there is none
+  bool lto = false;      // of either kind: code is made when linking
+  bool bitcode = false;  // -emit-llvm: code is made by a later command
   bool verbatim = false;  // not the ordinary driver (-cc1, another driver mode): add nothing
   bool links = false;     // an input, and no flag that stops before the linker
 };

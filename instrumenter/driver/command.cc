@@ -95,7 +95,8 @@ Result<Command> make_command(const Arguments& arguments, const Words& clang,
     command.words.emplace_back("--end-no-unused-arguments");
     set_environment(arguments.own, off, command);
     tell_ccache(companions, command);
-    command.environment[variable::pass_phase] = arguments.lto ? "prelink" : "compile";
+    command.environment[variable::pass_phase] =
+        arguments.lto || arguments.bitcode ? "prelink" : "compile";
   }
   command.words.insert(command.words.end(), arguments.clang.begin(), arguments.clang.end());
   return command;

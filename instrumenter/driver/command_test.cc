@@ -104,9 +104,11 @@ TEST(Command, TheFrontendIsCalledAsItIs) {
   EXPECT_THAT(command({"-cc1", "-x"}).words, ElementsAre("/usr/bin/clang-19", "-cc1", "-x"));
 }
 
-TEST(Command, ThePassLearnsWhetherTheCodeIsMadeWhenLinking) {
+TEST(Command, ThePassLearnsWhetherTheCodeIsMadeLater) {
   EXPECT_EQ(command({"-c", "a.c"}).environment.at(variable::pass_phase), "compile");
   EXPECT_EQ(command({"-c", "-flto=thin", "a.c"}).environment.at(variable::pass_phase), "prelink");
+  EXPECT_EQ(command({"-c", "-emit-llvm", "a.c"}).environment.at(variable::pass_phase), "prelink");
+  EXPECT_EQ(command({"-c", "a.bc"}).environment.at(variable::pass_phase), "compile");
 }
 
 TEST(Command, CcacheIsToldOfThePlugin) {

@@ -148,6 +148,7 @@ void Parser::input(std::size_t at) {
 
 void Parser::option(const std::string& word) {
   const std::string_view name = long_name(word).value_or("");
+  if (name == "lto-CGO0") result_.unoptimized_code = true;
   // As in GNU ld, a single dash and an o is the output's name, whatever follows.
   const auto equal = word.starts_with("-o") ? std::string_view::npos : name.find('=');
   if (equal != std::string_view::npos)

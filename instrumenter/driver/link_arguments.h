@@ -21,6 +21,7 @@ struct LinkArguments {
   std::string output = "a.out";
   std::string obstacle;  // why the output cannot be randomized, as a phrase; "" if it can
   bool thin_lto = false;
+  bool unoptimized_code = false;  // --lto-CGO0: objects of a frame then lie in any order
   bool has_version_script = false;
   bool strip_all = false;
   bool strip_debug = false;

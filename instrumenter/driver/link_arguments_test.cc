@@ -103,6 +103,8 @@ TEST(LinkArguments, ThinLtoIsSeen) {
   EXPECT_TRUE(program({"-plugin-opt=thinlto"}).thin_lto);
   EXPECT_TRUE(program({"-plugin-opt", "thinlto"}).thin_lto);
   EXPECT_FALSE(program({"-plugin-opt=mcpu=x86-64"}).thin_lto);
+  EXPECT_TRUE(program({"--lto-CGO0"}).unoptimized_code);
+  EXPECT_FALSE(program({"--lto-CGO2"}).unoptimized_code);
 }
 
 TEST(LinkArguments, NamesOfProbesAreKnown) {

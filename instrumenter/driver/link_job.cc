@@ -65,6 +65,7 @@ Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings
   auto exports = write_exports(link, scratch);
   if (!exports) return std::unexpected(exports.error());
   setenv(variable::pass_phase, link.thin_lto ? "link-thin" : "link-full", 1);
+  if (link.unoptimized_code) setenv(variable::stack, "off", 1);
   auto linked = run_and_wait(instrumented_link(link, settings, companions, *exports));
   if (!linked || !linked->success()) return linked;
   const bool loud = settings.strict || speaks(link, settings);

@@ -44,6 +44,8 @@ enum class Mode : unsigned char { off, frame, byte, table };
 
 // Other machines' frames are other.
 Mode mode_for(const llvm::Module& module) {
+  // -mstack-alignment: LLVM then relies on the size of each frame.
+  if (module.getOverrideStackAlignment() > 16) return Mode::off;
   const llvm::Triple triple(module.getTargetTriple());
   if (triple.getArch() != llvm::Triple::x86_64 || !triple.isOSLinux() || triple.isX32())
     return Mode::off;

@@ -60,11 +60,14 @@ bool takes_registers_only(const llvm::Function& function) {
 struct Findings {
   llvm::CallBase* call = nullptr;  // the record goes before it
   bool above = false;
+  bool variable = false;  // objects of variable size
 };
 
 Findings look_at(llvm::Function& function) {
   Findings found;
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    if (const auto* object = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
+      found.variable |= !object->isStaticAlloca();
     auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
     if (call == nullptr) continue;
     const llvm::Intrinsic::ID id = call->getIntrinsicID();
@@ -92,11 +95,12 @@ llvm::Instruction* place_for_pad(llvm::Function& function, const llvm::Instructi
   return last != nullptr && fits ? last->getNextNode() : &*entry.getFirstNonPHIOrDbgOrAlloca();
 }
 
-// They reorder objects.
-bool has_stack_protector(const llvm::Function& function) {
-  return function.hasFnAttribute(llvm::Attribute::StackProtect) ||
-         function.hasFnAttribute(llvm::Attribute::StackProtectStrong) ||
-         function.hasFnAttribute(llvm::Attribute::StackProtectReq);
+// Stack protectors reorder objects; debuggers find objects of variable size by what is spilled.
+bool may_raise_spilled(const llvm::Function& function, const Findings& found) {
+  if (found.variable && function.getSubprogram() != nullptr) return false;
+  return !(function.hasFnAttribute(llvm::Attribute::StackProtect) ||
+           function.hasFnAttribute(llvm::Attribute::StackProtectStrong) ||
+           function.hasFnAttribute(llvm::Attribute::StackProtectReq));
 }
 
 void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) {
@@ -118,7 +122,7 @@ void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) 
   if (!clean) function.addFnAttr("frame-pointer", "all");
   const unsigned flags = (clean ? all_arguments_in_registers : 0) |
                          (at_once ? 0 : rarest_object_on_top) |
-                         (unoptimized && !has_stack_protector(function) ? spilled_below : 0);
+                         (unoptimized && may_raise_spilled(function, found) ? spilled_below : 0);
   llvm::IRBuilder<> before(at_once ? pad->getNextNode() : found.call);
   // An object whose address is taken asks for a strong stack protector; without the address the
   // record does not tell its place, and it stays.

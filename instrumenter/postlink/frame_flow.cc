@@ -296,6 +296,7 @@ class Follower {
     const std::int64_t place = step.displacement - state.depth;
     if (step.indexed) {
       result_.highest_indexed_by_rsp = std::max(result_.highest_indexed_by_rsp, place + 1);
+      result_.lowest_indexed_by_rsp = std::min(result_.lowest_indexed_by_rsp, place);
       return;
     }
     if (result_.shape != FrameShape::framed && place >= result_.size)

@@ -38,6 +38,7 @@ struct FrameFlow {
   // stack pointer, the lowest direct one by rbp below it.
   std::int64_t highest_by_rsp = INT64_MIN;
   std::int64_t highest_indexed_by_rsp = INT64_MIN;  // the same, with another register
+  std::int64_t lowest_indexed_by_rsp = INT64_MAX;
   std::int64_t lowest_by_rbp = INT64_MAX;
   std::int64_t lowest_indexed = INT64_MAX;  // by rbp and another register
   // How far an operand at `offset` lies from there; nullopt: that is not known.

@@ -206,8 +206,10 @@ class PadAnalysis {
     const std::int64_t end = *place + static_pad;
     if (*place < 0 || end > flow_.size) return {};
     if (flow_.shape != FrameShape::framed) {
-      const bool on_top = (flags & rarest_on_top) != 0 && flow_.size - end < 16 &&
-                          std::max(flow_.highest_by_rsp, flow_.highest_indexed_by_rsp) <= *place;
+      const std::int64_t room = flow_.size - end;
+      const bool on_top = (flags & rarest_on_top) != 0 && room < 16 &&
+                          std::max(flow_.highest_by_rsp, flow_.highest_indexed_by_rsp) <= *place &&
+                          (room == 0 || flow_.lowest_indexed_by_rsp >= 0);
       return {.bytes = on_top ? bytes : 0};
     }
     const std::int64_t arguments = std::max<std::int64_t>(1, flow_.highest_by_rsp) - 1;
