@@ -66,7 +66,7 @@ TEST(Processes, WithoutDescendantsThereIsNothingToEnd) {
 }
 
 TEST(Processes, AnotherProcessWithTheSamePidIsLeftAlone) {
-  const pid_t child = start("sleep 1000");
+  const pid_t child = start("exec sleep 1000");
   auto process = identify(child);
   ASSERT_TRUE(process);
   ProcessId earlier = *process;
