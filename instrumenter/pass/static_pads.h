@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Gives each function that calls others a frame whose size the runtime can change in a copy: an
 // object of 144 bytes that nothing uses, so that the size is a 32-bit immediate. Where the object
-// lies goes into a record for the post-link step, which takes its bytes away again: the finished
-// program has none of them.
+// lies goes into a record for the post-link step, which takes its bytes away again wherever that is
+// sure to be right.
 //
 // A record is | address in the function (8) | flags (1) | length (1) | `lea object, %rax`, or
 // nothing |, in the section .stab_frames, which is not loaded. It is written by an asm that
