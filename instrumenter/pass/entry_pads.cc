@@ -85,7 +85,7 @@ unsigned add_entry_pads(llvm::Module& module, unsigned bytes) {
   unsigned count = 0;
   for (llvm::Function& function : module) {
     if (is_left_alone(function) || has_special_frame(function) || needs_rbx(function) ||
-        passes_over_aligned(function) || !calls(function))
+        passes_over_aligned(function) || remembers_its_place(function) || !calls(function))
       continue;
     add_pad(function, bytes);
     ++count;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/pass/frame_facts.h"
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/IR/DataLayout.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
@@ -63,6 +64,91 @@ bool is_usual_convention(const llvm::Function& function) {
          function.getCallingConv() == llvm::CallingConv::Fast;
 }
 
+// Where pointers come from: objects of the frame itself, or memory outside of it.
+class Origins {
+ public:
+  explicit Origins(const llvm::Function& function) : function_(function) {
+    std::size_t before = SIZE_MAX;
+    for (unsigned pass = 0; pass < most_passes && before != known(); ++pass) {
+      before = known();
+      for (const llvm::Instruction& instruction : llvm::instructions(function)) follow(instruction);
+    }
+  }
+
+  // An own address is stored outside, and another is compared with what was read there.
+  [[nodiscard]] bool remembers() const {
+    bool stored = false;
+    bool compared = false;
+    for (const llvm::Instruction& instruction : llvm::instructions(function_)) {
+      if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+        stored |= is_own(store->getValueOperand()) && !is_own(store->getPointerOperand());
+      const auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&instruction);
+      if (compare == nullptr || !compare->isEquality()) continue;
+      const llvm::Value* a = compare->getOperand(0);
+      const llvm::Value* b = compare->getOperand(1);
+      compared |= (is_own(a) && outer_.contains(b)) || (is_own(b) && outer_.contains(a));
+    }
+    return stored && compared;
+  }
+
+ private:
+  using Values = llvm::DenseSet<const llvm::Value*>;
+  static constexpr unsigned most_passes = 16;
+
+  [[nodiscard]] std::size_t known() const {
+    return own_.size() + outer_.size() + own_kept_.size() + outer_kept_.size();
+  }
+
+  [[nodiscard]] bool is_own(const llvm::Value* value) const { return own_.contains(value); }
+
+  static bool is_variable(const llvm::Value* place) {
+    const auto* object = llvm::dyn_cast<llvm::AllocaInst>(place);
+    return object != nullptr && (object->getAllocatedType()->isPointerTy() ||
+                                 object->getAllocatedType()->isIntegerTy(64));
+  }
+
+  static bool passes_on(const llvm::Instruction& instruction) {
+    return llvm::isa<llvm::CastInst, llvm::PHINode, llvm::SelectInst, llvm::FreezeInst,
+                     llvm::BinaryOperator>(instruction);
+  }
+
+  void follow(const llvm::Instruction& instruction) {
+    if (llvm::isa<llvm::AllocaInst>(instruction)) own_.insert(&instruction);
+    if (const auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction))
+      copy(address->getPointerOperand(), &instruction);
+    if (passes_on(instruction))
+      for (const llvm::Value* operand : instruction.operands()) copy(operand, &instruction);
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+      if (is_own(load->getPointerOperand()))
+        copy_kept(load->getPointerOperand(), load);
+      else
+        outer_.insert(load);
+    }
+    // What is kept in a variable of the frame, as all is at -O0.
+    if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+        store != nullptr && is_variable(store->getPointerOperand())) {
+      if (is_own(store->getValueOperand())) own_kept_.insert(store->getPointerOperand());
+      if (outer_.contains(store->getValueOperand())) outer_kept_.insert(store->getPointerOperand());
+    }
+  }
+
+  void copy(const llvm::Value* from, const llvm::Value* to) {
+    if (own_.contains(from)) own_.insert(to);
+    if (outer_.contains(from)) outer_.insert(to);
+  }
+
+  void copy_kept(const llvm::Value* from, const llvm::Value* to) {
+    if (own_kept_.contains(from)) own_.insert(to);
+    if (outer_kept_.contains(from)) outer_.insert(to);
+  }
+
+  const llvm::Function& function_;
+  Values own_{};
+  Values outer_{};
+  Values own_kept_{};
+  Values outer_kept_{};
+};
+
 }  // namespace
 
 bool is_left_alone(const llvm::Function& function) {
@@ -85,6 +171,10 @@ bool has_special_frame(const llvm::Function& function) {
     const auto* code = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
     return is_special(call->getIntrinsicID()) || (code != nullptr && touches_stack(*code));
   });
+}
+
+bool remembers_its_place(const llvm::Function& function) {
+  return Origins(function).remembers();
 }
 
 bool passes_over_aligned(const llvm::Function& function) {

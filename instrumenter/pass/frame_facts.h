@@ -17,6 +17,10 @@ bool has_special_frame(const llvm::Function& function);
 // does not align the stack pointer for those behind an alloca of variable size.
 bool passes_over_aligned(const llvm::Function& function);
 
+// It keeps the address of an object of its frame and expects a later call at the same depth to find
+// its own there: its frame must have one size.
+bool remembers_its_place(const llvm::Function& function);
+
 // A call of another function from which control comes back.
 bool is_real_call(const llvm::CallBase& call);
 

@@ -144,7 +144,8 @@ void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) 
 unsigned add_static_pads(llvm::Module& module, bool unoptimized) {
   unsigned count = 0;
   for (llvm::Function& function : module) {
-    if (is_left_alone(function) || has_special_frame(function)) continue;
+    if (is_left_alone(function) || has_special_frame(function) || remembers_its_place(function))
+      continue;
     const Findings found = look_at(function);
     if (found.call == nullptr) continue;
     add_pad(function, found, unoptimized);
