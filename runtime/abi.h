@@ -29,7 +29,7 @@
 
 namespace stab::abi {
 
-constexpr uint32_t version = 4;
+constexpr uint32_t version = 5;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
@@ -44,6 +44,15 @@ constexpr char fixed_section[] = "stab_nomove";  // functions marked STAB_NO_MOV
 // A jump to the copy overwrites this much of the entry of a function, by one aligned store.
 constexpr uint32_t entry_bytes = 8;
 constexpr uint32_t code_align = 16;
+// Tables lie behind the code and never at its end: that is where a call that does not return would
+// return to.
+constexpr uint64_t tables_offset(uint64_t code_size) {
+  return (code_size / code_align + 1) * code_align;
+}
+constexpr uint64_t size_of_copy(uint64_t code_size, uint64_t table_words) {
+  const uint64_t end = table_words == 0 ? code_size : tables_offset(code_size) + 4 * table_words;
+  return (end + code_align - 1) / code_align * code_align;
+}
 
 // In the image, patched by the post-link step. size == 0: the step did not run.
 struct Note {

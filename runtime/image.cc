@@ -255,8 +255,7 @@ Layout* take_layout(Image& image) {
 }  // namespace
 
 uint32_t copy_size(const abi::Function& function) {
-  return static_cast<uint32_t>(
-      align_up(align_up(function.size, abi::code_align) + uint64_t{function.word_count} * 4, unit));
+  return static_cast<uint32_t>(abi::size_of_copy(function.size, function.word_count));
 }
 
 uint32_t function_at(const Image& image, const Layout& layout, uint64_t address) {

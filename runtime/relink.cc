@@ -162,7 +162,8 @@ void write_copy(const Image& image, const Layout& layout, uint32_t f) {
   // The original may have been changed since (a probe, say); the permanent copy has not.
   if (&layout != &image.first())
     return copy_bytes(copy, image.first().copy(f), copy_size(function));
-  const uint64_t code = align_up(function.size, abi::code_align);
+  const uint64_t code =
+      function.word_count == 0 ? copy_size(function) : abi::tables_offset(function.size);
   copy_bytes(copy, image.original(f), function.size);
   copy_bytes(copy, image.saved + uint64_t{f} * saved_bytes,
              function.size < saved_bytes ? function.size : saved_bytes);

@@ -162,9 +162,7 @@ class Checker {
     if (f.first_fixup > h_.fixups.count || f.fixup_count > h_.fixups.count - f.first_fixup)
       return false;
     const auto* fixups = elements<abi::Fixup>(h_, h_.fixups) + f.first_fixup;
-    const uint64_t copy_size =
-        (uint64_t{f.size} + abi::code_align - 1) / abi::code_align * abi::code_align +
-        uint64_t{f.word_count} * 4;
+    const uint64_t copy_size = abi::size_of_copy(f.size, f.word_count);
     uint64_t end = 0;
     for (uint32_t i = 0; i < f.fixup_count; ++i) {
       const uint64_t offset = abi::offset_of(fixups[i]);

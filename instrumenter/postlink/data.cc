@@ -174,9 +174,8 @@ class DataAnalysis {
   }
 
   static std::uint32_t append_table(Function& function, const std::vector<std::uint32_t>& offsets) {
-    const std::uint32_t code =
-        (function.size + abi::code_align - 1) / abi::code_align * abi::code_align;
-    const auto place = static_cast<std::uint32_t>(code + 4 * function.words.size());
+    const auto place =
+        static_cast<std::uint32_t>(abi::tables_offset(function.size) + 4 * function.words.size());
     for (const std::uint32_t offset : offsets) function.words.push_back(offset - place);
     return place;
   }
