@@ -36,13 +36,16 @@ int timer_clock;
 bool poison;
 bool running;  // the timer
 int timer;
-int owner;  // the process that the timer belongs to
+uint64_t next_at;  // on its clock
+bool too_old;      // the kernel, for epochs with several threads
+int owner;         // the process that the timer belongs to
 uint32_t busy;
 uint32_t in_handler;  // threads that answer a signal of ours
 bool addresses_are_hidden;
 bool timer_spares_sleepers;  // the kernel prefers the running thread for a process's signal
 uint64_t epoch_number;
 uint64_t own_clear_since;
+bool own_seen;
 constinit EpochCounts counts;
 uint64_t
     not_before;  // lets the program run as long as the last epoch took, however short the period
@@ -77,15 +80,16 @@ void begin_image(Image& image, void* context) {
     outcome->moved = true;
 }
 
-// Whether a thread that is not seen now can have met it when it ran last.
+// Whether a thread can have met it when it ran last, beside what is marked.
 bool may_refer_to(const Thread& thread, const Layout& layout) {
-  if (thread.state() == ThreadState::gone || layout.retired <= thread.clear_since) return false;
+  if (thread.seen || thread.state() == ThreadState::gone) return false;
+  if (layout.retired <= thread.clear_since) return false;
   return thread.asleep_since == never || layout.born < thread.asleep_since ||
          layout.retired == epoch_number;
 }
 
 bool may_be_referred_to(const Layout& layout) {
-  if (layout.referred || layout.retired > own_clear_since) return true;
+  if (layout.referred || !own_seen) return true;
   for (uint32_t i = 0; i < thread_count(); ++i)
     if (may_refer_to(thread(i), layout)) return true;
   return false;
@@ -124,25 +128,27 @@ void find_most_kept(Image& image, void* context) {
   if (kept > *most) *most = kept;
 }
 
-// What a stopped thread refers to when it has moved over: `since` is the epoch by whose end it was
-// clear of all that was retired.
-uint64_t move_over(ucontext_t& context, uint32_t most_frames, uint64_t since) {
+// False: not all that the stopped thread refers to was found. `since` is the epoch by whose end it
+// was clear of all that was retired.
+bool move_over(ucontext_t& context, uint32_t most_frames, uint64_t& since) {
   Migration migration;
   migrate(context, most_frames, migration);
   counts.frames_moved += migration.moved;
-  if (!migration.complete) return since;
+  if (!migration.complete) return false;
   const uint64_t clear = migration.oldest == UINT64_MAX ? epoch_number : migration.oldest - 1;
-  return clear > since ? clear : since;
+  since = clear > since ? clear : since;
+  return true;
 }
 
 void migrate_threads(ucontext_t& own) {
   uint32_t most_frames = frames_walked;
   for_each_image(find_scarcity, &most_frames);
-  own_clear_since = move_over(own, most_frames, 0);
+  own_clear_since = 0;
+  own_seen = move_over(own, most_frames, own_clear_since);
   for (uint32_t i = 0; i < thread_count(); ++i) {
     Thread& other = thread(i);
     if (other.state() == ThreadState::stopped)
-      other.clear_since = move_over(*other.context, most_frames, other.clear_since);
+      other.seen = move_over(*other.context, most_frames, other.clear_since);
   }
 }
 
@@ -185,7 +191,8 @@ void run_epoch(void* context) {
   if (thread_count() != 0 && !timer_spares_sleepers) {
     // The timer's signal goes to the first thread then, even if it sleeps.
     resume_others();
-    os::set_timer(timer, 0);
+    too_old = true;
+    os::set_timer(timer, 0, 0);
     return give_up("with several threads, epochs need Linux 6.4");
   }
   ++epoch_number;
@@ -222,11 +229,27 @@ void hand_on(int number, void* info, void* context) {
   action_of_libc.handler(number, info, context);
 }
 
+// One expiry at a time: one that came while this thread cannot take it would wake a sleeping thread
+// in its place, whose system call may then end with EINTR although no handler ran. The second is
+// for a signal that is lost.
+void set_timer_again() {
+  if (too_old) return;
+  constexpr uint64_t least_pause = 1000000;  // a time that is over already would expire here
+  constexpr uint64_t least_repeat = 200000000;
+  const uint64_t now = os::clock_ns(timer_clock);
+  const uint64_t repeat = 8 * period;
+  next_at += period;
+  if (next_at < now + least_pause) next_at = now + least_pause;
+  os::set_timer(timer, next_at, repeat > least_repeat ? repeat : least_repeat);
+}
+
 void answer(const void* value, ucontext_t* interrupted) {
   if (value == &stop_value) return stop_here(interrupted);
-  if (!enter()) return;
-  call_on_private_stack(run_epoch, interrupted);
-  leave();
+  if (enter()) {
+    call_on_private_stack(run_epoch, interrupted);
+    leave();
+  }
+  set_timer_again();
 }
 
 void on_signal(int number, void* info, void* context) {
@@ -236,7 +259,7 @@ void on_signal(int number, void* info, void* context) {
   const bool ours = (about->si_code == SI_TIMER || about->si_code == SI_QUEUE) &&
                     (value == &epoch_value || value == &stop_value);
   if (!ours) return hand_on(number, info, context);
-  restart_system_call(*interrupted);
+  restart_system_call(*interrupted, signal_number);
   // Once epochs have ended no system call may be made here: the program may have forbidden it.
   __atomic_fetch_add(&in_handler, 1, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&running, __ATOMIC_SEQ_CST)) answer(value, interrupted);
@@ -256,7 +279,8 @@ const char* start_timer() {
   const long made = os::make_timer(timer_clock, signal_number, &epoch_value);
   if (os::failed(made)) return "there is no timer (timer_create was refused)";
   timer = static_cast<int>(made);
-  if (os::failed(os::set_timer(timer, period)))
+  next_at = os::clock_ns(timer_clock) + period;
+  if (os::failed(os::set_timer(timer, next_at, period)))
     return "there is no timer (timer_settime was refused)";
   owner = os::process_id();
   running = true;
@@ -300,8 +324,8 @@ void stop_epochs() {
   NoEpochs guard;
   __atomic_store_n(&running, false, __ATOMIC_SEQ_CST);
   if (owner != os::process_id()) return;
-  os::set_timer(timer, 0);
   while (__atomic_load_n(&in_handler, __ATOMIC_SEQ_CST) != 0) os::yield();
+  os::set_timer(timer, 0, 0);
 }
 
 bool is_own_process() {

@@ -2,6 +2,7 @@
 #include "runtime/migrate.h"
 
 #include <link.h>
+#include <signal.h>
 
 #include "runtime/abi.h"
 #include "runtime/find_object.h"
@@ -11,6 +12,7 @@
 #include "runtime/pads.h"
 #include "runtime/walk.h"
 #include "runtime/walk_header.h"
+#include "runtime/walk_memory.h"
 
 namespace stab::rt {
 namespace {
@@ -51,8 +53,7 @@ uint64_t present(const Spot& spot, uint64_t address) {
 
 bool is_table(const Spot& spot) {
   const abi::Function& function = spot.place.image->functions()[spot.function];
-  return spot.offset < copy_size(function) &&
-         spot.offset >= align_up(function.size, abi::code_align);
+  return spot.offset < copy_size(function) && spot.offset >= abi::tables_offset(function.size);
 }
 
 bool is_code(const Spot& spot) {
@@ -150,9 +151,10 @@ constexpr uint64_t signal_frame_size = 1152;
 
 class Migrator {
  public:
-  Migrator(ucontext_t& context, Migration& migration) : migration_(migration) {
+  Migrator(ucontext_t& context, Migration& migration)
+      : migration_(migration), signal_stack_(context.uc_stack) {
     begin_walk(walk_, context);
-    scanned_ = walk_.registers.value[rsp] - red_zone;
+    begin_scan();
   }
 
   void run(uint32_t most_frames) {
@@ -165,14 +167,37 @@ class Migrator {
       const uint32_t stacks = walk_.stacks;
       last = step(walk_, find_description, nullptr);
       if (last == Step::caller && stacks != walk_.stacks) {
-        scan_to(stack_pointer + signal_frame_size);
-        scanned_ = walk_.registers.value[rsp] - red_zone;
+        scan_signal_frame(stack_pointer + signal_frame_size);
+        begin_scan();
       }
     }
-    if (last != Step::bottom) mark_stack(scanned_, migration_);
+    if (last == Step::bottom) return;
+    mark_stack(scanned_, migration_);
+    // What the signal interrupted lies on another stack.
+    if (is_on_signal_stack()) migration_.complete = false;
   }
 
  private:
+  // A leaf may keep its caller's registers below the stack pointer.
+  void begin_scan() {
+    const uint64_t stack_pointer = walk_.registers.value[rsp];
+    scanned_ = stack_pointer - red_zone;
+    uint64_t ignored = 0;
+    read_stack(walk_, (stack_pointer - 8) & -uint64_t{8}, ignored);
+  }
+
+  // The walk is on the interrupted stack already.
+  void scan_signal_frame(uint64_t end) {
+    scanned_ &= -uint64_t{8};
+    for (Stack stack(scanned_); scanned_ < end && stack.can_read(scanned_); scanned_ += 8)
+      scan(reinterpret_cast<uint64_t*>(scanned_));
+  }
+
+  [[nodiscard]] bool is_on_signal_stack() const {
+    return (signal_stack_.ss_flags & SS_DISABLE) == 0 &&
+           walk_.registers.value[rsp] - number(signal_stack_.ss_sp) < signal_stack_.ss_size;
+  }
+
   void replace(uint64_t* where, uint64_t from, uint64_t to) {
     if (to == from || where == nullptr) return;
     if (*where != from) return;
@@ -228,6 +253,7 @@ class Migrator {
   }
 
   Migration& migration_;
+  stack_t signal_stack_;
   Walk walk_;
   uint64_t scanned_ = 0;
 };

@@ -140,15 +140,6 @@ long random_bytes(void* buffer, size_t size) {
   return call(__NR_getrandom, address_of(buffer), static_cast<long>(size), 0);
 }
 
-uint64_t monotonic_ns() {
-  struct {
-    int64_t seconds;
-    int64_t nanoseconds;
-  } now = {0, 0};
-  call(__NR_clock_gettime, 1, address_of(&now));
-  return static_cast<uint64_t>(now.seconds) * 1000000000u + static_cast<uint64_t>(now.nanoseconds);
-}
-
 namespace {
 struct Time {
   int64_t seconds;
@@ -159,6 +150,12 @@ Time time_of(uint64_t ns) {
   return {static_cast<int64_t>(ns / 1000000000), static_cast<int64_t>(ns % 1000000000)};
 }
 }  // namespace
+
+uint64_t clock_ns(int clock) {
+  Time now = {0, 0};
+  call(__NR_clock_gettime, clock, address_of(&now));
+  return static_cast<uint64_t>(now.seconds) * 1000000000u + static_cast<uint64_t>(now.nanoseconds);
+}
 
 long make_timer(int clock, int signal, const void* value) {
   struct {
@@ -172,9 +169,10 @@ long make_timer(int clock, int signal, const void* value) {
   return failed(result) ? result : timer;
 }
 
-long set_timer(int timer, uint64_t period_ns) {
-  const Time times[2] = {time_of(period_ns), time_of(period_ns)};
-  return call(__NR_timer_settime, timer, 0, address_of(times), 0);
+long set_timer(int timer, uint64_t first_at, uint64_t then_every) {
+  constexpr long absolute = 1;
+  const Time times[2] = {time_of(then_every), time_of(first_at)};
+  return call(__NR_timer_settime, timer, absolute, address_of(times), 0);
 }
 
 bool kernel_is_at_least(unsigned major, unsigned minor) {

@@ -61,14 +61,16 @@ bool identify(int fd, FileIdentity& identity);
 long current_directory(char* buffer, size_t size);  // with the final zero
 
 long random_bytes(void* buffer, size_t size);
-uint64_t monotonic_ns();
-// What the processors spent on this process.
 constexpr int monotonic_clock = 1;
-constexpr int process_cpu_clock = 2;
+constexpr int process_cpu_clock = 2;  // what the processors spent on this process
+uint64_t clock_ns(int clock);
+inline uint64_t monotonic_ns() {
+  return clock_ns(monotonic_clock);
+}
 // A timer that sends the signal with this value to the process. The timer's number, or a failure.
 long make_timer(int clock, int signal, const void* value);
-// Every `period` from now on; 0 stops it.
-long set_timer(int timer, uint64_t period_ns);
+// At `first_at` on its clock, and then again and again; 0 stops it.
+long set_timer(int timer, uint64_t first_at, uint64_t then_every);
 bool kernel_is_at_least(unsigned major, unsigned minor);
 int process_id();
 int thread_id();

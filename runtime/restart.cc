@@ -76,15 +76,17 @@ bool looks_like_futex_wait(uint64_t operation) {
 
 }  // namespace
 
-void restart_system_call(ucontext_t& context) {
+void restart_system_call(ucontext_t& context, int own_signal) {
   greg_t* registers = context.uc_mcontext.gregs;
   if (registers[REG_RAX] != -EINTR) return;
   const auto* call = reinterpret_cast<const uint8_t*>(registers[REG_RIP]) - 2;
   if (call[0] != 0x0f || call[1] != 0x05) return;
-  // A signal of the program came meanwhile, and will be handled next: that one interrupts.
-  uint64_t blocked = 0;
-  __builtin_memcpy(&blocked, &context.uc_sigmask, sizeof blocked);
-  if ((os::pending_signals() & ~blocked) != 0) return;
+  // A signal of the program came meanwhile, and will be handled next: that one interrupts. Another
+  // of ours does not, and may be handled by another thread.
+  uint64_t ignored = 0;
+  __builtin_memcpy(&ignored, &context.uc_sigmask, sizeof ignored);
+  ignored |= uint64_t{1} << (own_signal - 1);
+  if ((os::pending_signals() & ~ignored) != 0) return;
   uint64_t number = number_of_call(call);
   if (number == unknown && looks_like_futex_wait(static_cast<uint64_t>(registers[REG_RSI])))
     number = __NR_futex;

@@ -6,9 +6,9 @@
 namespace stab::rt {
 
 // In the handler of one of our signals. A system call that the signal interrupted, and that the
-// kernel does not start again by itself, is started again: the program never sees an EINTR that it
-// would not see without us. (A thread that is signalled in a wait has begun it since the last
+// kernel does not start again by itself, is started again: the program sees no EINTR of a signal
+// that its thread handled for us. (A thread that is signalled in a wait has begun it since the last
 // epoch: a timeout that begins anew adds little.)
-void restart_system_call(ucontext_t& context);
+void restart_system_call(ucontext_t& context, int own_signal);
 
 }  // namespace stab::rt

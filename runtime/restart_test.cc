@@ -37,45 +37,66 @@ struct Interrupted {
 
 TEST(Restart, StartsAWaitingCallAgain) {
   Interrupted poll({0xb8, __NR_poll, 0, 0, 0}, -EINTR);
-  restart_system_call(poll.context);
+  restart_system_call(poll.context, SIGUSR1);
   EXPECT_EQ(poll.rax(), __NR_poll);
   EXPECT_EQ(poll.back(), 2);
 }
 
 TEST(Restart, FindsTheNumberBehindOtherInstructions) {
   Interrupted futex({0xb8, 0xca, 0, 0, 0, 0x40, 0x80, 0xf6, 0x81}, -EINTR);
-  restart_system_call(futex.context);
+  restart_system_call(futex.context, SIGUSR1);
   EXPECT_EQ(futex.rax(), __NR_futex);
   Interrupted read({0x31, 0xc0}, -EINTR);
-  restart_system_call(read.context);
+  restart_system_call(read.context, SIGUSR1);
   EXPECT_EQ(read.rax(), __NR_read);
 }
 
 TEST(Restart, TakesATimedWaitOfLibcByItsOperation) {
   Interrupted wait({0x44, 0x89, 0xe0}, -EINTR);
   wait.context.uc_mcontext.gregs[REG_RSI] = 0x189;
-  restart_system_call(wait.context);
+  restart_system_call(wait.context, SIGUSR1);
   EXPECT_EQ(wait.rax(), __NR_futex);
 }
 
 TEST(Restart, LeavesEverythingElseAlone) {
   Interrupted ended({0xb8, __NR_poll, 0, 0, 0}, 1);
-  restart_system_call(ended.context);
+  restart_system_call(ended.context, SIGUSR1);
   EXPECT_EQ(ended.rax(), 1);
   EXPECT_EQ(ended.back(), 0);
   Interrupted unknown({0x89, 0xd8}, -EINTR);
-  restart_system_call(unknown.context);
+  restart_system_call(unknown.context, SIGUSR1);
   EXPECT_EQ(unknown.rax(), -EINTR);
   Interrupted close({0xb8, __NR_close, 0, 0, 0}, -EINTR);
-  restart_system_call(close.context);
+  restart_system_call(close.context, SIGUSR1);
   EXPECT_EQ(close.rax(), -EINTR);
+}
+
+// What `call` holds after a restart while this signal is pending.
+long long restarted_while_pending(int signal) {
+  sigset_t blocked;
+  sigset_t before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, signal);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  pthread_kill(pthread_self(), signal);
+  Interrupted poll({0xb8, __NR_poll, 0, 0, 0}, -EINTR);
+  restart_system_call(poll.context, SIGUSR1);
+  const timespec now = {};
+  sigtimedwait(&blocked, nullptr, &now);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return poll.rax();
+}
+
+TEST(Restart, OnlySignalsOfTheProgramInterrupt) {
+  EXPECT_EQ(restarted_while_pending(SIGUSR1), __NR_poll);
+  EXPECT_EQ(restarted_while_pending(SIGUSR2), -EINTR);
 }
 
 volatile sig_atomic_t handled;
 std::atomic<bool> all_sent;  // two that are pending at once are one
 
 void on_signal(int /*number*/, siginfo_t* /*info*/, void* context) {
-  restart_system_call(*static_cast<ucontext_t*>(context));
+  restart_system_call(*static_cast<ucontext_t*>(context), SIGUSR1);
   handled = handled + 1;
 }
 

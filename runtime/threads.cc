@@ -159,6 +159,7 @@ const char* add(int id, const Request& request) {
   __atomic_store_n(&thread.id, id, __ATOMIC_RELEASE);
   const Known& before = known_of(id);
   thread.clear_since = before.clear_since;
+  thread.seen = false;
   thread.ran_ns = run_time_of(id);  // before it is seen asleep
   const Activity activity = activity_of(id);
   thread.asleep_since = asleep_since(thread, activity, before, request.epoch);

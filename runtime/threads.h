@@ -29,6 +29,7 @@ struct Thread {
   // It has not run from this epoch to the present one: it has met nothing that was made meanwhile.
   uint64_t asleep_since = never;
   uint64_t ran_ns = 0;  // on a processor, when it was listed; 0: unknown
+  bool seen = false;    // in this epoch: all layouts that it refers to are marked
   [[nodiscard]] ThreadState state() const {
     return static_cast<ThreadState>(__atomic_load_n(&state_word, __ATOMIC_ACQUIRE) & state_mask);
   }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_forgetting_test.sh SOURCE BUILD: programs whose threads sleep all the time, or that keep jmp_bufs, live through more
-# layouts than fit at a time, and right up to their end.
+# szc_forgetting_test.sh SOURCE BUILD: programs whose threads sleep all the time, that keep jmp_bufs or places of the code, live
+# through more layouts than fit at a time, and right up to their end.
 set -u
 source_directory=$1 build_directory=$2
 . "$source_directory/tests/programs/build.sh"
@@ -28,4 +28,6 @@ forgets() {
 forgets epoch_sleepers.c '-O2 -pthread'
 forgets epoch_long_jumps.c -O0
 forgets epoch_long_jumps.c -O2
+forgets epoch_kept_places.c -O0
+forgets epoch_kept_places.c -O2
 [ $failures = 0 ]

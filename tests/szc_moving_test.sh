@@ -30,4 +30,15 @@ for level in -O0 -O2; do
     [ "$(field given_up)" -eq 0 ] || fail "$level: epochs were given up"
   done
 done
+
+"$szc" -O2 -w -pthread -o program "$source_directory/tests/programs/leftovers.c" || exit 1
+for seed in 1 2 3; do
+  rm -f report
+  output=$(STABILIZER_OPTIONS=strict=1:seed=$seed:rerandomize=repeated:period=1ms:report=report ./program)
+  echo "leftovers, seed $seed: $(field epochs) layouts, $(field layouts_kept) kept"
+  [ "$output" = "done 1" ] || fail "leftovers: wrote $output"
+  # One timer tick is at most 10 ms; there are 64 layouts.
+  [ "$(field epochs)" -ge 65 ] || fail "leftovers: only $(field epochs) layouts"
+  [ "$(field given_up)" -eq 0 ] || fail "leftovers: epochs were given up"
+done
 exit $failures
