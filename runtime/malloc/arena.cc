@@ -183,7 +183,8 @@ bool Arena::grow(uint64_t units) {
   return true;
 }
 
-Span* Arena::take_locked(uint64_t units, bool& zeroed) {
+Span* Arena::take(uint64_t units, Purpose purpose, bool& zeroed) {
+  const Guard guard(lock);
   if (units > UINT32_MAX / 2) return nullptr;
   for (;;) {
     Span* span = find(units);
@@ -196,15 +197,11 @@ Span* Arena::take_locked(uint64_t units, bool& zeroed) {
       continue;
     }
     zeroed = span->backing == Backing::zero;
+    span->purpose = purpose;
     used_ += span->units;
     lead_to_ends(span);
     return span;
   }
-}
-
-Span* Arena::take(uint64_t units, bool& zeroed) {
-  const Guard guard(lock);
-  return take_locked(units, zeroed);
 }
 
 void Arena::give(Span* span) {

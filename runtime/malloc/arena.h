@@ -23,8 +23,8 @@ class Arena {
   // Before anything else.
   void open(uint64_t seed, Site site = usual_site);
   // A span of this many units; nullptr: there is no memory. `zeroed` tells whether its pages are.
-  // Its first and last unit lead to it.
-  Span* take(uint64_t units, bool& zeroed);
+  // Its first and last unit lead to it. Its purpose does not change: those beside it look at it.
+  Span* take(uint64_t units, Purpose purpose, bool& zeroed);
   // All of its pages may be used again by others, and the span object, too.
   void give(Span* span);
   // Enlarges or shrinks it where it is. New pages hold anything.
@@ -38,7 +38,6 @@ class Arena {
   static constexpr unsigned bins = 64;
 
   Span* find(uint64_t units);
-  Span* take_locked(uint64_t units, bool& zeroed);
   bool claim(Span* span, uint64_t units);
   bool grow(uint64_t units);
   uint64_t map_at_end(uint64_t size);

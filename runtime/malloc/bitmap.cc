@@ -32,7 +32,7 @@ bool add_span(Class& in, unsigned c) {
   const uint64_t slots = in.slots < least_slots ? least_slots : in.slots;
   const uint64_t units = (slots * classes.size[c] + unit_size - 1) >> unit_bits;
   bool zeroed = false;
-  Span* span = arena.take(units, zeroed);
+  Span* span = arena.take(units, Purpose::slab, zeroed);
   if (span == nullptr) return false;
   const auto fit = static_cast<uint32_t>(span->size() / classes.size[c]);
   span->free_bits = static_cast<uint64_t*>(new_metadata((fit + 63) / 64 * 8));
@@ -45,7 +45,6 @@ bool add_span(Class& in, unsigned c) {
   span->slot_size = classes.size[c];
   span->slots = span->free_slots = fit;
   span->size_class = static_cast<uint8_t>(c);
-  span->purpose = Purpose::slab;
   lead_to_all(span);
   in.spans[in.span_count++] = span;
   in.slots += fit;

@@ -71,7 +71,7 @@ void* take_large(size_t size, size_t alignment, bool& zeroed) {
   const uint64_t beyond = alignment > unit_size ? alignment - unit_size : 0;
   const uint64_t room = coloured ? colour_room : 0;
   const uint64_t units = (size + beyond + room + unit_size - 1) >> unit_bits;
-  Span* span = arena.take(units == 0 ? 1 : units, zeroed);
+  Span* span = arena.take(units == 0 ? 1 : units, Purpose::large, zeroed);
   if (span == nullptr) return nullptr;
   span->block = choose_block(span, size, alignment);
   lead_to(span->block, span);

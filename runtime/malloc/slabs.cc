@@ -89,7 +89,7 @@ Span* Slabs::make_slab(unsigned c) {
   Central& central = central_[c];
   const uint32_t size = classes_->size[c];
   bool zeroed = false;
-  Span* slab = arena.take(slab_units(size), zeroed);
+  Span* slab = arena.take(slab_units(size), Purpose::slab, zeroed);
   if (slab == nullptr) return nullptr;
   auto slots = static_cast<uint32_t>(slab->size() / size);
   if (colour_ && slots >= slots_for_colour) --slots;
@@ -107,7 +107,6 @@ Span* Slabs::make_slab(unsigned c) {
   slab->row = 0;
   set_all_free(slab);
   slab->size_class = static_cast<uint8_t>(c);
-  slab->purpose = Purpose::slab;
   __atomic_store_n(&slab->bag, static_cast<uint8_t>(c), __ATOMIC_RELAXED);
   lead_to_all(slab);
   __atomic_store_n(&central.bytes, central.bytes + slab->size(), __ATOMIC_RELAXED);

@@ -99,9 +99,8 @@ bool Tlsf::add_pool(size_t size) {
   uint64_t units = (2 * size + 64 + unit_size - 1) >> unit_bits;
   if (units < pool_units) units = pool_units;
   bool zeroed = false;
-  Span* span = arena.take(units, zeroed);
+  Span* span = arena.take(units, Purpose::pool, zeroed);
   if (span == nullptr) return false;
-  span->purpose = Purpose::pool;
   lead_to_all(span);
   Block* block = Block::at(span->start);
   block->store(span->size() - 2 * header - 8);
