@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include "runtime/alarms.h"
 #include "runtime/debugger.h"
 #include "runtime/images.h"
 #include "runtime/libraries.h"
@@ -29,6 +30,7 @@ constexpr uint32_t scarce_layouts = 8;
 
 // Their addresses are the values of our signals.
 char epoch_value;
+char alarm_value;
 char stop_value;
 
 uint64_t period;
@@ -36,9 +38,11 @@ int timer_clock;
 bool poison;
 bool running;  // the timer
 int timer;
-uint64_t next_at;  // on its clock
-bool too_old;      // the kernel, for epochs with several threads
-int owner;         // the process that the timer belongs to
+uint64_t next_at;  // the next epoch, on its clock
+bool alarms_used;  // then the timer comes behind the threads' own
+bool alarms_interrupt;
+bool too_old;  // the kernel, for epochs with several threads
+int owner;     // the process that the timer belongs to
 uint32_t busy;
 uint32_t in_handler;  // threads that answer a signal of ours
 bool addresses_are_hidden;
@@ -46,6 +50,7 @@ bool timer_spares_sleepers;  // the kernel prefers the running thread for a proc
 uint64_t epoch_number;
 uint64_t own_clear_since;
 bool own_seen;
+bool all_listed;  // the threads, in this epoch
 constinit EpochCounts counts;
 uint64_t
     not_before;  // lets the program run as long as the last epoch took, however short the period
@@ -183,16 +188,17 @@ PadChange find_active_functions(ucontext_t& own) {
 
 void run_epoch(void* context) {
   const uint64_t start = os::monotonic_ns();
+  all_listed = false;
   if (start < not_before) return;
   if (is_traced()) return give_up("a debugger is attached");
   const Sleepers spared = layouts_are_scarce() ? Sleepers::long_ones : Sleepers::all;
   if (const char* problem = stop_others(signal_number, &stop_value, epoch_number + 1, spared))
     return give_up(problem);
+  all_listed = true;
   if (thread_count() != 0 && !timer_spares_sleepers) {
     // The timer's signal goes to the first thread then, even if it sleeps.
     resume_others();
     too_old = true;
-    os::set_timer(timer, 0, 0);
     return give_up("with several threads, epochs need Linux 6.4");
   }
   ++epoch_number;
@@ -229,27 +235,80 @@ void hand_on(int number, void* info, void* context) {
   action_of_libc.handler(number, info, context);
 }
 
-// One expiry at a time: one that came while this thread cannot take it would wake a sleeping thread
-// in its place, whose system call may then end with EINTR although no handler ran. The second is
-// for a signal that is lost.
-void set_timer_again() {
-  if (too_old) return;
-  constexpr uint64_t least_pause = 1000000;  // a time that is over already would expire here
+constexpr uint64_t least_pause =
+    1000000;  // a time that is over already would expire in the handler
+
+// For threads that have no alarm yet, when no other runs. Far behind the alarms if there are some:
+// it must not come while a thread answers one, for it would wake a sleeper then. Repeated in case
+// a signal is lost.
+long set_timer(uint64_t due, bool behind_alarms) {
+  constexpr uint64_t least_delay = 100000000;
   constexpr uint64_t least_repeat = 200000000;
-  const uint64_t now = os::clock_ns(timer_clock);
+  const uint64_t delay = period / 4 > least_delay ? period / 4 : least_delay;
   const uint64_t repeat = 8 * period;
-  next_at += period;
-  if (next_at < now + least_pause) next_at = now + least_pause;
-  os::set_timer(timer, next_at, repeat > least_repeat ? repeat : least_repeat);
+  return os::set_timer(timer, behind_alarms ? due + delay : due,
+                       repeat > least_repeat ? repeat : least_repeat);
 }
 
-void answer(const void* value, ucontext_t* interrupted) {
+bool runs(const Thread& thread) {
+  return thread.state() == ThreadState::stopped || thread.state() == ThreadState::unreachable;
+}
+
+void set_alarm(int thread, bool runs, uint64_t when_ns) {
+  alarms::set(thread, runs, when_ns, signal_number, &alarm_value);
+}
+
+// Those that run share the time until then.
+void set_alarms(uint64_t remaining) {
+  if (!all_listed) return set_alarm(os::thread_id(), true, remaining);
+  uint64_t runners = 1;
+  for (uint32_t i = 0; i < thread_count(); ++i) runners += runs(thread(i));
+  alarms::begin();
+  set_alarm(os::thread_id(), true, remaining / runners);
+  for (uint32_t i = 0; i < thread_count(); ++i)
+    if (thread(i).state() != ThreadState::gone)
+      set_alarm(thread(i).id, runs(thread(i)), remaining / runners);
+  alarms::end();
+}
+
+void plan_next_epoch(bool by_alarm) {
+  if (too_old) {
+    alarms::stop();
+    os::set_timer(timer, 0, 0);
+    return;
+  }
+  const uint64_t now = os::clock_ns(timer_clock);
+  uint64_t due = (next_at < now ? next_at : now) + period;
+  if (due < now + least_pause) due = now + least_pause;
+  __atomic_store_n(&next_at, due, __ATOMIC_RELAXED);
+  if (alarms_used) set_alarms(due - now);
+  set_timer(due, by_alarm);
+}
+
+// An alarm that comes early, for other threads ran less than was thought, is set again.
+bool is_due(int alarm) {
+  const uint64_t due = __atomic_load_n(&next_at, __ATOMIC_RELAXED);
+  const uint64_t now = os::clock_ns(timer_clock);
+  if (now + period / 16 >= due) return true;
+  const uint64_t half = (due - now) / 2;
+  alarms::set_again(alarm, half > least_pause ? half : least_pause);
+  return false;
+}
+
+void answer(const siginfo_t& about, ucontext_t* interrupted) {
+  const void* value = about.si_value.sival_ptr;
   if (value == &stop_value) return stop_here(interrupted);
+  const bool by_alarm = value == &alarm_value;
+  if (by_alarm && !is_due(about.si_timerid)) return;
   if (enter()) {
     call_on_private_stack(run_epoch, interrupted);
+    plan_next_epoch(by_alarm);
     leave();
+  } else if (by_alarm) {
+    alarms::set_again(about.si_timerid, least_pause);
+  } else {
+    set_timer(os::clock_ns(timer_clock) + period, alarms_used);
   }
-  set_timer_again();
 }
 
 void on_signal(int number, void* info, void* context) {
@@ -257,12 +316,13 @@ void on_signal(int number, void* info, void* context) {
   auto* interrupted = static_cast<ucontext_t*>(context);
   const void* value = about->si_value.sival_ptr;
   const bool ours = (about->si_code == SI_TIMER || about->si_code == SI_QUEUE) &&
-                    (value == &epoch_value || value == &stop_value);
+                    (value == &epoch_value || value == &alarm_value || value == &stop_value);
   if (!ours) return hand_on(number, info, context);
-  restart_system_call(*interrupted, signal_number);
+  // What an alarm finds ended has ended: the call is started again for other signals only.
+  if (value != &alarm_value || alarms_interrupt) restart_system_call(*interrupted, signal_number);
   // Once epochs have ended no system call may be made here: the program may have forbidden it.
   __atomic_fetch_add(&in_handler, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&running, __ATOMIC_SEQ_CST)) answer(value, interrupted);
+  if (__atomic_load_n(&running, __ATOMIC_SEQ_CST)) answer(*about, interrupted);
   __atomic_fetch_sub(&in_handler, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -280,8 +340,9 @@ const char* start_timer() {
   if (os::failed(made)) return "there is no timer (timer_create was refused)";
   timer = static_cast<int>(made);
   next_at = os::clock_ns(timer_clock) + period;
-  if (os::failed(os::set_timer(timer, next_at, period)))
+  if (os::failed(set_timer(next_at, alarms_used)))
     return "there is no timer (timer_settime was refused)";
+  if (alarms_used) set_alarms(period);
   owner = os::process_id();
   running = true;
   return nullptr;
@@ -299,7 +360,9 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   counts = {};
   in_handler = 0;
+  all_listed = false;
   forget_threads();
+  alarms::forget();
   leave();
   if (running) running = start_timer() == nullptr;
 }
@@ -311,8 +374,10 @@ extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), v
 const char* start_epochs(const Options& options) {
   period = options.period;
   timer_spares_sleepers = os::kernel_is_at_least(6, 4);
+  alarms_interrupt = !os::kernel_is_at_least(5, 10);
   poison = options.poison;
   timer_clock = options.wall ? os::monotonic_clock : os::process_cpu_clock;
+  alarms_used = !options.wall;
   if (!install_handler()) return "there is no signal (sigaction was refused)";
   if (&__register_atfork != nullptr)
     __register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, nullptr);
@@ -325,6 +390,7 @@ void stop_epochs() {
   __atomic_store_n(&running, false, __ATOMIC_SEQ_CST);
   if (owner != os::process_id()) return;
   while (__atomic_load_n(&in_handler, __ATOMIC_SEQ_CST) != 0) os::yield();
+  alarms::stop();
   os::set_timer(timer, 0, 0);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Epochs: after each period of CPU time, on whatever thread the timer's signal finds, all threads
-// stop, the functions that were called get new places, frames move over, and layouts that nothing
-// refers to any more are free again.
+// Epochs: after each period of CPU time, on the thread whose alarm comes first, all threads stop,
+// the functions that were called get new places, frames move over, and layouts that nothing refers
+// to any more are free again.
 //
 // Invariants:
 //   1. The handler allocates nothing from libc, takes no lock of libc and uses no stdio.

@@ -157,22 +157,45 @@ uint64_t clock_ns(int clock) {
   return static_cast<uint64_t>(now.seconds) * 1000000000u + static_cast<uint64_t>(now.nanoseconds);
 }
 
-long make_timer(int clock, int signal, const void* value) {
-  struct {
-    const void* value;
-    int signal;
-    int notify;  // 0: a signal
-    char rest[48];
-  } event = {value, signal, 0, {}};
+namespace {
+struct Event {  // struct sigevent
+  const void* value;
+  int signal;
+  int notify;
+  int thread;
+  char rest[44];
+};
+long make_timer(int clock, const Event& event) {
   int timer = 0;
   const long result = call(__NR_timer_create, clock, address_of(&event), address_of(&timer));
   return failed(result) ? result : timer;
+}
+}  // namespace
+
+long make_timer(int clock, int signal, const void* value) {
+  constexpr int to_process = 0;
+  return make_timer(clock, {value, signal, to_process, 0, {}});
+}
+
+long make_thread_timer(int thread, int signal, const void* value) {
+  constexpr int to_thread = 4;
+  const auto clock = static_cast<int>(~static_cast<unsigned>(thread) << 3 | 6);  // its CPU time
+  return make_timer(clock, {value, signal, to_thread, thread, {}});
 }
 
 long set_timer(int timer, uint64_t first_at, uint64_t then_every) {
   constexpr long absolute = 1;
   const Time times[2] = {time_of(then_every), time_of(first_at)};
   return call(__NR_timer_settime, timer, absolute, address_of(times), 0);
+}
+
+long set_timer_in(int timer, uint64_t ns) {
+  const Time times[2] = {time_of(0), time_of(ns)};
+  return call(__NR_timer_settime, timer, 0, address_of(times), 0);
+}
+
+void delete_timer(int timer) {
+  call(__NR_timer_delete, timer);
 }
 
 bool kernel_is_at_least(unsigned major, unsigned minor) {

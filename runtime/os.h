@@ -69,8 +69,13 @@ inline uint64_t monotonic_ns() {
 }
 // A timer that sends the signal with this value to the process. The timer's number, or a failure.
 long make_timer(int clock, int signal, const void* value);
+// One on the CPU time of a thread of this process, that signals this thread.
+long make_thread_timer(int thread, int signal, const void* value);
 // At `first_at` on its clock, and then again and again; 0 stops it.
 long set_timer(int timer, uint64_t first_at, uint64_t then_every);
+// Once, after so much time on its clock.
+long set_timer_in(int timer, uint64_t ns);
+void delete_timer(int timer);
 bool kernel_is_at_least(unsigned major, unsigned minor);
 int process_id();
 int thread_id();

@@ -18,16 +18,6 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
-// The kernel may wake a thread for a signal that another one takes, and then some calls end with EINTR though no handler ran: seen
-// once in hundreds of runs on an overloaded machine. More than that is a defect.
-enum { FORGIVEN = 2 };
-static int spurious;
-static __thread int cut_short;
-static int forgive(void) {
-  return errno == EINTR && (cut_short = __atomic_add_fetch(&spurious, 1, __ATOMIC_RELAXED) <= FORGIVEN);
-}
-#define WAITED(what) ((what) || forgive() ? (void)0 : fail(__FILE__, __LINE__, #what))
-
 // Each lasts for this long; the kernel may count a socket's timeout in ticks of up to 10 ms.
 static const long NAP = 4000000;
 static const double NAP_MS = 4;
@@ -43,33 +33,33 @@ static struct timespec from_now(clockid_t clock, long ns) {
 
 static void nap_nanosleep(void) {
   struct timespec t = in_ns(NAP), rest = {0, 0};
-  WAITED(nanosleep(&t, &rest) == 0);
+  CHECK(nanosleep(&t, &rest) == 0);
 }
 static void nap_relative(void) {
   struct timespec t = in_ns(NAP);
-  WAITED(clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL) == 0);
+  CHECK(clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL) == 0);
 }
 static void nap_absolute(void) {
   struct timespec t = from_now(CLOCK_MONOTONIC, NAP);
-  WAITED(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == 0);
+  CHECK(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == 0);
 }
-static void nap_usleep(void) { WAITED(usleep((useconds_t)(NAP / 1000)) == 0); }
-static void nap_poll(void) { WAITED(poll(NULL, 0, (int)NAP_MS) == 0); }
+static void nap_usleep(void) { CHECK(usleep((useconds_t)(NAP / 1000)) == 0); }
+static void nap_poll(void) { CHECK(poll(NULL, 0, (int)NAP_MS) == 0); }
 static void nap_ppoll(void) {
   struct timespec t = in_ns(NAP);
   sigset_t none;
   sigemptyset(&none);
-  WAITED(ppoll(NULL, 0, &t, &none) == 0);
+  CHECK(ppoll(NULL, 0, &t, &none) == 0);
 }
 static void nap_select(void) {
   struct timeval t = {0, NAP / 1000};
-  WAITED(select(0, NULL, NULL, NULL, &t) == 0);
+  CHECK(select(0, NULL, NULL, NULL, &t) == 0);
 }
 static void nap_pselect(void) {
   struct timespec t = in_ns(NAP);
   sigset_t none;
   sigemptyset(&none);
-  WAITED(pselect(0, NULL, NULL, NULL, &t, &none) == 0);
+  CHECK(pselect(0, NULL, NULL, NULL, &t, &none) == 0);
 }
 static void nap_epoll(void) {
   static __thread int fd = -1;
@@ -77,16 +67,16 @@ static void nap_epoll(void) {
   sigset_t none;
   sigemptyset(&none);
   if (fd < 0) fd = epoll_create1(0);
-  WAITED(epoll_wait(fd, &event, 1, 1) == 0);
-  WAITED(epoll_pwait(fd, &event, 1, (int)NAP_MS, &none) == 0);
+  CHECK(epoll_wait(fd, &event, 1, 1) == 0);
+  CHECK(epoll_pwait(fd, &event, 1, (int)NAP_MS, &none) == 0);
 }
 static void nap_semaphore(void) {
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
   struct timespec t = from_now(CLOCK_MONOTONIC, NAP);
-  WAITED(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &t) == -1 && errno == ETIMEDOUT);
+  CHECK(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &t) == -1 && errno == ETIMEDOUT);
   t = from_now(CLOCK_REALTIME, 1000000);
-  WAITED(sem_timedwait(&semaphore, &t) == -1 && errno == ETIMEDOUT);
+  CHECK(sem_timedwait(&semaphore, &t) == -1 && errno == ETIMEDOUT);
 }
 static void nap_condition(void) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -110,7 +100,7 @@ static void nap_signal(void) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGUSR2);
-  WAITED(sigtimedwait(&set, NULL, &t) == -1 && errno == EAGAIN);
+  CHECK(sigtimedwait(&set, NULL, &t) == -1 && errno == EAGAIN);
 }
 static void nap_system_v(void) {
   struct timespec t = in_ns(NAP);
@@ -120,7 +110,7 @@ static void nap_system_v(void) {
   int got = semtimedop(id, &down, 1, &t), why = errno;
   semctl(id, 0, IPC_RMID);
   errno = why;
-  WAITED(got == -1 && why == EAGAIN);
+  CHECK(got == -1 && why == EAGAIN);
 }
 static void nap_timer(void) {
   uint64_t count = 0;
@@ -137,7 +127,7 @@ static void nap_accept(void) {
   int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)) == 0 && listen(fd, 1) == 0);
   CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) == 0);
-  WAITED(accept(fd, NULL, NULL) == -1 && errno == EAGAIN);
+  CHECK(accept(fd, NULL, NULL) == -1 && errno == EAGAIN);
   close(fd);
 }
 static void nap_receive(void) {
@@ -146,7 +136,7 @@ static void nap_receive(void) {
   char byte;
   CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0);
   CHECK(setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) == 0);
-  WAITED(recv(ends[0], &byte, 1, 0) == -1 && errno == EAGAIN);
+  CHECK(recv(ends[0], &byte, 1, 0) == -1 && errno == EAGAIN);
   close(ends[0]), close(ends[1]);
 }
 
@@ -174,8 +164,7 @@ static void *sleeper(void *which) {
   while (before(end_of_all) || taken[i] == 0) {
     double start = wall_ms();
     below((int)(taken[i] % 20), naps[i].take);
-    CHECK(cut_short || wall_ms() - start >= naps[i].at_least);
-    cut_short = 0;
+    CHECK(wall_ms() - start >= naps[i].at_least);
     work_once();
     taken[i] += 1;
   }
@@ -235,12 +224,12 @@ static void *suspended(void *unused) {
   sigdelset(&old, SIGUSR1);
   for (int i = 0; i < 10; ++i) {
     int had = arrived;
-    WAITED(sigsuspend(&old) == -1 && errno == EINTR && arrived == had + 1);
+    CHECK(sigsuspend(&old) == -1 && errno == EINTR && arrived == had + 1);
   }
   CHECK(pthread_sigmask(SIG_UNBLOCK, &usr1, NULL) == 0);
   for (int i = 0; i < 10; ++i) {
     int had = arrived;
-    WAITED(pause() == -1 && errno == EINTR && arrived > had);
+    CHECK(pause() == -1 && errno == EINTR && arrived > had);
   }
   __atomic_store_n(&suspending, 0, __ATOMIC_RELEASE);
   return unused;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Each thread has a timer on its own CPU time, whose signal goes to itself. It runs then, so nobody
+// is woken, and no system call is interrupted: the kernel (from 5.10 on) looks at these timers when
+// a thread returns to its program. A signal to the process is another matter: it may wake a sleeper
+// whose call ends with EINTR although another thread handled it.
+//
+// One caller at a time, but for set_again().
+#pragma once
+
+#include <stdint.h>
+
+namespace stab::rt::alarms {
+
+// The threads that run get `when` anew, others only if they have none. Between these two calls:
+void begin();
+void set(int thread, bool runs, uint64_t when_ns, int signal, const void* value);
+// Those that were not named are forgotten: the threads have ended.
+void end();
+
+// In the handler of its signal, which tells which timer it was.
+void set_again(int timer, uint64_t when_ns);
+
+void stop();
+// In a child of fork, which has none of them.
+void forget();
+
+}  // namespace stab::rt::alarms
