@@ -2,7 +2,6 @@
 #include "runtime/alarms.h"
 
 #include "runtime/os.h"
-#include "runtime/threads.h"
 
 namespace stab::rt::alarms {
 namespace {
@@ -12,19 +11,19 @@ struct Alarm {
   int timer;
   uint64_t round;
 };
-constinit Alarm alarms[most_threads + 1] = {};
+constinit Alarm alarms[most] = {};
 uint32_t count;
-uint32_t next;  // threads are listed in the same order again and again
 uint64_t round;
 
 Alarm* find(int thread) {
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t at = next + i < count ? next + i : next + i - count;
-    if (alarms[at].thread != thread) continue;
-    next = at + 1 < count ? at + 1 : 0;
-    return &alarms[at];
-  }
+  for (uint32_t i = 0; i < count; ++i)
+    if (alarms[i].thread == thread) return &alarms[i];
   return nullptr;
+}
+
+void remove(Alarm& alarm) {
+  os::delete_timer(alarm.timer);
+  alarm = alarms[--count];
 }
 
 }  // namespace
@@ -33,16 +32,18 @@ void begin() {
   ++round;
 }
 
-void set(int thread, bool runs, uint64_t when_ns, int signal, const void* value) {
-  Alarm* alarm = find(thread);
-  if (alarm != nullptr) {
+void keep(int thread) {
+  if (Alarm* alarm = find(thread)) alarm->round = round;
+}
+
+void set(int thread, uint64_t when_ns, int signal, const void* value) {
+  if (Alarm* alarm = find(thread)) {
     alarm->round = round;
-    if (!runs || !os::failed(os::set_timer_in(alarm->timer, when_ns))) return;
+    if (!os::failed(os::set_timer_in(alarm->timer, when_ns))) return;
     // That one has ended, and another has got its number.
-    os::delete_timer(alarm->timer);
-    *alarm = alarms[--count];
+    remove(*alarm);
   }
-  if (count == most_threads + 1) return;
+  if (count == most || count >= os::most_pending_signals() / 8) return;
   const long timer = os::make_thread_timer(thread, signal, value);
   if (os::failed(timer)) return;
   alarms[count++] = {thread, static_cast<int>(timer), round};
@@ -50,15 +51,11 @@ void set(int thread, bool runs, uint64_t when_ns, int signal, const void* value)
 }
 
 void end() {
-  for (uint32_t i = 0; i < count;) {
-    if (alarms[i].round == round) {
+  for (uint32_t i = 0; i < count;)
+    if (alarms[i].round == round)
       ++i;
-      continue;
-    }
-    os::delete_timer(alarms[i].timer);
-    alarms[i] = alarms[--count];
-  }
-  next = 0;
+    else
+      remove(alarms[i]);
 }
 
 void set_again(int timer, uint64_t when_ns) {
@@ -66,8 +63,7 @@ void set_again(int timer, uint64_t when_ns) {
 }
 
 void stop() {
-  for (uint32_t i = 0; i < count; ++i) os::delete_timer(alarms[i].timer);
-  count = 0;
+  while (count != 0) remove(alarms[count - 1]);
 }
 
 void forget() {

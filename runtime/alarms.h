@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Each thread has a timer on its own CPU time, whose signal goes to itself. It runs then, so nobody
-// is woken, and no system call is interrupted: the kernel (from 5.10 on) looks at these timers when
-// a thread returns to its program. A signal to the process is another matter: it may wake a sleeper
-// whose call ends with EINTR although another thread handled it.
+// is woken: the kernel (from 5.10 on) looks at these timers when a thread returns to its program. A
+// signal to the process is another matter: it may wake a sleeper whose call ends with EINTR
+// although another thread handled it.
 //
 // One caller at a time, but for set_again().
 #pragma once
@@ -11,9 +11,14 @@
 
 namespace stab::rt::alarms {
 
-// The threads that run get `when` anew, others only if they have none. Between these two calls:
+// Timers take room in the queue of signals, which the program's own need: there are not many.
+constexpr uint32_t most = 64;
+
+// Between these two calls each thread that exists is named: set() for those that run and can answer
+// the signal, keep() for others, which may have an alarm or not.
 void begin();
-void set(int thread, bool runs, uint64_t when_ns, int signal, const void* value);
+void set(int thread, uint64_t when_ns, int signal, const void* value);
+void keep(int thread);
 // Those that were not named are forgotten: the threads have ended.
 void end();
 

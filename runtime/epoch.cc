@@ -29,8 +29,9 @@ constexpr uint32_t frames_walked = 4096;
 constexpr uint32_t scarce_layouts = 8;
 
 // Their addresses are the values of our signals.
-char epoch_value;
+char timer_value;
 char alarm_value;
+char call_value;
 char stop_value;
 
 uint64_t period;
@@ -246,32 +247,34 @@ long set_timer(uint64_t due, bool behind_alarms) {
   constexpr uint64_t least_repeat = 200000000;
   const uint64_t delay = period / 4 > least_delay ? period / 4 : least_delay;
   const uint64_t repeat = 8 * period;
-  return os::set_timer(timer, behind_alarms ? due + delay : due,
+  return os::set_timer(timer, alarms_used && behind_alarms ? due + delay : due,
                        repeat > least_repeat ? repeat : least_repeat);
 }
 
-bool runs(const Thread& thread) {
-  return thread.state() == ThreadState::stopped || thread.state() == ThreadState::unreachable;
+void set_alarm(int thread, uint64_t when_ns) {
+  alarms::set(thread, when_ns, signal_number, &alarm_value);
 }
 
-void set_alarm(int thread, bool runs, uint64_t when_ns) {
-  alarms::set(thread, runs, when_ns, signal_number, &alarm_value);
-}
-
-// Those that run share the time until then.
+// Those that run share the time until then. Who has not answered gets none: a library may wait for
+// this signal in a thread of its own, and would take ours for its timer's.
 void set_alarms(uint64_t remaining) {
-  if (!all_listed) return set_alarm(os::thread_id(), true, remaining);
+  if (!all_listed) return set_alarm(os::thread_id(), remaining);
   uint64_t runners = 1;
-  for (uint32_t i = 0; i < thread_count(); ++i) runners += runs(thread(i));
-  alarms::begin();
-  set_alarm(os::thread_id(), true, remaining / runners);
   for (uint32_t i = 0; i < thread_count(); ++i)
-    if (thread(i).state() != ThreadState::gone)
-      set_alarm(thread(i).id, runs(thread(i)), remaining / runners);
+    runners += thread(i).state() == ThreadState::stopped;
+  alarms::begin();
+  set_alarm(os::thread_id(), remaining / runners);
+  for (uint32_t i = 0; i < thread_count(); ++i) {
+    const ThreadState state = thread(i).state();
+    if (state == ThreadState::stopped)
+      set_alarm(thread(i).id, remaining / runners);
+    else if (state != ThreadState::gone)
+      alarms::keep(thread(i).id);
+  }
   alarms::end();
 }
 
-void plan_next_epoch(bool by_alarm) {
+void plan_next_epoch(bool by_timer) {
   if (too_old) {
     alarms::stop();
     os::set_timer(timer, 0, 0);
@@ -282,7 +285,7 @@ void plan_next_epoch(bool by_alarm) {
   if (due < now + least_pause) due = now + least_pause;
   __atomic_store_n(&next_at, due, __ATOMIC_RELAXED);
   if (alarms_used) set_alarms(due - now);
-  set_timer(due, by_alarm);
+  set_timer(due, !by_timer);
 }
 
 // An alarm that comes early, for other threads ran less than was thought, is set again.
@@ -302,12 +305,12 @@ void answer(const siginfo_t& about, ucontext_t* interrupted) {
   if (by_alarm && !is_due(about.si_timerid)) return;
   if (enter()) {
     call_on_private_stack(run_epoch, interrupted);
-    plan_next_epoch(by_alarm);
+    plan_next_epoch(value == &timer_value);
     leave();
   } else if (by_alarm) {
     alarms::set_again(about.si_timerid, least_pause);
   } else {
-    set_timer(os::clock_ns(timer_clock) + period, alarms_used);
+    set_timer(os::clock_ns(timer_clock) + period, true);
   }
 }
 
@@ -316,13 +319,17 @@ void on_signal(int number, void* info, void* context) {
   auto* interrupted = static_cast<ucontext_t*>(context);
   const void* value = about->si_value.sival_ptr;
   const bool ours = (about->si_code == SI_TIMER || about->si_code == SI_QUEUE) &&
-                    (value == &epoch_value || value == &alarm_value || value == &stop_value);
+                    (value == &timer_value || value == &alarm_value || value == &call_value ||
+                     value == &stop_value);
   if (!ours) return hand_on(number, info, context);
-  // What an alarm finds ended has ended: the call is started again for other signals only.
-  if (value != &alarm_value || alarms_interrupt) restart_system_call(*interrupted, signal_number);
+  const bool interrupts = value != &alarm_value || alarms_interrupt;
+  if (interrupts) restart_system_call(*interrupted, signal_number);
   // Once epochs have ended no system call may be made here: the program may have forbidden it.
   __atomic_fetch_add(&in_handler, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&running, __ATOMIC_SEQ_CST)) answer(*about, interrupted);
+  if (__atomic_load_n(&running, __ATOMIC_SEQ_CST)) {
+    if (!interrupts) restart_uninterrupted_call(*interrupted, signal_number);
+    answer(*about, interrupted);
+  }
   __atomic_fetch_sub(&in_handler, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -336,15 +343,14 @@ bool install_handler() {
 }
 
 const char* start_timer() {
-  const long made = os::make_timer(timer_clock, signal_number, &epoch_value);
+  const long made = os::make_timer(timer_clock, signal_number, &timer_value);
   if (os::failed(made)) return "there is no timer (timer_create was refused)";
   timer = static_cast<int>(made);
   next_at = os::clock_ns(timer_clock) + period;
-  if (os::failed(set_timer(next_at, alarms_used)))
-    return "there is no timer (timer_settime was refused)";
-  if (alarms_used) set_alarms(period);
+  if (os::failed(set_timer(next_at, true))) return "there is no timer (timer_settime was refused)";
   owner = os::process_id();
   running = true;
+  if (alarms_used) set_alarms(period);
   return nullptr;
 }
 
@@ -361,10 +367,11 @@ void after_fork_in_child() {
   counts = {};
   in_handler = 0;
   all_listed = false;
+  too_old = false;
   forget_threads();
   alarms::forget();
-  leave();
   if (running) running = start_timer() == nullptr;
+  leave();
 }
 
 }  // namespace
@@ -404,7 +411,7 @@ EpochCounts epoch_counts() {
 
 void randomize_now() {
   if (running && owner == os::process_id())
-    os::queue_to_thread(os::thread_id(), signal_number, &epoch_value);
+    os::queue_to_thread(os::thread_id(), signal_number, &call_value);
 }
 
 NoEpochs::NoEpochs() {

@@ -86,6 +86,12 @@ bool allow_stack(uint64_t size) {
          limit.rlim_cur == size;
 }
 
+uint64_t most_pending_signals() {
+  rlimit64 limit = {};
+  return failed(call(__NR_prlimit64, 0, RLIMIT_SIGPENDING, 0, address_of(&limit))) ? 0
+                                                                                   : limit.rlim_cur;
+}
+
 bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count) {
   const Piece all = {to, size};
   return call(__NR_process_vm_readv, process_id(), address_of(&all), 1, address_of(pieces),

@@ -44,6 +44,8 @@ bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count);
 
 // Lets the first thread's stack grow to `size` bytes if that is allowed. False: it is smaller.
 bool allow_stack(uint64_t size);
+// How many the user may have in all processes, timers among them.
+uint64_t most_pending_signals();
 
 long open_append(const char* path);  // creates the file if need be
 long open_read(const char* path);

@@ -3,6 +3,7 @@
 
 #include <asm/unistd.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 
 #include "runtime/memory.h"
@@ -10,6 +11,8 @@
 
 namespace stab::rt {
 namespace {
+
+constexpr uint16_t io_uring_enter = 426;
 
 // Those that can end with EINTR in spite of SA_RESTART (signal(7)).
 constexpr uint16_t waiting_calls[] = {__NR_poll,
@@ -42,7 +45,7 @@ constexpr uint16_t waiting_calls[] = {__NR_poll,
                                       __NR_msgsnd,
                                       __NR_msgrcv,
                                       __NR_io_getevents,
-                                      426 /* io_uring_enter */,
+                                      io_uring_enter,
                                       441 /* epoll_pwait2 */,
                                       449 /* futex_waitv */};
 
@@ -74,25 +77,63 @@ bool looks_like_futex_wait(uint64_t operation) {
          ((operation & ~modifiers) == wait || (operation & ~modifiers) == wait_bitset);
 }
 
-}  // namespace
+constexpr uint64_t bit_of(int signal) {
+  return uint64_t{1} << (signal - 1);
+}
 
-void restart_system_call(ucontext_t& context, int own_signal) {
+bool any_has_handler(uint64_t signals) {
+  for (; signals != 0; signals &= signals - 1) {
+    os::SignalAction action = {};
+    if (!os::failed(os::signal_action(__builtin_ctzll(signals) + 1, nullptr, &action)) &&
+        reinterpret_cast<uintptr_t>(action.handler) > 1)
+      return true;
+  }
+  return false;
+}
+
+bool program_has_handlers() {
+  // Those of faults, which end no wait, and libc's own two.
+  constexpr uint64_t others = bit_of(SIGILL) | bit_of(SIGTRAP) | bit_of(SIGABRT) | bit_of(SIGBUS) |
+                              bit_of(SIGFPE) | bit_of(SIGSEGV) | bit_of(32) | bit_of(33);
+  return any_has_handler(~others);
+}
+
+// Where the call begins that has ended with EINTR, or that the kernel is about to go on with: our
+// return from the signal makes that one end with EINTR, too. nullptr: neither.
+const uint8_t* interrupted_call(const greg_t* registers) {
+  const auto* at = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
+  const auto is_call = [](const uint8_t* code) { return code[0] == 0x0f && code[1] == 0x05; };
+  if (registers[REG_RAX] == -EINTR) return is_call(at - 2) ? at - 2 : nullptr;
+  return registers[REG_RAX] == __NR_restart_syscall && is_call(at) ? at : nullptr;
+}
+
+void restart(ucontext_t& context, int own_signal, bool interrupted_by_us) {
   greg_t* registers = context.uc_mcontext.gregs;
-  if (registers[REG_RAX] != -EINTR) return;
-  const auto* call = reinterpret_cast<const uint8_t*>(registers[REG_RIP]) - 2;
-  if (call[0] != 0x0f || call[1] != 0x05) return;
-  // A signal of the program came meanwhile, and will be handled next: that one interrupts. Another
-  // of ours does not, and may be handled by another thread.
+  const uint8_t* call = interrupted_call(registers);
+  if (call == nullptr) return;
+  // A signal that the program handles came meanwhile: that one interrupts. Another of ours does
+  // not, and may be handled by another thread.
   uint64_t ignored = 0;
   __builtin_memcpy(&ignored, &context.uc_sigmask, sizeof ignored);
-  ignored |= uint64_t{1} << (own_signal - 1);
-  if ((os::pending_signals() & ~ignored) != 0) return;
+  ignored |= bit_of(own_signal);
+  if (any_has_handler(os::pending_signals() & ~ignored)) return;
   uint64_t number = number_of_call(call);
   if (number == unknown && looks_like_futex_wait(static_cast<uint64_t>(registers[REG_RSI])))
     number = __NR_futex;
   if (number == unknown) return;
+  if (!interrupted_by_us && number != io_uring_enter && program_has_handlers()) return;
   registers[REG_RAX] = static_cast<greg_t>(number);
-  registers[REG_RIP] -= 2;
+  registers[REG_RIP] = reinterpret_cast<greg_t>(call);
+}
+
+}  // namespace
+
+void restart_system_call(ucontext_t& context, int own_signal) {
+  restart(context, own_signal, true);
+}
+
+void restart_uninterrupted_call(ucontext_t& context, int own_signal) {
+  restart(context, own_signal, false);
 }
 
 }  // namespace stab::rt

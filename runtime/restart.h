@@ -11,4 +11,9 @@ namespace stab::rt {
 // epoch: a timeout that begins anew adds little.)
 void restart_system_call(ucontext_t& context, int own_signal);
 
+// The same for a signal that interrupts io_uring_enter only. Other calls have ended for a reason
+// that programs do not see (SIGCONT, a debugger), and are started again, or because a handler of
+// the program has just returned, and must end: so nothing is done in programs that have handlers.
+void restart_uninterrupted_call(ucontext_t& context, int own_signal);
+
 }  // namespace stab::rt

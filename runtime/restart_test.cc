@@ -58,6 +58,14 @@ TEST(Restart, TakesATimedWaitOfLibcByItsOperation) {
   EXPECT_EQ(wait.rax(), __NR_futex);
 }
 
+TEST(Restart, TakesTheCallThatTheKernelIsAboutToGoOnWith) {
+  Interrupted poll({0xb8, __NR_poll, 0, 0, 0}, __NR_restart_syscall);
+  poll.context.uc_mcontext.gregs[REG_RIP] -= 2;
+  restart_system_call(poll.context, SIGUSR1);
+  EXPECT_EQ(poll.rax(), __NR_poll);
+  EXPECT_EQ(poll.back(), 2);
+}
+
 TEST(Restart, LeavesEverythingElseAlone) {
   Interrupted ended({0xb8, __NR_poll, 0, 0, 0}, 1);
   restart_system_call(ended.context, SIGUSR1);
@@ -87,9 +95,30 @@ long long restarted_while_pending(int signal) {
   return poll.rax();
 }
 
-TEST(Restart, OnlySignalsOfTheProgramInterrupt) {
+void on_any(int /*number*/) {}
+
+TEST(Restart, OnlySignalsThatTheProgramHandlesInterrupt) {
   EXPECT_EQ(restarted_while_pending(SIGUSR1), __NR_poll);
+  EXPECT_EQ(restarted_while_pending(SIGCONT), __NR_poll);
+  ASSERT_NE(signal(SIGUSR2, on_any), SIG_ERR);
   EXPECT_EQ(restarted_while_pending(SIGUSR2), -EINTR);
+  signal(SIGUSR2, SIG_DFL);
+}
+
+// What a call holds that an alarm finds ended.
+long long restarted_after_alarm(std::uint8_t low, std::uint8_t high) {
+  Interrupted wait({0xb8, low, high, 0, 0}, -EINTR);
+  restart_uninterrupted_call(wait.context, SIGUSR1);
+  return wait.rax();
+}
+
+TEST(Restart, AnAlarmDoesNotUndoTheEndThatAHandlerBroughtAbout) {
+  EXPECT_EQ(restarted_after_alarm(__NR_pause, 0), __NR_pause);
+  ASSERT_NE(signal(SIGUSR2, on_any), SIG_ERR);
+  EXPECT_EQ(restarted_after_alarm(__NR_pause, 0), -EINTR);
+  EXPECT_EQ(restarted_after_alarm(__NR_io_uring_enter & 0xff, __NR_io_uring_enter >> 8),
+            __NR_io_uring_enter);
+  signal(SIGUSR2, SIG_DFL);
 }
 
 volatile sig_atomic_t handled;
