@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 // A wait for many descriptors takes the kernel long to begin, so that it is often there when a timer expires.
-enum { MANY = 2000 };
+enum { MANY = 1000 };
 static struct pollfd many[MANY];
 
 static void stop_again_and_again(pid_t whom) {
