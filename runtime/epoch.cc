@@ -39,11 +39,11 @@ int timer_clock;
 bool poison;
 bool running;  // the timer
 int timer;
-uint64_t next_at;  // the next epoch, on its clock
-bool alarms_used;  // then the timer comes behind the threads' own
-bool alarms_interrupt;
-bool too_old;  // the kernel, for epochs with several threads
-int owner;     // the process that the timer belongs to
+uint64_t next_at;       // the next epoch, on its clock
+bool alarms_used;       // then the timer comes behind the threads' own
+bool alarms_interrupt;  // system calls, before 5.10
+bool too_old;           // the kernel, for epochs with several threads
+int owner;              // the process that the timer belongs to
 uint32_t busy;
 uint32_t in_handler;  // threads that answer a signal of ours
 bool addresses_are_hidden;
@@ -236,10 +236,10 @@ void hand_on(int number, void* info, void* context) {
   action_of_libc.handler(number, info, context);
 }
 
-constexpr uint64_t least_pause =
-    1000000;  // a time that is over already would expire in the handler
+// A time that is over already would expire in the handler.
+constexpr uint64_t least_pause = 1000000;
 
-// For threads that have no alarm yet, when no other runs. Far behind the alarms if there are some:
+// For threads that have no alarm, when no other runs. Far behind the alarms if there are some:
 // it must not come while a thread answers one, for it would wake a sleeper then. Repeated in case
 // a signal is lost.
 long set_timer(uint64_t due, bool behind_alarms) {
