@@ -250,3 +250,17 @@ share <- function(f, df1, df2, alpha) {
   c(f * df1 / (f * df1 + df2), low / (low + df2), high / (high + df2))
 }
 show("F 26.42 (1, 5)", share(26.4224680723745, 1, 5, 0.1))
+
+cat("# each term in its own stratum of the blocks; Greenhouse and Geisser's epsilon\n")
+d <- programs(7, 1, 2, 3, 6)
+show("checksum", sum(d$wall))
+show_aov("blocks", aov(log(wall) ~ opt * aslr + Error(block / (opt * aslr)), d))
+y <- tapply(log(d$wall), list(d$block, d$opt, d$aslr), mean)
+paired <- function(name, x) { t <- t.test(x); show(name, exp(t$estimate), exp(t$conf.int), t$p.value) }
+paired("opt 2", rowMeans(y[, 2, ]) - rowMeans(y[, 1, ]))
+paired("aslr 2", rowMeans(y[, , 2]) - rowMeans(y[, , 1]))
+paired("aslr 3", rowMeans(y[, , 3]) - rowMeans(y[, , 1]))
+wide <- cbind(y[, 1, ], y[, 2, ])
+frame <- data.frame(opt = factor(rep(1:2, each = 3)), aslr = factor(rep(1:3, 2)))
+adjusted <- summary(car::Anova(lm(wide ~ 1), idata = frame, idesign = ~ opt * aslr, type = 3), multivariate = FALSE)
+print(adjusted$pval.adjustments, digits = 15)
