@@ -171,22 +171,22 @@ l <- c(influence(skew30, function(x) mean(skew60) / mean(x)), influence(skew60, 
 a0 <- sum(l^3) / (6 * sum(l^2)^1.5); z0 <- qnorm(mean(b$t < b$t0)); z <- z0 + qnorm(c(0.025, 0.975))
 put("bca_ratio", quantile(b$t, pnorm(z0 + z / (1 - a0 * z)), type = 6)); put("bca_ratio_acceleration", a0)
 
-cat("\n// Variance components of 8 groups: between, its interval, within, its interval, p. Formulas by hand with qf and qchisq.\n")
-components <- function(x, g, alpha) {
-  tail <- alpha / 2; a <- anova(lm(x ~ g)); n <- table(g); k <- length(n); d1 <- a$Df[1]; d2 <- a$Df[2]
-  n0 <- (sum(n) - sum(n^2) / sum(n)) / (k - 1); nh <- k / sum(1 / n)
-  s1 <- nh * var(tapply(x, g, mean)); s2 <- a[["Mean Sq"]][2]
-  q <- function(t, v1, v2 = Inf) qf(1 - t, v1, v2)
-  g1 <- 1 - 1 / q(tail, d1); h1 <- 1 / q(1 - tail, d1) - 1; g2 <- 1 - 1 / q(tail, d2); h2 <- 1 / q(1 - tail, d2) - 1
-  fu <- q(tail, d1, d2); fl <- q(1 - tail, d1, d2)
-  g12 <- ((fu - 1)^2 - g1^2 * fu^2 - h2^2) / fu; h12 <- ((1 - fl)^2 - h1^2 * fl^2 - g2^2) / fl
-  low <- (s1 - s2 - sqrt(g1^2 * s1^2 + h2^2 * s2^2 + g12 * s1 * s2)) / nh
-  high <- (s1 - s2 + sqrt(h1^2 * s1^2 + g2^2 * s2^2 + h12 * s1 * s2)) / nh
-  c((a[["Mean Sq"]][1] - s2) / n0, max(0, low), high, s2, d2 * s2 / qchisq(c(1 - tail, tail), d2), a[["Pr(>F)"]][1])
+cat("\n// Variance components of 8 groups in 1, 2 or 4 cells: between, its interval, within, its interval, p. Written out.\n")
+components <- function(x, g, cells, alpha) {
+  keep <- tapply(x, g, length); m <- tapply(x, g, mean); cell <- (seq_along(m) - 1) %/% (8 / cells)
+  d1 <- length(m) - cells; d2 <- length(x) - length(m); within <- sum((x - m[g])^2) / d2
+  ms <- function(r) sum(sapply(split(seq_along(m), cell), function(i) {
+    w <- keep[i] / (1 + keep[i] * r); sum(w * (m[i] - weighted.mean(m[i], w))^2) })) / d1
+  ratio <- function(f) if (ms(0) < f * within) 0 else root(function(r) ms(r) - f * within, 0, 1e4)
+  share <- c(1 - alpha / 2, alpha / 2); f <- qf(share, d1, d2)
+  c(ratio(1) * within, sapply(f, ratio) * within * f * d1 / qchisq(share, d1), within, d2 * within / qchisq(share, d2),
+    pf(ms(0) / within, d1, d2, lower.tail = FALSE))
 }
 g <- factor(rep(1:8, each = 5)); layouts <- rep(rnorm(8), each = 5) + rnorm(40)
-put("layouts", layouts); put("components_balanced", components(layouts, g, 0.05))
-lost <- -c(1, 2, 3, 11, 12, 13, 14, 22, 40); put("components_unbalanced", components(layouts[lost], g[lost], 0.05))
+put("layouts", layouts)
+put("components_balanced", components(layouts, g, 1, 0.05)); put("components_of_two_cells", components(layouts, g, 2, 0.05))
+lost <- -c(1, 2, 3, 11, 12, 13, 14, 22, 40); put("components_unbalanced", components(layouts[lost], g[lost], 1, 0.05))
+put("components_of_four_cells", components(layouts[lost], g[lost], 4, 0.1))
 
 cat("\n// Equivalence of before and after (paired) within -3 to 3: p of either side.\n")
 put("tost", t.test(after - before, mu = -3, alternative = "greater")$p.value, t.test(after - before, mu = 3, alternative = "less")$p.value)
