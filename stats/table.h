@@ -31,8 +31,7 @@ AnovaRow tested_row(std::string stratum, std::string term, double df, double ss,
                     double error_ss);
 AnovaRow plain_row(std::string stratum, std::string term, double df, double ss);
 
-// Partial eta squared of the tested terms. Its interval takes noncentrality / (noncentrality + the
-// error's df), the form that the estimate F df / (F df + error's df) has.
+// Partial eta squared and omega squared of the tested terms, with the interval (effect_size.h).
 void add_shares(AnovaTable& table, double alpha);
 
 // Notes the interactions of treatments that are significant: an averaged effect hides them.

@@ -132,44 +132,15 @@ put("plant_growth", PlantGrowth$weight)
 put("plant_growth_tukey", tukey(weight ~ group, PlantGrowth))
 put("plant_growth_unequal_tukey", tukey(weight ~ group, PlantGrowth[-c(1, 2, 3, 30), ]))
 
-cat("\n// Effect sizes: value, interval.\n")
-g_of <- function(a, b, alpha) {
-  n <- length(a); m <- length(b); df <- n + m - 2
-  t <- -t.test(a, b, var.equal = TRUE)$statistic; s <- sqrt(1 / n + 1 / m)
-  j <- exp(lgamma(df / 2) - lgamma((df - 1) / 2)) / sqrt(df / 2)
-  l <- root(function(d) pt(t, df, d) - (1 - alpha / 2), t - 15, t + 15); h <- root(function(d) pt(t, df, d) - alpha / 2, t - 15, t + 15)
-  j * s * c(t, l, h)
-}
-put("hedges_12_11", g_of(normal12, normal11, 0.05)); put("hedges_before_after", g_of(before, after, 0.1))
-delta_of <- function(a, b, alpha) {
-  d <- sign(outer(b, a, "-")); n <- length(a); m <- length(b); e <- mean(d); z <- qnorm(1 - alpha / 2)
-  v <- (n^2 * sum((rowMeans(d) - e)^2) + m^2 * sum((colMeans(d) - e)^2) - sum((d - e)^2)) / (n * m * (n - 1) * (m - 1))
-  v <- max(v, (1 - e^2) / (n * m - 1))
-  c(e, (e - e^3 + c(-1, 1) * z * sqrt(v) * sqrt((1 - e^2)^2 + z^2 * v)) / (1 - e^2 + z^2 * v))
-}
-put("cliff_skew", delta_of(skew30, skew60, 0.05)); put("cliff_ties", delta_of(ties25, normal12 + 3, 0.05))
-eta_of <- function(ss, df, rest, rest_df, n, alpha) {
-  f <- ss / df / (rest / rest_df)
-  lambda <- function(share) if (pf(f, df, rest_df) < share) 0 else root(function(l) pf(f, df, rest_df, l) - share, 0, 500)
-  l <- c(lambda(1 - alpha / 2), lambda(alpha / 2))
-  c(ss / (ss + rest), l / (l + n))
+cat("\n// Shares of variance: eta squared, omega squared, interval.\n")
+shares <- function(f, df1, df2, alpha) {
+  lambda <- function(share) if (pf(f, df1, df2) < share) 0 else root(function(l) pf(f, df1, df2, l) - share, 0, 500)
+  l <- c(lambda(1 - alpha), lambda(alpha)); n <- df1 + df2 + 1
+  c(f * df1 / (f * df1 + df2), max(0, df1 * (f - 1) / (df1 * (f - 1) + n)), l / (l + n))
 }
 a <- anova(lm(weight ~ group, PlantGrowth)); put("plant_growth_sums", a[["Sum Sq"]])
-put("eta_plant_growth", eta_of(a[["Sum Sq"]][1], 2, a[["Sum Sq"]][2], 27, 30, 0.1))
-put("eta_nothing", eta_of(0.5, 2, 30, 27, 30, 0.1))
-r <- t.test(log(after), log(before)); put("ratio_before_after", exp(diff(rev(r$estimate))), exp(r$conf.int))
-
-cat("\n// BCa by boot with 200,000 draws: interval of the mean of skew30, and of the ratio of the means of two samples.\n")
-library(boot)
-b <- boot(skew30, function(x, i) mean(x[i]), 200000)
-put("bca_mean", boot.ci(b, 0.95, "bca", L = empinf(b, type = "jack"))$bca[4:5])
-two <- c(skew30, skew60); arm <- rep(1:2, c(30, 60))
-b <- boot(two, function(x, i) mean(x[i][31:90]) / mean(x[i][1:30]), 200000, strata = arm)
-# boot's acceleration counts the samples' influence without their sizes; this is Efron's formula.
-influence <- function(x, f) { n <- length(x); t <- sapply(1:n, function(i) f(x[-i])); (n - 1) / n * (mean(t) - t) }
-l <- c(influence(skew30, function(x) mean(skew60) / mean(x)), influence(skew60, function(x) mean(x) / mean(skew30)))
-a0 <- sum(l^3) / (6 * sum(l^2)^1.5); z0 <- qnorm(mean(b$t < b$t0)); z <- z0 + qnorm(c(0.025, 0.975))
-put("bca_ratio", quantile(b$t, pnorm(z0 + z / (1 - a0 * z)), type = 6)); put("bca_ratio_acceleration", a0)
+put("shares_plant_growth", shares(a[["F value"]][1], 2, 27, 0.05)); put("shares_of_nothing", shares(0.225, 2, 27, 0.05))
+put("shares_of_many_levels", shares(1.13139, 99, 200, 0.05))
 
 cat("\n// Variance components of 8 groups in 1, 2 or 4 cells: between, its interval, within, its interval, p. Written out.\n")
 components <- function(x, g, cells, alpha) {
