@@ -32,17 +32,4 @@ Result<std::vector<double>> holm(std::span<const double> p) {
   return adjusted;
 }
 
-Result<std::vector<double>> benjamini_hochberg(std::span<const double> p) {
-  const auto order = ascending(p);
-  if (!order) return std::unexpected(order.error());
-  std::vector<double> adjusted(p.size());
-  double smallest = 1;
-  for (std::size_t i = p.size(); i-- > 0;) {
-    const double ratio = static_cast<double>(p.size()) / static_cast<double>(i + 1);
-    smallest = std::min(smallest, ratio * p[(*order)[i]]);
-    adjusted[(*order)[i]] = smallest;
-  }
-  return adjusted;
-}
-
 }  // namespace stab::stats

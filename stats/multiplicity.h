@@ -13,8 +13,4 @@ namespace stab::stats {
 // Fails if a p is not in [0, 1]; none in, none out.
 Result<std::vector<double>> holm(std::span<const double> p);
 
-// Controls the expected share of false ones among the rejections, for independent or positively
-// dependent tests (Benjamini and Hochberg, 1995).
-Result<std::vector<double>> benjamini_hochberg(std::span<const double> p);
-
 }  // namespace stab::stats

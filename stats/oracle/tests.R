@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Prints tests_expected.h, what the tests of stats/'s functions of plain samples expect of R 4.2:
 #   Rscript stats/oracle/tests.R >stats/oracle/tests_expected.h && clang-format-19 -i stats/oracle/tests_expected.h
-# Needs r-base-core, r-cran-boot and r-cran-nortest. All samples are drawn here, with the seed below.
+# Needs r-base-core and r-cran-nortest. All samples are drawn here, with the seed below.
 
 suppressMessages(library(nortest))
 options(digits = 17)
@@ -40,8 +40,6 @@ put("shapiro_uniform_5000", sw(u))
 put("shapiro_uniform_4999", sw(u[-5000]))
 put("anderson_uniform_5000", ad(u))
 put("shapiro_sum_5000", sw(sapply(seq(1, 4998, 3), function(i) sum(u[i:(i + 2)]))))
-put("scores_7", qnorm(ppoints(7)))
-put("scores_12", qnorm(ppoints(12)))
 
 cat("\n// Equal variances, on the groups normal12, skew30, ties25: F, p.\n")
 groups <- list(normal12, skew30, ties25)
@@ -106,7 +104,7 @@ put("permutation_5_3", permutation(normal5, normal3 + 9))
 
 cat("\n// Multiplicity.\n")
 p <- c(0.01, 0.02, 0.03, 0.04, 0.05, 0.0001, 0.5, 0.9, 0.03, 0.013)
-put("p_raw", p); put("p_holm", p.adjust(p, "holm")); put("p_bh", p.adjust(p, "BH"))
+put("p_raw", p); put("p_holm", p.adjust(p, "holm"))
 
 cat("\n// Studentized range: rows of q, groups, df, tail; and of tail, groups, df, q. By nested integrate(), not ptukey,\n")
 cat("// which errs by up to 1e-4 for 2 degrees of freedom. The tail is integrated over the logarithm of the deviation.\n")

@@ -110,13 +110,6 @@ inline constexpr std::array<double, 2> shapiro_uniform_4999{0.95594476210859713,
 inline constexpr std::array<double, 2> anderson_uniform_5000{53.309546846951889,
                                                              3.6999999999999998e-24};
 inline constexpr std::array<double, 2> shapiro_sum_5000{0.99676047338347384, 0.0014388086513797849};
-inline constexpr std::array<double, 7> scores_7{
-    -1.3644887481703283, -0.7582925569911515, -0.35293398612691645, 0,
-    0.35293398612691662, 0.7582925569911515,  1.3644887481703285};
-inline constexpr std::array<double, 12> scores_12{
-    -1.7316643961222451,  -1.1503493803760079,  -0.81221780149991285, -0.548522282698098,
-    -0.31863936396437514, -0.10463345561407539, 0.10463345561407526,  0.31863936396437514,
-    0.54852228269809822,  0.81221780149991285,  1.1503493803760079,   1.7316643961222455};
 
 // Equal variances, on the groups normal12, skew30, ties25: F, p.
 inline constexpr std::array<double, 2> levene_groups{3.5063883134527991, 0.035891479213222492};
@@ -309,16 +302,6 @@ inline constexpr std::array<double, 10> p_holm{0.089999999999999997,
                                                1,
                                                0.17999999999999999,
                                                0.104};
-inline constexpr std::array<double, 10> p_bh{0.043333333333333335,
-                                             0.050000000000000003,
-                                             0.050000000000000003,
-                                             0.057142857142857148,
-                                             0.0625,
-                                             0.001,
-                                             0.55555555555555558,
-                                             0.90000000000000002,
-                                             0.050000000000000003,
-                                             0.043333333333333335};
 
 // Studentized range: rows of q, groups, df, tail; and of tail, groups, df, q. By nested
 // integrate(), not ptukey, which errs by up to 1e-4 for 2 degrees of freedom. The tail is
