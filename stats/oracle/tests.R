@@ -102,6 +102,20 @@ permutation <- function(a, b) {
 put("permutation_5_11", permutation(normal5 - 10, normal11))
 put("permutation_5_3", permutation(normal5, normal3 + 9))
 
+cat("\n// Within strata (base normal12[1:2], level ties25[1:2]; normal12[3:5], ties25[3:4]; normal12[6], ties25[5:7]): statistic, p of\n")
+cat("// the mean difference and of van Elteren's sum of ranks, over all arrangements.\n")
+strata <- list(list(1:2, 1:2), list(3:5, 3:4), list(6, 5:7))
+stratified <- function(scores, factor) {
+  parts <- lapply(strata, function(s) {
+    all <- scores(c(normal12[s[[1]]], ties25[s[[2]]])); m <- length(s[[2]]); n <- length(s[[1]])
+    apply(cbind(n + seq_len(m), combn(n + m, m)), 2, function(i) (sum(all[i]) - m * mean(all)) * factor(n, m))
+  })
+  sums <- rowSums(expand.grid(lapply(parts, function(p) p[-1]))); observed <- sum(sapply(parts, `[`, 1))
+  c(observed, mean(abs(sums) >= abs(observed) - 1e-9))
+}
+put("permutation_strata", stratified(identity, function(n, m) (1 / n + 1 / m) / 3))
+put("van_elteren", stratified(rank, function(n, m) 1 / (n + m + 1)))
+
 cat("\n// Multiplicity.\n")
 p <- c(0.01, 0.02, 0.03, 0.04, 0.05, 0.0001, 0.5, 0.9, 0.03, 0.013)
 put("p_raw", p); put("p_holm", p.adjust(p, "holm"))

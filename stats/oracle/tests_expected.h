@@ -288,6 +288,12 @@ inline constexpr std::array<double, 4> psignrank_49{8.00780580867411e-06, 0.0170
 inline constexpr std::array<double, 1> permutation_5_11{0.34043040293040294};
 inline constexpr std::array<double, 1> permutation_5_3{0.017857142857142856};
 
+// Within strata (base normal12[1:2], level ties25[1:2]; normal12[3:5], ties25[3:4]; normal12[6],
+// ties25[5:7]): statistic, p of the mean difference and of van Elteren's sum of ranks, over all
+// arrangements.
+inline constexpr std::array<double, 2> permutation_strata{2.2217333279758451, 0.23749999999999999};
+inline constexpr std::array<double, 2> van_elteren{0.13333333333333339, 0.80833333333333335};
+
 // Multiplicity.
 inline constexpr std::array<double, 10> p_raw{
     0.01,   0.02, 0.029999999999999999, 0.040000000000000001, 0.050000000000000003,
