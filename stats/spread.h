@@ -22,12 +22,12 @@
 
 namespace stab::stats {
 
-// Below it there is neither p nor interval: distances of so few numbers say little, and their level
-// was not simulated.
+// Below it there is neither p nor interval: distances of so few numbers say little. From it on the
+// level holds for all shapes of noise that were simulated (doc/statistics.md): one bound for all.
 constexpr std::size_t least_for_spread = 6;
 
 // Each row is a block and has a number of each cell; the cells of a block may depend on each other.
-// Nothing below `least_for_spread` blocks, if a cell with a weight does not vary.
+// Nothing below `least_for_spread` blocks, or if a cell with a weight does not vary.
 std::optional<Spread> spread_within_blocks(std::span<const std::vector<double>> blocks,
                                            std::span<const double> weights, double alpha);
 
