@@ -141,6 +141,10 @@ struct Analysis {
   std::optional<double> equivalence;  // 0.01 for "1%"
   bool stabilizer = false;            // the procedure of the paper of 2013, on raw numbers
   int sums_of_squares = 2;            // type 2 or 3
+  bool pooled = false;                // one error for all comparisons, not each its own
+  bool these_programs = false;        // within subjects: the answer is about these, not such ones
+  bool all_pairs = false;             // compare all levels with each other
+  bool higher_is_better = false;      // of the response
 };
 
 struct Plan {

@@ -98,8 +98,13 @@ void read_machine(const Table& root, Draft& draft) {
 }
 
 void read_analysis(const Table& root, Draft& draft) {
-  static const Words known{"response", "log", "alpha", "equivalence", "method", "sums_of_squares"};
+  static const Words known{"response",        "log",   "alpha",    "equivalence", "method",
+                           "sums_of_squares", "error", "programs", "pairs",       "better"};
   static const Words methods{"standard", "stabilizer"};
+  static const Words errors{"own", "pooled"};
+  static const Words programs{"these", "like-these"};
+  static const Words pairs{"baseline", "all"};
+  static const Words directions{"lower", "higher"};
   const auto table = root.table("analysis", known);
   if (!table) return;
   for (const Entry& entry : table->entries()) draft.study.analysis[entry.key] = entry.at;
@@ -111,6 +116,10 @@ void read_analysis(const Table& root, Draft& draft) {
   analysis.equivalence = table->percentage("equivalence");
   if (const auto type = table->integer("sums_of_squares", 2, 3))
     analysis.sums_of_squares = static_cast<int>(*type);
+  analysis.pooled = table->choice("error", errors) == "pooled";
+  analysis.these_programs = table->choice("programs", programs) == "these";
+  analysis.all_pairs = table->choice("pairs", pairs) == "all";
+  analysis.higher_is_better = table->choice("better", directions) == "higher";
   const auto method = table->choice("method", methods);
   if (method && *method == "stabilizer") use_paper(*table, draft);
 }

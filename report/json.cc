@@ -53,13 +53,28 @@ std::string_view unit_name(stats::Unit unit) {
 
 // Verdicts have the same four words for every response.
 std::string_view word(stats::Verdict verdict) {
-  return stats::verdict_word(verdict, stats::Unit::nanoseconds);
+  return stats::verdict_word(verdict, stats::Spec{});
+}
+
+// Of a suite, what its results speak of.
+Json scope_word(stats::Scope scope) {
+  switch (scope) {
+    case stats::Scope::subject:
+      return nullptr;
+    case stats::Scope::these:
+      return "these";
+    case stats::Scope::like_these:
+      return "like-these";
+  }
+  return nullptr;
 }
 
 Json models(const stats::Analysis& analysis) {
   Json list = Json::array();
   for (const stats::AnovaTable& table : analysis.tables)
-    list.push_back({{"benchmark", or_null(table.subject)}, {"formula", table.formula}});
+    list.push_back({{"benchmark", or_null(table.subject)},
+                    {"formula", table.formula},
+                    {"programs", scope_word(table.scope)}});
   return list;
 }
 
@@ -68,6 +83,7 @@ Json anova(const stats::Analysis& analysis) {
   for (const stats::AnovaTable& table : analysis.tables)
     for (const stats::AnovaRow& row : table.rows)
       list.push_back({{"benchmark", or_null(table.subject)},
+                      {"programs", scope_word(table.scope)},
                       {"stratum", or_null(row.stratum)},
                       {"term", row.term},
                       {"aliases", or_null(row.aliases)},
@@ -76,6 +92,7 @@ Json anova(const stats::Analysis& analysis) {
                       {"ms", or_null(row.ms)},
                       {"F", or_null(row.f)},
                       {"p", or_null(row.p)},
+                      {"epsilon", or_null(row.epsilon)},
                       {"partial_eta2", or_null(row.eta2)},
                       {"partial_eta2_low", or_null(row.eta2_low)},
                       {"partial_eta2_high", or_null(row.eta2_high)}});
@@ -149,6 +166,7 @@ Json interactions(const stats::Analysis& analysis) {
   Json list = Json::array();
   for (const stats::Interaction& each : analysis.interactions)
     list.push_back({{"benchmark", or_null(each.subject)},
+                    {"programs", scope_word(each.scope)},
                     {"term", each.term},
                     {"aliases", or_null(each.aliases)},
                     {"ratio", or_null(each.ratio)},
@@ -164,12 +182,18 @@ Json effects(const stats::Analysis& analysis) {
   Json list = Json::array();
   for (const stats::Effect& effect : analysis.effects)
     list.push_back({{"benchmark", or_null(effect.subject)},
+                    {"programs", scope_word(effect.scope)},
                     {"treatment", effect.treatment},
                     {"baseline", effect.baseline},
                     {"level", effect.level},
                     {"ratio", or_null(effect.ratio)},
                     {"low", or_null(effect.low)},
                     {"high", or_null(effect.high)},
+                    {"difference", or_null(effect.difference)},
+                    {"difference_low", or_null(effect.difference_low)},
+                    {"difference_high", or_null(effect.difference_high)},
+                    {"low_adjusted", or_null(effect.low_adjusted)},
+                    {"high_adjusted", or_null(effect.high_adjusted)},
                     {"equivalence_low", or_null(effect.tost_low)},
                     {"equivalence_high", or_null(effect.tost_high)},
                     {"df", or_null(effect.df)},
@@ -178,6 +202,11 @@ Json effects(const stats::Analysis& analysis) {
                     {"p_equivalence", or_null(effect.p_same)},
                     {"p_equivalence_adjusted", or_null(effect.p_same_adjusted)},
                     {"error", effect.method},
+                    {"unit", or_null(effect.unit)},
+                    {"units", effect.units},
+                    {"detectable", or_null(effect.detectable)},
+                    {"needed_units", effect.needed ? Json(*effect.needed) : Json(nullptr)},
+                    {"reason", or_null(effect.reason)},
                     {"aliases", or_null(effect.aliases)},
                     {"alternatives", alternatives(effect)},
                     {"variance", spread(effect.spread)},
@@ -217,6 +246,10 @@ Json spec_of(const stats::Spec& spec) {
           {"log_scale", spec.log_scale},
           {"method", spec.method == stats::Method::stabilizer ? "stabilizer" : "standard"},
           {"sums_of_squares", spec.sums_of_squares == stats::SumsOfSquares::type3 ? 3 : 2},
+          {"error", spec.error == stats::Error::pooled ? "pooled" : "own"},
+          {"programs", spec.programs == stats::Programs::these ? "these" : "like-these"},
+          {"pairs", spec.all_pairs ? "all" : "baseline"},
+          {"higher_is_better", spec.higher_is_better},
           {"alpha", spec.alpha},
           {"equivalence", or_null(spec.equivalence)},
           {"treatments", spec.treatments}};

@@ -25,13 +25,16 @@ inline bool has_subjects(const stats::Analysis& analysis) {
                              [](const auto& mean) { return !mean.subject.empty(); });
 }
 
-inline std::string suite_name(const stats::Analysis& analysis) {
-  return fmt::format("all {} {}s", analysis.suite, name(analysis.spec.subject));
+inline std::string suite_name(const stats::Analysis& analysis, stats::Scope scope) {
+  return scope == stats::Scope::these
+             ? fmt::format("these {} {}s", analysis.suite, name(analysis.spec.subject))
+             : fmt::format("{}s like these", name(analysis.spec.subject));
 }
 
 // A subject's name, or the suite's.
-inline std::string label_of(const stats::Analysis& analysis, const std::string& subject) {
-  return subject.empty() && analysis.suite > 0 ? suite_name(analysis) : name(subject);
+inline std::string label_of(const stats::Analysis& analysis, const std::string& subject,
+                            stats::Scope scope) {
+  return scope == stats::Scope::subject ? name(subject) : suite_name(analysis, scope);
 }
 
 }  // namespace stab::report

@@ -66,7 +66,7 @@ void add_mean(Grid& grid, const stats::CellMean& mean, const Scale& scale, bool 
 }
 
 std::string faster(const Analysis& analysis) {
-  return std::string(stats::verdict_word(Verdict::faster, analysis.spec.unit));
+  return std::string(stats::verdict_word(Verdict::faster, analysis.spec));
 }
 
 bool has_family(const Analysis& analysis) {
@@ -85,8 +85,8 @@ std::string legend(const Analysis& analysis) {
         "tests); ",
         100 * (1 / (1 + *spec.equivalence) - 1), 100 * *spec.equivalence);
   text += fmt::format("{}: below 0 with {} < {:.4g}; {}: above 0; unsure: neither.",
-                      stats::verdict_word(Verdict::faster, spec.unit), p, spec.alpha,
-                      stats::verdict_word(Verdict::slower, spec.unit));
+                      stats::verdict_word(Verdict::faster, spec), p, spec.alpha,
+                      stats::verdict_word(Verdict::slower, spec));
   if (has_family(analysis))
     text += " Adjusted p holds for all comparisons together, intervals each for its own.";
   return text;
@@ -103,7 +103,7 @@ void add_effect(Grid& grid, const Analysis& analysis, const Effect& effect,
   row.push_back({effect.low ? stats::percent_interval(*effect.low, *effect.high) : "-"});
   row.push_back({effect.p ? p_text(*effect.p) : "-"});
   if (has_family(analysis)) row.push_back({effect.p_adjusted ? p_text(*effect.p_adjusted) : "-"});
-  row.push_back({std::string(stats::verdict_word(effect.verdict, analysis.spec.unit)),
+  row.push_back({std::string(stats::verdict_word(effect.verdict, analysis.spec)),
                  verdict_style(effect.verdict)});
   grid.row(std::move(row));
 }
@@ -189,8 +189,8 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
   grid.column("verdict", Align::left);
   std::string last;
   for (const Effect& effect : analysis.effects) {
-    const bool suite = effect.subject.empty() && analysis.suite > 0;
-    const std::string label = suite ? suite_name(analysis) : name(effect.subject);
+    const bool suite = effect.scope != stats::Scope::subject;
+    const std::string label = label_of(analysis, effect.subject, effect.scope);
     if (suite && label != last) grid.gap();
     add_effect(grid, analysis, effect, label == last ? "" : label, subjects);
     last = label;
@@ -252,9 +252,8 @@ std::string anova_section(const Analysis& analysis, const TextOptions& options) 
   for (const stats::AnovaTable& table : analysis.tables) {
     const bool strata =
         std::ranges::any_of(table.rows, [](const auto& row) { return !row.stratum.empty(); });
-    const std::string who = analysis.suite > 0      ? suite_name(analysis) + ": "
-                            : table.subject.empty() ? ""
-                                                    : name(table.subject) + ": ";
+    const std::string label = label_of(analysis, table.subject, table.scope);
+    const std::string who = label.empty() ? "" : label + ": ";
     text += "  " + styled(who + one_line(table.formula, 200), Style::bold, options.colour) + "\n";
     Grid grid;
     if (strata) grid.column("stratum", Align::left);

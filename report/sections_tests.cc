@@ -20,6 +20,12 @@ using stats::Analysis;
 using stats::Assumption;
 using stats::Property;
 
+// Assumptions and variances of a suite are those of the model of subjects like these.
+std::string subject_label(const Analysis& analysis, const std::string& subject) {
+  const bool suite = subject.empty() && analysis.suite > 0;
+  return label_of(analysis, subject, suite ? stats::Scope::like_these : stats::Scope::subject);
+}
+
 // The subjects of the assumptions, in their order.
 std::vector<std::string> subjects_of(const Analysis& analysis) {
   std::vector<std::string> result;
@@ -65,7 +71,7 @@ std::string failures(const Analysis& analysis) {
   for (const Assumption& a : analysis.assumptions) {
     if (a.holds || a.instead.empty()) continue;
     auto& names = groups[{a.property, a.instead}];
-    const std::string label = label_of(analysis, a.subject);
+    const std::string label = subject_label(analysis, a.subject);
     if (std::ranges::find(names, label) == names.end()) names.push_back(label);
   }
   std::string text;
@@ -140,7 +146,7 @@ void add_spread(Grid& grid, const Analysis& analysis, bool subjects, const std::
                 const std::string& treatment, const std::string& levels,
                 const stats::Spread& spread) {
   std::vector<Cell> row;
-  if (subjects) row.push_back({label_of(analysis, subject), Style::bold});
+  if (subjects) row.push_back({subject_label(analysis, subject), Style::bold});
   row.push_back({name(treatment)});
   row.push_back({levels});
   row.push_back({ratio_text(spread.ratio, spread), Style::bold});
@@ -173,7 +179,7 @@ std::string assumptions_section(const Analysis& analysis, const TextOptions& opt
   for (const Kind& kind : kinds) grid.column(kind.title, Align::right);
   for (const std::string& subject : subjects_of(analysis)) {
     const bool lone = subject.empty() && analysis.suite == 0;
-    std::vector<Cell> row{{lone ? "model" : label_of(analysis, subject), Style::bold}};
+    std::vector<Cell> row{{lone ? "model" : subject_label(analysis, subject), Style::bold}};
     for (const Kind& kind : kinds)
       row.push_back(p_cell(analysis, subject, kind.property, kind.test));
     grid.row(std::move(row));
@@ -206,7 +212,7 @@ std::string alternatives_section(const Analysis& analysis, const TextOptions& op
     if (effect.alternatives.empty() || !effect.p || !fails(analysis, effect.subject)) continue;
     any = true;
     std::vector<Cell> first;
-    if (subjects) first.push_back({label_of(analysis, effect.subject), Style::bold});
+    if (subjects) first.push_back({label_of(analysis, effect.subject, effect.scope), Style::bold});
     first.push_back({name(effect.treatment)});
     first.push_back({name(effect.baseline) + " -> " + name(effect.level)});
     add_row(grid, first, false, effect.method + " (above)",
@@ -268,7 +274,7 @@ std::string interactions_section(const Analysis& analysis, const TextOptions& op
   for (const stats::Interaction& each : analysis.interactions) {
     const Scale scale = scale_of(analysis, each);
     std::vector<Cell> row;
-    if (subjects) row.push_back({label_of(analysis, each.subject), Style::bold});
+    if (subjects) row.push_back({label_of(analysis, each.subject, each.scope), Style::bold});
     row.push_back({one_line(each.term, 60)});
     row.push_back(
         {log_scale ? change(each.ratio, each.low, each.high) : difference(each.difference, scale),

@@ -179,7 +179,9 @@ class CommandLine {
         });
     analyze->add_option("file", a.file, "CSV with a header and a row for each trial; - is stdin")
         ->required();
-    analyze->add_option("--response", a.response, "Column of what was measured; less is better")
+    analyze
+        ->add_option("--response", a.response,
+                     "Column of what was measured; less is better, or see --higher-is-better")
         ->required();
     analyze->add_option("--factors", a.factors, "Columns of the treatments, with commas: a,b")
         ->delimiter(',');
@@ -209,6 +211,23 @@ class CommandLine {
                      "standard, or stabilizer: the procedure of Curtsinger and Berger (2013)")
         ->capture_default_str()
         ->check(CLI::IsMember({"standard", "stabilizer"}));
+    analyze
+        ->add_option("--error", a.error,
+                     "own: each comparison against how it varies from block to block itself; "
+                     "pooled: against the residuals of y ~ block + a")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"own", "pooled"}));
+    analyze
+        ->add_option("--programs", a.programs,
+                     "With --subject, what the answer is about: these programs, or programs like "
+                     "these (both are shown)")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"these", "like-these"}));
+    analyze->add_option("--pairs", a.pairs, "Compare each level with the baseline, or all pairs")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"baseline", "all"}));
+    analyze->add_flag("--higher-is-better", a.higher_is_better,
+                      "More of the response is better, as of a throughput");
     analyze->add_option("--unit", a.unit, "ns or bytes, if the response is such")
         ->check(CLI::IsMember({"ns", "bytes"}));
     analyze->add_option("-o,--output", a.output, "File to write; stdout if there is none");

@@ -5,40 +5,12 @@
 #include <cmath>
 
 #include "stats/permutation.h"
-#include "stats/student.h"
-#include "stats/welch.h"
 #include "stats/wilcoxon.h"
 
 namespace stab::stats {
 namespace {
 
 constexpr std::size_t most_numbers = 2000;  // the estimated shift takes all pairs
-
-struct Samples {
-  std::vector<double> base;
-  std::vector<double> level;
-};
-
-// One pair a block: the means of the cells that the block has on both sides.
-Samples pairs_of(const Prepared& data, const Subject& subject, const Comparison& comparison) {
-  Samples samples;
-  const std::vector<Group>& groups = subject.groups;
-  for (std::size_t begin = 0; begin < groups.size();) {
-    std::vector<Group> block;
-    const std::uint32_t number = groups[begin].block;
-    for (; begin < groups.size() && groups[begin].block == number; ++begin)
-      block.push_back(groups[begin]);
-    const Sides pair = sides(data, block, comparison);
-    if (pair.base.empty()) continue;
-    Moments base;
-    Moments level;
-    for (const std::size_t i : pair.base) base.add(block[i].y.mean);
-    for (const std::size_t i : pair.level) level.add(block[i].y.mean);
-    samples.base.push_back(base.mean);
-    samples.level.push_back(level.mean);
-  }
-  return samples;
-}
 
 // The trials (of nested designs: the seeds' means) of both sides, in a stratum for each pair of
 // cells that have the other treatments' levels in common.
@@ -78,19 +50,6 @@ void add(const Prepared& data, const char* method, const Result<RankTest>& test,
   effect.alternatives.push_back(std::move(result));
 }
 
-void add(const Prepared& data, const char* method, const Estimate& estimate, Effect& effect) {
-  const auto p = p_value(estimate);
-  if (!p) return;
-  Alternative result{.method = method, .p = *p};
-  scale(data, estimate.difference, difference_interval(estimate, data.spec.alpha), result);
-  effect.alternatives.push_back(std::move(result));
-}
-
-void add_paired(const Prepared& data, const Samples& samples, Effect& effect) {
-  if (const auto estimate = paired(samples.base, samples.level))
-    add(data, "paired t", *estimate, effect);
-}
-
 void add_stratified(const Prepared& data, const std::vector<Stratum>& strata, Effect& effect) {
   std::size_t bases = 0;
   std::size_t levels = 0;
@@ -116,22 +75,19 @@ void add_stratified(const Prepared& data, const std::vector<Stratum>& strata, Ef
 void add_alternatives(const Prepared& data, const Subject& subject, const Comparison& comparison,
                       Effect& effect) {
   if (!effect.p) return;
-  if (data.spec.block.empty()) {
-    const std::vector<Stratum> strata = strata_of(data, subject, comparison);
-    add_stratified(data, strata, effect);
-    if (data.spec.design == Design::nested && strata.size() == 1)
-      add(data, "Welch", welch(moments(strata[0].base), moments(strata[0].level)), effect);
+  if (!data.spec.block.empty()) {
+    const std::vector<Group> cells = by_cell(subject);
+    add_unit_alternatives(data, block_numbers(subject, cells, contrast_of(data, cells, comparison)),
+                          effect);
     return;
   }
-  const Samples samples = pairs_of(data, subject, comparison);
-  if (samples.base.empty() || samples.base.size() > most_numbers) return;
-  add_paired(data, samples, effect);
-  add(data, "signed-rank", signed_rank(samples.base, samples.level, data.spec.alpha), effect);
+  add_stratified(data, strata_of(data, subject, comparison), effect);
 }
 
-void add_suite_alternatives(const Prepared& data, std::span<const double> base,
-                            std::span<const double> level, Effect& effect) {
-  if (effect.p) add(data, "signed-rank", signed_rank(base, level, data.spec.alpha), effect);
+void add_unit_alternatives(const Prepared& data, const UnitNumbers& numbers, Effect& effect) {
+  if (!effect.p || numbers.difference.size() > most_numbers) return;
+  const std::vector<double> zero(numbers.difference.size());
+  add(data, "signed-rank", signed_rank(zero, numbers.difference, data.spec.alpha), effect);
 }
 
 }  // namespace stab::stats

@@ -11,15 +11,14 @@
 
 namespace stab::stats {
 
-// Of one subject. With blocks: the paired t-test and the signed-rank test of the differences within
-// blocks, each averaged over the other treatments. Without: the rank-sum and a permutation test,
-// within the pairs of cells that have the other treatments' levels in common, so that what those do
-// has no part in it; of nested designs on the seeds' means. Nothing above 2000 numbers a side.
+// Of one subject. With blocks: the signed-rank test of the differences within blocks. Without: the
+// rank-sum and a permutation test, within the pairs of cells that have the other treatments' levels
+// in common, so that what those do has no part in it; of nested designs on the seeds' means.
+// Nothing above 2000 numbers a side.
 void add_alternatives(const Prepared& data, const Subject& subject, const Comparison& comparison,
                       Effect& effect);
 
-// Of all subjects: the signed-rank test of their means at the two levels.
-void add_suite_alternatives(const Prepared& data, std::span<const double> base,
-                            std::span<const double> level, Effect& effect);
+// The signed-rank test of units' differences.
+void add_unit_alternatives(const Prepared& data, const UnitNumbers& numbers, Effect& effect);
 
 }  // namespace stab::stats

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 
 #include "stats/analysis.h"
 #include "stats/answer.h"
 #include "stats/contrasts.h"
 #include "stats/decide.h"
+#include "stats/effects.h"
+#include "stats/foresight.h"
 #include "stats/models.h"
 #include "stats/notes.h"
 #include "stats/paper.h"
@@ -103,19 +106,19 @@ void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
 void add_suite_spread(Analysis& analysis) {
   if (analysis.suite == 0) return;
   for (Effect& suite : analysis.effects) {
-    if (!suite.subject.empty()) continue;
+    if (suite.scope != Scope::like_these) continue;
     std::vector<double> ratios;
     for (const Effect& effect : analysis.effects)
-      if (!effect.subject.empty() && effect.treatment == suite.treatment &&
-          effect.level == suite.level && effect.spread)
+      if (effect.scope == Scope::subject && effect.treatment == suite.treatment &&
+          effect.level == suite.level && effect.baseline == suite.baseline && effect.spread)
         ratios.push_back(effect.spread->ratio);
     suite.spread = spread_over(ratios, analysis.spec.alpha);
   }
   for (Interaction& suite : analysis.interactions) {
-    if (!suite.subject.empty()) continue;
+    if (suite.scope != Scope::like_these) continue;
     std::vector<double> ratios;
     for (const Interaction& each : analysis.interactions)
-      if (!each.subject.empty() && each.term == suite.term && each.spread)
+      if (each.scope == Scope::subject && each.term == suite.term && each.spread)
         ratios.push_back(each.spread->ratio);
     suite.spread = spread_over(ratios, analysis.spec.alpha);
   }
@@ -135,7 +138,8 @@ void add_log_scale(const Dataset& data, const Spec& spec, Analysis& analysis) {
   const Analysis other = analyse(data, logs);
   for (Effect& effect : analysis.effects)
     for (const Effect& same : other.effects)
-      if (same.subject == effect.subject && same.treatment == effect.treatment &&
+      if (same.subject == effect.subject && same.scope == effect.scope &&
+          same.treatment == effect.treatment && same.baseline == effect.baseline &&
           same.level == effect.level && same.p)
         effect.alternatives.push_back({.method = "log scale",
                                        .ratio = same.ratio,
@@ -151,9 +155,26 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
     notes.add(fmt::format(
         "Verdicts are corrected for the number of comparisons (Holm and Shaffer, {}): the "
         "probability of any wrong one is at most {:.3g} %. Intervals and p are each "
-        "comparison's own.",
-        analysis.suite > 0 ? "those on the suite and those on its members apart" : "all together",
+        "comparison's own; the adjusted intervals hold for all of them together.",
+        analysis.suite > 0 ? "those on each member, on these together and on such ones apart"
+                           : "all together",
         100 * analysis.spec.alpha));
+}
+
+// Of a t-test with so few numbers behind it.
+constexpr double few_df = 5;
+
+void note_few(const Analysis& analysis, Notes& notes) {
+  std::map<std::string, double> fewest;  // by what counts as a number
+  for (const Effect& effect : analysis.effects)
+    if (effect.df && *effect.df < few_df) {
+      const auto [entry, fresh] = fewest.try_emplace(effect.unit, *effect.df);
+      entry->second = std::min(entry->second, *effect.df);
+    }
+  for (const auto& [unit, df] : fewest)
+    notes.add(fmt::format(
+        "With {:.3g} degrees of freedom from {}s only large effects can be seen: more {}s.", df,
+        unit, unit));
 }
 
 void note_looks(const Prepared& data, Notes& notes) {
@@ -185,7 +206,10 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
     add_log_scale(data, prepared.spec, analysis);
   }
   decide(analysis);
+  set_adjusted_intervals(prepared, analysis);
+  if (prepared.spec.assumptions) add_foresight(prepared, analysis);
   note_multiplicity(analysis, notes);
+  note_few(analysis, notes);
   note_looks(prepared, notes);
   analysis.answer = answer(analysis);
   analysis.notes = notes.sentences();

@@ -10,6 +10,7 @@
 
 #include "stats/calibration.h"
 #include "stats/dataset.h"
+#include "stats/estimate.h"
 #include "stats/spec.h"
 
 namespace stab::stats {
@@ -25,6 +26,8 @@ struct AnovaRow {
   std::optional<double> ms{};
   std::optional<double> f{};
   std::optional<double> p{};
+  // Greenhouse and Geisser's, which p has taken from the degrees of freedom; terms of several.
+  std::optional<double> epsilon{};
   // Partial eta squared: the term's share of its own and the error's sum of squares. omega2 is the
   // estimate of the population's share, which the (1 - 2 alpha) interval holds (effect_size.h).
   std::optional<double> eta2{};
@@ -33,8 +36,16 @@ struct AnovaRow {
   std::optional<double> eta2_high{};
 };
 
+// What a result speaks of.
+enum class Scope {
+  subject,     // one subject, or data without a subject column
+  these,       // the mean over these very subjects
+  like_these,  // the mean over subjects like these, of which these are a sample
+};
+
 struct AnovaTable {
   std::string subject{};  // "": the model of all subjects, or of data without a subject column
+  Scope scope = Scope::subject;
   std::string formula{};  // in R's notation: "log(wall) ~ opt + Error(benchmark/opt)"
   std::vector<AnovaRow> rows{};
 };
@@ -51,6 +62,7 @@ struct CellMean {
   std::optional<double> sd{};  // of the trials, in the response's unit
 };
 
+// `faster` is the better direction: less of the response, or more where more is better.
 enum class Verdict { same, faster, slower, unsure };
 
 // What a model assumes of its residuals, as one test sees it.
@@ -88,12 +100,21 @@ struct Spread {
 // `level` needs less.
 struct Effect {
   std::string subject{};  // "" as in AnovaTable
+  Scope scope = Scope::subject;
   std::string treatment{};
   std::string baseline{};
   std::string level{};
   std::optional<double> ratio{};  // response at `level` / response at `baseline`
   std::optional<double> low{};    // the (1 - alpha) interval of the ratio
   std::optional<double> high{};
+  // Raw numbers only: response at `level` - response at `baseline`, in its unit, with the
+  // (1 - alpha) interval. It is there even where the baseline's mean allows no ratio.
+  std::optional<double> difference{};
+  std::optional<double> difference_low{};
+  std::optional<double> difference_high{};
+  // The intervals of the ratio or else of the difference that hold for the whole family together.
+  std::optional<double> low_adjusted{};
+  std::optional<double> high_adjusted{};
   // The (1 - 2 alpha) interval, which is compared with the margin.
   std::optional<double> tost_low{};
   std::optional<double> tost_high{};
@@ -104,11 +125,20 @@ struct Effect {
   // The same for all effects of the family together; see decide.h.
   std::optional<double> p_adjusted{};
   std::optional<double> p_same_adjusted{};
-  std::string method{};   // "Welch", or where the error is from: "Residuals", "benchmark:opt"
+  std::string method{};   // where the error is from: "block:opt", "benchmark:opt", "Welch"
+  std::string unit{};     // what counts as one number: "block", "benchmark", "seed", "trial"
+  std::size_t units = 0;  // how many of them
+  // Of so many units: the change that is found with 80 % power after the correction for the family
+  // (0.012: 1.2 %), and how many units it takes for one of the margin.
+  std::optional<double> detectable{};
+  std::optional<std::size_t> needed{};
   std::string aliases{};  // fractional designs: "aslr:env_bytes", which may be what was seen
+  std::string reason{};   // why the verdict is what it is, where no number says so
   std::vector<Alternative> alternatives{};
   std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;
+  // Behind ratio, intervals and p; nothing if they are those of a rank test.
+  std::optional<Estimate> estimate{};
 };
 
 // How two or more treatments of two levels each act on each other. On the log scale the ratio of
@@ -116,6 +146,7 @@ struct Effect {
 // ratios). Raw numbers have differences of differences, in the response's unit.
 struct Interaction {
   std::string subject{};
+  Scope scope = Scope::subject;
   std::string term{};                  // "code:heap"
   std::string aliases{};               // as in Effect
   std::optional<double> ratio{};       // log scale only
@@ -155,7 +186,8 @@ struct Analysis {
   std::size_t suite = 0;  // subjects in the model of all subjects; 0: there is no such model
   std::vector<AnovaTable> tables{};  // one for the suite, or one a subject
   std::vector<CellMean> means{};
-  std::vector<Effect> effects{};  // by subject; those of the suite are last
+  std::vector<Effect>
+      effects{};  // by subject; those of the suite are last, the deciding ones first
   std::vector<Interaction> interactions{};
   std::vector<VarianceComponents> components{};
   std::vector<PaddingSeeds> padding{};

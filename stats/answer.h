@@ -10,13 +10,9 @@
 
 namespace stab::stats {
 
-// With a margin m: `same` if the (1 - 2 alpha) interval lies within [1 / (1 + m), 1 + m] (two
-// one-sided tests; Schuirmann, 1987). Else `faster` or `slower` if the (1 - alpha) interval
-// excludes 1. Else, or without an interval, `unsure`.
-Verdict verdict(const Effect& effect, std::optional<double> margin);
-
-// "faster", "slower" for times, "lower", "higher" for what is no time; "same", "unsure".
-std::string_view verdict_word(Verdict verdict, Unit unit);
+// "faster", "slower" for times; "lower", "higher" for what is no time, whichever of them is better;
+// "same", "unsure".
+std::string_view verdict_word(Verdict verdict, const Spec& spec);
 
 // "wall time", "peak memory", or the response's own name.
 std::string response_words(const Spec& spec);
@@ -32,7 +28,7 @@ std::string percent_interval(double low, double high);
 // absent.
 std::string percent_change(double ratio, std::optional<double> low, std::optional<double> high);
 
-// "O2 is faster than O1: 12.3 % less wall time (95 % interval 10.1 to 14.5 %, p = 0.003)".
+// "opt=O2 takes 12.3 % less wall time than opt=O1 (95 % interval 10.1 to 14.5 %, p = 0.003)".
 std::string effect_sentence(const Effect& effect, const Spec& spec);
 
 // The answer to the plan's question as far as the data has one: a sentence a line, first those that

@@ -10,6 +10,7 @@
 #include "stats/contrasts.h"
 #include "stats/equal_variances.h"
 #include "stats/independence.h"
+#include "stats/models.h"
 #include "stats/normality.h"
 
 namespace stab::stats {
@@ -17,52 +18,40 @@ namespace {
 
 constexpr std::size_t most_for_shapiro_wilk = 5000;
 
-bool has_blocks(const Prepared& data) {
-  return !data.spec.block.empty();
-}
+// The cells' means of one block after the other, of blocks that have all cells.
+struct CompleteBlocks {
+  std::size_t cells = 0;
+  std::size_t blocks = 0;
+  std::vector<double> means{};
+};
 
-// The groups of blocks that have each of `cells` cells, with one trial each; in their order.
-std::vector<std::span<const Group>> complete_blocks(const Subject& subject, std::size_t cells) {
-  std::vector<std::span<const Group>> result;
-  const std::span<const Group> groups = subject.groups;
-  for (std::size_t begin = 0; begin < groups.size();) {
-    std::size_t end = begin;
-    bool once = true;
-    for (; end < groups.size() && groups[end].block == groups[begin].block; ++end)
-      once = once && groups[end].y.n == 1;
-    if (once && end - begin == cells) result.push_back(groups.subspan(begin, end - begin));
-    begin = end;
-  }
+CompleteBlocks blocks_of(const Subject& subject) {
+  CompleteBlocks result{.cells = by_cell(subject).size()};
+  for (const Moments& cell : complete_blocks(subject, result.cells))
+    result.means.push_back(cell.mean);
+  result.blocks = result.means.size() / result.cells;
   return result;
 }
 
-// Contrast k of cells 0 to k with cell k + 1, over all blocks, then the next contrast.
-std::vector<double> helmert(const std::vector<std::span<const Group>>& blocks) {
-  const std::size_t cells = blocks.front().size();
-  std::vector<Moments> means(cells);
-  for (const auto& block : blocks)
-    for (std::size_t i = 0; i < cells; ++i) means[i].add(block[i].y.mean);
-  std::vector<double> result;
-  result.reserve(blocks.size() * (cells - 1));
-  for (std::size_t k = 1; k < cells; ++k) {
+// Contrast k of cells 0 to k with cell k + 1, over all blocks, then the next contrast; each less
+// its mean.
+std::vector<std::vector<double>> helmert(const CompleteBlocks& blocks) {
+  std::vector<std::vector<double>> result;
+  for (std::size_t k = 1; k < blocks.cells; ++k) {
     const double size = static_cast<double>(k);
-    for (const auto& block : blocks) {
+    std::vector<double> series;
+    for (std::size_t b = 0; b < blocks.blocks; ++b) {
+      const std::span<const double> block =
+          std::span(blocks.means).subspan(b * blocks.cells, blocks.cells);
       double sum = 0;
-      for (std::size_t i = 0; i < k; ++i) sum += block[i].y.mean - means[i].mean;
-      const double own = block[k].y.mean - means[k].mean;
-      result.push_back((sum - size * own) / std::sqrt(size * (size + 1)));
+      for (std::size_t i = 0; i < k; ++i) sum += block[i];
+      series.push_back((sum - size * block[k]) / std::sqrt(size * (size + 1)));
     }
+    const double mean = moments(series).mean;
+    for (double& x : series) x -= mean;
+    result.push_back(std::move(series));
   }
   return result;
-}
-
-// Residuals of a block sum to 0, which pulls neighbours apart by 1 / (its size - 1): that must be
-// small beside the error of an autocorrelation, 1 / sqrt(n).
-bool blocks_are_large(const Subject& subject, std::size_t n) {
-  const auto blocks =
-      static_cast<double>(subject.groups.back().block - subject.groups.front().block + 1);
-  const double count = static_cast<double>(n);
-  return count / blocks >= 4 * std::sqrt(count);
 }
 
 Assumption& add(Analysis& analysis, std::string subject, Property property, std::string test,
@@ -101,83 +90,59 @@ void add_variances(const Prepared& data, const Subject& subject, Analysis& analy
   Assumption& added =
       add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
           nested ? "means of the seeds by cell" : "trials by cell", n, test->f, test->p);
-  if (!added.holds)
-    added.instead = has_blocks(data) ? "the paired t-test of the blocks, which pools no variance"
-                                     : "Welch's test, which pools no variance";
+  if (!added.holds) added.instead = "the changes and verdicts, which pool no variance";
 }
 
-// Each series is centred by itself, so each has its own test; their z are added (Stouffer et al.:
-// The American soldier, 1949) and their r averaged.
-Result<AutocorrelationTest> autocorrelation(const Residuals& residuals) {
-  const std::size_t length = residuals.ordered.size() / residuals.series;
+// Numbers in the order of time: so many series of one length, one by one. Each has its own test;
+// their z are added (Stouffer et al.: The American soldier, 1949) and their r averaged.
+struct Ordered {
+  std::vector<double> values{};
+  std::size_t series = 1;
+  std::string kind{};
+};
+
+Result<AutocorrelationTest> autocorrelation(const Ordered& ordered) {
+  const std::size_t length = ordered.values.size() / ordered.series;
   AutocorrelationTest all;
-  for (std::size_t i = 0; i < residuals.series; ++i) {
-    const auto one = lag1_autocorrelation(std::span(residuals.ordered).subspan(i * length, length));
+  for (std::size_t i = 0; i < ordered.series; ++i) {
+    const auto one = lag1_autocorrelation(std::span(ordered.values).subspan(i * length, length));
     if (!one) return one;
     all.r += one->r;
     all.z += one->z;
   }
-  const double count = static_cast<double>(residuals.series);
+  const double count = static_cast<double>(ordered.series);
   all.r /= count;
   all.z /= std::sqrt(count);
   all.p = std::erfc(std::abs(all.z) / std::numbers::sqrt2);
   return all;
 }
 
-void add_independence(const Subject& subject, const Residuals& residuals, Analysis& analysis,
-                      Notes& notes) {
+void add_independence(const Prepared& data, const Subject& subject, const Ordered& ordered,
+                      Analysis& analysis, Notes& notes) {
+  if (!data.spec.in_order) {
+    notes.add("Independence is not tested: nothing says that the rows are in the order of time.");
+    return;
+  }
   const char* instead =
-      "no test of single trials: intervals are too narrow if neighbours are alike; use blocks or "
+      "no test of single numbers: intervals are too narrow if neighbours are alike; use blocks or "
       "compare more runs";
-  const auto lag = autocorrelation(residuals);
-  const auto runs = runs_test(residuals.ordered);
+  const auto lag = autocorrelation(ordered);
+  const auto runs = runs_test(ordered.values);
   if (!lag || !runs) {
     notes.add(subject.name,
               "independence is not tested: " + (lag ? runs.error().message : lag.error().message));
     return;
   }
-  const std::size_t n = residuals.ordered.size();
+  const std::size_t n = ordered.values.size();
   Assumption& first = add(analysis, subject.name, Property::independence, "lag-1 autocorrelation",
-                          residuals.ordered_kind, n, lag->r, lag->p);
+                          ordered.kind, n, lag->r, lag->p);
   if (!first.holds) first.instead = instead;
-  Assumption& second = add(analysis, subject.name, Property::independence, "runs",
-                           residuals.ordered_kind, n, static_cast<double>(runs->runs), runs->p);
+  Assumption& second = add(analysis, subject.name, Property::independence, "runs", ordered.kind, n,
+                           static_cast<double>(runs->runs), runs->p);
   if (!second.holds) second.instead = instead;
 }
 
-std::string instead_of_normality(const Prepared& data, std::size_t n) {
-  constexpr std::size_t many = 5000;
-  if (n > many) return "nothing else is needed, the means of so many trials are normal";
-  return has_blocks(data) ? "the signed-rank test" : "the rank-sum and the permutation test";
-}
-
 }  // namespace
-
-Residuals residuals_of(const Prepared& data, const Subject& subject,
-                       std::span<const double> fitted) {
-  Residuals result{.kind = "residuals", .ordered_kind = "residuals in the order of trials"};
-  result.all.reserve(subject.trials.size());
-  for (const Trial& trial : subject.trials) result.all.push_back(trial.y - fitted[trial.group]);
-  if (!has_blocks(data)) {
-    result.ordered = result.all;
-    return result;
-  }
-  const std::size_t cells = data.design_cells();
-  const auto blocks = complete_blocks(subject, cells);
-  if (cells > 1 && 2 * blocks.size() * cells > subject.trials.size()) {
-    result.ordered = helmert(blocks);
-    result.series = cells - 1;
-    result.ordered_kind = cells == 2 ? "differences within blocks, in their order"
-                                     : "contrasts within blocks, in their order";
-    if (cells == 2) {
-      result.all = result.ordered;
-      result.kind = "differences within blocks";
-    }
-  } else if (blocks_are_large(subject, result.all.size())) {
-    result.ordered = result.all;
-  }
-  return result;
-}
 
 void add_normality(std::span<const double> values, std::string subject, std::string of,
                    std::string instead, Analysis& analysis, Notes& notes) {
@@ -195,19 +160,51 @@ void add_normality(std::span<const double> values, std::string subject, std::str
 
 void test_assumptions(const Prepared& data, const Subject& subject, std::span<const double> fitted,
                       Analysis& analysis, Notes& notes) {
-  const Residuals residuals = residuals_of(data, subject, fitted);
+  Ordered residuals{.kind = "residuals in the order of trials"};
   double ss = 0;
-  for (const double r : residuals.all) ss += r * r;
-  if (!(ss > static_cast<double>(residuals.all.size()) * data.noise)) return;  // noted by the model
-  add_normality(residuals.all, subject.name, residuals.kind,
-                instead_of_normality(data, residuals.all.size()), analysis, notes);
+  for (const Trial& trial : subject.trials) {
+    residuals.values.push_back(trial.y - fitted[trial.group]);
+    ss += residuals.values.back() * residuals.values.back();
+  }
+  const std::size_t n = residuals.values.size();
+  if (!(ss > static_cast<double>(n) * data.noise)) return;
+  const char* instead = n > most_for_shapiro_wilk
+                            ? "nothing else is needed, the means of so many trials are normal"
+                            : "the rank-sum and the permutation test";
+  add_normality(residuals.values, subject.name, "residuals", instead, analysis, notes);
   add_variances(data, subject, analysis, notes);
-  if (residuals.ordered.empty())
-    notes.add(subject.name,
-              "independence is not tested: blocks are not complete with one trial a cell, and too "
-              "small for the order of trials.");
-  else
-    add_independence(subject, residuals, analysis, notes);
+  if (data.spec.block.empty()) add_independence(data, subject, residuals, analysis, notes);
+}
+
+void test_blocks(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
+  const CompleteBlocks blocks = blocks_of(subject);
+  if (blocks.cells < 2 || blocks.blocks < 3) return;
+  const std::string kind = blocks.cells == 2 ? "differences within blocks"
+                                             : "contrasts within blocks, each by its own spread";
+  Ordered ordered{.series = 0, .kind = kind + ", in the order of blocks"};
+  for (const std::vector<double>& series : helmert(blocks)) {
+    const Moments spread = moments(series);
+    if (!(spread.ss > static_cast<double>(spread.n) * data.noise)) continue;
+    for (const double x : series)
+      ordered.values.push_back(x / std::sqrt(spread.ss / static_cast<double>(spread.n - 1)));
+    ++ordered.series;
+  }
+  if (ordered.series == 0) return;
+  add_normality(ordered.values, subject.name, kind, "the signed-rank test", analysis, notes);
+  add_independence(data, subject, ordered, analysis, notes);
+}
+
+void test_pooling(const Prepared& data, const Subject& subject, Analysis& analysis) {
+  const CompleteBlocks blocks = blocks_of(subject);
+  const auto series = helmert(blocks);
+  if (series.size() < 2) return;
+  const auto test = brown_forsythe(series);
+  if (!test) return;
+  Assumption& added = add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
+                          fmt::format("contrasts within {}s", data.spec.block),
+                          series.size() * blocks.blocks, test->f, test->p);
+  if (!added.holds)
+    added.instead = "error = \"own\": treatments act differently from block to block";
 }
 
 void test_subject_effects(const Prepared& data, std::span<const double> effects,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What the models assume, tested on the data that they were fitted to.
 //
-// Blocks make residuals depend on each other: those of one block sum to 0. Where every block has
-// each cell once, independence is therefore tested on orthonormal contrasts of the cells within
-// blocks (Helmert), in the order of blocks; with two cells these are the differences within blocks,
-// and normality is tested on them too. Elsewhere residuals are taken in the order of trials, and
-// blocks that are too small for that leave independence untested, with a note.
+// Where each comparison has its own error from blocks, it assumes that the blocks' differences are
+// normal and that blocks do not depend on each other. Both are tested on orthonormal contrasts of
+// the cells within blocks (Helmert), in the order of blocks; each contrast is divided by its own
+// spread, because nothing says that contrasts vary equally. Residuals would not do: those of one
+// block sum to 0, so neighbours repel each other. Trials without blocks have residuals, in the
+// order of trials. Independence is tested only where that order is the order of time.
 #pragma once
 
 #include <span>
@@ -16,23 +17,20 @@
 
 namespace stab::stats {
 
-// What is tested, taken from one subject.
-struct Residuals {
-  std::vector<double> all{};      // for normality
-  std::vector<double> ordered{};  // for independence; empty: not to be had
-  std::size_t series = 1;         // `ordered` holds so many series of one length, one by one
-  std::string kind{};             // what `all` holds
-  std::string ordered_kind{};
-};
-
-// `fitted`: what the model expects of each of the subject's groups.
-Residuals residuals_of(const Prepared& data, const Subject& subject,
-                       std::span<const double> fitted);
-
-// Normality by Shapiro-Wilk, above 5000 numbers by Anderson-Darling; equal variances of the cells
-// by Brown-Forsythe; independence by the lag-1 autocorrelation and by runs.
+// Trials without blocks, or with the pooled error; `fitted`: what the model expects of each of the
+// subject's groups. Normality by Shapiro-Wilk, above 5000 numbers by Anderson-Darling; equal
+// variances of the cells, which the F of the table pools, by Brown-Forsythe; independence by the
+// lag-1 autocorrelation and by runs.
 void test_assumptions(const Prepared& data, const Subject& subject, std::span<const double> fitted,
                       Analysis& analysis, Notes& notes);
+
+// The same of a subject's blocks that have all its cells, but for the variances: nothing pools
+// them.
+void test_blocks(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);
+
+// What the pooled error assumes: treatments act alike in all blocks, so all contrasts within blocks
+// vary equally (Brown-Forsythe).
+void test_pooling(const Prepared& data, const Subject& subject, Analysis& analysis);
 
 // Of the model of all subjects: that the subjects' own effects (one number a subject) are normal.
 void test_subject_effects(const Prepared& data, std::span<const double> effects,

@@ -29,15 +29,6 @@ Powers powers_of(std::span<const double> deviations) {
 
 }  // namespace
 
-Weights weights_of(const Sides& sides, std::size_t cells) {
-  if (sides.base.empty()) return {};
-  Weights weights(cells);
-  const double share = 1 / static_cast<double>(sides.base.size());
-  for (const std::size_t i : sides.base) weights[i] -= share;
-  for (const std::size_t i : sides.level) weights[i] += share;
-  return weights;
-}
-
 std::vector<std::uint32_t> two_level_interactions(const Prepared& data) {
   if (!data.spec.chains.empty()) {
     std::vector<std::uint32_t> heads;
@@ -57,23 +48,23 @@ std::vector<std::uint32_t> two_level_interactions(const Prepared& data) {
   return result;
 }
 
-Weights interaction_weights(const Prepared& data, const std::vector<Group>& cells,
-                            std::uint32_t term) {
+Contrast interaction_contrast(const Prepared& data, const std::vector<Group>& cells,
+                              std::uint32_t term) {
   const bool is_fraction = !data.spec.chains.empty();
   if (cells.size() != data.design_cells()) return {};
   double others = 1;  // cells with the same levels of the term's treatments
   for (std::size_t i = 0; i < data.treatments.size(); ++i)
     if ((term >> i & 1U) == 0) others *= static_cast<double>(data.treatments[i].levels.size());
   if (is_fraction) others = std::ldexp(static_cast<double>(cells.size()), -std::popcount(term));
-  Weights weights;
+  Contrast contrast;
   for (const Group& cell : cells) {
     const std::vector<std::size_t> levels = data.levels_of(cell.cell);
     double weight = 1 / others;
     for (std::size_t i = 0; i < levels.size(); ++i)
       if ((term >> i & 1U) != 0 && levels[i] == 0) weight = -weight;
-    weights.push_back(weight);
+    contrast.weights.push_back(weight);
   }
-  return weights;
+  return contrast;
 }
 
 std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,

@@ -15,13 +15,10 @@
 
 namespace stab::stats {
 
-// One weight for each of a subject's cells (as by_cell() orders them), summing to 0; empty if the
-// subject lacks a cell that is needed. Applied to cell means: the mean at the level minus the mean
-// at the baseline; for an interaction the difference of such differences.
-using Weights = std::vector<double>;
-Weights weights_of(const Sides& sides, std::size_t cells);
-Weights interaction_weights(const Prepared& data, const std::vector<Group>& cells,
-                            std::uint32_t term);
+// The difference of differences, of three treatments the difference of such differences. Without
+// weights if the subject lacks a cell that is needed.
+Contrast interaction_contrast(const Prepared& data, const std::vector<Group>& cells,
+                              std::uint32_t term);
 
 // Interactions that have such weights, as bits of treatments.
 std::vector<std::uint32_t> two_level_interactions(const Prepared& data);

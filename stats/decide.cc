@@ -2,7 +2,7 @@
 #include "stats/decide.h"
 
 #include <algorithm>
-#include <vector>
+#include <span>
 
 namespace stab::stats {
 namespace {
@@ -32,33 +32,49 @@ void adjust(std::span<Effect* const> family) {
   }
 }
 
-Verdict verdict_of(const Effect& effect, double alpha) {
-  if (effect.p_same_adjusted && *effect.p_same_adjusted < alpha) return Verdict::same;
-  if (!effect.p_adjusted || *effect.p_adjusted >= alpha || !effect.ratio || *effect.ratio == 1)
-    return Verdict::unsure;
-  return *effect.ratio < 1 ? Verdict::faster : Verdict::slower;
+// Less of the response: from the difference that was tested, so that direction and p are of one
+// statistic.
+std::optional<bool> is_less(const Effect& effect) {
+  if (effect.estimate)
+    return effect.estimate->difference == 0 ? std::nullopt
+                                            : std::optional(effect.estimate->difference < 0);
+  if (effect.difference && *effect.difference != 0) return *effect.difference < 0;
+  if (effect.ratio && *effect.ratio != 1) return *effect.ratio < 1;
+  return std::nullopt;
 }
 
-bool is_on_suite(const Analysis& analysis, const Effect& effect) {
-  return analysis.suite > 0 && effect.subject.empty();
+Verdict verdict_of(const Effect& effect, const Spec& spec) {
+  if (effect.p_same_adjusted && *effect.p_same_adjusted < spec.alpha) return Verdict::same;
+  const auto less = is_less(effect);
+  if (!effect.p_adjusted || *effect.p_adjusted >= spec.alpha || !less) return Verdict::unsure;
+  return *less != spec.higher_is_better ? Verdict::faster : Verdict::slower;
 }
 
 }  // namespace
 
+std::vector<Effect*> family_of(Analysis& analysis, Scope scope) {
+  std::vector<Effect*> family;
+  for (Effect& effect : analysis.effects)
+    if (effect.scope == scope && effect.p) family.push_back(&effect);
+  return family;
+}
+
 void decide(Analysis& analysis) {
-  for (const bool suite : {false, true}) {
-    std::vector<Effect*> family;
-    for (Effect& effect : analysis.effects)
-      if (is_on_suite(analysis, effect) == suite) family.push_back(&effect);
-    adjust(family);
-  }
-  for (Effect& effect : analysis.effects) effect.verdict = verdict_of(effect, analysis.spec.alpha);
+  for (const Scope scope : {Scope::subject, Scope::these, Scope::like_these})
+    adjust(family_of(analysis, scope));
+  for (Effect& effect : analysis.effects)
+    if (effect.reason.empty()) effect.verdict = verdict_of(effect, analysis.spec);
+}
+
+Scope deciding_scope(const Analysis& analysis) {
+  if (analysis.suite == 0) return Scope::subject;
+  return analysis.spec.programs == Programs::these ? Scope::these : Scope::like_these;
 }
 
 std::vector<const Effect*> deciding_effects(const Analysis& analysis) {
   std::vector<const Effect*> result;
   for (const Effect& effect : analysis.effects)
-    if (analysis.suite == 0 || is_on_suite(analysis, effect)) result.push_back(&effect);
+    if (effect.scope == deciding_scope(analysis)) result.push_back(&effect);
   return result;
 }
 

@@ -4,116 +4,112 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
-#include "stats/answer.h"
-#include "stats/distribution.h"
+#include "stats/decide.h"
 
 namespace stab::stats {
 namespace {
 
-void set_intervals(Effect& effect, const Prepared& data, const Estimate& estimate) {
-  const auto interval = [&](double planned) -> std::optional<Interval> {
-    const double alpha = data.level(planned);
-    if (!(alpha > 0)) return std::nullopt;
-    auto result =
-        data.scale.log ? difference_interval(estimate, alpha) : ratio_interval(estimate, alpha);
-    if (result && data.scale.log) result = Interval{std::exp(result->low), std::exp(result->high)};
-    if (result && !(std::isfinite(result->low) && std::isfinite(result->high))) result.reset();
-    return result;
-  };
-  if (const auto wide = interval(data.spec.alpha)) {
+void set_intervals(const Prepared& data, const Estimate& estimate, Effect& effect) {
+  const double alpha = data.level(data.spec.alpha);
+  if (!(alpha > 0)) return;
+  if (const auto wide = ratio_interval(estimate, alpha)) {
     effect.low = wide->low;
     effect.high = wide->high;
   }
-  if (const auto narrow = interval(2 * data.spec.alpha)) {
+  const double both = data.level(2 * data.spec.alpha);
+  if (const auto narrow = ratio_interval(estimate, both)) {
     effect.tost_low = narrow->low;
     effect.tost_high = narrow->high;
   }
+  if (estimate.log) return;
+  if (const auto own = difference_interval(estimate, alpha)) {
+    effect.difference_low = own->low;
+    effect.difference_high = own->high;
+  }
 }
 
-// Two one-sided tests of level - factor * baseline on the model's scale.
-void set_p_same(Effect& effect, const Prepared& data, const Estimate& estimate) {
-  if (!data.spec.equivalence || !estimate.has_error()) return;
-  const double margin = *data.spec.equivalence;
-  if (!data.scale.log && !(estimate.base && *estimate.base > 0)) return;
-  // Of "the change is `bound` or farther out on that side".
-  const auto one_sided = [&](double bound, double side) -> std::optional<double> {
-    double distance = estimate.difference - bound;
-    double variance = estimate.variance;
-    if (!data.scale.log) {
-      distance = estimate.difference - bound * *estimate.base;
-      variance += bound * bound * estimate.base_variance - 2 * bound * estimate.base_covariance;
-    }
-    if (!(variance > 0)) return std::nullopt;
-    const auto both = t_two_sided(distance / std::sqrt(variance), estimate.df);
-    if (!both) return std::nullopt;
-    return side * distance < 0 ? *both / 2 : 1 - *both / 2;
-  };
-  const double high = data.scale.log ? std::log1p(margin) : margin;
-  const double low = data.scale.log ? -high : -margin / (1 + margin);
-  const auto above = one_sided(high, 1);
-  const auto below = one_sided(low, -1);
-  if (!above || !below) return;
-  const double p = std::max(*above, *below);
-  effect.p_same = data.repeated ? data.repeated->one_sided_p(p) : p;
-}
-
-void set_ratio(Effect& effect, const Prepared& data, const Estimate& estimate) {
-  if (data.scale.log)
-    effect.ratio = std::exp(estimate.difference);
-  else if (estimate.base && *estimate.base > 0)
-    effect.ratio = 1 + estimate.difference / *estimate.base;
-  if (effect.ratio && !std::isfinite(*effect.ratio)) effect.ratio.reset();
-}
-
-std::string why_no_interval(const Prepared& data, const Effect& effect, const Estimate& estimate) {
+std::string why_no_interval(const Prepared& data, const Estimate& estimate) {
   if (estimate.has_error() && !(data.level(data.spec.alpha) > 0))
     return "so early in a sequential experiment nothing can be told.";
-  if (!effect.ratio) return "a ratio to a mean that is not above zero says nothing.";
-  if (estimate.has_error()) return "the interval of a ratio is without bounds here.";
-  if (estimate.df > 0)
-    return "the response does not vary between trials of one cell, so there is no error to test "
-           "against.";
-  return "there are too few trials to estimate the error, so nothing is tested.";
+  if (!estimate.has_error())
+    return "there are too few trials to estimate the error, so nothing is tested.";
+  if (!estimate.has_ratio())
+    return "a ratio to a mean that is not above zero says nothing; differences are given instead.";
+  return "the interval of a ratio is without bounds here; differences are given instead.";
 }
 
 }  // namespace
 
-std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject) {
+std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject, Scope scope) {
   std::vector<Comparison> result;
-  for (const std::size_t treatment : data.active())
-    for (std::size_t level = 1; level < data.treatments[treatment].levels.size(); ++level)
-      result.push_back({.subject = subject, .treatment = treatment, .base = 0, .level = level});
+  for (const std::size_t treatment : data.active()) {
+    const std::size_t levels = data.treatments[treatment].levels.size();
+    const std::size_t bases = data.spec.all_pairs ? levels - 1 : 1;
+    for (std::size_t base = 0; base < bases; ++base)
+      for (std::size_t level = base + 1; level < levels; ++level)
+        result.push_back({.subject = subject,
+                          .scope = scope,
+                          .treatment = treatment,
+                          .base = base,
+                          .level = level});
+  }
   return result;
 }
 
 Effect make_effect(const Prepared& data, const Comparison& comparison,
-                   const std::optional<Estimate>& estimate, std::string method, Notes& notes) {
+                   const std::optional<Estimate>& estimate, const Source& source, Notes& notes) {
   const Treatment& treatment = data.treatments[comparison.treatment];
   Effect effect{.subject = comparison.subject,
+                .scope = comparison.scope,
                 .treatment = treatment.name,
                 .baseline = treatment.levels[comparison.base],
                 .level = treatment.levels[comparison.level],
-                .method = std::move(method)};
+                .method = source.method,
+                .unit = source.unit};
   if (!estimate) {
     notes.add(comparison.subject,
               fmt::format("the trials do not allow {} {} to be compared with {}.", effect.treatment,
                           effect.level, effect.baseline));
     return effect;
   }
-  Estimate shifted = *estimate;
-  if (!data.scale.log && shifted.base) *shifted.base += data.scale.origin;
-  set_ratio(effect, data, shifted);
-  if (effect.ratio) set_intervals(effect, data, shifted);
-  if (shifted.has_error()) {
-    effect.df = shifted.df;
-    effect.p = data.p(p_value(shifted));
-    if (effect.ratio) set_p_same(effect, data, shifted);
+  Estimate own = *estimate;
+  own.log = data.scale.log;
+  if (!own.log && own.base) *own.base += data.scale.origin;
+  effect.estimate = own;
+  effect.units = own.units;
+  effect.ratio = ratio_of(own);
+  if (!own.log) effect.difference = own.difference;
+  set_intervals(data, own, effect);
+  if (own.has_error()) {
+    effect.df = own.df;
+    effect.p = data.p(p_value(own));
+    if (data.spec.equivalence) {
+      effect.p_same = p_same(own, *data.spec.equivalence);
+      if (effect.p_same && data.repeated)
+        effect.p_same = data.repeated->one_sided_p(*effect.p_same);
+    }
   }
-  if (!effect.low) notes.add(comparison.subject, why_no_interval(data, effect, shifted));
-  effect.verdict = verdict(effect, data.spec.equivalence);
+  if (!effect.low) notes.add(comparison.subject, why_no_interval(data, own));
   return effect;
+}
+
+void set_adjusted_intervals(const Prepared& data, Analysis& analysis) {
+  for (const Scope scope : {Scope::subject, Scope::these, Scope::like_these}) {
+    const std::vector<Effect*> family = family_of(analysis, scope);
+    for (Effect* effect : family) {
+      if (!effect->estimate) continue;
+      const double alpha = data.level(analysis.spec.alpha / static_cast<double>(family.size()));
+      if (!(alpha > 0)) continue;
+      const auto interval = effect->low ? ratio_interval(*effect->estimate, alpha)
+                                        : difference_interval(*effect->estimate, alpha);
+      if (!interval) continue;
+      effect->low_adjusted = interval->low;
+      effect->high_adjusted = interval->high;
+    }
+  }
 }
 
 namespace {
@@ -147,6 +143,19 @@ Sides sides(const Prepared& data, const std::vector<Group>& cells, const Compari
     result.level.push_back(static_cast<std::size_t>(partner - cells.begin()));
   }
   return result;
+}
+
+Contrast contrast_of(const Prepared& data, const std::vector<Group>& cells,
+                     const Comparison& comparison) {
+  const Sides pair = sides(data, cells, comparison);
+  if (pair.base.empty()) return {};
+  Contrast contrast{.weights = std::vector<double>(cells.size()),
+                    .base = std::vector<double>(cells.size())};
+  const double share = 1 / static_cast<double>(pair.base.size());
+  for (const std::size_t i : pair.base) contrast.weights[i] -= share;
+  for (const std::size_t i : pair.base) contrast.base[i] += share;
+  for (const std::size_t i : pair.level) contrast.weights[i] += share;
+  return contrast;
 }
 
 std::vector<std::size_t> cell_numbers(const std::vector<Group>& cells,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From estimates to effects: ratios with intervals, p-values and verdicts.
+// From estimates to effects: changes with intervals and p-values. The verdicts are decide.h's.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include "stats/analysis.h"
 #include "stats/estimate.h"
 #include "stats/notes.h"
+#include "stats/own_error.h"
 #include "stats/prepare.h"
 
 namespace stab::stats {
@@ -17,18 +18,30 @@ namespace stab::stats {
 // Which two levels of which treatment are compared, and on what.
 struct Comparison {
   std::string subject{};
+  Scope scope = Scope::subject;
   std::size_t treatment = 0;
   std::size_t base = 0;
   std::size_t level = 0;
 };
 
-// Each active treatment's levels against its first one.
-std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject);
+// Each active treatment's levels against its first one, or all pairs of levels.
+std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject,
+                                    Scope scope = Scope::subject);
+
+// Where an estimate is from, in words.
+struct Source {
+  std::string method{};  // "block:opt"
+  std::string unit{};    // "block"
+};
 
 // Without an estimate, or where the estimate has no error, the effect lacks what cannot be known
 // and a note says why.
 Effect make_effect(const Prepared& data, const Comparison& comparison,
-                   const std::optional<Estimate>& estimate, std::string method, Notes& notes);
+                   const std::optional<Estimate>& estimate, const Source& source, Notes& notes);
+
+// Sets low_adjusted and high_adjusted of all effects: each family's intervals hold together with
+// probability 1 - alpha (Bonferroni).
+void set_adjusted_intervals(const Prepared& data, Analysis& analysis);
 
 // The cells at the baseline, and those at the level with the same levels of the other treatments.
 struct Sides {
@@ -37,6 +50,10 @@ struct Sides {
 };
 // As positions in `cells`; only pairs that the subject has are used.
 Sides sides(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison);
+
+// The mean at the level minus the mean at the baseline, both over the pairs of sides().
+Contrast contrast_of(const Prepared& data, const std::vector<Group>& cells,
+                     const Comparison& comparison);
 
 // The cells' own numbers at these positions.
 std::vector<std::size_t> cell_numbers(const std::vector<Group>& cells,

@@ -121,15 +121,15 @@ void FactorialModel::write_row(std::size_t cell, std::span<double> row) const {
   }
 }
 
-std::vector<double> FactorialModel::mean_row(std::span<const std::size_t> cells) const {
-  std::vector<double> mean(mean_row_.size());
-  std::vector<double> row(mean.size());
-  for (const std::size_t cell : cells) {
-    write_row(cell, row);
-    for (std::size_t j = 0; j < row.size(); ++j) mean[j] += row[j];
+std::vector<double> FactorialModel::weighted_row(std::span<const std::size_t> cells,
+                                                 std::span<const double> weights) const {
+  std::vector<double> sum(mean_row_.size());
+  std::vector<double> row(sum.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    write_row(cells[i], row);
+    for (std::size_t j = 0; j < row.size(); ++j) sum[j] += weights[i] * row[j];
   }
-  for (double& x : mean) x /= static_cast<double>(cells.size());
-  return mean;
+  return sum;
 }
 
 FactorialModel::Block FactorialModel::centre_of(std::span<const Point> points) const {
@@ -241,21 +241,17 @@ Term FactorialModel::test_block(std::span<const Point> points) const {
           .ss = std::max(0.0, without.residual_ss() - triangle_.residual_ss())};
 }
 
-std::optional<Estimate> FactorialModel::contrast(std::span<const std::size_t> base,
-                                                 std::span<const std::size_t> level) const {
-  std::vector<double> at_base = mean_row(base);
-  std::vector<double> difference = mean_row(level);
-  for (std::size_t j = 0; j < at_base.size(); ++j) {
-    difference[j] -= at_base[j];
-    at_base[j] -= mean_row_[j];
-  }
-  const auto z = triangle_.dual(difference);
+std::optional<Estimate> FactorialModel::contrast(std::span<const std::size_t> cells,
+                                                 const Contrast& contrast) const {
+  if (contrast.weights.empty()) return std::nullopt;
+  const auto z = triangle_.dual(weighted_row(cells, contrast.weights));
   if (!z) return std::nullopt;
   const double sigma2 = fit_.residual_df > 0 ? fit_.residual_ss / fit_.residual_df : 0;
-  Estimate result{.difference = triangle_.dot(*z),
-                  .variance = sigma2 * inner(*z, *z),
-                  .df = fit_.residual_df,
-                  .base = {}};
+  Estimate result{
+      .difference = triangle_.dot(*z), .variance = sigma2 * inner(*z, *z), .df = fit_.residual_df};
+  if (contrast.base.empty()) return result;
+  std::vector<double> at_base = weighted_row(cells, contrast.base);
+  for (std::size_t j = 0; j < at_base.size(); ++j) at_base[j] -= mean_row_[j];
   if (const auto z_base = triangle_.dual(at_base)) {
     result.base = mean_ + triangle_.dot(*z_base);
     result.base_variance = sigma2 * (mean_variance_ + inner(*z_base, *z_base));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "stats/estimate.h"
+#include "stats/own_error.h"
 #include "stats/spec.h"
 #include "stats/summary.h"
 #include "stats/triangle.h"
@@ -61,11 +62,10 @@ class FactorialModel {
   // What the model expects at each of the points that it was fitted to.
   [[nodiscard]] std::vector<double> fitted(std::span<const Point> points) const;
 
-  // The mean of the cells `level` minus the mean of the cells `base`, both averaged over blocks,
-  // with the model's residual error. Nothing if the data cannot tell them apart. Neither list is
-  // empty.
-  [[nodiscard]] std::optional<Estimate> contrast(std::span<const std::size_t> base,
-                                                 std::span<const std::size_t> level) const;
+  // A contrast of these cells, averaged over blocks, with the model's residual error. Nothing if
+  // the data does not tell it.
+  [[nodiscard]] std::optional<Estimate> contrast(std::span<const std::size_t> cells,
+                                                 const Contrast& contrast) const;
 
  private:
   FactorialModel(std::span<const std::size_t> shape, std::vector<std::uint32_t> terms,
@@ -79,7 +79,8 @@ class FactorialModel {
   };
 
   void write_row(std::size_t cell, std::span<double> row) const;
-  [[nodiscard]] std::vector<double> mean_row(std::span<const std::size_t> cells) const;
+  [[nodiscard]] std::vector<double> weighted_row(std::span<const std::size_t> cells,
+                                                 std::span<const double> weights) const;
   [[nodiscard]] Block centre_of(std::span<const Point> points) const;
   void include(const Block& block, Triangle& triangle) const;
   void fit_all(std::span<const Point> points, double noise, SumsOfSquares type);

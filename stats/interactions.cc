@@ -2,34 +2,12 @@
 #include "stats/interactions.h"
 
 #include <cmath>
-#include <optional>
 
 #include "stats/contrasts.h"
 #include "stats/table.h"
 #include "stats/terms.h"
 
 namespace stab::stats {
-namespace {
-
-// The difference of differences, without its baseline; `weights` belong to `cells`.
-std::optional<Estimate> interaction_of(const FactorialModel& model, const std::vector<Group>& cells,
-                                       const Weights& weights) {
-  std::vector<std::size_t> minus;
-  std::vector<std::size_t> plus;
-  double size = 0;  // of all positive weights
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    (weights[i] < 0 ? minus : plus).push_back(cells[i].cell);
-    if (weights[i] > 0) size += weights[i];
-  }
-  if (minus.empty() || plus.empty()) return std::nullopt;
-  auto estimate = model.contrast(minus, plus);
-  if (!estimate) return std::nullopt;
-  estimate->difference *= size;
-  estimate->variance *= size * size;
-  return estimate;
-}
-
-}  // namespace
 
 Interaction make_interaction(const Prepared& data, const std::string& subject, std::string term,
                              const Estimate& estimate) {
@@ -46,18 +24,18 @@ Interaction make_interaction(const Prepared& data, const std::string& subject, s
   return result;
 }
 
-void add_interactions(const Prepared& data, const std::string& subject, const FactorialModel& model,
+void add_interactions(const Prepared& data, const std::string& subject, const Estimator& estimator,
                       const std::vector<Group>& cells,
                       const std::vector<std::vector<double>>& deviations, Analysis& analysis) {
-  if (model.result().order < data.active().size()) return;
   for (const std::uint32_t term : two_level_interactions(data)) {
-    const Weights weights = interaction_weights(data, cells, term);
-    const auto estimate = interaction_of(model, cells, weights);
+    const Contrast contrast = interaction_contrast(data, cells, term);
+    if (contrast.weights.empty()) continue;
+    const auto estimate = estimator(contrast);
     if (!estimate) continue;
     Interaction result =
         make_interaction(data, subject, term_name(term, layout(data).names), *estimate);
     result.aliases = aliases_of(data.spec, term);
-    result.spread = spread_of(deviations, weights, data.spec.alpha, data.noise);
+    result.spread = spread_of(deviations, contrast.weights, data.spec.alpha, data.noise);
     analysis.interactions.push_back(std::move(result));
   }
 }

@@ -150,12 +150,6 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
     notes.add(
         subject,
         fmt::format("one seed of {} a cell leaves nothing to test a treatment against.", seed));
-  else if (fit.residual_ss <= 0)
-    notes.add(
-        subject,
-        fmt::format("the response does not vary between seeds of {}, so there is no error to test "
-                    "against.",
-                    seed));
 }
 
 // The treatment is tested against seeds, so theirs are the residuals that must be normal; trials
@@ -213,27 +207,29 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
   analysis.components.push_back(components_of(data, subject, runs));
   if (data.spec.assumptions) test_nested(data, subject, *model, points, analysis, notes);
 
-  const std::vector<Group> cells = by_cell(subject);
+  const Subject units{.name = subject.name, .groups = seed_means(subject)};
+  const std::vector<Group> cells = by_cell(units);
+  const Estimator estimator = subject_estimator(data, units, cells);
   std::vector<std::vector<double>> deviations;
   if (data.spec.assumptions) deviations = seed_deviations(subject);
   for (const Comparison& comparison : comparisons(data, subject.name)) {
-    const Sides pair = sides(data, cells, comparison);
-    std::optional<Estimate> estimate;
-    if (!pair.base.empty())
-      estimate = model->contrast(cell_numbers(cells, pair.base), cell_numbers(cells, pair.level));
-    analysis.effects.push_back(make_effect(data, comparison, estimate, data.spec.seed, notes));
-    if (!data.spec.assumptions) continue;
+    const Contrast contrast = contrast_of(data, cells, comparison);
+    const auto estimate = contrast.weights.empty() ? std::nullopt : estimator(contrast);
+    analysis.effects.push_back(make_effect(
+        data, comparison, estimate,
+        {.method = fmt::format("Welch, means of the seeds of {}", data.spec.seed), .unit = "seed"},
+        notes));
+    if (!data.spec.assumptions || contrast.weights.empty()) continue;
     Effect& effect = analysis.effects.back();
     add_alternatives(data, subject, comparison, effect);
-    effect.spread =
-        spread_of(deviations, weights_of(pair, cells.size()), data.spec.alpha, data.noise);
-    if (!effect.spread && !pair.base.empty())
+    effect.spread = spread_of(deviations, contrast.weights, data.spec.alpha, data.noise);
+    if (!effect.spread)
       notes.add(subject.name, fmt::format("fewer than five seeds of {} a cell, or seeds that do "
                                           "not differ: changes of their variance are not told.",
                                           data.spec.seed));
   }
   if (data.spec.assumptions)
-    add_interactions(data, subject.name, *model, cells, deviations, analysis);
+    add_interactions(data, subject.name, estimator, cells, deviations, analysis);
 }
 
 }  // namespace stab::stats

@@ -9,6 +9,7 @@
 #include "stats/distribution.h"
 #include "stats/effects.h"
 #include "stats/models.h"
+#include "stats/own_error.h"
 #include "stats/padding_study.h"
 #include "stats/table.h"
 #include "stats/wilcoxon.h"
@@ -47,34 +48,31 @@ Interval ratios(const Interval& percent) {
   return {.low = 1 + percent.low / 100, .high = 1 + percent.high / 100};
 }
 
-// Two one-sided t-tests of the mean percentage.
-std::optional<double> p_same(const Moments& percent, double margin) {
-  const double n = static_cast<double>(percent.n);
-  const double error = std::sqrt(percent.ss / (n - 1) / n);
-  const auto one_sided = [&](double bound, double side) -> std::optional<double> {
-    const double distance = percent.mean - bound;
-    const auto both = t_two_sided(distance / error, n - 1);
-    if (!both) return std::nullopt;
-    return side * distance < 0 ? *both / 2 : 1 - *both / 2;
-  };
-  const auto above = one_sided(100 * margin, 1);
-  const auto below = one_sided(-100 * margin / (1 + margin), -1);
-  return above && below ? std::optional(std::max(*above, *below)) : std::nullopt;
+// The mean over seeds of the change, as a ratio to a baseline of 1.
+Estimate estimate_of(const PaddingStudy& study, double noise) {
+  UnitNumbers numbers;
+  for (const double percent : study.percent) numbers.difference.push_back(percent / 100);
+  Estimate estimate = mean_of(numbers, noise);
+  estimate.base = 1;
+  return estimate;
 }
 
-void fill(const PaddingStudy& study, const Arms& arms, const Spec& spec, Effect& effect) {
-  const Moments percent = moments(study.percent);
-  const Interval wide = ratios(study.interval);
-  effect.ratio = 1 + study.mean / 100;
-  effect.low = wide.low;
-  effect.high = wide.high;
-  if (const auto narrow = padding_study(arms.trials, 2 * spec.alpha)) {
-    effect.tost_low = ratios(narrow->interval).low;
-    effect.tost_high = ratios(narrow->interval).high;
+void fill(const Prepared& data, const PaddingStudy& study, Effect& effect) {
+  const Estimate estimate = estimate_of(study, 0);
+  effect.estimate = estimate;
+  effect.units = estimate.units;
+  effect.ratio = ratio_of(estimate);
+  if (const auto wide = ratio_interval(estimate, data.spec.alpha)) {
+    effect.low = wide->low;
+    effect.high = wide->high;
   }
-  effect.df = static_cast<double>(percent.n - 1);
-  effect.p = study.p;
-  if (spec.equivalence) effect.p_same = p_same(percent, *spec.equivalence);
+  if (const auto narrow = ratio_interval(estimate, 2 * data.spec.alpha)) {
+    effect.tost_low = narrow->low;
+    effect.tost_high = narrow->high;
+  }
+  effect.df = estimate.df;
+  effect.p = p_value(estimate);
+  if (data.spec.equivalence) effect.p_same = p_same(estimate, *data.spec.equivalence);
 }
 
 // Without the normal distribution.
@@ -128,13 +126,14 @@ void analyse_padding(const Prepared& data, const Subject& subject, Analysis& ana
                   .treatment = treatment.name,
                   .baseline = treatment.levels[comparison.base],
                   .level = treatment.levels[comparison.level],
-                  .method = "seeds of " + data.spec.seed};
+                  .method = "seeds of " + data.spec.seed,
+                  .unit = "seed"};
     if (arms.lost > 0)
       notes.add(subject.name, fmt::format("seeds of {} that have trials in one arm only are left "
                                           "out: {}.",
                                           data.spec.seed, arms.lost));
     if (const auto study = padding_study(arms.trials, data.spec.alpha)) {
-      fill(*study, arms, data.spec, effect);
+      fill(data, *study, effect);
       analysis.tables.push_back(table_of(data, effect, *study));
       analysis.padding.push_back(seeds_of(data, effect, arms, *study));
       if (data.spec.assumptions) {

@@ -1,127 +1,199 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "stats/alternatives.h"
 #include "stats/assumptions.h"
 #include "stats/contrasts.h"
 #include "stats/effects.h"
 #include "stats/interactions.h"
 #include "stats/models.h"
+#include "stats/own_error.h"
+#include "stats/strata.h"
 #include "stats/table.h"
 #include "stats/terms.h"
-#include "stats/within.h"
 
 namespace stab::stats {
 namespace {
 
-struct Complete {
-  std::vector<std::string> subjects;
-  std::vector<Moments> table;
-  std::vector<Group> cells;  // of one of them
+// A subject that has all cells.
+struct Member {
+  const Subject* subject = nullptr;
+  std::vector<Group> cells;
 };
 
-// The subjects that have all cells.
-Complete complete_subjects(const Prepared& data, Notes& notes) {
-  Complete result;
+std::vector<Member> complete_subjects(const Prepared& data, Notes& notes) {
+  std::vector<Member> result;
   for (const Subject& subject : data.subjects) {
-    const std::vector<Group> cells = by_cell(subject);
-    if (cells.size() < data.cells()) {
+    std::vector<Group> cells = by_cell(subject);
+    if (cells.size() == data.cells())
+      result.push_back({.subject = &subject, .cells = std::move(cells)});
+    else
       notes.add(subject.name,
                 fmt::format(
                     "left out of the model of all {}s, because it lacks trials in {} of {} cells.",
                     data.spec.subject, data.cells() - cells.size(), data.cells()));
-      continue;
-    }
-    result.subjects.push_back(subject.name);
-    for (const Group& cell : cells) result.table.push_back(cell.y);
-    result.cells = cells;
   }
   return result;
 }
 
-// "subject/opt", "subject/(a * b)"
-std::string error_term(const std::string& subject, const Layout& names) {
-  const std::string treatments = crossing(names.shape, names.names);
-  if (treatments == "1") return subject;
-  return active_treatments(names.shape) == 1 ? subject + "/" + treatments
-                                             : subject + "/(" + treatments + ")";
+std::vector<std::size_t> all_cells(const Prepared& data) {
+  std::vector<std::size_t> cells(data.cells());
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = i;
+  return cells;
 }
 
-AnovaTable table_of(const Prepared& data, const WithinFit& fit) {
-  const Layout names = layout(data);
-  const std::string& subject = data.spec.subject;
-  AnovaTable table;
-  table.formula = fmt::format("{} ~ {} + Error({})", response_term(data.spec),
-                              crossing(names.shape, names.names), error_term(subject, names));
-  table.rows.push_back(plain_row(subject, "Residuals", fit.subject_df, fit.subject_ss));
-  for (const WithinTerm& term : fit.terms) {
-    const std::string name = term_name(term.treatments, names.names);
-    const std::string stratum = fmt::format("{}:{}", subject, name);
-    table.rows.push_back(tested_row(stratum, name, term.df, term.ss, term.error_df, term.error_ss));
-    table.rows.push_back(plain_row(stratum, "Residuals", term.error_df, term.error_ss));
+// Subjects as units: each one's estimate is a number.
+UnitNumbers subject_numbers(const Prepared& data, std::span<const Member> members,
+                            const Contrast& contrast) {
+  UnitNumbers result;
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    const auto estimate = subject_estimator(data, *members[i].subject, members[i].cells)(contrast);
+    if (!estimate) continue;
+    result.units.push_back(i);
+    result.difference.push_back(estimate->difference);
+    if (estimate->base) result.base.push_back(*estimate->base);
   }
-  if (fit.within_df > 0)
-    table.rows.push_back(plain_row("Within", "Residuals", fit.within_df, fit.within_ss));
-  return table;
+  return result;
 }
 
-void add_suite_tests(const Prepared& data, const WithinModel& model, const Comparison& comparison,
-                     Analysis& analysis) {
-  const auto base = model.subject_means(comparison.treatment, comparison.base);
-  const auto level = model.subject_means(comparison.treatment, comparison.level);
-  add_suite_alternatives(data, base, level, analysis.effects.back());
-  std::vector<double> differences;
-  for (std::size_t i = 0; i < base.size(); ++i) differences.push_back(level[i] - base[i]);
+// The mean over these subjects. They run in the same blocks, which draw their layouts for all of
+// them, so the blocks are the units: the subjects' differences there are averaged. Subjects that
+// have no blocks in common are independent of each other.
+std::optional<Estimate> these_estimate(const Prepared& data, std::span<const Member> members,
+                                       const Contrast& contrast) {
+  if (!data.spec.block.empty()) {
+    std::vector<UnitNumbers> all;
+    for (const Member& member : members)
+      all.push_back(block_numbers(*member.subject, member.cells, contrast));
+    const UnitNumbers common = in_common(all);
+    if (!common.units.empty()) return mean_of(common, data.noise);
+  }
+  std::vector<Estimate> estimates;
+  for (const Member& member : members) {
+    const auto one = subject_estimator(data, *member.subject, member.cells)(contrast);
+    if (!one) return std::nullopt;
+    estimates.push_back(*one);
+  }
+  return mean_of(estimates);
+}
+
+// Blocks as units, each cell's mean over the subjects as its number; of blocks that all subjects
+// have with all cells.
+std::optional<Strata> these_strata(const Prepared& data, std::span<const Member> members) {
+  const std::size_t cells = data.cells();
+  std::vector<UnitNumbers> all(members.size() * cells);
+  for (std::size_t m = 0; m < members.size(); ++m)
+    for (std::size_t c = 0; c < cells; ++c) {
+      Contrast one{.weights = std::vector<double>(cells)};
+      one.weights[c] = 1;
+      all[m * cells + c] = block_numbers(*members[m].subject, members[m].cells, one);
+    }
+  const std::vector<std::uint32_t> blocks = in_common(all).units;
+  if (blocks.size() < 2) return std::nullopt;
+  std::vector<Moments> table(blocks.size() * cells);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t b = 0, at = 0; b < blocks.size(); ++b) {
+      while (all[i].units[at] < blocks[b]) ++at;
+      Moments& cell = table[b * cells + i % cells];
+      cell.n = 1;
+      cell.mean += all[i].difference[at] / static_cast<double>(members.size());
+    }
+  const Layout names = layout(data);
+  return strata_of(names.shape, all_cells(data), model_terms(data.spec, names), table, data.noise);
+}
+
+// Subjects as units.
+std::optional<Strata> like_these_strata(const Prepared& data, std::span<const Member> members,
+                                        Notes& notes) {
+  std::vector<Moments> table;
+  for (const Member& member : members)
+    for (const Group& cell : member.cells) table.push_back(cell.y);
+  const Layout names = layout(data);
+  auto strata =
+      strata_of(names.shape, all_cells(data), model_terms(data.spec, names), table, data.noise);
+  if (strata && !strata->balanced)
+    notes.add(fmt::format(
+        "Cells have unequal numbers of trials, so the model of all {}s works on cell means "
+        "(times the harmonic mean of the numbers).",
+        data.spec.subject));
+  return strata;
+}
+
+void add_table(const Prepared& data, const std::optional<Strata>& strata, Scope scope,
+               Analysis& analysis, Notes& notes) {
+  if (!strata) return;
+  analysis.tables.push_back(
+      strata_table(data, *strata, scope == Scope::these ? data.spec.block : data.spec.subject));
+  analysis.tables.back().scope = scope;
+  note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
+}
+
+struct Suite {
+  const Prepared& data;
+  std::span<const Member> members;
+  Scope scope;
+
+  [[nodiscard]] std::optional<Estimate> estimate(const Contrast& contrast) const {
+    if (scope == Scope::these) return these_estimate(data, members, contrast);
+    return mean_of(subject_numbers(data, members, contrast), data.noise);
+  }
+  [[nodiscard]] std::string unit() const {
+    if (scope == Scope::like_these) return data.spec.subject;
+    return data.spec.block.empty() ? "trial" : data.spec.block;
+  }
+};
+
+void add_subject_tests(const Suite& suite, const Comparison& comparison, const Contrast& contrast,
+                       Analysis& analysis) {
+  const Prepared& data = suite.data;
+  const UnitNumbers numbers = subject_numbers(data, suite.members, contrast);
+  add_unit_alternatives(data, numbers, analysis.effects.back());
   const Treatment& treatment = data.treatments[comparison.treatment];
   const std::string name = treatment.levels.size() == 2
                                ? treatment.name
                                : treatment.name + " " + treatment.levels[comparison.level];
-  test_subject_effects(data, differences, name, analysis);
+  test_subject_effects(data, numbers.difference, name, analysis);
 }
 
-// Of the subjects' differences of differences: their mean against their variation, which for terms
-// with one degree of freedom is the F test of the table.
-void add_suite_interactions(const Prepared& data, const WithinModel& model,
-                            const std::vector<Group>& cells, Analysis& analysis) {
+void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
+  const Prepared& data = suite.data;
+  const std::vector<Group>& cells = suite.members.front().cells;
+  for (const Comparison& comparison : comparisons(data, "", suite.scope)) {
+    const Contrast contrast = contrast_of(data, cells, comparison);
+    const std::string& treatment = data.treatments[comparison.treatment].name;
+    analysis.effects.push_back(
+        make_effect(data, comparison, suite.estimate(contrast),
+                    {.method = suite.unit() + ":" + treatment, .unit = suite.unit()}, notes));
+    if (data.spec.assumptions && suite.scope == Scope::like_these)
+      add_subject_tests(suite, comparison, contrast, analysis);
+  }
+  if (!data.spec.assumptions) return;
   for (const std::uint32_t term : two_level_interactions(data)) {
-    const Moments each = moments(model.weighted(interaction_weights(data, cells, term)));
-    const double n = static_cast<double>(each.n);
-    const Estimate estimate{
-        .difference = each.mean,
-        .variance = each.ss > n * data.noise ? each.variance().value_or(0) / n : 0,
-        .df = n - 1,
-        .base = {}};
+    const auto estimate = suite.estimate(interaction_contrast(data, cells, term));
+    if (!estimate) continue;
     analysis.interactions.push_back(
-        make_interaction(data, "", term_name(term, layout(data).names), estimate));
+        make_interaction(data, "", term_name(term, layout(data).names), *estimate));
+    analysis.interactions.back().scope = suite.scope;
   }
 }
 
 }  // namespace
 
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
-  const Complete complete = complete_subjects(data, notes);
-  if (complete.subjects.size() < 2) return false;
-  const WithinModel model(layout(data).shape, complete.table, data.noise);
-  const WithinFit& fit = model.result();
-  analysis.suite = complete.subjects.size();
-  analysis.tables.push_back(table_of(data, fit));
-  note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
-  if (!fit.balanced)
-    notes.add(fmt::format(
-        "Cells have unequal numbers of trials, so the model of all {}s works on cell means "
-        "(times the harmonic mean of the numbers).",
-        data.spec.subject));
-  for (const WithinTerm& term : fit.terms)
-    if (!(term.error_ss > 0))
-      notes.add(fmt::format("The effect of {} does not vary between {}s at all, so it has no test.",
-                            term_name(term.treatments, layout(data).names), data.spec.subject));
-  for (const Comparison& comparison : comparisons(data, "")) {
-    analysis.effects.push_back(make_effect(
-        data, comparison, model.contrast(comparison.treatment, comparison.base, comparison.level),
-        data.spec.subject + ":" + data.treatments[comparison.treatment].name, notes));
-    if (data.spec.assumptions) add_suite_tests(data, model, comparison, analysis);
+  const std::vector<Member> members = complete_subjects(data, notes);
+  if (members.size() < 2) return false;
+  analysis.suite = members.size();
+  const bool these_first = data.spec.programs == Programs::these;
+  for (const Scope scope : {these_first ? Scope::these : Scope::like_these,
+                            these_first ? Scope::like_these : Scope::these}) {
+    if (scope == Scope::like_these)
+      add_table(data, like_these_strata(data, members, notes), scope, analysis, notes);
+    else if (!data.spec.block.empty())
+      add_table(data, these_strata(data, members), scope, analysis, notes);
+    add_effects({.data = data, .members = members, .scope = scope}, analysis, notes);
   }
-  if (data.spec.assumptions) add_suite_interactions(data, model, complete.cells, analysis);
   return true;
 }
 

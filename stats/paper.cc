@@ -20,21 +20,35 @@ namespace {
 
 constexpr const char* rerandomize = "rerandomize";
 
-// A subject's trials by the level of one treatment, in the dataset's order; with blocks in theirs.
+// A subject's trials by the level of one treatment.
 std::vector<std::vector<double>> by_level(const Prepared& data, const Subject& subject,
                                           std::size_t treatment) {
   std::vector<std::vector<double>> result(data.treatments[treatment].levels.size());
-  const auto level = [&](const Group& group) { return data.levels_of(group.cell)[treatment]; };
-  std::vector<std::size_t> order(subject.trials.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) {
-    return std::pair(subject.groups[subject.trials[i].group].block, i);
-  });
-  for (const std::size_t i : order) {
-    const Trial& trial = subject.trials[i];
-    result[level(subject.groups[trial.group])].push_back(trial.y);
-  }
+  for (const Trial& trial : subject.trials)
+    result[data.levels_of(subject.groups[trial.group].cell)[treatment]].push_back(trial.y);
   return result;
+}
+
+// What is compared: with blocks one number a block and side, of blocks that have both; else all
+// trials.
+struct Samples {
+  bool pairs = false;
+  std::vector<double> base;
+  std::vector<double> level;
+};
+
+Samples samples_of(const Prepared& data, const Subject& subject, const Comparison& comparison) {
+  if (data.spec.block.empty()) {
+    auto levels = by_level(data, subject, comparison.treatment);
+    return {.base = std::move(levels[comparison.base]),
+            .level = std::move(levels[comparison.level])};
+  }
+  const std::vector<Group> cells = by_cell(subject);
+  UnitNumbers numbers = block_numbers(subject, cells, contrast_of(data, cells, comparison));
+  Samples samples{.pairs = true, .base = std::move(numbers.base), .level = {}};
+  for (std::size_t i = 0; i < samples.base.size(); ++i)
+    samples.level.push_back(samples.base[i] + numbers.difference[i]);
+  return samples;
 }
 
 const Subject* find_subject(const Prepared& data, const std::string& name) {
@@ -47,52 +61,62 @@ bool is_normal(std::span<const double> values, double alpha) {
   return test && test->p >= alpha;
 }
 
-void use_wilcoxon(const Prepared& data, std::span<const double> base, std::span<const double> level,
-                  Effect& effect) {
-  const bool pairs = !data.spec.block.empty() && base.size() == level.size();
-  const auto test =
-      pairs ? signed_rank(base, level, data.spec.alpha) : rank_sum(base, level, data.spec.alpha);
-  effect.method = pairs ? "Wilcoxon signed-rank" : "Wilcoxon rank-sum";
-  effect.p.reset();
-  effect.df.reset();
-  if (test) effect.p = test->p;
-  const double mean = data.scale.origin + moments(base).mean;
-  effect.low.reset();
-  effect.high.reset();
-  if (!test || !test->interval || !(mean > 0)) return;
+// Change, interval and p of the rank test: the shift that it estimates.
+Effect wilcoxon_effect(const Prepared& data, const Comparison& comparison, const Samples& samples) {
+  const Treatment& treatment = data.treatments[comparison.treatment];
+  Effect effect{.subject = comparison.subject,
+                .treatment = treatment.name,
+                .baseline = treatment.levels[comparison.base],
+                .level = treatment.levels[comparison.level],
+                .method = samples.pairs ? "Wilcoxon signed-rank" : "Wilcoxon rank-sum",
+                .unit = samples.pairs ? data.spec.block : "trial",
+                .units = samples.pairs ? samples.base.size() : 0};
+  const auto test = samples.pairs ? signed_rank(samples.base, samples.level, data.spec.alpha)
+                                  : rank_sum(samples.base, samples.level, data.spec.alpha);
+  if (!test) return effect;
+  effect.p = test->p;
+  effect.difference = test->shift;
+  const double mean = data.scale.origin + moments(samples.base).mean;
+  if (mean > 0) effect.ratio = 1 + test->shift / mean;
+  if (!test->interval) return effect;
+  effect.difference_low = test->interval->low;
+  effect.difference_high = test->interval->high;
+  if (!(mean > 0)) return effect;
   effect.low = 1 + test->interval->low / mean;
   effect.high = 1 + test->interval->high / mean;
+  return effect;
 }
 
-void use_student(const Prepared& data, const Comparison& comparison, std::span<const double> base,
-                 std::span<const double> level, Effect& effect, Notes& notes) {
-  const auto estimate = student(moments(base), moments(level));
+// Student's test of both sides as independent samples, as the paper has it.
+std::optional<Effect> student_effect(const Prepared& data, const Comparison& comparison,
+                                     const Samples& samples, Notes& notes) {
+  const auto estimate = student(moments(samples.base), moments(samples.level));
   if (!estimate) {
-    notes.add(effect.subject, estimate.error().message);
-    return;
+    notes.add(comparison.subject, estimate.error().message);
+    return std::nullopt;
   }
   Notes unused;
-  effect = make_effect(data, comparison, *estimate, "Student's t", unused);
+  return make_effect(data, comparison, *estimate, {.method = "Student's t", .unit = "trial"},
+                     unused);
 }
 
+// The paper knows no equivalence.
 void replace_test(const Prepared& data, const Subject& subject, Effect& effect, Notes& notes) {
   for (const Comparison& comparison : comparisons(data, subject.name)) {
     const Treatment& treatment = data.treatments[comparison.treatment];
-    if (treatment.name != effect.treatment || treatment.levels[comparison.level] != effect.level)
+    if (treatment.name != effect.treatment || treatment.levels[comparison.level] != effect.level ||
+        treatment.levels[comparison.base] != effect.baseline)
       continue;
-    const auto samples = by_level(data, subject, comparison.treatment);
-    const auto& base = samples[comparison.base];
-    const auto& level = samples[comparison.level];
-    const bool normal = is_normal(base, data.spec.alpha) && is_normal(level, data.spec.alpha);
-    const auto spread = effect.spread;
-    if (normal)
-      use_student(data, comparison, base, level, effect, notes);
-    else
-      use_wilcoxon(data, base, level, effect);
-    effect.alternatives.clear();
-    // The paper knows no equivalence.
-    effect.p_same.reset();
-    effect.spread = spread;
+    const Samples samples = samples_of(data, subject, comparison);
+    const bool normal =
+        is_normal(samples.base, data.spec.alpha) && is_normal(samples.level, data.spec.alpha);
+    auto replaced = normal ? student_effect(data, comparison, samples, notes)
+                           : std::optional(wilcoxon_effect(data, comparison, samples));
+    if (!replaced) continue;
+    replaced->spread = effect.spread;
+    replaced->p_same.reset();
+    effect = std::move(*replaced);
+    return;
   }
 }
 
@@ -131,7 +155,7 @@ void apply_paper(const Prepared& data, Analysis& analysis, Notes& notes) {
   analysis.assumptions.clear();
   for (const Subject& subject : data.subjects) test_levels(data, subject, analysis, notes);
   for (Effect& effect : analysis.effects) {
-    if (effect.subject.empty() && analysis.suite > 0) continue;
+    if (effect.scope != Scope::subject) continue;
     if (const Subject* subject = find_subject(data, effect.subject))
       replace_test(data, *subject, effect, notes);
   }

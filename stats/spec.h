@@ -38,8 +38,18 @@ enum class Method { standard, stabilizer };
 // How the terms of unbalanced data are adjusted for each other; see factorial.h.
 enum class SumsOfSquares { type2, type3 };
 
-// What the response's numbers count. For all of them less is better, as far as there is a better.
+// What the response's numbers count.
 enum class Unit { nanoseconds, bytes, number };
+
+// Where there are several subjects: whether the answer is about these very ones, or about subjects
+// like these.
+enum class Programs { these, like_these };
+
+// Where a comparison's error comes from; see own_error.h.
+enum class Error {
+  own,     // from how much the comparison itself varies between blocks
+  pooled,  // from the residuals of y ~ block + a * b: all treatments act alike in all blocks
+};
 
 // A group-sequential experiment.
 struct Looks {
@@ -61,7 +71,12 @@ struct Spec {
   std::vector<AliasChain> chains{};  // factorial only: of a fractional design, all of its chains
   bool log_scale = true;             // compare geometric means: effects are ratios
   SumsOfSquares sums_of_squares = SumsOfSquares::type2;
-  bool assumptions = true;  // test them, and compute what holds without them
+  Error error = Error::own;  // factorial designs with blocks
+  Programs programs = Programs::like_these;
+  bool all_pairs = false;         // compare all levels with each other, not only with the first
+  bool higher_is_better = false;  // of the response
+  bool in_order = true;           // rows are in the order of time
+  bool assumptions = true;        // test them, and compute what holds without them
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
   std::uint64_t random_seed = 1;        // of permutations that are drawn

@@ -3,22 +3,15 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
-#include <utility>
-#include <vector>
 
-#include "base/error.h"
-#include "stats/alpha_spending.h"
 #include "stats/analysis.h"
-#include "stats/estimate.h"
 
 namespace stab::stats {
 
 enum class Stop {
   go_on,
   precise,    // every interval is narrow enough
-  different,  // the boundary of a sequential test was crossed
   exhausted,  // the largest number of blocks was reached
 };
 
@@ -40,39 +33,5 @@ struct PrecisionRule {
 
 // An effect without an interval is never precise; without effects nothing is.
 Stop decide(const PrecisionRule& rule, std::size_t blocks, std::span<const Effect> effects);
-
-// Group-sequential: one comparison is tested at each look at the level that alpha_spending.h gives
-// it, so that all looks together reject a true null hypothesis with probability alpha.
-//
-// The boundaries are for normal statistics with known variance. With an estimated variance the
-// two-sided p of Student's t is compared with the boundary's nominal level (Jennison and Turnbull:
-// Group sequential methods, 2000): exact for one look, and near it for several; the slow tests
-// measure it. Several comparisons: plan each with its part of alpha (equivalence.h).
-class SequentialTest {
- public:
-  // `looks`: after how many blocks; rising, the last is the largest number of blocks.
-  static Result<SequentialTest> plan(std::span<const std::size_t> looks, double alpha);
-
-  // At a number of blocks that is no look: go_on (beyond the last one: exhausted). An estimate
-  // without error never crosses.
-  [[nodiscard]] Stop decide(std::size_t blocks, const Estimate& estimate) const;
-
-  // The interval at a look that holds together with those at all other looks with probability
-  // 1 - alpha, whenever and for whatever reason the experiment ends (Jennison and Turnbull:
-  // Repeated confidence intervals, 1989). It excludes 0 exactly if the boundary is crossed. Absent
-  // where the look has no boundary.
-  [[nodiscard]] std::optional<Interval> interval(std::size_t blocks,
-                                                 const Estimate& estimate) const;
-
-  [[nodiscard]] std::span<const Look> looks() const { return looks_; }
-
- private:
-  SequentialTest(std::vector<std::size_t> blocks, std::vector<Look> looks)
-      : blocks_(std::move(blocks)), looks_(std::move(looks)) {}
-  [[nodiscard]] const Look* look_at(std::size_t blocks) const;
-
-  std::vector<std::size_t> blocks_;
-  std::vector<Look> looks_;
-};
 
 }  // namespace stab::stats

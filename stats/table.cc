@@ -42,6 +42,50 @@ AnovaRow tested_row(std::string stratum, std::string term, double df, double ss,
   return row;
 }
 
+std::string right_side(const Spec& spec, const Layout& names) {
+  if (spec.chains.empty()) return crossing(names.shape, names.names);
+  std::string text;
+  for (const AliasChain& chain : spec.chains)
+    text += (text.empty() ? "" : " + ") + term_name(chain.effect, names.names);
+  return text;
+}
+
+std::vector<std::uint32_t> model_terms(const Spec& spec, const Layout& names) {
+  if (spec.chains.empty()) return all_terms(names.shape, names.shape.size());
+  std::vector<std::uint32_t> terms;
+  for (const AliasChain& chain : spec.chains) terms.push_back(chain.effect);
+  return terms;
+}
+
+AnovaTable strata_table(const Prepared& data, const Strata& strata, const std::string& unit) {
+  const Layout names = layout(data);
+  const std::string right = right_side(data.spec, names);
+  const bool several = active_treatments(names.shape) > 1;
+  AnovaTable table;
+  table.formula = fmt::format("{} ~ {} + Error({}{})", response_term(data.spec), right, unit,
+                              right == "1" ? ""
+                              : several    ? fmt::format("/({})", right)
+                                           : "/" + right);
+  table.rows.push_back(plain_row(unit, "Residuals", strata.unit_df, strata.unit_ss));
+  for (const StratumTerm& term : strata.terms) {
+    const std::string name = term_name(term.treatments, names.names);
+    const std::string stratum = fmt::format("{}:{}", unit, name);
+    AnovaRow row = plain_row(stratum, name, term.df, term.ss);
+    if (strata.unit_df >= term.df)
+      row = tested_row(stratum, name, term.df, term.ss, term.error_df, term.error_ss);
+    if (row.f && term.epsilon) {
+      row.epsilon = term.epsilon;
+      row.p = f_tail(*row.f, *term.epsilon * term.df, *term.epsilon * term.error_df);
+    }
+    row.aliases = aliases_of(data.spec, term.treatments);
+    table.rows.push_back(std::move(row));
+    table.rows.push_back(plain_row(stratum, "Residuals", term.error_df, term.error_ss));
+  }
+  if (strata.within_df > 0)
+    table.rows.push_back(plain_row("Within", "Residuals", strata.within_df, strata.within_ss));
+  return table;
+}
+
 void add_shares(AnovaTable& table, double alpha) {
   for (AnovaRow& row : table.rows) {
     if (!row.f) continue;

@@ -9,6 +9,7 @@
 #include "stats/analysis.h"
 #include "stats/notes.h"
 #include "stats/prepare.h"
+#include "stats/strata.h"
 
 namespace stab::stats {
 
@@ -30,6 +31,15 @@ std::string aliases_of(const Spec& spec, std::uint32_t term);
 AnovaRow tested_row(std::string stratum, std::string term, double df, double ss, double error_df,
                     double error_ss);
 AnovaRow plain_row(std::string stratum, std::string term, double df, double ss);
+
+// What stands on the right of the model: "a * b", or the terms of a fractional design one by one.
+std::string right_side(const Spec& spec, const Layout& names);
+// The terms of the model.
+std::vector<std::uint32_t> model_terms(const Spec& spec, const Layout& names);
+
+// The table of units that have all cells; `unit` is what they are called. A term with more degrees
+// of freedom than its units have is shown without a test.
+AnovaTable strata_table(const Prepared& data, const Strata& strata, const std::string& unit);
 
 // Partial eta squared and omega squared of the tested terms, with the interval (effect_size.h).
 void add_shares(AnovaTable& table, double alpha);

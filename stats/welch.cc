@@ -1,52 +1,49 @@
 // SPDX-License-Identifier: MIT
 #include "stats/welch.h"
 
+#include <algorithm>
+#include <array>
+
 namespace stab::stats {
-namespace {
 
-// The mean of cell means, its variance, and what Satterthwaite's formula needs of it.
-struct Side {
-  double mean = 0;
-  double variance = 0;
-  double square_over_df = 0;
+Estimate welch(std::span<const Moments> cells, const Contrast& contrast) {
+  Estimate result;
+  double base = 0;
+  double squares = 0;  // of the parts of the variance over their degrees of freedom
+  double least = 0;
   bool complete = true;  // every cell has a variance
-};
-
-Side side(std::span<const Moments> cells) {
-  Side result;
-  const double weight = 1 / static_cast<double>(cells.size());
-  for (const Moments& cell : cells) {
-    result.mean += weight * cell.mean;
-    const auto variance = cell.variance();
+  for (std::size_t i = 0; i < contrast.weights.size(); ++i) {
+    const double weight = contrast.weights[i];
+    const double of_base = contrast.base.empty() ? 0 : contrast.base[i];
+    if (weight == 0 && of_base == 0) continue;
+    result.difference += weight * cells[i].mean;
+    base += of_base * cells[i].mean;
+    const auto variance = cells[i].variance();
     if (!variance) {
-      result.complete = false;
+      complete = false;
       continue;
     }
-    const double n = static_cast<double>(cell.n);
+    const double n = static_cast<double>(cells[i].n);
     const double part = weight * weight * *variance / n;
     result.variance += part;
-    result.square_over_df += part * part / (n - 1);
+    result.base_variance += of_base * of_base * *variance / n;
+    result.base_covariance += weight * of_base * *variance / n;
+    squares += part * part / (n - 1);
+    least = least == 0 ? n - 1 : std::min(least, n - 1);
   }
-  return result;
-}
-
-}  // namespace
-
-Estimate welch(std::span<const Moments> a, std::span<const Moments> b) {
-  const Side at_a = side(a);
-  const Side at_b = side(b);
-  Estimate result{.difference = at_b.mean - at_a.mean, .base = at_a.mean};
-  const double squares = at_a.square_over_df + at_b.square_over_df;
-  if (!at_a.complete || !at_b.complete || !(squares > 0)) return result;
-  result.variance = at_a.variance + at_b.variance;
-  result.df = result.variance * result.variance / squares;
-  result.base_variance = at_a.variance;
-  result.base_covariance = -at_a.variance;
+  if (!contrast.base.empty()) result.base = base;
+  if (complete && squares > 0)
+    result.df = result.variance * result.variance / squares;
+  else if (complete)
+    result.df = least;
+  else
+    result.variance = 0;
   return result;
 }
 
 Estimate welch(const Moments& a, const Moments& b) {
-  return welch(std::span(&a, 1), std::span(&b, 1));
+  const std::array cells{a, b};
+  return welch(cells, {.weights = {-1, 1}, .base = {1, 0}});
 }
 
 }  // namespace stab::stats

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Welch's t-test: two means whose variances may differ.
+// Welch's t-test: means whose variances may differ, of numbers that nothing ties to each other.
 #pragma once
 
 #include <span>
 
 #include "stats/estimate.h"
+#include "stats/own_error.h"
 #include "stats/summary.h"
 
 namespace stab::stats {
@@ -13,8 +14,7 @@ namespace stab::stats {
 // two numbers give an estimate without error.
 Estimate welch(const Moments& a, const Moments& b);
 
-// The same for the mean of a's cell means and the mean of b's: each cell has its own variance. No
-// cell list is empty.
-Estimate welch(std::span<const Moments> a, std::span<const Moments> b);
+// The same for a contrast of cells, one number a weight: each cell has its own variance.
+Estimate welch(std::span<const Moments> cells, const Contrast& contrast);
 
 }  // namespace stab::stats

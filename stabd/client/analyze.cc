@@ -75,6 +75,10 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
     spec.design = stats::Design::within_subjects;
   spec.log_scale = options.scale == "log";
   spec.alpha = options.alpha;
+  if (options.error == "pooled") spec.error = stats::Error::pooled;
+  if (options.programs == "these") spec.programs = stats::Programs::these;
+  spec.all_pairs = options.pairs == "all";
+  spec.higher_is_better = options.higher_is_better;
   spec.sums_of_squares =
       options.sums_of_squares == 3 ? stats::SumsOfSquares::type3 : stats::SumsOfSquares::type2;
   if (!options.equivalence.empty()) {

@@ -19,12 +19,16 @@ struct AnalyzeOptions {
   std::vector<std::string> factors;
   std::string block;
   std::string subject;
-  std::string random;                  // a factor nested in the treatments
-  std::vector<std::string> baselines;  // "opt=O2"
-  std::string scale = "raw";           // "log"
-  std::string method = "standard";     // "stabilizer"
-  std::string unit;                    // "ns", "bytes"
-  std::string equivalence;             // "1%" or "0.01"
+  std::string random;                   // a factor nested in the treatments
+  std::vector<std::string> baselines;   // "opt=O2"
+  std::string scale = "raw";            // "log"
+  std::string method = "standard";      // "stabilizer"
+  std::string error = "own";            // "pooled"
+  std::string programs = "like-these";  // "these"
+  std::string pairs = "baseline";       // "all"
+  bool higher_is_better = false;
+  std::string unit;         // "ns", "bytes"
+  std::string equivalence;  // "1%" or "0.01"
   double alpha = 0.05;
   int sums_of_squares = 2;
   bool json = false;

@@ -109,6 +109,10 @@ stats::Spec spec_of(const plan::Plan& plan) {
   add_chains(plan, spec);
   if (plan.analysis.stabilizer) spec.method = stats::Method::stabilizer;
   if (plan.analysis.sums_of_squares == 3) spec.sums_of_squares = stats::SumsOfSquares::type3;
+  if (plan.analysis.pooled) spec.error = stats::Error::pooled;
+  if (plan.analysis.these_programs) spec.programs = stats::Programs::these;
+  spec.all_pairs = plan.analysis.all_pairs;
+  spec.higher_is_better = plan.analysis.higher_is_better;
   switch (plan.design.kind) {
     case plan::DesignKind::within_subjects:
       spec.design = stats::Design::within_subjects;
@@ -128,9 +132,8 @@ stats::Spec spec_of(const plan::Plan& plan) {
   }
   for (const plan::Factor& factor : plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) spec.seed = factor.name;
-  // Blocks share their drawn layouts and their slice of time, so levels are compared within them; a
-  // one-way design asks for the textbook's test, Welch's between two levels.
-  if (spec.seed.empty() && plan.design.kind != plan::DesignKind::one_way) spec.block = block_column;
+  // Blocks share their drawn layouts and their slice of time, so levels are compared within them.
+  if (spec.seed.empty()) spec.block = block_column;
   return spec;
 }
 

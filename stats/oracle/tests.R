@@ -116,10 +116,6 @@ stratified <- function(scores, factor) {
 put("permutation_strata", stratified(identity, function(n, m) (1 / n + 1 / m) / 3))
 put("van_elteren", stratified(rank, function(n, m) 1 / (n + m + 1)))
 
-cat("\n// Multiplicity.\n")
-p <- c(0.01, 0.02, 0.03, 0.04, 0.05, 0.0001, 0.5, 0.9, 0.03, 0.013)
-put("p_raw", p); put("p_holm", p.adjust(p, "holm"))
-
 cat("\n// Studentized range: rows of q, groups, df, tail; and of tail, groups, df, q. By nested integrate(), not ptukey,\n")
 cat("// which errs by up to 1e-4 for 2 degrees of freedom. The tail is integrated over the logarithm of the deviation.\n")
 normal_range <- function(w, k) sapply(w, function(x) integrate(function(z) k * dnorm(z) * (pnorm(z)^(k - 1) -
@@ -170,9 +166,6 @@ put("layouts", layouts)
 put("components_balanced", components(layouts, g, 1, 0.05)); put("components_of_two_cells", components(layouts, g, 2, 0.05))
 lost <- -c(1, 2, 3, 11, 12, 13, 14, 22, 40); put("components_unbalanced", components(layouts[lost], g[lost], 1, 0.05))
 put("components_of_four_cells", components(layouts[lost], g[lost], 4, 0.1))
-
-cat("\n// Equivalence of before and after (paired) within -3 to 3: p of either side.\n")
-put("tost", t.test(after - before, mu = -3, alternative = "greater")$p.value, t.test(after - before, mu = 3, alternative = "less")$p.value)
 
 cat("\n// Power: rows of n, difference, sd, alpha, power; of n, power, detectable; groups, n, between, within, power.\n")
 put("power_two", unlist(lapply(list(c(20, 1, 1, 0.05), c(5, 0.5, 1, 0.05), c(100, 0.01, 0.05, 0.01), c(3, 4, 1, 0.05)), function(r)

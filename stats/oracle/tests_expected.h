@@ -294,21 +294,6 @@ inline constexpr std::array<double, 1> permutation_5_3{0.017857142857142856};
 inline constexpr std::array<double, 2> permutation_strata{2.2217333279758451, 0.23749999999999999};
 inline constexpr std::array<double, 2> van_elteren{0.13333333333333339, 0.80833333333333335};
 
-// Multiplicity.
-inline constexpr std::array<double, 10> p_raw{
-    0.01,   0.02, 0.029999999999999999, 0.040000000000000001, 0.050000000000000003,
-    0.0001, 0.5,  0.90000000000000002,  0.029999999999999999, 0.012999999999999999};
-inline constexpr std::array<double, 10> p_holm{0.089999999999999997,
-                                               0.14000000000000001,
-                                               0.17999999999999999,
-                                               0.17999999999999999,
-                                               0.17999999999999999,
-                                               0.001,
-                                               1,
-                                               1,
-                                               0.17999999999999999,
-                                               0.104};
-
 // Studentized range: rows of q, groups, df, tail; and of tail, groups, df, q. By nested
 // integrate(), not ptukey, which errs by up to 1e-4 for 2 degrees of freedom. The tail is
 // integrated over the logarithm of the deviation.
@@ -430,9 +415,6 @@ inline constexpr std::array<double, 7> components_unbalanced{
 inline constexpr std::array<double, 7> components_of_four_cells{
     0.56952099100999332, 0.031167908901485093, 4.7257516619068154,  0.98538345510227854,
     0.64436261833928221, 1.731316214288132,    0.035832160481883077};
-
-// Equivalence of before and after (paired) within -3 to 3: p of either side.
-inline constexpr std::array<double, 2> tost{1.9745105080674632e-12, 0.00021127944413346829};
 
 // Power: rows of n, difference, sd, alpha, power; of n, power, detectable; groups, n, between,
 // within, power.

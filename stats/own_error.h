@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The error of a comparison is its own: how much the comparison itself varies between units that
+// are independent of each other. A unit is a block, a subject, a seed, or, where nothing ties them,
+// a trial.
+//
+// Layouts that are drawn per block change what treatments do, so a treatment's effect varies from
+// block to block, each treatment's by its own amount. A residual that is pooled over treatments,
+// or over the trials of a block, does not have that variation in it (doc/decisions/0009).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "stats/estimate.h"
+#include "stats/prepare.h"
+
+namespace stab::stats {
+
+// A comparison of cells: weights, one for each of a subject's cells as by_cell() orders them.
+struct Contrast {
+  std::vector<double> weights{};  // they sum to 0; empty: the subject lacks a cell that is needed
+  std::vector<double> base{};  // of the mean that a ratio refers to; empty: there is no such mean
+};
+
+// What each unit says of a contrast; all three are of one length, `base` may be empty.
+struct UnitNumbers {
+  std::vector<std::uint32_t> units{};  // which, rising
+  std::vector<double> difference{};
+  std::vector<double> base{};
+};
+
+// Of those of the subject's blocks that have every cell with a weight. The trials of a block in one
+// cell are one number, their mean.
+UnitNumbers block_numbers(const Subject& subject, const std::vector<Group>& cells,
+                          const Contrast& contrast);
+
+// Of the units that all of these have: their means there. Nothing of nothing.
+UnitNumbers in_common(std::span<const UnitNumbers> all);
+
+// The mean over units, with one degree of freedom less than units. Differences that vary by no more
+// than rounding (`noise` as in Prepared) do not vary.
+Estimate mean_of(const UnitNumbers& numbers, double noise);
+
+// The mean of estimates that are independent of each other, with Satterthwaite's degrees of freedom
+// (Biometrics Bulletin 1946). Without error if one of them is; none of them: no error.
+Estimate mean_of(std::span<const Estimate> estimates);
+
+}  // namespace stab::stats
