@@ -124,8 +124,9 @@ TEST(Assumptions, SharesOfTheSuiteAgreeWithR) {
       analyse(oracle::programs(11, {.subjects = 6, .opt = 2, .aslr = 1, .blocks = 5}), spec);
   const AnovaRow& row = analysis.tables.at(0).rows.at(1);
   expect_close(row.eta2, 0.840878189819984, 1e-8);
-  expect_close(row.eta2_low, 0.428218478043171, 1e-6);
-  expect_close(row.eta2_high, 0.92889927602215, 1e-6);
+  expect_close(row.omega2, 0.784100334855003, 1e-8);
+  expect_close(row.eta2_low, 0.348509875281089, 1e-6);
+  expect_close(row.eta2_high, 0.903211674439006, 1e-6);
 }
 
 TEST(Assumptions, SkewedResidualsAreFoundAndTheReportSaysWhatHolds) {

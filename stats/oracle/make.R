@@ -242,12 +242,13 @@ r <- c(lag1(h[1:20]), lag1(h[21:40]), lag1(h[41:60]))
 z <- sum((r + 1 / 20) / sqrt(18^2 / (20^2 * 19))) / sqrt(3)
 show("Helmert", sum(h^2), mean(r), 2 * pnorm(-abs(z)))
 
-cat("# partial eta squared with the interval of the noncentral F\n")
+cat("# partial eta squared, the interval of the noncentral F, omega squared\n")
 share <- function(f, df1, df2, alpha) {
   ncp <- function(p) uniroot(function(l) pf(f, df1, df2, l) - p, c(0, 1000), tol = 1e-12)$root
   low <- if (pf(f, df1, df2) < 1 - alpha / 2) 0 else ncp(1 - alpha / 2)
   high <- ncp(alpha / 2)
-  c(f * df1 / (f * df1 + df2), low / (low + df2), high / (high + df2))
+  n <- df1 + df2 + 1
+  c(f * df1 / (f * df1 + df2), low / (low + n), high / (high + n), max(0, df1 * (f - 1) / (df1 * (f - 1) + n)))
 }
 show("F 26.42 (1, 5)", share(26.4224680723745, 1, 5, 0.1))
 
