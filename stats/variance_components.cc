@@ -110,11 +110,6 @@ Sums sums_of(std::span<const std::vector<Moments>> cells) {
   return sums;
 }
 
-bool is_valid(const MeanSquares& s) {
-  return s.between_df > 0 && s.within_df > 0 && s.size > 0 && s.between >= 0 && s.within > 0 &&
-         std::isfinite(s.between) && std::isfinite(s.within);
-}
-
 }  // namespace
 
 Result<ComponentIntervals> variance_components(std::span<const std::vector<Moments>> cells,
@@ -137,20 +132,6 @@ Result<ComponentIntervals> variance_components(std::span<const std::vector<Momen
     return fail(
         "the numbers do not vary within groups, so there is nothing to compare groups with");
   return components(sums_of(cells), alpha);
-}
-
-Result<ComponentIntervals> variance_components(const MeanSquares& squares, double alpha) {
-  if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
-  if (!is_valid(squares))
-    return fail("variance components need groups, and numbers that vary within groups");
-  return components({.between =
-                         [&squares](double ratio) {
-                           return squares.between_df * squares.between / (1 + squares.size * ratio);
-                         },
-                     .between_df = squares.between_df,
-                     .within = squares.within,
-                     .within_df = squares.within_df},
-                    alpha);
 }
 
 }  // namespace stab::stats

@@ -23,14 +23,6 @@
 
 namespace stab::stats {
 
-struct MeanSquares {
-  double between = 0;
-  double between_df = 0;
-  double within = 0;
-  double within_df = 0;
-  double size = 0;  // numbers a group: E(between) = within's variance + size * between's variance
-};
-
 struct ComponentIntervals {
   double between = 0;  // an estimate below 0 is given as 0, and so are the interval's ends
   Interval between_interval{};
@@ -44,8 +36,5 @@ struct ComponentIntervals {
 // or more, none of no numbers.
 Result<ComponentIntervals> variance_components(std::span<const std::vector<Moments>> cells,
                                                double alpha);
-
-// Groups of equal size, from their mean squares.
-Result<ComponentIntervals> variance_components(const MeanSquares& squares, double alpha);
 
 }  // namespace stab::stats

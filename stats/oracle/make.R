@@ -153,13 +153,18 @@ show("seeds in opt", unlist(between["opt:seed", ]))
 ms <- between[["Mean Sq"]]
 show("components", (ms[2] - ms[3]) / 3, ms[3])
 
-cat("# nested with lost runs: components by expected mean squares\n")
+cat("# nested with lost runs: components at which the weighted mean square of the seeds' means is that of the runs\n")
 d <- d[!(seq_len(nrow(d)) %in% c(1, 2, 14, 30)), ]
 between <- anova(lm(log(wall) ~ opt / seed, d))
-ms <- between[["Mean Sq"]]
+within <- between["Residuals", "Mean Sq"]
 n <- table(d$opt, d$seed)
-n0 <- (sum(n) - sum(rowSums(n^2) / rowSums(n))) / between["opt:seed", "Df"]
-show("components", (ms[2] - ms[3]) / n0, ms[3], between["opt:seed", "Pr(>F)"])
+m <- tapply(log(d$wall), list(d$opt, d$seed), mean)
+excess <- function(r) {
+  w <- n / (1 + n * r)
+  sum(w * (m - rowSums(w * m) / rowSums(w))^2) / between["opt:seed", "Df"] - within
+}
+ratio <- uniroot(excess, c(0, 1000), tol = 1e-13)$root
+show("components", ratio * within, within, between["opt:seed", "Pr(>F)"])
 
 cat("# data that comes with R\n")
 show_aov("PlantGrowth", aov(weight ~ group, PlantGrowth))
