@@ -177,6 +177,22 @@ void note_few(const Analysis& analysis, Notes& notes) {
         unit, unit));
 }
 
+// Below it, intervals of blocks hold less often than they say where a few layouts act much more
+// strongly than the others: bench/soundness, doc/statistics.md.
+constexpr std::size_t enough_blocks = 60;
+
+void note_skew(const Prepared& data, const Analysis& analysis, Notes& notes) {
+  std::size_t fewest = enough_blocks;
+  for (const Effect& effect : analysis.effects)
+    if (effect.unit == data.spec.block && effect.df && effect.units > 0)
+      fewest = std::min(fewest, effect.units);
+  if (fewest < enough_blocks)
+    notes.add(fmt::format(
+        "Where a few layouts act much more strongly than the rest, intervals of fewer than {} {}s "
+        "hold less often than they say (doc/statistics.md); these have {}.",
+        enough_blocks, data.spec.block, fewest));
+}
+
 void note_looks(const Prepared& data, Notes& notes) {
   if (!data.repeated) return;
   notes.add(fmt::format(
@@ -210,6 +226,7 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   if (prepared.spec.assumptions) add_foresight(prepared, analysis);
   note_multiplicity(analysis, notes);
   note_few(analysis, notes);
+  if (!prepared.spec.block.empty()) note_skew(prepared, analysis, notes);
   note_looks(prepared, notes);
   analysis.answer = answer(analysis);
   analysis.notes = notes.sentences();

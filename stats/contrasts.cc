@@ -3,28 +3,19 @@
 
 #include <algorithm>
 #include <bit>
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "stats/distribution.h"
+#include "stats/spread.h"
 #include "stats/terms.h"
 
 namespace stab::stats {
 namespace {
 
-struct Powers {
-  double n = 0;
-  double second = 0;
-  double fourth = 0;
-};
-
-Powers powers_of(std::span<const double> deviations) {
-  Powers sums{.n = static_cast<double>(deviations.size())};
-  for (const double d : deviations) {
-    sums.second += d * d;
-    sums.fourth += d * d * d * d;
-  }
-  return sums;
+bool varies(const Moments& numbers, double noise) {
+  return numbers.ss > static_cast<double>(numbers.n) * noise;
 }
 
 }  // namespace
@@ -82,39 +73,36 @@ std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,
   return result;
 }
 
-std::optional<Spread> spread_of(const std::vector<std::vector<double>>& deviations,
-                                std::span<const double> weights, double alpha, double noise) {
-  constexpr double least = 5;
-  Powers all;
-  std::vector<Powers> cells;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    cells.push_back(powers_of(deviations[i]));
-    const Powers& cell = cells.back();
-    if (weights[i] == 0) continue;
-    if (cell.n < least || cell.second <= cell.n * noise) return std::nullopt;
-    all.n += cell.n;
-    // Pooled after scaling by each cell's variance, so that unequal ones do not count as tails.
-    all.fourth += cell.fourth / (cell.second * cell.second) * cell.n * cell.n;
-  }
-  if (!(all.n > 0)) return std::nullopt;
-  const double kurtosis = all.fourth / all.n;
-  double difference = 0;
-  double variance = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i] == 0) continue;
-    const double n = cells[i].n;
-    difference += weights[i] * std::log(cells[i].second / (n - 1));
-    variance += weights[i] * weights[i] * std::max(0.0, kurtosis - (n - 3) / n) / (n - 1);
-  }
-  if (!(variance > 0)) return std::nullopt;
-  const boost::math::normal normal;
-  const double error = std::sqrt(variance);
-  const double half = boost::math::quantile(boost::math::complement(normal, alpha / 2)) * error;
-  return Spread{
-      .ratio = std::exp(difference),
-      .low = std::exp(difference - half),
-      .high = std::exp(difference + half),
-      .p = 2 * boost::math::cdf(boost::math::complement(normal, std::abs(difference) / error))};
+SpreadOf spread_by_blocks(const Prepared& data, const Subject& subject,
+                          const std::vector<Group>& cells) {
+  return [&](std::span<const double> weights) -> std::optional<Spread> {
+    std::vector<UnitNumbers> numbers;  // of each cell with a weight
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (weights[i] == 0) continue;
+      Contrast one{.weights = std::vector<double>(cells.size())};
+      one.weights[i] = 1;
+      numbers.push_back(block_numbers(subject, cells, one));
+      if (!varies(moments(numbers.back().difference), data.noise)) return std::nullopt;
+    }
+    std::vector<double> own;
+    std::ranges::copy_if(weights, std::back_inserter(own), [](double w) { return w != 0; });
+    std::vector<std::vector<double>> rows;
+    numbers = in_common(numbers);
+    for (std::size_t b = 0; !numbers.empty() && b < numbers.front().units.size(); ++b) {
+      rows.emplace_back();
+      for (const UnitNumbers& cell : numbers) rows.back().push_back(cell.difference[b]);
+    }
+    return spread_within_blocks(rows, own, data.spec.alpha);
+  };
+}
+
+SpreadOf spread_by_numbers(const Prepared& data, std::vector<std::vector<double>> cells) {
+  return [&data,
+          numbers = std::move(cells)](std::span<const double> weights) -> std::optional<Spread> {
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (weights[i] != 0 && !varies(moments(numbers[i]), data.noise)) return std::nullopt;
+    return spread_between_cells(numbers, weights, data.spec.alpha);
+  };
 }
 
 std::optional<Spread> spread_over(std::span<const double> ratios, double alpha) {

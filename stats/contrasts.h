@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,12 +28,13 @@ std::vector<std::uint32_t> two_level_interactions(const Prepared& data);
 std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,
                                                     const std::vector<Group>& cells);
 
-// The difference of log variances with these weights as a ratio, with an interval that holds for
-// numbers that are not normal (Bonett: Robust confidence interval for a ratio of standard
-// deviations, Applied Psychological Measurement 2006, carried over to several cells: pooled
-// kurtosis, one term a cell). Nothing unless each cell with a weight has five varying numbers.
-std::optional<Spread> spread_of(const std::vector<std::vector<double>>& deviations,
-                                std::span<const double> weights, double alpha, double noise);
+// How the variances of cells are compared, with weights as contrasts have them; see spread.h.
+using SpreadOf = std::function<std::optional<Spread>(std::span<const double>)>;
+// One number a cell from each block that has all cells with a weight. The arguments outlive it.
+SpreadOf spread_by_blocks(const Prepared& data, const Subject& subject,
+                          const std::vector<Group>& cells);
+// All of each cell's numbers, which are independent of each other.
+SpreadOf spread_by_numbers(const Prepared& data, std::vector<std::vector<double>> cells);
 
 // The mean of subjects' log ratios with Student's interval: the ratio over a suite. Nothing below
 // three subjects, or if they do not vary.

@@ -25,8 +25,7 @@ Interaction make_interaction(const Prepared& data, const std::string& subject, s
 }
 
 void add_interactions(const Prepared& data, const std::string& subject, const Estimator& estimator,
-                      const std::vector<Group>& cells,
-                      const std::vector<std::vector<double>>& deviations, Analysis& analysis) {
+                      const std::vector<Group>& cells, const SpreadOf& spread, Analysis& analysis) {
   for (const std::uint32_t term : two_level_interactions(data)) {
     const Contrast contrast = interaction_contrast(data, cells, term);
     if (contrast.weights.empty()) continue;
@@ -35,7 +34,7 @@ void add_interactions(const Prepared& data, const std::string& subject, const Es
     Interaction result =
         make_interaction(data, subject, term_name(term, layout(data).names), *estimate);
     result.aliases = aliases_of(data.spec, term);
-    result.spread = spread_of(deviations, contrast.weights, data.spec.alpha, data.noise);
+    result.spread = spread(contrast.weights);
     analysis.interactions.push_back(std::move(result));
   }
 }

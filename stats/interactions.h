@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/analysis.h"
+#include "stats/contrasts.h"
 #include "stats/estimate.h"
 #include "stats/own_error.h"
 #include "stats/prepare.h"
@@ -21,10 +22,8 @@ using Estimator = std::function<std::optional<Estimate>(const Contrast&)>;
 Interaction make_interaction(const Prepared& data, const std::string& subject, std::string term,
                              const Estimate& estimate);
 
-// All that the subject's cells allow. `cells` are those of by_cell(), `deviations` the numbers
-// whose variance is compared, by cell.
+// All that the subject's cells allow. `cells` are those of by_cell().
 void add_interactions(const Prepared& data, const std::string& subject, const Estimator& estimator,
-                      const std::vector<Group>& cells,
-                      const std::vector<std::vector<double>>& deviations, Analysis& analysis);
+                      const std::vector<Group>& cells, const SpreadOf& spread, Analysis& analysis);
 
 }  // namespace stab::stats

@@ -165,8 +165,11 @@ struct Parts {
 
 void add_effects(const Parts& parts, Analysis& analysis, Notes& notes) {
   const Prepared& data = parts.data;
-  std::vector<std::vector<double>> deviations;
-  if (data.spec.assumptions) deviations = by_cell_deviations(parts.subject, parts.cells);
+  SpreadOf spread;
+  if (!data.spec.block.empty())
+    spread = spread_by_blocks(data, parts.subject, parts.cells);
+  else if (data.spec.assumptions)
+    spread = spread_by_numbers(data, by_cell_deviations(parts.subject, parts.cells));
   for (const Comparison& comparison : comparisons(data, parts.subject.name)) {
     const Contrast contrast = contrast_of(data, parts.cells, comparison);
     Source source = parts.source;
@@ -178,10 +181,10 @@ void add_effects(const Parts& parts, Analysis& analysis, Notes& notes) {
     effect.aliases = aliases_of(data.spec, 1U << comparison.treatment);
     if (!data.spec.assumptions || contrast.weights.empty()) continue;
     add_alternatives(data, parts.subject, comparison, effect);
-    effect.spread = spread_of(deviations, contrast.weights, data.spec.alpha, data.noise);
+    effect.spread = spread(contrast.weights);
   }
   if (data.spec.assumptions)
-    add_interactions(data, parts.subject.name, parts.estimator, parts.cells, deviations, analysis);
+    add_interactions(data, parts.subject.name, parts.estimator, parts.cells, spread, analysis);
 }
 
 void analyse_blocks(const Prepared& data, const Subject& subject, bool with_table,

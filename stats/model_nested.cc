@@ -168,8 +168,7 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
   const Subject units{.name = subject.name, .groups = seed_means(subject)};
   const std::vector<Group> cells = by_cell(units);
   const Estimator estimator = subject_estimator(data, units, cells);
-  std::vector<std::vector<double>> deviations;
-  if (data.spec.assumptions) deviations = seed_deviations(subject);
+  const SpreadOf spread = spread_by_numbers(data, seed_deviations(subject));
   for (const Comparison& comparison : comparisons(data, subject.name)) {
     const Contrast contrast = contrast_of(data, cells, comparison);
     const auto estimate = contrast.weights.empty() ? std::nullopt : estimator(contrast);
@@ -180,14 +179,14 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
     if (!data.spec.assumptions || contrast.weights.empty()) continue;
     Effect& effect = analysis.effects.back();
     add_alternatives(data, subject, comparison, effect);
-    effect.spread = spread_of(deviations, contrast.weights, data.spec.alpha, data.noise);
+    effect.spread = spread(contrast.weights);
     if (!effect.spread)
-      notes.add(subject.name, fmt::format("fewer than five seeds of {} a cell, or seeds that do "
+      notes.add(subject.name, fmt::format("fewer than six seeds of {} a cell, or seeds that do "
                                           "not differ: changes of their variance are not told.",
                                           data.spec.seed));
   }
   if (data.spec.assumptions)
-    add_interactions(data, subject.name, estimator, cells, deviations, analysis);
+    add_interactions(data, subject.name, estimator, cells, spread, analysis);
 }
 
 }  // namespace stab::stats

@@ -44,6 +44,19 @@ std::vector<std::size_t> all_cells(const Prepared& data) {
   return cells;
 }
 
+// What the blocks of each member say that all of them have; nothing for members without any in
+// common.
+std::vector<UnitNumbers> common_numbers(const Prepared& data, std::span<const Member> members,
+                                        const Contrast& contrast) {
+  if (data.spec.block.empty()) return {};
+  std::vector<UnitNumbers> all;
+  for (const Member& member : members)
+    all.push_back(block_numbers(*member.subject, member.cells, contrast));
+  all = in_common(all);
+  if (all.front().units.empty()) return {};
+  return all;
+}
+
 // Subjects as units: each one's estimate is a number.
 UnitNumbers subject_numbers(const Prepared& data, std::span<const Member> members,
                             const Contrast& contrast) {
@@ -58,18 +71,21 @@ UnitNumbers subject_numbers(const Prepared& data, std::span<const Member> member
   return result;
 }
 
+std::optional<Estimate> like_these_estimate(const Prepared& data, std::span<const Member> members,
+                                            const Contrast& contrast) {
+  const std::vector<UnitNumbers> common = common_numbers(data, members, contrast);
+  if (!common.empty() && common.front().units.size() > 1)
+    return crossed_mean_of(common, data.noise);
+  return mean_of(subject_numbers(data, members, contrast), data.noise);
+}
+
 // The mean over these subjects. They run in the same blocks, which draw their layouts for all of
 // them, so the blocks are the units: the subjects' differences there are averaged. Subjects that
 // have no blocks in common are independent of each other.
 std::optional<Estimate> these_estimate(const Prepared& data, std::span<const Member> members,
                                        const Contrast& contrast) {
-  if (!data.spec.block.empty()) {
-    std::vector<UnitNumbers> all;
-    for (const Member& member : members)
-      all.push_back(block_numbers(*member.subject, member.cells, contrast));
-    const UnitNumbers common = in_common(all);
-    if (!common.units.empty()) return mean_of(common, data.noise);
-  }
+  const std::vector<UnitNumbers> common = common_numbers(data, members, contrast);
+  if (!common.empty()) return mean_of(averaged(common), data.noise);
   std::vector<Estimate> estimates;
   for (const Member& member : members) {
     const auto one = subject_estimator(data, *member.subject, member.cells)(contrast);
@@ -90,15 +106,15 @@ std::optional<Strata> these_strata(const Prepared& data, std::span<const Member>
       one.weights[c] = 1;
       all[m * cells + c] = block_numbers(*members[m].subject, members[m].cells, one);
     }
-  const std::vector<std::uint32_t> blocks = in_common(all).units;
-  if (blocks.size() < 2) return std::nullopt;
-  std::vector<Moments> table(blocks.size() * cells);
+  all = in_common(all);
+  const std::size_t blocks = all.front().units.size();
+  if (blocks < 2) return std::nullopt;
+  std::vector<Moments> table(blocks * cells);
   for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t b = 0, at = 0; b < blocks.size(); ++b) {
-      while (all[i].units[at] < blocks[b]) ++at;
+    for (std::size_t b = 0; b < blocks; ++b) {
       Moments& cell = table[b * cells + i % cells];
       cell.n = 1;
-      cell.mean += all[i].difference[at] / static_cast<double>(members.size());
+      cell.mean += all[i].difference[b] / static_cast<double>(members.size());
     }
   const Layout names = layout(data);
   return strata_of(names.shape, all_cells(data), model_terms(data.spec, names), table, data.noise);
@@ -137,7 +153,7 @@ struct Suite {
 
   [[nodiscard]] std::optional<Estimate> estimate(const Contrast& contrast) const {
     if (scope == Scope::these) return these_estimate(data, members, contrast);
-    return mean_of(subject_numbers(data, members, contrast), data.noise);
+    return like_these_estimate(data, members, contrast);
   }
   [[nodiscard]] std::string unit() const {
     if (scope == Scope::like_these) return data.spec.subject;
@@ -149,7 +165,7 @@ void add_subject_tests(const Suite& suite, const Comparison& comparison, const C
                        Analysis& analysis) {
   const Prepared& data = suite.data;
   const UnitNumbers numbers = subject_numbers(data, suite.members, contrast);
-  add_unit_alternatives(data, numbers, analysis.effects.back());
+  if (data.spec.block.empty()) add_unit_alternatives(data, numbers, analysis.effects.back());
   const Treatment& treatment = data.treatments[comparison.treatment];
   const std::string name = treatment.levels.size() == 2
                                ? treatment.name

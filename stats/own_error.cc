@@ -2,7 +2,6 @@
 #include "stats/own_error.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace stab::stats {
 namespace {
@@ -46,10 +45,9 @@ UnitNumbers block_numbers(const Subject& subject, const std::vector<Group>& cell
   return result;
 }
 
-UnitNumbers in_common(std::span<const UnitNumbers> all) {
-  UnitNumbers result;
+std::vector<UnitNumbers> in_common(std::span<const UnitNumbers> all) {
+  std::vector<UnitNumbers> result(all.size());
   if (all.empty()) return result;
-  const double share = 1 / static_cast<double>(all.size());
   std::vector<std::size_t> at(all.size());
   for (const std::uint32_t unit : all.front().units) {
     bool everywhere = true;
@@ -58,17 +56,116 @@ UnitNumbers in_common(std::span<const UnitNumbers> all) {
       while (at[i] < units.size() && units[at[i]] < unit) ++at[i];
       everywhere = everywhere && at[i] < units.size() && units[at[i]] == unit;
     }
-    if (!everywhere) continue;
-    double difference = 0;
-    double base = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      difference += share * all[i].difference[at[i]];
-      if (!all[i].base.empty()) base += share * all[i].base[at[i]];
+    for (std::size_t i = 0; everywhere && i < all.size(); ++i) {
+      result[i].units.push_back(unit);
+      result[i].difference.push_back(all[i].difference[at[i]]);
+      if (!all[i].base.empty()) result[i].base.push_back(all[i].base[at[i]]);
     }
-    result.units.push_back(unit);
-    result.difference.push_back(difference);
-    if (!all.front().base.empty()) result.base.push_back(base);
   }
+  return result;
+}
+
+UnitNumbers averaged(std::span<const UnitNumbers> all) {
+  if (all.empty()) return {};
+  UnitNumbers result{.units = all.front().units};
+  result.difference.resize(result.units.size());
+  result.base.resize(all.front().base.size());
+  const double share = 1 / static_cast<double>(all.size());
+  for (const UnitNumbers& one : all) {
+    for (std::size_t i = 0; i < result.difference.size(); ++i)
+      result.difference[i] += share * one.difference[i];
+    for (std::size_t i = 0; i < result.base.size(); ++i) result.base[i] += share * one.base[i];
+  }
+  return result;
+}
+
+namespace {
+
+// Mean products of two tables with a row a subject and a column a unit: of rows, of columns, and of
+// what is left without both.
+struct MeanProducts {
+  double rows = 0;
+  double columns = 0;
+  double rest = 0;
+};
+
+double mean(std::span<const double> values) {
+  return moments(values).mean;
+}
+
+using Table = std::vector<std::span<const double>>;
+
+MeanProducts mean_products(const Table& a, const Table& b) {
+  const double k = static_cast<double>(a.size());
+  const double n = static_cast<double>(a.front().size());
+  const auto means = [&](const Table& table) {
+    std::vector<double> result;
+    for (const auto row : table) result.push_back(mean(row));
+    return result;
+  };
+  const auto columns = [&](const Table& table) {
+    std::vector<double> result(table.front().size());
+    for (const auto row : table)
+      for (std::size_t j = 0; j < row.size(); ++j) result[j] += row[j] / k;
+    return result;
+  };
+  const std::vector<double> row_a = means(a);
+  const std::vector<double> row_b = means(b);
+  const std::vector<double> column_a = columns(a);
+  const std::vector<double> column_b = columns(b);
+  const double all_a = mean(row_a);
+  const double all_b = mean(row_b);
+  MeanProducts result;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    result.rows += n * (row_a[i] - all_a) * (row_b[i] - all_b) / (k - 1);
+  for (std::size_t j = 0; j < column_a.size(); ++j)
+    result.columns += k * (column_a[j] - all_a) * (column_b[j] - all_b) / (n - 1);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < column_a.size(); ++j)
+      result.rest += (a[i][j] - row_a[i] - column_a[j] + all_a) *
+                     (b[i][j] - row_b[i] - column_b[j] + all_b) / ((k - 1) * (n - 1));
+  return result;
+}
+
+}  // namespace
+
+Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise) {
+  Table difference;
+  Table base;
+  for (const UnitNumbers& one : all) {
+    difference.emplace_back(one.difference);
+    if (!one.base.empty()) base.emplace_back(one.base);
+  }
+  const double k = static_cast<double>(difference.size());
+  const double n = static_cast<double>(difference.front().size());
+  const MeanProducts squares = mean_products(difference, difference);
+  const bool blocks_act = squares.columns > squares.rest;
+  const auto part = [&](const MeanProducts& of) {
+    return (of.rows + (blocks_act ? of.columns - of.rest : 0)) / (k * n);
+  };
+  const UnitNumbers means = averaged(all);
+  Estimate result{.difference = mean(means.difference)};
+  result.df = std::min(k, n) - 1;
+  if (!base.empty()) {
+    result.base = mean(means.base);
+    result.base_variance = part(mean_products(base, base));
+  }
+  if (!(squares.rows + squares.columns > noise)) {
+    if (result.difference * result.difference <= noise) result.difference = 0;
+    return result;
+  }
+  result.variance = part(squares);
+  if (!base.empty()) result.base_covariance = part(mean_products(base, difference));
+  const double total = result.variance * k * n;
+  const auto share = [&](double square, double df) {
+    return square / total * (square / total) / df;
+  };
+  double inverse = share(squares.rows, k - 1);
+  if (blocks_act)
+    inverse += share(squares.columns, n - 1) + share(squares.rest, (k - 1) * (n - 1));
+  else
+    result.units = all.size();
+  result.df = std::max(1 / inverse, std::min(k, n) - 1);
   return result;
 }
 

@@ -36,12 +36,24 @@ struct UnitNumbers {
 UnitNumbers block_numbers(const Subject& subject, const std::vector<Group>& cells,
                           const Contrast& contrast);
 
-// Of the units that all of these have: their means there. Nothing of nothing.
-UnitNumbers in_common(std::span<const UnitNumbers> all);
+// Each of these for the units only that all of them have.
+std::vector<UnitNumbers> in_common(std::span<const UnitNumbers> all);
+
+// The mean of numbers of the same units, unit by unit. Nothing of nothing.
+UnitNumbers averaged(std::span<const UnitNumbers> all);
 
 // The mean over units, with one degree of freedom less than units. Differences that vary by no more
 // than rounding (`noise` as in Prepared) do not vary.
 Estimate mean_of(const UnitNumbers& numbers, double noise);
+
+// The mean over subjects of which these are a sample, in blocks that are a sample, too: `all` has
+// the same units for each, two subjects and two units or more. Blocks draw their layouts for all
+// subjects, so what a block does to a change is common to them, and more subjects do not average it
+// out: the variance has the part of subjects, that of blocks, and their interaction once (Clark,
+// Journal of Verbal Learning and Verbal Behavior 1973: quasi-F), with Satterthwaite's degrees of
+// freedom, but no fewer than the fewer of the two have. `units`: the subjects, if blocks have no
+// part of their own.
+Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise);
 
 // The degrees of freedom of a sum of independent variances, each with its own (Satterthwaite,
 // Biometrics Bulletin 1946); the fewest of them if all variances are 0, 0 of none.

@@ -157,7 +157,7 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
   const double share = world.programs > 1 ? std::sqrt(0.5) : 0;
   const double own = std::sqrt(1 - share * share);
   for (std::size_t block = 0; block < world.blocks; ++block) {
-    const double speed = drift * source.normal();
+    const double speed = world.kind == Kind::no_blocks ? 0 : drift * source.normal();
     const Effects common = draw(world, source, seeds ? 0 : share * world.interaction, world.skewed);
     std::vector<Effects> acts;
     for (std::size_t p = 0; p < world.programs; ++p)

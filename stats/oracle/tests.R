@@ -116,30 +116,6 @@ stratified <- function(scores, factor) {
 put("permutation_strata", stratified(identity, function(n, m) (1 / n + 1 / m) / 3))
 put("van_elteren", stratified(rank, function(n, m) 1 / (n + m + 1)))
 
-cat("\n// Studentized range: rows of q, groups, df, tail; and of tail, groups, df, q. By nested integrate(), not ptukey,\n")
-cat("// which errs by up to 1e-4 for 2 degrees of freedom. The tail is integrated over the logarithm of the deviation.\n")
-normal_range <- function(w, k) sapply(w, function(x) integrate(function(z) k * dnorm(z) * (pnorm(z)^(k - 1) -
-  (pnorm(z) - pnorm(z - x))^(k - 1)), -9, 15, rel.tol = 1e-12, abs.tol = 1e-15, subdivisions = 2000)$value)
-range_tail <- function(q, k, df) {
-  density <- function(s) 2 * exp(2 * s) * df * dchisq(df * exp(2 * s), df)
-  low <- log(qchisq(1e-15, df) / df) / 2; high <- log(qchisq(1e-15, df, lower.tail = FALSE) / df) / 2
-  cuts <- seq(low, high, length.out = 13)
-  sum(sapply(1:12, function(i) integrate(function(s) density(s) * normal_range(q * exp(s), k), cuts[i], cuts[i + 1],
-    rel.tol = 1e-10, abs.tol = 1e-14, subdivisions = 2000)$value))
-}
-g <- expand.grid(q = c(0.5, 2, 3.5, 5, 8), k = c(2, 3, 10, 40), df = c(2, 5, 17, 1000))
-tails <- mapply(range_tail, g$q, g$k, g$df)
-put("tukey_tails", as.vector(t(cbind(g$q, g$k, g$df, tails))))
-deviation <- abs(ptukey(g$q, g$k, g$df, lower.tail = FALSE) - tails)
-cat(sprintf("// ptukey's own largest deviation from these: df 2: %.1e; df 5: %.1e; df 17 and 1000: %.1e\n",
-            max(deviation[g$df == 2]), max(deviation[g$df == 5]), max(deviation[g$df > 5])))
-put("tukey_quantiles", unlist(lapply(list(c(0.05, 3, 10), c(0.01, 6, 24), c(0.05, 2, 8), c(0.001, 4, 100)),
-  function(r) c(r, uniroot(function(q) range_tail(q, r[2], r[3]) - r[1], c(2, 9), tol = 1e-11)$root))))
-tukey <- function(formula, data) { t <- TukeyHSD(aov(formula, data))[[1]]; as.vector(t(t)) }
-put("plant_growth", PlantGrowth$weight)
-put("plant_growth_tukey", tukey(weight ~ group, PlantGrowth))
-put("plant_growth_unequal_tukey", tukey(weight ~ group, PlantGrowth[-c(1, 2, 3, 30), ]))
-
 cat("\n// Shares of variance: eta squared, omega squared, interval.\n")
 shares <- function(f, df1, df2, alpha) {
   lambda <- function(share) if (pf(f, df1, df2) < share) 0 else root(function(l) pf(f, df1, df2, l) - share, 0, 500)
