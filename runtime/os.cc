@@ -2,6 +2,7 @@
 #include "runtime/os.h"
 
 #include <asm/unistd.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 
 namespace stab::os {
@@ -12,6 +13,7 @@ constexpr long map_anonymous = 0x20;
 constexpr long map_noreserve = 0x4000;
 constexpr long map_fixed_noreplace = 0x100000;
 constexpr long error_interrupted = -4;
+constexpr long error_not_permitted = -1;
 
 long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   register long r10 __asm__("r10") = d;
@@ -98,9 +100,38 @@ bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count) {
               static_cast<long>(count), 0) == static_cast<long>(size);
 }
 
+namespace {
+constexpr long to_append = O_WRONLY | O_APPEND | O_CLOEXEC;
+
+struct Status {  // struct stat
+  uint64_t device;
+  uint64_t inode;
+  uint64_t links;
+  uint32_t mode;
+  uint32_t user;
+  char rest[112];
+};
+}  // namespace
+
 long open_append(const char* path) {
-  constexpr long flags = 01 | 0100 | 02000 | 02000000;  // write-only, create, append, close-on-exec
-  return call(__NR_open, address_of(path), flags, 0666);
+  return call(__NR_open, address_of(path), to_append | O_NOFOLLOW);
+}
+
+long open_new(const char* path) {
+  return call(__NR_open, address_of(path), to_append | O_CREAT | O_EXCL, 0666);
+}
+
+long open_append_linked(const char* path) {
+  Status status = {};
+  const long result = call(__NR_lstat, address_of(path), address_of(&status));
+  if (failed(result)) return result;
+  if (status.user != 0 && status.user != static_cast<uint32_t>(call(__NR_geteuid)))
+    return error_not_permitted;
+  return call(__NR_open, address_of(path), to_append);
+}
+
+long remove_file(const char* path) {
+  return call(__NR_unlink, address_of(path));
 }
 
 long open_read(const char* path) {
@@ -132,9 +163,9 @@ void close_file(int fd) {
 }
 
 bool identify(int fd, FileIdentity& identity) {
-  uint64_t status[18] = {};  // struct stat of the kernel begins with device and inode
-  if (failed(call(__NR_fstat, fd, address_of(status)))) return false;
-  identity = {status[0], status[1]};
+  Status status = {};
+  if (failed(call(__NR_fstat, fd, address_of(&status)))) return false;
+  identity = {status.device, status.inode};
   return true;
 }
 

@@ -47,7 +47,13 @@ bool allow_stack(uint64_t size);
 // How many the user may have in all processes, timers among them.
 uint64_t most_pending_signals();
 
-long open_append(const char* path);  // creates the file if need be
+// To append to it. Neither follows a link at the end of the path; the second makes the file, and
+// fails if there is one.
+long open_append(const char* path);
+long open_new(const char* path);
+// Follows a link that root or this user made; others may have planted theirs.
+long open_append_linked(const char* path);
+long remove_file(const char* path);
 long open_read(const char* path);
 long read_some(int fd, void* buffer, size_t size);
 long write_some(int fd, const void* buffer, size_t size);

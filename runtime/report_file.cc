@@ -36,6 +36,15 @@ bool make_path(const Text& text) {
   return true;
 }
 
+// A file that is there, else a new one, else one that another process has just made, or where a
+// link leads that nobody else can have planted.
+long open_path() {
+  long fd = os::open_append(path);
+  if (os::failed(fd)) fd = os::open_new(path);
+  if (os::failed(fd)) fd = os::open_append_linked(path);
+  return fd;
+}
+
 }  // namespace
 
 void open_report(const Options& options) {
@@ -66,7 +75,7 @@ void write_line(const Line& line) {
       os::write_all(descriptor, line.data(), line.size());
     return;
   }
-  const long fd = os::open_append(path);
+  const long fd = open_path();
   if (os::failed(fd)) return;
   os::write_all(static_cast<int>(fd), line.data(), line.size());
   os::close_file(static_cast<int>(fd));

@@ -32,6 +32,7 @@ __register_atfork
 __start_stab_text
 __stop_stab_text
 dlsym
+getauxval
 pthread_key_create
 pthread_setspecific" "$needed"
 
