@@ -85,12 +85,11 @@ void report_signal(int number, uint64_t pc, const Place& place) {
 }
 
 void report_sandbox(const EpochCounts& epochs) {
-  if (!report_wanted()) return;
+  if (!report_wanted() || !end_report()) return;
   Line line;
   line.field("event", "sandbox").field("pid", report_owner());
   add_epochs(line, epochs);
   write_line(line.close());
-  end_report();
 }
 
 void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs) {

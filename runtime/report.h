@@ -19,7 +19,7 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
                   const char* why_once, const char* small_stack);
 void report_image(const Image& image, const char* problem);
 void report_signal(int number, uint64_t pc, const Place& place);
-// The last line: what comes later may not be written any more.
+// The last line: what comes later may not be written any more. (If the sandbox is refused, it can.)
 void report_sandbox(const EpochCounts& epochs);
 void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs);
 

@@ -13,6 +13,7 @@ char path[path_limit];
 int descriptor = -1;
 os::FileIdentity descriptor_file;
 bool wanted;
+bool ended;
 int owner;
 
 bool is_number(const Text& text) {
@@ -61,7 +62,7 @@ void open_report(const Options& options) {
 }
 
 bool report_wanted() {
-  return wanted && os::process_id() == owner;
+  return wanted && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) && os::process_id() == owner;
 }
 
 // The file is open only while a line is written: the program's own descriptors keep their numbers.
@@ -85,8 +86,12 @@ uint64_t report_owner() {
   return static_cast<uint64_t>(owner);
 }
 
-void end_report() {
-  wanted = false;
+bool end_report() {
+  return !__atomic_exchange_n(&ended, true, __ATOMIC_ACQ_REL);
+}
+
+void resume_report() {
+  __atomic_store_n(&ended, false, __ATOMIC_RELEASE);
 }
 
 void complain(const char* what, const char* detail) {

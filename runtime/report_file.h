@@ -16,8 +16,9 @@ bool report_wanted();
 void write_line(const Line& line);
 // Of the process that opened it.
 uint64_t report_owner();
-// What comes later is not written any more.
-void end_report();
+// Nobody wants what comes later, unless it is resumed. False: it has ended before.
+bool end_report();
+void resume_report();
 
 // One line on standard error.
 void complain(const char* what, const char* detail);
