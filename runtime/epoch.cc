@@ -15,6 +15,7 @@
 #include "runtime/os.h"
 #include "runtime/pads.h"
 #include "runtime/private_stack.h"
+#include "runtime/report_file.h"
 #include "runtime/restart.h"
 #include "runtime/signal_return.h"
 #include "runtime/threads.h"
@@ -366,6 +367,7 @@ void after_fork_in_parent() {
 
 // The child has our memory and none of our timers.
 void after_fork_in_child() {
+  note_fork();
   counts = {};
   in_handler = 0;
   all_listed = false;

@@ -15,6 +15,7 @@ os::FileIdentity descriptor_file;
 bool wanted;
 bool ended;
 int owner;
+int forked;  // a child of the owner or of another child
 
 bool is_number(const Text& text) {
   if (text.size == 0 || text.size > 6) return false;
@@ -65,9 +66,17 @@ bool report_wanted() {
   return wanted && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) && os::process_id() == owner;
 }
 
+bool report_wanted_by_child() {
+  return wanted && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) && forked == os::process_id();
+}
+
+void note_fork() {
+  forked = os::process_id();
+}
+
 // The file is open only while a line is written: the program's own descriptors keep their numbers.
 void write_line(const Line& line) {
-  if (!wanted || os::process_id() != owner) return;
+  if (!wanted || (os::process_id() != owner && os::process_id() != forked)) return;
   if (descriptor >= 0) {
     // The program may have closed it, and the number may be another file's by now.
     os::FileIdentity now = {};
