@@ -74,5 +74,60 @@ else
     as_nobody env $variables STABILIZER_OPTIONS=help=1 ./raised | grep -q 'more rights' || fail "setuid with $variables: help=1 was obeyed"
   done
 fi
+
+# A program with threads that gives up its privileges moves on, gains none for that, and its sleepers sleep on.
+cat >drop.c <<'C'
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((noinline)) static long work(long n) {
+  long s = 0;
+  for (long i = 0; i < n; ++i) s = s * 31 + (i ^ s);
+  return s;
+}
+static void *spin(void *unused) {
+  for (const clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) work(10000);
+  return unused;
+}
+static void *sleeps(void *unused) {
+  struct timespec t = {0, 300000000};
+  return nanosleep(&t, NULL) == 0 ? unused : "woken";
+}
+static int descriptors(void) {
+  int n = 0;
+  for (int i = 0; i < 1024; ++i) n += fcntl(i, F_GETFD) >= 0;
+  return n;
+}
+int main(int count, char **arguments) {
+  (void)count;
+  pthread_t threads[4];
+  void *result;
+  const int drop = atoi(arguments[1]), before = descriptors();
+  for (int i = 0; i < 4; ++i) {
+    if (i == 1 && drop && (setgid(65534) != 0 || setuid(65534) != 0)) return 2;
+    pthread_create(&threads[i], NULL, i % 2 ? sleeps : spin, NULL);
+  }
+  spin(NULL);
+  for (int i = 0; i < 4; ++i) {
+    pthread_join(threads[i], &result);
+    if (result != NULL) return puts("a sleeper was woken");
+  }
+  printf("%d %d %d\n", (int)geteuid(), prctl(PR_GET_DUMPABLE), descriptors() - before);
+  return 0;
+}
+C
+$szc -O1 -pthread drop.c -o drop || exit 1
+dropped() { STABILIZER_OPTIONS=period=5ms:report=7 ./drop "$1" 7>steps >output; sed -n 's/.*"event": "exit".*"epochs": \([0-9]*\).*/\1/p' steps; }
+kept=$(dropped 0)
+[ "$(cat output)" = "0 1 0" ] || fail "privileges are kept: $(cat output)"
+given=$(dropped 1)
+[ "$(cat output)" = "65534 0 0" ] || fail "privileges are given up: $(cat output)"
+[ "${kept:-0}" -gt 30 ] && [ "${given:-0}" -gt $((kept / 2)) ] || fail "functions moved $kept times, and $given times without privileges: $(cat steps)"
+
 [ $failures = 0 ] && echo "all as expected"
 [ $failures = 0 ]
