@@ -20,12 +20,13 @@ inline constexpr std::array<std::string_view, 2> link_flags = {"-fuse-ld=lld", "
 // Executables. The exported names answer for moved code (exceptions), take in shared libraries and
 // serve the libraries' blocks.
 // The object goes after the program's own inputs.
-inline constexpr std::array<std::string_view, 20> executable_link_flags = {
+inline constexpr std::array<std::string_view, 21> executable_link_flags = {
     "-Wl,--export-dynamic-symbol=_dl_find_object",
     "-Wl,--export-dynamic-symbol=stab_add_image",
     "-Wl,--export-dynamic-symbol=stab_remove_image",
     "-Wl,--export-dynamic-symbol=pthread_cancel",
     "-Wl,--export-dynamic-symbol=pthread_create",
+    "-Wl,--export-dynamic-symbol=thrd_create",
     "-Wl,--export-dynamic-symbol=prctl",
     "-Wl,--export-dynamic-symbol=syscall",
     "-Wl,--export-dynamic-symbol=malloc",

@@ -79,7 +79,7 @@ struct Header {
   uint64_t checksum;
   uint64_t base;
   uint64_t image_size;
-  uint64_t text_bytes;    // of all functions in executable sections, pinned ones included
+  uint64_t text_bytes;    // of all code in executable sections, pinned functions included
   uint64_t pinned_bytes;  // of these, how many can't move
   uint64_t flags;
   Array functions;
@@ -269,6 +269,7 @@ enum class PinReason : uint32_t {
   unwind_info,
   caller_sensitive,
   runtime_page,
+  unsized,
   count,
 };
 

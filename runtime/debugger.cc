@@ -33,11 +33,23 @@ namespace {
 constexpr uint32_t registered = 1;
 constexpr uint32_t unregistered = 2;
 
+int map_owner;  // the process whose map we have begun
+
+// Others may write to /tmp, too: the file must be one that this process has made. What an earlier
+// process of this number has left is of no use.
+long open_perf_map(const char* path) {
+  if (map_owner == os::process_id()) return os::open_append(path);
+  os::remove_file(path);
+  const long fd = os::open_new(path);
+  if (!os::failed(fd)) map_owner = os::process_id();
+  return fd;
+}
+
 // Start and size in hexadecimal, and the name.
 void write_perf_map(const Image& image) {
   Line path;
   path.text("/tmp/perf-").number(static_cast<uint64_t>(os::process_id())).text(".map");
-  const long fd = os::open_append(path.c_string());
+  const long fd = open_perf_map(path.c_string());
   if (os::failed(fd)) return;
   const Layout& layout = image.current();
   for (uint32_t rank = 0; rank < layout.count; ++rank) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/environment.h"
 
-#include <elf.h>
+#include <errno.h>
+#include <sys/auxv.h>
 
 #include "runtime/memory.h"
 #include "runtime/os.h"
@@ -12,19 +13,21 @@ extern "C" void* __libc_stack_end;
 namespace stab::rt {
 namespace {
 
-bool runs_with_more_rights(char** environment) {
-  while (*environment != nullptr) ++environment;
-  const auto* auxiliary = reinterpret_cast<const Elf64_auxv_t*>(environment + 1);
-  for (; auxiliary->a_type != AT_NULL; ++auxiliary)
-    if (auxiliary->a_type == AT_SECURE) return auxiliary->a_un.a_val != 0;
-  return false;
+// What the kernel said, for the words behind the environment cannot be trusted: where ld.so takes
+// variables from such a program they are no longer where the environment ends.
+bool runs_with_more_rights() {
+  const int before = errno;
+  errno = 0;
+  const bool secure = getauxval(AT_SECURE) != 0 || errno != 0;
+  errno = before;
+  return secure;
 }
 
 }  // namespace
 
 const char* options_text(char** environment) {
   constexpr char name[] = "STABILIZER_OPTIONS=";
-  if (runs_with_more_rights(environment)) return nullptr;
+  if (runs_with_more_rights()) return nullptr;
   for (; *environment != nullptr; ++environment)
     if (equal(*environment, name, sizeof name - 1)) return *environment + sizeof name - 1;
   return nullptr;

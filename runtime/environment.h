@@ -8,8 +8,8 @@
 
 namespace stab::rt {
 
-// The value of STABILIZER_OPTIONS, or nullptr. A program that runs with more rights than its caller
-// takes no orders from the caller's environment.
+// The value of STABILIZER_OPTIONS, or nullptr. A program that runs with more rights than its
+// caller, or of which that cannot be known, takes no orders from the caller's environment.
 const char* options_text(char** environment);
 
 // The environment that the kernel gave, before libc knows of it.

@@ -15,6 +15,7 @@
 #include "runtime/os.h"
 #include "runtime/pads.h"
 #include "runtime/private_stack.h"
+#include "runtime/report_file.h"
 #include "runtime/restart.h"
 #include "runtime/signal_return.h"
 #include "runtime/threads.h"
@@ -37,7 +38,9 @@ char stop_value;
 uint64_t period;
 int timer_clock;
 bool poison;
-bool running;  // the timer
+bool running;     // the timer
+uint32_t pauses;  // that have not ended
+bool paused;      // and the timer ran before
 int timer;
 uint64_t next_at;       // the next epoch, on its clock
 bool alarms_used;       // then the timer comes behind the threads' own
@@ -364,12 +367,14 @@ void after_fork_in_parent() {
 
 // The child has our memory and none of our timers.
 void after_fork_in_child() {
+  note_fork();
   counts = {};
   in_handler = 0;
   all_listed = false;
   too_old = false;
   forget_threads();
   alarms::forget();
+  paused = false;
   if (running) running = start_timer() == nullptr;
   leave();
 }
@@ -391,14 +396,48 @@ const char* start_epochs(const Options& options) {
   return start_timer();
 }
 
-void stop_epochs() {
-  if (!running) return;
-  NoEpochs guard;
+namespace {
+
+// While epochs are kept out. Nothing of ours makes a system call in a handler any more afterwards.
+void stop_running() {
   __atomic_store_n(&running, false, __ATOMIC_SEQ_CST);
   if (owner != os::process_id()) return;
   while (__atomic_load_n(&in_handler, __ATOMIC_SEQ_CST) != 0) os::yield();
   alarms::stop();
   os::set_timer(timer, 0, 0);
+}
+
+void run_again() {
+  const uint64_t now = os::clock_ns(timer_clock);
+  if (next_at < now + least_pause) __atomic_store_n(&next_at, now + least_pause, __ATOMIC_RELAXED);
+  __atomic_store_n(&running, true, __ATOMIC_SEQ_CST);
+  if (alarms_used) set_alarms(next_at - now);
+  set_timer(next_at, true);
+}
+
+}  // namespace
+
+void stop_epochs() {
+  if (!running) return;
+  NoEpochs guard;
+  stop_running();
+}
+
+void pause_epochs() {
+  __atomic_fetch_add(&pauses, 1, __ATOMIC_SEQ_CST);
+  NoEpochs guard;
+  if (!running) return;
+  stop_running();
+  paused = true;
+}
+
+bool resume_epochs() {
+  if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_SEQ_CST) != 0) return false;
+  NoEpochs guard;
+  if (__atomic_load_n(&pauses, __ATOMIC_SEQ_CST) != 0) return false;  // who came waits for us
+  if (paused && !too_old && owner == os::process_id()) run_again();
+  paused = false;
+  return true;
 }
 
 bool is_own_process() {

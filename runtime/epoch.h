@@ -23,6 +23,9 @@ namespace stab::rt {
 const char* start_epochs(const Options& options);
 // For good, or until the process is a child of fork.
 void stop_epochs();
+// Until each call has been answered by one of resume_epochs, whose last one gives true.
+void pause_epochs();
+bool resume_epochs();
 EpochCounts epoch_counts();
 
 // Not a child that shares or has copied our memory.

@@ -5,6 +5,7 @@
 #include "runtime/find_object.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdint.h>
 
 #include "runtime/images.h"
@@ -26,6 +27,14 @@ int find_object_of_libc(void* pc, dl_find_object* result) {
     next = __atomic_load_n(&next_find_object, __ATOMIC_RELAXED);
   }
   return next == nullptr ? -1 : next(pc, result);
+}
+
+const char* file_of(const void* address) {
+  dl_find_object found;
+  if (find_object_of_libc(const_cast<void*>(address), &found) != 0 ||
+      found.dlfo_link_map == nullptr || found.dlfo_link_map->l_name == nullptr)
+    return nullptr;
+  return *found.dlfo_link_map->l_name == '\0' ? nullptr : found.dlfo_link_map->l_name;
 }
 
 void prepare_find_object() {

@@ -123,6 +123,8 @@ int create(Create next, pthread_t* thread, const pthread_attr_t* own, Arrival& a
 }
 
 int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
+  pthread_attr_t room;
+  with_more_stack(nullptr, room);  // the default size is as large as it may be
   arrival.shift = draw_shift(nullptr);
   int result = next(thread, begin_plain_thread, &arrival);
   if (result != thrd_success && retreat_to(nullptr, nullptr)) {

@@ -75,21 +75,29 @@ struct Placement {
 
 constexpr uint64_t scratch_numbers = 6;
 
-// saved | layouts | uses, then the scratch in a mapping of its own.
+// Once for each slot: they may be read long after the image has gone.
+bool allocate_layouts(Image& image) {
+  if (image.layouts != nullptr) return true;
+  const long memory =
+      os::map(0, align_up(most_layouts * sizeof(Layout), os::page_size), os::read | os::write);
+  if (os::failed(memory)) return false;
+  image.layouts = reinterpret_cast<Layout*>(memory);
+  return true;
+}
+
+// saved | uses, then the scratch in a mapping of its own.
 bool allocate(Image& image) {
   const uint64_t n = image.count();
-  const uint64_t saved = align_up(n * saved_bytes, 16);
-  const uint64_t layouts = most_layouts * sizeof(Layout);
-  image.memory_size = align_up(saved + layouts + n, os::page_size);
+  const uint64_t saved = n * saved_bytes;
+  image.memory_size = align_up(saved + n, os::page_size);
   const long memory = os::map(0, image.memory_size, os::read | os::write);
   const long scratch =
       os::map(0, align_up(n * scratch_numbers * 4, os::page_size), os::read | os::write);
   image.memory = os::failed(memory) ? nullptr : reinterpret_cast<uint8_t*>(memory);
   image.scratch = os::failed(scratch) ? nullptr : reinterpret_cast<uint32_t*>(scratch);
-  if (image.memory == nullptr || image.scratch == nullptr) return false;
+  if (image.memory == nullptr || image.scratch == nullptr || !allocate_layouts(image)) return false;
   image.saved = image.memory;
-  image.layouts = reinterpret_cast<Layout*>(image.memory + saved);
-  image.uses = image.memory + saved + layouts;
+  image.uses = image.memory + saved;
   return true;
 }
 
@@ -347,15 +355,13 @@ void close_image(Image& image) {
   if (image.board.in_use()) os::unmap(number(image.board.start), image.board.size());
   free_scratch(image);
   if (image.memory != nullptr) os::unmap(number(image.memory), image.memory_size);
-  const abi::Note* note = image.note;
-  const abi::Header* table = image.table;
-  const uint32_t altered = image.altered;
-  uint8_t* base = image.base;
-  image = {};
-  image.note = note;
-  image.table = table;
-  image.base = base;
-  image.altered = altered;
+  Image closed;
+  closed.layouts = image.layouts;  // it holds this value at every moment
+  closed.note = image.note;
+  closed.table = image.table;
+  closed.altered = image.altered;
+  closed.base = image.base;
+  image = closed;
 }
 
 }  // namespace stab::rt

@@ -39,7 +39,7 @@ struct Image {
   const abi::Note* note = nullptr;
   const abi::Header* table = nullptr;
   uint8_t* saved = nullptr;   // saved_bytes for each function
-  Layout* layouts = nullptr;  // most_layouts, the first `used` may have memory
+  Layout* layouts = nullptr;  // most_layouts, the first `used` may have memory; never unmapped
   uint32_t used = 0;
   uint32_t present = 0;  // the layout that entries lead to
   Switchboard board;     // in use if functions move again

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The images of this process that have moved code. Written under a lock, read without one: by
-// exception handling on any thread, and by a signal handler.
+// The images of this process that have moved code. Written while epochs are kept out.
+//
+// place_of is called at any time, by exception handling on any thread and by signal handlers:
+//   1. What it reads of an image (the image itself, and where its layouts lie) is never unmapped,
+//   though the next image of the same slot may be written over it.
+//   2. It finds nothing in an image that was retracted meanwhile. (Nobody looks for what is in such
+//   a one: its code may be unmapped by then.)
+// All else is for those who keep images from changing: an epoch, or NoEpochs.
 #pragma once
 
 #include "runtime/image.h"

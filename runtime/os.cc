@@ -2,6 +2,8 @@
 #include "runtime/os.h"
 
 #include <asm/unistd.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 
 namespace stab::os {
@@ -12,6 +14,7 @@ constexpr long map_anonymous = 0x20;
 constexpr long map_noreserve = 0x4000;
 constexpr long map_fixed_noreplace = 0x100000;
 constexpr long error_interrupted = -4;
+constexpr long error_not_permitted = -1;
 
 long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   register long r10 __asm__("r10") = d;
@@ -77,19 +80,57 @@ bool readable(uint64_t address) {
   return page != 0 && call(__NR_rt_sigaction, 0, static_cast<long>(page), 0, 8) == error_invalid;
 }
 
+namespace {
+bool get_limit(long which, rlimit64& limit) {
+  return !failed(call(__NR_prlimit64, 0, which, 0, address_of(&limit)));
+}
+
+bool set_limit(long which, const rlimit64& limit) {
+  return !failed(call(__NR_prlimit64, 0, which, address_of(&limit), 0));
+}
+
+// Reading the lowest page is what makes the kernel extend the stack, within the limit of the
+// moment. Large pages would take more memory than a stack that grows does. (Not for a part of the
+// stack: what has two kinds of pages is two mappings.)
+bool extend_stack(uint64_t bytes) {
+  constexpr long no_large_pages = 15;
+  const uint64_t lowest =
+      (reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - bytes) & -page_size;
+  if (!readable(lowest)) return false;
+  const char* last = reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // then 8 bytes
+  if (last == nullptr) return true;
+  while (*last != '\0') ++last;
+  const uint64_t end = (reinterpret_cast<uint64_t>(last) + 9 + page_size - 1) & -page_size;
+  call(__NR_madvise, static_cast<long>(lowest), static_cast<long>(end - lowest), no_large_pages);
+  return true;
+}
+}  // namespace
+
 bool allow_stack(uint64_t size) {
+  constexpr uint64_t above = uint64_t{1} << 20;  // arguments and frames that are there
+  constexpr uint64_t most_above = uint64_t{8} << 20;
   rlimit64 limit = {};
-  if (failed(call(__NR_prlimit64, 0, RLIMIT_STACK, 0, address_of(&limit)))) return false;
+  if (!get_limit(RLIMIT_STACK, limit)) return false;
   if (limit.rlim_cur >= size) return true;
-  limit.rlim_cur = limit.rlim_max < size ? limit.rlim_max : size;
-  return !failed(call(__NR_prlimit64, 0, RLIMIT_STACK, address_of(&limit), 0)) &&
-         limit.rlim_cur == size;
+  const auto raise_to = [&limit](uint64_t wanted) {
+    return set_limit(RLIMIT_STACK,
+                     {limit.rlim_max < wanted ? limit.rlim_max : wanted, limit.rlim_max});
+  };
+  const bool allowed = limit.rlim_max >= size;
+  if (allowed && !address_space_is_limited() && raise_to(size + most_above) &&
+      extend_stack(size - above))
+    return set_limit(RLIMIT_STACK, limit);
+  return raise_to(size) && allowed;
+}
+
+bool address_space_is_limited() {
+  rlimit64 limit = {};
+  return !get_limit(RLIMIT_AS, limit) || limit.rlim_cur != RLIM64_INFINITY;
 }
 
 uint64_t most_pending_signals() {
   rlimit64 limit = {};
-  return failed(call(__NR_prlimit64, 0, RLIMIT_SIGPENDING, 0, address_of(&limit))) ? 0
-                                                                                   : limit.rlim_cur;
+  return get_limit(RLIMIT_SIGPENDING, limit) ? limit.rlim_cur : 0;
 }
 
 bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count) {
@@ -98,9 +139,38 @@ bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count) {
               static_cast<long>(count), 0) == static_cast<long>(size);
 }
 
+namespace {
+constexpr long to_append = O_WRONLY | O_APPEND | O_CLOEXEC;
+
+struct Status {  // struct stat
+  uint64_t device;
+  uint64_t inode;
+  uint64_t links;
+  uint32_t mode;
+  uint32_t user;
+  char rest[112];
+};
+}  // namespace
+
 long open_append(const char* path) {
-  constexpr long flags = 01 | 0100 | 02000 | 02000000;  // write-only, create, append, close-on-exec
-  return call(__NR_open, address_of(path), flags, 0666);
+  return call(__NR_open, address_of(path), to_append | O_NOFOLLOW);
+}
+
+long open_new(const char* path) {
+  return call(__NR_open, address_of(path), to_append | O_CREAT | O_EXCL, 0666);
+}
+
+long open_append_linked(const char* path) {
+  Status status = {};
+  const long result = call(__NR_lstat, address_of(path), address_of(&status));
+  if (failed(result)) return result;
+  if (status.user != 0 && status.user != static_cast<uint32_t>(call(__NR_geteuid)))
+    return error_not_permitted;
+  return call(__NR_open, address_of(path), to_append);
+}
+
+long remove_file(const char* path) {
+  return call(__NR_unlink, address_of(path));
 }
 
 long open_read(const char* path) {
@@ -132,9 +202,9 @@ void close_file(int fd) {
 }
 
 bool identify(int fd, FileIdentity& identity) {
-  uint64_t status[18] = {};  // struct stat of the kernel begins with device and inode
-  if (failed(call(__NR_fstat, fd, address_of(status)))) return false;
-  identity = {status[0], status[1]};
+  Status status = {};
+  if (failed(call(__NR_fstat, fd, address_of(&status)))) return false;
+  identity = {status.device, status.inode};
   return true;
 }
 

@@ -42,12 +42,22 @@ struct Piece {  // struct iovec
 };
 bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count);
 
-// Lets the first thread's stack grow to `size` bytes if that is allowed. False: it is smaller.
+// Lets the first thread's stack, on which this is called, grow to `size` bytes if that is allowed.
+// False: it is smaller. The limit stays as it is, for children inherit it; but not where the
+// address space is limited, too, or there is no room.
 bool allow_stack(uint64_t size);
+// By `ulimit -v`. What cannot be read is limited.
+bool address_space_is_limited();
 // How many the user may have in all processes, timers among them.
 uint64_t most_pending_signals();
 
-long open_append(const char* path);  // creates the file if need be
+// To append to it. Neither follows a link at the end of the path; the second makes the file, and
+// fails if there is one.
+long open_append(const char* path);
+long open_new(const char* path);
+// Follows a link that root or this user made; others may have planted theirs.
+long open_append_linked(const char* path);
+long remove_file(const char* path);
 long open_read(const char* path);
 long read_some(int fd, void* buffer, size_t size);
 long write_some(int fd, const void* buffer, size_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the copies go. The half-heap is taken as a circle of `span` units; functions lie on it in a
+// Where the copies go. Their memory is taken as a circle of `span` units; functions lie on it in a
 // random order with random gaps (every division of the free space into gaps is equally likely), and
 // the whole is turned by a random angle. So the place of each function is uniform on the circle,
 // and that of a second one relative to it nearly so.
@@ -20,7 +20,7 @@ namespace stab::rt {
 constexpr uint32_t unit = 16;  // bytes; all positions and sizes here are counted in it
 constexpr uint32_t span_step = (256u << 10) / unit;
 
-// Units of one half-heap for functions of this total size.
+// Units of memory for functions of this total size.
 uint64_t span_for(uint64_t total_units);
 
 // sizes[f] for f < count. Fills order (function by rank) and position (of the function of that

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/report.h"
 
+#include "runtime/find_object.h"
 #include "runtime/malloc/choice.h"
 #include "runtime/malloc/heap_report.h"
+#include "runtime/memory.h"
+#include "runtime/os.h"
 #include "runtime/thread_stacks.h"
 
 namespace stab::rt {
@@ -22,6 +25,14 @@ void add_image(Line& line, const Image& image) {
                  image.moved() == 0 ? 0 : reinterpret_cast<uint64_t>(image.first().start));
   line.field("padded", image.padded_functions);
   line.field("setup_ns", image.setup_ns);
+}
+
+// As much of it as a line has room for.
+void add_file(Line& line, const char* file) {
+  constexpr size_t most = 400;
+  if (file == nullptr) return;
+  const size_t length = length_of(file);
+  line.field("file", length > most ? file + length - most : file);
 }
 
 void add_outcome(Line& line, const char* problem) {
@@ -63,6 +74,7 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
 void report_image(const Image& image, const char* problem) {
   Line line;
   line.field("event", "library").field("pid", report_owner());
+  add_file(line, file_of(image.note));
   add_outcome(line, problem);
   add_image(line, image);
   write_line(line.close());
@@ -85,12 +97,20 @@ void report_signal(int number, uint64_t pc, const Place& place) {
 }
 
 void report_sandbox(const EpochCounts& epochs) {
-  if (!report_wanted()) return;
+  if (!report_wanted() || !end_report()) return;
   Line line;
   line.field("event", "sandbox").field("pid", report_owner());
   add_epochs(line, epochs);
   write_line(line.close());
-  end_report();
+}
+
+void report_child(const EpochCounts& epochs) {
+  if (epochs.layouts < 2 && epochs.given_up == 0) return;
+  Line line;
+  line.field("event", "child").field("pid", static_cast<uint64_t>(os::process_id()));
+  line.field("started_as", report_owner());
+  add_epochs(line, epochs);
+  write_line(line.close());
 }
 
 void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs) {

@@ -13,7 +13,9 @@ char path[path_limit];
 int descriptor = -1;
 os::FileIdentity descriptor_file;
 bool wanted;
+bool ended;
 int owner;
+int forked;  // a child of the owner or of another child
 
 bool is_number(const Text& text) {
   if (text.size == 0 || text.size > 6) return false;
@@ -36,6 +38,15 @@ bool make_path(const Text& text) {
   return true;
 }
 
+// A file that is there, else a new one, else one that another process has just made, or where a
+// link leads that nobody else can have planted.
+long open_path() {
+  long fd = os::open_append(path);
+  if (os::failed(fd)) fd = os::open_new(path);
+  if (os::failed(fd)) fd = os::open_append_linked(path);
+  return fd;
+}
+
 }  // namespace
 
 void open_report(const Options& options) {
@@ -52,12 +63,20 @@ void open_report(const Options& options) {
 }
 
 bool report_wanted() {
-  return wanted && os::process_id() == owner;
+  return wanted && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) && os::process_id() == owner;
+}
+
+bool report_wanted_by_child() {
+  return wanted && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) && forked == os::process_id();
+}
+
+void note_fork() {
+  forked = os::process_id();
 }
 
 // The file is open only while a line is written: the program's own descriptors keep their numbers.
 void write_line(const Line& line) {
-  if (!wanted || os::process_id() != owner) return;
+  if (!wanted || (os::process_id() != owner && os::process_id() != forked)) return;
   if (descriptor >= 0) {
     // The program may have closed it, and the number may be another file's by now.
     os::FileIdentity now = {};
@@ -66,7 +85,7 @@ void write_line(const Line& line) {
       os::write_all(descriptor, line.data(), line.size());
     return;
   }
-  const long fd = os::open_append(path);
+  const long fd = open_path();
   if (os::failed(fd)) return;
   os::write_all(static_cast<int>(fd), line.data(), line.size());
   os::close_file(static_cast<int>(fd));
@@ -76,8 +95,12 @@ uint64_t report_owner() {
   return static_cast<uint64_t>(owner);
 }
 
-void end_report() {
-  wanted = false;
+bool end_report() {
+  return !__atomic_exchange_n(&ended, true, __ATOMIC_ACQ_REL);
+}
+
+void resume_report() {
+  __atomic_store_n(&ended, false, __ATOMIC_RELEASE);
 }
 
 void complain(const char* what, const char* detail) {

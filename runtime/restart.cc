@@ -57,15 +57,22 @@ bool waits(uint64_t number) {
 
 constexpr uint64_t unknown = UINT64_MAX;
 
+// How many of so many bytes before this one: it may be the first of a mapping.
+int readable_before(const uint8_t* at, int most) {
+  const auto address = reinterpret_cast<uint64_t>(at);
+  const auto in_page = static_cast<int>(address % os::page_size);
+  return in_page >= most || os::readable(address - os::page_size) ? most : in_page;
+}
+
 // The kernel does not tell which call it was. The code before it does: `mov $number, %eax`, or
 // `xor %eax, %eax`, a few bytes back.
 uint64_t number_of_call(const uint8_t* call) {
-  constexpr int furthest = 20;
   constexpr uint8_t move_to_eax = 0xb8;
+  const int furthest = readable_before(call, 20);
   for (int back = 5; back <= furthest; ++back)
     if (call[-back] == move_to_eax && waits(load32(call - back + 1)))
       return load32(call - back + 1);
-  return call[-2] == 0x31 && call[-1] == 0xc0 ? __NR_read : unknown;
+  return furthest >= 2 && call[-2] == 0x31 && call[-1] == 0xc0 ? __NR_read : unknown;
 }
 
 // Timed waits of libc, where the number comes from a register.
@@ -102,9 +109,13 @@ bool program_has_handlers() {
 // return from the signal makes that one end with EINTR, too. nullptr: neither.
 const uint8_t* interrupted_call(const greg_t* registers) {
   const auto* at = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
-  const auto is_call = [](const uint8_t* code) { return code[0] == 0x0f && code[1] == 0x05; };
-  if (registers[REG_RAX] == -EINTR) return is_call(at - 2) ? at - 2 : nullptr;
-  return registers[REG_RAX] == __NR_restart_syscall && is_call(at) ? at : nullptr;
+  const bool has_ended = registers[REG_RAX] == -EINTR;
+  if (!has_ended && registers[REG_RAX] != __NR_restart_syscall) return nullptr;
+  const uint8_t* call = has_ended ? at - 2 : at;
+  // Code need not be readable, and what lies before or behind it may be nothing.
+  for (int i = 0; i < 2; ++i)
+    if (!os::readable(reinterpret_cast<uint64_t>(call + i))) return nullptr;
+  return call[0] == 0x0f && call[1] == 0x05 ? call : nullptr;
 }
 
 void restart(ucontext_t& context, int own_signal, bool interrupted_by_us) {

@@ -7,8 +7,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -77,6 +79,46 @@ TEST(Restart, LeavesEverythingElseAlone) {
   Interrupted close({0xb8, __NR_close, 0, 0, 0}, -EINTR);
   restart_system_call(close.context, SIGUSR1);
   EXPECT_EQ(close.rax(), -EINTR);
+}
+
+// The same at the beginning of a mapping, with nothing before it.
+class AtTheBeginning : public testing::Test {
+ protected:
+  AtTheBeginning()
+      : pages_(static_cast<std::uint8_t*>(
+            mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    mprotect(pages_, page, PROT_NONE);
+  }
+  ~AtTheBeginning() override { munmap(pages_, 2 * page); }
+
+  // What rax holds after a signal behind this code.
+  greg_t after(const std::vector<std::uint8_t>& code, long result, std::size_t at) {
+    std::ranges::copy(code, pages_ + page);
+    ucontext_t context{};
+    context.uc_mcontext.gregs[REG_RAX] = result;
+    context.uc_mcontext.gregs[REG_RIP] = reinterpret_cast<greg_t>(pages_ + page + at);
+    restart_system_call(context, SIGUSR1);
+    return context.uc_mcontext.gregs[REG_RAX];
+  }
+
+ private:
+  static constexpr std::size_t page = 4096;
+  std::uint8_t* pages_;
+};
+
+TEST_F(AtTheBeginning, ReadsNothingBeforeACall) {
+  EXPECT_EQ(after({0x0f, 0x05}, -EINTR, 2), -EINTR);
+  EXPECT_EQ(after({0x0f, 0x05}, __NR_restart_syscall, 0), __NR_restart_syscall);
+}
+
+TEST_F(AtTheBeginning, FindsTheNumberInWhatCanBeRead) {
+  EXPECT_EQ(after({0xb8, __NR_poll, 0, 0, 0, 0x0f, 0x05}, -EINTR, 7), __NR_poll);
+  EXPECT_EQ(after({0x31, 0xc0, 0x0f, 0x05}, -EINTR, 4), __NR_read);
+}
+
+TEST_F(AtTheBeginning, ReadsNothingBeforeCodeThatIsNoCall) {
+  EXPECT_EQ(after({0x90}, -EINTR, 0), -EINTR);
+  EXPECT_EQ(after({0x90, 0x90}, -EINTR, 1), -EINTR);
 }
 
 // What `call` holds after a restart while this signal is pending.

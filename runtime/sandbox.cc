@@ -1,50 +1,84 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/sandbox.h"
 
-#include <asm/unistd.h>
 #include <dlfcn.h>
 #include <linux/prctl.h>
+#include <linux/seccomp.h>
 
 #include "runtime/epoch.h"
+#include "runtime/os.h"
 #include "runtime/report.h"
 
 namespace {
 
 using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+using Syscall = long (*)(long, long, long, long, long, long);
 
 Prctl prctl_of_libc;
 bool entered;
+
+// Epochs end, and the report does, before the program is in the sandbox. If it stays out they go
+// on, unless another thread has gone in meanwhile. False: there is nothing to end.
+bool go_to_sandbox(bool by_filter, uint64_t filter) {
+  if (entered || !stab::rt::is_own_process()) return false;
+  stab::rt::pause_epochs();
+  // A filter that cannot be read is refused: a program asks in this way whether there are any.
+  const bool asks = by_filter && !stab::os::readable(filter);
+  if (!asks) stab::rt::report_sandbox(stab::rt::epoch_counts());
+  return true;
+}
+
+void arrive(bool refused) {
+  if (!refused) {
+    entered = true;
+    stab::rt::end_report();
+  } else if (stab::rt::resume_epochs()) {
+    stab::rt::resume_report();
+  }
+}
+
+int set_seccomp(unsigned long mode, unsigned long filter, unsigned long c, unsigned long d) {
+  const bool going = go_to_sandbox(mode == SECCOMP_MODE_FILTER, filter);
+  const int result = prctl_of_libc(PR_SET_SECCOMP, mode, filter, c, d);
+  if (going) arrive(result == -1);
+  return result;
+}
 
 }  // namespace
 
 extern "C" {
 __attribute__((visibility("hidden"))) void* stab_syscall_of_libc;
 
-__attribute__((visibility("hidden"))) void stab_enter_sandbox() {
-  if (entered || !stab::rt::is_own_process()) return;
-  stab::rt::stop_epochs();
-  stab::rt::report_sandbox(stab::rt::epoch_counts());
-  entered = true;
+__attribute__((visibility("hidden"))) void stab_before_syscall() {
+  stab::rt::prepare_sandbox();
 }
 
-__attribute__((visibility("hidden"))) void stab_before_syscall(long number) {
+// Operations beyond the first two only ask.
+__attribute__((visibility("hidden"))) long stab_seccomp(long number, long operation, long flags,
+                                                        long filter, long d, long e) {
   if (stab_syscall_of_libc == nullptr) stab::rt::prepare_sandbox();
-  if (number == __NR_seccomp) stab_enter_sandbox();
+  const bool asks = operation == SECCOMP_GET_ACTION_AVAIL || operation == SECCOMP_GET_NOTIF_SIZES;
+  const bool going =
+      !asks && go_to_sandbox(operation == SECCOMP_SET_MODE_FILTER, static_cast<uint64_t>(filter));
+  const long result =
+      reinterpret_cast<Syscall>(stab_syscall_of_libc)(number, operation, flags, filter, d, e);
+  if (going) arrive(result == -1);
+  return result;
 }
 
 // Weak: a program may have its own.
 __attribute__((weak, visibility("default"))) int prctl(int option, unsigned long a, unsigned long b,
                                                        unsigned long c, unsigned long d) {
   if (prctl_of_libc == nullptr) stab::rt::prepare_sandbox();
-  if (option == PR_SET_SECCOMP) stab_enter_sandbox();
+  if (option == PR_SET_SECCOMP) return set_seccomp(a, b, c, d);
   return prctl_of_libc(option, a, b, c, d);
 }
 
-// seccomp(2), number 317, has no function in libc. All registers of the call are kept.
+// seccomp(2), number 317, has no function in libc. All registers of other calls are kept.
 __attribute__((weak, naked, visibility("default"))) long syscall(long /*number*/, ...) {
   __asm__ volatile(
       "cmpq $317, %rdi\n"
-      "je 1f\n"
+      "je stab_seccomp\n"
       "cmpq $0, stab_syscall_of_libc(%rip)\n"
       "je 1f\n"
       "jmpq *stab_syscall_of_libc(%rip)\n"

@@ -4,7 +4,8 @@
 namespace stab::rt {
 
 // A program that is about to forbid system calls (seccomp) does not know ours: epochs end before it
-// does. Finds libc's own functions, which ours of the same names call.
+// does, and go on if the kernel refuses. Finds libc's own functions, which ours of the same names
+// call.
 void prepare_sandbox();
 
 }  // namespace stab::rt

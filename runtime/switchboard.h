@@ -48,7 +48,7 @@ struct Switchboard {
 // The sizes that a table asks for; `start` is the caller's to set.
 Switchboard measure_switchboard(const abi::Header& table);
 
-// Stubs and exception tables. `types` gives the address of a place in the image.
+// Stubs and exception tables. `base` is the lowest address of the image.
 void write_switchboard(const Switchboard& board, const abi::Header& table, const uint8_t* base);
 
 // False: refused.

@@ -32,6 +32,7 @@ __register_atfork
 __start_stab_text
 __stop_stab_text
 dlsym
+getauxval
 pthread_key_create
 pthread_setspecific" "$needed"
 
@@ -62,6 +63,10 @@ stab_remove_image
 syscall
 thrd_create
 valloc" "$visible"
+
+# Those of debuggers and of stabilizer.h need not be.
+exported=$(sed -n 's/.*--export-dynamic-symbol=\([a-zA-Z_]*\)".*/\1/p' "$1/instrumenter/link_flags.h" | sort -u)
+compare "what executables export" "$(grep -vE '^(__jit_|stab_(begin|end|randomize)$)' <<<"$visible")" "$exported"
 
 code=$(readelf -SW "$2/lib/stab-runtime.o" | awk '/ AX / && $0 !~ / 000000 00  AX/ { sub(/^ *\[ *[0-9]+\] */, ""); print $1 }' | sort -u)
 compare "sections with code" "stab_text" "$code"

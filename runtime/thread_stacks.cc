@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "runtime/os.h"
+
 namespace stab::rt {
 namespace {
 
@@ -50,6 +52,19 @@ bool set_default(uint64_t size) {
          libc.set_default(&attributes) == 0;
 }
 
+bool lower_default() {
+  __atomic_store_n(&raised, false, __ATOMIC_RELAXED);
+  return set_default(before);
+}
+
+// Room that larger stacks took would be missed by later threads, and by all else.
+const pthread_attr_t* without_more_stack(const pthread_attr_t* own) {
+  if (__atomic_load_n(&raised, __ATOMIC_RELAXED)) lower_default();
+  const uint64_t size = stack_size(own);
+  if (larger(size) != size) count_small_stack();
+  return own;
+}
+
 }  // namespace
 
 const char* raise_default_stack() {
@@ -60,6 +75,7 @@ const char* raise_default_stack() {
     return "the size of threads' stacks is unknown";
   before = size;
   if (larger(size) == size) return nullptr;
+  if (os::address_space_is_limited()) return "the address space is limited";
   raised = set_default(larger(size));
   return raised ? nullptr : "the size of threads' stacks cannot be raised";
 }
@@ -67,7 +83,9 @@ const char* raise_default_stack() {
 const pthread_attr_t* with_more_stack(const pthread_attr_t* own, pthread_attr_t& room) {
   void* start = nullptr;
   size_t size = 0;
-  if (!known || own == nullptr || libc.get_stack(own, &start, &size) != 0) return own;
+  if (!known) return own;
+  if (os::address_space_is_limited()) return without_more_stack(own);
+  if (own == nullptr || libc.get_stack(own, &start, &size) != 0) return own;
   const bool is_own_memory = reinterpret_cast<uint64_t>(start) + size != 0;
   if (is_own_memory || size == 0 || larger(size) == size) return own;
   room = *own;
@@ -80,8 +98,7 @@ bool retreat_to(const pthread_attr_t* own, const pthread_attr_t* used) {
   size_t size = 0;
   if (!known || larger(before) == before) return false;
   if (own != nullptr && (libc.get_stack(own, &start, &size) != 0 || size != 0)) return false;
-  __atomic_store_n(&raised, false, __ATOMIC_RELAXED);
-  return set_default(before);
+  return lower_default();
 }
 
 void count_small_stack() {

@@ -7,8 +7,8 @@
 // default size at start, a size that the program chose when the thread is made. Memory that the
 // program brings itself is left alone.
 //
-// Where that much address space is not to be had, threads get what the program would have given
-// them; the report counts these.
+// Where that much address space is not to be had, or the address space is limited (`ulimit -v`),
+// threads get what the program would have given them; the report counts these.
 #pragma once
 
 #include <pthread.h>

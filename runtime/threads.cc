@@ -69,6 +69,7 @@ bool read_decimal(const char*& at, uint64_t& value) {
 enum class Activity : uint8_t {
   runs,
   sleeps,
+  dozes,  // is about to sleep, perhaps: it may run on, and its run time is not up to date
   lends,  // sleeps while a child runs in its memory, perhaps (vfork, posix_spawn)
   unknown
 };
@@ -77,10 +78,34 @@ bool makes_child(uint64_t call) {
   return call == __NR_vfork || call == __NR_clone || call == __NR_clone3;
 }
 
+// "id (name) state ...". 0: there is none.
+char state_of(int thread, long& size) {
+  char text[128];
+  size = read_task_file(thread, "/stat", text, sizeof text);
+  for (long i = size; i-- > 1;)
+    if (text[i - 1] == ')' && text[i] == ' ') return text[i + 1];
+  return 0;
+}
+
+// By what every process may read, for one that has given up privileges. The kernel names where a
+// thread waits as soon as it is off the processor, and says "0" before. A parent that waits for
+// vfork can only be killed: it is in state D, as others are for a moment.
+Activity activity_by_state(int thread) {
+  char place[8];
+  long size = 0;
+  const char state = state_of(thread, size);
+  if (state == 'R') return Activity::runs;
+  if (state == 'D') return Activity::lends;
+  if (state != 'S') return Activity::unknown;
+  return read_task_file(thread, "/wchan", place, sizeof place) > 1 ? Activity::sleeps
+                                                                   : Activity::dozes;
+}
+
 // "running", or the number of the call and its arguments.
 Activity activity_of(int thread) {
   char text[256];
   const long size = read_task_file(thread, "/syscall", text, sizeof text);
+  if (size == -EACCES || size == -EPERM) return activity_by_state(thread);
   if (size <= 1) return Activity::unknown;
   if (text[0] == 'r') return Activity::runs;
   const char* at = text;
@@ -97,15 +122,13 @@ uint64_t run_time_of(int thread) {
                                                                                              : 0;
 }
 
-// "id (name) state ...": a thread that has ended may stay in the list, the first one above all.
+// A thread that has ended may stay in the list, the first one above all.
 bool has_ended(int thread) {
-  char text[128];
-  const long size = read_task_file(thread, "/stat", text, sizeof text);
+  long size = 0;
+  const char state = state_of(thread, size);
   if (size <= 0)
     return size == 0 || size == -ENOENT || size == -ESRCH;  // not: no descriptor is free
-  for (long i = size; i-- > 1;)
-    if (text[i - 1] == ')' && text[i] == ' ') return text[i + 1] == 'Z' || text[i + 1] == 'X';
-  return false;
+  return state == 'Z' || state == 'X';
 }
 
 bool is_known(int id) {
@@ -146,7 +169,7 @@ uint64_t asleep_since(const Thread& thread, Activity activity, const Known& befo
 
 bool is_spared(const Thread& thread, Activity activity, const Request& request) {
   if (activity == Activity::lends) return true;
-  return activity == Activity::sleeps &&
+  return (activity == Activity::sleeps || activity == Activity::dozes) &&
          (request.spared == Sleepers::all || thread.asleep_since < request.epoch);
 }
 

@@ -127,15 +127,35 @@ END
   grep -q '"event": "exit"' crashed && fail "crash by $name: an exit in the report"
 done
 
-# Forked children write nothing of their own, and a child started anew writes under its own pid.
+# Forked children write one line of their own if functions moved in them, and none otherwise.
 cat >forks.c <<'END'
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
-int main(void) { if (fork() == 0) exit(3); wait(NULL); return 0; }
+__attribute__((noinline)) static long work(long n) {
+  long s = 0;
+  for (long i = 0; i < n; ++i) s = s * 31 + (i ^ s);
+  return s;
+}
+static void live(double seconds) {
+  for (const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC); clock() < end;) work(10000);
+}
+int main(void) {
+  if (fork() == 0) exit(3);
+  if (fork() == 0) _exit(3);
+  if (vfork() == 0) _exit(3);
+  if (fork() == 0) { live(0.2); exit(4); }
+  if (fork() == 0) { live(0.2); if (fork() == 0) { live(0.2); _exit(4); } wait(NULL); _exit(4); }
+  while (wait(NULL) > 0) {}
+  return 0;
+}
 END
-$szc forks.c -o forks && STABILIZER_OPTIONS=report=forked ./forks
-[ "$(grep -c '"event": "exit"' forked)" = 1 ] || fail "a forked child reported"
+$szc -O1 -w forks.c -o forks && STABILIZER_OPTIONS=period=5ms:report=forked ./forks
+[ "$(grep -c '"event": "exit"' forked)" = 1 ] && [ "$(wc -l <forked)" = 5 ] || fail "lines of forked children: $(cat forked)"
+[ "$(grep '"event": "child"' forked | grep -v "\"pid\": $(sed -n 's/.*"exit", "pid": \([0-9]*\).*/\1/p' forked)" | grep -oE '"epochs": [0-9]{2}' | wc -l)" = 3 ] || fail "functions of forked children do not move: $(cat forked)"
+STABILIZER_OPTIONS=rerandomize=once:report=once ./forks
+[ "$(wc -l <once)" = 2 ] || fail "forked children wrote without epochs: $(cat once)"
 
 # A descriptor that the program closed and that means another file at the end is left alone.
 cat >closes.c <<'END'
@@ -157,7 +177,7 @@ int main(void) { return part(2); }
 END
 $szc -O1 -fPIC -shared part.c -o part.so
 $szc -O1 whole.c ./part.so -o whole && STABILIZER_OPTIONS=report=parts ./whole
-[ $? = 42 ] && grep '"event": "library"' parts | grep -q '"randomized": "yes"' || fail "library: $(cat parts)"
+[ $? = 42 ] && grep '"event": "library"' parts | grep '/part.so"' | grep -q '"randomized": "yes"' || fail "library: $(cat parts)"
 $clang -O1 whole.c ./part.so -o whole_plain && STABILIZER_OPTIONS=strict=1 ./whole_plain
 [ $? = 42 ] || fail "a library of szc in a plain program"
 

@@ -24,7 +24,7 @@ cat >"$work/sizes.c" <<'C'
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/resource.h>
+#include <stdlib.h>
 #include <threads.h>
 static void *own(void *unused) {
   pthread_attr_t attributes;
@@ -41,12 +41,11 @@ static int plain(void *unused) {
   return 0;
 }
 int main(void) {
-  struct rlimit limit;
   pthread_t thread;
   thrd_t other;
   pthread_attr_t attributes;
-  getrlimit(RLIMIT_STACK, &limit);
-  printf("%lu", (unsigned long)limit.rlim_cur >> 10);
+  fflush(stdout);
+  if (system("printf %s $(ulimit -Ss)") != 0) return 1;
   if (thrd_create(&other, plain, NULL) == thrd_success) thrd_join(other, NULL);
   if (pthread_create(&thread, NULL, own, NULL) == 0) pthread_join(thread, NULL);
   pthread_attr_init(&attributes);
@@ -57,7 +56,7 @@ int main(void) {
 }
 C
 "$szc" -O1 -pthread -o "$work/sizes" "$work/sizes.c" || fail "the program of sizes does not build"
-# expect LIMITS OPTIONS SIZES: soft limit, C11's thread, pthread's, one of 64 KB.
+# expect LIMITS OPTIONS SIZES: soft limit of a child, C11's thread, pthread's, one of 64 KB.
 expect() {
   local got
   got=$(
@@ -68,15 +67,50 @@ expect() {
 }
 [ "$(ulimit -Hs)" = unlimited ] || [ "$(ulimit -Hs)" -ge 65536 ] || { echo "skipped: stacks may not be larger here"; exit 77; }
 expect 'ulimit -Ss 8192' code=1 '8192 8192 8192 64'
-expect 'ulimit -Ss 8192' code=0:stack=1 '65536 65536 65536 640'
+expect 'ulimit -Ss 8192' code=0:stack=1 '8192 65536 65536 640'
 grep -q small_ "$work/report" && fail "small stacks that nobody has: $(cat "$work/report")"
-expect 'ulimit -Ss 1024' stack=1 '65536 8320 8320 640'
+expect 'ulimit -Ss 1024' stack=1 '1024 8320 8320 640'
 expect 'ulimit -Ss 262144' stack=1 '262144 262144 262144 640'
 expect 'ulimit -s 8192' stack=1 '8192 65536 65536 640'
 grep -q '"small_stack": "the limit' "$work/report" || fail "the small limit is not reported: $(cat "$work/report")"
-# Room for threads as the program makes them, but not for larger ones.
-expect "ulimit -Ss 8192; ulimit -v 60000" stack=1 '65536 8192 8192 640'
-grep -q '"small_thread_stacks": 1}' "$work/report" || fail "small stacks of threads are not reported: $(cat "$work/report")"
+# Where the address space is limited, threads have what the program gives them.
+expect "ulimit -Ss 8192; ulimit -v 60000" stack=1 '65536 8192 8192 64'
+grep -q '"small_thread_stacks": 3}' "$work/report" || fail "small stacks of threads are not reported: $(cat "$work/report")"
+grep -q '"small_stack": "the address space' "$work/report" || fail "the limited address space is not reported: $(cat "$work/report")"
+
+cat >"$work/room.c" <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static pthread_barrier_t barrier;
+static void *wait(void *unused) {
+  pthread_barrier_wait(&barrier);
+  return unused;
+}
+// So many KB deep.
+__attribute__((noinline)) static int deep(int n) {
+  volatile char frame[1000];
+  frame[n & 511] = 1;
+  return n == 0 ? 0 : deep(n - 1) + frame[n & 511];
+}
+int main(int count, char **arguments) {
+  (void)count;
+  const int threads = atoi(arguments[1]), depth = atoi(arguments[2]);
+  pthread_t made[64];
+  pthread_barrier_init(&barrier, NULL, (unsigned)threads + 1);
+  for (int i = 0; i < threads; ++i)
+    if (pthread_create(&made[i], NULL, wait, NULL) != 0) return printf("no thread %d\n", i), 1;
+  pthread_barrier_wait(&barrier);
+  for (int i = 0; i < threads; ++i) pthread_join(made[i], NULL);
+  return printf("%d\n", deep(depth)) < 0;
+}
+C
+"$szc" -O1 -pthread -o "$work/room" "$work/room.c" || fail "the program of many stacks does not build"
+# As many threads as the room is for, all of a large stack without a larger limit, and the whole of it after fork and exec.
+[ "$(ulimit -Ss 8192; ulimit -v 300000; run stack=1 "$work/room" 24 100)" = 100 ] || fail "fewer threads with larger stacks"
+[ "$(ulimit -Ss 8192; ulimit -v 300000; run stack=1 "$work/room" 1 40000)" = 40000 ] || fail "the stack does not grow beyond its limit where the address space has one"
+[ "$(ulimit -Ss 8192; run stack=1 "$work/room" 1 50000)" = 50000 ] || fail "the stack does not grow beyond its limit"
+[ "$(ulimit -Ss 8192; run stack=1 env A="$(printf '%*s' 100000 '')" "$work/room" 1 50000)" = 50000 ] || fail "the stack does not grow beyond its limit and a large environment"
 
 cat >"$work/threads.cc" <<'C'
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What szc has to know of its command line. Everything else is clang's business: clang itself
-// decides the phases and calls our linker wrapper (link.h) if and only if it links.
+// decides the phases and calls our linker wrapper (ld_main.cc) if and only if it links.
 #pragma once
 
 #include <cstdint>

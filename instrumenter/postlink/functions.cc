@@ -201,6 +201,8 @@ std::string_view describe(abi::PinReason reason) {
       return "calls dlopen, dlsym or the like, which look at their caller";
     case PinReason::runtime_page:
       return "shares a page with the runtime";
+    case PinReason::unsized:
+      return "no symbol tells its size";
     case PinReason::count:
       break;
   }

@@ -42,12 +42,15 @@ Summary summarize(const Program& program, std::size_t table_bytes) {
     ++summary.movable_functions;
     summary.movable_bytes += function.size;
   }
+  summary.functions += program.unsized.size();
+  for (const Function& function : program.unsized) summary.text_bytes += function.size;
   return summary;
 }
 
 Program analyse(const ElfFile& file) {
   const Decoder decoder;
   Program program = find_functions(file);
+  find_unsized(program, decoder);
   read_frames(program);
   analyse_code(program, decoder);
   analyse_data(program);

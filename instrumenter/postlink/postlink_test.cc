@@ -126,6 +126,52 @@ TEST_F(PostLink, ExplainsWhatIsPinnedAndWhy) {
   EXPECT_EQ(json["movable_bytes"], moving);
 }
 
+constexpr const char* assembly = R"(
+.text
+.globl nameless_size
+nameless_size:
+  mov $5, %eax
+label:
+  dec %eax
+  jnz label
+  ret
+  xchg %ax, %ax
+.globl typed
+.type typed, @function
+typed:
+  push %rbx
+  pop %rbx
+  ret
+  .p2align 6
+.type sized, @function
+sized:
+  mov $1, %eax
+  ret
+.size sized, .-sized
+  .byte 0, 0, 6, 1, 2, 3, 0
+)";
+
+TEST_F(PostLink, CountsCodeWhoseSizeNobodyTells) {
+  std::ofstream(folder_ / "b.s") << assembly;
+  const std::string path = link_program((folder_ / "b.s").string());
+  const auto summary = instrument(path, {});
+  ASSERT_TRUE(summary) << summary.error().message;
+  EXPECT_EQ(validate_file(path), rt::TableError::ok);
+  const auto explanation = explain(path);
+  ASSERT_TRUE(explanation) << explanation.error().message;
+  EXPECT_EQ(function(*explanation, "sized").pinned, "");
+  // Padding is not code, and labels are no functions. Bytes that are no code count as what stays.
+  for (const auto& [name, size] :
+       {std::pair{"nameless_size", 10u}, {"typed", 3u}, {"(code without a name)", 4u}}) {
+    EXPECT_THAT(function(*explanation, name).pinned, HasSubstr("size")) << name;
+    EXPECT_EQ(function(*explanation, name).size, size) << name;
+  }
+  EXPECT_EQ(function(*explanation, "label").address, 0u);
+  EXPECT_EQ(explanation->text_bytes, summary->text_bytes);
+  EXPECT_EQ(explanation->movable_bytes, summary->movable_bytes);
+  EXPECT_EQ(explanation->functions.size(), summary->functions);
+}
+
 TEST_F(PostLink, KeepsModeAndDropsRelocations) {
   const std::string path = link_program();
   chmod(path.c_str(), 0751);

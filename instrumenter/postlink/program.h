@@ -120,6 +120,7 @@ struct Pointer {
 struct Program {
   const ElfFile* file = nullptr;
   std::vector<Function> functions;  // by start, without overlap
+  std::vector<Function> unsized;    // code that lies between them
   bool hides_addresses = false;     // of code: on other stacks, in a jmp_buf
   bool small_stacks = false;        // that the program makes
   std::vector<CieInfo> cies;
@@ -144,6 +145,9 @@ Program find_functions(const ElfFile& file);
 // What lies between them in executable sections, hand-written code above all.
 std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> code_without_function(
     const Program& program);
+
+// Names that code, as far as it is more than padding.
+void find_unsized(Program& program, const Decoder& decoder);
 
 // Fills in frames; pins what has unwind information that a clone could not carry.
 void read_frames(Program& program);

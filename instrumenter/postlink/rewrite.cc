@@ -115,6 +115,9 @@ class Rewriter {
       if (dropped(i)) continue;
       numbers_[i] = static_cast<std::uint32_t>(sections_.size());
       sections_.push_back(old[i]);
+      // What made the linker give it a header; readers of notes expect that of others.
+      if (old[i].sh_addr == note_address_ && old[i].sh_type == SHT_NOTE)
+        sections_.back().sh_addralign = 4;
       if (i == file_.header().e_shstrndx)
         add_table_section();
       else if ((old[i].sh_flags & SHF_ALLOC) == 0 && i != 0)

@@ -26,6 +26,10 @@ class TableBuilder {
         add_pinned(function);
       header_.text_bytes += function.size;
     }
+    for (const Function& function : program_.unsized) {
+      add_pinned(function);
+      header_.text_bytes += function.size;
+    }
     add_labels();
     add_ranges();
     add_pointers();

@@ -131,7 +131,7 @@ void release(void* block) {
 size_t usable(void* block) {
   const Span* span = span_of(block);
   if (span == nullptr) return usable_in_system(block);
-  return span->purpose == Purpose::large ? room_in_large(span) : span->slot_size;
+  return span->purpose == Purpose::slab ? span->slot_size : room_in_large(span);
 }
 
 void* resize(void* block, size_t size) {

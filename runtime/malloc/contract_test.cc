@@ -87,6 +87,16 @@ TEST_P(EachAllocator, KeepsContentsWhileABlockGrowsAndShrinks) {
   }));
 }
 
+TEST_P(EachAllocator, HasNoRoomInALargeBlockThatWasGivenBack) {
+  if (is_the_systems(GetParam())) GTEST_SKIP() << "libc reads what it has unmapped";
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(GetParam());
+    void* block = a.allocate(std::size_t{4} << 20);
+    a.release(block);
+    return a.usable(block) == 0;
+  }));
+}
+
 TEST_P(EachAllocator, AlignsAsItIsAsked) {
   EXPECT_TRUE(holds([] {
     const Allocator& a = open(GetParam());

@@ -18,8 +18,9 @@ void* take_large(size_t size, size_t alignment, bool& zeroed);
 void give_large(Span* span);
 // The block where it is, or moved, with what fits of its contents; nullptr: it stays as it was.
 void* resize_large(Span* span, size_t size);
+// 0: the block has been given back.
 inline size_t room_in_large(const Span* span) {
-  return static_cast<size_t>(span->end() - span->block);
+  return span->purpose == Purpose::large ? static_cast<size_t>(span->end() - span->block) : 0;
 }
 
 struct LargeCounts {

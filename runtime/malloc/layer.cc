@@ -132,7 +132,7 @@ int class_in_slabs(void* block) {
 size_t usable_in_slabs(void* block) {
   const Span* span = span_of(block);
   if (span == nullptr) return usable_in_system(block);
-  return span->purpose == Purpose::large ? room_in_large(span) : span->slot_size;
+  return span->purpose == Purpose::slab ? span->slot_size : room_in_large(span);
 }
 
 void* allocate_over_slabs(size_t alignment, size_t size, bool& zeroed) {
@@ -171,7 +171,7 @@ int class_in_tlsf(void* block) {
 size_t usable_in_tlsf(void* block) {
   const Span* span = span_of(block);
   if (span == nullptr) return usable_in_system(block);
-  return span->purpose == Purpose::large ? room_in_large(span) : Tlsf::usable(block);
+  return span->purpose == Purpose::pool ? Tlsf::usable(block) : room_in_large(span);
 }
 
 void* allocate_over_tlsf(size_t alignment, size_t size, bool& zeroed) {

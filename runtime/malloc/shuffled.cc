@@ -215,7 +215,7 @@ void release(void* block) {
 size_t usable(void* block) {
   const Span* span = span_of(block);
   if (span == nullptr) return usable_in_system(block);
-  if (span->purpose == Purpose::large) return room_in_large(span);
+  if (span->purpose != Purpose::slab) return room_in_large(span);
   const auto address = reinterpret_cast<uint64_t>(block);
   return span->address_of(span->slot_at(address) + 1) - address;
 }

@@ -158,6 +158,11 @@ expect 'installed' inst/usr/bin/szc main.c -o prog
 [ ! -s .err ] || { fail 'installed: speaks'; cat .err >&2; }
 moves 'installed' prog
 
+# Readers of notes find nothing wrong with ours.
+readelf -nW prog >notes 2>&1
+has 'the note' notes 'Stabd'
+lacks 'the note' notes 'orrupt'
+
 # Our own flags.
 expect 'print' "$szc" --stab-print main.c -o printed
 has 'print: the command' .out '-ffunction-sections'
