@@ -31,6 +31,8 @@ __libc_stack_end
 __register_atfork
 __start_stab_text
 __stop_stab_text
+dladdr
+dlerror
 dlsym
 pthread_key_create
 pthread_setspecific" "$needed"
@@ -82,5 +84,6 @@ posix_memalign
 pvalloc
 realloc
 reallocarray
+stab_other_heap
 valloc" "$names"
 exit $failures

@@ -29,5 +29,7 @@ HeapCounts heap_counts();
 bool is_heap_on();
 // Why heap=1 does nothing, or nullptr.
 const char* heap_problem();
+// The file of another allocator, if that is why; or nullptr.
+const char* heap_of_others();
 
 }  // namespace stab::heap
