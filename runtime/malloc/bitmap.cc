@@ -64,7 +64,7 @@ void* take_random(Class& in) {
     word &= ~bit;
     --span->free_slots;
     ++in.used;
-    ++in.taken;
+    increase(in.taken);
     return reinterpret_cast<void*>(span->start + slot * span->slot_size);
   }
 }
@@ -124,7 +124,7 @@ void release(void* block) {
   span->free_bits[slot / 64] |= bit;
   ++span->free_slots;
   --in.used;
-  ++in.given;
+  increase(in.given);
   shrink(in);
 }
 
@@ -160,10 +160,10 @@ void open_bitmap(uint64_t seed) {
 CacheCounts bitmap_counts() {
   CacheCounts counts;
   for (unsigned c = 0; c < classes.count; ++c) {
-    const Guard guard(all[c].lock);
-    counts.taken += all[c].taken;
-    counts.given += all[c].given;
-    counts.bytes += all[c].taken * classes.size[c];
+    const uint64_t taken = load(all[c].taken);
+    counts.taken += taken;
+    counts.given += load(all[c].given);
+    counts.bytes += taken * classes.size[c];
   }
   return counts;
 }

@@ -70,18 +70,12 @@ void keep_near(Bag& bag) {
   bag.low = 0;
 }
 
-void keep_apart(Cache& cache, Bag& bag, unsigned c) {
-  if (bag.near_from == 0) return;
-  increase(cache.others.in_order, (bag.taken + 1 - bag.near_from) * classes.size[c]);
-  __atomic_store_n(&bag.near_from, 0, __ATOMIC_RELAXED);
-}
-
 void* refill_and_take(Cache& cache, Bag& bag, unsigned c) {
   if (slabs.bytes(c) > near_from[c] && slabs.take_row(c, bag.row)) {
     keep_near(bag);
     return take_next(bag, c);
   }
-  keep_apart(cache, bag, c);
+  keep_apart(cache, c, classes.size[c]);
   return fill(bag, c) ? take_random(cache, bag, c) : nullptr;
 }
 
