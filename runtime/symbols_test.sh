@@ -31,6 +31,7 @@ __libc_stack_end
 __register_atfork
 __start_stab_text
 __stop_stab_text
+abort
 dladdr
 dlerror
 dlsym
