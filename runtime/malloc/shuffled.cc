@@ -224,9 +224,9 @@ void release(void* block) {
   if (__builtin_expect(span == nullptr || cache == nullptr, 0)) return release_slowly(block, span);
   const unsigned c = __atomic_load_n(&span->bag, __ATOMIC_RELAXED);
   if (__builtin_expect(c == no_bag, 0)) return release_slowly(block, span);
-  const auto address = reinterpret_cast<uint64_t>(block);
-  if (__builtin_expect(!span->begins_slot(address), 0)) damaged(no_block);
-  if (__builtin_expect(is_newest(cache->bags[c], block), 0)) damaged(freed_twice);
+  const bool begins = span->begins_slot(reinterpret_cast<uint64_t>(block));
+  if (__builtin_expect(!begins || is_newest(cache->bags[c], block), 0))
+    return release_slowly(block, span);  // which says what is wrong, so that this needs no frame
   put(*cache, c, block);
 }
 
