@@ -31,6 +31,9 @@ __libc_stack_end
 __register_atfork
 __start_stab_text
 __stop_stab_text
+abort
+dladdr
+dlerror
 dlsym
 getauxval
 pthread_key_create
@@ -87,5 +90,6 @@ posix_memalign
 pvalloc
 realloc
 reallocarray
+stab_other_heap
 valloc" "$names"
 exit $failures

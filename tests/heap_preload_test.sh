@@ -61,6 +61,18 @@ rm -f report
 STABILIZER_OPTIONS=code=0:heap=1:seed=7:report=report ./ours >/dev/null
 [ "$(field randomized)" = yes ] && [ "$(field seed)" = 7 ] && [ "$(field code)" = off ] || fail "code=0:heap=1: $(cat report)"
 
+# _exit in a signal handler that interrupts the heap: the report's last line comes, and nobody waits for a lock.
+"$szc" -O1 -pthread -o leave "$source_directory/tests/programs/exit_in_handler.c" || exit 1
+for allocator in $allocators; do
+  for how in blocks threads; do
+    for wait in 1000 1300 1700 2100 3000; do
+      rm -f report
+      STABILIZER_OPTIONS=code=0:heap=1:allocator=$allocator:report=report timeout 20 ./leave $how $wait || fail "_exit in a handler, $allocator, $how: status $?"
+      [ "$(grep -c '"event": "exit"' report)" -eq 1 ] && grep -q heap_operations report || fail "_exit in a handler, $allocator, $how: $(cat report)"
+    done
+  done
+done
+
 # The same seed, the same addresses, whatever ASLR does; another seed, others.
 cat >where.c <<'C'
 #include <stdio.h>

@@ -35,11 +35,6 @@ Span* new_span(uint64_t start, uint64_t units, Backing backing) {
   return span;
 }
 
-void lead_to_ends(Span* span) {
-  lead_to(span->start, span);
-  lead_to(span->end() - 1, span);
-}
-
 Span* unused_at(uint64_t address) {
   Span* span = span_of(reinterpret_cast<void*>(address));
   return span != nullptr && span->purpose == Purpose::unused ? span : nullptr;
@@ -86,6 +81,8 @@ void Arena::merge_and_insert(Span* span) {
   if (Span* before = unused_at(span->start - 1);
       before != nullptr && before->end() == span->start && before->backing == span->backing) {
     remove(before);
+    lead_to(before->end() - 1, &no_span);
+    lead_to(span->start, &no_span);
     span->start = before->start;
     span->units += before->units;
     drop_metadata(before, sizeof(Span));
@@ -93,6 +90,8 @@ void Arena::merge_and_insert(Span* span) {
   if (Span* after = unused_at(span->end());
       after != nullptr && after->start == span->end() && after->backing == span->backing) {
     remove(after);
+    lead_to(span->end() - 1, &no_span);
+    lead_to(after->start, &no_span);
     span->units += after->units;
     drop_metadata(after, sizeof(Span));
   }
@@ -207,6 +206,7 @@ Span* Arena::take(uint64_t units, Purpose purpose, bool& zeroed) {
 void Arena::give(Span* span) {
   const Guard guard(lock);
   used_ -= span->units;
+  lead_nowhere(span);
   reset(span);
   span->backing = Backing::written;
   merge_and_insert(span);
@@ -228,6 +228,7 @@ bool Arena::resize(Span* span, uint64_t units) {
   Span* after = unused_at(span->end());
   if (after == nullptr || after->start != span->end() || after->units < more) return false;
   if (!claim(after, more)) return false;
+  lead_to(after->start, &no_span);
   span->units += after->units;
   used_ += after->units;
   drop_metadata(after, sizeof(Span));

@@ -6,6 +6,7 @@
 #include "runtime/malloc/blocks.h"
 #include "runtime/malloc/large.h"
 #include "runtime/malloc/metadata.h"
+#include "runtime/malloc/misuse.h"
 #include "runtime/malloc/system.h"
 
 namespace stab::heap {
@@ -64,7 +65,7 @@ void* take_random(Class& in) {
     word &= ~bit;
     --span->free_slots;
     ++in.used;
-    ++in.taken;
+    increase(in.taken);
     return reinterpret_cast<void*>(span->start + slot * span->slot_size);
   }
 }
@@ -110,33 +111,44 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return block == nullptr ? no_memory() : block;
 }
 
+// Slots are aligned to their size.
+void check_block(const Span* span, void* block) {
+  const auto address = reinterpret_cast<uint64_t>(block);
+  const bool begins = span->purpose == Purpose::large
+                          ? span->block == address
+                          : span->purpose == Purpose::slab && address % span->slot_size == 0;
+  if (!begins) damaged(no_block);
+}
+
 void release(void* block) {
   if (block == nullptr) return;
   Span* span = span_of(block);
   if (span == nullptr) return system_heap.release(block);
+  check_block(span, block);
   if (span->purpose == Purpose::large) return give_large(span);
-  if (span->purpose != Purpose::slab) damaged("free() of what is no block");
   Class& in = all[span->size_class];
   const Guard guard(in.lock);
   const uint64_t slot = (reinterpret_cast<uint64_t>(block) - span->start) / span->slot_size;
   const uint64_t bit = uint64_t{1} << (slot % 64);
-  if ((span->free_bits[slot / 64] & bit) != 0) damaged("a block was freed twice");
+  if ((span->free_bits[slot / 64] & bit) != 0) damaged(freed_twice);
   span->free_bits[slot / 64] |= bit;
   ++span->free_slots;
   --in.used;
-  ++in.given;
+  increase(in.given);
   shrink(in);
 }
 
 size_t usable(void* block) {
   const Span* span = span_of(block);
   if (span == nullptr) return usable_in_system(block);
-  return span->purpose == Purpose::slab ? span->slot_size : room_in_large(span);
+  if (span->purpose == Purpose::unused) return 0;
+  return span->purpose == Purpose::large ? room_in_large(span) : span->slot_size;
 }
 
 void* resize(void* block, size_t size) {
   Span* span = span_of(block);
   if (span == nullptr) return system_heap.resize(block, size);
+  check_block(span, block);
   if (span->purpose == Purpose::large && size > classes.largest()) {
     void* resized = resize_large(span, size);
     return resized == nullptr ? no_memory() : resized;
@@ -160,10 +172,10 @@ void open_bitmap(uint64_t seed) {
 CacheCounts bitmap_counts() {
   CacheCounts counts;
   for (unsigned c = 0; c < classes.count; ++c) {
-    const Guard guard(all[c].lock);
-    counts.taken += all[c].taken;
-    counts.given += all[c].given;
-    counts.bytes += all[c].taken * classes.size[c];
+    const uint64_t taken = load(all[c].taken);
+    counts.taken += taken;
+    counts.given += load(all[c].given);
+    counts.bytes += taken * classes.size[c];
   }
   return counts;
 }

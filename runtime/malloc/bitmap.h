@@ -11,7 +11,7 @@
 namespace stab::heap {
 
 void open_bitmap(uint64_t seed);
-CacheCounts bitmap_counts();
+CacheCounts bitmap_counts();  // takes no lock
 
 void lock_bitmap();
 void unlock_bitmap();

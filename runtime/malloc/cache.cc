@@ -26,9 +26,8 @@ uint32_t limits[most_classes];
 Lock registry_lock;
 uint64_t seed_of_streams;
 uint64_t caches_made;
-Cache* in_use;
+Cache* all;
 Cache* waiting;
-CacheCounts of_ended_threads;
 pthread_key_t key;
 bool key_made;
 
@@ -62,17 +61,16 @@ void add(CacheCounts& counts, const Cache& cache) {
   counts.in_order += load(cache.others.in_order);
 }
 
-void empty_bag(Bag& bag, unsigned c) {
+// What the bag counts stays.
+void empty_bag(Cache& cache, unsigned c) {
+  Bag& bag = cache.bags[c];
   if (bag.row.bits != 0) where_from.give_row(c, bag.row);
   if (bag.count != 0) where_from.give(c, bag.slots, bag.count);
   drop_metadata(bag.slots, bag.capacity * sizeof(void*));
-  bag = {};
-}
-
-void unlist(Cache* cache) {
-  if (cache->previous != nullptr) cache->previous->next = cache->next;
-  if (cache->next != nullptr) cache->next->previous = cache->previous;
-  if (in_use == cache) in_use = cache->next;
+  keep_apart(cache, c, where_from.classes->size[c]);
+  bag.slots = nullptr;
+  bag.count = bag.low = bag.capacity = bag.target = 0;
+  bag.row = {};
 }
 
 // Other destructors may allocate and free after ours: it waits for the last round.
@@ -84,32 +82,25 @@ void thread_ended(void* argument) {
   }
   own_cache = nullptr;
   thread_ends = true;
-  {
-    const Guard guard(registry_lock);
-    add(of_ended_threads, *cache);
-    unlist(cache);
-  }
-  for (unsigned c = 0; c < where_from.classes->count; ++c) empty_bag(cache->bags[c], c);
+  for (unsigned c = 0; c < where_from.classes->count; ++c) empty_bag(*cache, c);
   const Guard guard(registry_lock);
-  cache->others = {};
   cache->rounds = 0;
-  cache->next = waiting;
+  cache->next_waiting = waiting;
   waiting = cache;
 }
 
 Cache* make_cache() {
   const Guard guard(registry_lock);
   Cache* cache = waiting;
-  if (cache != nullptr)
-    waiting = cache->next;
-  else
+  if (cache != nullptr) {
+    waiting = cache->next_waiting;
+  } else {
     cache = static_cast<Cache*>(new_metadata(sizeof(Cache)));
-  if (cache == nullptr) return nullptr;
+    if (cache == nullptr) return nullptr;
+    cache->next = all;
+    __atomic_store_n(&all, cache, __ATOMIC_RELEASE);
+  }
   cache->random = stream(caches_made++);
-  cache->previous = nullptr;
-  cache->next = in_use;
-  if (in_use != nullptr) in_use->previous = cache;
-  in_use = cache;
   return cache;
 }
 
@@ -194,10 +185,11 @@ bool enlarge(Bag& bag, unsigned c) {
 }
 
 CacheCounts cache_counts() {
-  const Guard guard(registry_lock);
-  CacheCounts counts = of_ended_threads;
+  CacheCounts counts;
   if (where_from.classes == nullptr) return counts;
-  for (const Cache* cache = in_use; cache != nullptr; cache = cache->next) add(counts, *cache);
+  for (const Cache* cache = __atomic_load_n(&all, __ATOMIC_ACQUIRE); cache != nullptr;
+       cache = cache->next)
+    add(counts, *cache);
   add(counts, *shared_cache());
   return counts;
 }

@@ -36,10 +36,10 @@ struct CacheCounts {
 struct Cache {
   Bag bags[most_classes];
   rt::Random random;
-  CacheCounts others;  // what bags do not count: blocks from none, and what one kept near before
-  Cache* next;         // of all caches in use; of those that wait for a thread
-  Cache* previous;
-  unsigned rounds;  // of the destructors of thread-specific data
+  CacheCounts others;   // what bags do not count: blocks from none, and what one kept near before
+  Cache* next;          // of all that were ever made, which are never given back
+  Cache* next_waiting;  // of those that wait for a thread
+  unsigned rounds;      // of the destructors of thread-specific data
 };
 
 // Where bags get their slots from.
@@ -79,7 +79,7 @@ class AnyCache {
 // Room for twice as many slots, at most twice the limit. False: it did not grow.
 bool enlarge(Bag& bag, unsigned c);
 
-// Of all threads, since the program's start.
+// Of all threads, since the program's start. Takes no lock, so a signal handler may ask.
 CacheCounts cache_counts();
 
 // For fork. The child goes on with the calling thread's cache and a stream of its own.
@@ -93,6 +93,14 @@ inline uint64_t load(const uint64_t& count) {
 }
 inline void increase(uint64_t& count, uint64_t by = 1) {
   __atomic_store_n(&count, load(count) + by, __ATOMIC_RELAXED);
+}
+
+// From now on the class's blocks are not kept near others.
+inline void keep_apart(Cache& cache, unsigned c, uint32_t slot_size) {
+  Bag& bag = cache.bags[c];
+  if (bag.near_from == 0) return;
+  increase(cache.others.in_order, (bag.taken + 1 - bag.near_from) * slot_size);
+  __atomic_store_n(&bag.near_from, 0, __ATOMIC_RELAXED);
 }
 
 // Picks one of `count` with 32 fresh bits.

@@ -16,18 +16,24 @@ namespace {
 const Allocator* choice;
 bool deciding;
 const char* problem;
+const char* others;
 
 const Allocator& decide() {
   rt::Line complaints;  // which the runtime's start makes
   const rt::Options options = heap_options(complaints);
-  if (options.heap && !is_own_malloc()) {
-    problem = "the program has a malloc of its own";
-  } else if (options.heap) {
-    rt::Random mix(rt::run_seed(options) ^ 0x68656170);
-    return open_allocator(options, mix.next());
-  }
   find_system_heap();
-  return plain;
+  if (!options.heap) return plain;
+  if (!is_own_malloc()) {
+    problem = "the program has a malloc of its own";
+    return plain;
+  }
+  others = file_of_other_heap();
+  if (others != nullptr) {
+    problem = "another allocator than libc's is linked or preloaded";
+    return plain;
+  }
+  rt::Random mix(rt::run_seed(options) ^ 0x68656170);
+  return open_allocator(options, mix.next());
 }
 
 }  // namespace
@@ -66,6 +72,10 @@ bool is_heap_on() {
 
 const char* heap_problem() {
   return problem;
+}
+
+const char* heap_of_others() {
+  return others;
 }
 
 }  // namespace stab::heap

@@ -23,11 +23,13 @@ struct HeapCounts {
   uint64_t bytes = 0;       // of the blocks that were taken
   uint64_t unshuffled = 0;  // of these: large blocks, and blocks kept near others
 };
-HeapCounts heap_counts();
+HeapCounts heap_counts();  // takes no lock, so _exit() in a signal handler may ask
 
 // Whether chosen() serves blocks at random places.
 bool is_heap_on();
 // Why heap=1 does nothing, or nullptr.
 const char* heap_problem();
+// The file of another allocator, if that is why; or nullptr.
+const char* heap_of_others();
 
 }  // namespace stab::heap

@@ -114,11 +114,12 @@ STAB_PUBLIC __attribute__((naked)) void free(void* /*block*/) {
   STAB_JUMP("32");
 }
 
+// Those below call others by name: a program that has some of its own gets its own blocks.
 STAB_PUBLIC int posix_memalign(void** result, size_t alignment, size_t size) {
   if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
     return EINVAL;
   const int before = errno;
-  void* block = stab_heap_entries.allocate_aligned(alignment, size);
+  void* block = memalign(alignment, size);
   errno = before;
   if (block == nullptr) return ENOMEM;
   *result = block;
@@ -126,19 +127,19 @@ STAB_PUBLIC int posix_memalign(void** result, size_t alignment, size_t size) {
 }
 
 STAB_PUBLIC void* valloc(size_t size) {
-  return stab_heap_entries.allocate_aligned(stab::os::page_size, size);
+  return memalign(stab::os::page_size, size);
 }
 
 STAB_PUBLIC void* pvalloc(size_t size) {
   const size_t rounded = (size + stab::os::page_size - 1) & -stab::os::page_size;
   if (rounded < size) return stab::heap::no_memory();
-  return stab_heap_entries.allocate_aligned(stab::os::page_size, rounded);
+  return memalign(stab::os::page_size, rounded);
 }
 
 STAB_PUBLIC void* reallocarray(void* block, size_t count, size_t size) {
   size_t total = 0;
   if (__builtin_mul_overflow(count, size, &total)) return stab::heap::no_memory();
-  return stab_heap_entries.resize(block, total);
+  return realloc(block, total);
 }
 
 STAB_PUBLIC size_t malloc_usable_size(void* block) {

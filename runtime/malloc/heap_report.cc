@@ -10,6 +10,7 @@ void add_start(rt::Line& line, const rt::Options& options) {
   line.field("heap", on ? "on" : "off");
   if (on) line.field("allocator", rt::name_of(options.allocator));
   if (options.heap && !on) line.field("heap_why", heap_problem());
+  if (heap_of_others() != nullptr) line.field("other_allocator", heap_of_others());
 }
 
 void add_counts(rt::Line& line) {

@@ -54,6 +54,8 @@ bool move_contents(const Span* from, Span* to, uint64_t size) {
   rt::copy_bytes(reinterpret_cast<void*>((block & -os::page_size) + pages),
                  reinterpret_cast<void*>((from->block & -os::page_size) + pages),
                  in_page + size - pages);
+  lead_to(to->block, &no_span);
+  lead_to_ends(to);
   to->block = block;
   lead_to(block, to);
   return true;

@@ -7,6 +7,7 @@
 #include "runtime/malloc/cache.h"
 #include "runtime/malloc/large.h"
 #include "runtime/malloc/metadata.h"
+#include "runtime/malloc/misuse.h"
 #include "runtime/malloc/system.h"
 #include "runtime/malloc/tlsf.h"
 
@@ -99,8 +100,19 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return block == nullptr ? no_memory() : block;
 }
 
+// Whether it may be a block of the program; else that is the end.
+void check_block(const Span* span, void* block) {
+  if (span == nullptr) return;
+  const auto address = reinterpret_cast<uint64_t>(block);
+  const bool begins = span->purpose == Purpose::slab    ? span->begins_slot(address)
+                      : span->purpose == Purpose::large ? span->block == address
+                                                        : span->purpose == Purpose::pool;
+  if (!begins || address % 16 != 0) damaged(no_block);
+}
+
 void release(void* block) {
   if (block == nullptr) return;
+  check_block(span_of(block), block);
   const int c = below.class_of(block);
   if (c == no_class) return below.release(block);
   const AnyCache cache;
@@ -113,6 +125,7 @@ size_t usable(void* block) {
 
 void* resize(void* block, size_t size) {
   Span* span = span_of(block);
+  check_block(span, block);
   if (span != nullptr && span->purpose == Purpose::large && size > classes->largest()) {
     void* resized = resize_large(span, size);
     return resized == nullptr ? no_memory() : resized;
@@ -132,7 +145,8 @@ int class_in_slabs(void* block) {
 size_t usable_in_slabs(void* block) {
   const Span* span = span_of(block);
   if (span == nullptr) return usable_in_system(block);
-  return span->purpose == Purpose::slab ? span->slot_size : room_in_large(span);
+  if (span->purpose == Purpose::unused) return 0;
+  return span->purpose == Purpose::large ? room_in_large(span) : span->slot_size;
 }
 
 void* allocate_over_slabs(size_t alignment, size_t size, bool& zeroed) {
@@ -171,7 +185,8 @@ int class_in_tlsf(void* block) {
 size_t usable_in_tlsf(void* block) {
   const Span* span = span_of(block);
   if (span == nullptr) return usable_in_system(block);
-  return span->purpose == Purpose::pool ? Tlsf::usable(block) : room_in_large(span);
+  if (span->purpose == Purpose::unused) return 0;
+  return span->purpose == Purpose::large ? room_in_large(span) : Tlsf::usable(block);
 }
 
 void* allocate_over_tlsf(size_t alignment, size_t size, bool& zeroed) {

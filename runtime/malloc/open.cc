@@ -6,7 +6,6 @@
 #include "runtime/malloc/layer.h"
 #include "runtime/malloc/shuffled.h"
 #include "runtime/malloc/stretched.h"
-#include "runtime/malloc/system.h"
 
 namespace stab::heap {
 namespace {
@@ -24,14 +23,12 @@ uint64_t bag_size(const rt::Options& options) {
 const Allocator& open_allocator(const rt::Options& options, uint64_t seed) {
   switch (options.allocator) {
     case rt::Base::stretched:
-      find_system_heap();
       open_stretched(seed);
       survive_forks(seed);
       return stretched;
     case rt::Base::power2:
     case rt::Base::tlsf:
     case rt::Base::system:
-      find_system_heap();
       open_layer(options.allocator, seed, bag_size(options));
       survive_forks(seed);
       return layered;

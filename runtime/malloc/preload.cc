@@ -5,10 +5,16 @@
 #include "runtime/environment.h"
 #include "runtime/malloc/choice.h"
 #include "runtime/malloc/heap_report.h"
+#include "runtime/malloc/system.h"
 #include "runtime/os.h"
 #include "runtime/report_file.h"
 
 extern "C" __attribute__((weak)) void stab_add_image();
+
+// For a program of szc's, which finds our malloc where it looks for libc's.
+extern "C" __attribute__((visibility("default"))) const char* stab_other_heap() {
+  return stab::heap::file_of_other_heap();
+}
 
 namespace stab::heap {
 

@@ -6,6 +6,7 @@
 #include "runtime/malloc/blocks.h"
 #include "runtime/malloc/cache.h"
 #include "runtime/malloc/large.h"
+#include "runtime/malloc/misuse.h"
 #include "runtime/malloc/slabs.h"
 #include "runtime/malloc/system.h"
 
@@ -70,18 +71,12 @@ void keep_near(Bag& bag) {
   bag.low = 0;
 }
 
-void keep_apart(Cache& cache, Bag& bag, unsigned c) {
-  if (bag.near_from == 0) return;
-  increase(cache.others.in_order, (bag.taken + 1 - bag.near_from) * classes.size[c]);
-  __atomic_store_n(&bag.near_from, 0, __ATOMIC_RELAXED);
-}
-
 void* refill_and_take(Cache& cache, Bag& bag, unsigned c) {
   if (slabs.bytes(c) > near_from[c] && slabs.take_row(c, bag.row)) {
     keep_near(bag);
     return take_next(bag, c);
   }
-  keep_apart(cache, bag, c);
+  keep_apart(cache, c, classes.size[c]);
   return fill(bag, c) ? take_random(cache, bag, c) : nullptr;
 }
 
@@ -186,19 +181,39 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return reinterpret_cast<void*>(aligned);
 }
 
+// All that each free() looks for: a mark in the block, or its slab's bit, would cost some percent.
+inline bool is_newest(const Bag& bag, const void* slot) {
+  return bag.count != 0 && bag.slots[bag.count - 1] == slot;
+}
+
+// The slot of a block of the program. A slab may have blocks that begin inside of a slot.
 void* slot_of(const Span* slab, void* block) {
-  return reinterpret_cast<void*>(
-      slab->address_of(slab->slot_at(reinterpret_cast<uint64_t>(block))));
+  const auto address = reinterpret_cast<uint64_t>(block);
+  const bool inner = __atomic_load_n(&slab->bag, __ATOMIC_RELAXED) == no_bag;
+  const uint32_t slot = slab->slot_at(address);
+  if (inner ? address % 16 != 0 || slot >= slab->slots : !slab->begins_slot(address))
+    damaged(no_block);
+  return reinterpret_cast<void*>(slab->address_of(slot));
+}
+
+// Whether it is a block of the program; else that is the end.
+void check_block(const Span* span, void* block) {
+  if (span->purpose == Purpose::large) {
+    if (span->block != reinterpret_cast<uint64_t>(block)) damaged(no_block);
+    return;
+  }
+  if (span->purpose != Purpose::slab) damaged(no_block);
+  void* slot = slot_of(span, block);
+  if (span->is_free(span->slot_at(reinterpret_cast<uint64_t>(slot)))) damaged(freed_twice);
+  const AnyCache cache;
+  if (is_newest((*cache).bags[span->size_class], slot)) damaged(freed_twice);
 }
 
 __attribute__((noinline)) void release_slowly(void* block, Span* span) {
   if (block == nullptr) return;
   if (span == nullptr) return system_heap.release(block);
-  if (span->purpose == Purpose::large) {
-    if (span->block != reinterpret_cast<uint64_t>(block)) damaged("free() of what is no block");
-    return give_large(span);
-  }
-  if (span->purpose != Purpose::slab) damaged("free() of what is no block");
+  check_block(span, block);
+  if (span->purpose == Purpose::large) return give_large(span);
   const AnyCache cache;
   put(*cache, span->size_class, slot_of(span, block));
 }
@@ -209,13 +224,17 @@ void release(void* block) {
   if (__builtin_expect(span == nullptr || cache == nullptr, 0)) return release_slowly(block, span);
   const unsigned c = __atomic_load_n(&span->bag, __ATOMIC_RELAXED);
   if (__builtin_expect(c == no_bag, 0)) return release_slowly(block, span);
+  const bool begins = span->begins_slot(reinterpret_cast<uint64_t>(block));
+  if (__builtin_expect(!begins || is_newest(cache->bags[c], block), 0))
+    return release_slowly(block, span);  // which says what is wrong, so that this needs no frame
   put(*cache, c, block);
 }
 
 size_t usable(void* block) {
   const Span* span = span_of(block);
   if (span == nullptr) return usable_in_system(block);
-  if (span->purpose != Purpose::slab) return room_in_large(span);
+  if (span->purpose == Purpose::large) return room_in_large(span);
+  if (span->purpose != Purpose::slab) return 0;
   const auto address = reinterpret_cast<uint64_t>(block);
   return span->address_of(span->slot_at(address) + 1) - address;
 }
@@ -223,6 +242,7 @@ size_t usable(void* block) {
 void* resize(void* block, size_t size) {
   Span* span = span_of(block);
   if (span == nullptr) return system_heap.resize(block, size);
+  check_block(span, block);
   const size_t old = usable(block);
   if (span->purpose == Purpose::slab) {
     if (stays(old, size)) return block;

@@ -3,13 +3,18 @@
 
 #include "runtime/malloc/arena.h"
 #include "runtime/malloc/metadata.h"
-#include "runtime/memory.h"
+#include "runtime/malloc/misuse.h"
 #include "runtime/os.h"
 
 namespace stab::heap {
 namespace {
 
 constexpr uint32_t slots_for_colour = 16;  // a slab with that many gives one up
+
+// Whoever gives back a block looks at its bit without the lock.
+void store(uint64_t& word, uint64_t bits) {
+  __atomic_store_n(&word, bits, __ATOMIC_RELAXED);
+}
 
 uint32_t words_of(const Span* slab) {
   return (slab->slots + 63) / 64;
@@ -51,13 +56,6 @@ uint64_t choose_colour(rt::Random& random, uint64_t spare) {
 }  // namespace
 
 constinit Slabs slabs;
-
-void damaged(const char* why) {
-  os::write_all(2, "stabilizer: the heap is damaged: ", 33);
-  os::write_all(2, why, rt::length_of(why));
-  os::write_all(2, "\n", 1);
-  __builtin_trap();
-}
 
 void Slabs::open(const Classes& classes, bool colour, uint64_t seed) {
   classes_ = &classes;
@@ -134,7 +132,7 @@ unsigned Slabs::take(unsigned c, void** slots, unsigned count) {
         slots[found++] = reinterpret_cast<void*>(slab->address_of(slot));
         --slab->free_slots;
       }
-      slab->free_bits[w] = bits;
+      store(slab->free_bits[w], bits);
     }
     if (slab->free_slots == 0) unlink(central, slab);
   }
@@ -151,7 +149,7 @@ bool Slabs::take_row(unsigned c, Row& row) {
   uint32_t w = 0;
   row.bits = next_bits(slab, w);
   row.base = slab->address_of(w * 64);
-  slab->free_bits[w] &= ~row.bits;
+  store(slab->free_bits[w], slab->free_bits[w] & ~row.bits);
   slab->free_slots -= static_cast<uint32_t>(__builtin_popcountll(row.bits));
   if (slab->free_slots == 0) unlink(central, slab);
   return true;
@@ -163,9 +161,9 @@ void Slabs::give_slot(unsigned c, uint64_t address) {
   const uint32_t slot = slab->slot_at(address);
   const uint32_t w = slot / 64;
   const uint64_t bit = uint64_t{1} << (slot % 64);
-  if (slab->address_of(slot) != address) damaged("free() of what is no block");
-  if ((slab->free_bits[w] & bit) != 0) damaged("a block was freed twice");
-  slab->free_bits[w] |= bit;
+  if (slab->address_of(slot) != address) damaged(no_block);
+  if ((slab->free_bits[w] & bit) != 0) damaged(freed_twice);
+  store(slab->free_bits[w], slab->free_bits[w] | bit);
   if (w < slab->hint) slab->hint = w;
   if (slab->free_slots++ == 0) link(central, slab);
   if (slab->free_slots < slab->slots) return;

@@ -74,7 +74,4 @@ constexpr uint64_t slab_units(uint32_t slot_size) {
   return slot_size <= 528 ? 1 : 4;
 }
 
-// The program's heap is damaged: says why and ends it.
-[[noreturn]] void damaged(const char* why);
-
 }  // namespace stab::heap

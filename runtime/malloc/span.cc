@@ -7,6 +7,12 @@ namespace stab::heap {
 
 Span** directory[leaves];
 
+constinit Span no_span = [] {
+  Span span{};
+  span.bag = no_bag;
+  return span;
+}();
+
 bool prepare_directory(uint64_t start, uint64_t size) {
   for (uint64_t leaf = start >> leaf_bits; leaf <= (start + size - 1) >> leaf_bits; ++leaf) {
     if (leaf >= leaves) return false;
@@ -23,8 +29,18 @@ void lead_to(uint64_t address, Span* span) {
   __atomic_store_n(&leaf[(address >> unit_bits) & (leaf_entries - 1)], span, __ATOMIC_RELEASE);
 }
 
+void lead_to_ends(Span* span) {
+  lead_to(span->start, span);
+  lead_to(span->end() - 1, span);
+}
+
 void lead_to_all(Span* span) {
   for (uint64_t at = span->start; at < span->end(); at += unit_size) lead_to(at, span);
+}
+
+void lead_nowhere(const Span* span) {
+  if (span->purpose == Purpose::large) return lead_to(span->block, &no_span);
+  for (uint64_t at = span->start; at < span->end(); at += unit_size) lead_to(at, &no_span);
 }
 
 }  // namespace stab::heap

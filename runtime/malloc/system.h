@@ -17,8 +17,11 @@ struct System {
 
 extern System system_heap;
 
-// Looks for another one than libc's. May be left out: then it is libc's.
+// Looks for another one than libc's, which stands here until then.
 void find_system_heap();
+// Its file, or nullptr if it is libc's. Another one has more names than ours (operator new, sized
+// delete, sdallocx), which take and give its own blocks: blocks of ours must not reach it.
+const char* file_of_other_heap();
 
 size_t usable_in_system(void* block);
 

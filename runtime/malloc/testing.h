@@ -2,6 +2,7 @@
 // For tests of allocators. A process has one for its whole life, so each test runs in a child.
 #pragma once
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,18 @@ inline bool holds(const std::function<bool()>& check) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// Runs it in a child. Whether the heap ended that for misuse.
+inline bool ends(const std::function<void()>& misuse) {
+  const pid_t child = fork();
+  if (child == 0) {
+    misuse();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
 #if __has_feature(thread_sanitizer)

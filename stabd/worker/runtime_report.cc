@@ -87,6 +87,7 @@ Layout started(const json& line) {
       layout.seed = seed->get<std::uint64_t>();
   }
   add_note(layout.note, text_at(line, "why"));
+  add_note(layout.note, text_at(line, "heap_why"));
   add_image(line, layout);
   return layout;
 }

@@ -107,6 +107,18 @@ TEST(RuntimeReport, SaysWhyNothingWasRandomized) {
   EXPECT_EQ(off.region_ns, 300);
 }
 
+TEST(RuntimeReport, SaysWhyTheHeapWasNotRandomized) {
+  const Layout moved = read_report(
+      R"({"event":"start","pid":7,"code":"on","heap":"off","rerandomize":"once","seed":1,"randomized":"yes",)"
+      R"("heap_why":"another allocator"})"
+      "\n" +
+          exit_line,
+      7);
+  EXPECT_EQ(moved.randomized, true);
+  EXPECT_EQ(moved.kind, "code once");
+  EXPECT_EQ(moved.note, "another allocator");
+}
+
 TEST(RuntimeReport, ThatIsDamagedSaysSoAndKeepsTheRest) {
   for (const std::string bad : {"nonsense\n", "{\"event\":\"exit\"}\n", "[1]\n", "{}\n", "\n",
                                 "\xff\n", "{\"pid\":-1}\n", "{\"pid\":1e99}\n"}) {

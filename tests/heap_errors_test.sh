@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# heap_errors_test.sh SOURCE BUILD: programs that misuse their heap end as with libc's heap, by SIGABRT and with a line that says
+# why; those that do not are left alone.
+set -u
+source_directory=$1
+build=$2
+library=$build/lib/libstabheap.so
+szc=$build/bin/szc
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+fail() { echo "FAILED: $*"; failures=1; }
+unset STABILIZER_OPTIONS LD_PRELOAD
+ulimit -c 0
+
+program=$source_directory/tests/programs/heap_errors.c
+"$szc" -O1 -fno-builtin -w -pthread -o ours "$program" && clang-19 -O1 -fno-builtin -w -pthread -o plain "$program" || exit 1
+
+# ends ALLOCATOR HOW WHY: linked and preloaded, the program is ended for this reason.
+ends() {
+  local seed output status
+  for seed in 1 2; do
+    output=$(STABILIZER_OPTIONS=heap=1:allocator=$1:seed=$seed timeout 60 ./ours "$2" 2>&1)
+    status=$?
+    [ $status -eq 134 ] && [[ $output == "stabilizer: the heap is damaged: "*$3* ]] || fail "$1, $2: status $status, $output"
+    output=$(STABILIZER_OPTIONS=allocator=$1:seed=$seed LD_PRELOAD=$library timeout 60 ./plain "$2" 2>&1)
+    status=$?
+    [ $status -eq 134 ] && [[ $output == *"stabilizer: the heap is damaged: "*$3* ]] || fail "preloaded, $1, $2: status $status, $output"
+  done
+} 2>/dev/null
+
+for allocator in shuffled power2 bitmap tlsf system stretched; do
+  output=$(STABILIZER_OPTIONS=heap=1:allocator=$allocator ./ours none)
+  [ "$output" = unnoticed ] || fail "$allocator: nothing is wrong, and: $output"
+done
+for allocator in shuffled power2 bitmap; do
+  for how in inner inner-16 large-inner realloc-inner large-twice large-realloc-freed; do ends $allocator $how "no block"; done
+done
+for how in twice realloc-freed; do ends shuffled $how twice; done
+ends bitmap twice ""
+ends bitmap twice-later ""
+for how in inner large-inner realloc-inner large-twice large-realloc-freed; do ends tlsf $how "no block"; done
+exit $failures

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# heap_others_test.sh SOURCE BUILD: beside another allocator (linked, linked statically, preloaded) a program of szc's and one under
+# libstabheap.so run as ever, and with heap=1 the report says whose heap serves.
+set -u
+source_directory=$1
+build=$2
+library=$build/lib/libstabheap.so
+szc=$build/bin/szc
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0 tested=0
+fail() { echo "FAILED: $*"; failures=1; }
+unset STABILIZER_OPTIONS LD_PRELOAD
+program=$source_directory/tests/programs/other_allocators.cpp
+
+# runs TITLE OPTIONS COMMAND...: the program finds no failures, and is not killed.
+runs() {
+  local title=$1 options=$2 output
+  shift 2
+  output=$(STABILIZER_OPTIONS=$options timeout 120 "$@" 2>&1)
+  [ $? -eq 0 ] && [[ $output == "0 failures"* ]] || fail "$title, $options: $(echo "$output" | head -3)"
+}
+
+# refuses TITLE WHY COMMAND...: heap=1 is refused for this reason, and the program runs with the other allocator; heap=0 as well.
+refuses() {
+  local title=$1 why=$2 allocator
+  shift 2
+  tested=$((tested + 1))
+  runs "$title" heap=0 "$@"
+  for allocator in shuffled bitmap system stretched; do
+    rm -f report
+    runs "$title" "heap=1:allocator=$allocator:seed=1:report=report" "$@"
+    grep -q '"heap": "off"' report && grep -q "\"heap_why\": \".*$why" report || fail "$title, $allocator: the report: $(cat report)"
+  done
+}
+
+# strict TITLE COMMAND...: strict=1 ends a program whose heap=1 is refused.
+strict() {
+  local title=$1
+  shift
+  STABILIZER_OPTIONS=heap=1:strict=1 "$@" >/dev/null 2>&1
+  [ $? -eq 125 ] || fail "$title: strict=1"
+}
+
+build() { "$1" -O2 -w -pthread -o "$2" "$program" "${@:3}"; }
+
+build "$szc++" alone && build "$szc++" alone_own_new -DOWN_NEW && build clang++-19 plain_alone -DOWN_NEW || exit 1
+for allocator in shuffled power2 bitmap tlsf system stretched; do
+  runs "libc's heap" "heap=1:strict=1:allocator=$allocator" ./alone
+  runs "libc's heap, operator new of its own" "heap=1:strict=1:allocator=$allocator" ./alone_own_new
+  runs "libc's heap, preloaded" "strict=1:allocator=$allocator" env "LD_PRELOAD=$library" ./plain_alone
+done
+
+other="another allocator.*other_allocator\": \".*"
+for name in jemalloc tcmalloc_minimal mimalloc; do
+  build clang++-19 plain "-l$name" 2>/dev/null || { echo "skipped: there is no lib$name to link with"; continue; }
+  file=$(ldd plain | awk -v name="lib$name.so" 'index($1, name) == 1 { print $3 }')
+  build "$szc++" ours "-l$name" && build "$szc++" ours_own_new -DOWN_NEW "-l$name" || exit 1
+  refuses "linked with $name" "$other$name" ./ours
+  refuses "linked with $name, operator new of its own" "$other$name" ./ours_own_new
+  strict "linked with $name" ./ours
+  refuses "$name preloaded" "$other$name" env "LD_PRELOAD=$file" ./alone
+  refuses "libstabheap.so and $name preloaded" "$other$name" env "LD_PRELOAD=$library $file" ./alone
+  refuses "$name preloaded, operator new of its own" "$other$name" env "LD_PRELOAD=$file" ./alone_own_new
+  refuses "libstabheap.so under a program with $name" "$other$name" env "LD_PRELOAD=$library" ./plain
+  strict "libstabheap.so under a program with $name" env "LD_PRELOAD=$library" ./plain
+  refuses "libstabheap.so before $name" "$other$name" env "LD_PRELOAD=$library $file" ./plain_alone
+  refuses "libstabheap.so behind $name" "malloc of its own" env "LD_PRELOAD=$file $library" ./plain_alone
+  archive=${file%/*}/lib$name.a
+  [ -f "$archive" ] || { echo "skipped: there is no $archive"; continue; }
+  build "$szc++" ours "$archive" -ldl -lm || exit 1
+  refuses "$name linked statically" "malloc of its own" ./ours
+  strict "$name linked statically" ./ours
+done
+echo "$tested ways"
+[ $tested -gt 0 ] || exit 77
+exit $failures
