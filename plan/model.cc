@@ -123,7 +123,7 @@ std::vector<Term> effect_terms(const Effects& effects, const Plan& plan,
 
 // "a * b", or the terms of a fractional design one by one.
 std::string right_side(const Effects& effects, const Plan& plan, const std::vector<Term>& terms) {
-  if (terms.empty()) return "1";
+  if (effects.treatments.empty()) return "1";
   if (!fraction(plan)) return effects.all(" * ");
   std::vector<std::string> names;
   for (const Term& term : terms) names.push_back(term.name);
@@ -137,10 +137,12 @@ Model strata_model(const Plan& plan, const Expansion& expansion, std::string_vie
   const Effects effects(plan);
   const std::vector<Term> terms = effect_terms(effects, plan, expansion);
   const std::string right = right_side(effects, plan, terms);
-  const std::string crossed = effects.treatments.size() > 1 ? fmt::format("({})", right) : right;
+  const std::size_t treatments = effects.treatments.size();
+  const std::string crossed = treatments == 0   ? ""
+                              : treatments == 1 ? "/" + right
+                                                : fmt::format("/({})", right);
   Model model;
-  model.formula = fmt::format("{} ~ {} + Error({}{}{})", response(plan), right, unit,
-                              terms.empty() ? "" : "/", terms.empty() ? "" : crossed);
+  model.formula = fmt::format("{} ~ {} + Error({}{})", response(plan), right, unit, crossed);
   model.terms.push_back({"Residuals", std::string(unit), units - 1});
   for (const Term& term : terms) {
     const std::string stratum = fmt::format("{}:{}", unit, term.name);
@@ -159,10 +161,10 @@ Model pooled_model(const Plan& plan, const Expansion& expansion, std::int64_t bl
   Model model;
   model.formula = response(plan) + " ~ ";
   if (blocks > 1) {
-    model.formula += terms.empty() ? "block" : "block + ";
+    model.formula += effects.treatments.empty() ? "block" : "block + ";
     model.terms.push_back({"block", "", blocks - 1});
   }
-  if (blocks <= 1 || !terms.empty()) model.formula += right_side(effects, plan, terms);
+  if (blocks <= 1 || !effects.treatments.empty()) model.formula += right_side(effects, plan, terms);
   model.terms.insert(model.terms.end(), terms.begin(), terms.end());
   model.terms.push_back({"Residuals", "", (blocks - 1) * (cells - 1)});
   return model;
