@@ -13,22 +13,22 @@ namespace {
 using nlohmann::ordered_json;
 using stats::Scope;
 
-// "3", or "3 to 29" where benchmarks differ.
-std::string df_words(const Family& family) {
-  const auto [fewest, most] = std::ranges::minmax(family.errors, {}, &OwnError::df);
-  if (fewest.df == most.df) return fmt::format("{}", most.df);
-  return fmt::format("{} to {}", fewest.df, most.df);
+std::string df_text(std::size_t df) {
+  return df == 1 ? "1 degree of freedom" : fmt::format("{} degrees of freedom", df);
 }
 
-std::string counted(std::size_t n, const char* what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+// "3 to 29 degrees of freedom" where benchmarks differ.
+std::string df_words(const Family& family) {
+  const auto [fewest, most] = std::ranges::minmax(family.errors, {}, &OwnError::df);
+  return (fewest.df < most.df ? fmt::format("{} to ", fewest.df) : "") + df_text(most.df);
 }
 
 std::string header(const plan::Plan& plan, const Family& family) {
-  const bool several = family.comparisons > 1;
-  return fmt::format("comparisons on {}: {}, {} degrees of freedom{}", words_of(plan, family.scope),
-                     several ? fmt::format("{}, corrected together", family.comparisons) : "1",
-                     df_words(family), several ? " each" : "");
+  const std::string on = words_of(plan, family.scope);
+  if (family.comparisons == 1)
+    return fmt::format("comparisons on {}: 1; its error has {}", on, df_words(family));
+  return fmt::format("comparisons on {}: {}, corrected together; each error has {}", on,
+                     family.comparisons, df_words(family));
 }
 
 // The largest of the changes that the family's comparisons with few degrees of freedom find.
@@ -45,11 +45,11 @@ std::string warning(const plan::Plan& plan, const Family& family,
   const std::size_t df = family.fewest_df();
   const std::string words = words_of(plan, family.scope);
   if (df == 0)
-    return fmt::format("nothing can be told of {}: an error needs more {}", words, family.more);
+    return fmt::format("an error without degrees of freedom tells nothing of {}: it needs more {}",
+                       words, family.more);
   const auto change = largest(family, detectable);
   return fmt::format(
-      "with {} of freedom only {} on {} are found: more {} show smaller ones",
-      df == 1 ? "1 degree" : fmt::format("{} degrees", df),
+      "with {} only {} on {} are found: more {} show smaller ones", df_text(df),
       change ? fmt::format("effects larger than {:.3g} %", 100 * *change) : "large effects", words,
       family.more);
 }
@@ -96,7 +96,7 @@ std::vector<std::string> comparison_lines(const plan::Plan& plan,
           "  smallest change that is found with {:.0f} % power{}{}, going by {}:",
           100 * planned_power, stop ? fmt::format(" by all {} blocks", stop->max) : "",
           family.comparisons > 1 ? fmt::format(" after the correction for {}",
-                                               counted(family.comparisons, "comparison"))
+                                               fmt::to_string(family.comparisons) + " comparisons")
                                  : "",
           source));
     for (const Detectable& each : detectable)
