@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
-// `stabctl check` and the report print the same models: those of plan/model.h are those that are
-// fitted.
+// What `stabctl check` says before anything runs is what the report does: the same models, and as
+// many comparisons with as many degrees of freedom.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include "plan/expand.h"
 #include "plan/model.h"
 #include "plan/testing.h"
+#include "stabd/client/comparisons.h"
 #include "stabd/results/document.h"
+#include "stats/decide.h"
 #include "store/test_support.h"
 
-namespace stab::results {
+namespace stab {
 namespace {
 
 std::string corpus(const std::string& name) {
@@ -58,7 +61,7 @@ report::Document run(const std::string& text) {
     const auto added = store->add_trial(success(plan, planned, experiment.id));
     EXPECT_TRUE(added) << added.error().message;
   }
-  auto document = make_document(*store, experiment, "");
+  auto document = results::make_document(*store, experiment, "");
   if (!document) ADD_FAILURE() << document.error().message;
   return document.value_or(report::Document());
 }
@@ -91,10 +94,45 @@ std::string planned(const plan::Plan& plan) {
   return text;
 }
 
+// Welch's test has fewer degrees of freedom than planned, the less alike its arms vary.
+void expect_errors(const plan::Plan& plan, const client::Family& family,
+                   const std::vector<const stats::Effect*>& effects) {
+  EXPECT_EQ(effects.size(), family.comparisons);
+  for (const stats::Effect* effect : effects)
+    for (const client::OwnError& error : family.errors) {
+      if (error.benchmark != effect->subject) continue;
+      const auto df = static_cast<double>(error.df);
+      if (plan.design.kind == plan::DesignKind::nested) {
+        EXPECT_LE(*effect->df, df);
+        EXPECT_GE(*effect->df, df / 2);
+      } else {
+        EXPECT_DOUBLE_EQ(*effect->df, df);
+      }
+    }
+}
+
+void expect_families(const plan::Plan& plan, const stats::Analysis& analysis) {
+  const auto families = client::families(plan);
+  std::size_t all = 0;
+  for (const client::Family& family : families) {
+    std::vector<const stats::Effect*> effects;
+    for (const stats::Effect& effect : analysis.effects)
+      if (effect.scope == family.scope && effect.p) effects.push_back(&effect);
+    expect_errors(plan, family, effects);
+    all += family.comparisons;
+  }
+  EXPECT_EQ(all, static_cast<std::size_t>(std::ranges::count_if(
+                     analysis.effects, [](const auto& effect) { return effect.p.has_value(); })));
+  if (!families.empty()) EXPECT_EQ(families.front().scope, stats::deciding_scope(analysis));
+}
+
 void expect_same(const std::string& text) {
-  const std::string models = planned(plan::good_plan(text));
+  const plan::Plan plan = plan::good_plan(text);
+  const stats::Analysis analysis = run(text).analysis;
+  const std::string models = planned(plan);
   EXPECT_NE(models, "");
-  EXPECT_EQ(fitted(run(text).analysis), models);
+  EXPECT_EQ(fitted(analysis), models);
+  expect_families(plan, analysis);
 }
 
 class ModelsOfThePlan : public ::testing::TestWithParam<const char*> {};
@@ -158,4 +196,4 @@ TEST(Models, OfCalibrationsAreThoseOfTheirComparisons) {
 }
 
 }  // namespace
-}  // namespace stab::results
+}  // namespace stab
