@@ -91,7 +91,8 @@ void check_design(Draft& draft);   // the kind of design fits the factors
 // Calibrations, padding studies and fractional designs, once the rest of the design is good: their
 // arms and cells are added to the draft.
 void check_studies(Draft& draft);
-void check_stop(Draft& draft);  // the stopping rule fits the design
+void check_stop(Draft& draft);      // the stopping rule fits the design
+void check_analysis(Draft& draft);  // how it is analysed does, too
 void check_options(
     Draft& draft);  // what the runtime is asked for makes a difference, and szc is there
 void check_size(Draft& draft);  // max_cells, max_trials

@@ -34,8 +34,8 @@ std::string line_of(const Plan& plan, const Trial& trial) {
 std::string listing(const Plan& plan) {
   const Expansion expansion = expand(plan);
   std::string text;
-  for (const auto& [benchmark, model] : models(plan, expansion)) {
-    text += fmt::format("model {}: {}\n", benchmark, model.formula);
+  for (const auto& [benchmark, model, programs] : models(plan, expansion)) {
+    text += fmt::format("model {}{}: {}\n", benchmark, programs, model.formula);
     for (const Term& term : model.terms)
       text += fmt::format("  {}/{} {}\n", term.stratum, term.name, term.df);
   }

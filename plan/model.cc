@@ -15,12 +15,14 @@
 namespace stab::plan {
 namespace {
 
+constexpr double most_work = 1e9;  // multiplications, for the degrees of freedom of listed cells
+
 struct Treatment {
   std::string name;
   std::int64_t levels = 0;
 };
 
-// The treatments, and all sets of them: main effects first, then interactions by their order.
+// The treatments, and all sets of them, in R's order: a, b, c, a:b, a:c, b:c, a:b:c.
 struct Effects {
   std::vector<Treatment> treatments;
   std::vector<std::uint32_t> terms;  // bit i for treatment i
@@ -32,9 +34,8 @@ struct Effects {
     }
     for (std::uint32_t term = 1; term < std::uint32_t{1} << treatments.size(); ++term)
       terms.push_back(term);
-    std::ranges::sort(terms, {}, [](std::uint32_t term) {
-      return std::pair(std::popcount(term), ~reversed(term));
-    });
+    std::ranges::sort(terms, {},
+                      [](std::uint32_t term) { return std::pair(std::popcount(term), term); });
   }
 
   [[nodiscard]] std::string joined(std::uint32_t term, std::string_view separator) const {
@@ -47,20 +48,20 @@ struct Effects {
     return joined(~std::uint32_t{0}, separator);
   }
 
+  // Of a complete design.
+  [[nodiscard]] std::int64_t cells() const {
+    std::int64_t cells = 1;
+    for (const Treatment& treatment : treatments)
+      if (__builtin_mul_overflow(cells, treatment.levels, &cells)) return 0;
+    return cells;
+  }
+
   // Of the effect where all cells are there.
   [[nodiscard]] std::int64_t df(std::uint32_t term) const {
     std::int64_t df = 1;
     for (std::size_t i = 0; i < treatments.size(); ++i)
       if ((term >> i & 1) != 0) df *= treatments[i].levels - 1;
     return df;
-  }
-
- private:
-  // The first treatment in the highest bit, so that sets compare by their first members.
-  static std::uint32_t reversed(std::uint32_t term) {
-    std::uint32_t result = 0;
-    for (int i = 0; i < 32; ++i) result |= (term >> i & 1) << (31 - i);
-    return result;
   }
 };
 
@@ -81,85 +82,111 @@ std::vector<std::vector<std::size_t>> level_indices(const Expansion& expansion) 
   return cells;
 }
 
-void add_effects(const Effects& effects, const Plan& plan, const Expansion& expansion,
-                 Model& model) {
-  if (plan.design.kind != DesignKind::custom) {
-    for (const std::uint32_t term : effects.terms)
-      model.terms.push_back({effects.joined(term, ":"), "", effects.df(term)});
-    return;
+// What each effect adds to all that do not contain it. Missing cells take some of it away; where
+// they are too many for that question, each effect comes after those before it.
+SequentialDf df_of_cells(const Effects& effects, const Expansion& expansion) {
+  const auto cells = level_indices(expansion);
+  SequentialDf result{.df = {}, .rest = 0};
+  if (std::cmp_equal(cells.size(), effects.cells())) {
+    for (const std::uint32_t term : effects.terms) result.df.push_back(effects.df(term));
+    return result;
   }
-  const SequentialDf found = sequential_df(level_indices(expansion), effects.terms);
+  const double n = static_cast<double>(cells.size());
+  if (n * n * n * static_cast<double>(effects.terms.size()) > most_work)
+    return sequential_df(cells, effects.terms);
+  for (const std::uint32_t term : effects.terms) {
+    std::vector<std::uint32_t> others;
+    std::ranges::copy_if(effects.terms, std::back_inserter(others),
+                         [&](std::uint32_t other) { return (other & term) != term; });
+    others.push_back(term);
+    result.df.push_back(sequential_df(cells, others).df.back());
+  }
+  return result;
+}
+
+// The terms on the right of the model, without strata.
+std::vector<Term> effect_terms(const Effects& effects, const Plan& plan,
+                               const Expansion& expansion) {
+  std::vector<Term> terms;
+  if (const auto design = fraction(plan)) {
+    for (const auto& chain : alias_chains(*design))
+      terms.push_back({effect_name(chain.front(), design->treatments), "", 1,
+                       alias_text(std::span(chain).subspan(1), design->treatments)});
+    return terms;
+  }
+  const SequentialDf found = df_of_cells(effects, expansion);
   for (std::size_t i = 0; i < effects.terms.size(); ++i)
-    if (found.df[i] > 0)
-      model.terms.push_back({effects.joined(effects.terms[i], ":"), "", found.df[i]});
-  if (found.rest > 0) model.terms.push_back({"other interactions", "", found.rest});
+    if (found.df[i] > 0) terms.push_back({effects.joined(effects.terms[i], ":"), "", found.df[i]});
+  if (found.rest > 0) terms.push_back({"other interactions", "", found.rest});
+  return terms;
 }
 
-// One term for each chain of effects that the design cannot tell apart.
-void add_chains(const FractionalDesign& design, Model& model) {
-  for (const auto& chain : alias_chains(design))
-    model.terms.push_back({effect_name(chain.front(), design.treatments), "", 1,
-                           alias_text(std::span(chain).subspan(1), design.treatments)});
+// "a * b", or the terms of a fractional design one by one.
+std::string right_side(const Effects& effects, const Plan& plan, const std::vector<Term>& terms) {
+  if (effects.treatments.empty()) return "1";
+  if (!fraction(plan)) return effects.all(" * ");
+  std::vector<std::string> names;
+  for (const Term& term : terms) names.push_back(term.name);
+  return fmt::format("{}", fmt::join(names, " + "));
 }
 
-std::int64_t blocks_of_model(const Plan& plan, const Benchmark& benchmark) {
-  return plan.design.kind == DesignKind::calibration
-             ? benchmark.repetitions / plan.design.comparisons
-             : benchmark.repetitions;
-}
-
-// Fixed effects in one stratum, with the block as a term; a one-way design is the textbook's,
-// without it.
-Model block_model(const Plan& plan, const Expansion& expansion, const Benchmark& benchmark) {
+// Each effect is tested against its own interaction with the units, blocks or benchmarks.
+// `within`: trials inside cells of units, beyond one each.
+Model strata_model(const Plan& plan, const Expansion& expansion, std::string_view unit,
+                   std::int64_t units, std::int64_t within) {
   const Effects effects(plan);
-  const auto cells = static_cast<std::int64_t>(expansion.cells.size());
-  const std::int64_t blocks = blocks_of_model(plan, benchmark);
-  // With one cell, a block is one trial and its term would take all there is.
-  const bool has_block = blocks > 1 && cells > 1 && plan.design.kind != DesignKind::one_way;
-  std::vector<std::string> right;
+  const std::vector<Term> terms = effect_terms(effects, plan, expansion);
+  const std::string right = right_side(effects, plan, terms);
+  const std::size_t treatments = effects.treatments.size();
+  const std::string crossed = treatments == 0   ? ""
+                              : treatments == 1 ? "/" + right
+                                                : fmt::format("/({})", right);
   Model model;
-  if (has_block) {
-    right.emplace_back("block");
+  model.formula = fmt::format("{} ~ {} + Error({}{})", response(plan), right, unit, crossed);
+  model.terms.push_back({"Residuals", std::string(unit), units - 1});
+  for (const Term& term : terms) {
+    const std::string stratum = fmt::format("{}:{}", unit, term.name);
+    model.terms.push_back({term.name, stratum, term.df, term.aliases});
+    model.terms.push_back({"Residuals", stratum, (units - 1) * term.df});
+  }
+  if (within > 0) model.terms.push_back({"Residuals", "Within", within});
+  return model;
+}
+
+// One stratum, in which the block is a term.
+Model pooled_model(const Plan& plan, const Expansion& expansion, std::int64_t blocks) {
+  const Effects effects(plan);
+  const std::vector<Term> terms = effect_terms(effects, plan, expansion);
+  const auto cells = static_cast<std::int64_t>(expansion.cells.size());
+  Model model;
+  model.formula = response(plan) + " ~ ";
+  if (blocks > 1) {
+    model.formula += effects.treatments.empty() ? "block" : "block + ";
     model.terms.push_back({"block", "", blocks - 1});
   }
-  const auto design = fraction(plan);
-  if (!design && !effects.treatments.empty()) right.push_back(effects.all(" * "));
-  const std::size_t first = model.terms.size();
-  if (design)
-    add_chains(*design, model);
-  else
-    add_effects(effects, plan, expansion, model);
-  for (std::size_t i = first; design && i < model.terms.size(); ++i)
-    right.push_back(model.terms[i].name);
-  if (right.empty()) right.emplace_back("1");
-  model.formula = fmt::format("{} ~ {}", response(plan), fmt::join(right, " + "));
-  const std::int64_t residual = (cells * blocks - 1) - (cells - 1) - (has_block ? blocks - 1 : 0);
-  model.terms.push_back({"Residuals", "", residual});
+  if (blocks <= 1 || !effects.treatments.empty()) model.formula += right_side(effects, plan, terms);
+  model.terms.insert(model.terms.end(), terms.begin(), terms.end());
+  model.terms.push_back({"Residuals", "", (blocks - 1) * (cells - 1)});
   return model;
 }
 
-// Each effect is tested against its interaction with the benchmark, the subject.
-Model within_model(const Plan& plan, const Expansion& expansion) {
-  const Effects effects(plan);
-  const auto cells = static_cast<std::int64_t>(expansion.cells.size());
-  const auto subjects = static_cast<std::int64_t>(plan.benchmarks.size());
+// Each effect on these programs is tested against its interaction with their blocks, that on
+// programs like these against its interaction with the benchmark, the subject.
+std::vector<ModelFor> within_models(const Plan& plan, const Expansion& expansion) {
+  std::int64_t blocks = plan.benchmarks.front().repetitions;
   std::int64_t within = 0;
-  for (const Benchmark& benchmark : plan.benchmarks)
-    within += cells * (static_cast<std::int64_t>(benchmark.repetitions) - 1);
-  const std::string right = effects.all(" * ");
-  const bool is_one = effects.treatments.size() == 1;
-  Model model;
-  model.formula = fmt::format("{} ~ {} + Error(benchmark/{})", response(plan), right,
-                              is_one ? right : "(" + right + ")");
-  model.terms.push_back({"Residuals", "benchmark", subjects - 1});
-  for (const std::uint32_t term : effects.terms) {
-    const std::string name = effects.joined(term, ":");
-    const std::string stratum = "benchmark:" + name;
-    model.terms.push_back({name, stratum, effects.df(term)});
-    model.terms.push_back({"Residuals", stratum, (subjects - 1) * effects.df(term)});
+  for (const Benchmark& benchmark : plan.benchmarks) {
+    blocks = std::min<std::int64_t>(blocks, benchmark.repetitions);
+    within += static_cast<std::int64_t>(expansion.cells.size()) * (benchmark.repetitions - 1);
   }
-  model.terms.push_back({"Residuals", "Within", within});
-  return model;
+  std::vector<ModelFor> models;
+  models.push_back({"", strata_model(plan, expansion, "block", blocks, 0), "these"});
+  models.push_back({"",
+                    strata_model(plan, expansion, "benchmark",
+                                 static_cast<std::int64_t>(plan.benchmarks.size()), within),
+                    "like-these"});
+  if (!plan.analysis.these_programs) std::swap(models.front(), models.back());
+  return models;
 }
 
 // The treatment is tested against the seeds inside its cells.
@@ -179,7 +206,7 @@ Model nested_model(const Plan& plan, const Expansion& expansion) {
                               treatment.empty() ? "1" : treatment, stratum);
   if (!treatment.empty()) model.terms.push_back({treatment, stratum, cells - 1});
   model.terms.push_back({"Residuals", stratum, cells * (seeds - 1)});
-  model.terms.push_back({"Residuals", "Within", cells * seeds * (runs - 1)});
+  if (runs > 1) model.terms.push_back({"Residuals", "Within", cells * seeds * (runs - 1)});
   return model;
 }
 
@@ -203,13 +230,16 @@ Model padding_model(const Plan& plan) {
 Model model_of(const Plan& plan, const Expansion& expansion, const Benchmark& benchmark) {
   if (plan.design.kind == DesignKind::nested) return nested_model(plan, expansion);
   if (plan.design.kind == DesignKind::padding_study) return padding_model(plan);
-  return block_model(plan, expansion, benchmark);
+  if (plan.design.kind == DesignKind::calibration)
+    return pooled_model(plan, expansion, benchmark.repetitions / plan.design.comparisons);
+  if (plan.analysis.pooled) return pooled_model(plan, expansion, benchmark.repetitions);
+  return strata_model(plan, expansion, "block", benchmark.repetitions, 0);
 }
 
 }  // namespace
 
 std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion) {
-  if (plan.design.kind == DesignKind::within_subjects) return {{"", within_model(plan, expansion)}};
+  if (plan.design.kind == DesignKind::within_subjects) return within_models(plan, expansion);
   std::vector<ModelFor> all;
   for (const Benchmark& benchmark : plan.benchmarks)
     all.push_back({benchmark.name, model_of(plan, expansion, benchmark)});

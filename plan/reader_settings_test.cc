@@ -223,6 +223,58 @@ TEST(ReaderAnalysis, IsBounded) {
   EXPECT_EQ(more("[analysis]\nsums_of_squares = 3\n"), "");
 }
 
+const std::string two_programs =
+    "[[benchmark]]\nname = 'c'\nrun = ['/bin/false']\n[factor.aslr]\nlevels = [false, true]\n";
+
+TEST(ReaderAnalysis, ChoicesHaveTwoWords) {
+  EXPECT_EQ(more("[analysis]\nerror = 'pool'\npairs = true\nbetter = 'more'\n"),
+            "p:7:1: 'analysis.error' must be \"own\" or \"pooled\", not \"pool\", did you mean "
+            "'pooled'?\n"
+            "p:8:1: 'analysis.pairs' must be \"baseline\" or \"all\", not true\n"
+            "p:9:1: 'analysis.better' must be \"lower\" or \"higher\", not \"more\"\n");
+  EXPECT_EQ(
+      more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nprograms = 'all'\n"),
+      "p:14:1: 'analysis.programs' must be \"these\" or \"like-these\", not \"all\"\n");
+}
+
+TEST(ReaderAnalysis, KeepsWhatItIsTold) {
+  const Analysis told =
+      good_plan(smallest + "[analysis]\nerror = 'pooled'\npairs = 'all'\nbetter = 'higher'\n")
+          .analysis;
+  EXPECT_TRUE(told.pooled && told.all_pairs && told.higher_is_better);
+  const Analysis defaults =
+      good_plan(smallest + "[analysis]\nerror = 'own'\npairs = 'baseline'\nbetter = 'lower'\n")
+          .analysis;
+  EXPECT_FALSE(defaults.pooled || defaults.all_pairs || defaults.higher_is_better);
+  const std::string within = smallest + two_programs + "[design]\nkind = 'within-subjects'\n";
+  EXPECT_TRUE(good_plan(within + "[analysis]\nprograms = 'these'\n").analysis.these_programs);
+  EXPECT_FALSE(good_plan(within + "[analysis]\nprograms = 'like-these'\n").analysis.these_programs);
+}
+
+TEST(ReaderAnalysis, OnlyAnAnswerOverProgramsIsAboutTheseOrSuchOnes) {
+  EXPECT_EQ(more("[analysis]\nprograms = 'these'\n"),
+            "p:7:1: 'analysis.programs' says which programs one answer over all of them is about, "
+            "and a full-factorial design answers for each benchmark: remove it, or set design.kind "
+            "= \"within-subjects\"\n");
+}
+
+TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
+  EXPECT_EQ(
+      more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = 'pooled'\n"),
+      "p:14:1: 'analysis.error' cannot be \"pooled\", because within subjects each effect "
+      "has its own error: remove it\n");
+  EXPECT_EQ(more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = "
+                                "'pooled'\nmethod = 'stabilizer'\n"),
+            "p:14:1: 'analysis.error' cannot be \"pooled\", because method = \"stabilizer\" has "
+            "tests of its own: remove it\n");
+  EXPECT_EQ(more("[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n[design]\nkind = "
+                 "'nested'\n[analysis]\nerror = 'pooled'\n"),
+            "p:11:1: 'analysis.error' cannot be \"pooled\", because a nested design compares the "
+            "means of seeds: remove it\n");
+  EXPECT_EQ(more("[design]\nkind = 'nested'\n[analysis]\nerror = 'own'\n"),
+            more("[design]\nkind = 'nested'\n"));
+}
+
 TEST(ReaderAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {
   EXPECT_EQ(more("[analysis]\nlog = true\nmethod = 'stabilizer'\n"),
             "p:7:1: 'analysis.log' must be false with method = \"stabilizer\", which compares raw "

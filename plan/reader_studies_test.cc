@@ -74,6 +74,15 @@ TEST(Calibration, ComparesNothingElse) {
             "p:11:1: 'analysis.equivalence' has no use in a calibration: remove it\n");
 }
 
+TEST(Calibration, HasOnePairOfArmsAndItsOwnError) {
+  EXPECT_EQ(
+      more("[design]\nkind = 'calibration'\n[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
+      "p:10:1: 'analysis.pairs' cannot be \"all\" in a calibration, whose two arms are one "
+      "pair: remove it\n"
+      "p:11:1: 'analysis.error' cannot be \"pooled\", because a calibration compares its arms "
+      "block by block: remove it\n");
+}
+
 TEST(Calibration, HasComparisonsOfOneSize) {
   EXPECT_EQ(more("repetitions = 10\n[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\nrepetitions = "
                  "5\n[design]\nkind = 'calibration'\n"),
@@ -123,6 +132,11 @@ TEST(PaddingStudy, NeedsTwoArmsAndSeeds) {
             "p:14:1: 'analysis.log' must be false in a padding study, which compares plain means: "
             "remove it\n");
   EXPECT_EQ(more(padding + opt + seeds + "[analysis]\nlog = false\nequivalence = '1%'\n"), "");
+  EXPECT_EQ(more(padding + opt + seeds + "[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
+            "p:14:1: 'analysis.pairs' cannot be \"all\" in a padding study, whose two arms are one "
+            "pair: remove it\n"
+            "p:15:1: 'analysis.error' cannot be \"pooled\", because a padding study compares its "
+            "arms seed by seed: remove it\n");
 }
 
 const std::string fractional = "[design]\nkind = 'fractional'\n";

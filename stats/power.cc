@@ -72,20 +72,28 @@ Result<double> t_power(Samples kind, std::size_t n, double difference, double sd
   return *power;
 }
 
-Result<double> t_detectable(Samples kind, std::size_t n, double sd, double alpha, double power) {
-  if (n < 2) return fail("the power of a t-test needs two repetitions or more");
+Result<double> t_detectable(double error, double df, double alpha, double power) {
   if (const auto usable = require_power(alpha, power); !usable)
     return std::unexpected(usable.error());
-  if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
+  if (const auto usable = require_positive(error, "a standard error"); !usable)
     return std::unexpected(usable.error());
-  const double size = static_cast<double>(n);
+  if (const auto usable = require_positive(df, "degrees of freedom"); !usable)
+    return std::unexpected(usable.error());
   const auto lacking = [&](double delta) -> std::optional<double> {
-    const auto reached = power_at(df_of(kind, size), delta, alpha);
+    const auto reached = power_at(df, delta, alpha);
     return reached ? std::optional(power - *reached) : std::nullopt;
   };
   const auto delta = find_root_above(lacking, 0, 1);
   if (!delta) return fail("the detectable difference is beyond what can be computed");
-  return *delta * sd * error_of(kind, size);
+  return *delta * error;
+}
+
+Result<double> t_detectable(Samples kind, std::size_t n, double sd, double alpha, double power) {
+  if (n < 2) return fail("the power of a t-test needs two repetitions or more");
+  if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
+    return std::unexpected(usable.error());
+  const double size = static_cast<double>(n);
+  return t_detectable(sd * error_of(kind, size), df_of(kind, size), alpha, power);
 }
 
 Result<std::size_t> t_needed(Samples kind, double difference, double sd, double alpha,
@@ -99,47 +107,6 @@ Result<std::size_t> t_needed(Samples kind, double difference, double sd, double 
     const auto reached = t_power(kind, n, difference, sd, alpha);
     return reached && *reached >= power;
   });
-}
-
-Result<double> f_power(const FTest& test, double lambda, double alpha) {
-  if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
-  const auto critical = f_quantile(1 - alpha, test.df, test.error_df);
-  if (!critical) return fail("an F test needs degrees of freedom above 0");
-  const auto below = noncentral_f_cdf(*critical, test.df, test.error_df, lambda);
-  if (!below) return fail("the power of the F test is beyond what can be computed");
-  return 1 - *below;
-}
-
-Result<double> f_detectable(const FTest& test, double alpha, double power) {
-  if (const auto usable = require_power(alpha, power); !usable)
-    return std::unexpected(usable.error());
-  if (const auto usable = f_power(test, 0, alpha); !usable) return std::unexpected(usable.error());
-  const auto lacking = [&](double lambda) -> std::optional<double> {
-    const auto reached = f_power(test, lambda, alpha);
-    return reached ? std::optional(power - *reached) : std::nullopt;
-  };
-  const auto lambda = find_root_above(lacking, 0, 1);
-  if (!lambda) return fail("the detectable effect is beyond what can be computed");
-  return *lambda;
-}
-
-Result<double> factorial_detectable(const FactorialDesign& design, std::size_t treatment, double sd,
-                                    double alpha, double power) {
-  if (treatment >= design.shape.size() || design.shape[treatment] < 2)
-    return fail("a treatment needs two levels or more to have an effect");
-  if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
-    return std::unexpected(usable.error());
-  double cells = 1;
-  for (const std::size_t levels : design.shape) cells *= static_cast<double>(levels);
-  const double levels = static_cast<double>(design.shape[treatment]);
-  const double blocks = static_cast<double>(design.blocks);
-  const double error_df =
-      design.randomized_blocks ? (blocks - 1) * (cells - 1) : (blocks - 1) * cells;
-  if (!(error_df > 0)) return fail("one block leaves no error to test against");
-  const auto lambda = f_detectable({.df = levels - 1, .error_df = error_df}, alpha, power);
-  if (!lambda) return lambda;
-  // Two levels at -+ difference / 2: lambda = trials a level * difference^2 / (2 sd^2).
-  return sd * std::sqrt(2 * *lambda / (cells * blocks / levels));
 }
 
 Result<std::size_t> needed_for_half_width(Samples kind, double half_width, double sd, double alpha,

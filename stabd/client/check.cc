@@ -14,7 +14,9 @@
 #include "plan/options.h"
 #include "plan/reader.h"
 #include "stabd/client/analyze.h"
+#include "stabd/client/check_words.h"
 #include "stabd/client/client.h"
+#include "stabd/client/comparisons.h"
 #include "stabd/client/detectable.h"
 #include "stabd/client/plan_file.h"
 #include "stabd/client/study_words.h"
@@ -41,6 +43,7 @@ struct Design {
   std::size_t fewest = 0;  // trials
   std::vector<plan::ModelFor> models;
   std::optional<Pilot> pilot;
+  std::vector<Family> families;
   std::vector<Detectable> detectable;
   std::optional<std::size_t> blocks_for_precision;
 };
@@ -87,6 +90,7 @@ Design design_of(plan::Plan plan) {
   for (const plan::Trial& trial : design.expansion.trials) design.warmups += trial.warmup ? 1 : 0;
   design.fewest = plan::fewest_trials(design.plan, design.expansion);
   design.models = plan::models(design.plan, design.expansion);
+  design.families = families(design.plan);
   return design;
 }
 
@@ -164,26 +168,24 @@ ordered_json detectable_json(const Design& design) {
   for (const Detectable& each : design.detectable)
     list.push_back({{"benchmark",
                      each.benchmark.empty() ? ordered_json(nullptr) : ordered_json(each.benchmark)},
+                    {"programs", key_of(each.scope)},
                     {"treatment", each.treatment},
                     {"sd", each.sd},
                     {"power", planned_power},
-                    {"change", each.change}});
+                    {"change", each.change},
+                    {"error_df", each.error_df},
+                    {"comparisons", each.comparisons}});
   return list;
 }
 
-void print_detectable(const Design& design, bool given) {
-  if (design.detectable.empty()) return;
-  const auto& stop = design.plan.design.stop;
-  fmt::print("\nsmallest change that is found with {:.0f} % power{}, going by {}:\n",
-             100 * planned_power, stop ? fmt::format(" by all {} blocks", stop->max) : "",
-             given ? "--sd" : fmt::format("experiment {}", design.pilot->id));
-  for (const Detectable& each : design.detectable)
-    fmt::print("  {:<24} {:<16} {:.3g} %   (standard deviation {:.3g} %)\n",
-               each.benchmark.empty() ? "over all benchmarks" : each.benchmark, each.treatment,
-               100 * each.change, 100 * each.sd);
+void print_comparisons(const Design& design, bool given) {
+  const std::string source =
+      given || !design.pilot ? "--sd" : fmt::format("experiment {}", design.pilot->id);
+  const auto lines = comparison_lines(design.plan, design.families, design.detectable, source);
+  for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\n", i == 0 ? "\n" : "", lines[i]);
   if (const auto blocks = design.blocks_for_precision)
     fmt::print("intervals are as narrow as the rule asks for after about {} blocks{}\n", *blocks,
-               *blocks > stop->max ? fmt::format(", which is more than it allows") : "");
+               *blocks > design.plan.design.stop->max ? ", which is more than it allows" : "");
 }
 
 ordered_json as_json(const Design& design) {
@@ -197,35 +199,43 @@ ordered_json as_json(const Design& design) {
                        {"term", term.name},
                        {"df", term.df},
                        {"aliases", term.aliases}});
-    models.push_back(
-        {{"benchmark", entry.benchmark}, {"formula", entry.model.formula}, {"terms", terms}});
+    models.push_back({{"benchmark", entry.benchmark},
+                      {"programs", entry.programs},
+                      {"formula", entry.model.formula},
+                      {"terms", terms}});
   }
-  return {{"name", design.plan.name},
-          {"design", plan::to_string(design.plan.design.kind)},
-          {"benchmarks", design.plan.benchmarks.size()},
-          {"cells", cells},
-          {"blocks", design.expansion.blocks},
-          {"trials", design.expansion.trials.size()},
-          {"fewest_trials", design.fewest},
-          {"stop", design.plan.design.stop ? ordered_json(plan::describe(*design.plan.design.stop))
-                                           : ordered_json(nullptr)},
-          {"warmup_trials", design.warmups},
-          {"builds", design.builds},
-          {"randomized", runtime_text(design)},
-          {"drawn", drawn_text(design.plan)},
-          {"estimated_ns",
-           design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
-          {"smallest_detectable", detectable_json(design)},
-          {"study", study_words(design.plan)},
-          {"blocks_for_precision", design.blocks_for_precision
-                                       ? ordered_json(*design.blocks_for_precision)
+  ordered_json root = {
+      {"name", design.plan.name},
+      {"design", plan::to_string(design.plan.design.kind)},
+      {"benchmarks", design.plan.benchmarks.size()},
+      {"cells", cells},
+      {"blocks", design.expansion.blocks},
+      {"trials", design.expansion.trials.size()},
+      {"fewest_trials", design.fewest},
+      {"stop", design.plan.design.stop ? ordered_json(plan::describe(*design.plan.design.stop))
                                        : ordered_json(nullptr)},
-          {"models", models}};
+      {"warmup_trials", design.warmups},
+      {"builds", design.builds},
+      {"randomized", runtime_text(design)},
+      {"drawn", drawn_text(design.plan)},
+      {"estimated_ns",
+       design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
+      {"smallest_detectable", detectable_json(design)},
+      {"study", study_words(design.plan)},
+      {"blocks_for_precision", design.blocks_for_precision
+                                   ? ordered_json(*design.blocks_for_precision)
+                                   : ordered_json(nullptr)},
+      {"models", models}};
+  add_comparisons(design.plan, design.families, design.detectable, root);
+  return root;
 }
 
-void print_model(const plan::ModelFor& entry) {
-  fmt::print("\nmodel{}: {}\n", entry.benchmark.empty() ? "" : " of " + entry.benchmark,
-             entry.model.formula);
+void print_model(const plan::Plan& plan, const plan::ModelFor& entry) {
+  std::string of = entry.benchmark.empty() ? "" : " of " + entry.benchmark;
+  if (!entry.programs.empty())
+    of = " on " +
+         words_of(plan, entry.programs == "these" ? stats::Scope::these : stats::Scope::like_these);
+  fmt::print("\nmodel{}: {}\n", of, entry.model.formula);
   for (const plan::Term& term : entry.model.terms)
     fmt::print("  {:<24} {:<24} {:>8} df{}\n", term.stratum, term.name, term.df,
                term.aliases.empty() ? "" : "   = " + term.aliases);
@@ -277,7 +287,7 @@ void print(const Design& design) {
     std::string shape = entry.model.formula;
     for (const plan::Term& term : entry.model.terms)
       shape += fmt::format("|{}{}", term.name, term.df);
-    if (printed.insert(shape).second) print_model(entry);
+    if (printed.insert(shape).second) print_model(design.plan, entry);
   }
   print_duration(design);
 }
@@ -295,8 +305,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   if (!sd.empty()) {
     const auto share = read_share("--sd", sd);
     if (!share) return std::unexpected(share.error());
-    variation.all_trials = *share;
-    for (const plan::Factor& factor : design.plan.factors) variation.effects[factor.name] = *share;
+    variation = {.all_trials = *share, .benchmarks = *share};
   } else if (design.pilot && design.pilot->report.is_object()) {
     variation = variation_of(design.pilot->report, design.plan);
   }
@@ -307,7 +316,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     return exit_ok;
   }
   print(design);
-  print_detectable(design, !sd.empty());
+  print_comparisons(design, !sd.empty());
   return exit_ok;
 }
 

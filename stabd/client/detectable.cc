@@ -2,11 +2,10 @@
 #include "stabd/client/detectable.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "plan/expand.h"
+#include "stabd/client/comparisons.h"
 #include "stats/power.h"
 #include "stats/repeated.h"
 #include "stats/stopping.h"
@@ -14,50 +13,11 @@
 namespace stab::client {
 namespace {
 
-using nlohmann::json;
+using stats::Scope;
 
-struct Treatment {
-  std::string name;
-  std::size_t levels = 0;
-};
-
-std::vector<Treatment> treatments_of(const plan::Plan& plan) {
-  std::vector<Treatment> result;
-  for (const std::size_t index : plan::treatments(plan)) {
-    const plan::Factor& factor = plan.factors[index];
-    result.push_back({factor.name, std::get<plan::FixedLevels>(factor.levels).levels.size()});
-  }
-  return result;
-}
-
-std::string text_of(const json& row, const char* key) {
-  const auto found = row.find(key);
-  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-// Trials of a benchmark at one level of a treatment in the earlier experiment.
-double trials_at_a_level(const json& report, const std::string& treatment) {
-  std::map<std::string, double> counts;  // by benchmark and level
-  for (const json& mean : report.value("means", json::array())) {
-    const json& levels = mean.at("levels");
-    if (levels.contains(treatment))
-      counts[text_of(mean, "benchmark") + "\n" + levels.at(treatment).get<std::string>()] +=
-          mean.value("n", 0.0);
-  }
-  double reciprocals = 0;
-  for (const auto& [cell, n] : counts) reciprocals += 1 / n;
-  return counts.empty() ? 0 : static_cast<double>(counts.size()) / reciprocals;
-}
-
-std::optional<double> sd_of(const Variation& variation, const plan::Benchmark& benchmark) {
-  const auto own = variation.trials.find(benchmark.name);
-  return own != variation.trials.end() ? std::optional(own->second) : variation.all_trials;
-}
-
-// The level of the report's intervals and tests when all blocks are run.
-double alpha_of(const plan::Plan& plan) {
+// Of a test or an interval when all blocks are run and all looks together have `alpha`.
+double level_of(const plan::Plan& plan, double alpha) {
   const auto& stop = plan.design.stop;
-  const double alpha = plan.analysis.alpha;
   if (!stop) return alpha;
   if (stop->rule == plan::StopRule::precision) return stats::precision_alpha(alpha);
   std::vector<std::size_t> planned(stop->looks.begin(), stop->looks.end());
@@ -66,126 +26,95 @@ double alpha_of(const plan::Plan& plan) {
   return last ? last->level(alpha) : alpha;
 }
 
-std::optional<Detectable> factorial(const plan::Plan& plan, const plan::Benchmark& benchmark,
-                                    std::size_t treatment, double sd) {
-  const std::vector<Treatment> treatments = treatments_of(plan);
-  std::vector<std::size_t> shape;
-  for (const Treatment& each : treatments) shape.push_back(each.levels);
-  const auto found = stats::factorial_detectable(
-      {.shape = shape,
-       .blocks = benchmark.repetitions,
-       .randomized_blocks = plan.design.kind != plan::DesignKind::one_way},
-      treatment, sd, alpha_of(plan), planned_power);
-  if (!found) return std::nullopt;
-  return Detectable{.benchmark = benchmark.name,
-                    .treatment = treatments[treatment].name,
-                    .sd = sd,
-                    .change = std::expm1(*found)};
+std::optional<double> sd_of(const Variation& variation, const std::string& benchmark) {
+  const auto own = variation.trials.find(benchmark);
+  return own != variation.trials.end() ? std::optional(own->second) : variation.all_trials;
 }
 
-// Each main effect compares the halves of all cells, as in a complete design of so many.
-std::optional<Detectable> fractional(const plan::Plan& plan, const plan::Benchmark& benchmark,
-                                     const Treatment& treatment, double sd) {
-  const std::vector<std::size_t> shape(
-      static_cast<std::size_t>(std::bit_width(plan.design.cells.size()) - 1), 2);
-  const auto found = stats::factorial_detectable({.shape = shape, .blocks = benchmark.repetitions},
-                                                 0, sd, alpha_of(plan), planned_power);
-  if (!found) return std::nullopt;
-  return Detectable{.benchmark = benchmark.name,
-                    .treatment = treatment.name,
-                    .sd = sd,
-                    .change = std::expm1(*found)};
-}
-
-const plan::RandomSeeds* seeds_of(const plan::Plan& plan) {
+double runs_of(const plan::Plan& plan) {
   for (const plan::Factor& factor : plan.factors)
-    if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels)) return seeds;
-  return nullptr;
+    if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels)) return seeds->runs;
+  return 1;
 }
 
-// The sd of a seed's change: an earlier one, or what trials alone make of it.
-std::optional<Detectable> padding(const plan::Plan& plan, const plan::Benchmark& benchmark,
-                                  const Treatment& treatment, const Variation& variation) {
-  const plan::RandomSeeds* seeds = seeds_of(plan);
-  if (seeds == nullptr) return std::nullopt;
-  std::optional<double> sd;
-  if (const auto known = variation.changes.find(benchmark.name); known != variation.changes.end())
-    sd = known->second;
-  else if (const auto trials = sd_of(variation, benchmark))
-    sd = *trials * std::sqrt(2.0 / static_cast<double>(seeds->runs));
-  if (!sd) return std::nullopt;
-  const auto found = stats::t_detectable(stats::Samples::paired, seeds->seeds, *sd,
-                                         plan.analysis.alpha, planned_power);
-  if (!found) return std::nullopt;
-  return Detectable{
-      .benchmark = benchmark.name, .treatment = treatment.name, .sd = *sd, .change = *found};
+// A known standard deviation, and what it makes of that of a change between units.
+struct Known {
+  double sd = 0;
+  double of_change = 0;
+};
+
+std::optional<Known> known_of_trials(const plan::Plan& plan, const Variation& variation,
+                                     const Compared& compared, double cells) {
+  const auto scaled = [](std::optional<double> sd, double factor) {
+    return sd ? std::optional(Known{*sd, *sd * factor}) : std::nullopt;
+  };
+  if (compared.scope == Scope::like_these) return scaled(variation.benchmarks, 1);
+  if (compared.scope == Scope::these)
+    return scaled(variation.all_trials,
+                  std::sqrt(2 / cells / static_cast<double>(plan.benchmarks.size())));
+  if (const auto seeds = variation.seeds.find(compared.benchmark); seeds != variation.seeds.end())
+    return scaled(std::sqrt(seeds->second.between + seeds->second.within / runs_of(plan)),
+                  std::sqrt(2.0));
+  return scaled(sd_of(variation, compared.benchmark), std::sqrt(2 / cells / runs_of(plan)));
 }
 
-std::optional<Detectable> within(const plan::Plan& plan, const Treatment& treatment, double sd) {
-  const auto found = stats::t_detectable(stats::Samples::paired, plan.benchmarks.size(), sd,
-                                         plan.analysis.alpha, planned_power);
-  if (!found) return std::nullopt;
-  return Detectable{
-      .benchmark = "", .treatment = treatment.name, .sd = sd, .change = std::expm1(*found)};
+std::optional<Known> known_of(const plan::Plan& plan, const Variation& variation,
+                              const Compared& compared, std::size_t cells) {
+  const auto own = variation.own.find(compared);
+  const auto trials = known_of_trials(plan, variation, compared, static_cast<double>(cells));
+  if (own == variation.own.end() || (plan.analysis.pooled && trials)) return trials;
+  return Known{.sd = own->second, .of_change = own->second};
+}
+
+// The fewest cells on a side in a treatment's comparisons; 0 if there are none.
+std::size_t fewest_cells(const std::vector<Comparison>& comparisons, std::size_t treatment) {
+  std::size_t fewest = 0;
+  for (const Comparison& each : comparisons)
+    if (each.treatment == treatment && (fewest == 0 || each.cells < fewest)) fewest = each.cells;
+  return fewest;
+}
+
+struct Asked {
+  Compared compared;
+  std::size_t cells = 0;
+  OwnError error;
+};
+
+// What a family asks of each treatment, and of each benchmark where it has one error each.
+std::vector<Asked> asked_of(const plan::Plan& plan, const Family& family) {
+  std::vector<Asked> all;
+  const auto comparisons = comparisons_of(plan);
+  const auto treatments = plan::treatments(plan);
+  for (const OwnError& error : family.errors)
+    for (std::size_t i = 0; i < treatments.size(); ++i)
+      if (const std::size_t cells = fewest_cells(comparisons, i); cells > 0)
+        all.push_back(
+            {{family.scope, error.benchmark, plan.factors[treatments[i]].name}, cells, error});
+  return all;
 }
 
 }  // namespace
 
-Variation variation_of(const json& report, const plan::Plan& plan) {
-  Variation result;
-  const json analysis = report.value("analysis", json::object());
-  // A padding study analyses percentages.
-  const bool percent = plan.design.kind == plan::DesignKind::padding_study;
-  if (text_of(analysis, "response") != plan.analysis.response ||
-      analysis.value("log_scale", false) == percent)
-    return result;
-  for (const json& row : report.value("anova", json::array())) {
-    if (text_of(row, "term") != "Residuals" || !row.at("ms").is_number()) continue;
-    const double ms = row.at("ms").get<double>();
-    if (percent) {
-      result.changes[text_of(row, "benchmark")] = std::sqrt(ms) / 100;
-      continue;
-    }
-    const std::string stratum = text_of(row, "stratum");
-    if (stratum.empty()) result.trials[text_of(row, "benchmark")] = std::sqrt(ms);
-    if (stratum == "Within") result.all_trials = std::sqrt(ms);
-    for (const Treatment& treatment : treatments_of(plan)) {
-      const double n = trials_at_a_level(report, treatment.name);
-      if (stratum == "benchmark:" + treatment.name && n > 0)
-        result.effects[treatment.name] = std::sqrt(2 * ms / n);
-    }
-  }
-  return result;
-}
-
 std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& variation) {
   std::vector<Detectable> result;
-  const std::vector<Treatment> treatments = treatments_of(plan);
-  const auto add = [&](const std::optional<Detectable>& found) {
-    if (found) result.push_back(*found);
-  };
-  if (plan.design.kind == plan::DesignKind::within_subjects) {
-    for (const Treatment& treatment : treatments)
-      if (const auto sd = variation.effects.find(treatment.name); sd != variation.effects.end())
-        add(within(plan, treatment, sd->second));
-    return result;
-  }
-  for (const plan::Benchmark& benchmark : plan.benchmarks) {
-    const auto sd = sd_of(variation, benchmark);
-    for (std::size_t i = 0; i < treatments.size(); ++i) switch (plan.design.kind) {
-        case plan::DesignKind::full_factorial:
-        case plan::DesignKind::one_way:
-          if (sd) add(factorial(plan, benchmark, i, *sd));
-          break;
-        case plan::DesignKind::fractional:
-          if (sd) add(fractional(plan, benchmark, treatments[i], *sd));
-          break;
-        case plan::DesignKind::padding_study:
-          add(padding(plan, benchmark, treatments[i], variation));
-          break;
-        default:
-          break;
-      }
+  for (const Family& family : families(plan)) {
+    const double alpha =
+        level_of(plan, plan.analysis.alpha / static_cast<double>(family.comparisons));
+    for (const auto& [compared, cells, error] : asked_of(plan, family)) {
+      const auto known = known_of(plan, variation, compared, cells);
+      if (!known || error.df == 0) continue;
+      const auto found =
+          stats::t_detectable(known->of_change / std::sqrt(static_cast<double>(error.units)),
+                              static_cast<double>(error.df), alpha, planned_power);
+      if (!found) continue;
+      result.push_back({.scope = family.scope,
+                        .benchmark = compared.benchmark,
+                        .treatment = compared.treatment,
+                        .sd = known->sd,
+                        .change = plan.analysis.log_scale ? std::expm1(*found) : *found,
+                        .error_df = error.df,
+                        .comparisons = family.comparisons});
+    }
   }
   return result;
 }
@@ -194,21 +123,16 @@ std::optional<std::size_t> blocks_for_precision(const plan::Plan& plan,
                                                 const Variation& variation) {
   const auto& stop = plan.design.stop;
   if (!stop || stop->rule != plan::StopRule::precision) return std::nullopt;
-  const std::vector<Treatment> treatments = treatments_of(plan);
-  double cells = 1;
-  for (const Treatment& treatment : treatments) cells *= static_cast<double>(treatment.levels);
   std::optional<std::size_t> most;
-  for (const plan::Benchmark& benchmark : plan.benchmarks) {
-    const auto sd = sd_of(variation, benchmark);
-    for (std::size_t i = 0; sd && i < treatments.size(); ++i) {
-      // A block's difference averages over the cells of the other treatments.
-      const double others = cells / static_cast<double>(treatments[i].levels);
+  for (const Family& family : families(plan))
+    for (const auto& [compared, cells, error] : asked_of(plan, family)) {
+      const auto known = known_of(plan, variation, compared, cells);
+      if (!known) continue;
       const auto needed =
-          stats::needed_for_half_width(stats::Samples::paired, stop->half_width,
-                                       *sd * std::sqrt(2 / others), alpha_of(plan), 0.5);
+          stats::needed_for_half_width(stats::Samples::paired, stop->half_width, known->of_change,
+                                       level_of(plan, plan.analysis.alpha), 0.5);
       if (needed) most = std::max<std::size_t>({most.value_or(0), *needed, stop->min()});
     }
-  }
   return most;
 }
 

@@ -143,7 +143,7 @@ put("components_balanced", components(layouts, g, 1, 0.05)); put("components_of_
 lost <- -c(1, 2, 3, 11, 12, 13, 14, 22, 40); put("components_unbalanced", components(layouts[lost], g[lost], 1, 0.05))
 put("components_of_four_cells", components(layouts[lost], g[lost], 4, 0.1))
 
-cat("\n// Power: rows of n, difference, sd, alpha, power; of n, power, detectable; groups, n, between, within, power.\n")
+cat("\n// Power: rows of n, difference, sd, alpha, power; of n, power, detectable.\n")
 put("power_two", unlist(lapply(list(c(20, 1, 1, 0.05), c(5, 0.5, 1, 0.05), c(100, 0.01, 0.05, 0.01), c(3, 4, 1, 0.05)), function(r)
   c(r, power.t.test(r[1], r[2], r[3], r[4], strict = TRUE)$power))))
 put("power_paired", unlist(lapply(list(c(20, 1, 1, 0.05), c(5, 0.5, 1, 0.05), c(2, 5, 1, 0.1)), function(r)
@@ -153,8 +153,6 @@ put("detectable_two", unlist(lapply(list(c(10, 0.8), c(30, 0.9)), function(r)
 put("needed_two", ceiling(power.t.test(NULL, 0.3, 1, 0.05, 0.9, strict = TRUE, tol = 1e-12)$n),
   ceiling(power.t.test(NULL, 3, 1, 0.05, 0.8, strict = TRUE, tol = 1e-12)$n))
 put("needed_paired", ceiling(power.t.test(NULL, 0.3, 1, 0.05, 0.9, type = "paired", strict = TRUE, tol = 1e-12)$n))
-put("power_anova", unlist(lapply(list(c(4, 5, 1, 3), c(2, 10, 0.5, 1), c(6, 3, 2, 2)), function(r)
-  c(r, power.anova.test(r[1], r[2], r[3], r[4])$power))))
 
 cat("\n// Noncentral distributions: rows of t, df, delta, P; f, df1, df2, lambda, P.\n")
 put("noncentral_t", unlist(lapply(list(c(2, 10, 1), c(-1, 3, 0.5), c(5, 30, 6), c(0.5, 1, -2)), function(r) c(r, pt(r[1], r[2], r[3])))))

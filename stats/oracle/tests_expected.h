@@ -359,9 +359,6 @@ inline constexpr std::array<double, 6> detectable_two{10, 0.80000000000000004, 2
                                                       30, 0.90000000000000002, 1.7023427359230021};
 inline constexpr std::array<double, 2> needed_two{235, 4};
 inline constexpr std::array<double, 1> needed_paired{119};
-inline constexpr std::array<double, 15> power_anova{4, 5,  1,   3, 0.35355942381530236,
-                                                    2, 10, 0.5, 1, 0.56200664711659898,
-                                                    6, 3,  2,   2, 0.66276945044615843};
 
 // Noncentral distributions: rows of t, df, delta, P; f, df1, df2, lambda, P.
 inline constexpr std::array<double, 16> noncentral_t{
