@@ -29,7 +29,8 @@ bool arrays_fit(const Header& h) {
          array_fits(h.exceptions, 1, at, size) &&
          array_fits(h.frames, sizeof(abi::Frame), at, size) &&
          array_fits(h.frame_fields, 4, at, size) &&
-         array_fits(h.pinned, sizeof(abi::Pinned), at, size) && array_fits(h.names, 1, at, size);
+         array_fits(h.pinned, sizeof(abi::Pinned), at, size) &&
+         array_fits(h.hiders, sizeof(abi::Hider), at, size) && array_fits(h.names, 1, at, size);
 }
 
 class Checker {
