@@ -242,6 +242,7 @@ struct Frame {
   uint8_t reason;  // PadReason; none: it has fields
 };
 constexpr uint32_t largest_pad = 4080;
+constexpr uint32_t modest_pad = 112;          // of frames that are many, or lie on a small stack
 constexpr uint32_t largest_frame = 1u << 24;  // beyond it the numbers are left as they are
 
 // In a description: an unsigned LEB128 number of `width` bytes.

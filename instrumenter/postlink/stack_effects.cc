@@ -125,8 +125,8 @@ class Step {
   }
 
   void pop() {
-    if (move_.has_memory) write_memory();
     pop_to(move_.to);
+    if (move_.has_memory) write_memory();
   }
 
   void pop_to(std::uint8_t number) {
