@@ -30,7 +30,7 @@ NOINLINE static long down(int depth, long value) {
 }
 // One call each: recursions have small pads anyway.
 #define STEP(n, next) NOINLINE static long step##n(long value) { volatile char mark[64] = {n}; const long below = next; CHECK(mark[0] == n); return below + 1; }
-STEP(1, down(0, value))
+STEP(1, down(3, value))
 STEP(2, step1(value))
 STEP(3, step2(value))
 STEP(4, step3(value))
@@ -39,14 +39,13 @@ STEP(6, step5(value))
 STEP(7, step6(value))
 STEP(8, step7(value))
 static void live(void) {
-  for (;;) CHECK(step8(5) == 50);
+  for (;;) CHECK(step8(5) == 32);
 }
 
 int main(void) {
   char *memory = mmap(NULL, STACK + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(memory != MAP_FAILED && mprotect(memory, PAGE, PROT_NONE) == 0);
   void **top = (void **)(memory + PAGE + STACK);
-  *--top = NULL;
   *--top = NULL;
   *--top = (void *)(uintptr_t)live;
   for (int i = 0; i < 6; ++i) *--top = NULL;

@@ -52,7 +52,6 @@ static void prepare(int number) {
   CHECK(stack != NULL);
   void **top = (void **)(stack + STACK);
   *--top = NULL;
-  *--top = NULL;
   *--top = (void *)(uintptr_t)live;
   for (int i = 0; i < 6; ++i) *--top = NULL;
   fibers[number].sp = top;
