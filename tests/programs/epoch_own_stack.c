@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Code that sets the stack pointer in many ways and never leaves its stack: objects of variable size, over-aligned frames, the
 // aligning prologue and epilogue of nasm's users, and a context that is only read. Layouts are forgotten all the same.
-// variants: -O0 | -O2 | -O2 -fno-omit-frame-pointer | -O2 -flto
+// variants: -O0 | -O2 | -O2 -fno-omit-frame-pointer
 // compilers: szc gcc
 #include "hazard.h"
 #include <alloca.h>
