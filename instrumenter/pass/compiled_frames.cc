@@ -46,11 +46,19 @@ bool is_compiled(const llvm::Function& function) {
 
 }  // namespace
 
-void note_compiled_frames(llvm::Module& module, bool all) {
-  for (llvm::Function& function : module) {
-    if (function.isDeclaration() || function.hasAvailableExternallyLinkage()) continue;
-    if ((!all && !has_variable_objects(function)) || !is_compiled(function)) continue;
-    llvm::IRBuilder<> begin(&*function.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+std::vector<llvm::Function*> find_compiled(llvm::Module& module) {
+  std::vector<llvm::Function*> found;
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
+        is_compiled(function))
+      found.push_back(&function);
+  return found;
+}
+
+void note_compiled_frames(const std::vector<llvm::Function*>& compiled) {
+  for (llvm::Function* function : compiled) {
+    if (!has_variable_objects(*function)) continue;
+    llvm::IRBuilder<> begin(&*function->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     auto* shape = llvm::FunctionType::get(begin.getVoidTy(), false);
     begin.CreateCall(llvm::InlineAsm::get(shape, record, "", true))->setDoesNotThrow();
   }

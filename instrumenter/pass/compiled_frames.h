@@ -6,9 +6,14 @@
 
 #include <llvm/IR/Module.h>
 
+#include <vector>
+
 namespace stab::pass {
 
-// `all`: functions that have no such objects yet, too. Before our own assembly is put in.
-void note_compiled_frames(llvm::Module& module, bool all);
+// Before our own assembly is put in.
+std::vector<llvm::Function*> find_compiled(llvm::Module& module);
+
+// Those of them that have objects of variable size, our own included.
+void note_compiled_frames(const std::vector<llvm::Function*>& compiled);
 
 }  // namespace stab::pass

@@ -60,10 +60,8 @@ Mode mode_for(const llvm::Module& module) {
 }
 
 void add_pads(llvm::Module& module, Mode mode, bool unoptimized) {
-  if (mode != Mode::off) stab::pass::add_loop_pads(module);
-  if (is_our_machine(module))
-    stab::pass::note_compiled_frames(module, mode == Mode::byte || mode == Mode::table);
   if (mode == Mode::off) return;
+  stab::pass::add_loop_pads(module);
   if (mode == Mode::frame)
     stab::pass::add_static_pads(module, unoptimized);
   else
@@ -77,8 +75,10 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
                               llvm::ModuleAnalysisManager& /*analyses*/) const {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
+    const auto compiled = stab::pass::find_compiled(module);
     stab::pass::save_caller_registers(module);
     add_pads(module, mode_for(module), unoptimized);
+    if (is_our_machine(module)) stab::pass::note_compiled_frames(compiled);
     return llvm::PreservedAnalyses::none();
   }
   // Also for functions that are not to be optimized.
