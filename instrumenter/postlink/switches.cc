@@ -32,6 +32,10 @@ class Search {
         if (const auto found = numbers_.find(part.start + offset); found != numbers_.end())
           targets_.push_back(found->second);
     std::ranges::sort(targets_);
+    for (const CodePart& part : parts)
+      for (const Landing& landing : part.landings)
+        if (const auto pad = numbers_.find(part.start + landing.pad); pad != numbers_.end())
+          landings_.push_back({part.start + landing.begin, part.start + landing.end, pad->second});
   }
 
   std::optional<std::uint64_t> run() {
@@ -97,6 +101,7 @@ class Search {
         return jump_anywhere(state);
       case Kind::call:
         call_inside(i, *states_[i]);
+        land(move.address, state);
         add_to_pool(call_pool_, state);
         return run_on(i, state);
       default:
@@ -118,6 +123,11 @@ class Search {
     const auto target = numbers_.find(moves_[i].target);
     if (target == numbers_.end()) return leave(i, state);
     reach(target->second, state);
+  }
+
+  void land(std::uint64_t call, const StackState& state) {
+    for (const auto& [begin, end, pad] : landings_)
+      if (call >= begin && call < end) reach(pad, state);
   }
 
   // To learn where it is, or as a jump; not a recursion.
@@ -165,6 +175,11 @@ class Search {
   std::vector<bool> waiting_;
   std::vector<std::size_t> pending_;
   std::vector<std::size_t> targets_;
+  struct LandingPlace {
+    std::uint64_t begin, end;
+    std::size_t pad;
+  };
+  std::vector<LandingPlace> landings_;
   std::optional<StackState> pool_;       // at jumps to anywhere
   std::optional<StackState> tail_pool_;  // at those that may be calls of other functions
   std::optional<StackState> call_pool_;  // behind calls, where exceptions come from

@@ -15,12 +15,20 @@
 
 namespace stab::instrumenter {
 
+// Calls from `begin` to `end` may continue at `pad`, all counted from the start of a part.
+struct Landing {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  std::uint32_t pad = 0;
+};
+
 struct CodePart {
   std::uint64_t start = 0;
   std::span<const std::uint8_t> code;
   bool is_entered = true;      // at its start, by calls
   bool has_functions = false;  // several: whatever nothing jumps to is the start of one
   std::vector<std::uint32_t> jump_targets{};  // of tables, as far as they are known
+  std::vector<Landing> landings{};
 };
 
 // A function with its parts elsewhere. The address of the first instruction that is not proved.

@@ -75,9 +75,13 @@ class SwitchAnalysis {
   }
 
   [[nodiscard]] CodePart part_of(const Function& function) const {
-    CodePart part{function.start, function.code, !is_cold_part(function.name), false,
-                  function.table_targets};
+    CodePart part{function.start, function.code,          !is_cold_part(function.name),
+                  false,          function.table_targets, {}};
     const auto& sites = function.exceptions.call_sites;
+    for (const CallSite& site : sites)
+      if (site.label)
+        part.landings.push_back(
+            {site.start, site.start + site.length, program_.labels[*site.label].offset});
     for (std::uint32_t i = 0; i < program_.labels.size(); ++i) {
       if (program_.labels[i].function != program_.index(function)) continue;
       const bool lands =
