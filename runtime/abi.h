@@ -5,7 +5,7 @@
 // The note (.note.stab, linked in with the runtime) says where the table is. The table is one
 // block:
 //   header | functions | fixups | labels | slots | pointers | ranges | cies | words | exceptions |
-//   frames | frame fields | pinned | names
+//   frames | frame fields | pinned | hiders | names
 // Places in the image are 32-bit offsets from `base`, the lowest address of the image as it was
 // linked.
 //
@@ -29,7 +29,7 @@
 
 namespace stab::abi {
 
-constexpr uint32_t version = 5;
+constexpr uint32_t version = 6;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
@@ -37,7 +37,8 @@ constexpr char runtime_section[] = "stab_text";     // in an executable, on page
 constexpr char library_section[] = "stab_library";  // the few functions of ours in a shared library
 constexpr char frames_section[] = ".stab_frames";   // of the pass, for the post-link step
 constexpr char calls_section[] = ".stab_calls";     // the same
-constexpr char entries_section[] = ".stab_entries";  // the same
+constexpr char entries_section[] = ".stab_entries";    // the same
+constexpr char compiled_section[] = ".stab_compiled";  // the same
 constexpr char pad_bytes_section[] = "stab_pads";
 constexpr char fixed_section[] = "stab_nomove";  // functions marked STAB_NO_MOVE are put here
 
@@ -94,6 +95,7 @@ struct Header {
   Array frames;
   Array frame_fields;
   Array pinned;
+  Array hiders;
   Array names;
 };
 
@@ -132,8 +134,10 @@ constexpr uint32_t function_lsda_absolute8 = 8;
 constexpr uint32_t function_flags = 15;
 
 // Of a table: addresses of code may be where nobody finds them (on stacks that are not a thread's,
-// in a jmp_buf).
+// in a jmp_buf). `hiders` says why.
 constexpr uint64_t image_hides_addresses = 1;
+// Code of any image may run on stacks whose size the program chose: pads must be small.
+constexpr uint64_t image_small_stacks = 2;
 
 // How an exception table begins that the post-link step wrote anew. The runtime fills in two
 // fields; the landing pad of label n is 8 * (n + 1) from landing_start.
@@ -238,6 +242,7 @@ struct Frame {
   uint8_t reason;  // PadReason; none: it has fields
 };
 constexpr uint32_t largest_pad = 4080;
+constexpr uint32_t modest_pad = 112;          // of frames that are many, or lie on a small stack
 constexpr uint32_t largest_frame = 1u << 24;  // beyond it the numbers are left as they are
 
 // In a description: an unsigned LEB128 number of `width` bytes.
@@ -280,14 +285,31 @@ struct Pinned {
   uint32_t reason;
 };
 
+// Why all layouts of a run stay.
+enum class HideReason : uint32_t {
+  none = 0,
+  switches_stacks,
+  makes_stacks,
+  comes_back,
+  saves_registers,
+  count,
+};
+
+struct Hider {
+  uint32_t place;  // of the function, or of the instruction
+  uint32_t name;
+  uint32_t reason;
+};
+
 static_assert(sizeof(Note) == 48 && offsetof(Note, own_address) == 24);
 static_assert(sizeof(Array) == 8);
-static_assert(sizeof(Header) == 176 && offsetof(Header, functions) == 72);
+static_assert(sizeof(Header) == 184 && offsetof(Header, functions) == 72);
 static_assert(sizeof(Function) == 64 && offsetof(Function, flags) == 44);
 static_assert(sizeof(Pointer) == 8 && sizeof(Frame) == 12);
 static_assert(sizeof(Fixup) == 8 && sizeof(Label) == 8 && sizeof(Slot) == 8);
 static_assert(sizeof(ExceptionTable) == exception_types_field + exception_types_bytes);
-static_assert(sizeof(Range) == 16 && sizeof(Cie) == 16 && sizeof(Pinned) == 16);
+static_assert(sizeof(Range) == 16 && sizeof(Cie) == 16 && sizeof(Pinned) == 16 &&
+              sizeof(Hider) == 12);
 
 inline constexpr FixupKind kind_of(const Fixup& fixup) {
   return static_cast<FixupKind>(fixup.kind_and_offset >> fixup_kind_shift);

@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include "runtime/alarms.h"
+#include "runtime/causes.h"
 #include "runtime/debugger.h"
 #include "runtime/images.h"
 #include "runtime/libraries.h"
@@ -122,7 +123,9 @@ void reclaim(Image& image, void* /*context*/) {
 }
 
 void look_for_hidden_addresses(Image& image, void* /*context*/) {
-  if ((image.table->flags & abi::image_hides_addresses) != 0) addresses_are_hidden = true;
+  if ((image.table->flags & abi::image_hides_addresses) == 0) return;
+  addresses_are_hidden = true;
+  if (const char* name = first_hider(*image.table)) layouts_stay_for.set(name);
 }
 
 // Long walks are worth their time when layouts run out.

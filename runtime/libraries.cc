@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include "runtime/causes.h"
 #include "runtime/images.h"
 #include "runtime/memory.h"
 #include "runtime/os.h"
@@ -16,8 +17,14 @@ namespace stab::rt {
 namespace {
 
 // What a library asks of others if it keeps registers or makes stacks. None is longer than a Name.
-constexpr const char* telling_names[] = {"setjmp",      "_setjmp",    "sigsetjmp",   "__sigsetjmp",
-                                         "makecontext", "getcontext", "swapcontext", "setcontext"};
+constexpr const char* names_for_registers[] = {"setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"};
+constexpr const char* names_for_stacks[] = {"makecontext",   "swapcontext",   "setcontext",
+                                            "make_fcontext", "jump_fcontext", "ontop_fcontext"};
+
+// What a library is known to do, as bits.
+constexpr uint32_t keeps_registers = 1;
+constexpr uint32_t makes_stacks = 2;
+constexpr uint32_t is_unreadable = 4;
 struct Name {
   char text[16];
 };
@@ -69,40 +76,80 @@ bool count_symbols(const Symbols& symbols, uint32_t& count) {
   return symbols.hash != nullptr && fetch(symbols.hash + chains, count);
 }
 
-bool is_telling(const Name& name) {
-  for (const char* telling : telling_names)
-    if (equal(telling, name.text, length_of(telling) + 1)) return true;
+template <size_t count>
+bool is_one_of(const char* const (&names)[count], const Name& name) {
+  for (const char* one : names)
+    if (equal(one, name.text, length_of(one) + 1)) return true;
   return false;
 }
 
-// Whether one of them is asked of others, or they can't be read.
-bool has_telling(const Symbols& symbols, uint32_t first, uint32_t count) {
+uint32_t told_by(const Name& name) {
+  if (is_one_of(names_for_registers, name)) return keeps_registers;
+  return is_one_of(names_for_stacks, name) ? makes_stacks : 0;
+}
+
+// By what it asks of others, of so many symbols.
+uint32_t told_by(const Symbols& symbols, uint32_t first, uint32_t count) {
   Elf64_Sym entries[batch];
   Name names[batch];
   const os::Piece table = {const_cast<uint8_t*>(symbols.table) + first * sizeof(Elf64_Sym),
                            count * sizeof(Elf64_Sym)};
-  if (!os::copy_own_memory(entries, count * sizeof(Elf64_Sym), &table, 1)) return true;
+  if (!os::copy_own_memory(entries, count * sizeof(Elf64_Sym), &table, 1)) return is_unreadable;
   os::Piece pieces[batch];
   uint32_t asked = 0;
   for (uint32_t i = 0; i < count; ++i)
     if (entries[i].st_shndx == SHN_UNDEF && entries[i].st_name != 0)
       pieces[asked++] = {const_cast<uint8_t*>(symbols.names) + entries[i].st_name, sizeof(Name)};
-  if (asked == 0) return false;
-  if (!os::copy_own_memory(names, asked * sizeof(Name), pieces, asked)) return true;
-  for (uint32_t i = 0; i < asked; ++i)
-    if (is_telling(names[i])) return true;
+  if (asked == 0) return 0;
+  if (!os::copy_own_memory(names, asked * sizeof(Name), pieces, asked)) return is_unreadable;
+  uint32_t told = 0;
+  for (uint32_t i = 0; i < asked; ++i) told |= told_by(names[i]);
+  return told;
+}
+
+uint32_t told_by(const link_map& library) {
+  Symbols symbols;
+  uint32_t count = 0;
+  if (!find_symbols(library, symbols)) return is_unreadable;
+  if (symbols.table == nullptr || symbols.names == nullptr) return 0;
+  if (!count_symbols(symbols, count)) return is_unreadable;
+  uint32_t told = 0;
+  for (uint32_t first = 0; first < count; first += batch)
+    told |= told_by(symbols, first, count - first < batch ? count - first : batch);
+  return told;
+}
+
+void blame(Cause& cause, const link_map& library) {
+  constexpr size_t longest_name = 128;
+  char name[longest_name + 1];
+  for (size_t i = 0; i <= longest_name; ++i)
+    if (!fetch(library.l_name + i, name[i])) name[i] = '\0';
+  name[longest_name] = '\0';
+  cause.set(name[0] != '\0' ? name : "the program");
+}
+
+// The table of a library that szc linked lies at the begin of a segment, and says it.
+bool find_table(const link_map& library, abi::Header& table) {
+  constexpr uint16_t most_segments = 64;
+  Elf64_Ehdr header = {};
+  const auto* start = reinterpret_cast<const uint8_t*>(library.l_addr);
+  if (start == nullptr || !fetch(start, header) ||
+      !equal(ELFMAG, reinterpret_cast<const char*>(header.e_ident), SELFMAG))
+    return false;
+  for (uint16_t i = 0; i < header.e_phnum && i < most_segments; ++i) {
+    Elf64_Phdr segment = {};
+    if (!fetch(start + header.e_phoff + i * sizeof segment, segment)) return false;
+    if (segment.p_type == PT_LOAD && fetch(start + segment.p_vaddr, table) &&
+        table.magic == abi::magic && table.version == abi::version)
+      return true;
+  }
   return false;
 }
 
-bool hides_addresses(const link_map& library) {
-  Symbols symbols;
-  uint32_t count = 0;
-  if (!find_symbols(library, symbols)) return true;
-  if (symbols.table == nullptr || symbols.names == nullptr) return false;
-  if (!count_symbols(symbols, count)) return true;
-  for (uint32_t first = 0; first < count; first += batch)
-    if (has_telling(symbols, first, count - first < batch ? count - first : batch)) return true;
-  return false;
+bool uses_small_stacks(const link_map& library) {
+  abi::Header table = {};
+  if (find_table(library, table)) return (table.flags & abi::image_small_stacks) != 0;
+  return library.l_ld != nullptr && (told_by(library) & makes_stacks) != 0;
 }
 
 struct Search {
@@ -150,8 +197,11 @@ bool find_fingerprint(uint64_t& sum) {
 bool any_hides() {
   List list;
   link_map library = {};
-  while (read_next(list, library))
-    if (library.l_ld != nullptr && !is_image(library) && hides_addresses(library)) return true;
+  while (read_next(list, library)) {
+    if (library.l_ld == nullptr || is_image(library) || told_by(library) == 0) continue;
+    blame(layouts_stay_for, library);
+    return true;
+  }
   return !list.readable;
 }
 
@@ -161,6 +211,20 @@ void prepare_libraries() {
   if (own_dynamic == nullptr) return;
   for (const Elf64_Dyn* at = own_dynamic; at->d_tag != DT_NULL; ++at)
     if (at->d_tag == DT_DEBUG) loader = reinterpret_cast<const r_debug*>(at->d_un.d_ptr);
+}
+
+bool libraries_make_stacks() {
+  if (loader == nullptr) return false;
+  List list;
+  link_map library = {};
+  // The first is the program, whose own table is read anyway.
+  read_next(list, library);
+  while (read_next(list, library)) {
+    if (!uses_small_stacks(library)) continue;
+    blame(pads_small_for, library);
+    return true;
+  }
+  return false;
 }
 
 Libraries look_at_libraries() {

@@ -16,6 +16,10 @@ enum class Libraries : uint8_t {
 // Finds the list of libraries. Before any of them can change.
 void prepare_libraries();
 
+// Before the first image is taken in: whether one that is loaded makes stacks, as far as its table
+// or what it asks of others tells. Then it is in pads_small_for.
+bool libraries_make_stacks();
+
 // In the handler: other threads may load and unload meanwhile. Once they hide, they do for ever.
 Libraries look_at_libraries();
 

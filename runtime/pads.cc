@@ -4,10 +4,18 @@
 namespace stab::rt {
 namespace {
 
+bool pads_are_small;
+
+uint32_t most_of(const abi::Frame& frame) {
+  constexpr uint32_t few = abi::modest_pad / abi::pad_unit;
+  const uint32_t least = few > frame.step ? few : frame.step;
+  return pads_are_small && frame.most > least ? least : frame.most;
+}
+
 uint16_t draw(Image& image, uint32_t f) {
   const abi::Frame* frame = frame_of(image, f);
   if (!image.padded || frame == nullptr) return 0;
-  const uint64_t steps = frame->most / frame->step;
+  const uint64_t steps = most_of(*frame) / frame->step;
   return static_cast<uint16_t>(image.pad_random.below(steps + 1) * frame->step);
 }
 
@@ -17,6 +25,10 @@ const abi::Frame* frame_of(const Image& image, uint32_t f) {
   if (image.table->frames.count == 0) return nullptr;
   const abi::Frame* frame = elements<abi::Frame>(*image.table, image.table->frames) + f;
   return frame->reason == 0 ? frame : nullptr;
+}
+
+void keep_pads_small() {
+  pads_are_small = true;
 }
 
 void find_stubs(Image& image) {
@@ -31,9 +43,10 @@ void draw_pad_bytes(Image& image) {
   const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
   for (uint32_t i = 0; image.padded && i < image.table->ranges.count; ++i) {
     if (ranges[i].kind != static_cast<uint32_t>(abi::RangeKind::pad_bytes)) continue;
+    const bool modest = pads_are_small || ranges[i].modest != 0;
     uint64_t drawn = 0;
     for (uint32_t b = 0; b < ranges[i].size; ++b, drawn >>= 8) {
-      if (b % 8 == 0) drawn = image.pad_random.next() & (ranges[i].modest != 0 ? few : all);
+      if (b % 8 == 0) drawn = image.pad_random.next() & (modest ? few : all);
       __atomic_store_n(image.base + ranges[i].start + b, static_cast<uint8_t>(drawn),
                        __ATOMIC_RELAXED);
     }

@@ -19,6 +19,9 @@ constexpr uint8_t is_active = 2;  // a frame of it was seen: asked anew at each 
 // nullptr: the frames of the function have one size.
 const abi::Frame* frame_of(const Image& image, uint32_t f);
 
+// From now on, for all images: code of any may run on a stack whose size the program chose.
+void keep_pads_small();
+
 // Notes in `uses` which functions are entered through stubs.
 void find_stubs(Image& image);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/report.h"
 
+#include "runtime/causes.h"
 #include "runtime/find_object.h"
 #include "runtime/malloc/choice.h"
 #include "runtime/malloc/heap_report.h"
@@ -45,6 +46,7 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
   if (epochs.why != nullptr) line.field("why_given_up", epochs.why);
   line.field("epochs_ns", epochs.total_ns).field("longest_pause_ns", epochs.longest_ns);
   line.field("frames_moved", epochs.frames_moved).field("layouts_kept", epochs.layouts_kept);
+  if (layouts_stay_for.text() != nullptr) line.field("layouts_stay_for", layouts_stay_for.text());
 }
 
 }  // namespace
@@ -64,6 +66,7 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
   if (repeated) line.field("period_ns", options.period);
   if (why_once != nullptr) line.field("why_once", why_once);
   if (small_stack != nullptr) line.field("small_stack", small_stack);
+  if (pads_small_for.text() != nullptr) line.field("pads_small_for", pads_small_for.text());
   line.field("randomized", moving || heap::is_heap_on() ? "yes" : "no");
   if (problem != nullptr) line.field("why", problem);
   if (image != nullptr) add_image(line, *image);

@@ -31,6 +31,7 @@ class SampleTable {
   std::vector<abi::Frame> frames = {{0, 2, 1, 255, 1, 0}, {3, 0, 0, 0, 1, 1}};
   std::vector<std::uint32_t> frame_fields = {14, 30, abi::description_field(20, 2)};
   std::vector<abi::Pinned> pinned = {{0x1100, 16, 0, 1}};
+  std::vector<abi::Hider> hiders = {{0x1010, 5, 1}};
   std::string names{'m', 'a', 'i', 'n', 0, 'l', 'e', 'a', 'f', 0};
 
   static abi::Fixup fixup(abi::FixupKind kind, std::uint32_t offset, std::uint32_t value) {
@@ -61,6 +62,7 @@ class SampleTable {
     header.frames = append(table, frames);
     header.frame_fields = append(table, frame_fields);
     header.pinned = append(table, pinned);
+    header.hiders = append(table, hiders);
     header.names = append(table, std::vector<char>(names.begin(), names.end()));
     table.resize((table.size() + 7) / 8 * 8);
     header.magic = abi::magic;

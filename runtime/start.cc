@@ -3,6 +3,7 @@
 // libraries, when there is one thread and nothing of the program has run yet.
 #include <elf.h>
 
+#include "runtime/causes.h"
 #include "runtime/crash.h"
 #include "runtime/debugger.h"
 #include "runtime/environment.h"
@@ -16,6 +17,7 @@
 #include "runtime/note.h"
 #include "runtime/options.h"
 #include "runtime/os.h"
+#include "runtime/pads.h"
 #include "runtime/region.h"
 #include "runtime/report.h"
 #include "runtime/sandbox.h"
@@ -93,10 +95,19 @@ void refuse_or_complain(const char* why_once) {
   if (options.strict) os::exit_process(refusal_status);
 }
 
+// Frames of any image may lie on the stacks that one makes.
+void look_for_small_stacks(const Image& image) {
+  if (!options.stack || (image.table->flags & abi::image_small_stacks) == 0) return;
+  const char* name = first_hider(*image.table);
+  keep_pads_small();
+  pads_small_for.set(name != nullptr ? name : "sigaltstack, or stacks of threads");
+}
+
 const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) {
   if (image == nullptr) return "too many images";
   const char* problem = open_image(*image, note, elf);
   if (problem == nullptr) {
+    look_for_small_stacks(*image);
     problem =
         randomize(*image, random_for_next_image(), {options.code, options.stack, options.again()});
   }
@@ -125,6 +136,7 @@ void start(char** environment) {
   prepare_find_object();
   prepare_sandbox();
   prepare_libraries();
+  if (options.stack && libraries_make_stacks()) keep_pads_small();
   Image* image = claim_image();
   const char* problem = take_in(image, &stab_note, &__ehdr_start);
   const char* why_once = nullptr;

@@ -29,7 +29,8 @@ bool arrays_fit(const Header& h) {
          array_fits(h.exceptions, 1, at, size) &&
          array_fits(h.frames, sizeof(abi::Frame), at, size) &&
          array_fits(h.frame_fields, 4, at, size) &&
-         array_fits(h.pinned, sizeof(abi::Pinned), at, size) && array_fits(h.names, 1, at, size);
+         array_fits(h.pinned, sizeof(abi::Pinned), at, size) &&
+         array_fits(h.hiders, sizeof(abi::Hider), at, size) && array_fits(h.names, 1, at, size);
 }
 
 class Checker {
@@ -269,7 +270,8 @@ TableError validate(const uint8_t* table, uint64_t size, const Shape& shape) {
     return TableError::wrong_checksum;
   const bool names_end =
       header.names.count != 0 && table[header.names.offset + header.names.count - 1] == 0;
-  if (!names_end && header.functions.count != 0) return TableError::bad_array;
+  if (!names_end && (header.functions.count != 0 || header.hiders.count != 0))
+    return TableError::bad_array;
   return Checker(header, shape).run();
 }
 

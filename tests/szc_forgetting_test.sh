@@ -30,4 +30,7 @@ forgets epoch_long_jumps.c -O0
 forgets epoch_long_jumps.c -O2
 forgets epoch_kept_places.c -O0
 forgets epoch_kept_places.c -O2
+forgets epoch_own_stack.c -O0
+forgets epoch_own_stack.c -O2
+forgets epoch_own_stack.c '-O2 -flto'
 [ $failures = 0 ]

@@ -14,6 +14,7 @@
 
 #include "instrumenter/pass/call_types.h"
 #include "instrumenter/pass/caller_registers.h"
+#include "instrumenter/pass/compiled_frames.h"
 #include "instrumenter/pass/entry_pads.h"
 #include "instrumenter/pass/loop_pads.h"
 #include "instrumenter/pass/static_pads.h"
@@ -43,12 +44,14 @@ Phase phase_of_environment() {
 enum class Mode : unsigned char { off, frame, byte, table };
 
 // Other machines' frames are other.
+bool is_our_machine(const llvm::Module& module) {
+  const llvm::Triple triple(module.getTargetTriple());
+  return triple.getArch() == llvm::Triple::x86_64 && triple.isOSLinux() && !triple.isX32();
+}
+
 Mode mode_for(const llvm::Module& module) {
   // -mstack-alignment: LLVM then relies on the size of each frame.
-  if (module.getOverrideStackAlignment() > 16) return Mode::off;
-  const llvm::Triple triple(module.getTargetTriple());
-  if (triple.getArch() != llvm::Triple::x86_64 || !triple.isOSLinux() || triple.isX32())
-    return Mode::off;
+  if (module.getOverrideStackAlignment() > 16 || !is_our_machine(module)) return Mode::off;
   const char* text = std::getenv("STAB_STACK");
   const std::string_view mode = text == nullptr ? "" : text;
   if (mode == "off") return Mode::off;
@@ -72,8 +75,10 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
                               llvm::ModuleAnalysisManager& /*analyses*/) const {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
+    const auto compiled = stab::pass::find_compiled(module);
     stab::pass::save_caller_registers(module);
     add_pads(module, mode_for(module), unoptimized);
+    if (is_our_machine(module)) stab::pass::note_compiled_frames(compiled);
     return llvm::PreservedAnalyses::none();
   }
   // Also for functions that are not to be optimized.

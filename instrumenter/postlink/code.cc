@@ -9,6 +9,7 @@ namespace {
 
 using abi::Fixup;
 using abi::FixupKind;
+using abi::HideReason;
 using abi::PinReason;
 
 Fixup make_fixup(FixupKind kind, std::uint32_t offset, std::uint32_t value) {
@@ -51,6 +52,11 @@ bool keeps_its_callers_place(std::string_view name) {
   constexpr std::array<std::string_view, 5> names = {"getcontext", "setcontext", "swapcontext",
                                                      "vfork", "savectx"};
   return std::ranges::find(names, name) != names.end();
+}
+
+// Registers that it kept return. What getcontext keeps does not by itself.
+bool comes_back(std::string_view name) {
+  return keeps_its_callers_place(name) && name != "getcontext";
 }
 
 bool is_setjmp(std::string_view name) {
@@ -138,10 +144,10 @@ class Analysis {
     for (const Relocation& relocation : relocations_) {
       if (looks_at_its_caller(name_of(relocation)))
         function_.pin_because(PinReason::caller_sensitive);
-      if (keeps_its_callers_place(name_of(relocation)))
-        function_.anchored = program_.hides_addresses = true;
+      if (keeps_its_callers_place(name_of(relocation))) function_.anchored = true;
+      if (comes_back(name_of(relocation))) program_.hides_by(function_, HideReason::comes_back);
       if (is_setjmp(name_of(relocation))) check_setjmp();
-      if (makes_stacks(name_of(relocation))) program_.hides_addresses = true;
+      if (makes_stacks(name_of(relocation))) program_.hides_by(function_, HideReason::makes_stacks);
       if (makes_small_stacks(name_of(relocation))) program_.small_stacks = true;
       if (pc_relative(relocation.type))
         check_pc_relative(relocation);
@@ -156,7 +162,8 @@ class Analysis {
   // did not save, in memory that nobody finds.
   void check_setjmp() {
     function_.anchored = true;
-    if (!saves_all_registers(function_.code)) program_.hides_addresses = true;
+    if (!saves_all_registers(function_.code))
+      program_.hides_by(function_, HideReason::saves_registers);
   }
 
   [[nodiscard]] std::string_view name_of(const Relocation& relocation) const {
@@ -260,11 +267,8 @@ void analyse_code(Program& program, const Decoder& decoder) {
   for (Function& function : program.functions) {
     function.decoded = decoder.decode(function.code, function.start);
     if (!function.decoded.complete) function.pin_because(PinReason::undecodable);
-    if (function.decoded.switches_stacks) program.hides_addresses = true;
     if (function.decoded.open_end) function.pin_because(PinReason::falls_through);
   }
-  for (const auto& [address, code] : code_without_function(program))
-    if (decoder.decode(code, address).switches_stacks) program.hides_addresses = true;
   std::size_t section = 0;
   std::vector<Relocation> relocations;
   for (Function& function : program.functions) {

@@ -176,7 +176,10 @@ class DataAnalysis {
   static std::uint32_t append_table(Function& function, const std::vector<std::uint32_t>& offsets) {
     const auto place =
         static_cast<std::uint32_t>(abi::tables_offset(function.size) + 4 * function.words.size());
-    for (const std::uint32_t offset : offsets) function.words.push_back(offset - place);
+    for (const std::uint32_t offset : offsets) {
+      function.words.push_back(offset - place);
+      if (offset < function.size) function.table_targets.push_back(offset);
+    }
     return place;
   }
 

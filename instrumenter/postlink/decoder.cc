@@ -5,8 +5,8 @@
 #include <llvm/MC/TargetRegistry.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -51,9 +51,9 @@ Decoder::Impl::Impl() {
   collector = owned.get();
   disassembler->setSymbolizer(std::move(owned));
   for (unsigned i = 1; i < registers->getNumRegs(); ++i)
-    for (const auto& [name, number] :
-         {std::pair{"RIP", &rip}, {"RSP", &rsp}, {"RBP", &rbp}, {"RBX", &rbx}})
+    for (const auto& [name, number] : {std::pair{"RIP", &rip}, {"RSP", &rsp}, {"RBP", &rbp}})
       if (llvm::StringRef(registers->getName(i)) == name) *number = i;
+  number_registers();
 }
 
 bool Decoder::Impl::refers_to_pc(const llvm::MCInst& instruction) const {
@@ -83,23 +83,36 @@ void Decoder::Impl::collect(const llvm::MCInst& instruction, std::span<const std
   }
 }
 
-StackUse Decoder::Impl::stack_use(const llvm::MCInst& instruction) const {
-  using Kind = StackUse::Kind;
+// With the parts of each.
+void Decoder::Impl::number_registers() {
+  constexpr std::array<const char*, register_count> names = {
+      "RAX", "RCX", "RDX", "RBX", "RSP", "RBP", "RSI", "RDI",
+      "R8",  "R9",  "R10", "R11", "R12", "R13", "R14", "R15"};
+  general_numbers.assign(registers->getNumRegs(), no_register);
+  for (unsigned i = 1; i < registers->getNumRegs(); ++i)
+    for (std::uint8_t n = 0; n < names.size(); ++n)
+      if (llvm::StringRef(registers->getName(i)) == names[n])
+        for (const auto part : registers->subregs_inclusive(i)) general_numbers[part] = n;
+}
+
+bool Decoder::Impl::sets_stack_pointer(const llvm::MCInst& instruction) const {
+  const llvm::MCInstrDesc& description = instructions->get(instruction.getOpcode());
   const llvm::StringRef name = instructions->getName(instruction.getOpcode());
-  const auto reg = [&](unsigned operand) -> unsigned {
-    return operand < instruction.getNumOperands() && instruction.getOperand(operand).isReg()
-               ? instruction.getOperand(operand).getReg()
-               : 0;
+  const auto is_stack_pointer = [&](unsigned operand) {
+    return operand < instruction.getNumOperands() && instruction.getOperand(operand).isReg() &&
+           general_numbers[instruction.getOperand(operand).getReg()] == rsp_number;
   };
-  if (name.starts_with("XCHG64"))
-    return {reg(0) == rsp || reg(1) == rsp ? Kind::switches : Kind::none, 0};
-  if (name == "POP64r" && reg(0) == rsp) return {Kind::switches, 0};
-  if (name == "MOV64rm" && reg(0) == rsp)
-    return {reg(1) == rbp || reg(1) == rsp || reg(1) == rbx ? Kind::none : Kind::switches, 0};
-  if (name == "LEA64r" && reg(1) == rsp) return {Kind::saves, reg(0)};
-  if (!name.starts_with("MOV64rr")) return {};
-  if (reg(0) == rsp) return {reg(1) == rbp ? Kind::none : Kind::restores, reg(1)};
-  return {reg(1) == rsp ? Kind::saves : Kind::none, reg(0)};
+  for (unsigned i = 0; i < description.getNumDefs(); ++i) {
+    if (!is_stack_pointer(i)) continue;
+    const bool adds = name.starts_with("ADD64ri") || name.starts_with("SUB64ri");
+    const bool near = name == "LEA64r" && is_stack_pointer(1) &&
+                      instruction.getOperand(3).isReg() && instruction.getOperand(3).getReg() == 0;
+    if (!adds && !near) return true;
+  }
+  const bool usual = name.starts_with("PUSH") || name.starts_with("POP") ||
+                     name.starts_with("CALL") || name.starts_with("RET");
+  return name.starts_with("IRET") || name.starts_with("SYSRET") || name.starts_with("UIRET") ||
+         (!usual && description.hasImplicitDefOfPhysReg(rsp, registers.get()));
 }
 
 // A call may be to a function that does not return; anything else that is no barrier runs on.
@@ -119,8 +132,6 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
   result.starts.resize(code.size());
   std::uint64_t offset = 0;
   bool runs_on = true;
-  std::set<unsigned> saved;  // registers that held the stack pointer, or a place near it
-  std::set<unsigned> restored;
   while (offset < code.size()) {
     llvm::MCInst instruction;
     std::uint64_t length = 0;
@@ -133,10 +144,7 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
       return result;
     result.starts[offset] = true;
     impl_->collect(instruction, rest.subspan(0, length), offset, result.operands);
-    const StackUse use = impl_->stack_use(instruction);
-    if (use.kind == StackUse::Kind::saves) saved.insert(use.other);
-    if (use.kind == StackUse::Kind::restores) restored.insert(use.other);
-    result.switches_stacks |= use.kind == StackUse::Kind::switches;
+    result.sets_stack_pointer |= impl_->sets_stack_pointer(instruction);
     // Padding after the end of the last block belongs to the function's size with some assemblers.
     const bool padding = impl_->instructions->getName(instruction.getOpcode()).starts_with("NOOP");
     if (!padding) runs_on = impl_->may_run_on(instruction);
@@ -144,7 +152,6 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
   }
   std::ranges::sort(result.operands, {}, &Operand::offset);
   result.complete = true;
-  result.switches_stacks |= !std::ranges::includes(saved, restored);
   result.open_end = runs_on;
   return result;
 }

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "instrumenter/postlink/stack_moves.h"
+
 namespace stab::instrumenter {
 
 // A pc-relative field of an instruction.
@@ -24,11 +26,11 @@ struct Operand {
 };
 
 struct DecodedFunction {
-  bool complete = false;          // every byte belongs to an instruction that the decoder knows
-  bool open_end = false;          // control may run past the last byte
-  bool switches_stacks = false;   // sets the stack pointer to something that is not its own frame
-  std::vector<Operand> operands;  // by offset
-  std::vector<bool> starts;       // of instructions, by offset
+  bool complete = false;            // every byte belongs to an instruction that the decoder knows
+  bool open_end = false;            // control may run past the last byte
+  bool sets_stack_pointer = false;  // not only by pushing, popping, and adding numbers
+  std::vector<Operand> operands;    // by offset
+  std::vector<bool> starts;         // of instructions, by offset
 };
 
 // An instruction as far as it matters to the size of a frame.
@@ -78,6 +80,10 @@ class Decoder {
 
   // Empty if not every byte belongs to an instruction that the decoder knows.
   [[nodiscard]] std::vector<StackStep> stack_steps(std::span<const std::uint8_t> code,
+                                                   std::uint64_t address) const;
+
+  // As far as bytes belong to instructions that the decoder knows.
+  [[nodiscard]] std::vector<StackMove> stack_moves(std::span<const std::uint8_t> code,
                                                    std::uint64_t address) const;
 
  private:

@@ -50,20 +50,13 @@ class FieldCollector : public llvm::MCSymbolizer {
   std::vector<Field> fields;
 };
 
-// How an instruction treats the stack pointer. Code with frames of variable size saves it and sets
-// it again.
-struct StackUse {
-  enum class Kind : std::uint8_t { none, saves, restores, switches };
-  Kind kind = Kind::none;
-  unsigned other = 0;  // the register that it is saved in or restored from
-};
-
 struct Decoder::Impl {
   Impl();
+  void number_registers();
   [[nodiscard]] bool refers_to_pc(const llvm::MCInst& instruction) const;
   void collect(const llvm::MCInst& instruction, std::span<const std::uint8_t> bytes,
                std::uint64_t offset, std::vector<Operand>& out) const;
-  [[nodiscard]] StackUse stack_use(const llvm::MCInst& instruction) const;
+  [[nodiscard]] bool sets_stack_pointer(const llvm::MCInst& instruction) const;
   [[nodiscard]] bool may_run_on(const llvm::MCInst& instruction) const;
 
   llvm::MCTargetOptions options;
@@ -77,7 +70,7 @@ struct Decoder::Impl {
   unsigned rip = 0;
   unsigned rsp = 0;
   unsigned rbp = 0;
-  unsigned rbx = 0;
+  std::vector<std::uint8_t> general_numbers;  // by register, as stack_moves.h numbers them
 };
 
 }  // namespace stab::instrumenter

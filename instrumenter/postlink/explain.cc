@@ -57,7 +57,8 @@ Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
   const auto pinned = view.read<abi::Pinned>(header.pinned.offset, header.pinned.count);
   const auto names = view.read<char>(header.names.offset, header.names.count);
   const auto frames = view.read<abi::Frame>(header.frames.offset, header.frames.count);
-  if (!functions || !pinned || !names || !frames) return fail("its table is damaged");
+  const auto hiders = view.read<abi::Hider>(header.hiders.offset, header.hiders.count);
+  if (!functions || !pinned || !names || !frames || !hiders) return fail("its table is damaged");
   if (!frames->empty() && frames->size() != functions->size()) return fail("its table is damaged");
   Explanation result;
   result.text_bytes = header.text_bytes;
@@ -74,6 +75,10 @@ Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
         {name_at(*names, function.name), header.base + function.start, function.size,
          std::string(describe(static_cast<abi::PinReason>(function.reason))), "", 0});
   std::ranges::sort(result.functions, {}, &ExplainedFunction::address);
+  for (const abi::Hider& hider : *hiders)
+    result.keepers.push_back({name_at(*names, hider.name), header.base + hider.place,
+                              std::string(describe(static_cast<abi::HideReason>(hider.reason)))});
+  result.small_stacks = (header.flags & abi::image_small_stacks) != 0;
   return result;
 }
 
@@ -113,7 +118,11 @@ std::string to_text(const Explanation& explanation) {
                   explanation.text_bytes, share(explanation.movable_bytes, explanation.text_bytes));
   const auto padded = std::ranges::count_if(explanation.functions,
                                             [](const auto& f) { return f.largest_pad != 0; });
-  fmt::format_to(std::back_inserter(text), "  {} of them have frames with pads\n", padded);
+  fmt::format_to(std::back_inserter(text), "  {} of them have frames with pads{}\n", padded,
+                 explanation.small_stacks ? ", small ones: it may run on small stacks" : "");
+  for (const ExplainedKeeper& keeper : explanation.keepers)
+    fmt::format_to(std::back_inserter(text), "  all layouts stay, 63 at most, for {} at {:#x} {}\n",
+                   keeper.name, keeper.address, keeper.reason);
   for (const ExplainedFunction& function : explanation.functions)
     if (!function.pinned.empty())
       fmt::format_to(std::back_inserter(text), "  pinned {:#x} {} bytes {}: {}\n", function.address,
@@ -137,11 +146,17 @@ std::string to_json(const Explanation& explanation) {
     if (function.largest_pad != 0) entry["largest_pad"] = function.largest_pad;
     functions.push_back(std::move(entry));
   }
+  nlohmann::json keepers = nlohmann::json::array();
+  for (const ExplainedKeeper& keeper : explanation.keepers)
+    keepers.push_back(
+        {{"name", keeper.name}, {"address", keeper.address}, {"reason", keeper.reason}});
   const nlohmann::json all = {
       {"path", explanation.path},
       {"text_bytes", explanation.text_bytes},
       {"movable_bytes", explanation.movable_bytes},
       {"movable_share", share(explanation.movable_bytes, explanation.text_bytes) / 100},
+      {"layouts_stay_for", std::move(keepers)},
+      {"small_stacks", explanation.small_stacks},
       {"functions", std::move(functions)}};
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

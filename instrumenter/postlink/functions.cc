@@ -8,6 +8,7 @@
 namespace stab::instrumenter {
 namespace {
 
+using abi::HideReason;
 using abi::PinReason;
 
 constexpr std::uint64_t page = 4096;
@@ -152,6 +153,11 @@ std::uint32_t Program::label(const Function& function, std::uint32_t offset) {
   return entry->second;
 }
 
+void Program::hides_by(const Function& function, abi::HideReason reason) {
+  if (!hiders.empty() && hiders.back().address == function.start) return;
+  hiders.push_back({function.start, std::string(function.name), reason});
+}
+
 void pin_dependents(Program& program) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -205,6 +211,23 @@ std::string_view describe(abi::PinReason reason) {
       return "no symbol tells its size";
     case PinReason::count:
       break;
+  }
+  return "unknown reason";
+}
+
+std::string_view describe(abi::HideReason reason) {
+  switch (reason) {
+    case HideReason::none:
+    case HideReason::count:
+      break;
+    case HideReason::switches_stacks:
+      return "sets the stack pointer to what may be another stack";
+    case HideReason::makes_stacks:
+      return "makes stacks, or changes to them, by libc or Boost";
+    case HideReason::comes_back:
+      return "comes back to registers that were kept (setcontext, vfork)";
+    case HideReason::saves_registers:
+      return "calls setjmp and was not compiled by szc";
   }
   return "unknown reason";
 }

@@ -55,6 +55,7 @@ Program analyse(const ElfFile& file) {
   analyse_code(program, decoder);
   analyse_data(program);
   analyse_exceptions(program);
+  analyse_switches(program, decoder);
   pin_dependents(program);
   analyse_stack(program, decoder);
   return program;

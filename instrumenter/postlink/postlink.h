@@ -39,10 +39,19 @@ struct ExplainedFunction {
   std::uint32_t largest_pad = 0;
 };
 
+// Code that makes all layouts of a run stay.
+struct ExplainedKeeper {
+  std::string name;
+  std::uint64_t address = 0;
+  std::string reason;
+};
+
 struct Explanation {
   std::string path;
   std::uint64_t text_bytes = 0;
   std::uint64_t movable_bytes = 0;
+  bool small_stacks = false;  // it may run on some, so pads are small
+  std::vector<ExplainedKeeper> keepers;
   std::vector<ExplainedFunction> functions;  // by address
 };
 

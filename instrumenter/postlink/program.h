@@ -84,7 +84,8 @@ struct Function {
   std::vector<std::uint8_t> code;
   DecodedFunction decoded;
   std::vector<abi::Fixup> fixups;
-  std::vector<std::uint32_t> words;  // jump tables, behind the code
+  std::vector<std::uint32_t> words;          // jump tables, behind the code
+  std::vector<std::uint32_t> table_targets;  // what they lead to
   StackPad pad;
   std::uint32_t type = 0;  // of what calls it by a pointer; 0: nothing or unknown
   bool address_taken = false;
@@ -117,11 +118,18 @@ struct Pointer {
   std::uint32_t function = 0;
 };
 
+// Code that makes all layouts stay.
+struct Hider {
+  std::uint64_t address = 0;
+  std::string name;
+  abi::HideReason reason = abi::HideReason::none;
+};
+
 struct Program {
   const ElfFile* file = nullptr;
   std::vector<Function> functions;  // by start, without overlap
   std::vector<Function> unsized;    // code that lies between them
-  bool hides_addresses = false;     // of code: on other stacks, in a jmp_buf
+  std::vector<Hider> hiders;        // of addresses of code: on other stacks, in a jmp_buf
   bool small_stacks = false;        // that the program makes
   std::vector<CieInfo> cies;
   std::vector<abi::Label> labels;
@@ -137,6 +145,8 @@ struct Program {
     return static_cast<std::uint32_t>(&function - functions.data());
   }
   std::uint32_t label(const Function& function, std::uint32_t offset);
+  // Once a function is enough.
+  void hides_by(const Function& function, abi::HideReason reason);
 };
 
 // Sized functions of the executable sections; what cannot be told apart is pinned.
@@ -162,6 +172,9 @@ void analyse_exceptions(Program& program);
 // Functions' labels in data and jump tables. After analyse_code.
 void analyse_data(Program& program);
 
+// Finds code that switches stacks. After analyse_exceptions, which says where labels are.
+void analyse_switches(Program& program, const Decoder& decoder);
+
 // A pinned function may jump into another one behind its entry, which then has to stay as it was.
 void pin_dependents(Program& program);
 
@@ -174,6 +187,7 @@ void analyse_stack(Program& program, const Decoder& decoder);
 
 std::string_view describe(abi::PinReason reason);
 std::string_view describe(abi::PadReason reason);
+std::string_view describe(abi::HideReason reason);
 
 // The table, ready to be loaded `table_address`-independently.
 Result<std::string> build_table(const Program& program);

@@ -20,8 +20,6 @@ constexpr std::int64_t static_pad = 144;
 constexpr unsigned arguments_in_registers = 1;
 constexpr unsigned rarest_on_top = 2;
 constexpr unsigned only_spilled_below = 4;
-// A frame more on the stack of a recursion, or one on a small stack, must not be much larger.
-constexpr std::uint32_t modest_pad = 112;
 
 struct Record {
   std::uint64_t address = 0;
@@ -65,7 +63,7 @@ void read_entry_pads(Program& program, const std::vector<bool>& recursive) {
     const bool modest = recursive[program.index(*function)] || program.small_stacks;
     program.entry_pads.push_back({start, size, modest});
     function->pad.reason = PadReason::taken_on_entry;
-    function->pad.most = modest ? modest_pad : abi::largest_pad;
+    function->pad.most = modest ? abi::modest_pad : abi::largest_pad;
   }
   std::ranges::sort(program.entry_pads, {}, &EntryPad::start);
   const auto [first, last] =
@@ -274,7 +272,7 @@ void analyse_stack(Program& program, const Decoder& decoder) {
     PadAnalysis(program, decoder, function).run(own);
     if (recursive[index] || program.small_stacks)
       function.pad.most = std::min(
-          function.pad.most, std::max(modest_pad / function.pad.step, 1u) * function.pad.step);
+          function.pad.most, std::max(abi::modest_pad / function.pad.step, 1u) * function.pad.step);
   }
 }
 

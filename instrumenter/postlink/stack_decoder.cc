@@ -90,7 +90,7 @@ class Reader {
   bool is_push_or_pop() {
     if (name_ == "PUSH64r" || name_ == "PUSH64rmr" || name_ == "PUSH64i8" || name_ == "PUSH64i32" ||
         name_ == "PUSH64rmm" || name_ == "PUSHF64") {
-      step_.kind = reg(0) == rsp_ ? Kind::unknown : Kind::push;
+      step_.kind = reg(0) == rsp_ && memory_ == none ? Kind::unknown : Kind::push;
       step_.value = 8;
       return true;
     }
@@ -98,6 +98,8 @@ class Reader {
       return false;
     step_.kind = reg(0) == rsp_ && memory_ == none ? Kind::unknown : Kind::pop;
     step_.pops_base = reg(0) == rbp_ && memory_ == none;
+    // The place is counted from the stack pointer behind the pop.
+    if (step_.base == Base::rsp) step_.displacement += 8;
     step_.value = 8;
     return true;
   }

@@ -34,6 +34,9 @@ class TableBuilder {
     add_ranges();
     add_pointers();
     add_pad_bytes();
+    for (const Hider& hider : program_.hiders)
+      hiders_.push_back(
+          {place(hider.address), add_name(hider.name), static_cast<std::uint32_t>(hider.reason)});
     for (const CieInfo& cie : program_.cies)
       cies_.push_back({place(cie.address), cie.size, cie.personality_field, 0});
     return assemble();
@@ -233,6 +236,7 @@ class TableBuilder {
     header_.frames = append(table, frames_);
     header_.frame_fields = append(table, frame_fields_);
     header_.pinned = append(table, pinned_);
+    header_.hiders = append(table, hiders_);
     header_.names = append(table, std::vector<char>(names_.begin(), names_.end()));
     table.resize((table.size() + 7) / 8 * 8);
     if (table.size() > INT32_MAX) return fail("the table would be larger than 2 GB");
@@ -240,7 +244,8 @@ class TableBuilder {
     header_.version = abi::version;
     header_.header_size = sizeof header_;
     header_.total_size = table.size();
-    header_.flags = program_.hides_addresses ? abi::image_hides_addresses : 0;
+    header_.flags = (program_.hiders.empty() ? 0 : abi::image_hides_addresses) |
+                    (program_.small_stacks ? abi::image_small_stacks : 0);
     header_.base = base_;
     header_.image_size = program_.file->highest() - base_;
     header_.checksum = 0;
@@ -269,6 +274,7 @@ class TableBuilder {
   std::vector<abi::Frame> frames_;
   std::vector<std::uint32_t> frame_fields_;
   std::vector<abi::Pinned> pinned_;
+  std::vector<abi::Hider> hiders_;
   std::string names_;
 };
 

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# szc_switches_test.sh SOURCE BUILD: whatever way a program switches stacks, it is seen, named by --stab-explain and in the report,
+# and runs right while functions move and frames have pads; programs that stay on their stack are not taken for such.
+set -u
+source_directory=$1 build_directory=$2
+. "$source_directory/tests/programs/build.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+make() { build "$work" "$programs/$1" "${3:-$szc}" "$szc" "$2" >"$work/log" 2>&1 || { fail "$1 $2 does not build"; cat "$work/log"; }; }
+explain() { "$szc" --stab-explain "$work/program"; }
+# runs TITLE OPTIONS
+runs() {
+  rm -f "$work/report"
+  HAZARD_MS=${3:-300} run "$work" "$2:report=$work/report" >"$work/result"
+  grep -qx 'exit 0' "$work/result" || fail "$1, $2: $(tail -n 2 "$work/result" "$work/errors" "$work/report")"
+}
+
+for how in 1 2 3 4 5 6; do
+  make epoch_switches.c "-O2 -DHOW=$how"
+  explain | grep -q 'all layouts stay.* swap_stacks ' || fail "HOW=$how: not seen"
+  runs "HOW=$how" code=1:period=2ms:seed=1
+  tail -n 1 "$work/report" | grep -q '"layouts_stay_for": "swap_stacks"' || fail "HOW=$how: not in the report: $(tail -n 1 "$work/report")"
+done
+
+make epoch_little_stacks.c -O2
+for seed in 1 2 3 4 5 6; do
+  runs "little stacks" "stack=1:rerandomize=once:seed=$seed" 20
+  runs "little stacks" "code=1:stack=1:period=2ms:seed=$seed" 100
+done
+grep -q '"pads_small_for": "swap_stacks"' "$work/report" || fail "small pads are not in the report"
+
+for flags in -O0 -O2 "-O2 -flto"; do
+  make epoch_own_stack.c "$flags"
+  explain | grep 'all layouts stay' && fail "epoch_own_stack.c $flags is taken for a switch"
+done
+make epoch_own_stack.c -O2 gcc
+explain | grep 'all layouts stay' && fail "epoch_own_stack.c by gcc is taken for a switch"
+for mode in byte table off; do
+  own_flags=--stab-stack=$mode make epoch_own_stack.c -O0
+  explain | grep 'all layouts stay' && fail "--stab-stack=$mode: epoch_own_stack.c is taken for a switch"
+done
+readelf -SW "$work/program" | grep -q stab_compiled && fail "the records are left in the program"
+
+# A library's small stacks hold frames of the program, which is taken in before it.
+cat >"$work/library.c" <<'C'
+#include <signal.h>
+int prepare(stack_t *stack) { return sigaltstack(stack, 0); }
+C
+cat >"$work/user.c" <<'C'
+int prepare(void *);
+int main(void) { return prepare(0); }
+C
+"$szc" -O2 -shared -fPIC -o "$work/library.so" "$work/library.c" && "$szc" -O2 -o "$work/user" "$work/user.c" "$work/library.so" || fail "the library does not build"
+STABILIZER_OPTIONS=stack=1:report=$work/report "$work/user"
+grep -q '"pads_small_for": "[^"]*library.so"' "$work/report" || fail "a library's small stacks are not seen: $(cat "$work/report")"
+
+# Arguments that are pushed from the frame.
+cat >"$work/pushes.c" <<'C'
+int printf(const char *, ...);
+__attribute__((noinline)) int eight(int a, int b, int c, int d, int e, int f, long g, long h) { return printf("%d %d\n", a + b + c + d + e + f, (int)(g + h)); }
+__attribute__((noinline)) int caller(long *numbers) {
+  long kept[20];
+  for (int i = 0; i < 20; ++i) kept[i] = numbers[i] * 3;
+  const int before = printf("first\n");
+  __asm__ volatile("" : "+m"(kept));
+  return eight(1, 2, 3, 4, 5, 6, kept[7], kept[11]) + before;
+}
+int main(void) {
+  long numbers[20] = {0};
+  return caller(numbers) == 0;
+}
+C
+"$szc" -O2 -o "$work/pushes" "$work/pushes.c" || fail "the pushing program does not build"
+objdump -d --no-show-raw-insn "$work/pushes" | grep -q 'push.*(%rsp)' || fail "nothing is pushed from the frame"
+"$szc" --stab-explain "$work/pushes" | grep -q ' caller: pads up to 4080' || fail "a push from the frame is not understood: $("$szc" --stab-explain "$work/pushes" | grep caller)"
+for seed in 1 2 3; do [ "$(STABILIZER_OPTIONS=stack=1:seed=$seed "$work/pushes")" = "$(printf 'first\n21 0')" ] || fail "pushes: wrong output"; done
+[ $failures = 0 ] && echo "all as expected"
+[ $failures = 0 ]
