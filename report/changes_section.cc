@@ -128,8 +128,8 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
   std::string text = heading("Changes", explanation(analysis.spec), options);
   text += grid.render(options.colour) + "\n";
   if (hidden > 0)
-    text += fmt::format(
-        "  and {} more, none of which is clear or which are too many; see --full\n\n", hidden);
+    text += fmt::format("  and {} more comparisons of a single {}: see --full\n\n", hidden,
+                        name(analysis.spec.subject));
   return text + paragraph("  ", changes_legend(analysis), page_width) + "\n";
 }
 

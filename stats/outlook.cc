@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "stats/answer.h"
@@ -47,6 +48,7 @@ std::string foresight_words(const std::vector<const Effect*>& effects, const Spe
 std::vector<std::string> few_sentences(const std::vector<const Effect*>& effects) {
   std::map<std::string, const Effect*> fewest;  // by what counts as a number
   for (const Effect* effect : effects) {
+    if (effect->estimate && effect->estimate->variance == 0) continue;  // exact
     if (!effect->df || *effect->df >= few_df || effect->unit.empty()) continue;
     const auto [entry, fresh] = fewest.try_emplace(effect->unit, effect);
     if (!fresh && *effect->df < *entry->second->df) entry->second = effect;
