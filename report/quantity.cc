@@ -29,7 +29,7 @@ void set_exponent(double largest, Scale& scale) {
   constexpr double huge = 1e15;
   const double size = largest / scale.factor;
   if (!(size > 0) || !std::isfinite(size) || (size >= tiny && size < huge)) return;
-  const int power = std::max(magnitude(size), -300);
+  const int power = std::max(magnitude(size), -307);
   scale.factor *= std::pow(10, power);
   scale.exponent = fmt::format("e{:+03}", power);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The report for a terminal: at most 100 columns where names allow it, plain text unless colour is
-// asked for. A short one has the answer, the changes and what a reader must know of the rest, and
-// says last what a full one adds.
+// The report for a terminal: plain text unless colour is asked for. A short one, of at most 100
+// columns where names allow it, has the answer, the changes and what a reader must know of the
+// rest, and says last what a full one adds.
 #pragma once
 
 #include <string>
