@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <ranges>
 
 #include "base/text.h"
@@ -68,6 +70,9 @@ std::string more(const Analysis& analysis, const TextOptions& options) {
        {"comparisons by other tests", alternatives_section}}};
   std::string text;
   if (!shows_means(analysis)) text = fmt::format("means of {} cells", analysis.means.size());
+  if (std::ranges::any_of(analysis.spec.chains,
+                          [](const auto& chain) { return !std::has_single_bit(chain.effect); }))
+    text += std::string(text.empty() ? "" : ", ") + "aliases of interactions";
   for (const auto& [title, section] : sections)
     if (!section(analysis, {.full = true}).empty())
       text += (text.empty() ? "" : ", ") + std::string(title);

@@ -225,6 +225,17 @@ TEST(Text, WhereMoreIsBetterItSaysSo) {
   EXPECT_THAT(report, HasSubstr("\x1b[32mhigher\x1b[0m"));
 }
 
+TEST(Text, AShortOneHasTheAliasesOfTreatmentsOnly) {
+  Document document = sample_document();
+  document.analysis.spec.treatments = {"a", "b", "c"};
+  document.analysis.spec.chains = {{.effect = 1, .aliases = "b:c"},
+                                   {.effect = 6, .aliases = "x:y"}};
+  EXPECT_THAT(text(document), HasSubstr("  a = b:c\n"));
+  EXPECT_THAT(text(document), Not(HasSubstr("x:y")));
+  EXPECT_THAT(words_of(text(document)), HasSubstr("With --full: aliases of interactions, "));
+  EXPECT_THAT(text(document, full), HasSubstr("  b:c = x:y\n"));
+}
+
 TEST(Text, SaysWhatWasRandomized) {
   Document document = sample_document();
   EXPECT_THAT(text(document), Not(HasSubstr("Layout")));
