@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
+#include "base/text.h"
 #include "report/grid.h"
 #include "report/section_words.h"
 #include "report/sections.h"
@@ -31,8 +33,9 @@ std::string aliases_section(const stats::Analysis& analysis, const TextOptions& 
                   spec.chains.size() + 1, std::size_t{1} << spec.treatments.size()),
       options);
   for (const stats::AliasChain& chain : spec.chains)
-    text += paragraph(fmt::format("  {} = ", one_line(effect_name(spec, chain.effect), 60)),
-                      one_line(chain.aliases, 500), page_width);
+    if (options.full || std::has_single_bit(chain.effect))
+      text += paragraph(fmt::format("  {} = ", one_line(effect_name(spec, chain.effect), 60)),
+                        one_line(chain.aliases, 500), page_width);
   return text + "\n";
 }
 

@@ -22,7 +22,7 @@ TEST(Json, HoldsTheAnovaInFullPrecision) {
   const json root = parsed(document);
   EXPECT_EQ(root["experiment"], "quickstart");
   EXPECT_EQ(root["model"], "log(wall) ~ opt + Error(benchmark/opt)");
-  ASSERT_EQ(root["anova"].size(), 4U);
+  ASSERT_EQ(root["anova"].size(), 7U);  // of benchmarks like these, and of these
   const json& opt = root["anova"][1];
   EXPECT_EQ(opt["stratum"], "benchmark:opt");
   EXPECT_EQ(opt["term"], "opt");
@@ -61,7 +61,7 @@ TEST(Json, HoldsMeansEffectsVerdictAnswerAndNotes) {
   EXPECT_EQ(root["means"][0]["benchmark"], "sort");
   EXPECT_EQ(root["means"][0]["levels"]["opt"], "O1");
   EXPECT_EQ(root["means"][0]["n"], 5);
-  ASSERT_EQ(root["effects"].size(), 7U);
+  ASSERT_EQ(root["effects"].size(), 8U);
   EXPECT_TRUE(root["effects"][6]["benchmark"].is_null());
   EXPECT_EQ(root["effects"][6]["verdict"], "faster");
   EXPECT_EQ(root["verdict"], "faster");
@@ -77,6 +77,13 @@ TEST(Json, VerdictsThatDisagreeAreMixedAndNoneIsNull) {
   EXPECT_EQ(parsed(document)["verdict"], "mixed");
   document.analysis.effects.clear();
   EXPECT_TRUE(parsed(document)["verdict"].is_null());
+}
+
+TEST(Json, WhereMoreIsBetterTheVerdictIsStillBetterOrWorse) {
+  Document document = sample_document();
+  document.analysis.spec.unit = stats::Unit::number;
+  document.analysis.spec.higher_is_better = true;
+  EXPECT_EQ(parsed(document)["verdict"], "faster");
 }
 
 TEST(Json, AnEmptyDocumentIsValid) {

@@ -4,31 +4,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <span>
-#include <utility>
+
+#include "stats/amount.h"
 
 namespace stab::report {
 namespace {
 
-using UnitStep = std::pair<double, const char*>;
-constexpr std::array<UnitStep, 4> time_units{{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}}};
-constexpr std::array<UnitStep, 4> byte_units{
-    {{1, "B"}, {1024, "KiB"}, {1024.0 * 1024, "MiB"}, {1024.0 * 1024 * 1024, "GiB"}}};
-
-Scale unit_for(double value, std::span<const UnitStep> units) {
-  Scale scale{.factor = units.front().first, .unit = units.front().second};
-  for (const auto& [factor, name] : units)
-    if (value >= factor) scale = {.factor = factor, .unit = name};
-  return scale;
+int magnitude(double size) {
+  return static_cast<int>(std::floor(std::log10(size)));
 }
 
 // Decimals that show `digits` digits of the size.
 int decimals_for(double size, int digits) {
+  constexpr int most = 9;
   if (!(size > 0) || !std::isfinite(size)) return 0;
-  return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(size))), 0, 6);
+  return std::clamp(digits - 1 - magnitude(size), 0, most);
+}
+
+// One power of ten for all, where decimals would be zeros mostly.
+void set_exponent(double largest, Scale& scale) {
+  constexpr double tiny = 1e-4;
+  constexpr double huge = 1e15;
+  const double size = largest / scale.factor;
+  if (!(size > 0) || !std::isfinite(size) || (size >= tiny && size < huge)) return;
+  const int power = std::max(magnitude(size), -307);
+  scale.factor *= std::pow(10, power);
+  scale.exponent = fmt::format("e{:+03}", power);
 }
 
 }  // namespace
@@ -40,17 +43,16 @@ Scale scale_for(const std::vector<stats::CellMean>& means, stats::Unit unit) {
     largest = std::max(largest, std::abs(mean.mean));
     if (mean.low && mean.high) narrowest = std::min(narrowest, (*mean.high - *mean.low) / 2);
   }
-  Scale scale;
-  if (unit == stats::Unit::nanoseconds) scale = unit_for(largest, time_units);
-  if (unit == stats::Unit::bytes) scale = unit_for(largest, byte_units);
+  const stats::UnitStep step = stats::unit_step(largest, unit);
+  Scale scale{.factor = step.factor, .unit = step.name};
+  set_exponent(largest, scale);
   scale.decimals = std::isfinite(narrowest) ? decimals_for(narrowest / scale.factor, 2)
                                             : decimals_for(largest / scale.factor, 4);
   return scale;
 }
 
 std::string number(double value, const Scale& scale) {
-  if (std::abs(value) >= 1e15) return fmt::format("{:.6g}", value / scale.factor);
-  return fmt::format("{:.{}f}", value / scale.factor, scale.decimals);
+  return fmt::format("{:.{}f}{}", value / scale.factor, scale.decimals, scale.exponent);
 }
 
 std::string quantity(double value, const Scale& scale) {

@@ -14,13 +14,15 @@ struct Scale {
   double factor = 1;   // divide by this
   std::string unit{};  // "ms", "MiB", or ""
   int decimals = 0;
+  std::string exponent{};  // "e-09": numbers too small or too large for decimals
 };
 
 // For these means: the unit fits the largest, the decimals show two digits of the narrowest
-// interval. Means without an interval show four digits.
+// interval. Means without an interval show four digits. Numbers that are all tiny, or huge, are
+// multiples of one power of ten.
 Scale scale_for(const std::vector<stats::CellMean>& means, stats::Unit unit);
 
-// "512.3" and "512.3 ms".
+// "512.3", "2.80e-09", and "512.3 ms".
 std::string number(double value, const Scale& scale);
 std::string quantity(double value, const Scale& scale);
 

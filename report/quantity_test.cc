@@ -32,6 +32,24 @@ TEST(Quantity, TimesAndMemoryHaveTheirUnits) {
   EXPECT_EQ(quantity(0, scale_for({mean(0)}, stats::Unit::bytes)), "0 B");
 }
 
+TEST(Quantity, TinyNumbersKeepTheirDigits) {
+  const Scale scale =
+      scale_for({mean(3.0317e-9, 1e-10), mean(4.02e-9, 9e-11)}, stats::Unit::number);
+  EXPECT_EQ(quantity(3.0317e-9, scale), "3.032e-09");
+  EXPECT_EQ(quantity(4.02e-9, scale), "4.020e-09");
+  EXPECT_EQ(quantity(3e-307, scale_for({mean(3e-307)}, stats::Unit::number)), "3.000e-307");
+}
+
+TEST(Quantity, HugeNumbersHaveOnePowerOfTen) {
+  const Scale scale = scale_for({mean(2.853e148, 9.4e147), mean(4.24e149)}, stats::Unit::number);
+  EXPECT_EQ(quantity(2.853e148, scale), "0.285e+149");
+  EXPECT_EQ(quantity(4.24e149, scale), "4.240e+149");
+}
+
+TEST(Quantity, ANarrowIntervalShowsItsDigits) {
+  EXPECT_EQ(quantity(0.5, scale_for({mean(0.5, 2e-8)}, stats::Unit::number)), "0.500000000");
+}
+
 TEST(Quantity, PHasThreeDigitsUntilItIsTiny) {
   EXPECT_EQ(p_text(0.0898596), "0.0899");
   EXPECT_EQ(p_text(0.0046), "0.00460");

@@ -2,39 +2,46 @@
 // What the sections of a text report call things.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "base/text.h"
+#include "report/grid.h"
+#include "report/text.h"
 #include "stats/analysis.h"
 
 namespace stab::report {
 
-inline std::string name(const std::string& text) {
-  return one_line(text, 40);
-}
+// A name of the user's, safe for a terminal and not too long for a table.
+std::string name(const std::string& text);
 
-inline std::string level_text(double alpha) {
-  return fmt::format("{:.4g} %", 100 * (1 - alpha));
-}
+std::string level_text(double alpha);  // "95 %"
 
-inline bool has_subjects(const stats::Analysis& analysis) {
-  return std::ranges::any_of(analysis.means,
-                             [](const auto& mean) { return !mean.subject.empty(); });
-}
+// A heading with an explanation under it.
+std::string heading(std::string_view title, std::string_view explanation,
+                    const TextOptions& options);
 
-inline std::string suite_name(const stats::Analysis& analysis, stats::Scope scope) {
-  return scope == stats::Scope::these
-             ? fmt::format("these {} {}s", analysis.suite, name(analysis.spec.subject))
-             : fmt::format("{}s like these", name(analysis.spec.subject));
-}
+bool has_subjects(const stats::Analysis& analysis);
 
-// A subject's name, or the suite's.
-inline std::string label_of(const stats::Analysis& analysis, const std::string& subject,
-                            stats::Scope scope) {
-  return scope == stats::Scope::subject ? name(subject) : suite_name(analysis, scope);
-}
+// More than one comparison is tested, so verdicts are corrected.
+bool has_family(const stats::Analysis& analysis);
+
+// A subject's name, or the suite's: "these 5 programs", "programs like these".
+std::string label_of(const stats::Analysis& analysis, const std::string& subject,
+                     stats::Scope scope);
+
+// The same for a column that is headed by what the subjects are: "these 5", "like these".
+Cell row_label(const stats::Analysis& analysis, const std::string& subject, stats::Scope scope);
+
+// Assumptions and variances without a subject are of the model of subjects like these.
+stats::Scope model_scope(const stats::Analysis& analysis, const std::string& subject);
+
+// The words for less and for more of the response: "faster" and "slower" of times, else "lower" and
+// "higher".
+std::string_view less_word(const stats::Spec& spec);
+std::string_view more_word(const stats::Spec& spec);
+
+// "less is better".
+std::string_view better_words(const stats::Spec& spec);
 
 }  // namespace stab::report

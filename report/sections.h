@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The tables of the text report; each is "" if the analysis has nothing for it.
+// The parts of the text report; each is "" if the analysis has nothing for it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "report/model.h"
@@ -12,19 +13,21 @@ namespace stab::report {
 
 inline constexpr std::size_t page_width = 96;
 
-// A heading with an explanation under it.
-std::string heading(std::string_view title, std::string_view explanation,
-                    const TextOptions& options);
+std::string header(const Document& document, const TextOptions& options);
+std::string answer_text(const stats::Analysis& analysis, const TextOptions& options);
 
 std::string means_section(const stats::Analysis& analysis, const TextOptions& options);
+// A short report leaves out comparisons of single subjects where they are many.
 std::string effects_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string padding_section(const stats::Analysis& analysis, const TextOptions& options);
-// What a fractional design cannot tell apart.
+// What a fractional design cannot tell apart; a short report has the treatments' own effects.
 std::string aliases_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string components_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string interactions_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string spread_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string assumptions_section(const stats::Analysis& analysis, const TextOptions& options);
+// One sentence on those that do not hold.
+std::string rejected_assumptions(const stats::Analysis& analysis);
 // The comparisons whose assumptions fail, beside tests that do not need them.
 std::string alternatives_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string calibration_section(const stats::Analysis& analysis, const TextOptions& options);

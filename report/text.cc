@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <ranges>
 
-#include "base/duration.h"
 #include "base/text.h"
 #include "report/grid.h"
 #include "report/sections.h"
@@ -13,78 +15,16 @@
 namespace stab::report {
 namespace {
 
+using stats::Analysis;
+
 constexpr std::size_t longest = 2000;
+constexpr std::size_t most_means = 16;  // in a short report
 
-std::string line(std::string_view label, const std::string& value) {
-  return value.empty()
-             ? ""
-             : paragraph(fmt::format("  {:<10}", label), one_line(value, longest), page_width);
-}
-
-std::string trials_text(const Document& document) {
-  const TrialCounts& counts = document.trials;
-  std::string text = fmt::format("{} ok, {} failed", counts.ok, counts.failed);
-  if (counts.skipped > 0) text += fmt::format(", {} skipped", counts.skipped);
-  text += fmt::format(" of {}{} planned", document.stopping ? "at most " : "", counts.planned);
-  if (document.duration.count() > 0) text += ", in " + format_duration(document.duration);
-  return text;
-}
-
-std::string percent(double share) {
-  return fmt::format("{:.4g} %", 100 * share);
-}
-
-std::string layouts_text(const Layouts& layouts) {
-  if (layouts.randomized + layouts.unrandomized == 0) return "";
-  std::string text =
-      fmt::format("{} of {} trials randomized", layouts.randomized,
-                  layouts.randomized + layouts.unrandomized + layouts.without_runtime);
-  if (!layouts.kinds.empty()) text += fmt::format(" ({})", layouts.kinds);
-  if (layouts.median_share) {
-    text += fmt::format("; {} of their code moved", percent(*layouts.median_share));
-    if (*layouts.least_share < *layouts.median_share)
-      text += fmt::format(" (at least {})", percent(*layouts.least_share));
-  }
-  if (layouts.median_epochs.value_or(1) > 1)
-    text += fmt::format("; median of {:.4g} layouts a run", *layouts.median_epochs);
-  if (layouts.few_epochs > 0)
-    text += fmt::format(
-        "; warning: {} had fewer than {} layouts, choose a shorter period or a "
-        "longer run",
-        layouts.few_epochs, enough_epochs);
-  if (layouts.fixed_heaps > 0)
-    text += fmt::format(
-        "; warning: in {} more than half of the heap's bytes were in large blocks or in address "
-        "order, which is not random (median {})",
-        layouts.fixed_heaps, percent(*layouts.median_fixed));
-  return text;
-}
-
-std::string answer_text(const stats::Analysis& analysis, const TextOptions& options) {
-  std::string text;
-  for (const auto sentence : std::views::split(analysis.answer, '\n'))
-    text += paragraph(text.empty() ? "Answer: " : "        ",
-                      one_line(std::string_view(sentence), longest), page_width);
-  // The label is coloured after the text is broken into lines: escapes have no width.
-  return styled(text.substr(0, 7), Style::bold, options.colour) + text.substr(7);
-}
-
-std::string header(const Document& document, const TextOptions& options) {
-  std::string text =
-      styled(one_line(document.experiment, 80), Style::bold, options.colour) +
-      fmt::format("  (experiment {}, {})\n", document.id, one_line(document.state, 40));
-  if (!document.question.empty())
-    text += paragraph("", one_line(document.question, longest), page_width);
-  text += "\n" + answer_text(document.analysis, options) + "\n";
-  text += line("Reason", document.reason);
-  text += line("Trials", trials_text(document));
-  if (document.stopping) text += line("Stopping", document.stopping->words);
-  text += line("Layout", layouts_text(document.layouts));
-  text += line("Machine", document.machine);
-  text += line("Noise", document.noise ? noise_text(*document.noise) : "");
-  text += line("Seed", fmt::format("{}", document.seed));
-  text += line("Database", document.database);
-  return text + "\n";
+// The label is coloured after the text is broken into lines: escapes have no width.
+std::string labelled(std::string_view label, const std::string& text, const TextOptions& options) {
+  const std::string broken = paragraph(label, text, page_width);
+  return styled(broken.substr(0, label.size()), Style::bold, options.colour) +
+         broken.substr(label.size());
 }
 
 std::string list(std::string_view title, const std::vector<std::string>& items,
@@ -96,36 +36,79 @@ std::string list(std::string_view title, const std::vector<std::string>& items,
   return text + "\n";
 }
 
-std::string sections(const stats::Analysis& analysis, const TextOptions& options) {
-  return calibration_section(analysis, options) + means_section(analysis, options) +
-         aliases_section(analysis, options) + effects_section(analysis, options) +
+std::string full_sections(const Analysis& analysis, const TextOptions& options) {
+  return calibration_section(analysis, options) + effects_section(analysis, options) +
+         aliases_section(analysis, options) + means_section(analysis, options) +
          interactions_section(analysis, options) + spread_section(analysis, options) +
          components_section(analysis, options) + padding_section(analysis, options) +
          anova_section(analysis, options) + assumptions_section(analysis, options) +
          alternatives_section(analysis, options);
 }
 
+bool shows_means(const Analysis& analysis) {
+  return analysis.means.size() <= most_means || (analysis.effects.empty() && !analysis.calibration);
+}
+
+std::string short_sections(const Analysis& analysis, const TextOptions& options) {
+  std::string text = calibration_section(analysis, options) + effects_section(analysis, options) +
+                     aliases_section(analysis, options) + padding_section(analysis, options);
+  if (shows_means(analysis)) text += means_section(analysis, options);
+  if (const std::string rejected = rejected_assumptions(analysis); !rejected.empty())
+    text += labelled("Assumptions: ", rejected, options) + "\n";
+  return text;
+}
+
+// What a short report leaves out.
+std::string more(const Analysis& analysis, const TextOptions& options) {
+  using Section = std::string (*)(const Analysis&, const TextOptions&);
+  static constexpr std::array<std::pair<const char*, Section>, 6> sections{
+      {{"interactions", interactions_section},
+       {"changes of the variance", spread_section},
+       {"where the variance comes from", components_section},
+       {"analysis of variance", anova_section},
+       {"tests of assumptions", assumptions_section},
+       {"comparisons by other tests", alternatives_section}}};
+  std::string text;
+  if (!shows_means(analysis)) text = fmt::format("means of {} cells", analysis.means.size());
+  if (std::ranges::any_of(analysis.spec.chains,
+                          [](const auto& chain) { return !std::has_single_bit(chain.effect); }))
+    text += std::string(text.empty() ? "" : ", ") + "aliases of interactions";
+  for (const auto& [title, section] : sections)
+    if (!section(analysis, {.full = true}).empty())
+      text += (text.empty() ? "" : ", ") + std::string(title);
+  return text.empty() ? "" : labelled("With --full: ", text + ".", options);
+}
+
+// All after the first lines.
+std::string body(const Analysis& analysis, const std::vector<std::string>& failures,
+                 const TextOptions& options) {
+  const std::string lists =
+      list("Notes", analysis.notes, options) + list("Failures", failures, options);
+  if (options.full)
+    return full_sections(analysis, options) + lists + answer_text(analysis, options);
+  return short_sections(analysis, options) + lists + more(analysis, options);
+}
+
 }  // namespace
 
-std::string text(const Document& document, const TextOptions& options) {
-  const stats::Analysis& analysis = document.analysis;
-  return header(document, options) + sections(analysis, options) +
-         list("Notes", analysis.notes, options) + list("Failures", document.failures, options) +
-         answer_text(analysis, options);
+std::string answer_text(const Analysis& analysis, const TextOptions& options) {
+  std::string text;
+  for (const auto sentence : std::views::split(analysis.answer, '\n')) {
+    const std::string line = one_line(std::string_view(sentence), longest);
+    text += text.empty() ? labelled("Answer: ", line, options)
+                         : paragraph("        ", line, page_width);
+  }
+  return text;
 }
 
-std::string analysis_text(std::string_view title, const stats::Analysis& analysis,
+std::string text(const Document& document, const TextOptions& options) {
+  return header(document, options) + body(document.analysis, document.failures, options);
+}
+
+std::string analysis_text(std::string_view title, const Analysis& analysis,
                           const TextOptions& options) {
   return styled(one_line(title, page_width), Style::bold, options.colour) + "\n\n" +
-         answer_text(analysis, options) + "\n" + sections(analysis, options) +
-         list("Notes", analysis.notes, options) + answer_text(analysis, options);
-}
-
-std::string comparison_text(std::string_view title, const stats::Analysis& analysis,
-                            const TextOptions& options) {
-  return styled(one_line(title, page_width), Style::bold, options.colour) + "\n\n" +
-         answer_text(analysis, options) + "\n" + means_section(analysis, options) +
-         effects_section(analysis, options) + list("Notes", analysis.notes, options);
+         answer_text(analysis, options) + "\n" + body(analysis, {}, options);
 }
 
 }  // namespace stab::report

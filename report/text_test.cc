@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/text.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,9 +13,11 @@
 namespace stab::report {
 namespace {
 
+using testing::ContainsRegex;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
@@ -23,28 +26,214 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-TEST(Text, SaysTheAnswerFirstAndLast) {
-  const std::string report = text(sample_document());
+// Without line breaks and what indents the next line.
+std::string words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::string result;
+  for (std::string word; stream >> word;) result += (result.empty() ? "" : " ") + word;
+  return result;
+}
+
+constexpr TextOptions full{.full = true};
+
+// The line that starts so, with the rest of it.
+std::string line_with(const std::string& report, const std::string& start) {
+  for (const std::string& line : lines_of(report))
+    if (line.starts_with(start)) return line;
+  return "";
+}
+
+TEST(Text, AFullOneSaysTheAnswerFirstAndLast) {
+  const std::string report = text(sample_document(), full);
   const std::string start =
-      "Answer: over 6 benchmarks, opt: O2 is faster than O1: 2.5 % less wall time";
+      "Answer: on benchmarks like these 6, opt=O2 takes 2.5 % less wall time than opt=O1";
   EXPECT_LT(report.find(start), report.find("Wall time"));
   EXPECT_GT(report.rfind(start), report.find("Failures"));
 }
 
-TEST(Text, HoldsTheTablesWithTheirNumbers) {
-  const std::string report = text(sample_document());
+TEST(Text, AFullOneHoldsTheTablesWithTheirNumbers) {
+  const std::string report = text(sample_document(), full);
   EXPECT_THAT(report, HasSubstr("  sort       O1        5  196.9 ms  195.2 to 198.5 ms  0.68 %\n"));
-  EXPECT_THAT(report,
-              HasSubstr("  all 6 benchmarks  opt        O1 -> O2     -2.5 %    -3.7 to -1.3 "
-                        "%   0.00364     0.00364  faster\n"));
-  EXPECT_THAT(report, HasSubstr("all 6 benchmarks: log(wall) ~ opt + Error(benchmark/opt)\n"));
+  EXPECT_THAT(
+      report,
+      HasSubstr("  like these  opt: O1 -> O2   -2.5 %    -3.7 to -1.3 %   0.00364     -3.7 to "));
+  EXPECT_THAT(report, HasSubstr("benchmarks like these: log(wall) ~ opt + Error(benchmark/opt)\n"));
   EXPECT_THAT(
       report,
       HasSubstr(
           "  benchmark:opt  opt         1        0.009523     0.009523  26.42  0.00364  0.841 ("));
-  EXPECT_THAT(report, HasSubstr("  matrix                0.523            0.729"));
+  EXPECT_THAT(report, HasSubstr("Assumptions\n"));
   EXPECT_THAT(report, HasSubstr("  - sort at opt=O2: timeout after 60 s (2 trials)\n"));
   EXPECT_THAT(report, HasSubstr("60 ok, 2 failed of 62 planned, in 2 min 5 s"));
+}
+
+TEST(Text, AShortOneSaysLastWhatAFullOneAdds) {
+  const std::string report = text(sample_document());
+  EXPECT_EQ(report.find("Answer: "), report.rfind("Answer: "));
+  EXPECT_THAT(report, Not(HasSubstr("Error(benchmark/opt)")));
+  EXPECT_THAT(report, HasSubstr("  sort       O1        5  196.9 ms"));
+  EXPECT_THAT(report, HasSubstr("Failures\n"));
+  EXPECT_THAT(lines_of(report).back(), StartsWith("With --full: "));
+  EXPECT_THAT(lines_of(report).back(), HasSubstr("analysis of variance, tests of assumptions"));
+}
+
+TEST(Text, AShortOneLeavesOutTheMeansOfManyCells) {
+  Document document = sample_document();
+  auto& means = document.analysis.means;
+  while (means.size() < 17) means.push_back(means.back());
+  EXPECT_THAT(text(document), Not(HasSubstr("Geometric means")));
+  EXPECT_THAT(text(document), HasSubstr("With --full: means of 17 cells, "));
+  EXPECT_THAT(text(document, full), HasSubstr("Geometric means"));
+  document.analysis.effects.clear();  // then the means are all that there is
+  EXPECT_THAT(text(document), HasSubstr("Geometric means"));
+}
+
+TEST(Text, AShortOneNamesTheAssumptionsThatAreRejected) {
+  Document document = sample_document();
+  document.analysis.assumptions = {
+      {.subject = "sort", .property = stats::Property::normality, .p = 0.01, .holds = false},
+      {.subject = "sort", .property = stats::Property::independence, .p = 0.5},
+      {.subject = "lz", .property = stats::Property::normality, .p = 0.02, .holds = false},
+      {.subject = "", .property = stats::Property::equal_variances, .p = 0.03, .holds = false}};
+  EXPECT_THAT(text(document),
+              HasSubstr("Assumptions: 3 of 4 tests of what the model assumes reject it: normality "
+                        "(sort, lz), equal\n             variances (benchmarks like these).\n"));
+  for (auto& a : document.analysis.assumptions) a.holds = true;
+  EXPECT_THAT(text(document), Not(HasSubstr("Assumptions: ")));
+}
+
+TEST(Text, AShortOneHasOfManySingleComparisonsThoseWithAVerdict) {
+  Document document = sample_document();
+  auto& effects = document.analysis.effects;
+  stats::Effect single = effects.front();
+  for (int i = 0; i < 30; ++i) {
+    single.subject = fmt::format("b{}", i);
+    single.verdict = i < 3 ? stats::Verdict::slower : stats::Verdict::unsure;
+    effects.push_back(single);
+  }
+  const std::string report = text(document);
+  EXPECT_THAT(report, HasSubstr("  b2 "));
+  EXPECT_THAT(report, Not(HasSubstr("  b3 ")));
+  EXPECT_THAT(report, HasSubstr(" more comparisons of a single benchmark: see --full\n"));
+  EXPECT_THAT(text(document, full), HasSubstr("  b29 "));
+}
+
+TEST(Text, TheScopeThatDecidesIsTheFirstOfTheChanges) {
+  Document document = sample_document();
+  const std::string like = text(document);
+  EXPECT_LT(like.find("\n  like these  opt"), like.find("\n  these 6  "));
+  EXPECT_LT(like.find("\n  these 6  "), like.find("\n  sort  "));
+  document.analysis.spec.programs = stats::Programs::these;
+  const std::string these = text(document);
+  EXPECT_LT(these.find("\n  these 6  "), these.find("\n  like these  opt"));
+}
+
+TEST(Text, AFamilyHasAdjustedIntervalsBesideTheVerdict) {
+  const std::string report = text(sample_document());
+  EXPECT_THAT(line_with(report, "  benchmark   comparison"),
+              EndsWith("adjusted interval  adjusted p  verdict"));
+  Document alone = sample_document();
+  alone.analysis.effects.erase(alone.analysis.effects.begin() + 1, alone.analysis.effects.end());
+  EXPECT_THAT(line_with(text(alone), "  benchmark  comparison"), EndsWith("p  verdict"));
+  EXPECT_THAT(line_with(text(alone), "  benchmark  comparison"), Not(HasSubstr("adjusted")));
+}
+
+TEST(Text, VerdictsThatSeemToDisagreeWithAnIntervalAreExplained) {
+  Document document = sample_document();
+  auto& effects = document.analysis.effects;
+  for (auto& effect : effects) effect = effects.front();
+  effects[0].low = 1.01;
+  effects[0].high = 1.05;
+  effects[0].verdict = stats::Verdict::unsure;
+  for (std::size_t i = 1; i < effects.size(); ++i) {
+    effects[i].low = 0.9;
+    effects[i].high = 1.1;
+    effects[i].verdict = stats::Verdict::unsure;
+  }
+  EXPECT_THAT(words_of(text(document)), HasSubstr("it would be a change by itself, but not among"));
+  EXPECT_THAT(words_of(text(document)), Not(HasSubstr("Holm's steps")));
+  effects[0].verdict = stats::Verdict::slower;
+  effects[0].low_adjusted = 0.99;
+  effects[0].high_adjusted = 1.07;
+  EXPECT_THAT(words_of(text(document)), HasSubstr("Holm's steps find more than intervals"));
+  EXPECT_THAT(words_of(text(document)), Not(HasSubstr("it would be a change by itself")));
+}
+
+// Blocks for every cell; `y` of block and level.
+Document of_blocks(std::size_t blocks, std::size_t levels, auto&& y, stats::Spec spec) {
+  stats::Dataset data;
+  stats::Column opt{.name = "opt"};
+  stats::Column block{.name = "block"};
+  for (std::size_t i = 0; i < levels; ++i) opt.levels.push_back(fmt::format("L{}", i));
+  for (std::uint32_t b = 0; b < blocks; ++b) {
+    block.levels.push_back(fmt::format("{}", b));
+    for (std::uint32_t level = 0; level < levels; ++level) {
+      opt.codes.push_back(level);
+      block.codes.push_back(b);
+      data.response.push_back(y(b, level));
+    }
+  }
+  data.columns = {opt, block};
+  spec.treatments = {"opt"};
+  spec.block = "block";
+  Document document;
+  document.analysis = stats::analyse(data, spec);
+  return document;
+}
+
+// Not of one pattern for all levels.
+double noise(std::uint32_t block, std::uint32_t level) {
+  return static_cast<double>((block * 7 + level * level * 5 + block * block * level * 3) % 11);
+}
+
+TEST(Text, WhatHasNoRatioHasADifference) {
+  const stats::Spec spec{.unit = stats::Unit::nanoseconds, .log_scale = false};
+  const std::string report = text(
+      of_blocks(8, 2, [](auto b, auto l) { return 1e6 * (-50.0 - 30.0 * l + noise(b, l)); }, spec));
+  const std::string row = line_with(report, "  opt: L0 -> L1");
+  EXPECT_THAT(row, ContainsRegex("-[0-9.]+ ms +-[0-9.]+ to -[0-9.]+ ms"));
+  EXPECT_THAT(row, EndsWith("faster"));
+  EXPECT_THAT(words_of(report), HasSubstr("Without %: a difference of wall time"));
+}
+
+TEST(Text, EpsilonIsShownAndExplainedWhereATermHasOne) {
+  const auto y = [](auto b, auto l) { return 100 + 5.0 * l + noise(b, l); };
+  const std::string report = text(of_blocks(10, 4, y, {}), full);
+  EXPECT_THAT(report, HasSubstr("F  epsilon  "));
+  EXPECT_THAT(words_of(report), HasSubstr("p has it taken out of the degrees of freedom"));
+  EXPECT_THAT(text(sample_document(), full), Not(HasSubstr("psilon")));
+}
+
+TEST(Text, ATermWithMoreLevelsThanUnitsSaysWhyItHasNoF) {
+  const auto y = [](auto b, auto l) { return 100 + 5.0 * l + noise(b, l); };
+  const std::string report = text(of_blocks(4, 5, y, {}), full);
+  EXPECT_THAT(words_of(report), HasSubstr("No F for opt: one with so many degrees of freedom needs "
+                                          "more levels of block than the 4 that there are."));
+  EXPECT_THAT(text(of_blocks(6, 5, y, {}), full), Not(HasSubstr("No F for")));
+}
+
+TEST(Text, WhereMoreIsBetterItSaysSo) {
+  stats::Spec spec{.unit = stats::Unit::number};
+  spec.response = "requests";
+  spec.higher_is_better = true;
+  const auto y = [](auto b, auto l) { return 100 + 50.0 * l + noise(b, l); };
+  const std::string report = text(of_blocks(10, 2, y, spec), {.colour = true});
+  EXPECT_THAT(words_of(report), HasSubstr("negative is lower, more is better."));
+  EXPECT_THAT(report, HasSubstr("means; more is better."));
+  EXPECT_THAT(report, Not(HasSubstr("less is better")));
+  EXPECT_THAT(report, HasSubstr("lower: below 0 with p < 0.05; higher: above 0;"));
+  EXPECT_THAT(report, HasSubstr("\x1b[32mhigher\x1b[0m"));
+}
+
+TEST(Text, AShortOneHasTheAliasesOfTreatmentsOnly) {
+  Document document = sample_document();
+  document.analysis.spec.treatments = {"a", "b", "c"};
+  document.analysis.spec.chains = {{.effect = 1, .aliases = "b:c"},
+                                   {.effect = 6, .aliases = "x:y"}};
+  EXPECT_THAT(text(document), HasSubstr("  a = b:c\n"));
+  EXPECT_THAT(text(document), Not(HasSubstr("x:y")));
+  EXPECT_THAT(words_of(text(document)), HasSubstr("With --full: aliases of interactions, "));
+  EXPECT_THAT(text(document, full), HasSubstr("  b:c = x:y\n"));
 }
 
 TEST(Text, SaysWhatWasRandomized) {
@@ -84,16 +273,18 @@ TEST(Text, SaysWhichDirectionIsBetter) {
 TEST(Text, FitsTheTerminalAndHasNoEscapesUnlessAskedFor) {
   const std::string plain = text(sample_document());
   for (const std::string& line : lines_of(plain)) EXPECT_LE(display_width(line), 100U) << line;
+  for (const std::string& line : lines_of(text(sample_document(), full)))
+    EXPECT_LE(display_width(line), 110U) << line;
   EXPECT_THAT(plain, Not(HasSubstr("\x1b")));
   EXPECT_THAT(plain, EndsWith("\n"));
   EXPECT_THAT(text(sample_document(), {.colour = true}), HasSubstr("\x1b[32mfaster\x1b[0m"));
 }
 
 TEST(Text, ColourChangesNothingElse) {
-  std::string coloured = text(sample_document(), {.colour = true});
+  std::string coloured = text(sample_document(), {.colour = true, .full = true});
   for (std::size_t at = 0; (at = coloured.find('\x1b')) != std::string::npos;)
     coloured.erase(at, coloured.find('m', at) + 1 - at);
-  EXPECT_EQ(coloured, text(sample_document()));
+  EXPECT_EQ(coloured, text(sample_document(), full));
 }
 
 TEST(Text, AnExperimentWithoutResultsSaysWhy) {
@@ -126,7 +317,8 @@ TEST(Text, VarianceComponentsAreShownForNestedDesigns) {
   spec.treatments = {"opt"};
   spec.seed = "seed";
   document.analysis = stats::analyse(stats::oracle::seeds(3, 2, 6, 3), spec);
-  const std::string report = text(document);
+  EXPECT_THAT(text(document), HasSubstr("where the variance comes from"));
+  const std::string report = text(document, full);
   EXPECT_THAT(report, HasSubstr("sd between seeds"));
   EXPECT_THAT(report, HasSubstr("1.73 %"));  // 100 sqrt(0.000298967)
   EXPECT_THAT(report, HasSubstr("97 %"));

@@ -40,10 +40,12 @@ data 1.1 >slower.csv
 data 1 >equal.csv
 
 analyze 0 faster.csv --response y --factors opt --block block --log
-says out "opt: O3 is lower than O2"
-says out "log(y) ~ block + opt"
+says out "opt=O3 has 1"
+says out "less y than opt=O2"
+analyze 0 faster.csv --response y --factors opt --block block --log --full
+says out "log(y) ~ opt + Error(block/opt)"
 analyze 2 slower.csv --response y --factors opt --block block
-says out "opt: O3 is higher than O2"
+says out "more y than opt=O2"
 analyze 3 equal.csv --response y --factors opt --block block
 analyze 0 equal.csv --response y --factors opt --block block --equivalence 2%
 says out "the same within 2 %"
@@ -52,7 +54,7 @@ analyze 0 - --response y --factors opt --block block <faster.csv
 
 # JSON has what it promises, and nothing else is printed.
 analyze 0 faster.csv --response y --factors opt --block block --json
-for key in '"model": "y ~ block + opt"' '"anova"' '"assumptions"' '"effects"' '"verdict": "faster"' '"term": "Residuals"' \
+for key in '"model": "y ~ opt + Error(block/opt)"' '"anova"' '"assumptions"' '"effects"' '"verdict": "faster"' '"term": "Residuals"' \
   '"test": "Shapiro-Wilk"'; do
   says out "$key"
 done
@@ -70,19 +72,31 @@ awk 'BEGIN { print "t,y"; for (t = 1; t <= 9; ++t) { m = t == 1 ? 4 : t % 2 == 0
 analyze 2 smls09.csv --response y --factors t --json
 grep -Eq '"F": (2001\.0000000|2000\.9999999)' out || fail "F is not 2001: $(grep '"F"' out)"
 
-# Several programs: one model of all of them.
+# Several programs: one model of all of them. Changes that do not vary between programs at all are changes.
 for p in a b c; do tail -n +2 faster.csv | sed "s/^/$p,/"; done | sed '1i program,block,opt,y' >suite.csv
-analyze 3 suite.csv --response y --factors opt --subject program --block block
-says out "The effect of opt does not vary between programs at all"
-analyze 3 suite.csv --response y --factors opt --subject program --block block --method stabilizer
+analyze 0 suite.csv --response y --factors opt --subject program --block block
+says out "on programs like these 3, opt=O3 has 1"
+analyze 0 suite.csv --response y --factors opt --subject program --block block --method stabilizer --full
 says out "y ~ opt + Error(program/opt)"
 
 # Raw numbers have interactions as differences of differences.
 awk 'BEGIN { print "block,opt,heap,y"; for (b = 1; b <= 12; ++b) for (o = 2; o <= 3; ++o) for (h = 0; h <= 1; ++h)
   printf "%d,O%d,h%d,%.3f\n", b, o, h, 100 + b + (o == 3) * 3 + h * 2 + (o == 3 && h) * 1.5 + (b * (o + 2 * h) * 7 % 5) / 10 }' >cells.csv
 analyze 2 cells.csv --response y --factors opt,heap --block block
+says out "With --full: interactions, "
+analyze 2 cells.csv --response y --factors opt,heap --block block --full
 says out "interaction  difference"
 grep -Eq 'opt:heap +\+1\.' out || fail "no difference of differences: $(grep opt:heap out)"
+
+# Few units are said in the answer; more can be better; what has no ratio has a difference.
+head -n 7 faster.csv >few.csv
+analyze 0 few.csv --response y --factors opt --block block
+says out "With 2 degrees of freedom from 3 blocks only large effects can be seen"
+analyze 0 slower.csv --response y --factors opt --block block --higher-is-better
+says out "more is better"
+awk -F, 'BEGIN { OFS = "," } NR > 1 { $3 -= 200 } { print }' faster.csv >negative.csv
+analyze 0 negative.csv --response y --factors opt --block block
+grep -Eq 'opt: O2 -> O3 +-1[0-9.]+ +-1[0-9.]+ to -1[0-9.]+ ' out || fail "no difference: $(cat out)"
 
 # Bad input: exit code 1, one line, and what to change.
 analyze 1 none.csv --response y --factors opt

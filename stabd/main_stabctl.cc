@@ -88,6 +88,12 @@ class CommandLine {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
 
+  void full_flag(CLI::App* verb) {
+    verb->add_flag("--full", arguments_.common.full,
+                   "Text: all tables; else the answer, the changes and what must be known of the "
+                   "rest");
+  }
+
   void json_flag(CLI::App* verb) { verb->add_flag("--json", arguments_.common.json, "Print JSON"); }
 
   void add_plan_verbs() {
@@ -96,6 +102,7 @@ class CommandLine {
         verb("run", "Run a plan with a daemon of its own, show progress, print the report", [&a] {
           a.run.plan_path = a.plan;
           a.run.format = a.common.json ? "json" : "text";
+          a.run.full = a.common.full;
           return stab::client::run(a.run);
         });
     run->add_option("plan", a.plan, "The plan, a TOML file")->required();
@@ -104,6 +111,7 @@ class CommandLine {
     run->add_option("--calibrations", a.run.calibrations,
                     "File that carries what calibrations found from run to run");
     fail_on_option(run);
+    full_flag(run);
     json_flag(run);
 
     CLI::App* submit = verb("submit", "Queue a plan",
@@ -147,6 +155,7 @@ class CommandLine {
         ->capture_default_str()
         ->check(CLI::IsMember({"text", "json"}));
     report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+    full_flag(report);
     json_flag(report);
 
     CLI::App* compare = verb(
@@ -158,6 +167,7 @@ class CommandLine {
         ->required()
         ->expected(1, 2);
     fail_on_option(compare);
+    full_flag(compare);
     json_flag(compare);
 
     CLI::App* rows = with_id(verb("export", "All trials, a row each", [&a] {
@@ -175,6 +185,7 @@ class CommandLine {
     CLI::App* analyze =
         verb("analyze", "Analysis of variance of a CSV file; needs no daemon", [this] {
           arguments_.analyze.json = arguments_.common.json;
+          arguments_.analyze.full = arguments_.common.full;
           return stab::client::analyze(arguments_.analyze);
         });
     analyze->add_option("file", a.file, "CSV with a header and a row for each trial; - is stdin")
@@ -232,6 +243,7 @@ class CommandLine {
         ->check(CLI::IsMember({"ns", "bytes"}));
     analyze->add_option("-o,--output", a.output, "File to write; stdout if there is none");
     fail_on_option(analyze);
+    full_flag(analyze);
     json_flag(analyze);
   }
 

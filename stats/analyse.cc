@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
 
 #include "stats/analysis.h"
 #include "stats/answer.h"
@@ -161,20 +160,14 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
         100 * analysis.spec.alpha));
 }
 
-// Of a t-test with so few numbers behind it.
-constexpr double few_df = 5;
-
+// The answer says so of the comparisons that decide.
 void note_few(const Analysis& analysis, Notes& notes) {
-  std::map<std::string, double> fewest;  // by what counts as a number
+  std::vector<const Effect*> others;
   for (const Effect& effect : analysis.effects)
-    if (effect.df && *effect.df < few_df) {
-      const auto [entry, fresh] = fewest.try_emplace(effect.unit, *effect.df);
-      entry->second = std::min(entry->second, *effect.df);
-    }
-  for (const auto& [unit, df] : fewest)
-    notes.add(fmt::format(
-        "With {:.3g} degrees of freedom from {}s only large effects can be seen: more {}s.", df,
-        unit, unit));
+    if (effect.scope != deciding_scope(analysis)) others.push_back(&effect);
+  const std::vector<std::string> said = few_sentences(deciding_effects(analysis));
+  for (const std::string& sentence : few_sentences(others))
+    if (std::ranges::find(said, sentence) == said.end()) notes.add(sentence + ".");
 }
 
 // Below it, intervals of blocks hold less often than they say where a few layouts act much more

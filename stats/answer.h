@@ -5,13 +5,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "stats/analysis.h"
 
 namespace stab::stats {
 
-// "faster", "slower" for times; "lower", "higher" for what is no time, whichever of them is better;
-// "same", "unsure".
+// "faster", "slower" for times; "lower", "higher", which are directions of the number, for what is
+// no time or better if there is more of it; "same", "unsure".
 std::string_view verdict_word(Verdict verdict, const Spec& spec);
 
 // "wall time", "peak memory", or the response's own name.
@@ -28,8 +29,21 @@ std::string percent_interval(double low, double high);
 // absent.
 std::string percent_change(double ratio, std::optional<double> low, std::optional<double> high);
 
+// "opt=O2"
+std::string level_name(const Effect& effect, const std::string& level);
+
+// "+1.975", "-12.3 ms": the difference of raw numbers.
+std::string difference_words(const Effect& effect, const Spec& spec);
+
 // "opt=O2 takes 12.3 % less wall time than opt=O1 (95 % interval 10.1 to 14.5 %, p = 0.003)".
 std::string effect_sentence(const Effect& effect, const Spec& spec);
+
+// "; with 5 programs a change of 2 % is found in 8 of 10 cases"; "" if that is not known of any.
+std::string foresight_words(const std::vector<const Effect*>& effects, const Spec& spec);
+
+// "With 4 degrees of freedom from 5 programs only large effects can be seen: more programs would
+// help", once for each kind of unit of which there are so few.
+std::vector<std::string> few_sentences(const std::vector<const Effect*>& effects);
 
 // The answer to the plan's question as far as the data has one: a sentence a line, first those that
 // have a verdict; many that have none are only counted.

@@ -41,8 +41,8 @@ std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analy
                      std::size_t rows) {
   if (options.json) return report::analysis_json(options.file, analysis);
   const std::string title = fmt::format("{}, {}", options.file, plural(rows, "trial"));
-  return report::analysis_text(title, analysis,
-                               {.colour = options.output.empty() && wants_colour()});
+  return report::analysis_text(
+      title, analysis, {.colour = options.output.empty() && wants_colour(), .full = options.full});
 }
 
 }  // namespace

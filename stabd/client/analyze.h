@@ -32,6 +32,7 @@ struct AnalyzeOptions {
   double alpha = 0.05;
   int sums_of_squares = 2;
   bool json = false;
+  bool full = false;  // text: all tables
   std::string output;
   FailOn fail_on{};
 };

@@ -109,8 +109,11 @@ Result<int> run(const RunOptions& options) {
   const auto followed = follow(daemon->socket_path(), *id, OnInterrupt::cancel, signals);
   if (!followed) return std::unexpected(followed.error());
 
-  const auto answer = client->ask(
-      {{"verb", "report"}, {"id", *id}, {"format", options.format}, {"colour", wants_colour()}});
+  const auto answer = client->ask({{"verb", "report"},
+                                   {"id", *id},
+                                   {"format", options.format},
+                                   {"full", options.full},
+                                   {"colour", wants_colour()}});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->value("text", ""), ""); !written)
     return std::unexpected(written.error());

@@ -122,6 +122,7 @@ Result<int> report(const Common& common, std::int64_t id, const std::string& for
   const auto answer = ask(common, {{"verb", "report"},
                                    {"id", id},
                                    {"format", wanted},
+                                   {"full", common.full},
                                    {"colour", output.empty() && wants_colour()}});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->value("text", ""), output); !written)
@@ -133,6 +134,7 @@ Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) 
   const auto answer = ask(common, {{"verb", "compare"},
                                    {"ids", ids},
                                    {"format", common.json ? "json" : "text"},
+                                   {"full", common.full},
                                    {"colour", wants_colour()}});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->value("text", ""), ""); !written)

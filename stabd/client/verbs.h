@@ -14,6 +14,7 @@ namespace stab::client {
 struct Common {
   std::string socket_path;
   bool json = false;
+  bool full = false;  // reports as text: all tables
   FailOn fail_on{};
 };
 
@@ -40,6 +41,7 @@ struct RunOptions {
   std::string state_directory;  // "": a new private one
   std::string calibrations;     // file that carries them from run to run; "": the user's own
   std::string format = "text";
+  bool full = false;  // as in Common
   FailOn fail_on{};
 };
 // With a daemon of its own, which ends with it.

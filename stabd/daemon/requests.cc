@@ -137,6 +137,10 @@ ordered_json ending(bool complete, std::uint64_t failed, const stats::Findings& 
           {"unsure", findings.unsure}};
 }
 
+report::TextOptions text_options(const Request& request) {
+  return {.colour = request.body.value("colour", false), .full = request.body.value("full", false)};
+}
+
 Result<ordered_json> report(const Request& request) {
   const auto experiment = find(request);
   if (!experiment) return std::unexpected(experiment.error());
@@ -148,7 +152,7 @@ Result<ordered_json> report(const Request& request) {
       ending(experiment->state == to_string(State::done),
              document->trials.failed + document->trials.skipped, document->findings());
   if (format == "text")
-    answer["text"] = report::text(*document, {.colour = request.body.value("colour", false)});
+    answer["text"] = report::text(*document, text_options(request));
   else if (format == "json")
     answer["text"] = report::json(*document);
   else
@@ -170,8 +174,8 @@ Result<ordered_json> compare(const Request& request) {
   if (request.text_or("format", "text") == "json")
     answer["text"] = report::analysis_json(comparison->title, comparison->analysis);
   else
-    answer["text"] = report::comparison_text(comparison->title, comparison->analysis,
-                                             {.colour = request.body.value("colour", false)});
+    answer["text"] =
+        report::analysis_text(comparison->title, comparison->analysis, text_options(request));
   return answer;
 }
 

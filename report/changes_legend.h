@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "stats/analysis.h"
+
+namespace stab::report {
+
+// What the verdicts in the table of changes mean, and why some seem to disagree with an interval
+// beside them.
+std::string changes_legend(const stats::Analysis& analysis);
+
+}  // namespace stab::report
