@@ -191,6 +191,11 @@ class CommandLine {
     analyze->add_option("--random", a.random,
                         "Column of a random factor within the treatments (layout seeds): y ~ a + "
                         "Error(a:seed)");
+    analyze->add_option(
+        "--order", a.order,
+        "Column that says when a row was measured: a time (number or ISO 8601) or a running number "
+        "over all rows. Rows are sorted by it, and only then is tested whether neighbours in time "
+        "are alike (independence); what stabctl export wrote has started_ns, which is known");
     analyze->add_option("--baseline", a.baselines,
                         "factor=level to compare with; else the first in order");
     CLI::Option* log = analyze->add_flag_callback(
