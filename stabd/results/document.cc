@@ -12,6 +12,7 @@
 #include "plan/expand.h"
 #include "plan/fractional.h"
 #include "plan/reader.h"
+#include "stabd/results/alike.h"
 #include "stabd/results/calibrations.h"
 #include "stabd/results/layouts.h"
 #include "stabd/results/response.h"
@@ -203,6 +204,17 @@ store::Outcome<Rows> read_rows(store::Store& store, const store::Experiment& exp
   return rows;
 }
 
+// What reports say and what stopping rules look at: one function, so that they agree.
+store::Outcome<stats::Analysis> analysed(store::Store& store, const store::Experiment& experiment,
+                                         const plan::Plan& plan, const plan::Expansion& expansion,
+                                         const stats::Dataset& data, const stats::Spec& spec) {
+  const auto builds = store.builds(experiment.id);
+  if (!builds) return std::unexpected(builds.error());
+  stats::Analysis analysis = stats::analyse(data, spec);
+  mark_alike(alike_levels(plan, expansion, *builds), analysis);
+  return analysis;
+}
+
 }  // namespace
 
 Result<report::Document> make_document(store::Store& store, const store::Experiment& experiment,
@@ -224,8 +236,8 @@ Result<report::Document> make_document(store::Store& store, const store::Experim
   document.seed = plan->seed;
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();
-  for (const plan::Trial& trial : plan::expand(*plan).trials)
-    document.trials.planned += trial.warmup ? 0 : 1;
+  const plan::Expansion expansion = plan::expand(*plan);
+  for (const plan::Trial& trial : expansion.trials) document.trials.planned += trial.warmup ? 0 : 1;
   for (const auto& [text, count] : rows->failures) {
     if (document.failures.size() == max_failure_lines) {
       document.failures.push_back(fmt::format("and {} other kinds of failure: see 'stabctl export'",
@@ -241,7 +253,9 @@ Result<report::Document> make_document(store::Store& store, const store::Experim
   stats::Spec spec = spec_of(*plan);
   const auto& stop = plan->design.stop;
   if (stop) control_error(spec, *stop, rows->blocks);
-  document.analysis = stats::analyse(rows->data, spec);
+  auto analysis = analysed(store, experiment, *plan, expansion, rows->data, spec);
+  if (!analysis) return fail(analysis.error().message);
+  document.analysis = std::move(*analysis);
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
   if (plan->design.kind != plan::DesignKind::calibration)
     quote_calibration(store, experiment, document);
@@ -255,7 +269,9 @@ store::Outcome<Look> look_at_trials(store::Store& store, const store::Experiment
   stats::Spec spec = spec_of(plan);
   spec.assumptions = false;
   control_error(spec, *plan.design.stop, blocks);
-  return look(stats::analyse(rows->data, spec), *plan.design.stop, blocks);
+  const auto analysis = analysed(store, experiment, plan, plan::expand(plan), rows->data, spec);
+  if (!analysis) return std::unexpected(analysis.error());
+  return look(*analysis, *plan.design.stop, blocks);
 }
 
 }  // namespace stab::results
