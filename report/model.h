@@ -49,6 +49,7 @@ struct NoiseFloor {
   double margin = 0;            // 0.008: 0.8 %
   std::optional<double> low{};  // the (1 - alpha) interval of the margin
   std::optional<double> high{};
+  bool holds_here = true;  // the document's comparisons have as many blocks
 };
 
 // Of an experiment that may end before its last block.

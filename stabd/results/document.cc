@@ -159,6 +159,7 @@ void quote_calibration(store::Store& store, const store::Experiment& experiment,
   }
   document.noise = *noise;
   if (!document.noise) return;
+  document.noise->holds_here = floor_holds(document.analysis, *document.noise);
   if (std::string note = below_the_floor(document.analysis, *document.noise); !note.empty())
     notes.push_back(std::move(note));
 }
