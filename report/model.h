@@ -80,6 +80,8 @@ struct Document {
   std::chrono::nanoseconds duration{0};
   stats::Analysis analysis{};
   bool compares = true;  // the plan has a treatment
+  // Of a fixed number of blocks not all were there: who looks again and again decides too often.
+  bool looked_early = false;
 
   // A plan that compares nothing has nothing to be unsure of.
   [[nodiscard]] stats::Findings findings() const {

@@ -330,6 +330,34 @@ TEST_F(DocumentTest, TheMachineIsItsSummaryOrItsName) {
   }
 }
 
+TEST_F(DocumentTest, ALookBeforeTheEndOfAFixedNumberOfBlocksSaysSo) {
+  for (const std::string state : {"running", "cancelled", "done"}) {
+    begin(tables);
+    experiment_.state = state;
+    for (const plan::Trial& planned : expansion_.trials)
+      if (planned.warmup || planned.block < 2 || state == "done") store(trial(planned));
+    const auto seen = document();
+    EXPECT_EQ(seen.looked_early, state != "done") << state;
+    EXPECT_EQ(std::ranges::count_if(
+                  seen.analysis.notes,
+                  [](const std::string& note) { return note.contains("at 8 of 16 trials"); }),
+              state == "done" ? 0 : 1);
+  }
+}
+
+TEST_F(DocumentTest, LooksThatARuleAllowsForAreNotEarlyNorIsNoDataAtAll) {
+  begin(tables);
+  experiment_.state = "running";
+  EXPECT_FALSE(document().looked_early);
+  std::string stops = tables;
+  stops.replace(stops.find("repetitions = 4\n"), std::string("repetitions = 4\n").size(), "");
+  begin(stops + "[design]\nstop = { rule = 'sequential', min = 5, max = 30, looks = 3 }\n");
+  experiment_.state = "running";
+  for (const plan::Trial& planned : expansion_.trials)
+    if (planned.warmup || planned.block < 3) store(trial(planned));
+  EXPECT_FALSE(document().looked_early);
+}
+
 TEST_F(DocumentTest, APlanThatIsNoLongerValidIsAnErrorThatSaysSo) {
   begin(tables);
   experiment_.plan = "[experiment]\nname = 7\n";
