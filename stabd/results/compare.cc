@@ -172,7 +172,6 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
 void withhold_verdicts(stats::Analysis& analysis) {
   for (stats::Effect& effect : analysis.effects) {
     effect.verdict = stats::Verdict::unsure;
-    effect.reason = one_session;
     effect.method = "within sessions: " + effect.method;
     for (auto* number : {&effect.p_adjusted, &effect.p_same_adjusted, &effect.low_adjusted,
                          &effect.high_adjusted, &effect.detectable})
@@ -180,6 +179,7 @@ void withhold_verdicts(stats::Analysis& analysis) {
     effect.needed.reset();
   }
   analysis.answer = fmt::format("no verdict: {}\n{}", one_session, stats::answer(analysis));
+  for (stats::Effect& effect : analysis.effects) effect.reason = one_session;
 }
 
 Result<Comparison> compare_two(store::Store& store, const store::Experiment& first,
