@@ -149,9 +149,12 @@ class CommandLine {
     report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
     json_flag(report);
 
-    CLI::App* compare = verb(
-        "compare", "The verdicts of an experiment, or of one experiment against an earlier one",
-        [&a] { return stab::client::compare(a.common, a.ids); });
+    CLI::App* compare =
+        verb("compare",
+             "The verdicts of an experiment; or the changes from one experiment to another, which "
+             "are no "
+             "verdicts: what changed on the machine in between cannot be told from them",
+             [&a] { return stab::client::compare(a.common, a.ids); });
     compare
         ->add_option("ids", a.ids,
                      "One experiment; or two: the same benchmarks in the second against the first")
