@@ -68,6 +68,9 @@ std::string noise_text(const NoiseFloor& floor) {
   if (floor.low && floor.high)
     text += fmt::format(" ({} interval {} to {})", level_text(floor.alpha),
                         stats::margin_words(*floor.low), stats::margin_words(*floor.high));
+  if (!floor.holds_here)
+    return text +
+           fmt::format(", calibrated for {} blocks {}", floor.blocks, date_text(floor.at_ns));
   return text + fmt::format(
                     " in comparisons of {} blocks, calibrated {}; differences below cannot "
                     "be told",

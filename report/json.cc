@@ -319,6 +319,7 @@ std::string json(const Document& document) {
               {"failed", document.trials.failed},
               {"skipped", document.trials.skipped}}},
             {"stopping", stopping_of(document.stopping)},
+            {"looked_early", document.looked_early},
             {"layouts", layouts_of(document.layouts)},
             {"duration_s", std::chrono::duration<double>(document.duration).count()},
             {"database", or_null(document.database)},

@@ -49,6 +49,7 @@ struct NoiseFloor {
   double margin = 0;            // 0.008: 0.8 %
   std::optional<double> low{};  // the (1 - alpha) interval of the margin
   std::optional<double> high{};
+  bool holds_here = true;  // the document's comparisons have as many blocks
 };
 
 // Of an experiment that may end before its last block.
@@ -79,6 +80,8 @@ struct Document {
   std::chrono::nanoseconds duration{0};
   stats::Analysis analysis{};
   bool compares = true;  // the plan has a treatment
+  // Of a fixed number of blocks not all were there: who looks again and again decides too often.
+  bool looked_early = false;
 
   // A plan that compares nothing has nothing to be unsure of.
   [[nodiscard]] stats::Findings findings() const {

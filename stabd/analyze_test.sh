@@ -98,6 +98,44 @@ awk -F, 'BEGIN { OFS = "," } NR > 1 { $3 -= 200 } { print }' faster.csv >negativ
 analyze 0 negative.csv --response y --factors opt --block block
 grep -Eq 'opt: O2 -> O3 +-1[0-9.]+ +-1[0-9.]+ to -1[0-9.]+ ' out || fail "no difference: $(cat out)"
 
+# The order of rows is that of time only if a column says so.
+says out "Independence is not tested: nothing says that"
+awk 'BEGIN { print "when,opt,y"; for (i = 1; i <= 40; ++i)
+  printf "%d,O%d,%.3f\n", (i * 7) % 41, 2 + i % 2, 100 + ((i * 7) % 41) / 4 + (i * 13 % 10) / 10 }' >drift.csv
+analyze 3 drift.csv --response y --factors opt --json
+grep -q '"test": "runs"' out && fail "independence tested although the order is unknown"
+analyze 3 drift.csv --response y --factors opt --order when
+says out "Independence of the trials is rejected"
+sort -t, -k3 -n drift.csv >sorted.csv
+cp out first
+analyze 3 sorted.csv --response y --factors opt --order when
+diff <(sed 1d first) <(sed 1d out) || fail "the order of rows matters although a column says what it is"
+analyze 1 drift.csv --response y --order opt
+says err "line 2, column 2: 'O3' gives no place in the order"
+analyze 1 drift.csv --response y --factors opt --order whe
+says err "did you mean when?"
+analyze 1 drift.csv --response y --factors opt --order y
+says err "named twice"
+sed 's/^[0-9]*,/1,/' drift.csv >tied.csv
+analyze 3 tied.csv --response y --factors opt --order when
+says out "40 rows share their when with another; of those the file's order counts."
+
+# stabd's own export: what is no measurement is no data, and the time is known.
+awk 'BEGIN { print "position,attempt,last,block,warmup,benchmark,opt,seed,status,started_ns,wall_ns"
+  for (b = 0; b < 12; ++b) for (o = 0; o < 2; ++o) { n = 2 * b + o
+    printf "%d,0,%s,%d,%s,sort,O%d,7,%s,%d,%s\n", n, n == 9 ? "false" : "true", b, b < 2 ? "true" : "false", o,
+      n == 9 || n == 15 ? "timeout" : "ok", 1000 + n, n == 9 || n == 15 || b < 2 ? 99999 : 1000 + 100 * o + (b * 5 + o) % 7
+    if (n == 9) printf "9,1,true,%d,false,sort,O1,7,ok,1030,1104\n", b } }' >export.csv
+analyze 2 export.csv --response wall_ns --factors opt --block block
+says out "export.csv, 19 trials"
+says out "6 rows of stabd's export left out: 4 of warm-up trials, 1 of attempts that were"
+says out "opt=O1 has 9.95 % more wall_ns than opt=O0"
+grep -q "in the order of time" out && fail "the order of the export is known: $(cat out)"
+cut -d, -f1-9,11 export.csv >others.csv
+analyze 3 others.csv --response wall_ns --factors opt --block block
+says out "others.csv, 25 trials"
+grep -q "left out: " out && fail "rows of somebody's file left out: $(cat out)"
+
 # Bad input: exit code 1, one line, and what to change.
 analyze 1 none.csv --response y --factors opt
 says err "cannot open none.csv"
@@ -140,4 +178,5 @@ done
 
 analyze 0 --help
 says out "--response"
+says out "Column that says when a row was measured"
 echo "all as promised"

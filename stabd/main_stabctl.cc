@@ -158,9 +158,12 @@ class CommandLine {
     full_flag(report);
     json_flag(report);
 
-    CLI::App* compare = verb(
-        "compare", "The verdicts of an experiment, or of one experiment against an earlier one",
-        [&a] { return stab::client::compare(a.common, a.ids); });
+    CLI::App* compare =
+        verb("compare",
+             "The verdicts of an experiment; or the changes from one experiment to another, which "
+             "are no "
+             "verdicts: what changed on the machine in between cannot be told from them",
+             [&a] { return stab::client::compare(a.common, a.ids); });
     compare
         ->add_option("ids", a.ids,
                      "One experiment; or two: the same benchmarks in the second against the first")
@@ -202,6 +205,11 @@ class CommandLine {
     analyze->add_option("--random", a.random,
                         "Column of a random factor within the treatments (layout seeds): y ~ a + "
                         "Error(a:seed)");
+    analyze->add_option(
+        "--order", a.order,
+        "Column that says when a row was measured: a time (number or ISO 8601) or a running number "
+        "over all rows. Rows are sorted by it, and only then is tested whether neighbours in time "
+        "are alike (independence); what stabctl export wrote has started_ns, which is known");
     analyze->add_option("--baseline", a.baselines,
                         "factor=level to compare with; else the first in order");
     CLI::Option* log = analyze->add_flag_callback(

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "stats/csv_cells.h"
+#include "stats/csv_order.h"
 #include "stats/decimal.h"
 #include "stats/interner.h"
 
@@ -21,6 +22,13 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
 }
 
 char separator_of(std::string_view text) {
@@ -110,6 +118,21 @@ class Reader {
       if (!place) return std::unexpected(place.error());
       factors_.push_back({.place = *place, .levels = {}, .codes = {}});
     }
+    return read_other_places();
+  }
+
+  Result<void> read_other_places() {
+    if (!wanted_.order.empty()) {
+      const auto place = find(wanted_.order);
+      if (!place) return std::unexpected(place.error());
+      order_place_ = *place;
+    }
+    for (const CsvOnly& only : wanted_.only) {
+      const auto place = find(only.column);
+      if (!place) return std::unexpected(place.error());
+      only_places_.push_back(*place);
+    }
+    left_out_.resize(wanted_.only.size());
     return {};
   }
 
@@ -137,15 +160,37 @@ class Reader {
       return cells_.error(
           std::min(row_.size(), header_.size()) + (row_.size() > header_.size()),
           fmt::format("the row has {} cells, the header {}", row_.size(), header_.size()));
+    if (!is_wanted()) return {};
     for (const Factor& factor : factors_) {
       if (!is_missing(trimmed(row_[factor.place]))) continue;
       ++incomplete_;
       return {};
     }
+    if (auto read = read_order(); !read) return read;
     if (auto read = read_response(); !read) return read;
     for (Factor& factor : factors_)
       factor.codes.push_back(factor.levels.code(trimmed(row_[factor.place])));
     return {};
+  }
+
+  bool is_wanted() {
+    for (std::size_t i = 0; i < only_places_.size(); ++i) {
+      if (lower_case(trimmed(row_[only_places_[i]])) == wanted_.only[i].text) continue;
+      ++left_out_[i];
+      return false;
+    }
+    return true;
+  }
+
+  Result<void> read_order() {
+    if (wanted_.order.empty()) return {};
+    const std::string_view text = trimmed(row_[order_place_]);
+    if (order_.add(text, point_)) return {};
+    return cells_.error(
+        order_place_ + 1,
+        fmt::format("'{}' gives no place in the order: {} needs a number in each row, or a time "
+                    "like 2026-01-31T12:00:00 in each",
+                    one_line(text, 60), one_line(wanted_.order, 60)));
   }
 
   static bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }
@@ -178,6 +223,11 @@ class Reader {
       for (std::uint32_t& code : column.codes) code = renumber[code];
       result.data.columns.push_back(std::move(column));
     }
+    result.left_out = std::move(left_out_);
+    if (!wanted_.order.empty()) {
+      result.ties = order_.ties();
+      order_.sort(result.data);
+    }
     return result;
   }
 
@@ -191,15 +241,33 @@ class Reader {
   std::vector<Factor> factors_;
   Response response_;
   std::size_t incomplete_ = 0;
+  std::size_t order_place_ = 0;
+  CsvOrder order_;
+  std::vector<std::size_t> only_places_;
+  std::vector<std::size_t> left_out_;
 };
 
+std::string_view without_mark(std::string_view text) {
+  return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
+}
+
 }  // namespace
+
+std::optional<std::vector<std::string>> csv_header(std::string_view text) {
+  text = without_mark(text);
+  CsvCells cells(text, separator_of(text));
+  Row row;
+  const auto there = cells.next(row);
+  if (!there || !*there) return std::nullopt;
+  std::vector<std::string> names;
+  for (const std::string_view name : row) names.emplace_back(trimmed(name));
+  return names;
+}
 
 Result<CsvData> read_csv(std::string_view text, const CsvColumns& wanted) {
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
     return fail("the text is UTF-16; save it as UTF-8");
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  return Reader(text, wanted).read();
+  return Reader(without_mark(text), wanted).read();
 }
 
 }  // namespace stab::stats

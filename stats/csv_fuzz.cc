@@ -31,7 +31,10 @@ void check(const Analysis& analysis) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
-  auto csv = read_csv(text, {.response = "y", .factors = {"a", "b"}});
+  CsvColumns columns{.response = "y", .factors = {"a", "b"}};
+  if (csv_header(text).value_or(std::vector<std::string>()).size() % 2 == 0) columns.order = "y";
+  if (size % 5 == 0) columns.only = {{.column = "a", .text = "x"}};
+  auto csv = read_csv(text, columns);
   if (!csv) {
     require(!csv.error().message.empty());
     return 0;

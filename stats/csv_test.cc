@@ -121,6 +121,53 @@ TEST(Csv, UnknownColumnsAreNamedWithTheNearest) {
   EXPECT_THAT(error_of("opt,y,opt\na,1,b\n"), HasSubstr("opt twice"));
 }
 
+TEST(Csv, RowsAreSortedByTheirOrderAsNumbersOrAsTimes) {
+  const CsvColumns by_time{.response = "y", .factors = {"opt"}, .order = "t"};
+  const CsvData numbers = good("t,opt,y\n10,a,3\n9,b,2\n-1.5,a,1\n", by_time);
+  EXPECT_THAT(values(numbers.data), ElementsAre(1, 2, 3));
+  EXPECT_THAT(numbers.data.columns.at(0).codes, ElementsAre(0, 1, 0));
+  EXPECT_EQ(numbers.ties, 0U);
+  const CsvData times =
+      good("t,opt,y\n2026-02-01T09:00:00,a,3\n2026-01-31T23:59:59,b,2\n2025-12-31,a,1\n", by_time);
+  EXPECT_THAT(values(times.data), ElementsAre(1, 2, 3));
+}
+
+TEST(Csv, RowsWithOnePlaceInTheOrderKeepTheFilesAndAreCounted) {
+  const CsvColumns by_time{.response = "y", .factors = {"opt"}, .order = "t"};
+  const CsvData tied = good("t,opt,y\n2,a,3\n1,b,1\n2,a,4\n1,a,2\n3,a,5\n", by_time);
+  EXPECT_THAT(values(tied.data), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_EQ(tied.ties, 4U);
+}
+
+TEST(Csv, AnOrderThatIsNoneIsRefused) {
+  const CsvColumns by_time{.response = "y", .factors = {"opt"}, .order = "t"};
+  EXPECT_THAT(error_of("t,opt,y\n1,a,1\nsoon,a,2\n", by_time),
+              HasSubstr("line 3, column 1: 'soon' gives no place in the order"));
+  EXPECT_THAT(error_of("t,opt,y\n1,a,1\n,a,2\n", by_time), HasSubstr("line 3, column 1"));
+  EXPECT_THAT(error_of("t,opt,y\n1,a,1\n2026-01-31,a,2\n", by_time), HasSubstr("line 3"));
+  EXPECT_THAT(error_of("opt,y\na,1\n", by_time), HasSubstr("there is no column t"));
+}
+
+TEST(Csv, RowsThatAreNoDataAreLeftOutAndCountedByTheFirstReason) {
+  const CsvColumns wanted{
+      .response = "y",
+      .factors = {"opt"},
+      .order = "",
+      .only = {{.column = "warmup", .text = "false"}, {.column = "status", .text = "ok"}}};
+  const CsvData read =
+      good("warmup,status,opt,y\nFALSE,ok,a,1\ntrue,timeout,a,\nfalse,timeout,,x\nfalse, ok,b,2\n",
+           wanted);
+  EXPECT_THAT(values(read.data), ElementsAre(1, 2));
+  EXPECT_THAT(read.left_out, ElementsAre(1U, 1U));
+  EXPECT_EQ(read.incomplete, 0U);
+}
+
+TEST(Csv, TheHeaderIsWhatNamesTheColumns) {
+  EXPECT_THAT(csv_header(" a;\"b c\"\n1;2\n").value(), ElementsAre("a", "b c"));
+  EXPECT_THAT(csv_header("\xEF\xBB\xBFopt,y\n").value(), ElementsAre("opt", "y"));
+  EXPECT_FALSE(csv_header("\n"));
+}
+
 TEST(Csv, TextsWithoutRowsAreRefused) {
   EXPECT_THAT(error_of(""), HasSubstr("empty"));
   EXPECT_THAT(error_of("\n\n"), HasSubstr("empty"));

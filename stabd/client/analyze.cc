@@ -11,6 +11,7 @@
 #include "report/text.h"
 #include "stabd/client/input.h"
 #include "stabd/client/output.h"
+#include "stabd/client/own_export.h"
 #include "stats/decide.h"
 #include "stats/decimal.h"
 #include "stats/paper.h"
@@ -22,19 +23,32 @@ namespace {
 Result<void> check_roles(const AnalyzeOptions& options) {
   std::set<std::string> seen{options.response};
   std::vector<std::string> others = options.factors;
-  for (const std::string* name : {&options.block, &options.subject, &options.random})
+  for (const std::string* name :
+       {&options.block, &options.subject, &options.random, &options.order})
     if (!name->empty()) others.push_back(*name);
   for (const std::string& name : others)
     if (!seen.insert(name).second)
       return fail(
           fmt::format("the column {} is named twice: each can be one of response, factor, "
-                      "block, subject, random",
+                      "block, subject, random, order",
                       one_line(name, 60)));
   return {};
 }
 
 std::string plural(std::size_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+void add_row_notes(const stats::CsvData& csv, const stats::CsvColumns& columns,
+                   std::vector<std::string>& notes) {
+  if (std::string note = own_rows_left_out(columns, csv.left_out); !note.empty())
+    notes.push_back(std::move(note));
+  if (csv.incomplete > 0)
+    notes.push_back(fmt::format("{} left out because a factor's cell in them is empty.",
+                                plural(csv.incomplete, "row")));
+  if (csv.ties > 0)
+    notes.push_back(fmt::format("{} share their {} with another; of those the file's order counts.",
+                                plural(csv.ties, "row"), columns.order));
 }
 
 std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analysis,
@@ -69,6 +83,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   spec.block = options.block;
   spec.subject = options.subject;
   spec.seed = options.random;
+  spec.in_order = !options.order.empty();
   if (!options.random.empty())
     spec.design = stats::Design::nested;
   else if (!options.subject.empty())
@@ -93,8 +108,9 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   return options.method == "stabilizer" ? stats::paper_spec(spec) : spec;
 }
 
-stats::CsvColumns analyze_columns(const stats::Spec& spec) {
-  stats::CsvColumns columns{.response = spec.response, .factors = spec.treatments};
+stats::CsvColumns analyze_columns(const stats::Spec& spec, const std::string& order) {
+  stats::CsvColumns columns{
+      .response = spec.response, .factors = spec.treatments, .order = order, .only = {}};
   for (const std::string* name : {&spec.block, &spec.subject, &spec.seed})
     if (!name->empty()) columns.factors.push_back(*name);
   return columns;
@@ -126,22 +142,19 @@ Result<void> set_baselines(const std::vector<std::string>& baselines, const stat
 }
 
 Result<int> analyze(const AnalyzeOptions& options) {
-  const auto spec = analyze_spec(options);
+  auto spec = analyze_spec(options);
   if (!spec) return std::unexpected(spec.error());
-  auto csv = [&]() -> Result<stats::CsvData> {
-    const auto input = Input::open(options.file);
-    if (!input) return std::unexpected(input.error());
-    auto read = stats::read_csv(input->text(), analyze_columns(*spec));
-    if (!read) return fail(options.file + ": " + read.error().message);
-    return read;
-  }();
-  if (!csv) return std::unexpected(csv.error());
+  const auto input = Input::open(options.file);
+  if (!input) return std::unexpected(input.error());
+  stats::CsvColumns columns = analyze_columns(*spec, options.order);
+  if (is_own_export(input->text())) ask_for_own_data(columns);
+  spec->in_order = !columns.order.empty();
+  auto csv = stats::read_csv(input->text(), columns);
+  if (!csv) return fail(options.file + ": " + csv.error().message);
   if (auto set = set_baselines(options.baselines, *spec, csv->data); !set)
     return std::unexpected(set.error());
   stats::Analysis analysis = stats::analyse(csv->data, *spec);
-  if (csv->incomplete > 0)
-    analysis.notes.push_back(fmt::format("{} left out because a factor's cell in them is empty.",
-                                         plural(csv->incomplete, "row")));
+  add_row_notes(*csv, columns, analysis.notes);
   const std::string text = rendered(options, analysis, csv->data.response.size());
   if (auto written = write_output(text, options.output); !written)
     return std::unexpected(written.error());

@@ -20,6 +20,7 @@ struct AnalyzeOptions {
   std::string block;
   std::string subject;
   std::string random;                   // a factor nested in the treatments
+  std::string order;                    // when a row was measured
   std::vector<std::string> baselines;   // "opt=O2"
   std::string scale = "raw";            // "log"
   std::string method = "standard";      // "stabilizer"
@@ -44,7 +45,7 @@ Result<double> read_share(const std::string& option, const std::string& text);
 
 // The parts.
 Result<stats::Spec> analyze_spec(const AnalyzeOptions& options);
-stats::CsvColumns analyze_columns(const stats::Spec& spec);
+stats::CsvColumns analyze_columns(const stats::Spec& spec, const std::string& order);
 // Puts the baselines' levels first; fails for unknown columns and levels.
 Result<void> set_baselines(const std::vector<std::string>& baselines, const stats::Spec& spec,
                            stats::Dataset& data);

@@ -31,8 +31,8 @@ struct Builds {
 
 Builds collect_builds(const plan::Plan& plan, const plan::Expansion& expansion);
 
-// Why the plan cannot be run: two levels of a build factor gave the same binary, or all random
-// values of one did. Then that factor would silently do nothing. Looks at usable slots only.
+// Why the plan cannot be run: a build factor does nothing in any benchmark (results/identical.h).
+// Looks at usable slots only.
 std::optional<std::string> find_identical(const plan::Plan& plan, const Builds& builds);
 
 }  // namespace stab::daemon

@@ -23,6 +23,12 @@ const std::string opt =
 const std::string orders = "[factor.link_order]\nrandom = { per = 'block' }\n";
 const std::string sizes = "[factor.env_bytes]\nlevels = [0, 4096]\n";
 
+const std::string lto =
+    "[factor.lto]\nlevels = { on = { LDFLAGS = '-flto' }, off = { LDFLAGS = '' } }\n";
+const std::string second_benchmark =
+    "[[benchmark]]\nname = 'c'\nbuild = \"cc ${CFLAGS} -o ${OUT} b.c ${LDFLAGS}\"\n"
+    "run = ['${OUT}']\n";
+
 // A plan, its builds, and its build's binaries as a test wants them.
 struct Case {
   explicit Case(const std::string& text)
@@ -122,28 +128,36 @@ TEST(FindIdentical, TwoLevelsWithOneBinaryAreRefusedWithTheirNames) {
                                   HasSubstr("identical")));
 }
 
-TEST(FindIdentical, OneCellWithOneBinaryIsEnough) {
-  Case all(plan::with_build + few + opt +
-           "[factor.lto]\nlevels = { on = { LDFLAGS = '-flto' }, off = { LDFLAGS = '' } }\n");
+TEST(FindIdentical, OneCellWithOneBinaryFailsNothing) {
+  Case all(plan::with_build + few + opt + lto);
   ASSERT_EQ(all.builds.slots.size(), 4U);
   for (BuildSlot& slot : all.builds.slots)
     if (slot.levels[0] == "O2") slot.binary_sha256 = "same";
+  EXPECT_EQ(all.reason(), "");
+  for (BuildSlot& slot : all.builds.slots) slot.binary_sha256 = slot.levels[0];
   EXPECT_THAT(all.reason(), HasSubstr("lto = o"));
 }
 
+TEST(FindIdentical, OneBenchmarkWithOneBinaryFailsNothing) {
+  Case all(plan::with_build + second_benchmark + few + opt);
+  for (BuildSlot& slot : all.builds.slots)
+    if (slot.benchmark == 0) slot.binary_sha256 = "same";
+  EXPECT_EQ(all.reason(), "");
+  for (BuildSlot& slot : all.builds.slots) slot.binary_sha256 = "same";
+  EXPECT_THAT(all.reason(), HasSubstr("of each benchmark that was built at opt = O1"));
+  for (BuildSlot& slot : all.builds.slots) slot.usable = slot.levels[0] == "O1";
+  EXPECT_EQ(all.reason(), "") << "no pair is left to compare";
+}
+
 TEST(FindIdentical, CellsThatDifferInTwoFactorsMayAgree) {
-  Case all(plan::with_build + few + opt +
-           "[factor.lto]\nlevels = { on = { LDFLAGS = '-flto' }, off = { LDFLAGS = '' } }\n");
+  Case all(plan::with_build + few + opt + lto);
   for (BuildSlot& slot : all.builds.slots)
     if ((slot.levels[0] == "O2") == (slot.levels[1] == "on")) slot.binary_sha256 = "same";
   EXPECT_EQ(all.reason(), "");
 }
 
 TEST(FindIdentical, TwoBenchmarksMayHaveOneBinary) {
-  Case all(plan::with_build +
-           "[[benchmark]]\nname = 'c'\nbuild = \"cc ${CFLAGS} -o ${OUT} b.c ${LDFLAGS}\"\n"
-           "run = ['${OUT}']\n" +
-           few + opt);
+  Case all(plan::with_build + second_benchmark + few + opt);
   all.give(0, "O1", "one");
   all.give(0, "O2", "two");
   EXPECT_EQ(all.reason(), "");
@@ -170,9 +184,11 @@ TEST(FindIdentical, SomeRandomOrdersMayAgreeButNotAll) {
   EXPECT_THAT(all.reason(), HasSubstr("link_order = "));
 }
 
-TEST(FindIdentical, RandomOrdersThatDoNothingAtOneLevelAreRefused) {
+TEST(FindIdentical, RandomOrdersThatDoNothingAtOneLevelFailNothing) {
   Case all(plan::with_build + few + opt + orders);
   all.give(0, "O2", "same");
+  EXPECT_EQ(all.reason(), "");
+  all.give(0, "O1", "another");
   EXPECT_THAT(all.reason(), HasSubstr("link_order = "));
 }
 

@@ -15,6 +15,12 @@ namespace {
 
 using store::CalibrationScope;
 
+bool has_calibrated_size(const stats::Effect& effect, const stats::Spec& spec,
+                         const report::NoiseFloor& floor) {
+  return effect.scope == stats::Scope::subject && effect.unit == spec.block &&
+         static_cast<std::int64_t>(effect.units) == floor.blocks;
+}
+
 store::Calibration row_of(const stats::Floor& floor, CalibrationScope scope,
                           const stats::Analysis& analysis, const store::Experiment& experiment) {
   store::Calibration row{.machine = experiment.machine,
@@ -85,6 +91,16 @@ store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Store& s
   return latest;
 }
 
+bool floor_holds(const stats::Analysis& analysis, const report::NoiseFloor& floor) {
+  bool any = false;
+  for (const stats::Effect& effect : analysis.effects) {
+    if (effect.scope != stats::Scope::subject || !effect.p) continue;
+    if (!has_calibrated_size(effect, analysis.spec, floor)) return false;
+    any = true;
+  }
+  return any;
+}
+
 std::string below_the_floor(const stats::Analysis& analysis, const report::NoiseFloor& floor) {
   constexpr std::size_t shown = 8;
   std::string text;
@@ -92,8 +108,8 @@ std::string below_the_floor(const stats::Analysis& analysis, const report::Noise
   for (const stats::Effect& effect : analysis.effects) {
     const bool decided =
         effect.verdict == stats::Verdict::faster || effect.verdict == stats::Verdict::slower;
-    const bool suite = analysis.suite > 0 && effect.subject.empty();
-    if (!decided || suite || !effect.ratio || !(*effect.ratio > 0)) continue;
+    if (!decided || !has_calibrated_size(effect, analysis.spec, floor)) continue;
+    if (!effect.ratio || !(*effect.ratio > 0)) continue;
     if (std::abs(std::log(*effect.ratio)) > std::log1p(floor.margin)) continue;
     if (++count > shown) continue;
     text +=

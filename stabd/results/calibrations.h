@@ -27,8 +27,12 @@ store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Store& s
                                                                  store::Id machine,
                                                                  const std::string& response);
 
-// A sentence on the comparisons that have a verdict although their change is within the floor; ""
-// if there are none.
+// Whether the comparisons of single benchmarks have as many blocks as those of the calibration had:
+// what other numbers of blocks can resolve, it does not say.
+bool floor_holds(const stats::Analysis& analysis, const report::NoiseFloor& floor);
+
+// A sentence on the comparisons of as many blocks that have a verdict although their change is
+// within the floor; "" if there are none.
 std::string below_the_floor(const stats::Analysis& analysis, const report::NoiseFloor& floor);
 
 }  // namespace stab::results

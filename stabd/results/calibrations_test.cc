@@ -164,6 +164,24 @@ TEST_F(CalibrationsTest, AVerdictOnLessThanTheNoiseFloorHasANote) {
   EXPECT_THAT(much->analysis.notes, Not(Contains(HasSubstr("noise floor"))));
 }
 
+TEST_F(CalibrationsTest, SayNothingOfComparisonsOfOtherNumbersOfBlocks) {
+  calibrate(machine_);
+  const std::string longer = std::string(comparison)
+                                 .replace(comparison.find("repetitions = 3"),
+                                          std::string("repetitions = 3").size(), "repetitions = 9");
+  const auto shifted = [](const store::Trial& trial) {
+    return std::int64_t{1'000'000} + (trial.levels.at("mode") == "two" ? 500 : 0) + trial.block % 2;
+  };
+  const auto document = make_document(*store_, experiment(longer, machine_, shifted), "");
+  ASSERT_TRUE(document && document->noise);
+  EXPECT_EQ(document->analysis.effects.at(0).verdict, stats::Verdict::slower);
+  EXPECT_FALSE(document->noise->holds_here);
+  EXPECT_THAT(document->analysis.notes, Not(Contains(HasSubstr("noise floor"))));
+  const std::string text = report::text(*document);
+  EXPECT_THAT(text, HasSubstr(", calibrated for 3 blocks 2023-11-14"));
+  EXPECT_THAT(text, Not(HasSubstr("cannot be told")));
+}
+
 TEST_F(CalibrationsTest, ADamagedOneIsNotQuotedAndSaysSo) {
   calibrate(machine_);
   const auto done = experiment(comparison, machine_, [&](const auto&) { return noisy(); });

@@ -14,6 +14,7 @@
 #include "plan/reader.h"
 #include "stabd/results/document.h"
 #include "stabd/results/response.h"
+#include "stats/answer.h"
 #include "stats/stopping.h"
 
 namespace stab::results {
@@ -22,6 +23,8 @@ namespace {
 constexpr const char* subject_column = "benchmark";
 constexpr const char* experiment_column = "experiment";
 constexpr const char* seed_column = "seed";
+constexpr const char* one_session =
+    "one session an arm: what changed on the machine in between cannot be told from the change";
 
 // A measured trial that is ok.
 struct Row {
@@ -145,7 +148,8 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
                std::vector<std::string>& notes) {
   notes.push_back(
       "The experiments ran one after the other: whatever changed on the machine in between counts "
-      "as a change. Only what is compared within an experiment is free of that.");
+      "as a change. Intervals and p are of the variation within the two sessions; that between "
+      "sessions is not in them. For a verdict make both arms levels of one experiment.");
   if (before.experiment.machine != after.experiment.machine)
     notes.push_back("They ran on different machines, or on one that had been changed.");
   for (const Side* side : {&before, &after}) {
@@ -161,6 +165,21 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
           "Experiment {} could stop early, by a rule that did not look at this comparison.",
           side->experiment.id));
   }
+}
+
+// A verdict would need the variation between sessions, of which there is one an arm. What was
+// corrected or planned for verdicts goes with them.
+void withhold_verdicts(stats::Analysis& analysis) {
+  for (stats::Effect& effect : analysis.effects) {
+    effect.verdict = stats::Verdict::unsure;
+    effect.method = "within sessions: " + effect.method;
+    for (auto* number : {&effect.p_adjusted, &effect.p_same_adjusted, &effect.low_adjusted,
+                         &effect.high_adjusted, &effect.detectable})
+      number->reset();
+    effect.needed.reset();
+  }
+  analysis.answer = fmt::format("no verdict: {}\n{}", one_session, stats::answer(analysis));
+  for (stats::Effect& effect : analysis.effects) effect.reason = one_session;
 }
 
 Result<Comparison> compare_two(store::Store& store, const store::Experiment& first,
@@ -181,6 +200,7 @@ Result<Comparison> compare_two(store::Store& store, const store::Experiment& fir
   Comparison result{.title = fmt::format("{} (experiment {}) against {} (experiment {})",
                                          second.name, second.id, first.name, first.id)};
   result.analysis = stats::analyse(dataset_of(*before, *after, common), spec_of(*before, *after));
+  withhold_verdicts(result.analysis);
   add_notes(*before, *after, common, result.analysis.notes);
   result.findings = stats::findings(result.analysis);
   result.failed = before->failed + after->failed;

@@ -22,8 +22,10 @@ struct Comparison {
 };
 
 // One: its own analysis. Two: each benchmark in each cell that both have, the second experiment
-// against the first, as its plan says (response, scale, alpha, margin). Nothing they were compared
-// by ran side by side: the result says so. Nested designs compare the means of seeds.
+// against the first, as its plan says (response, scale, alpha, margin). Nested designs compare the
+// means of seeds. Each experiment is one session of the machine, so nothing says how much sessions
+// differ by themselves: change, interval and p are those within the sessions, and every verdict is
+// `unsure` with that reason.
 Result<Comparison> compare(store::Store& store, std::span<const store::Experiment> experiments);
 
 }  // namespace stab::results

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "stats/decide.h"
 #include "stats/stopping.h"
@@ -15,19 +17,26 @@ std::string percent(double share) {
   return fmt::format("{:.3g} %", 100 * share);
 }
 
+// What is the same for a known reason needs no narrow interval.
+bool is_open(const stats::Effect& effect) {
+  return effect.reason.empty() || effect.verdict != stats::Verdict::same;
+}
+
 Look look_at_width(const stats::Analysis& analysis, const plan::Stop& stop, std::uint32_t blocks) {
   const stats::PrecisionRule rule{
       .half_width = stop.half_width, .min_blocks = stop.min(), .max_blocks = stop.max};
+  std::vector<stats::Effect> asked;
+  std::ranges::copy_if(analysis.effects, std::back_inserter(asked), is_open);
   std::size_t without = 0;
   double widest = 0;
-  for (const stats::Effect& effect : analysis.effects) {
+  for (const stats::Effect& effect : asked) {
     if (!effect.low || !effect.high)
       ++without;
     else
       widest = std::max(widest, (*effect.high - *effect.low) / 2);
   }
-  Look result{.stop = stats::decide(rule, blocks, analysis.effects) == stats::Stop::precise};
-  if (without > 0 || analysis.effects.empty())
+  Look result{.stop = stats::decide(rule, blocks, asked) == stats::Stop::precise};
+  if (without > 0 || asked.empty())
     result.words = "not every comparison has an interval";
   else
     result.words = fmt::format("the widest interval is +-{}, {} is asked for", percent(widest),

@@ -45,6 +45,15 @@ TEST(Stopping, NotBeforeTheFewestBlocksNorWithoutAnInterval) {
   EXPECT_FALSE(look(with({}), sequential, 40).stop);
 }
 
+TEST(Stopping, WhatIsTheSameByItsBinariesNeedsNoNarrowInterval) {
+  stats::Effect known = within(0.9, 1.1);
+  known.verdict = stats::Verdict::same;
+  known.reason = "the binaries are identical";
+  EXPECT_TRUE(look(with({known, within(0.996, 1.004)}), precision, 22).stop);
+  EXPECT_FALSE(look(with({known}), precision, 22).stop);
+  EXPECT_TRUE(look(with({known}), sequential, 20).stop);
+}
+
 TEST(Stopping, SequentiallyWhenEveryComparisonIsDecided) {
   stats::Effect same;
   same.verdict = stats::Verdict::same;

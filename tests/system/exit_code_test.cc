@@ -98,14 +98,19 @@ TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
   lab_.write("nap.sh", "#!/bin/sh\nsleep 0.3\n", true);
   submit("first.toml");
   const Output slower = lab_.ctl({"compare", "1", "2"});
-  EXPECT_EQ(slower.code, 2) << slower.out << slower.err;
+  // One session an arm: the change is shown, and is no verdict.
+  EXPECT_EQ(slower.code, 3) << slower.out << slower.err;
+  EXPECT_THAT(slower.out, HasSubstr("no verdict: one session an arm"));
   EXPECT_THAT(slower.out, HasSubstr("codes (experiment 2) against codes (experiment 1)"));
   EXPECT_THAT(slower.out, HasSubstr("b t=a"));
-  EXPECT_EQ(lab_.ctl({"compare", "2", "1"}).code, 0);
+  EXPECT_EQ(lab_.ctl({"compare", "2", "1"}).code, 3);
+  EXPECT_EQ(lab_.ctl({"compare", "1", "2", "--fail-on", "trials,regressed"}).code, 0);
   EXPECT_EQ(lab_.ctl({"compare", "1", "2", "--fail-on", "none"}).code, 0);
   const json document = json::parse(lab_.ctl({"compare", "1", "2", "--json"}).out);
   EXPECT_EQ(document["effects"].size(), 2U);
-  EXPECT_EQ(document["verdict"], "slower");
+  EXPECT_EQ(document["verdict"], "unsure");
+  EXPECT_THAT(document["effects"][0]["reason"], HasSubstr("one session an arm"));
+  EXPECT_GT(document["effects"][0]["ratio"], 2);
   EXPECT_EQ(lab_.ctl({"compare", "1", "9"}).code, 1);
   EXPECT_EQ(lab_.ctl({"compare", "1", "1"}).code, 1);
   EXPECT_EQ(lab_.ctl({"compare"}).code, 1);

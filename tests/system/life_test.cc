@@ -120,7 +120,7 @@ TEST_F(Life, FromTheQueueToTheExport) {
   EXPECT_EQ(std::ranges::count(*csv, '\n'), 33);
 }
 
-TEST_F(Life, AOneWayDesignEndsInWelchsTest) {
+TEST_F(Life, AOneWayDesignComparesWithinBlocks) {
   lab_.write(
       "one-way.toml",
       "[experiment]\nname = \"w\"\n[defaults]\nrepetitions = 4\n[[benchmark]]\nname = \"b\"\nrun = "
@@ -132,9 +132,10 @@ TEST_F(Life, AOneWayDesignEndsInWelchsTest) {
             0);
   const json report = json::parse(lab_.ctl({"report", "1", "--json"}).out);
   ASSERT_EQ(report["effects"].size(), 1U);
-  EXPECT_EQ(report["effects"][0]["error"], "Welch");
+  EXPECT_EQ(report["effects"][0]["error"], "block:t");
   EXPECT_EQ(report["effects"][0]["verdict"], "slower");
-  EXPECT_EQ(report["anova"].size(), 2U);  // the treatment and the residuals, no block
+  EXPECT_EQ(report["effects"][0]["units"], 4);
+  EXPECT_EQ(report["anova"].size(), 3U);  // blocks; the treatment and its own residuals
 }
 
 TEST_F(Life, BlocksShareTheirRandomLevelsAndCellsDoNotDependOnThem) {

@@ -191,9 +191,10 @@ TEST_F(Studies, AFractionalDesignNamesWhatItCannotTellApart) {
   EXPECT_THAT(text, HasSubstr("fraction: 8 of 16 cells, resolution 4"));
   EXPECT_THAT(text, HasSubstr("I = n:work:aslr:env_bytes"));
   EXPECT_THAT(text, HasSubstr("= aslr:env_bytes"));
-  EXPECT_EQ(report["model"],
-            "log(wall) ~ block + n + work + aslr + env_bytes + n:work + n:aslr + "
-            "work:aslr");
+  EXPECT_EQ(
+      report["model"],
+      "log(wall) ~ n + work + aslr + env_bytes + n:work + n:aslr + work:aslr + Error(block/(n "
+      "+ work + aslr + env_bytes + n:work + n:aslr + work:aslr))");
 
   // Complete blocks: an effect is the difference of the halves' mean logarithms.
   std::map<std::string, stats::Moments> halves;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// What reports say beside their verdicts, through the real programs: identical binaries, looks
+// before the end, and an export that is analysed again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const std::string head = "[experiment]\nname = 'r'\n[defaults]\ngive_up_after = 0\nrepetitions = ";
+
+// A program that sleeps for ${X}, or one that does not look at ${X}.
+std::string benchmark(const std::string& name, const std::string& seconds) {
+  return "[[benchmark]]\nname = '" + name + "'\nsources = ['plan.toml']\nbuild = \"echo ${X} " +
+         ">/dev/null; printf '#!/bin/sh\\\\nsleep " + seconds +
+         "\\\\n' > ${OUT}; chmod +x ${OUT}\"\nrun = ['${OUT}']\n";
+}
+const std::string levels = "[factor.x]\nlevels = { a = { X = '0.01' }, b = { X = '0.05' } }\n";
+
+class Results : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(lab_.start_daemon()); }
+  int submit(const std::string& plan) {
+    lab_.write("plan.toml", plan);
+    return lab_.submit("plan.toml");
+  }
+  json report(int id) {
+    return json::parse(lab_.ctl({"report", std::to_string(id), "--format", "json"}).out);
+  }
+
+  Lab lab_;
+};
+
+TEST_F(Results, OneBenchmarkWithIdenticalBinariesIsTheSameAndFailsNothing) {
+  const int id =
+      submit(head + "4\n" + benchmark("acts", "${X}") + benchmark("idle", "0.01") + levels);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  ASSERT_EQ(lab_.state(id), "done");
+  const json effects = report(id)["effects"];
+  ASSERT_EQ(effects.size(), 2U);
+  EXPECT_EQ(effects[0]["verdict"], "slower");
+  EXPECT_EQ(effects[0]["reason"], nullptr);
+  EXPECT_EQ(effects[1]["verdict"], "same");
+  EXPECT_EQ(effects[1]["reason"], "the binaries at x = a and x = b are identical");
+  EXPECT_EQ(lab_.ctl({"compare", "1"}).code, 2);
+}
+
+TEST_F(Results, IdenticalBinariesInEveryBenchmarkAreRefused) {
+  const int id =
+      submit(head + "4\n" + benchmark("one", "0.01") + benchmark("two", "0.02") + levels);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(lab_.state(id), "failed");
+  EXPECT_THAT(lab_.ctl({"status", "1"}).out, HasSubstr("of each benchmark that was built"));
+}
+
+TEST_F(Results, ALookBeforeTheEndSaysSo) {
+  const int id = submit(head + "200\n" + benchmark("acts", "${X}") + levels);
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  for (int i = 0; i < 300 && lab_.trials(id).size() < 4; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(report(id)["looked_early"].get<bool>());
+  ASSERT_EQ(lab_.ctl({"cancel", "1"}).code, 0);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const json cancelled = report(id);
+  EXPECT_TRUE(cancelled["looked_early"].get<bool>());
+  EXPECT_THAT(cancelled["notes"].dump(), HasSubstr("of 400 trials, before the planned end"));
+}
+
+TEST_F(Results, AnExportThatIsAnalysedAgainIsTheSameExperiment) {
+  // The fourth trial fails at first: two are warm-ups.
+  lab_.write("nap.sh",
+             "#!/bin/sh\nsleep $1\ncd " + lab_.folder() +
+                 "\nfor i in 1 2 3 4; do [ -e $i ] || { touch $i; exit $((i / 4)); }; done\n",
+             true);
+  const int id = submit(
+      "[experiment]\nname = 'r'\n[defaults]\nrepetitions = 6\nwarmup = 1\n"
+      "retries = 1\n[[benchmark]]\nname = 'b'\nrun = ['./nap.sh', '${X}']\n" +
+      levels);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  ASSERT_EQ(lab_.state(id), "done");
+  const json whole = report(id);
+  EXPECT_FALSE(whole["looked_early"].get<bool>());
+  const std::string csv = lab_.path("trials.csv");
+  ASSERT_EQ(lab_.ctl({"export", "1", "--format", "csv", "-o", csv}).code, 0);
+  const Output out = lab_.ctl({"analyze", csv, "--response", "wall_ns", "--factors", "x", "--block",
+                               "block", "--subject", "benchmark", "--log", "--json"});
+  EXPECT_EQ(out.code, 2) << out.out << out.err;
+  const json again = json::parse(out.out);
+  EXPECT_NEAR(again["effects"][0]["ratio"].get<double>(),
+              whole["effects"][0]["ratio"].get<double>(), 1e-9);
+  EXPECT_NEAR(again["effects"][0]["low"].get<double>(), whole["effects"][0]["low"].get<double>(),
+              1e-9);
+  EXPECT_THAT(again["notes"].dump(),
+              HasSubstr("3 rows of stabd's export left out: 2 of warm-up trials, 1 of attempts "
+                        "that were repeated."));
+}
+
+}  // namespace
+}  // namespace stab::test
