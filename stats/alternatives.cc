@@ -12,38 +12,26 @@ namespace {
 
 constexpr std::size_t most_numbers = 2000;  // the estimated shift takes all pairs
 
-struct Samples {
-  std::vector<double> base;
-  std::vector<double> level;
-};
-
-// The trials (of nested designs: the seeds' means) of both sides, less what their pair of cells has
-// in common.
-Samples aligned(const Prepared& data, const Subject& subject, const Comparison& comparison) {
+// The trials (of nested designs: the seeds' means) of both sides, in a stratum for each pair of
+// cells that have the other treatments' levels in common.
+std::vector<Stratum> strata_of(const Prepared& data, const Subject& subject,
+                               const Comparison& comparison) {
   const std::vector<Group> cells = by_cell(subject);
-  const Sides pair = sides(data, cells, comparison);
-  struct Role {
-    int side = 0;  // -1: base, 1: level
-    double common = 0;
-  };
-  std::vector<Role> role(data.cells());
-  for (std::size_t i = 0; i < pair.base.size(); ++i) {
-    const Group& base = cells[pair.base[i]];
-    const Group& level = cells[pair.level[i]];
-    const double common = pair.base.size() == 1 ? 0 : (base.y.mean + level.y.mean) / 2;
-    role[base.cell] = {.side = -1, .common = common};
-    role[level.cell] = {.side = 1, .common = common};
+  const Sides pairs = sides(data, cells, comparison);
+  std::vector<Stratum> strata(pairs.base.size());
+  std::vector<std::vector<double>*> side(data.cells());
+  for (std::size_t i = 0; i < strata.size(); ++i) {
+    side[cells[pairs.base[i]].cell] = &strata[i].base;
+    side[cells[pairs.level[i]].cell] = &strata[i].level;
   }
-  Samples samples;
   const auto take = [&](const Group& group, double y) {
-    const Role& own = role[group.cell];
-    if (own.side != 0) (own.side < 0 ? samples.base : samples.level).push_back(y - own.common);
+    if (side[group.cell] != nullptr) side[group.cell]->push_back(y);
   };
   if (data.spec.design == Design::nested)
     for (const Group& group : subject.groups) take(group, group.y.mean);
   else
     for (const Trial& trial : subject.trials) take(subject.groups[trial.group], trial.y);
-  return samples;
+  return strata;
 }
 
 void scale(const Prepared& data, double shift, const std::optional<Interval>& interval,
@@ -62,12 +50,24 @@ void add(const Prepared& data, const char* method, const Result<RankTest>& test,
   effect.alternatives.push_back(std::move(result));
 }
 
-void add_permutation(const Prepared& data, const Samples& samples, Effect& effect) {
-  const auto test = permutation_test(samples.base, samples.level, {.seed = data.spec.random_seed});
-  if (!test) return;
-  Alternative result{.method = "permutation", .p = test->p};
-  scale(data, test->difference, {}, result);
-  effect.alternatives.push_back(std::move(result));
+void add_stratified(const Prepared& data, const std::vector<Stratum>& strata, Effect& effect) {
+  std::size_t bases = 0;
+  std::size_t levels = 0;
+  for (const Stratum& stratum : strata) {
+    bases += stratum.base.size();
+    levels += stratum.level.size();
+  }
+  if (strata.empty() || std::max(bases, levels) > most_numbers) return;
+  const PermutationOptions options{.seed = data.spec.random_seed};
+  if (strata.size() == 1)
+    add(data, "rank-sum", rank_sum(strata[0].base, strata[0].level, data.spec.alpha), effect);
+  else if (const auto test = stratified_rank_sum(strata, options))
+    effect.alternatives.push_back({.method = "stratified rank-sum", .p = test->p});
+  if (const auto test = permutation_test(strata, options)) {
+    Alternative result{.method = "permutation", .p = test->p};
+    scale(data, test->statistic, {}, result);
+    effect.alternatives.push_back(std::move(result));
+  }
 }
 
 }  // namespace
@@ -81,12 +81,7 @@ void add_alternatives(const Prepared& data, const Subject& subject, const Compar
                           effect);
     return;
   }
-  const Samples samples = aligned(data, subject, comparison);
-  if (samples.base.empty() || samples.base.size() > most_numbers ||
-      samples.level.size() > most_numbers)
-    return;
-  add(data, "rank-sum", rank_sum(samples.base, samples.level, data.spec.alpha), effect);
-  add_permutation(data, samples, effect);
+  add_stratified(data, strata_of(data, subject, comparison), effect);
 }
 
 void add_unit_alternatives(const Prepared& data, const UnitNumbers& numbers, Effect& effect) {

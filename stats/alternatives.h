@@ -12,8 +12,9 @@
 namespace stab::stats {
 
 // Of one subject. With blocks: the signed-rank test of the differences within blocks. Without: the
-// rank-sum and a permutation test, after the other treatments' cell means are taken out; of nested
-// designs on the seeds' means. Nothing above 2000 numbers a side.
+// rank-sum and a permutation test, within the pairs of cells that have the other treatments' levels
+// in common, so that what those do has no part in it; of nested designs on the seeds' means.
+// Nothing above 2000 numbers a side.
 void add_alternatives(const Prepared& data, const Subject& subject, const Comparison& comparison,
                       Effect& effect);
 

@@ -28,9 +28,10 @@ struct AnovaRow {
   std::optional<double> p{};
   // Greenhouse and Geisser's, which p has taken from the degrees of freedom; terms of several.
   std::optional<double> epsilon{};
-  // Partial eta squared: the term's share of its own and the error's sum of squares, with the
-  // (1 - 2 alpha) interval that goes with the F test.
+  // Partial eta squared: the term's share of its own and the error's sum of squares. omega2 is the
+  // estimate of the population's share, which the (1 - 2 alpha) interval holds (effect_size.h).
   std::optional<double> eta2{};
+  std::optional<double> omega2{};
   std::optional<double> eta2_low{};
   std::optional<double> eta2_high{};
 };

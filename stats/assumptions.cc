@@ -117,6 +117,23 @@ Result<AutocorrelationTest> autocorrelation(const Ordered& ordered) {
   return all;
 }
 
+// The contrasts within blocks, each divided by its own spread; those that do not vary are left out.
+Ordered block_contrasts(const Prepared& data, const Subject& subject) {
+  const CompleteBlocks blocks = blocks_of(subject);
+  Ordered result{.series = 0,
+                 .kind = blocks.cells == 2 ? "differences within blocks"
+                                           : "contrasts within blocks, each by its own spread"};
+  if (blocks.cells < 2 || blocks.blocks < 3) return result;
+  for (const std::vector<double>& series : helmert(blocks)) {
+    const Moments spread = moments(series);
+    const double n = static_cast<double>(spread.n);
+    if (!(spread.ss > n * data.noise)) continue;
+    for (const double x : series) result.values.push_back(x / std::sqrt(spread.ss / (n - 1)));
+    ++result.series;
+  }
+  return result;
+}
+
 void add_independence(const Prepared& data, const Subject& subject, const Ordered& ordered,
                       Analysis& analysis, Notes& notes) {
   if (!data.spec.in_order) {
@@ -177,32 +194,22 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
 }
 
 void test_blocks(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
-  const CompleteBlocks blocks = blocks_of(subject);
-  if (blocks.cells < 2 || blocks.blocks < 3) return;
-  const std::string kind = blocks.cells == 2 ? "differences within blocks"
-                                             : "contrasts within blocks, each by its own spread";
-  Ordered ordered{.series = 0, .kind = kind + ", in the order of blocks"};
-  for (const std::vector<double>& series : helmert(blocks)) {
-    const Moments spread = moments(series);
-    if (!(spread.ss > static_cast<double>(spread.n) * data.noise)) continue;
-    for (const double x : series)
-      ordered.values.push_back(x / std::sqrt(spread.ss / static_cast<double>(spread.n - 1)));
-    ++ordered.series;
-  }
-  if (ordered.series == 0) return;
-  add_normality(ordered.values, subject.name, kind, "the signed-rank test", analysis, notes);
-  add_independence(data, subject, ordered, analysis, notes);
+  const Ordered contrasts = block_contrasts(data, subject);
+  if (contrasts.series == 0) return;
+  add_normality(contrasts.values, subject.name, contrasts.kind, "the signed-rank test", analysis,
+                notes);
+  add_independence(data, subject, contrasts, analysis, notes);
 }
 
-void test_pooling(const Prepared& data, const Subject& subject, Analysis& analysis) {
-  const CompleteBlocks blocks = blocks_of(subject);
-  const auto series = helmert(blocks);
-  if (series.size() < 2) return;
+void test_pooling(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
+  const Ordered contrasts = block_contrasts(data, subject);
+  if (contrasts.series > 0) add_independence(data, subject, contrasts, analysis, notes);
+  const auto series = helmert(blocks_of(subject));
   const auto test = brown_forsythe(series);
   if (!test) return;
   Assumption& added = add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
                           fmt::format("contrasts within {}s", data.spec.block),
-                          series.size() * blocks.blocks, test->f, test->p);
+                          series.size() * series.front().size(), test->f, test->p);
   if (!added.holds)
     added.instead = "error = \"own\": treatments act differently from block to block";
 }

@@ -28,9 +28,9 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
 // them.
 void test_blocks(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);
 
-// What the pooled error assumes: treatments act alike in all blocks, so all contrasts within blocks
-// vary equally (Brown-Forsythe).
-void test_pooling(const Prepared& data, const Subject& subject, Analysis& analysis);
+// What the pooled error assumes beyond that: treatments act alike in all blocks, so all contrasts
+// within blocks vary equally (Brown-Forsythe); and that blocks do not depend on each other.
+void test_pooling(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);
 
 // Of the model of all subjects: that the subjects' own effects (one number a subject) are normal.
 void test_subject_effects(const Prepared& data, std::span<const double> effects,

@@ -69,6 +69,7 @@ TEST(Decide, WhatHasNoPIsUnsure) {
 TEST(Decide, TheSuiteIsAFamilyOfItsOwnAndDecides) {
   Effect suite = with_p(0.04, 0.9);
   suite.subject.clear();
+  suite.scope = Scope::like_these;
   const Analysis analysis = decided({with_p(0.04, 1.1), with_p(0.2), suite}, 2);
   EXPECT_EQ(analysis.effects[2].verdict, Verdict::faster);
   EXPECT_EQ(analysis.effects[0].verdict, Verdict::unsure);

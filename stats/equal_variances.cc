@@ -10,11 +10,8 @@
 #include "stats/sample.h"
 
 namespace stab::stats {
-namespace {
 
-using Centre = double (*)(std::span<const double>);
-
-Result<VarianceTest> distances_test(std::span<const std::vector<double>> groups, Centre centre) {
+Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups) {
   constexpr const char* name = "a test of equal variances";
   if (groups.size() < 2) return fail("a test of equal variances needs two groups or more");
   Moments all;
@@ -23,7 +20,7 @@ Result<VarianceTest> distances_test(std::span<const std::vector<double>> groups,
   for (const std::vector<double>& group : groups) {
     if (const auto usable = require_sample(group, 2, name); !usable)
       return std::unexpected(usable.error());
-    const double middle = centre(group);
+    const double middle = median(group);
     Moments distances;
     for (const double x : group) {
       distances.add(std::abs(x - middle));
@@ -37,7 +34,7 @@ Result<VarianceTest> distances_test(std::span<const std::vector<double>> groups,
     return fail("the numbers are too large for a test of equal variances");
   if (!(within > rounding))
     return fail(
-        "within each group all numbers are equally far from the centre, so there is no "
+        "within each group all numbers are equally far from the median, so there is no "
         "error to test against");
   VarianceTest test{.df1 = static_cast<double>(groups.size() - 1),
                     .df2 = static_cast<double>(all.n - groups.size())};
@@ -46,20 +43,6 @@ Result<VarianceTest> distances_test(std::span<const std::vector<double>> groups,
   if (!p) return fail("the F of the test of equal variances is beyond what can be computed");
   test.p = *p;
   return test;
-}
-
-double mean_of(std::span<const double> values) {
-  return moments(values).mean;
-}
-
-}  // namespace
-
-Result<VarianceTest> levene(std::span<const std::vector<double>> groups) {
-  return distances_test(groups, mean_of);
-}
-
-Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups) {
-  return distances_test(groups, median);
 }
 
 }  // namespace stab::stats

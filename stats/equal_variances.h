@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Do groups vary equally? One-way analysis of variance of the distances from each group's centre.
+// Do groups vary equally? One-way analysis of variance of the distances from each group's median.
 #pragma once
 
 #include <span>
@@ -16,10 +16,9 @@ struct VarianceTest {
   double p = 0;
 };
 
-// Distances from the mean (Levene, 1960): powerful if the numbers are normal.
-// From the median (Brown and Forsythe, JASA 1974): holds its error rate for skewed numbers too.
+// Distances from the median (Brown and Forsythe, JASA 1974), which hold the error rate for skewed
+// numbers too; those from the mean (Levene, 1960) do not.
 // For two groups or more of two numbers or more, where some distances within a group differ.
-Result<VarianceTest> levene(std::span<const std::vector<double>> groups);
 Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups);
 
 }  // namespace stab::stats

@@ -24,6 +24,7 @@ Analysis blocked(const Dataset& data) {
   Spec spec;
   spec.treatments = {"opt", "aslr"};
   spec.block = "block";
+  spec.error = Error::pooled;
   return analyse(data, spec);
 }
 
@@ -81,6 +82,7 @@ TEST(Factorial, LostTrialsGiveTheTypeThreeSumsOfSquaresOfCar) {
   Spec spec;
   spec.treatments = {"opt", "aslr"};
   spec.block = "block";
+  spec.error = Error::pooled;
   spec.sums_of_squares = SumsOfSquares::type3;
   const Analysis analysis = analyse(lost_trials(), spec);
   ASSERT_EQ(analysis.tables.size(), 1U);
@@ -100,6 +102,7 @@ TEST(Factorial, WithoutACellTypeThreeBecomesTypeTwoWithANote) {
   Spec spec;
   spec.treatments = {"opt", "aslr"};
   spec.block = "block";
+  spec.error = Error::pooled;
   const Analysis two = analyse(data, spec);
   spec.sums_of_squares = SumsOfSquares::type3;
   const Analysis three = analyse(data, spec);
@@ -136,6 +139,7 @@ TEST(Factorial, ThreeTreatmentsWithLostTrialsGiveRsTypeTwoSumsOfSquares) {
   Spec spec;
   spec.treatments = {"opt", "aslr", "block"};
   spec.block = "bench";
+  spec.error = Error::pooled;
   const Analysis analysis = analyse(data, spec);
   ASSERT_EQ(analysis.tables.size(), 1U);
   EXPECT_EQ(analysis.tables[0].formula, "log(wall) ~ bench + opt * aslr * block");
@@ -212,6 +216,7 @@ TEST(Factorial, SumsOfSquaresAddUpToTheTotal) {
   Spec spec;
   spec.treatments = {"opt", "aslr"};
   spec.block = "block";
+  spec.error = Error::pooled;
   spec.log_scale = false;
   double total = 0;
   for (const AnovaRow& row : analyse(data, spec).tables.at(0).rows) total += row.ss;

@@ -76,17 +76,19 @@ TEST(Fraction, HasOneTermForEachChain) {
   const Analysis analysis = analyse(data, spec_of());
   ASSERT_EQ(analysis.tables.size(), 1U);
   const AnovaTable& table = analysis.tables.front();
-  EXPECT_EQ(table.formula, "log(wall) ~ block + a + b + c + d + a:b + a:c + b:c");
-  ASSERT_EQ(table.rows.size(), 9U);
+  EXPECT_EQ(table.formula,
+            "log(wall) ~ a + b + c + d + a:b + a:c + b:c + "
+            "Error(block/(a + b + c + d + a:b + a:c + b:c))");
+  ASSERT_EQ(table.rows.size(), 15U);
   for (std::size_t i = 0; i < 7; ++i) {
     const AliasChain chain = spec_of().chains[i];
     const double z = contrast(data, chain.effect);
-    EXPECT_EQ(table.rows[i + 1].df, 1);
-    EXPECT_NEAR(table.rows[i + 1].ss, z * z / (8 * blocks), 1e-12) << i;
-    EXPECT_EQ(table.rows[i + 1].aliases, chain.aliases);
+    const AnovaRow& row = table.rows[2 * i + 1];
+    EXPECT_EQ(row.df, 1);
+    EXPECT_NEAR(row.ss, z * z / (8 * blocks), 1e-12) << i;
+    EXPECT_EQ(row.aliases, chain.aliases);
+    EXPECT_EQ(table.rows[2 * i + 2].df, blocks - 1);
   }
-  EXPECT_EQ(table.rows[8].term, "Residuals");
-  EXPECT_EQ(table.rows[8].df, 8 * blocks - 1 - 7 - (blocks - 1));
 }
 
 TEST(Fraction, EffectsAreThoseOfTheHalves) {
@@ -100,7 +102,6 @@ TEST(Fraction, EffectsAreThoseOfTheHalves) {
   EXPECT_NEAR(*a.ratio, std::exp(0.2), 0.01);
   for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(analysis.effects[i].verdict, Verdict::unsure);
   EXPECT_FALSE(a.alternatives.empty());
-  EXPECT_NEAR(*a.alternatives.front().ratio, *a.ratio, 1e-12);
 }
 
 TEST(Fraction, InteractionsNameTheirAliases) {
@@ -134,14 +135,14 @@ TEST(Fraction, OfResolutionThreeSaysWhatAMainEffectMayBe) {
   EXPECT_THAT(analyse(simulate(), spec).notes, noted());
 }
 
-// One lost trial: the terms are adjusted for each other, as one regression does.
-TEST(Fraction, LostTrialsAreAdjustedFor) {
+// A block that lacks a trial is left out: what it says of a chain hangs on the others.
+TEST(Fraction, ABlockThatLostATrialIsLeftOut) {
   Dataset data = simulate(0.001);
   data.response[5] = std::nan("");
   const Analysis analysis = analyse(data, spec_of());
-  EXPECT_EQ(analysis.tables.front().rows.back().df, 8 * blocks - 1 - 1 - 7 - (blocks - 1));
+  EXPECT_EQ(analysis.tables.front().rows.back().df, blocks - 2);
   EXPECT_NEAR(*analysis.effects.front().ratio, std::exp(0.2), 0.001);
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("sums of squares are of type II.")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("blocks lack a cell")));
 }
 
 TEST(Fraction, WithoutOneOfItsCellsNothingIsCompared) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Do successive trials depend on each other? `values` are residuals in the order of the trials.
+// Do successive trials depend on each other? `values` are residuals in the order of time: rows that
+// were sorted or grouped have another, in which perfect data seem to depend.
 #pragma once
 
 #include <cstddef>

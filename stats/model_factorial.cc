@@ -222,7 +222,7 @@ void analyse_residuals(const Prepared& data, const Subject& subject, bool with_t
   }
   if (data.spec.assumptions && data.spec.method == Method::standard) {
     test_assumptions(data, subject, model->fitted(points_of(subject)), analysis, notes);
-    if (!data.spec.block.empty()) test_pooling(data, subject, analysis);
+    if (!data.spec.block.empty()) test_pooling(data, subject, analysis, notes);
   }
   const bool pooled = !data.spec.block.empty();
   add_effects({.data = data,

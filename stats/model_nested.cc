@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "stats/alternatives.h"
 #include "stats/assumptions.h"
 #include "stats/contrasts.h"
-#include "stats/distribution.h"
 #include "stats/effects.h"
 #include "stats/factorial.h"
 #include "stats/interactions.h"
@@ -47,63 +45,23 @@ Runs runs_of(const Prepared& data, const Subject& subject) {
   return runs;
 }
 
-// Mean squares of the seeds in their cells, and the number of runs that goes with them (Searle,
-// Casella, McCulloch: Variance components, 1992, 3.6: the analysis of variance estimators for
-// unequal numbers).
-struct Between {
-  double df = 0;
-  double ss = 0;
-  double runs = 0;
-};
-
-Between between_seeds(const Subject& subject) {
-  struct Sums {
-    Moments all;
-    double squares = 0;
-    double units = 0;
-    double within = 0;
-  };
-  std::map<std::uint32_t, Sums> cells;
-  for (const Group& group : subject.groups) {
-    Sums& sums = cells[group.cell];
-    const double n = static_cast<double>(group.y.n);
-    sums.all.merge(group.y);
-    sums.squares += n * n;
-    sums.units += 1;
-    sums.within += group.y.ss;
-  }
-  Between result;
-  for (const auto& [cell, sums] : cells) {
-    const double n = static_cast<double>(sums.all.n);
-    result.df += sums.units - 1;
-    result.ss += std::max(0.0, sums.all.ss - sums.within);
-    result.runs += n - sums.squares / n;
-  }
-  if (result.df > 0) result.runs /= result.df;
-  return result;
-}
-
 VarianceComponents components_of(const Prepared& data, const Subject& subject, const Runs& runs) {
   VarianceComponents result{.subject = subject.name, .seed = data.spec.seed};
-  const Between between = between_seeds(subject);
   if (!(runs.within_df > 0)) return result;
-  const double within = runs.within_ss / runs.within_df;
-  result.within = within;
-  if (!(between.df > 0)) return result;
-  const double ms = between.ss / between.df;
-  result.between = std::max(0.0, (ms - within) / between.runs);
-  if (within > 0) result.p = f_tail(ms / within, between.df, runs.within_df);
-  const auto known = variance_components({.between = ms,
-                                          .between_df = between.df,
-                                          .within = within,
-                                          .within_df = runs.within_df,
-                                          .size = between.runs},
-                                         data.spec.alpha);
-  if (!known || !(within > 0)) return result;
+  result.within = runs.within_ss / runs.within_df;
+  std::map<std::uint32_t, std::vector<Moments>> cells;
+  for (const Group& group : subject.groups) cells[group.cell].push_back(group.y);
+  std::vector<std::vector<Moments>> seeds;
+  for (auto& [cell, groups] : cells) seeds.push_back(std::move(groups));
+  if (!(runs.within_ss > 0)) return result;
+  const auto known = variance_components(seeds, data.spec.alpha);
+  if (!known) return result;
+  result.between = known->between;
   result.between_low = known->between_interval.low;
   result.between_high = known->between_interval.high;
   result.within_low = known->within_interval.low;
   result.within_high = known->within_interval.high;
+  result.p = known->p;
   return result;
 }
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "stats/bootstrap.h"
+#include "stats/order.h"
 #include "stats/sample.h"
 
 namespace stab::stats {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <vector>
 
 #include "stats/sample.h"
 #include "stats/tails.h"
@@ -130,18 +131,6 @@ Result<NormalityTest> anderson_darling(std::span<const double> values) {
   else
     p = 3.7e-24;
   return NormalityTest{.statistic = a, .p = p};
-}
-
-Result<NormalScores> normal_scores(std::span<const double> values) {
-  if (const auto usable = require_sample(values, 1, "a QQ plot"); !usable)
-    return std::unexpected(usable.error());
-  NormalScores result{.scores = {}, .values = sorted(values)};
-  const double n = static_cast<double>(values.size());
-  const double a = values.size() <= 10 ? 0.375 : 0.5;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    result.scores.push_back(
-        normal_quantile((static_cast<double>(i) + 1 - a) / (n + 1 - 2 * a)).value_or(0));
-  return result;
 }
 
 }  // namespace stab::stats

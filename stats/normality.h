@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "base/error.h"
 
@@ -22,15 +21,5 @@ Result<NormalityTest> shapiro_wilk(std::span<const double> values);
 // approximation of D'Agostino and Stephens (Goodness-of-fit techniques, 1986, table 4.9), which
 // ends at 10: p is never below 3.7e-24. For 8 numbers or more that are not all equal.
 Result<NormalityTest> anderson_darling(std::span<const double> values);
-
-// A sample's sorted numbers against the quantiles that a normal sample of its size would have, at
-// (i - a) / (n + 1 - 2 a), with a = 3/8 up to ten numbers and 1/2 above (R's ppoints).
-struct NormalScores {
-  std::vector<double> scores{};
-  std::vector<double> values{};
-};
-
-// Of one number or more.
-Result<NormalScores> normal_scores(std::span<const double> values);
 
 }  // namespace stab::stats

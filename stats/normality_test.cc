@@ -131,16 +131,5 @@ TEST(AndersonDarling, NumbersFarOutInTheTailAreNoInfinity) {
   EXPECT_GT(test->p, 0);
 }
 
-TEST(NormalScores, AreThoseOfRsPpoints) {
-  for (const auto& expected : {std::span<const double>(r::scores_7), {r::scores_12}}) {
-    const auto scores = normal_scores(std::span(r::skew30).first(expected.size()));
-    ASSERT_TRUE(scores);
-    ASSERT_EQ(scores->scores.size(), expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      EXPECT_NEAR(scores->scores[i], expected[i], 1e-13);
-    EXPECT_TRUE(std::ranges::is_sorted(scores->values));
-  }
-}
-
 }  // namespace
 }  // namespace stab::stats

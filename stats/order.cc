@@ -2,6 +2,7 @@
 #include "stats/order.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -44,6 +45,15 @@ double median(std::span<const double> values) {
   std::ranges::nth_element(x, middle);
   if (x.size() % 2 == 1) return *middle;
   return mean_of_two(*std::max_element(x.begin(), middle), *middle);
+}
+
+double sorted_quantile(std::span<const double> sorted, double share) {
+  const double last = static_cast<double>(sorted.size());
+  const double position = std::clamp(share * (last + 1), 1.0, last);
+  const double below = std::floor(position);
+  const std::size_t i = static_cast<std::size_t>(below) - 1;
+  if (i + 1 >= sorted.size()) return sorted.back();
+  return sorted[i] + (position - below) * (sorted[i + 1] - sorted[i]);
 }
 
 Ranks ranks(std::span<const double> values) {

@@ -11,6 +11,10 @@ namespace stab::stats {
 // Of one finite number or more.
 double median(std::span<const double> values);
 
+// The share-quantile of sorted numbers, between neighbours by proportion ((n + 1) share is a
+// position).
+double sorted_quantile(std::span<const double> sorted, double share);
+
 struct Ranks {
   std::vector<double> ranks{};  // of each number, 1 is the smallest; equal numbers share the mean
   double ties = 0;              // sum of t^3 - t over sets of t equal numbers

@@ -93,12 +93,26 @@ Estimate mean_of(const UnitNumbers& numbers, double noise) {
   return result;
 }
 
+double satterthwaite(std::span<const std::pair<double, double>> variances) {
+  if (variances.empty()) return 0;
+  double total = 0;
+  double least = variances.front().second;
+  for (const auto& [variance, df] : variances) {
+    total += variance;
+    least = std::min(least, df);
+  }
+  if (!(total > 0)) return least;
+  double squares = 0;  // of shares, so that large and small numbers keep their digits
+  for (const auto& [variance, df] : variances)
+    squares += variance / total * (variance / total) / df;
+  return 1 / squares;
+}
+
 Estimate mean_of(std::span<const Estimate> estimates) {
   Estimate result;
   if (estimates.empty()) return result;
   const double share = 1 / static_cast<double>(estimates.size());
-  double squares = 0;  // of the variances over their degrees of freedom
-  double least = estimates.front().df;
+  std::vector<std::pair<double, double>> parts;
   double base = 0;
   bool has_error = true;
   bool has_base = true;
@@ -111,12 +125,13 @@ Estimate mean_of(std::span<const Estimate> estimates) {
     has_error = has_error && each.has_error();
     has_base = has_base && each.base.has_value();
     base += share * each.base.value_or(0);
-    least = std::min(least, each.df);
-    if (each.df > 0) squares += variance * variance / each.df;
+    parts.emplace_back(variance, each.df);
   }
   if (has_base) result.base = base;
-  if (has_error) result.df = squares > 0 ? result.variance * result.variance / squares : least;
-  if (!has_error) result.variance = 0;
+  if (has_error)
+    result.df = satterthwaite(parts);
+  else
+    result.variance = 0;
   return result;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "stats/estimate.h"
@@ -42,8 +43,12 @@ UnitNumbers in_common(std::span<const UnitNumbers> all);
 // than rounding (`noise` as in Prepared) do not vary.
 Estimate mean_of(const UnitNumbers& numbers, double noise);
 
-// The mean of estimates that are independent of each other, with Satterthwaite's degrees of freedom
-// (Biometrics Bulletin 1946). Without error if one of them is; none of them: no error.
+// The degrees of freedom of a sum of independent variances, each with its own (Satterthwaite,
+// Biometrics Bulletin 1946); the fewest of them if all variances are 0, 0 of none.
+double satterthwaite(std::span<const std::pair<double, double>> variances);
+
+// The mean of estimates that are independent of each other, with Satterthwaite's degrees of
+// freedom. Without error if one of them is; none of them: no error.
 Estimate mean_of(std::span<const Estimate> estimates);
 
 }  // namespace stab::stats

@@ -29,7 +29,7 @@ Spec spec_of(std::string block, std::string treatment = "opt") {
 
 TEST(Paper, TheSuitesTableIsThatOfRsAov) {
   const Analysis analysis = analyse(suite(), spec_of("block"));
-  ASSERT_EQ(analysis.tables.size(), 1U);
+  ASSERT_EQ(analysis.tables.size(), 2U);
   EXPECT_EQ(analysis.tables[0].formula, "wall ~ opt + Error(bench/opt)");
   oracle::expect_table(analysis.tables[0], {{"bench", "Residuals", 17, 7.33438591007157e+19},
                                             {"bench:opt", "opt", 1, 8.66187407897247e+16,

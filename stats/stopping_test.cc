@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The error rates are in sequential_test.cc, a slow test.
+// The error rates are simulated by bench/soundness.
 #include "stats/stopping.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "stats/alpha_spending.h"
 #include "stats/oracle/deviation.h"
 #include "stats/oracle/tests_expected.h"
 
@@ -96,46 +97,6 @@ TEST(SpendAlpha, WhatCannotBePlannedSaysWhy) {
   EXPECT_FALSE(spend_alpha(std::array{0.5, 1.1}, 0.05));
   EXPECT_FALSE(spend_alpha(std::array{std::nan("")}, 0.05));
   EXPECT_FALSE(spend_alpha(std::array{1.0}, 1));
-}
-
-TEST(Sequential, IntervalAndDecisionSayTheSame) {
-  const auto test = SequentialTest::plan(std::array<std::size_t, 3>{10, 20, 30}, 0.05);
-  ASSERT_TRUE(test);
-  for (const std::size_t blocks : {10UL, 20UL, 30UL})
-    for (double difference = 0; difference < 0.6; difference += 0.01) {
-      const double n = static_cast<double>(blocks);
-      const Estimate estimate{.difference = difference, .variance = 0.25 / n, .df = n - 1};
-      const auto interval = test->interval(blocks, estimate);
-      ASSERT_TRUE(interval);
-      EXPECT_EQ(test->decide(blocks, estimate) == Stop::different, interval->low > 0);
-    }
-}
-
-TEST(Sequential, StopsAtLooksOnly) {
-  const auto test = SequentialTest::plan(std::array<std::size_t, 2>{10, 20}, 0.05);
-  ASSERT_TRUE(test);
-  const Estimate clear{.difference = 100, .variance = 1, .df = 9};
-  const Estimate nothing{.difference = 0, .variance = 1, .df = 19};
-  EXPECT_EQ(test->decide(9, clear), Stop::go_on);
-  EXPECT_EQ(test->decide(10, clear), Stop::different);
-  EXPECT_EQ(test->decide(11, clear), Stop::go_on);
-  EXPECT_EQ(test->decide(20, nothing), Stop::exhausted);
-  EXPECT_EQ(test->decide(21, clear), Stop::exhausted);
-  EXPECT_FALSE(test->interval(11, clear));
-}
-
-TEST(Sequential, WithoutAnErrorNothingIsDecided) {
-  const auto test = SequentialTest::plan(std::array<std::size_t, 2>{10, 20}, 0.05);
-  ASSERT_TRUE(test);
-  EXPECT_EQ(test->decide(10, Estimate{.difference = 5}), Stop::go_on);
-  EXPECT_EQ(test->decide(20, Estimate{.difference = 5}), Stop::exhausted);
-  EXPECT_FALSE(test->interval(10, Estimate{.difference = 5}));
-}
-
-TEST(Sequential, WhatCannotBePlannedSaysWhy) {
-  EXPECT_FALSE(SequentialTest::plan({}, 0.05));
-  EXPECT_FALSE(SequentialTest::plan(std::array<std::size_t, 1>{1}, 0.05));
-  EXPECT_FALSE(SequentialTest::plan(std::array<std::size_t, 2>{20, 10}, 0.05));
 }
 
 Effect effect(double low, double high) {

@@ -12,13 +12,6 @@
 #include "stats/terms.h"
 
 namespace stab::stats {
-namespace {
-
-// Beyond it the noncentral F distribution cannot be computed, and the interval has no width to
-// speak of.
-constexpr double largest_noncentrality = 1e6;
-
-}  // namespace
 
 Layout layout(const Prepared& data) {
   Layout result;
@@ -96,20 +89,17 @@ AnovaTable strata_table(const Prepared& data, const Strata& strata, const std::s
 void add_shares(AnovaTable& table, double alpha) {
   for (AnovaRow& row : table.rows) {
     if (!row.f) continue;
-    TermSums sums{.ss = row.ss, .df = row.df};
-    for (const AnovaRow& other : table.rows) {
-      if (other.stratum != row.stratum) continue;
-      if (other.term != "Residuals") continue;
-      sums.rest_ss = other.ss;
-      sums.rest_df = other.df;
-    }
-    sums.n = static_cast<std::size_t>(sums.rest_df);  // see table.h
-    row.eta2 = sums.ss / (sums.ss + sums.rest_ss);
-    if (*row.f * row.df > largest_noncentrality) continue;
-    const auto share = eta_squared(sums, 2 * alpha);
+    const auto error = std::ranges::find_if(table.rows, [&](const AnovaRow& other) {
+      return other.stratum == row.stratum && other.term == "Residuals";
+    });
+    if (error == table.rows.end()) continue;
+    const auto share = shares(*row.f, row.df, error->df, alpha);
     if (!share) continue;
-    row.eta2_low = share->interval.low;
-    row.eta2_high = share->interval.high;
+    row.eta2 = share->eta2;
+    row.omega2 = share->omega2;
+    if (!share->interval) continue;
+    row.eta2_low = share->interval->low;
+    row.eta2_high = share->interval->high;
   }
 }
 

@@ -41,8 +41,7 @@ std::vector<std::uint32_t> model_terms(const Spec& spec, const Layout& names);
 // of freedom than its units have is shown without a test.
 AnovaTable strata_table(const Prepared& data, const Strata& strata, const std::string& unit);
 
-// Partial eta squared of the tested terms. Its interval takes noncentrality / (noncentrality + the
-// error's df), the form that the estimate F df / (F df + error's df) has.
+// Partial eta squared and omega squared of the tested terms, with the interval (effect_size.h).
 void add_shares(AnovaTable& table, double alpha);
 
 // Notes the interactions of treatments that are significant: an averaged effect hides them.

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: MIT
-// The one-way random model y = mean + group + error: how much of the variance is between groups
-// (layouts, say), and how much within them, with (1 - alpha) intervals.
+// Groups (layouts, say) drawn at random within cells, y = cell + group + error: how much of the
+// variance is between the groups of a cell, and how much within groups, with (1 - alpha) intervals.
+// Groups may be of unequal size.
+//
+// With r = between / within known, the groups' means have variances in known proportions, so their
+// weighted sum of squares about each cell's weighted mean, over that within groups, is exactly F
+// (Wald, Annals of Mathematical Statistics 1940). It falls as r grows, so it is solved for r:
+// - at F's upper and lower point: the exact interval of r. Times what the group means then say the
+//   variance within is, by the same points of chi-squared: the interval of `between` (Williams,
+//   Biometrika 1962, and Tukey for equal sizes);
+// - at F = 1: the estimate (Paule and Mandel, Journal of Research of the NBS 1982), which therefore
+//   lies within the interval. With equal sizes it is that of the analysis of variance;
+// - at r = 0 it is the F test, which gives p.
+// within: the chi-squared interval.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "stats/summary.h"
 
 namespace stab::stats {
-
-struct MeanSquares {
-  double between = 0;
-  double between_df = 0;
-  double within = 0;
-  double within_df = 0;
-  double size = 0;  // numbers a group: E(between) = within's variance + size * between's variance
-};
 
 struct ComponentIntervals {
   double between = 0;  // an estimate below 0 is given as 0, and so are the interval's ends
@@ -27,17 +32,9 @@ struct ComponentIntervals {
   double p = 0;      // of "groups do not matter" (F test)
 };
 
-// Balanced groups, or any design with these two mean squares.
-//
-// within: the chi-squared interval. between: the modified large-sample interval of Ting, Burdick,
-// Graybill, Jeyaratnam and Lu (Journal of Statistical Computation and Simulation 1990).
-Result<ComponentIntervals> variance_components(const MeanSquares& squares, double alpha);
-
-// Two groups or more, one of them of two numbers or more. Unequal groups: the estimates are those
-// of the analysis of variance (Searle, Casella, McCulloch: Variance components, 1992, 3.6); the
-// interval of `between` uses the unweighted mean square of the group means and the harmonic mean of
-// the sizes instead (Thomas and Hultquist, Annals of Statistics 1978), because theirs is close to
-// chi-squared; p is that of the F test, which stays exact.
-Result<ComponentIntervals> variance_components(std::span<const Moments> groups, double alpha);
+// A row of groups for each cell. Two groups or more in some cell, one group or more of two numbers
+// or more, none of no numbers.
+Result<ComponentIntervals> variance_components(std::span<const std::vector<Moments>> cells,
+                                               double alpha);
 
 }  // namespace stab::stats

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "stats/welch.h"
 
-#include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 namespace stab::stats {
 
 Estimate welch(std::span<const Moments> cells, const Contrast& contrast) {
   Estimate result;
   double base = 0;
-  double squares = 0;  // of the parts of the variance over their degrees of freedom
-  double least = 0;
-  bool complete = true;  // every cell has a variance
+  std::vector<std::pair<double, double>> parts;  // of the variance, with their degrees of freedom
+  bool complete = true;                          // every cell has a variance
   for (std::size_t i = 0; i < contrast.weights.size(); ++i) {
     const double weight = contrast.weights[i];
     const double of_base = contrast.base.empty() ? 0 : contrast.base[i];
@@ -28,14 +28,11 @@ Estimate welch(std::span<const Moments> cells, const Contrast& contrast) {
     result.variance += part;
     result.base_variance += of_base * of_base * *variance / n;
     result.base_covariance += weight * of_base * *variance / n;
-    squares += part * part / (n - 1);
-    least = least == 0 ? n - 1 : std::min(least, n - 1);
+    parts.emplace_back(part, n - 1);
   }
   if (!contrast.base.empty()) result.base = base;
-  if (complete && squares > 0)
-    result.df = result.variance * result.variance / squares;
-  else if (complete)
-    result.df = least;
+  if (complete)
+    result.df = satterthwaite(parts);
   else
     result.variance = 0;
   return result;

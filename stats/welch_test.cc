@@ -39,16 +39,33 @@ TEST(Welch, ACellOfOneNumberHasNoError) {
   EXPECT_FALSE(difference_interval(estimate, 0.05));
 }
 
-TEST(Welch, ConstantNumbersHaveNoError) {
-  const Estimate estimate = welch(moments(std::array{2.0, 2.0}), moments(std::array{2.0, 2.0}));
-  EXPECT_FALSE(estimate.has_error());
-  EXPECT_FALSE(p_value(estimate));
+TEST(Welch, ConstantNumbersDifferExactly) {
+  const Moments two = moments(std::array{2.0, 2.0});
+  const Estimate same = welch(two, two);
+  EXPECT_EQ(p_value(same), 1);
+  const Estimate more = welch(two, moments(std::array{3.0, 3.0}));
+  EXPECT_EQ(p_value(more), 0);
+  const auto interval = ratio_interval(more, 0.05);
+  ASSERT_TRUE(interval);
+  EXPECT_EQ(interval->low, 1.5);
+  EXPECT_EQ(interval->high, 1.5);
+}
+
+// The sums of squares of such numbers are near the largest double.
+TEST(Welch, HugeNumbersKeepTheirDegreesOfFreedom) {
+  const Estimate estimate =
+      welch(moments(std::array{1e148, 2e148, 4e148}), moments(std::array{5e148, 6e148, 9e148}));
+  ASSERT_TRUE(p_value(estimate));
+  EXPECT_GT(estimate.df, 2);
+  EXPECT_LT(estimate.df, 4);
 }
 
 TEST(Welch, AveragesOfCellsKeepTheVarianceInsideEachCell) {
-  const std::vector<Moments> a{moments(std::array{1.0, 3.0}), moments(std::array{11.0, 13.0})};
-  const std::vector<Moments> b{moments(std::array{2.0, 4.0}), moments(std::array{12.0, 14.0})};
-  const Estimate estimate = welch(a, b);
+  const std::vector<Moments> cells{moments(std::array{1.0, 3.0}), moments(std::array{11.0, 13.0}),
+                                   moments(std::array{2.0, 4.0}), moments(std::array{12.0, 14.0})};
+  const Estimate estimate =
+      welch(cells, {.weights = {-0.5, -0.5, 0.5, 0.5}, .base = {0.5, 0.5, 0, 0}});
+  EXPECT_DOUBLE_EQ(*estimate.base, 7);
   EXPECT_DOUBLE_EQ(estimate.difference, 1);
   EXPECT_DOUBLE_EQ(estimate.variance, 1);  // four cells, each (1/2)^2 * 2 / 2
   EXPECT_DOUBLE_EQ(estimate.df, 4);

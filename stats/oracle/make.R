@@ -153,13 +153,18 @@ show("seeds in opt", unlist(between["opt:seed", ]))
 ms <- between[["Mean Sq"]]
 show("components", (ms[2] - ms[3]) / 3, ms[3])
 
-cat("# nested with lost runs: components by expected mean squares\n")
+cat("# nested with lost runs: components at which the weighted mean square of the seeds' means is that of the runs\n")
 d <- d[!(seq_len(nrow(d)) %in% c(1, 2, 14, 30)), ]
 between <- anova(lm(log(wall) ~ opt / seed, d))
-ms <- between[["Mean Sq"]]
+within <- between["Residuals", "Mean Sq"]
 n <- table(d$opt, d$seed)
-n0 <- (sum(n) - sum(rowSums(n^2) / rowSums(n))) / between["opt:seed", "Df"]
-show("components", (ms[2] - ms[3]) / n0, ms[3], between["opt:seed", "Pr(>F)"])
+m <- tapply(log(d$wall), list(d$opt, d$seed), mean)
+excess <- function(r) {
+  w <- n / (1 + n * r)
+  sum(w * (m - rowSums(w * m) / rowSums(w))^2) / between["opt:seed", "Df"] - within
+}
+ratio <- uniroot(excess, c(0, 1000), tol = 1e-13)$root
+show("components", ratio * within, within, between["opt:seed", "Pr(>F)"])
 
 cat("# data that comes with R\n")
 show_aov("PlantGrowth", aov(weight ~ group, PlantGrowth))
@@ -242,11 +247,26 @@ r <- c(lag1(h[1:20]), lag1(h[21:40]), lag1(h[41:60]))
 z <- sum((r + 1 / 20) / sqrt(18^2 / (20^2 * 19))) / sqrt(3)
 show("Helmert", sum(h^2), mean(r), 2 * pnorm(-abs(z)))
 
-cat("# partial eta squared with the interval of the noncentral F\n")
+cat("# partial eta squared, the interval of the noncentral F, omega squared\n")
 share <- function(f, df1, df2, alpha) {
   ncp <- function(p) uniroot(function(l) pf(f, df1, df2, l) - p, c(0, 1000), tol = 1e-12)$root
   low <- if (pf(f, df1, df2) < 1 - alpha / 2) 0 else ncp(1 - alpha / 2)
   high <- ncp(alpha / 2)
-  c(f * df1 / (f * df1 + df2), low / (low + df2), high / (high + df2))
+  n <- df1 + df2 + 1
+  c(f * df1 / (f * df1 + df2), low / (low + n), high / (high + n), max(0, df1 * (f - 1) / (df1 * (f - 1) + n)))
 }
 show("F 26.42 (1, 5)", share(26.4224680723745, 1, 5, 0.1))
+
+cat("# each term in its own stratum of the blocks; Greenhouse and Geisser's epsilon\n")
+d <- programs(7, 1, 2, 3, 6)
+show("checksum", sum(d$wall))
+show_aov("blocks", aov(log(wall) ~ opt * aslr + Error(block / (opt * aslr)), d))
+y <- tapply(log(d$wall), list(d$block, d$opt, d$aslr), mean)
+paired <- function(name, x) { t <- t.test(x); show(name, exp(t$estimate), exp(t$conf.int), t$p.value) }
+paired("opt 2", rowMeans(y[, 2, ]) - rowMeans(y[, 1, ]))
+paired("aslr 2", rowMeans(y[, , 2]) - rowMeans(y[, , 1]))
+paired("aslr 3", rowMeans(y[, , 3]) - rowMeans(y[, , 1]))
+wide <- cbind(y[, 1, ], y[, 2, ])
+frame <- data.frame(opt = factor(rep(1:2, each = 3)), aslr = factor(rep(1:3, 2)))
+adjusted <- summary(car::Anova(lm(wide ~ 1), idata = frame, idesign = ~ opt * aslr, type = 3), multivariate = FALSE)
+print(adjusted$pval.adjustments, digits = 15)

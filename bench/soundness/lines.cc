@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "bench/soundness/lines.h"
+
+#include <fmt/format.h>
+
+namespace stab::bench {
+namespace {
+
+const std::vector<std::size_t> two{2};
+const std::vector<std::size_t> cube{2, 2, 2};
+
+void add_factorial(std::vector<Line>& lines) {
+  for (const double sd : {0.0, 0.01, 0.02, 0.04})
+    lines.push_back({.name = fmt::format("2^3, 20 blocks, interaction {:.0f} %", 100 * sd),
+                     .world = {.shape = cube, .interaction = sd},
+                     .worst = sd == 0.04});
+  for (const std::size_t n : {5UL, 50UL})
+    lines.push_back({.name = fmt::format("two levels, {} replicates a block, interaction 2 %", n),
+                     .world = {.shape = two, .replicates = n, .interaction = 0.02}});
+  lines.push_back({.name = "two levels, 5 blocks, interaction 2 %",
+                   .world = {.shape = two, .blocks = 5, .interaction = 0.02}});
+  lines.push_back({.name = "eight levels, one with ten times the spread",
+                   .world = {.shape = {8}, .wild_level = 10}});
+  lines.push_back({.name = "list of three cells of four, interaction 2 %",
+                   .world = {.kind = Kind::listed, .shape = {2, 2}, .interaction = 0.02}});
+  lines.push_back({.name = "2^(4-1), interaction 2 %",
+                   .world = {.kind = Kind::fraction, .shape = {2, 2, 2, 2}, .interaction = 0.02}});
+  lines.push_back({.name = "no blocks, 20 a cell, one level with ten times the spread",
+                   .world = {.kind = Kind::no_blocks, .shape = {3}, .wild_level = 10}});
+}
+
+void add_noises(std::vector<Line>& lines) {
+  const auto add = [&](const char* name, Noise noise, Claim claim) {
+    lines.push_back({.name = fmt::format("2^3, {} noise, interaction 1 %", name),
+                     .world = {.shape = cube, .noise_kind = noise, .interaction = 0.01},
+                     .claim = claim});
+  };
+  add("log-normal", Noise::log_normal, Claim::verdicts);
+  add("bimodal", Noise::bimodal, Claim::verdicts);
+  add("t2", Noise::t2, Claim::at_least);
+  add("autocorrelated", Noise::autocorrelated, Claim::verdicts);
+  for (const std::size_t blocks : {10UL, 20UL, 30UL, 60UL})
+    lines.push_back(
+        {.name = fmt::format("two levels, {} blocks, one layout in ten slow (4 %)", blocks),
+         .world = {.shape = two, .blocks = blocks, .interaction = 0.04, .skewed = true},
+         .claim = Claim::known_short});
+}
+
+void add_programs(std::vector<Line>& lines) {
+  const World four{
+      .shape = two, .programs = 4, .interaction = 0.02, .between_programs = 0.02, .centred = true};
+  lines.push_back(
+      {.name = "these 4 programs, interaction 2 % of which half is common", .world = four});
+  World none = four;
+  none.between_programs = 0;
+  lines.push_back(
+      {.name = "each of 4 programs, interaction 2 %", .world = none, .each_program = true});
+  World drawn = four;
+  drawn.programs = 8;
+  drawn.centred = false;
+  lines.push_back({.name = "programs like these 8, which differ by 2 %",
+                   .world = drawn,
+                   .programs = stats::Programs::like_these});
+  World levels = drawn;
+  levels.shape = {4};
+  levels.blocks = 5;
+  levels.wild_level = 10;
+  lines.push_back({.name = "programs like these 8, four levels without sphericity",
+                   .world = levels,
+                   .programs = stats::Programs::like_these});
+}
+
+void add_seeds(std::vector<Line>& lines) {
+  lines.push_back({.name = "nested: 10 seeds x 3 runs a cell, luck 2 %",
+                   .world = {.kind = Kind::seeds,
+                             .shape = {2, 2},
+                             .blocks = 10,
+                             .replicates = 3,
+                             .wild_level = 5,
+                             .interaction = 0.02}});
+  lines.push_back({.name = "padding study: 8 seeds x 3 runs, luck 5 %",
+                   .world = {.kind = Kind::padding,
+                             .shape = two,
+                             .blocks = 8,
+                             .replicates = 3,
+                             .interaction = 0.05}});
+}
+
+void add_stops(std::vector<Line>& lines) {
+  plan::Stop precision{
+      .rule = plan::StopRule::precision, .half_width = 0.008, .max = 60, .looks = {}};
+  for (std::uint32_t b = 20; b < 60; ++b) precision.looks.push_back(b);
+  plan::Stop sequential{.rule = plan::StopRule::sequential, .max = 40, .looks = {10, 20, 30}};
+  const World world{.shape = {3}, .blocks = 60, .interaction = 0.02};
+  lines.push_back({.name = "stop by precision (0.8 %), a look at each of 20 to 60 blocks",
+                   .world = world,
+                   .claim = Claim::at_least,
+                   .stop = precision});
+  World shorter = world;
+  shorter.blocks = 40;
+  lines.push_back({.name = "sequential stop, looks at 10, 20, 30, 40 blocks",
+                   .world = shorter,
+                   .claim = Claim::at_least,
+                   .stop = sequential});
+  lines.push_back({.name = "the same with 40 blocks for all", .world = shorter});
+}
+
+}  // namespace
+
+std::vector<Line> all_lines() {
+  std::vector<Line> lines;
+  add_factorial(lines);
+  add_noises(lines);
+  add_programs(lines);
+  add_seeds(lines);
+  add_stops(lines);
+  lines.push_back({.name = "2^3, no interaction: the pooled error, for its power",
+                   .world = {.shape = cube},
+                   .error = stats::Error::pooled});
+  lines.push_back({.name = "2^3, interaction 4 %: the pooled error, as it was",
+                   .world = {.shape = cube, .interaction = 0.04},
+                   .claim = Claim::known_short,
+                   .error = stats::Error::pooled});
+  return lines;
+}
+
+}  // namespace stab::bench

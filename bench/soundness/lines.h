@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What is simulated: one line of the table each.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/soundness/world.h"
+#include "plan/plan.h"
+
+namespace stab::bench {
+
+// What a line is held to; all lines: a wrong verdict where nothing differs in 5 % or less.
+enum class Claim {
+  exact,        // own intervals cover in 94 to 96.5 %
+  at_least,     // in 94 % or more
+  verdicts,     // no claim on intervals: shown
+  known_short,  // errors that no interval of few blocks covers: shown, nothing is claimed
+};
+
+struct Line {
+  std::string name;
+  World world;
+  Claim claim = Claim::exact;
+  stats::Programs programs = stats::Programs::these;
+  bool each_program = false;  // the family of all single programs, not their suite
+  stats::Error error = stats::Error::own;
+  std::optional<plan::Stop> stop{};
+  bool worst = false;  // simulated five times as often
+};
+
+std::vector<Line> all_lines();
+
+}  // namespace stab::bench

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "bench/soundness/through.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "stats/answer.h"
+#include "stats/decide.h"
+
+namespace stab::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+void write_csv(const stats::Dataset& data, const std::string& path) {
+  std::ofstream file(path);
+  file << "y";
+  for (const stats::Column& column : data.columns) file << ',' << column.name;
+  file << '\n';
+  for (std::size_t row = 0; row < data.response.size(); ++row) {
+    file << fmt::format("{}", data.response[row]);
+    for (const stats::Column& column : data.columns)
+      file << ',' << column.levels[column.codes[row]];
+    file << '\n';
+  }
+}
+
+std::string arguments(const Line& line, const stats::Spec& spec) {
+  std::string text = fmt::format(" --response y --factors {} --log --equivalence 1% --json",
+                                 fmt::join(spec.treatments, ","));
+  if (!spec.block.empty()) text += " --block block";
+  if (!spec.seed.empty()) text += " --random seed";
+  if (spec.design == stats::Design::within_subjects) text += " --subject program";
+  if (spec.error == stats::Error::pooled) text += " --error pooled";
+  text += line.programs == stats::Programs::these ? " --programs these" : " --programs like-these";
+  return text + " --fail-on none";
+}
+
+Json output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  if (!pipe) return nullptr;
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe.get()))
+    text.append(buffer.data(), n);
+  return Json::parse(text, nullptr, false);
+}
+
+bool is_close(const Json& theirs, std::optional<double> ours) {
+  if (!ours) return theirs.is_null();
+  return theirs.is_number() && std::abs(theirs.get<double>() - *ours) < 1e-9 * std::abs(*ours);
+}
+
+bool says_the_same(const Json& report, const stats::Analysis& analysis) {
+  if (!report.contains("effects") || report["effects"].size() != analysis.effects.size())
+    return false;
+  for (std::size_t i = 0; i < analysis.effects.size(); ++i) {
+    const stats::Effect& effect = analysis.effects[i];
+    const Json& theirs = report["effects"][i];
+    if (theirs["verdict"] != stats::verdict_word(effect.verdict, stats::Spec{}) ||
+        !is_close(theirs["ratio"], effect.ratio) || !is_close(theirs["low"], effect.low) ||
+        !is_close(theirs["high"], effect.high) || !is_close(theirs["p"], effect.p))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int compare_through(const std::string& stabctl, const Line& line, const stats::Spec& spec,
+                    std::size_t experiments) {
+  if (line.each_program) return 0;  // a file's subjects are always a suite
+  stats::Spec own = spec;
+  own.response = "y";
+  if (line.world.programs == 1) own.subject.clear();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("soundness-{}.csv", getpid())).string();
+  int different = 0;
+  for (std::uint64_t seed = 1; seed <= experiments; ++seed) {
+    const stats::Dataset data = simulate(line.world, 0.01, seed);
+    write_csv(data, path);
+    const Json report =
+        output_of(fmt::format("'{}' analyze {}{}", stabctl, path, arguments(line, own)));
+    different += says_the_same(report, stats::analyse(data, own)) ? 0 : 1;
+  }
+  std::filesystem::remove(path);
+  fmt::print("{}: {} of {} experiments differ\n", line.name, different, experiments);
+  return different;
+}
+
+}  // namespace stab::bench

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Simulated experiments whose truth is known: trials as a laboratory would have measured them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stats/dataset.h"
+#include "stats/spec.h"
+
+namespace stab::bench {
+
+enum class Noise { normal, log_normal, bimodal, t2, autocorrelated };
+enum class Kind { blocks, no_blocks, seeds, padding, fraction, listed };
+
+// On the scale of logarithms, in shares: 0.01 is 1 %.
+struct World {
+  Kind kind = Kind::blocks;
+  std::vector<std::size_t> shape{2};  // levels of each treatment
+  std::size_t programs = 1;
+  std::size_t blocks = 20;  // or seeds a cell
+  std::size_t replicates = 1;
+  double noise = 0.01;
+  Noise noise_kind = Noise::normal;
+  double wild_level = 1;        // the last level of the first treatment has so many times the noise
+  double interaction = 0;       // sd of a level's effect between blocks; seeds: of a seed's luck
+  bool skewed = false;          // one block in ten has most of it
+  double between_programs = 0;  // sd of a level's effect between programs
+  bool centred = false;         // the programs' own effects sum to 0
+};
+
+// `change`: the true effect of every level but the first, on average. Columns: program, block, seed
+// and t0, t1, ...; the same for the same seed.
+stats::Dataset simulate(const World& world, double change, std::uint64_t seed);
+
+// The rows of the first blocks.
+stats::Dataset first_blocks(const stats::Dataset& data, std::size_t blocks);
+
+// How a report analyses such an experiment.
+stats::Spec spec_of(const World& world);
+
+}  // namespace stab::bench
