@@ -16,9 +16,9 @@ namespace {
 using stats::Analysis;
 
 std::string share_text(const stats::AnovaRow& row) {
-  if (!row.eta2) return "";
-  if (!row.eta2_low) return fmt::format("{:.3f}", *row.eta2);
-  return fmt::format("{:.3f} ({:.2f} to {:.2f})", *row.eta2, *row.eta2_low, *row.eta2_high);
+  if (!row.omega2) return "";
+  if (!row.eta2_low) return fmt::format("{:.3f}", *row.omega2);
+  return fmt::format("{:.3f} ({:.2f} to {:.2f})", *row.omega2, *row.eta2_low, *row.eta2_high);
 }
 
 std::string df_text(double df) {
@@ -47,7 +47,7 @@ Grid grid_for(const stats::AnovaTable& table) {
   for (const char* header : {"df", "sum of squares", "mean square", "F"})
     grid.column(header, Align::right);
   if (columns.epsilon) grid.column("epsilon", Align::right);
-  for (const char* header : {"p", "partial eta2"}) grid.column(header, Align::right);
+  for (const char* header : {"p", "partial omega2"}) grid.column(header, Align::right);
   return grid;
 }
 
@@ -112,8 +112,8 @@ std::string anova_section(const Analysis& analysis, const TextOptions& options) 
   if (analysis.tables.empty()) return "";
   std::string words =
       "A term is tested against the Residuals of its own stratum; F is the ratio of the two mean "
-      "squares. A small p says that the term matters. Partial eta2 is its share of its own and the "
-      "error's sum of squares, with an interval that excludes 0 where p is below alpha.";
+      "squares. A small p says that the term matters. Partial omega2 estimates its share of its "
+      "own and the error's variance, with an interval that excludes 0 where p is below alpha.";
   if (has_epsilon(analysis))
     words +=
         " Epsilon (Greenhouse and Geisser) is 1 where a term's contrasts vary equally between "

@@ -94,6 +94,7 @@ Json anova(const stats::Analysis& analysis) {
                       {"p", or_null(row.p)},
                       {"epsilon", or_null(row.epsilon)},
                       {"partial_eta2", or_null(row.eta2)},
+                      {"partial_omega2", or_null(row.omega2)},
                       {"partial_eta2_low", or_null(row.eta2_low)},
                       {"partial_eta2_high", or_null(row.eta2_high)}});
   return list;
