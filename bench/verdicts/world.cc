@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/soundness/world.h"
+#include "bench/verdicts/world.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/soundness/lines.h"
+#include "bench/verdicts/lines.h"
 
 #include <fmt/format.h>
 

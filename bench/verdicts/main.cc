@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/soundness/lines.h"
-#include "bench/soundness/through.h"
+#include "bench/verdicts/lines.h"
+#include "bench/verdicts/through.h"
 #include "stabd/results/stopping.h"
 #include "stats/analysis.h"
 #include "stats/calibration.h"

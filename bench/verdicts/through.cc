@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/soundness/through.h"
+#include "bench/verdicts/through.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

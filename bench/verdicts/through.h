@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "bench/soundness/lines.h"
+#include "bench/verdicts/lines.h"
 #include "stats/spec.h"
 
 namespace stab::bench {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/soundness/world.h"
+#include "bench/verdicts/world.h"
 #include "plan/plan.h"
 
 namespace stab::bench {
