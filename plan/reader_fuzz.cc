@@ -40,9 +40,9 @@ void check_plan(const Plan& plan) {
     require(trial.levels.size() == plan.factors.size());
     require(!resolve(plan, trial).run.empty());
   }
-  for (const auto& [benchmark, model] : models(plan, expansion)) {
-    require(!model.terms.empty());
-    for (const Term& term : model.terms) require(term.df >= 0);
+  for (const ModelFor& one : models(plan, expansion)) {
+    require(!one.model.terms.empty());
+    for (const Term& term : one.model.terms) require(term.df >= 0);
   }
 }
 

@@ -186,6 +186,15 @@ void note_skew(const Prepared& data, const Analysis& analysis, Notes& notes) {
         enough_blocks, data.spec.block, fewest));
 }
 
+void note_pooling(const Prepared& data, Notes& notes) {
+  if (data.spec.error == Error::pooled && !data.spec.block.empty())
+    notes.add(
+        fmt::format("The error is pooled over all treatments, as was asked for: that assumes that "
+                    "treatments act alike in all "
+                    "{}s.",
+                    data.spec.block));
+}
+
 void note_looks(const Prepared& data, Notes& notes) {
   if (!data.repeated) return;
   notes.add(fmt::format(
@@ -220,6 +229,7 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   note_multiplicity(analysis, notes);
   note_few(analysis, notes);
   if (!prepared.spec.block.empty()) note_skew(prepared, analysis, notes);
+  note_pooling(prepared, notes);
   note_looks(prepared, notes);
   analysis.answer = answer(analysis);
   analysis.notes = notes.sentences();
