@@ -56,7 +56,7 @@ TEST(Text, AFullOneHoldsTheTablesWithTheirNumbers) {
   EXPECT_THAT(report, HasSubstr("  sort       O1        5  196.9 ms  195.2 to 198.5 ms  0.68 %\n"));
   EXPECT_THAT(
       report,
-      HasSubstr("  like these  opt: O1 -> O2   -2.5 %    -3.7 to -1.3 %   0.00364     -3.7 to "));
+      HasSubstr("  like these  opt: O1 -> O2   -2.5 %    -3.7 to -1.2 %   0.00304     -3.7 to "));
   EXPECT_THAT(report, HasSubstr("benchmarks like these: log(wall) ~ opt + Error(benchmark/opt)\n"));
   EXPECT_THAT(
       report,

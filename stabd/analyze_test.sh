@@ -104,11 +104,11 @@ awk 'BEGIN { print "when,opt,y"; for (i = 1; i <= 40; ++i)
   printf "%d,O%d,%.3f\n", (i * 7) % 41, 2 + i % 2, 100 + ((i * 7) % 41) / 4 + (i * 13 % 10) / 10 }' >drift.csv
 analyze 3 drift.csv --response y --factors opt --json
 grep -q '"test": "runs"' out && fail "independence tested although the order is unknown"
-analyze 3 drift.csv --response y --factors opt --order when
+analyze 3 drift.csv --response y --factors opt --order when --full
 says out "Independence of the trials is rejected"
 sort -t, -k3 -n drift.csv >sorted.csv
 cp out first
-analyze 3 sorted.csv --response y --factors opt --order when
+analyze 3 sorted.csv --response y --factors opt --order when --full
 diff <(sed 1d first) <(sed 1d out) || fail "the order of rows matters although a column says what it is"
 analyze 1 drift.csv --response y --order opt
 says err "line 2, column 2: 'O3' gives no place in the order"

@@ -13,6 +13,7 @@
 #include "stats/distribution.h"
 #include "stats/oracle/data.h"
 #include "stats/oracle/expect.h"
+#include "stats/order.h"
 
 namespace stab::stats {
 namespace {
@@ -134,27 +135,31 @@ TEST(Interactions, NestedDesignsHaveThemToo) {
   }
 }
 
-// Written out: the variance of the seeds' means in each cell, geometric means over the other
-// treatment.
+// Written out: the distances of the seeds' means from their median in each cell, geometric means
+// over the other treatment.
 TEST(Interactions, NestedDesignsCompareTheVarianceOfSeeds) {
   const Dataset data = nested_data(6);
   const Analysis analysis = nested(data, false);
-  std::map<std::uint32_t, Moments> cells;
+  std::map<std::uint32_t, std::vector<double>> cells;
   for (std::size_t i = 0; i < data.response.size(); i += 2)
-    cells[data.columns[0].codes[i] * 2 + data.columns[1].codes[i]].add(
+    cells[data.columns[0].codes[i] * 2 + data.columns[1].codes[i]].push_back(
         (data.response[i] + data.response[i + 1]) / 2);
-  const double expected = std::sqrt(*cells[2].variance() * *cells[3].variance() /
-                                    (*cells[0].variance() * *cells[1].variance()));
+  const auto distance = [&](std::uint32_t cell) {
+    double sum = 0;
+    for (const double x : cells[cell]) sum += std::abs(x - median(cells[cell]));
+    return sum;
+  };
+  const double expected = distance(2) * distance(3) / (distance(0) * distance(1));
   ASSERT_TRUE(analysis.effects.at(0).spread);
   EXPECT_NEAR(analysis.effects[0].spread->ratio, expected, 1e-9 * expected);
   EXPECT_LT(analysis.effects[0].spread->low, expected);
-  EXPECT_THAT(analysis.notes, Not(Contains(HasSubstr("ewer than five seeds"))));
+  EXPECT_THAT(analysis.notes, Not(Contains(HasSubstr("ewer than six seeds"))));
 }
 
-TEST(Interactions, FewerThanFiveSeedsTellNoChangeOfTheirVariance) {
+TEST(Interactions, FewerThanSixSeedsTellNoChangeOfTheirVariance) {
   const Analysis analysis = nested(nested_data(4), false);
   EXPECT_FALSE(analysis.effects.at(0).spread);
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("Fewer than five seeds of seed a cell")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("Fewer than six seeds of seed a cell")));
 }
 
 }  // namespace
