@@ -54,10 +54,6 @@ ret"
   define unbalanced 1 <<<"$grow
 call leaf
 ret"
-  define by_register 1 <<<"$grow
-mov %rdi, %rsp
-call leaf
-$shrink"
   define by_lea 1 <<<'lea -0x98(%rsp), %rsp
 .cfi_def_cfa_offset 160
 call leaf
@@ -118,9 +114,26 @@ leaf: ret
 .section .note.GNU-stack,"",@progbits
 S
 } >"$work/functions.s"
+# A program of its own: what switches stacks makes pads small in all functions.
+{
+  define by_register 1 <<<"$grow
+mov %rdi, %rsp
+call leaf
+$shrink"
+  cat <<'S'
+.section .text.leaf,"ax",@progbits
+.globl leaf
+.type leaf,@function
+leaf: ret
+.size leaf,.-leaf
+.section .note.GNU-stack,"",@progbits
+S
+} >"$work/switch.s"
 echo 'void good(void); int main(void) { good(); return 0; }' >"$work/main.c"
+echo 'int main(void) { return 0; }' >"$work/empty.c"
 "$szc" -w -o "$work/program" "$work/main.c" "$work/functions.s" -Wl,--no-gc-sections || { echo "it does not build"; exit 1; }
-"$szc" --stab-explain "$work/program" >"$work/explained"
+"$szc" -w -o "$work/switching" "$work/empty.c" "$work/switch.s" -Wl,--no-gc-sections || { echo "it does not build"; exit 1; }
+{ "$szc" --stab-explain "$work/program"; "$szc" --stab-explain "$work/switching"; } >"$work/explained"
 
 # says NAME TEXT
 says() {

@@ -81,7 +81,7 @@ class Life : public ::testing::Test {
 };
 
 TEST_F(Life, RunEndsWithAnAnswerAndLeavesItsDatabase) {
-  const Output output = run_program({stabctl(), "run", "--fail-on", "trials", "--state",
+  const Output output = run_program({stabctl(), "run", "--full", "--fail-on", "trials", "--state",
                                      lab_.path("run"), lab_.path("plan.toml")},
                                     lab_.folder());
   EXPECT_EQ(output.code, 0) << output.err;

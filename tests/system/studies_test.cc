@@ -211,7 +211,7 @@ TEST_F(Studies, AFractionalDesignNamesWhatItCannotTellApart) {
               1e-9);
   EXPECT_EQ(effect["aliases"], "work:aslr:env_bytes");
   EXPECT_THAT(text_, HasSubstr("Aliases\n"));
-  EXPECT_THAT(text_, HasSubstr("  n:work = aslr:env_bytes\n"));
+  EXPECT_THAT(text_, HasSubstr("  n = work:aslr:env_bytes\n"));
   EXPECT_THAT(csv_, HasSubstr(",aslr,env_bytes,n,work,"));
 }
 
