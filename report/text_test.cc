@@ -60,7 +60,7 @@ TEST(Text, AFullOneHoldsTheTablesWithTheirNumbers) {
   EXPECT_THAT(report, HasSubstr("benchmarks like these: log(wall) ~ opt + Error(benchmark/opt)\n"));
   EXPECT_THAT(
       report,
-      HasSubstr("  benchmark:opt  opt         1        0.009523     0.009523  26.42  0.00364  0."));
+      HasSubstr("  block:opt  opt         1        0.001587     0.001587  161.1  0.000222  "));
   EXPECT_THAT(report, HasSubstr("Assumptions\n"));
   EXPECT_THAT(report, HasSubstr("  - sort at opt=O2: timeout after 60 s (2 trials)\n"));
   EXPECT_THAT(report, HasSubstr("60 ok, 2 failed of 62 planned, in 2 min 5 s"));

@@ -377,8 +377,12 @@ void after_fork_in_child() {
   too_old = false;
   forget_threads();
   alarms::forget();
+  // The thread that asked for a sandbox is not here.
+  const bool was_paused = paused;
   paused = false;
-  if (running) running = start_timer() == nullptr;
+  pauses = 0;
+  if (was_paused) resume_report();
+  if (running || was_paused) running = start_timer() == nullptr;
   leave();
 }
 
@@ -421,6 +425,7 @@ void run_again() {
 }  // namespace
 
 void stop_epochs() {
+  paused = false;
   if (!running) return;
   NoEpochs guard;
   stop_running();
@@ -444,7 +449,8 @@ bool resume_epochs() {
 }
 
 bool is_own_process() {
-  return !running || owner == os::process_id();
+  const auto own = owner != 0 ? static_cast<uint64_t>(owner) : report_owner();
+  return own == static_cast<uint64_t>(os::process_id());
 }
 
 EpochCounts epoch_counts() {

@@ -16,10 +16,12 @@ using Syscall = long (*)(long, long, long, long, long, long);
 
 Prctl prctl_of_libc;
 bool entered;
+bool going_in;  // or in it
 
 // Epochs end, and the report does, before the program is in the sandbox. If it stays out they go
 // on, unless another thread has gone in meanwhile. False: there is nothing to end.
 bool go_to_sandbox(bool by_filter, uint64_t filter) {
+  __atomic_store_n(&going_in, true, __ATOMIC_SEQ_CST);
   if (entered || !stab::rt::is_own_process()) return false;
   stab::rt::pause_epochs();
   // A filter that cannot be read is refused: a program asks in this way whether there are any.
@@ -31,9 +33,11 @@ bool go_to_sandbox(bool by_filter, uint64_t filter) {
 void arrive(bool refused) {
   if (!refused) {
     entered = true;
+    stab::rt::stop_epochs();
     stab::rt::end_report();
   } else if (stab::rt::resume_epochs()) {
     stab::rt::resume_report();
+    __atomic_store_n(&going_in, false, __ATOMIC_SEQ_CST);
   }
 }
 
@@ -62,7 +66,10 @@ __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operat
       !asks && go_to_sandbox(operation == SECCOMP_SET_MODE_FILTER, static_cast<uint64_t>(filter));
   const long result =
       reinterpret_cast<Syscall>(stab_syscall_of_libc)(number, operation, flags, filter, d, e);
-  if (going) arrive(result == -1);
+  // For all threads at once: the number of one that cannot go is a refusal.
+  const bool refused = result == -1 || (result > 0 && (flags & SECCOMP_FILTER_FLAG_TSYNC) != 0 &&
+                                        (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) == 0);
+  if (going) arrive(refused);
   return result;
 }
 
@@ -109,6 +116,10 @@ __attribute__((weak, naked, visibility("default"))) long syscall(long /*number*/
 }
 
 namespace stab::rt {
+
+bool may_be_in_sandbox() {
+  return __atomic_load_n(&going_in, __ATOMIC_SEQ_CST);
+}
 
 void prepare_sandbox() {
   prctl_of_libc = reinterpret_cast<Prctl>(dlsym(RTLD_NEXT, "prctl"));

@@ -8,4 +8,8 @@ namespace stab::rt {
 // call.
 void prepare_sandbox();
 
+// From before the program asks for a sandbox on, unless it is refused: system calls of ours that
+// libc would not make may be forbidden then.
+bool may_be_in_sandbox();
+
 }  // namespace stab::rt

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "runtime/os.h"
+#include "runtime/sandbox.h"
 
 namespace stab::rt {
 namespace {
@@ -57,6 +58,14 @@ bool lower_default() {
   return set_default(before);
 }
 
+// As it was when the program could last be asked.
+bool is_limited() {
+  static bool last;
+  if (!may_be_in_sandbox())
+    __atomic_store_n(&last, os::address_space_is_limited(), __ATOMIC_RELAXED);
+  return __atomic_load_n(&last, __ATOMIC_RELAXED);
+}
+
 // Room that larger stacks took would be missed by later threads, and by all else.
 const pthread_attr_t* without_more_stack(const pthread_attr_t* own) {
   if (__atomic_load_n(&raised, __ATOMIC_RELAXED)) lower_default();
@@ -75,7 +84,7 @@ const char* raise_default_stack() {
     return "the size of threads' stacks is unknown";
   before = size;
   if (larger(size) == size) return nullptr;
-  if (os::address_space_is_limited()) return "the address space is limited";
+  if (is_limited()) return "the address space is limited";
   raised = set_default(larger(size));
   return raised ? nullptr : "the size of threads' stacks cannot be raised";
 }
@@ -84,7 +93,7 @@ const pthread_attr_t* with_more_stack(const pthread_attr_t* own, pthread_attr_t&
   void* start = nullptr;
   size_t size = 0;
   if (!known) return own;
-  if (os::address_space_is_limited()) return without_more_stack(own);
+  if (is_limited()) return without_more_stack(own);
   if (own == nullptr || libc.get_stack(own, &start, &size) != 0) return own;
   const bool is_own_memory = reinterpret_cast<uint64_t>(start) + size != 0;
   if (is_own_memory || size == 0 || larger(size) == size) return own;

@@ -114,7 +114,7 @@ TEST(Assumptions, SharesOfTheSuiteAgreeWithR) {
   Spec spec = blocked({"opt"});
   spec.design = Design::within_subjects;
   spec.subject = "bench";
-  spec.programs = Programs::like_these;
+  spec.block.clear();
   const Analysis analysis =
       analyse(oracle::programs(11, {.subjects = 6, .opt = 2, .aslr = 1, .blocks = 5}), spec);
   const AnovaRow& row = analysis.tables.at(0).rows.at(1);

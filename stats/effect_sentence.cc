@@ -19,7 +19,7 @@ double percent(double ratio) {
 // Two digits of the interval's half width; three of the number itself if there is no interval.
 int decimals(double value, std::optional<double> low, std::optional<double> high) {
   double size = std::abs(value) / 10;
-  if (low && high) size = (percent(*high) - percent(*low)) / 2;
+  if (low && high && *high > *low) size = (percent(*high) - percent(*low)) / 2;
   if (!(size > 0)) return 1;
   return std::clamp(1 - static_cast<int>(std::floor(std::log10(size))), 0, 4);
 }
@@ -201,7 +201,7 @@ std::string p_words(double p) {
 }
 
 std::string percent_interval(double low, double high) {
-  const int digits = decimals(0, low, high);
+  const int digits = decimals(percent(low), low, high);
   return fmt::format("{} to {} %", fixed(percent(low), digits, true),
                      fixed(percent(high), digits, true));
 }
@@ -220,7 +220,7 @@ std::string difference_words(const Effect& effect, const Spec& spec) {
 }
 
 std::string effect_sentence(const Effect& effect, const Spec& spec) {
-  if (!effect.reason.empty())
+  if (!effect.reason.empty() && effect.verdict == Verdict::same)
     return fmt::format("{} and {} are the same: {}", level_name(effect, effect.level),
                        level_name(effect, effect.baseline), effect.reason);
   switch (effect.verdict) {

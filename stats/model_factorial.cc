@@ -100,6 +100,8 @@ std::vector<Moments> cell_moments(const std::vector<Group>& cells, double noise)
 Estimator by_trials(const Prepared& data, const std::vector<Group>& cells) {
   return [&data, moments = cell_moments(cells, data.noise)](const Contrast& contrast) {
     Estimate estimate = welch(moments, contrast);
+    if (estimate.variance == 0 && estimate.df + 1 < static_cast<double>(least_exact))
+      estimate.df = 0;
     if (estimate.variance == 0 && estimate.difference * estimate.difference <= data.noise)
       estimate.difference = 0;
     return std::optional(estimate);
@@ -114,10 +116,16 @@ Estimator by_blocks(const Prepared& data, const Subject& subject, const std::vec
   };
 }
 
-Estimator by_residuals(const FactorialModel& model, const std::vector<Group>& cells) {
+Estimator by_residuals(const Prepared& data, const FactorialModel& model,
+                       const std::vector<Group>& cells) {
   std::vector<std::size_t> numbers;
   for (const Group& cell : cells) numbers.push_back(cell.cell);
-  return [&model, numbers](const Contrast& contrast) { return model.contrast(numbers, contrast); };
+  return [&model, numbers, noise = data.noise](const Contrast& contrast) {
+    auto estimate = model.contrast(numbers, contrast);
+    if (estimate && estimate->variance == 0 && estimate->difference * estimate->difference <= noise)
+      estimate->difference = 0;
+    return estimate;
+  };
 }
 
 std::size_t count_blocks(const Subject& subject) {
@@ -232,7 +240,7 @@ void analyse_residuals(const Prepared& data, const Subject& subject, bool with_t
                .subject = subject,
                .cells = cells,
                .source = {.method = pooled ? "Residuals" : "Welch", .unit = "trial"},
-               .estimator = pooled ? by_residuals(*model, cells) : by_trials(data, cells)},
+               .estimator = pooled ? by_residuals(data, *model, cells) : by_trials(data, cells)},
               analysis, notes);
 }
 

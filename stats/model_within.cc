@@ -38,22 +38,39 @@ std::vector<Member> complete_subjects(const Prepared& data, Notes& notes) {
   return result;
 }
 
+std::size_t blocks_of(const Member& member) {
+  return complete_blocks(*member.subject, member.cells.size()).size() / member.cells.size();
+}
+
+// What is said of all subjects together rests on the blocks that all of them have, so a subject
+// that lost most of its blocks would take them from the others. Where blocks are not shared there
+// is nothing to take.
+void leave_out_short_ones(const Prepared& data, std::vector<Member>& members, Notes& notes) {
+  if (data.spec.block.empty()) return;
+  std::size_t most = 0;
+  for (const Member& member : members) most = std::max(most, blocks_of(member));
+  std::erase_if(members, [&](const Member& member) {
+    const std::size_t own = blocks_of(member);
+    if (2 * own >= most) return false;
+    notes.add(member.subject->name,
+              fmt::format("left out of the model of all {}s, because it has only {} complete {}s "
+                          "where others have {}.",
+                          data.spec.subject, own, data.spec.block, most));
+    return true;
+  });
+}
+
 std::vector<std::size_t> all_cells(const Prepared& data) {
   std::vector<std::size_t> cells(data.cells());
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = i;
   return cells;
 }
 
-// What the blocks of each member say that all of them have; nothing for members without any in
-// common.
-std::vector<UnitNumbers> common_numbers(const Prepared& data, std::span<const Member> members,
-                                        const Contrast& contrast) {
-  if (data.spec.block.empty()) return {};
+// What each member's blocks say.
+std::vector<UnitNumbers> own_numbers(std::span<const Member> members, const Contrast& contrast) {
   std::vector<UnitNumbers> all;
   for (const Member& member : members)
     all.push_back(block_numbers(*member.subject, member.cells, contrast));
-  all = in_common(all);
-  if (all.front().units.empty()) return {};
   return all;
 }
 
@@ -73,19 +90,27 @@ UnitNumbers subject_numbers(const Prepared& data, std::span<const Member> member
 
 std::optional<Estimate> like_these_estimate(const Prepared& data, std::span<const Member> members,
                                             const Contrast& contrast) {
-  const std::vector<UnitNumbers> common = common_numbers(data, members, contrast);
-  if (!common.empty() && common.front().units.size() > 1)
-    return crossed_mean_of(common, data.noise);
+  if (!data.spec.block.empty()) {
+    const std::vector<UnitNumbers> own = own_numbers(members, contrast);
+    const std::vector<UnitNumbers> common = in_common(own);
+    if (common.front().units.size() > 1) return crossed_mean_of(common, data.noise);
+    if (!are_disjoint(own)) return std::nullopt;
+  }
   return mean_of(subject_numbers(data, members, contrast), data.noise);
 }
 
 // The mean over these subjects. They run in the same blocks, which draw their layouts for all of
 // them, so the blocks are the units: the subjects' differences there are averaged. Subjects that
-// have no blocks in common are independent of each other.
+// have no block in common are independent of each other; of those that share some only, nothing is
+// said.
 std::optional<Estimate> these_estimate(const Prepared& data, std::span<const Member> members,
                                        const Contrast& contrast) {
-  const std::vector<UnitNumbers> common = common_numbers(data, members, contrast);
-  if (!common.empty()) return mean_of(averaged(common), data.noise);
+  if (!data.spec.block.empty()) {
+    const std::vector<UnitNumbers> own = own_numbers(members, contrast);
+    const std::vector<UnitNumbers> common = in_common(own);
+    if (common.front().units.size() > 1) return mean_of(averaged(common), data.noise);
+    if (!are_disjoint(own)) return std::nullopt;
+  }
   std::vector<Estimate> estimates;
   for (const Member& member : members) {
     const auto one = subject_estimator(data, *member.subject, member.cells)(contrast);
@@ -137,12 +162,36 @@ std::optional<Strata> like_these_strata(const Prepared& data, std::span<const Me
   return strata;
 }
 
-void add_table(const Prepared& data, const std::optional<Strata>& strata, Scope scope,
-               Analysis& analysis, Notes& notes) {
+// Two or more that all members have.
+bool have_common_blocks(std::span<const Member> members) {
+  std::vector<UnitNumbers> blocks;
+  for (const Member& member : members) {
+    Contrast first{.weights = std::vector<double>(member.cells.size())};
+    first.weights[0] = 1;
+    blocks.push_back(block_numbers(*member.subject, member.cells, first));
+  }
+  return in_common(blocks).front().units.size() > 1;
+}
+
+void add_table(const Prepared& data, std::span<const Member> members,
+               const std::optional<Strata>& strata, Scope scope, Analysis& analysis, Notes& notes) {
   if (!strata) return;
   analysis.tables.push_back(
       strata_table(data, *strata, scope == Scope::these ? data.spec.block : data.spec.subject));
-  analysis.tables.back().scope = scope;
+  AnovaTable& table = analysis.tables.back();
+  table.scope = scope;
+  if (scope == Scope::like_these && !data.spec.block.empty() && have_common_blocks(members) &&
+      data.spec.method == Method::standard) {
+    for (AnovaRow& row : table.rows) {
+      row.f.reset();
+      row.p.reset();
+      row.epsilon.reset();
+    }
+    notes.add(fmt::format(
+        "The table of {0}s like these has no F: what a {1} does to a term is common to all {0}s, "
+        "and its strata do not have that. The changes have.",
+        data.spec.subject, data.spec.block));
+  }
   note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
 }
 
@@ -198,16 +247,17 @@ void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
 }  // namespace
 
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
-  const std::vector<Member> members = complete_subjects(data, notes);
+  std::vector<Member> members = complete_subjects(data, notes);
+  leave_out_short_ones(data, members, notes);
   if (members.size() < 2) return false;
   analysis.suite = members.size();
   const bool these_first = data.spec.programs == Programs::these;
   for (const Scope scope : {these_first ? Scope::these : Scope::like_these,
                             these_first ? Scope::like_these : Scope::these}) {
     if (scope == Scope::like_these)
-      add_table(data, like_these_strata(data, members, notes), scope, analysis, notes);
+      add_table(data, members, like_these_strata(data, members, notes), scope, analysis, notes);
     else if (!data.spec.block.empty())
-      add_table(data, these_strata(data, members), scope, analysis, notes);
+      add_table(data, members, these_strata(data, members), scope, analysis, notes);
     add_effects({.data = data, .members = members, .scope = scope}, analysis, notes);
   }
   return true;

@@ -2,6 +2,7 @@
 #include "stats/own_error.h"
 
 #include <algorithm>
+#include <set>
 
 namespace stab::stats {
 namespace {
@@ -63,6 +64,14 @@ std::vector<UnitNumbers> in_common(std::span<const UnitNumbers> all) {
     }
   }
   return result;
+}
+
+bool are_disjoint(std::span<const UnitNumbers> all) {
+  std::set<std::uint32_t> seen;
+  for (const UnitNumbers& one : all)
+    for (const std::uint32_t unit : one.units)
+      if (!seen.insert(unit).second) return false;
+  return true;
 }
 
 UnitNumbers averaged(std::span<const UnitNumbers> all) {
@@ -138,7 +147,8 @@ Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise) {
   }
   const double k = static_cast<double>(difference.size());
   const double n = static_cast<double>(difference.front().size());
-  const MeanProducts squares = mean_products(difference, difference);
+  MeanProducts squares = mean_products(difference, difference);
+  if (!(squares.rows > noise)) squares.rows = squares.rest;  // it is expected to be no less
   const bool blocks_act = squares.columns > squares.rest;
   const auto part = [&](const MeanProducts& of) {
     return (of.rows + (blocks_act ? of.columns - of.rest : 0)) / (k * n);
@@ -150,7 +160,8 @@ Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise) {
     result.base = mean(means.base);
     result.base_variance = part(mean_products(base, base));
   }
-  if (!(squares.rows + squares.columns > noise)) {
+  if (!(squares.rows + squares.columns + squares.rest > noise)) {
+    if (k * n < static_cast<double>(least_exact)) result.df = 0;
     if (result.difference * result.difference <= noise) result.difference = 0;
     return result;
   }
@@ -178,6 +189,9 @@ Estimate mean_of(const UnitNumbers& numbers, double noise) {
   result.df = n - 1;
   if (difference.ss > n * noise) {
     result.variance = difference.ss / (n - 1) / n;
+  } else if (difference.n < least_exact) {
+    result.df = 0;
+    return result;
   } else if (difference.mean * difference.mean <= noise) {
     result.difference = 0;
   }

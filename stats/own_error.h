@@ -42,8 +42,15 @@ std::vector<UnitNumbers> in_common(std::span<const UnitNumbers> all);
 // The mean of numbers of the same units, unit by unit. Nothing of nothing.
 UnitNumbers averaged(std::span<const UnitNumbers> all);
 
+// Fewer equal numbers than these may be equal by chance or by rounding: nothing is exact then.
+inline constexpr std::size_t least_exact = 5;
+
+// Whether no unit is in two of these: then they are independent of each other.
+bool are_disjoint(std::span<const UnitNumbers> all);
+
 // The mean over units, with one degree of freedom less than units. Differences that vary by no more
-// than rounding (`noise` as in Prepared) do not vary.
+// than rounding (`noise` as in Prepared) do not vary: of five or more the mean is exact, of fewer
+// it has no error.
 Estimate mean_of(const UnitNumbers& numbers, double noise);
 
 // The mean over subjects of which these are a sample, in blocks that are a sample, too: `all` has

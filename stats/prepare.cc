@@ -62,6 +62,12 @@ void check_numbers(Prepared& out) {
   }
 }
 
+// Seeds are the units where there are some; their trials have no blocks.
+void check_columns(Prepared& out) {
+  const bool seeds = out.spec.design == Design::nested || out.spec.design == Design::padding_study;
+  if (seeds && !out.spec.seed.empty()) out.spec.block.clear();
+}
+
 void set_looks(Prepared& out) {
   if (!out.spec.looks) return;
   auto repeated = Repeated::at(*out.spec.looks);
@@ -107,6 +113,7 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
   Prepared out;
   out.spec = spec;
   check_numbers(out);
+  check_columns(out);
   set_looks(out);
   if (!data.is_valid()) {
     out.notes.add("The columns of the data do not fit together; nothing is analysed.");

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
+
 #include "stats/analysis.h"
 #include "stats/oracle/data.h"
 #include "stats/oracle/expect.h"
@@ -166,6 +169,71 @@ TEST(Strata, TheseProgramsTogetherHaveTheirBlocksForUnits) {
   expect_close(these.low, std::exp(interval->low));
   EXPECT_EQ(analysis.tables.at(0).formula, "log(wall) ~ opt + Error(block/opt)");
   EXPECT_EQ(analysis.tables.at(1).formula, "log(wall) ~ opt + Error(bench/opt)");
+}
+
+// Two subjects in two blocks each, whose differences cancel in every margin: chance, not exactness.
+TEST(Strata, ProgramsWhoseMeansAgreeByChanceAreNotExact) {
+  Dataset data;
+  data.columns = {oracle::column("bench", 2, "b"), oracle::column("block", 2, "k"),
+                  oracle::column("opt", 2, "O")};
+  const double differences[2][2] = {{0, 2}, {2, 0}};
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    const std::uint32_t levels[3] = {i / 4, i / 2 % 2, i % 2};
+    data.response.push_back(100 + (levels[2] == 1 ? differences[levels[0]][levels[1]] : 0));
+    for (std::size_t c = 0; c < 3; ++c) data.columns[c].codes.push_back(levels[c]);
+  }
+  Spec spec;
+  spec.design = Design::within_subjects;
+  spec.subject = "bench";
+  spec.block = "block";
+  spec.treatments = {"opt"};
+  spec.log_scale = false;
+  for (const Effect& effect : analyse(data, spec).effects)
+    EXPECT_EQ(effect.verdict, Verdict::unsure) << static_cast<int>(effect.scope);
+}
+
+TEST(Strata, TwoEqualDifferencesAreNotExact) {
+  const Dataset all = oracle::programs(7, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 2});
+  Dataset data = all;
+  data.response = {10, 11, 14, 15};
+  Spec spec;
+  spec.treatments = {"opt"};
+  spec.block = "block";
+  spec.log_scale = false;
+  EXPECT_EQ(analyse(data, spec).effects.at(0).verdict, Verdict::unsure);
+}
+
+// A block's layouts are those of all programs that ran in it, so programs that share some of their
+// blocks are not independent.
+TEST(Strata, OfProgramsThatShareSomeBlocksOnlyNothingIsSaidTogether) {
+  Dataset data = oracle::programs(11, {.subjects = 3, .opt = 2, .aslr = 1, .blocks = 6});
+  Column& block = data.columns[3];
+  for (int i = 0; i < 6; ++i) block.levels.push_back("later" + std::to_string(i));
+  for (std::size_t row = 0; row < data.response.size(); ++row)
+    if (data.columns[0].codes[row] == 2) block.codes[row] += 6;  // the third program's own
+  Spec spec;
+  spec.design = Design::within_subjects;
+  spec.subject = "bench";
+  spec.block = "block";
+  spec.treatments = {"opt"};
+  const Analysis analysis = analyse(data, spec);
+  for (const Effect& effect : analysis.effects)
+    if (effect.scope != Scope::subject) EXPECT_FALSE(effect.p);
+}
+
+TEST(Strata, AProgramThatLostMostBlocksDoesNotTakeThemFromTheOthers) {
+  Dataset data = oracle::programs(11, {.subjects = 4, .opt = 2, .aslr = 1, .blocks = 10});
+  for (std::size_t row = 0; row < data.response.size(); ++row)
+    if (data.columns[0].codes[row] == 3 && data.columns[3].codes[row] > 1)
+      data.response[row] = std::nan("");
+  Spec spec;
+  spec.design = Design::within_subjects;
+  spec.subject = "bench";
+  spec.block = "block";
+  spec.treatments = {"opt"};
+  const Analysis analysis = analyse(data, spec);
+  EXPECT_EQ(analysis.suite, 3U);
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("has only 2 complete blocks")));
 }
 
 }  // namespace

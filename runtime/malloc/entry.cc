@@ -91,6 +91,15 @@ void first_free(void* block) {
 
 }  // namespace
 
+// A program that has a malloc of its own gets blocks of its other functions, too. Else it is ours
+// that serve: its memalign may be made of our posix_memalign.
+namespace {
+
+void* aligned(size_t alignment, size_t size);
+void* resized(void* block, size_t size);
+
+}  // namespace
+
 #define STAB_PUBLIC __attribute__((weak, visibility("default")))
 #define STAB_JUMP(offset) __asm__ volatile("jmpq *stab_heap_entries+" offset "(%rip)")
 
@@ -114,12 +123,11 @@ STAB_PUBLIC __attribute__((naked)) void free(void* /*block*/) {
   STAB_JUMP("32");
 }
 
-// Those below call others by name: a program that has some of its own gets its own blocks.
 STAB_PUBLIC int posix_memalign(void** result, size_t alignment, size_t size) {
   if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
     return EINVAL;
   const int before = errno;
-  void* block = memalign(alignment, size);
+  void* block = aligned(alignment, size);
   errno = before;
   if (block == nullptr) return ENOMEM;
   *result = block;
@@ -127,19 +135,19 @@ STAB_PUBLIC int posix_memalign(void** result, size_t alignment, size_t size) {
 }
 
 STAB_PUBLIC void* valloc(size_t size) {
-  return memalign(stab::os::page_size, size);
+  return aligned(stab::os::page_size, size);
 }
 
 STAB_PUBLIC void* pvalloc(size_t size) {
   const size_t rounded = (size + stab::os::page_size - 1) & -stab::os::page_size;
   if (rounded < size) return stab::heap::no_memory();
-  return memalign(stab::os::page_size, rounded);
+  return aligned(stab::os::page_size, rounded);
 }
 
 STAB_PUBLIC void* reallocarray(void* block, size_t count, size_t size) {
   size_t total = 0;
   if (__builtin_mul_overflow(count, size, &total)) return stab::heap::no_memory();
-  return realloc(block, total);
+  return resized(block, total);
 }
 
 STAB_PUBLIC size_t malloc_usable_size(void* block) {
@@ -154,6 +162,19 @@ __asm__(
     ".hidden stab_malloc\n"
     ".globl stab_malloc\n"
     ".set stab_malloc, malloc\n");
+
+namespace {
+
+void* aligned(size_t alignment, size_t size) {
+  return stab::heap::is_own_malloc() ? stab_heap_entries.allocate_aligned(alignment, size)
+                                     : memalign(alignment, size);
+}
+
+void* resized(void* block, size_t size) {
+  return stab::heap::is_own_malloc() ? stab_heap_entries.resize(block, size) : realloc(block, size);
+}
+
+}  // namespace
 
 namespace stab::heap {
 

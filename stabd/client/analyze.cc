@@ -91,6 +91,11 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   spec.log_scale = options.scale == "log";
   spec.alpha = options.alpha;
   if (options.error == "pooled") spec.error = stats::Error::pooled;
+  if (spec.error == stats::Error::pooled && !options.subject.empty())
+    return fail(
+        "--error pooled and --subject do not go together: what is said of several subjects rests "
+        "on "
+        "their blocks");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   spec.all_pairs = options.pairs == "all";
   spec.higher_is_better = options.higher_is_better;
