@@ -87,5 +87,35 @@ for many in "" many; do
   [ "$(epochs sandbox)" -lt 100 ] && ! grep -q '"event": "exit"' report || fail "in the sandbox $many: $(cat report)"
   tail -1 report | grep -q sandbox || fail "the last line is not the sandbox's $many"
 done
+
+# A sandbox in which threads may be made, and limits not read: glibc does not read them.
+cat >threads.c <<'C'
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+static void* body(void* given) { return given; }
+int main(void) {
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prlimit64, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog filter = {4, code};
+  pthread_t thread;
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return 1;
+  if (pthread_create(&thread, NULL, body, NULL) != 0 || pthread_join(thread, NULL) != 0) return 2;
+  puts("made");
+  return 0;
+}
+C
+$szc -O1 -pthread threads.c -o threads || exit 1
+for options in stack=0 stack=1; do
+  [ "$(STABILIZER_OPTIONS=$options ./threads)" = made ] || fail "threads in a sandbox, $options"
+done
+
 [ $failures = 0 ] && echo "all as expected"
 [ $failures = 0 ]
