@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A memalign made of posix_memalign, as programs bring one that were written for systems without it. The malloc is the
-// variants: -O1 | -O2
 // system's, so posix_memalign must not come back here.
+// variants: -O1 | -O2
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
