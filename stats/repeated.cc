@@ -2,10 +2,11 @@
 #include "stats/repeated.h"
 
 #include <algorithm>
-#include <boost/math/tools/roots.hpp>
 #include <cmath>
+#include <optional>
 
 #include "stats/alpha_spending.h"
+#include "stats/root.h"
 #include "stats/tails.h"
 
 namespace stab::stats {
@@ -43,16 +44,14 @@ double Repeated::level(double alpha) const {
 double Repeated::p(double p) const {
   if (fractions_.size() == 1 && fractions_.front() == 1) return p;
   const double observed = p < 1 ? -normal_quantile(p / 2).value_or(-no_boundary) : 0;
-  const auto excess = [&](double quantile) {
+  const auto excess = [&](double quantile) -> std::optional<double> {
     const auto looks = spend_alpha(fractions_, alpha_of(quantile));
     return (looks ? looks->back().z.value_or(no_boundary) : no_boundary) - observed;
   };
-  if (excess(nearest) > 0) return 1;
-  if (excess(farthest) < 0) return alpha_of(farthest);
-  std::uintmax_t steps = 100;
-  const auto found = boost::math::tools::toms748_solve(
-      excess, nearest, farthest, boost::math::tools::eps_tolerance<double>(36), steps);
-  return std::max(p, alpha_of(found.first));
+  if (*excess(nearest) > 0) return 1;
+  if (*excess(farthest) < 0) return alpha_of(farthest);
+  const auto quantile = find_root(excess, nearest, farthest);
+  return quantile ? std::max(p, alpha_of(*quantile)) : 1;
 }
 
 double Repeated::one_sided_p(double p) const {

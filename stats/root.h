@@ -2,26 +2,33 @@
 // Where a monotone function crosses zero.
 #pragma once
 
+#include <boost/math/tools/roots.hpp>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 
 namespace stab::stats {
 
-// Bisection until the bounds are neighbours. `f` gives an optional number and has different signs
-// at `low` and `high`; nothing if it has not, or does not exist on the way.
+// TOMS 748 (Alefeld, Potra and Shi, ACM Transactions on Mathematical Software 1995) until the
+// bounds are neighbours. `f` gives an optional number and has different signs at `low` and `high`;
+// nothing if it has not, or does not exist on the way.
 template <class F>
 std::optional<double> find_root(F f, double low, double high) {
   const std::optional<double> at_low = f(low);
   const std::optional<double> at_high = f(high);
   if (!at_low || !at_high || std::signbit(*at_low) == std::signbit(*at_high)) return std::nullopt;
-  for (int i = 0; i < 200; ++i) {
-    const double middle = low + (high - low) / 2;
-    if (middle <= low || middle >= high) break;
-    const std::optional<double> value = f(middle);
-    if (!value) return std::nullopt;
-    (std::signbit(*value) == std::signbit(*at_low) ? low : high) = middle;
-  }
-  return low + (high - low) / 2;
+  if (*at_low == 0) return low;
+  if (*at_high == 0) return high;
+  bool exists = true;
+  const auto value = [&](double x) {
+    const std::optional<double> y = f(x);
+    exists = exists && y.has_value();
+    return y.value_or(0);  // ends the search
+  };
+  std::uintmax_t steps = 200;
+  const auto [below, above] = boost::math::tools::toms748_solve(
+      value, low, high, *at_low, *at_high, boost::math::tools::eps_tolerance<double>(), steps);
+  return exists ? std::optional(below + (above - below) / 2) : std::nullopt;
 }
 
 // The same upwards from `low`, with a step that doubles until the sign changes.
