@@ -11,10 +11,13 @@
 
 #include "runtime/malloc/allocator.h"
 #include "runtime/malloc/open.h"
+#include "runtime/malloc/system.h"
 
 namespace stab::heap {
 
+// As choice.cc does: what lies below is looked for first.
 inline const Allocator& open(rt::Base base, std::uint64_t seed = 1) {
+  find_system_heap();
   rt::Options options;
   options.allocator = base;
   return open_allocator(options, seed);
