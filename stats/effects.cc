@@ -158,12 +158,4 @@ Contrast contrast_of(const Prepared& data, const std::vector<Group>& cells,
   return contrast;
 }
 
-std::vector<std::size_t> cell_numbers(const std::vector<Group>& cells,
-                                      const std::vector<std::size_t>& positions) {
-  std::vector<std::size_t> result;
-  result.reserve(positions.size());
-  for (const std::size_t i : positions) result.push_back(cells[i].cell);
-  return result;
-}
-
 }  // namespace stab::stats

@@ -55,8 +55,4 @@ Sides sides(const Prepared& data, const std::vector<Group>& cells, const Compari
 Contrast contrast_of(const Prepared& data, const std::vector<Group>& cells,
                      const Comparison& comparison);
 
-// The cells' own numbers at these positions.
-std::vector<std::size_t> cell_numbers(const std::vector<Group>& cells,
-                                      const std::vector<std::size_t>& positions);
-
 }  // namespace stab::stats
