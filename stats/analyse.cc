@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "stats/alike.h"
 #include "stats/analysis.h"
 #include "stats/answer.h"
 #include "stats/contrasts.h"
@@ -223,6 +224,7 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
     add_suite_spread(analysis);
     add_log_scale(data, prepared.spec, analysis);
   }
+  settle_alike(analysis, notes);
   decide(analysis);
   set_adjusted_intervals(prepared, analysis);
   if (prepared.spec.assumptions) add_foresight(prepared, analysis);

@@ -216,9 +216,9 @@ void add_subject_tests(const Suite& suite, const Comparison& comparison, const C
   const UnitNumbers numbers = subject_numbers(data, suite.members, contrast);
   if (data.spec.block.empty()) add_unit_alternatives(data, numbers, analysis.effects.back());
   const Treatment& treatment = data.treatments[comparison.treatment];
-  const std::string name = treatment.levels.size() == 2
-                               ? treatment.name
-                               : treatment.name + " " + treatment.levels[comparison.level];
+  std::string name = treatment.name;
+  if (treatment.levels.size() > 2) name += " " + treatment.levels[comparison.level];
+  if (data.spec.all_pairs) name += " against " + treatment.levels[comparison.baseline];
   test_subject_effects(data, numbers.difference, name, analysis);
 }
 

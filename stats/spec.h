@@ -58,6 +58,14 @@ struct Looks {
   std::size_t blocks = 0;  // that the data has
 };
 
+// Two levels of a treatment that are the same program, run in the same way, for one subject.
+struct Alike {
+  std::string subject{};
+  std::string treatment{};
+  std::string first{};
+  std::string second{};
+};
+
 struct Spec {
   Method method = Method::standard;
   Design design = Design::factorial;
@@ -80,6 +88,7 @@ struct Spec {
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
   std::uint64_t random_seed = 1;        // of permutations that are drawn
+  std::vector<Alike> alike{};           // comparisons that need no test: see alike.h
   std::optional<Looks> looks{};  // then p and intervals of effects hold at all looks (repeated.h)
 };
 

@@ -1,4 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_epochs_test.sh SOURCE BUILD: tests/programs while functions move, a selection of pairs; bench/correctness --all is all of it.
-exec "$1/bench/correctness" --build "$2" --runs 1
+# szc_epochs_test.sh SOURCE BUILD: the programs that are about moving functions, with all of toggles.sh.
+. "$1/tests/toggles.sh"
+run_toggles "$1" "$2" "$1"/tests/programs/epoch_*.c*

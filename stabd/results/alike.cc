@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/results/alike.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "stabd/results/identical.h"
-#include "stats/answer.h"
-#include "stats/decide.h"
 
 namespace stab::results {
 namespace {
@@ -62,20 +58,11 @@ const plan::Trial* find_trial(const plan::Expansion& expansion, std::uint32_t be
   return found == expansion.trials.end() ? nullptr : &*found;
 }
 
-bool is_alike(std::span<const Alike> alike, const stats::Effect& effect) {
-  return effect.scope == stats::Scope::subject &&
-         std::ranges::any_of(alike, [&](const Alike& each) {
-           return each.benchmark == effect.subject && each.treatment == effect.treatment &&
-                  ((each.first == effect.baseline && each.second == effect.level) ||
-                   (each.second == effect.baseline && each.first == effect.level));
-         });
-}
-
 }  // namespace
 
-std::vector<Alike> alike_levels(const plan::Plan& plan, const plan::Expansion& expansion,
-                                std::span<const store::Build> builds) {
-  std::vector<Alike> result;
+std::vector<stats::Alike> alike_levels(const plan::Plan& plan, const plan::Expansion& expansion,
+                                       std::span<const store::Build> builds) {
+  std::vector<stats::Alike> result;
   if (builds.empty()) return result;
   const std::vector<Binary> binaries = stored_binaries(plan, expansion, builds);
   for (const std::size_t factor : plan::treatments(plan)) {
@@ -86,7 +73,7 @@ std::vector<Alike> alike_levels(const plan::Plan& plan, const plan::Expansion& e
           if (!are_identical(binaries, i, factor, levels[a].name, levels[b].name)) continue;
           const plan::Trial* const trial = find_trial(expansion, i, factor, levels[a].name);
           if (trial != nullptr && runs_alike(plan, *trial, factor, levels[b]))
-            result.push_back({.benchmark = plan.benchmarks[i].name,
+            result.push_back({.subject = plan.benchmarks[i].name,
                               .treatment = plan.factors[factor].name,
                               .first = levels[a].name,
                               .second = levels[b].name});
@@ -94,28 +81,6 @@ std::vector<Alike> alike_levels(const plan::Plan& plan, const plan::Expansion& e
     }
   }
   return result;
-}
-
-void mark_alike(std::span<const Alike> alike, stats::Analysis& analysis) {
-  bool any = false;
-  for (stats::Effect& effect : analysis.effects) {
-    if (!is_alike(alike, effect)) continue;
-    any = true;
-    effect.verdict = stats::Verdict::same;
-    effect.reason = fmt::format("the binaries at {} = {} and {} = {} are identical",
-                                effect.treatment, effect.baseline, effect.treatment, effect.level);
-    for (auto* number : {&effect.p, &effect.p_same, &effect.p_adjusted, &effect.p_same_adjusted,
-                         &effect.low_adjusted, &effect.high_adjusted, &effect.detectable})
-      number->reset();
-    effect.needed.reset();
-    analysis.notes.push_back(
-        fmt::format("{}: {}, so this comparison is not tested: it is the same, and its change is "
-                    "noise.",
-                    effect.subject, effect.reason));
-  }
-  if (!any) return;
-  stats::decide(analysis);
-  analysis.answer = stats::answer(analysis);
 }
 
 }  // namespace stab::results

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/results/alike.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "plan/testing.h"
-#include "stats/decide.h"
 
 namespace stab::results {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 const std::string second =
     "[[benchmark]]\nname = 'c'\nbuild = \"cc ${CFLAGS} -o ${OUT} b.c ${LDFLAGS}\"\n"
@@ -39,29 +34,22 @@ struct Case {
     for (store::Build& build : builds)
       if (build.benchmark == benchmark) build.binary_sha256 = "same";
   }
-  [[nodiscard]] std::vector<Alike> found() const { return alike_levels(plan, expansion, builds); }
+  [[nodiscard]] std::vector<stats::Alike> found() const {
+    return alike_levels(plan, expansion, builds);
+  }
 
   plan::Plan plan;
   plan::Expansion expansion;
   std::vector<store::Build> builds;
 };
 
-stats::Effect effect_of(const std::string& subject, double p) {
-  stats::Effect effect{.subject = subject, .treatment = "opt", .baseline = "O1", .level = "O2"};
-  effect.ratio = 0.99;
-  effect.low = 0.98;
-  effect.high = 0.999;
-  effect.p = p;
-  return effect;
-}
-
 TEST(Alike, IsABenchmarkWhoseBinariesAreTheSame) {
   Case both(plan::with_build + second + levels);
   EXPECT_TRUE(both.found().empty());
   both.make_alike("c");
   ASSERT_EQ(both.found().size(), 1U);
-  const Alike alike = both.found().front();
-  EXPECT_EQ(alike.benchmark + alike.treatment + alike.first + alike.second, "coptO1O2");
+  const stats::Alike alike = both.found().front();
+  EXPECT_EQ(alike.subject + alike.treatment + alike.first + alike.second, "coptO1O2");
 }
 
 TEST(Alike, IsNotWhatIsRunInAnotherWayOrFromItsFolder) {
@@ -90,34 +78,6 @@ TEST(Alike, NeedsEveryCellAndBuildsThatWorked) {
   EXPECT_EQ(failed.found().size(), 1U);
   failed.builds.front().status = store::BuildStatus::failed;
   EXPECT_TRUE(failed.found().empty());
-}
-
-TEST(Alike, GetsTheVerdictSameAndLeavesTheFamily) {
-  stats::Analysis analysis;
-  analysis.effects = {effect_of("b", 0.03), effect_of("c", 0.04)};
-  stats::decide(analysis);
-  EXPECT_EQ(analysis.effects[0].verdict, stats::Verdict::unsure);  // of two comparisons
-  mark_alike(
-      std::vector{Alike{.benchmark = "c", .treatment = "opt", .first = "O1", .second = "O2"}},
-      analysis);
-  EXPECT_EQ(analysis.effects[0].verdict, stats::Verdict::faster);  // of one
-  EXPECT_EQ(analysis.effects[0].reason, "");
-  const stats::Effect& same = analysis.effects[1];
-  EXPECT_EQ(same.verdict, stats::Verdict::same);
-  EXPECT_EQ(same.reason, "the binaries at opt = O1 and opt = O2 are identical");
-  EXPECT_FALSE(same.p || same.p_adjusted);
-  EXPECT_TRUE(same.ratio && same.low);
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("c: the binaries at opt = O1")));
-  EXPECT_FALSE(stats::findings(analysis).unsure);
-}
-
-TEST(Alike, WithoutAnyTheAnalysisStaysAsItIs) {
-  stats::Analysis analysis;
-  analysis.effects = {effect_of("b", 0.03)};
-  analysis.answer = "as it was";
-  mark_alike({}, analysis);
-  EXPECT_EQ(analysis.answer, "as it was");
-  EXPECT_TRUE(analysis.notes.empty());
 }
 
 }  // namespace

@@ -228,12 +228,11 @@ store::Outcome<Rows> read_rows(store::Store& store, const store::Experiment& exp
 // What reports say and what stopping rules look at: one function, so that they agree.
 store::Outcome<stats::Analysis> analysed(store::Store& store, const store::Experiment& experiment,
                                          const plan::Plan& plan, const plan::Expansion& expansion,
-                                         const stats::Dataset& data, const stats::Spec& spec) {
+                                         const stats::Dataset& data, stats::Spec spec) {
   const auto builds = store.builds(experiment.id);
   if (!builds) return std::unexpected(builds.error());
-  stats::Analysis analysis = stats::analyse(data, spec);
-  mark_alike(alike_levels(plan, expansion, *builds), analysis);
-  return analysis;
+  spec.alike = alike_levels(plan, expansion, *builds);
+  return stats::analyse(data, spec);
 }
 
 }  // namespace

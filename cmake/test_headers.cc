@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+// A target needs a source; see test_headers.h.

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# What CI runs tests/programs with: functions that move at three periods, then code, stack and heap on and off with every
+# allocator. Each program runs with all of these, and each of its variants with some. Read by scripts; see bench/correctness.
+moving=strict=1:rerandomize=repeated
+toggles="
+  code=1:$moving:period=1ms
+  code=1:$moving:period=50ms
+  code=1:$moving:period=500ms
+  code=0:heap=1:allocator=shuffled
+  code=0:stack=1:period=10ms
+  code=0:stack=1:heap=1:allocator=power2:period=10ms
+  code=1:heap=1:allocator=bitmap:period=10ms
+  code=1:stack=1:period=10ms
+  code=1:stack=1:heap=1:allocator=tlsf:period=500ms
+  code=1:stack=1:heap=1:allocator=system:period=10ms
+  code=1:stack=1:heap=1:allocator=stretched:period=1ms
+  code=1:stack=1:heap=1:allocator=shuffled:period=1ms"
+
+# run_toggles SOURCE BUILD PROGRAM...
+run_toggles() {
+  local source_directory=$1 build_directory=$2
+  shift 2
+  exec "$source_directory/bench/correctness" --build "$build_directory" --runs 1 --options "$toggles" \
+    --programs "$(basename -a "$@" | tr '\n' ' ')"
+}
