@@ -21,6 +21,13 @@ function(stab_link target)
   target_link_libraries(${target} PUBLIC stab_flags ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
 endfunction()
 
+# What nearly every test includes is compiled once. Libraries use it under the sanitizers only: without it the compiler
+# sees whether a file includes what it uses.
+add_library(stab_test_headers STATIC ${PROJECT_SOURCE_DIR}/cmake/test_headers.cc)
+target_link_libraries(stab_test_headers PRIVATE stab_flags fmt::fmt GTest::gmock)
+target_precompile_headers(stab_test_headers PRIVATE ${PROJECT_SOURCE_DIR}/cmake/test_headers.h)
+target_compile_options(stab_test_headers PRIVATE -Xclang -fno-pch-timestamp -fpch-instantiate-templates)
+
 # stab_library(NAME SOURCES a.cc b.cc [PUBLIC libs] [PRIVATE libs] [OPTIMIZED]): the library of this folder. OPTIMIZED is
 # for those whose tests compute for long: they are optimized under the sanitizers, too.
 function(stab_library name)
@@ -28,13 +35,10 @@ function(stab_library name)
   add_library(stab_${name} STATIC ${arg_SOURCES})
   stab_link(stab_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   set_target_properties(stab_${name} PROPERTIES STAB_OPTIMIZED ${arg_OPTIMIZED})
+  if(STAB_SANITIZE AND NOT arg_OPTIMIZED)
+    target_precompile_headers(stab_${name} REUSE_FROM stab_test_headers)
+  endif()
 endfunction()
-
-# What nearly every test includes is compiled once.
-add_library(stab_test_headers STATIC ${PROJECT_SOURCE_DIR}/cmake/test_headers.cc)
-target_link_libraries(stab_test_headers PRIVATE stab_flags fmt::fmt GTest::gmock)
-target_precompile_headers(stab_test_headers PRIVATE ${PROJECT_SOURCE_DIR}/cmake/test_headers.h)
-target_compile_options(stab_test_headers PRIVATE -Xclang -fno-pch-timestamp -fpch-instantiate-templates)
 
 # stab_test(a_test.cc [SLOW] [LINK libs] [ENVIRONMENT vars]): a GoogleTest program, known to ctest as "folder/a_test".
 function(stab_test source)

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/math/distributions/beta.hpp>
 #include <cmath>
 #include <map>
 
 #include "stats/answer.h"
 #include "stats/noise_floor.h"
 #include "stats/student.h"
+#include "stats/tails.h"
 
 namespace stab::stats {
 namespace {
@@ -214,11 +214,17 @@ std::optional<Interval> binomial_interval(std::size_t successes, std::size_t tri
   const double k = static_cast<double>(successes);
   const double n = static_cast<double>(trials);
   Interval interval{.low = 0, .high = 1};
-  if (k > 0)
-    interval.low = boost::math::quantile(boost::math::beta_distribution<>(k, n - k + 1), alpha / 2);
-  if (k < n)
-    interval.high = boost::math::quantile(
-        boost::math::complement(boost::math::beta_distribution<>(k + 1, n - k), alpha / 2));
+  // Clopper and Pearson's, which are quantiles of F.
+  if (k > 0) {
+    const auto f = f_quantile(alpha / 2, 2 * k, 2 * (n - k + 1));
+    if (!f) return std::nullopt;
+    interval.low = k * *f / (n - k + 1 + k * *f);
+  }
+  if (k < n) {
+    const auto f = f_quantile(1 - alpha / 2, 2 * (k + 1), 2 * (n - k));
+    if (!f) return std::nullopt;
+    interval.high = (k + 1) * *f / (n - k + (k + 1) * *f);
+  }
   return interval;
 }
 

@@ -218,7 +218,7 @@ void add_subject_tests(const Suite& suite, const Comparison& comparison, const C
   const Treatment& treatment = data.treatments[comparison.treatment];
   std::string name = treatment.name;
   if (treatment.levels.size() > 2) name += " " + treatment.levels[comparison.level];
-  if (data.spec.all_pairs) name += " against " + treatment.levels[comparison.baseline];
+  if (data.spec.all_pairs) name += " against " + treatment.levels[comparison.base];
   test_subject_effects(data, numbers.difference, name, analysis);
 }
 
