@@ -200,7 +200,8 @@ extern "C" __attribute__((visibility("default"))) void stab_remove_image(
   drop_image(image);
 }
 
-// Without destructors, and perhaps in a signal handler. Weak: a program may have its own.
+// It runs no destructors, so the report's last line is written here. May be called by a signal
+// handler: it takes no locks. Weak: a program may have its own.
 extern "C" __attribute__((weak, visibility("default"), noreturn)) void _exit(int status) {
   if (!ended) report_end();
   stab::os::exit_process(status);
