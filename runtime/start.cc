@@ -98,7 +98,8 @@ void refuse_or_complain(const char* why_once) {
 // Frames of any image may lie on the stacks that one makes.
 void look_for_small_stacks(const Image& image) {
   if (!options.stack || (image.table->flags & abi::image_small_stacks) == 0) return;
-  const char* name = first_hider(*image.table);
+  const char* name = first_with_stacks(*image.table);
+  if (name == nullptr && image.note != &stab_note) name = file_of(image.note);
   keep_pads_small();
   pads_small_for.set(name != nullptr ? name : "sigaltstack, or stacks of threads");
 }
