@@ -120,22 +120,28 @@ void check_block(const Span* span, void* block) {
   if (!begins) damaged(no_block);
 }
 
+// False: it is free already.
+bool give(Span* span, void* block) {
+  Class& in = all[span->size_class];
+  const Guard guard(in.lock);
+  const uint64_t slot = (reinterpret_cast<uint64_t>(block) - span->start) / span->slot_size;
+  const uint64_t bit = uint64_t{1} << (slot % 64);
+  if ((span->free_bits[slot / 64] & bit) != 0) return false;
+  span->free_bits[slot / 64] |= bit;
+  ++span->free_slots;
+  --in.used;
+  increase(in.given);
+  shrink(in);
+  return true;
+}
+
 void release(void* block) {
   if (block == nullptr) return;
   Span* span = span_of(block);
   if (span == nullptr) return system_heap.release(block);
   check_block(span, block);
   if (span->purpose == Purpose::large) return give_large(span);
-  Class& in = all[span->size_class];
-  const Guard guard(in.lock);
-  const uint64_t slot = (reinterpret_cast<uint64_t>(block) - span->start) / span->slot_size;
-  const uint64_t bit = uint64_t{1} << (slot % 64);
-  if ((span->free_bits[slot / 64] & bit) != 0) damaged(freed_twice);
-  span->free_bits[slot / 64] |= bit;
-  ++span->free_slots;
-  --in.used;
-  increase(in.given);
-  shrink(in);
+  if (!give(span, block)) damaged(freed_twice);
 }
 
 size_t usable(void* block) {

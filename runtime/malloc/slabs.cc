@@ -155,36 +155,43 @@ bool Slabs::take_row(unsigned c, Row& row) {
   return true;
 }
 
-void Slabs::give_slot(unsigned c, uint64_t address) {
+// nullptr: it is taken back; else why it is not.
+const char* Slabs::give_slot(unsigned c, uint64_t address) {
   Central& central = central_[c];
   Span* slab = span_of(reinterpret_cast<void*>(address));
   const uint32_t slot = slab->slot_at(address);
   const uint32_t w = slot / 64;
   const uint64_t bit = uint64_t{1} << (slot % 64);
-  if (slab->address_of(slot) != address) damaged(no_block);
-  if ((slab->free_bits[w] & bit) != 0) damaged(freed_twice);
+  if (slab->address_of(slot) != address) return no_block;
+  if ((slab->free_bits[w] & bit) != 0) return freed_twice;
   store(slab->free_bits[w], slab->free_bits[w] | bit);
   if (w < slab->hint) slab->hint = w;
   if (slab->free_slots++ == 0) link(central, slab);
-  if (slab->free_slots < slab->slots) return;
+  if (slab->free_slots < slab->slots) return nullptr;
   // The last one with room stays.
-  if (slab->previous == nullptr && slab->next == nullptr) return;
+  if (slab->previous == nullptr && slab->next == nullptr) return nullptr;
   unlink(central, slab);
   __atomic_store_n(&central.bytes, central.bytes - slab->size(), __ATOMIC_RELAXED);
   drop_metadata(slab->free_bits, size_t{words_of(slab)} * 8);
   arena.give(slab);
+  return nullptr;
 }
 
 void Slabs::give(unsigned c, void* const* slots, unsigned count) {
   const Guard guard(central_[c].lock);
-  for (unsigned i = 0; i < count; ++i) give_slot(c, reinterpret_cast<uint64_t>(slots[i]));
+  for (unsigned i = 0; i < count; ++i)
+    if (const char* why = give_slot(c, reinterpret_cast<uint64_t>(slots[i])); why != nullptr)
+      note_damage(why);
 }
 
 void Slabs::give_row(unsigned c, const Row& row) {
   const Guard guard(central_[c].lock);
-  for (uint64_t bits = row.bits; bits != 0; bits &= bits - 1)
-    give_slot(
-        c, row.base + static_cast<unsigned>(__builtin_ctzll(bits)) * uint64_t{classes_->size[c]});
+  for (uint64_t bits = row.bits; bits != 0; bits &= bits - 1) {
+    const auto slot = static_cast<unsigned>(__builtin_ctzll(bits));
+    if (const char* why = give_slot(c, row.base + slot * uint64_t{classes_->size[c]});
+        why != nullptr)
+      note_damage(why);
+  }
 }
 
 bool Slabs::is_valid() {

@@ -39,6 +39,7 @@ class Slabs {
   unsigned take(unsigned c, void** slots, unsigned count);
   // Rows follow each other, in an unused slab from a random slot on. False: there is no memory.
   bool take_row(unsigned c, Row& row);
+  // What is no slot of the program, or free already, is left out and noted: end_if_damaged.
   void give(unsigned c, void* const* slots, unsigned count);
   void give_row(unsigned c, const Row& row);
 
@@ -58,7 +59,7 @@ class Slabs {
 
   Span* slab_with_room(unsigned c);
   Span* make_slab(unsigned c);
-  void give_slot(unsigned c, uint64_t address);
+  const char* give_slot(unsigned c, uint64_t address);
   void link(Central& central, Span* slab);
   void unlink(Central& central, Span* slab);
 
