@@ -45,6 +45,8 @@ for mode in byte table off; do
   own_flags=--stab-stack=$mode make epoch_own_stack.c -O0
   explain | grep 'all layouts stay' && fail "--stab-stack=$mode: epoch_own_stack.c is taken for a switch"
 done
+make exceptions.cpp "-O0 -std=c++14 -w"
+explain | grep 'all layouts stay' && fail "exceptions.cpp is taken for a switch"
 readelf -SW "$work/program" | grep -q stab_compiled && fail "the records are left in the program"
 
 # A library's small stacks hold frames of the program, which is taken in before it.
