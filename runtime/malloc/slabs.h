@@ -2,6 +2,7 @@
 // Slabs: spans of equal slots, with a bit for each slot apart from it. What all threads share of a
 // class; they come here for many slots at a time.
 //
+// Invariants:
 // 1. A slot belongs to the program, to a bag, or to its slab (its bit is set).
 // 2. A slab is in its class's list exactly if it has free slots.
 // 3. Slots do not overlap, lie in their span, and are 16-aligned.
@@ -60,6 +61,7 @@ class Slabs {
   Span* slab_with_room(unsigned c);
   Span* make_slab(unsigned c);
   const char* give_slot(unsigned c, uint64_t address);
+  bool is_valid(unsigned c) const;  // with its lock
   void link(Central& central, Span* slab);
   void unlink(Central& central, Span* slab);
 
