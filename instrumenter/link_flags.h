@@ -17,31 +17,27 @@ inline constexpr std::array<std::string_view, 3> compile_flags = {
 // Every link that we instrument, executable or shared library.
 inline constexpr std::array<std::string_view, 2> link_flags = {"-fuse-ld=lld", "-Wl,--emit-relocs"};
 
-// Executables. The exported names answer for moved code (exceptions), take in shared libraries and
-// serve the libraries' blocks.
+// Executables export these names of the runtime (interposed.inc says why each).
 // The object goes after the program's own inputs.
-inline constexpr std::array<std::string_view, 21> executable_link_flags = {
-    "-Wl,--export-dynamic-symbol=_dl_find_object",
-    "-Wl,--export-dynamic-symbol=stab_add_image",
-    "-Wl,--export-dynamic-symbol=stab_remove_image",
-    "-Wl,--export-dynamic-symbol=pthread_cancel",
-    "-Wl,--export-dynamic-symbol=pthread_create",
-    "-Wl,--export-dynamic-symbol=thrd_create",
-    "-Wl,--export-dynamic-symbol=prctl",
-    "-Wl,--export-dynamic-symbol=syscall",
-    "-Wl,--export-dynamic-symbol=malloc",
-    "-Wl,--export-dynamic-symbol=calloc",
-    "-Wl,--export-dynamic-symbol=realloc",
-    "-Wl,--export-dynamic-symbol=reallocarray",
-    "-Wl,--export-dynamic-symbol=free",
-    "-Wl,--export-dynamic-symbol=memalign",
-    "-Wl,--export-dynamic-symbol=aligned_alloc",
-    "-Wl,--export-dynamic-symbol=posix_memalign",
-    "-Wl,--export-dynamic-symbol=valloc",
-    "-Wl,--export-dynamic-symbol=pvalloc",
-    "-Wl,--export-dynamic-symbol=malloc_usable_size",
-    "-Wl,--export-dynamic-symbol=_exit",
-    "-Wl,--export-dynamic-symbol=_Exit"};
+#define STAB_EXPORT(name) "-Wl,--export-dynamic-symbol=" name,
+#define STAB_NAME_libc(name) STAB_EXPORT(name)
+#define STAB_NAME_heap(name) STAB_EXPORT(name)
+#define STAB_NAME_ours(name) STAB_EXPORT(name)
+#define STAB_NAME_executable(name)
+#define STAB_NAME_found(name)
+#define STAB_NAME_preload(name)
+#define STAB_NAME(kind, name, why) STAB_NAME_##kind(name)
+inline constexpr auto executable_link_flags = std::to_array<std::string_view>({
+#include "runtime/interposed.inc"
+});
+#undef STAB_NAME
+#undef STAB_NAME_preload
+#undef STAB_NAME_found
+#undef STAB_NAME_executable
+#undef STAB_NAME_ours
+#undef STAB_NAME_heap
+#undef STAB_NAME_libc
+#undef STAB_EXPORT
 inline constexpr std::string_view executable_object = "stab-runtime.o";
 
 // Shared libraries: an object that offers the library to the executable's runtime, if there is one.

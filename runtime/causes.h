@@ -24,5 +24,7 @@ extern Cause pads_small_for;
 
 // The first function of the table that hides addresses of code; nullptr: there is none.
 const char* first_hider(const abi::Header& table);
+// The first of them that makes stacks or switches to them; nullptr: there is none.
+const char* first_with_stacks(const abi::Header& table);
 
 }  // namespace stab::rt

@@ -8,8 +8,9 @@
 
 namespace stab::rt {
 
-// The value of STABILIZER_OPTIONS, or nullptr. A program that runs with more rights than its
-// caller, or of which that cannot be known, takes no orders from the caller's environment.
+// The value of STABILIZER_OPTIONS. nullptr: there is none, or the kernel says (or nobody does) that
+// the program runs with more rights than its caller (AT_SECURE). The programs that such a one runs
+// read the variable if it hands it on.
 const char* options_text(char** environment);
 
 // The environment that the kernel gave, before libc knows of it.

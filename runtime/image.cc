@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/image.h"
 
+#include "runtime/check.h"
 #include "runtime/memory.h"
 #include "runtime/os.h"
 #include "runtime/pads.h"
@@ -137,6 +138,11 @@ bool anything_called(const Image& image) {
 
 // `lead`: bytes of each place before the copy.
 void adopt_places(Layout& layout, const Placement& placement, uint32_t lead) {
+  STAB_ALWAYS(Layout, 2,
+              placement.count == 0 || (uint64_t{placement.positions[placement.count - 1]} +
+                                       placement.sizes[placement.order[placement.count - 1]]) *
+                                              unit <=
+                                          layout.code_size);
   for (uint32_t i = 0; i < layout.count; ++i) layout.offsets[layout.order[i]] = no_copy;
   for (uint32_t rank = 0; rank < placement.count; ++rank) {
     const uint32_t f = placement.functions[placement.order[rank]];
@@ -223,6 +229,20 @@ void fill(const Image& image, Layout& layout) {
   build_unwind(image, layout);
 }
 
+// All of it: with the sizes of copies, and what lies before them.
+bool is_valid(const Image& image, const Layout& layout) {
+  if (!is_valid(layout, image.count())) return false;
+  const uint32_t lead = image.marks_calls() && &layout == &image.first() ? mark_bytes : 0;
+  uint64_t end = 0;
+  for (uint32_t rank = 0; rank < layout.count; ++rank) {
+    const uint32_t f = layout.order[rank];
+    if (layout.offsets[f] < end + lead || function_at(image, layout, number(layout.copy(f))) != f)
+      return false;
+    end = uint64_t{layout.offsets[f]} + copy_size(image.functions()[f]);
+  }
+  return end <= layout.code_size;
+}
+
 const char* build(Image& image, bool again) {
   if (again)
     if (const char* problem = make_switchboard(image)) return problem;
@@ -238,6 +258,7 @@ const char* build(Image& image, bool again) {
   draw_pads(image, layout);
   draw_pad_bytes(image);
   fill(image, layout);
+  STAB_EXPENSIVE(Layout, 2, is_valid(image, layout));
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
   if ((!again && !set_pointers(image)) || !patch_originals(image))
@@ -331,6 +352,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   if (!anything_called(image)) return nullptr;
   Layout* layout = take_layout(image);
   if (layout == nullptr) return "no room for another layout";
+  STAB_ALWAYS(Image, 3, layout != &image.first() && layout != &image.layouts[image.present]);
   if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";
   Placement placement(image);
   choose_called(image, placement);
@@ -339,6 +361,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   draw_pads_again(image, *layout, change);
   draw_pad_bytes(image);
   fill(image, *layout);
+  STAB_EXPENSIVE(Layout, 2, is_valid(image, *layout));
   if (!seal(*layout)) return "memory cannot be made executable (mprotect was refused)";
   Layout& before = image.layouts[image.present];
   if (image.present != 0) before.state = LayoutState::old;

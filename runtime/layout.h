@@ -4,6 +4,11 @@
 //   | copies | call frame descriptions of the copies |
 //
 // Written while it is no one's, then executable and never changed again until nothing refers to it.
+//
+// Invariants:
+//   1. It starts at a page, and its code and its descriptions are whole pages.
+//   2. A function is in the order, once, exactly if it has an offset. Places ascend and lie in the
+//   code; copies do not overlap.
 #pragma once
 
 #include <stdint.h>
@@ -59,6 +64,10 @@ struct Layout {
 bool allocate_arrays(Layout& layout, uint32_t functions);
 void release(Layout& layout, uint32_t functions);
 
+// Invariants 1 and 2, but for the sizes of copies.
+bool is_valid(const Layout& layout, uint32_t functions);
+
+// One that is unused. False: refused.
 bool make_writable(const Layout& layout);
 // The copies become executable, the descriptions read-only. False: refused.
 bool seal(const Layout& layout);

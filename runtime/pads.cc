@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/pads.h"
 
+#include "runtime/check.h"
+
 namespace stab::rt {
 namespace {
 
@@ -67,6 +69,7 @@ void draw_pads_again(Image& image, Layout& layout, PadChange change) {
     // Drawn in any case: the others' do not depend on what is active.
     const uint16_t fresh = draw(image, f);
     layout.pads[f] = keeps ? image.layout_in_use(f).pads[f] : fresh;
+    STAB_DEBUG(Pads, 2, (image.uses[f] & has_stub) == 0 || layout.pads[f] == image.first().pads[f]);
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/place.h"
 
+#include "runtime/check.h"
+
 namespace stab::rt {
 namespace {
 
@@ -58,6 +60,7 @@ void place(const uint32_t* sizes, uint32_t count, uint64_t span, Random& random,
   if (count == 0) return;
   uint64_t total = 0;
   for (uint32_t f = 0; f < count; ++f) total += sizes[f];
+  STAB_ALWAYS(Placement, 1, span % span_step == 0 && 2 * total <= span);
   shuffle(order, count, random);
   // Free units before the function of each rank: an ordered sample, as when points are thrown on a
   // line.
@@ -74,6 +77,17 @@ void place(const uint32_t* sizes, uint32_t count, uint64_t span, Random& random,
   }
   rotate(order, first, count);
   rotate(position, first, count);
+  STAB_EXPENSIVE(Placement, 2, is_valid_placement(sizes, count, span, order, position, scratch));
+}
+
+bool is_valid_placement(const uint32_t* sizes, uint32_t count, uint64_t span, const uint32_t* order,
+                        const uint32_t* position, uint32_t* scratch) {
+  for (uint32_t f = 0; f < count; ++f) scratch[f] = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    if (order[k] >= count || scratch[order[k]]++ != 0 || position[k] >= span) return false;
+    if (k > 0 && position[k] < uint64_t{position[k - 1]} + sizes[order[k - 1]]) return false;
+  }
+  return true;
 }
 
 }  // namespace stab::rt

@@ -29,4 +29,8 @@ uint64_t span_for(uint64_t total_units);
 void place(const uint32_t* sizes, uint32_t count, uint64_t span, Random& random, uint32_t* order,
            uint32_t* position, uint32_t* scratch);
 
+// Invariant 2, and that the order has each function once. Scratch as above.
+bool is_valid_placement(const uint32_t* sizes, uint32_t count, uint64_t span, const uint32_t* order,
+                        const uint32_t* position, uint32_t* scratch);
+
 }  // namespace stab::rt

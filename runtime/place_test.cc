@@ -74,6 +74,28 @@ TEST(Place, OfNothingDoesNothing) {
   place(nullptr, 0, span_for(0), *std::make_unique<Random>(1), nullptr, nullptr, nullptr);
 }
 
+TEST(Place, RefusesASpanThatIsTooSmallOrNotWhole) {
+  const std::vector<std::uint32_t> sizes = {span_step, 3};
+  EXPECT_DEATH(Layout(sizes, span_step, 1), "place.cc:[0-9]+: Placement 1 does not hold");
+  EXPECT_DEATH(Layout(sizes, 4 * span_step + 1, 1), "Placement 1 does not hold");
+}
+
+TEST(Place, IsNotValidIfCopiesOverlapOrOneIsMissing) {
+  const std::vector<std::uint32_t> sizes = {4, 7, 20};
+  std::vector<std::uint32_t> scratch(6);
+  const auto valid = [&](const std::vector<std::uint32_t>& order,
+                         const std::vector<std::uint32_t>& position) {
+    return is_valid_placement(sizes.data(), 3, 100, order.data(), position.data(), scratch.data());
+  };
+  EXPECT_TRUE(valid({2, 0, 1}, {0, 20, 24}));
+  EXPECT_TRUE(valid({2, 0, 1}, {0, 20, 99}));
+  EXPECT_FALSE(valid({2, 0, 1}, {0, 19, 24}));
+  EXPECT_FALSE(valid({2, 0, 1}, {0, 24, 20}));
+  EXPECT_FALSE(valid({2, 0, 0}, {0, 20, 24}));
+  EXPECT_FALSE(valid({2, 0, 3}, {0, 20, 24}));
+  EXPECT_FALSE(valid({2, 0, 1}, {0, 20, 100}));
+}
+
 TEST(Place, DiffersBySeedAndRepeatsForTheSameSeed) {
   const auto sizes = some_sizes(45);
   EXPECT_EQ(Layout(sizes, span_of(sizes), 1).of, Layout(sizes, span_of(sizes), 1).of);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/relink.h"
 
+#include "runtime/check.h"
 #include "runtime/memory.h"
 #include "runtime/os.h"
 #include "runtime/pads.h"
@@ -55,7 +56,9 @@ uint64_t label_address(const Image& image, uint32_t label) {
 }
 
 uint32_t distance(const uint8_t* field, uint64_t target) {
-  return static_cast<uint32_t>(target - (number(field) + 4));
+  const auto value = static_cast<int64_t>(target - (number(field) + 4));
+  STAB_DEBUG(Image, 2, value == static_cast<int32_t>(value));
+  return static_cast<uint32_t>(value);
 }
 
 uint32_t branch_value(const Image& image, const Layout& layout, uint32_t f, uint32_t offset,

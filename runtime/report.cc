@@ -100,7 +100,11 @@ void report_signal(int number, uint64_t pc, const Place& place) {
 }
 
 void report_sandbox(const EpochCounts& epochs) {
+  static uint64_t told;  // epochs of the last such line; only who ended the report is here
   if (!report_wanted() || !end_report()) return;
+  const uint64_t epochs_now = epochs.layouts + epochs.given_up;
+  if (epochs_now < 2 * told) return;
+  told = epochs_now;
   Line line;
   line.field("event", "sandbox").field("pid", report_owner());
   add_epochs(line, epochs);
@@ -121,6 +125,8 @@ void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const Ep
   line.field("event", "exit").field("pid", report_owner()).field("run_ns", run_ns);
   line.field("region_ns", region_ns).field("regions", regions);
   add_epochs(line, epochs);
+  // A library that came later may be the reason: the first line does not know it.
+  if (pads_small_for.text() != nullptr) line.field("pads_small_for", pads_small_for.text());
   if (small_stacks() != 0) line.field("small_thread_stacks", small_stacks());
   heap::add_counts(line);
   write_line(line.close());

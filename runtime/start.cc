@@ -98,7 +98,8 @@ void refuse_or_complain(const char* why_once) {
 // Frames of any image may lie on the stacks that one makes.
 void look_for_small_stacks(const Image& image) {
   if (!options.stack || (image.table->flags & abi::image_small_stacks) == 0) return;
-  const char* name = first_hider(*image.table);
+  const char* name = first_with_stacks(*image.table);
+  if (name == nullptr && image.note != &stab_note) name = file_of(image.note);
   keep_pads_small();
   pads_small_for.set(name != nullptr ? name : "sigaltstack, or stacks of threads");
 }
@@ -200,7 +201,8 @@ extern "C" __attribute__((visibility("default"))) void stab_remove_image(
   drop_image(image);
 }
 
-// Without destructors, and perhaps in a signal handler. Weak: a program may have its own.
+// It runs no destructors, so the report's last line is written here. May be called by a signal
+// handler: it takes no locks. Weak: a program may have its own.
 extern "C" __attribute__((weak, visibility("default"), noreturn)) void _exit(int status) {
   if (!ended) report_end();
   stab::os::exit_process(status);

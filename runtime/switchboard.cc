@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/switchboard.h"
 
+#include "runtime/check.h"
 #include "runtime/memory.h"
 #include "runtime/os.h"
 #include "runtime/validate.h"
@@ -44,6 +45,10 @@ void write_switchboard(const Switchboard& board, const abi::Header& table, const
   const auto* functions = elements<abi::Function>(table, table.functions);
   for (uint32_t f = 0; f < board.functions; ++f) {
     if (functions[f].exceptions_size == 0) continue;
+    STAB_DEBUG(Table, 7,
+               functions[f].exceptions_size >= sizeof(abi::ExceptionTable) &&
+                   uint64_t{functions[f].exceptions} + functions[f].exceptions_size <=
+                       table.exceptions.count);
     uint8_t* at = board.exceptions() + functions[f].exceptions;
     store64(at + 1, reinterpret_cast<uint64_t>(board.stub(0)) - word);
     if (at[9] == omit) continue;

@@ -40,36 +40,26 @@ pthread_key_create
 pthread_setspecific" "$needed"
 
 visible=$(readelf -sW "$2/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | sort -u)
-compare "what the runtime exports" "_Exit
-__jit_debug_descriptor
-__jit_debug_register_code
-_dl_find_object
-_exit
-aligned_alloc
-calloc
-free
-malloc
-malloc_usable_size
-memalign
-posix_memalign
-prctl
-pthread_cancel
-pthread_create
-pvalloc
-realloc
-reallocarray
-stab_add_image
-stab_begin
-stab_end
-stab_randomize
-stab_remove_image
-syscall
-thrd_create
-valloc" "$visible"
+# names KIND...: of the table.
+table=$1/runtime/interposed.inc
+names() { for kind in "$@"; do sed -n "s/^STAB_NAME($kind, \"\([^\"]*\)\", .*/\1/p" "$table"; done | sort; }
+compare "what the runtime exports" "$(names libc heap ours found)" "$visible"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+echo 'int main(void) { return 0; }' >"$work/main.c"
+"$2/bin/szc" "$work/main.c" -o "$work/main" || failures=1
+exported=$(nm -D --defined-only "$work/main" | awk '{ print $3 }' | sort)
+compare "what executables export" "$(names libc heap ours)" "$exported"
 
-# Those of debuggers and of stabilizer.h need not be.
-exported=$(sed -n 's/.*--export-dynamic-symbol=\([a-zA-Z_]*\)".*/\1/p' "$1/instrumenter/link_flags.h" | sort -u)
-compare "what executables export" "$(grep -vE '^(__jit_|stab_(begin|end|randomize)$)' <<<"$visible")" "$exported"
+libc=$(ldd "$work/main" | awk '/libc\.so/ { print $3 }')
+hidden=$(readelf -sW "$2/lib/stab-runtime.o" | awk '$6 == "HIDDEN" && $7 != "UND" { print $8 }')
+compare "hidden names that go before libc's" "$(names executable)" \
+  "$(nm -D --defined-only "$libc" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort -u | grep -Fx "$hidden")"
+
+# The document's table, a row for names that follow each other and have the same reason.
+rows=$(sed -n 's/^STAB_NAME([a-z]*, "\([^"]*\)", "\(.*\)")$/\2|\1/p' "$table" |
+  awk -F'|' '$1 == why { names = names ", `" $2 "`"; next } { if (why) print "| " names " | " why " |"; why = $1; names = "`" $2 "`" } END { print "| " names " | " why " |" }')
+compare "names in doc/runtime.md" "$rows" "$(sed -n '/^| names | because |$/,/^$/p' "$1/doc/runtime.md" | tail -n +3 | sed '/^$/d')"
 
 code=$(readelf -SW "$2/lib/stab-runtime.o" | awk '/ AX / && $0 !~ / 000000 00  AX/ { sub(/^ *\[ *[0-9]+\] */, ""); print $1 }' | sort -u)
 compare "sections with code" "stab_text" "$code"
@@ -80,16 +70,5 @@ stab_add_image
 stab_remove_image" "$needed"
 
 names=$(nm -D --defined-only "$2/lib/libstabheap.so" | awk '{ print $3 }' | sort)
-compare "what libstabheap.so exports" "aligned_alloc
-calloc
-free
-malloc
-malloc_usable_size
-memalign
-posix_memalign
-pvalloc
-realloc
-reallocarray
-stab_other_heap
-valloc" "$names"
+compare "what libstabheap.so exports" "$(names heap preload)" "$names"
 exit $failures

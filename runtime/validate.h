@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "runtime/abi.h"
+#include "runtime/check.h"
 
 namespace stab::rt {
 
@@ -48,6 +49,9 @@ const char* describe(TableError error);
 // Arrays of a table that was validated.
 template <class T>
 inline const T* elements(const abi::Header& header, const abi::Array& array) {
+  STAB_DEBUG(Table, 1,
+             array.offset % alignof(T) == 0 && array.offset <= header.total_size &&
+                 array.count <= (header.total_size - array.offset) / sizeof(T));
   return reinterpret_cast<const T*>(reinterpret_cast<const uint8_t*>(&header) + array.offset);
 }
 

@@ -18,14 +18,14 @@ ulimit -c 0
 program=$source_directory/tests/programs/heap_errors.c
 "$szc" -O1 -fno-builtin -w -pthread -o ours "$program" && clang-19 -O1 -fno-builtin -w -pthread -o plain "$program" || exit 1
 
-# ends ALLOCATOR HOW WHY: linked and preloaded, the program is ended for this reason.
+# ends ALLOCATOR "HOW [handler]" WHY: linked and preloaded, the program is ended for this reason.
 ends() {
   local seed output status
   for seed in 1 2; do
-    output=$(STABILIZER_OPTIONS=heap=1:allocator=$1:seed=$seed timeout 60 ./ours "$2" 2>&1)
+    output=$(STABILIZER_OPTIONS=heap=1:allocator=$1:seed=$seed timeout 20 ./ours $2 2>&1)
     status=$?
     [ $status -eq 134 ] && [[ $output == "stabilizer: the heap is damaged: "*$3* ]] || fail "$1, $2: status $status, $output"
-    output=$(STABILIZER_OPTIONS=allocator=$1:seed=$seed LD_PRELOAD=$library timeout 60 ./plain "$2" 2>&1)
+    output=$(STABILIZER_OPTIONS=allocator=$1:seed=$seed LD_PRELOAD=$library timeout 20 ./plain $2 2>&1)
     status=$?
     [ $status -eq 134 ] && [[ $output == *"stabilizer: the heap is damaged: "*$3* ]] || fail "preloaded, $1, $2: status $status, $output"
   done
@@ -42,4 +42,8 @@ for how in twice realloc-freed; do ends shuffled $how twice; done
 ends bitmap twice ""
 ends bitmap twice-later ""
 for how in inner large-inner realloc-inner large-twice large-realloc-freed; do ends tlsf $how "no block"; done
+# The program's own handler of the signal allocates: no lock of the heap is held then.
+for allocator in shuffled power2; do ends $allocator "twice-in-a-thread handler" "twice"*"signal 6, block 1"; done
+for how in twice twice-at-a-threads-end; do ends shuffled "$how handler" "twice"*"signal 6, block 1"; done
+for how in twice inner large-twice; do ends bitmap "$how handler" "signal 6, block 1"; done
 exit $failures

@@ -77,6 +77,7 @@ for way in 1 2 3 4 5; do
     [ "$(cat output)" = "$(./plain $way)" ] || fail "way $way $many: $(cat output), not $(./plain $way)"
     got=$(epochs exit)
     [ "${got:-0}" -gt 30 ] || fail "way $way $many: functions moved ${got:-no} times: $(cat report)"
+    [ "$(grep -c sandbox report)" -le 10 ] || fail "way $way $many: $(grep -c sandbox report) lines about sandboxes that were refused"
   done
   [ $way -gt 3 ] || ! grep -q sandbox report || fail "way $way: a probe is taken for a sandbox"
 done

@@ -45,6 +45,8 @@ for mode in byte table off; do
   own_flags=--stab-stack=$mode make epoch_own_stack.c -O0
   explain | grep 'all layouts stay' && fail "--stab-stack=$mode: epoch_own_stack.c is taken for a switch"
 done
+make exceptions.cpp "-O0 -std=c++14 -w"
+explain | grep 'all layouts stay' && fail "exceptions.cpp is taken for a switch"
 readelf -SW "$work/program" | grep -q stab_compiled && fail "the records are left in the program"
 
 # A library's small stacks hold frames of the program, which is taken in before it.
@@ -59,6 +61,49 @@ C
 "$szc" -O2 -shared -fPIC -o "$work/library.so" "$work/library.c" && "$szc" -O2 -o "$work/user" "$work/user.c" "$work/library.so" || fail "the library does not build"
 STABILIZER_OPTIONS=stack=1:report=$work/report "$work/user"
 grep -q '"pads_small_for": "[^"]*library.so"' "$work/report" || fail "a library's small stacks are not seen: $(cat "$work/report")"
+
+# The report names who has the small stacks, not who hides addresses for another reason; a library that comes later, too.
+cat >"$work/branches.c" <<'C'
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <ucontext.h>
+#include <unistd.h>
+jmp_buf back;
+ucontext_t context;
+__attribute__((noinline)) int makes_child(void) {
+  const pid_t child = vfork();
+  if (child == 0) _exit(0);
+  return child < 0;
+}
+#ifdef SWITCHES
+__attribute__((noinline)) int makes_stack(void) {
+  const pid_t child = vfork();
+  if (child == 0) _exit(0);
+  return child < 0 || setcontext(&context);
+}
+#elif defined(OTHER)
+__attribute__((noinline)) int makes_stack(void) {
+  stack_t stack;
+  return sigaltstack(0, &stack);
+}
+#else
+__attribute__((noinline)) int makes_stack(void) { return dlopen("./library.so", RTLD_NOW) == NULL; }
+#endif
+int main(int count, char **arguments) { return makes_child() || (count > 5 && makes_stack()) || (count < 2 && arguments[0][0] == 0); }
+C
+# small_for FLAGS EVENT WHO [ARGUMENTS]
+small_for() {
+  rm -f "$work/report"
+  "$szc" -O1 $1 -o "$work/branches" "$work/branches.c" || fail "branches $1 does not build"
+  (cd "$work" && STABILIZER_OPTIONS=stack=1:report=$work/report ./branches ${4:-}) || fail "branches $1 ends with $?"
+  grep "\"event\": \"$2\"" "$work/report" | grep -q "\"pads_small_for\": \"$3\"" || fail "branches $1: small pads are due to $3: $(cat "$work/report")"
+}
+small_for -DSWITCHES start makes_stack
+small_for -DOTHER start 'sigaltstack[^"]*'
+small_for "" exit '[^"]*library.so' "1 2 3 4 5"
+grep '"event": "start"' "$work/report" | grep -q pads_small_for && fail "the library was named before it was there: $(cat "$work/report")"
 
 # Arguments that are pushed from the frame.
 cat >"$work/pushes.c" <<'C'

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// fmt's own functions, for programs that are linked statically: Debian has fmt as a shared library only.
+// fmt's own functions, for programs that are linked statically: Debian has fmt as a shared library
+// only.
 #include <fmt/format-inl.h>
 
 namespace fmt::detail {

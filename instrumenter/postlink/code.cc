@@ -108,6 +108,13 @@ bool makes_small_stacks(std::string_view name) {
   return makes_stacks(name) || std::ranges::find(names, name) != names.end();
 }
 
+// By the C++ ABI, and C's library.
+bool never_returns(std::string_view name) {
+  constexpr std::array<std::string_view, 5> names = {"__cxa_throw", "__cxa_rethrow",
+                                                     "_Unwind_Resume", "_ZSt9terminatev", "abort"};
+  return std::ranges::find(names, name) != names.end();
+}
+
 // One function at a time, with the relocations that lie in it.
 class Analysis {
  public:
@@ -149,6 +156,7 @@ class Analysis {
       if (is_setjmp(name_of(relocation))) check_setjmp();
       if (makes_stacks(name_of(relocation))) program_.hides_by(function_, HideReason::makes_stacks);
       if (makes_small_stacks(name_of(relocation))) program_.small_stacks = true;
+      if (never_returns(name_of(relocation))) note_end(relocation);
       if (pc_relative(relocation.type))
         check_pc_relative(relocation);
       else if (absolute(relocation.type))
@@ -164,6 +172,16 @@ class Analysis {
     function_.anchored = true;
     if (!saves_all_registers(function_.code))
       program_.hides_by(function_, HideReason::saves_registers);
+  }
+
+  // A direct call of what is no function of this file's own.
+  void note_end(const Relocation& relocation) {
+    constexpr std::uint8_t call = 0xe8;
+    const std::uint64_t field = relocation.where - function_.start;
+    const auto binding = ELF64_ST_BIND(program_.file->symbols()[relocation.symbol].st_info);
+    if (relocation.type == R_X86_64_PLT32 && binding != STB_LOCAL && field > 0 &&
+        function_.code[field - 1] == call)
+      function_.behind_ends.push_back(static_cast<std::uint32_t>(field + 4));
   }
 
   [[nodiscard]] std::string_view name_of(const Relocation& relocation) const {

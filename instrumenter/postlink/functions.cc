@@ -154,7 +154,11 @@ std::uint32_t Program::label(const Function& function, std::uint32_t offset) {
 }
 
 void Program::hides_by(const Function& function, abi::HideReason reason) {
-  if (!hiders.empty() && hiders.back().address == function.start) return;
+  if (!hiders.empty() && hiders.back().address == function.start) {
+    // That it has stacks of its own says more: pads are small because of it, too.
+    hiders.back().reason = std::min(hiders.back().reason, reason);
+    return;
+  }
   hiders.push_back({function.start, std::string(function.name), reason});
 }
 

@@ -86,6 +86,7 @@ struct Function {
   std::vector<abi::Fixup> fixups;
   std::vector<std::uint32_t> words;          // jump tables, behind the code
   std::vector<std::uint32_t> table_targets;  // what they lead to
+  std::vector<std::uint32_t> behind_ends;    // what follows calls that never return
   StackPad pad;
   std::uint32_t type = 0;  // of what calls it by a pointer; 0: nothing or unknown
   bool address_taken = false;

@@ -32,6 +32,7 @@ class Search {
         if (const auto found = numbers_.find(part.start + offset); found != numbers_.end())
           targets_.push_back(found->second);
     std::ranges::sort(targets_);
+    find_ends(parts);
     for (const CodePart& part : parts)
       for (const Landing& landing : part.landings)
         if (const auto pad = numbers_.find(part.start + landing.pad); pad != numbers_.end())
@@ -43,7 +44,7 @@ class Search {
     work();
     // What only a jump through a table or an exception reaches.
     for (std::size_t i = 0; i < moves_.size(); ++i) {
-      if (states_[i] || moves_[i].padding) continue;
+      if (states_[i] || moves_[i].padding || is_dead(i)) continue;
       seeds_.push_back(i);
       reach(i, state_of_seeds(i));
       work();
@@ -52,6 +53,28 @@ class Search {
   }
 
  private:
+  void find_ends(std::span<const CodePart> parts) {
+    for (const CodePart& part : parts)
+      for (const std::uint32_t offset : part.behind_ends)
+        if (const auto found = numbers_.find(part.start + offset); found != numbers_.end())
+          behind_ends_.push_back(found->second);
+    std::ranges::sort(behind_ends_);
+    all_jumps_known_ = std::ranges::all_of(parts, &CodePart::landings_known) &&
+                       std::ranges::none_of(moves_, [](const StackMove& move) {
+                         return move.kind == Kind::jump_anywhere;
+                       });
+  }
+
+  [[nodiscard]] bool is_behind_end(std::size_t i) const {
+    return std::ranges::binary_search(behind_ends_, i);
+  }
+
+  // The jump that clang leaves behind such a call, to the end of the function: neither a table nor
+  // an exception leads to it.
+  [[nodiscard]] bool is_dead(std::size_t i) const {
+    return all_jumps_known_ && is_behind_end(i) && moves_[i].kind == Kind::jump;
+  }
+
   void reach(std::size_t i, const StackState& state) {
     if (i >= moves_.size()) return;
     if (!states_[i]) {
@@ -103,7 +126,8 @@ class Search {
         call_inside(i, *states_[i]);
         land(move.address, state);
         add_to_pool(call_pool_, state);
-        return run_on(i, state);
+        if (!is_dead(i + 1)) run_on(i, state);
+        return;
       default:
         return run_on(i, state);
     }
@@ -175,6 +199,8 @@ class Search {
   std::vector<bool> waiting_;
   std::vector<std::size_t> pending_;
   std::vector<std::size_t> targets_;
+  std::vector<std::size_t> behind_ends_;
+  bool all_jumps_known_ = false;  // from within: there are none by registers, and no other landings
   struct LandingPlace {
     std::uint64_t begin, end;
     std::size_t pad;

@@ -29,6 +29,8 @@ struct CodePart {
   bool has_functions = false;  // several: whatever nothing jumps to is the start of one
   std::vector<std::uint32_t> jump_targets{};  // of tables, as far as they are known
   std::vector<Landing> landings{};
+  bool landings_known = false;               // there are no others
+  std::vector<std::uint32_t> behind_ends{};  // what follows calls that never return
 };
 
 // A function with its parts elsewhere. The address of the first instruction that is not proved.

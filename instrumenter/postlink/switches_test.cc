@@ -23,8 +23,8 @@ class Switches : public testing::Test {
   }
   ~Switches() override { std::filesystem::remove_all(folder_); }
 
-  // Whether assembly, as one function, may switch stacks.
-  bool switches(const std::string& assembly, bool compiled = false) {
+  // Whether assembly, as one function, may switch stacks. `more` says what else is known of it.
+  bool switches(const std::string& assembly, bool compiled = false, const CodePart& more = {}) {
     std::ofstream(folder_ / "a.s") << ".text\nf:\n" << assembly << "\n";
     const std::string output = (folder_ / "a.so").string();
     const std::string command = fmt::format("clang-19 -nostdlib -shared -fuse-ld=lld {} -o {}",
@@ -33,7 +33,9 @@ class Switches : public testing::Test {
     const auto file = ElfFile::parse(*read_file(output, std::size_t{1} << 20));
     const Elf64_Shdr* text = file->section(".text");
     const Decoder decoder;
-    const CodePart part{text->sh_addr, file->contents(*text), true, false, {}};
+    CodePart part = more;
+    part.start = text->sh_addr;
+    part.code = file->contents(*text);
     const bool interesting = decoder.decode(part.code, part.start).sets_stack_pointer;
     return interesting && find_switch(decoder, {&part, 1}, compiled).has_value();
   }
@@ -120,6 +122,30 @@ TEST_F(Switches, ALoopThatProbesIsNone) {
   EXPECT_FALSE(
       switches("lea -0x8000(%rsp),%r11; 1: sub $0x1000,%rsp; orq $0,(%rsp); "
                "cmp %r11,%rsp; jne 1b; add $0x8000,%rsp; ret"));
+}
+
+TEST_F(Switches, AJumpBehindACallThatNeverReturnsIsNone) {
+  // clang at -O0, behind __cxa_throw: to the end of the function, with a lowered stack pointer.
+  const std::string lowered = "push %rbp; mov %rsp,%rbp; sub %rdi,%rsp; call f; ";
+  const std::string end = "jmp 1f; leave; ret; 1:";
+  CodePart known;
+  known.landings_known = true;
+  known.behind_ends = {12};
+  CodePart returns = known;
+  returns.behind_ends = {};
+  CodePart lands = known;
+  lands.landings_known = false;
+  EXPECT_FALSE(switches(lowered + end, false, known));
+  EXPECT_TRUE(switches(lowered + end, false, returns));
+  EXPECT_TRUE(switches(lowered + end, false, lands));  // perhaps there
+  // Something else leads there.
+  EXPECT_TRUE(switches(lowered + "2: jmp 1f; jne 2b; leave; jmp *%rax; 1:", false, known));
+  EXPECT_TRUE(
+      switches("push %rbp; mov %rsp,%rbp; sub %rdi,%rsp; call f; 2: jmp 1f; "
+               "3: jne 2b; leave; ret; 1:",
+               false, known));
+  // What follows is no jump, and counts.
+  EXPECT_TRUE(switches(lowered + "mov %rsi,%rsp; ret", false, known));
 }
 
 TEST_F(Switches, OrderMatters) {

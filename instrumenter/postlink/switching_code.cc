@@ -78,6 +78,8 @@ class SwitchAnalysis {
     CodePart part{function.start, function.code,          !is_cold_part(function.name),
                   false,          function.table_targets, {}};
     const auto& sites = function.exceptions.call_sites;
+    part.landings_known = function.frame.lsda == 0 || (function.movable() && !sites.empty());
+    part.behind_ends = function.behind_ends;
     for (const CallSite& site : sites)
       if (site.label)
         part.landings.push_back(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/arena.h"
 
+#include "runtime/check.h"
 #include "runtime/malloc/metadata.h"
 #include "runtime/os.h"
 
@@ -126,6 +127,7 @@ void Arena::cut(Span* span, uint64_t units) {
 // Takes it out of the arena, with something behind its addresses. Those of an absent one may be
 // somebody else's by now: then they are lost.
 bool Arena::claim(Span* span, uint64_t units) {
+  STAB_ALWAYS(Spans, 2, span->purpose == Purpose::unused && span->units >= units);
   remove(span);
   span->purpose = Purpose::large;
   cut(span, units);
@@ -205,6 +207,8 @@ Span* Arena::take(uint64_t units, Purpose purpose, bool& zeroed) {
 
 void Arena::give(Span* span) {
   const Guard guard(lock);
+  STAB_ALWAYS(Spans, 2, span->purpose != Purpose::unused);
+  STAB_ALWAYS(Spans, 3, span->units <= used_);
   used_ -= span->units;
   lead_nowhere(span);
   reset(span);

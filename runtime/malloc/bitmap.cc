@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/bitmap.h"
 
+#include "runtime/check.h"
 #include "runtime/malloc/allocator.h"
 #include "runtime/malloc/arena.h"
 #include "runtime/malloc/blocks.h"
@@ -28,7 +29,23 @@ struct Class {
 };
 constinit Class all[most_classes];
 
+bool is_valid(const Class& in) {
+  uint64_t slots = 0;
+  uint64_t free = 0;
+  for (unsigned i = 0; i < in.span_count; ++i) {
+    const Span& span = *in.spans[i];
+    uint64_t bits = 0;
+    for (uint32_t w = 0; w < (span.slots + 63) / 64; ++w)
+      bits += static_cast<uint64_t>(__builtin_popcountll(span.free_bits[w]));
+    if (bits != span.free_slots) return false;
+    slots += span.slots;
+    free += bits;
+  }
+  return slots == in.slots && slots - free == in.used;
+}
+
 bool add_span(Class& in, unsigned c) {
+  STAB_EXPENSIVE(Bitmap, 1, is_valid(in));
   if (in.span_count == most_spans) return false;
   const uint64_t slots = in.slots < least_slots ? least_slots : in.slots;
   const uint64_t units = (slots * classes.size[c] + unit_size - 1) >> unit_bits;
@@ -54,6 +71,7 @@ bool add_span(Class& in, unsigned c) {
 
 // At least half of the slots are free, so two tries are enough on average.
 void* take_random(Class& in) {
+  STAB_ALWAYS(Bitmap, 1, in.used < in.slots);  // else it would not end
   for (;;) {
     uint64_t slot = in.random.below(in.slots);
     unsigned i = 0;
@@ -79,6 +97,7 @@ void shrink(Class& in) {
   in.slots -= last->slots;
   drop_metadata(last->free_bits, (last->slots + 63) / 64 * 8);
   arena.give(last);
+  STAB_EXPENSIVE(Bitmap, 1, is_valid(in));
 }
 
 void* allocate(size_t size) {
@@ -120,22 +139,28 @@ void check_block(const Span* span, void* block) {
   if (!begins) damaged(no_block);
 }
 
+// False: it is free already.
+bool give(Span* span, void* block) {
+  Class& in = all[span->size_class];
+  const Guard guard(in.lock);
+  const uint64_t slot = (reinterpret_cast<uint64_t>(block) - span->start) / span->slot_size;
+  const uint64_t bit = uint64_t{1} << (slot % 64);
+  if ((span->free_bits[slot / 64] & bit) != 0) return false;
+  span->free_bits[slot / 64] |= bit;
+  ++span->free_slots;
+  --in.used;
+  increase(in.given);
+  shrink(in);
+  return true;
+}
+
 void release(void* block) {
   if (block == nullptr) return;
   Span* span = span_of(block);
   if (span == nullptr) return system_heap.release(block);
   check_block(span, block);
   if (span->purpose == Purpose::large) return give_large(span);
-  Class& in = all[span->size_class];
-  const Guard guard(in.lock);
-  const uint64_t slot = (reinterpret_cast<uint64_t>(block) - span->start) / span->slot_size;
-  const uint64_t bit = uint64_t{1} << (slot % 64);
-  if ((span->free_bits[slot / 64] & bit) != 0) damaged(freed_twice);
-  span->free_bits[slot / 64] |= bit;
-  ++span->free_slots;
-  --in.used;
-  increase(in.given);
-  shrink(in);
+  if (!give(span, block)) damaged(freed_twice);
 }
 
 size_t usable(void* block) {

@@ -83,6 +83,7 @@ void thread_ended(void* argument) {
   own_cache = nullptr;
   thread_ends = true;
   for (unsigned c = 0; c < where_from.classes->count; ++c) empty_bag(*cache, c);
+  end_if_damaged();
   const Guard guard(registry_lock);
   cache->rounds = 0;
   cache->next_waiting = waiting;
@@ -167,7 +168,9 @@ AnyCache::AnyCache() : cache_(own_cache) {
 }
 
 AnyCache::~AnyCache() {
-  if (cache_ == shared_cache()) shared_lock.unlock();
+  if (cache_ != shared_cache()) return;
+  shared_lock.unlock();
+  end_if_damaged();
 }
 
 bool enlarge(Bag& bag, unsigned c) {

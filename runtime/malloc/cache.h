@@ -8,6 +8,7 @@
 
 #include "runtime/malloc/classes.h"
 #include "runtime/malloc/lock.h"
+#include "runtime/malloc/misuse.h"
 #include "runtime/malloc/slabs.h"
 #include "runtime/random.h"
 
@@ -75,6 +76,12 @@ class AnyCache {
  private:
   Cache* cache_;
 };
+
+// After slots were given back: ends the program if one was none of its, unless the cache is shared.
+// Then its lock is held, and it is AnyCache that does this when it lets go.
+inline void end_unless_shared(const Cache& cache) {
+  if (&cache == own_cache) end_if_damaged();
+}
 
 // Room for twice as many slots, at most twice the limit. False: it did not grow.
 bool enlarge(Bag& bag, unsigned c);

@@ -59,10 +59,14 @@ void* take(Cache& cache, unsigned c) {
 void put(Cache& cache, unsigned c, void* block) {
   Bag& bag = cache.bags[c];
   __atomic_store_n(&bag.given, bag.given + 1, __ATOMIC_RELAXED);
-  if (bag.slots == nullptr && !fill(bag, c)) return source().give(c, &block, 1);
+  if (bag.slots == nullptr && !fill(bag, c)) {
+    source().give(c, &block, 1);
+    return end_unless_shared(cache);
+  }
   if (bag.count == bag.capacity) {
     bag.count -= stack_size / 2;
     source().give(c, bag.slots + bag.count, stack_size / 2);
+    end_unless_shared(cache);
   }
   if (bag.low != 0) {
     const uint32_t i = pick(cache.random, bag.low);

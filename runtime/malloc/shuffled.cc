@@ -114,10 +114,14 @@ void flush(Cache& cache, Bag& bag, unsigned c) {
 
 void make_room_and_put(Cache& cache, Bag& bag, unsigned c, void* slot) {
   if (!enlarge(bag, c)) {
-    if (bag.count == 0) return slabs.give(c, &slot, 1);  // no memory for a bag
+    if (bag.count == 0) {  // no memory for a bag
+      slabs.give(c, &slot, 1);
+      return end_unless_shared(cache);
+    }
     flush(cache, bag, c);
   }
   bag.slots[bag.count++] = slot;
+  end_unless_shared(cache);
 }
 
 inline void put(Cache& cache, unsigned c, void* slot) {
@@ -196,6 +200,11 @@ void* slot_of(const Span* slab, void* block) {
   return reinterpret_cast<void*>(slab->address_of(slot));
 }
 
+bool was_given_last(unsigned c, const void* slot) {
+  const AnyCache cache;
+  return is_newest((*cache).bags[c], slot);
+}
+
 // Whether it is a block of the program; else that is the end.
 void check_block(const Span* span, void* block) {
   if (span->purpose == Purpose::large) {
@@ -205,8 +214,7 @@ void check_block(const Span* span, void* block) {
   if (span->purpose != Purpose::slab) damaged(no_block);
   void* slot = slot_of(span, block);
   if (span->is_free(span->slot_at(reinterpret_cast<uint64_t>(slot)))) damaged(freed_twice);
-  const AnyCache cache;
-  if (is_newest((*cache).bags[span->size_class], slot)) damaged(freed_twice);
+  if (was_given_last(span->size_class, slot)) damaged(freed_twice);
 }
 
 __attribute__((noinline)) void release_slowly(void* block, Span* span) {
@@ -214,8 +222,9 @@ __attribute__((noinline)) void release_slowly(void* block, Span* span) {
   if (span == nullptr) return system_heap.release(block);
   check_block(span, block);
   if (span->purpose == Purpose::large) return give_large(span);
+  void* slot = slot_of(span, block);
   const AnyCache cache;
-  put(*cache, span->size_class, slot_of(span, block));
+  put(*cache, span->size_class, slot);
 }
 
 void release(void* block) {

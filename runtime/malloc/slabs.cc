@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/slabs.h"
 
+#include "runtime/check.h"
 #include "runtime/malloc/arena.h"
 #include "runtime/malloc/metadata.h"
 #include "runtime/malloc/misuse.h"
@@ -30,6 +31,7 @@ void set_all_free(Span* slab) {
 
 // The first word with a free slot, which there is.
 uint32_t first_word(Span* slab) {
+  STAB_DEBUG(Slabs, 2, slab->hint < words_of(slab));
   while (slab->free_bits[slab->hint] == 0) ++slab->hint;
   return slab->hint;
 }
@@ -124,6 +126,7 @@ unsigned Slabs::take(unsigned c, void** slots, unsigned count) {
   while (found < count) {
     Span* slab = slab_with_room(c);
     if (slab == nullptr) break;
+    STAB_ALWAYS(Slabs, 2, slab->free_slots != 0 && slab->size_class == c);
     while (found < count && slab->free_slots != 0) {
       const uint32_t w = first_word(slab);
       uint64_t bits = slab->free_bits[w];
@@ -136,6 +139,7 @@ unsigned Slabs::take(unsigned c, void** slots, unsigned count) {
     }
     if (slab->free_slots == 0) unlink(central, slab);
   }
+  STAB_EXPENSIVE(Slabs, 2, is_valid(c));
   return found;
 }
 
@@ -144,6 +148,7 @@ bool Slabs::take_row(unsigned c, Row& row) {
   const Guard guard(central.lock);
   Span* slab = slab_with_room(c);
   if (slab == nullptr) return false;
+  STAB_ALWAYS(Slabs, 2, slab->free_slots != 0 && slab->size_class == c);
   if (slab->free_slots == slab->slots)
     slab->row = static_cast<uint32_t>(central.random.below(slab->slots));
   uint32_t w = 0;
@@ -152,51 +157,70 @@ bool Slabs::take_row(unsigned c, Row& row) {
   store(slab->free_bits[w], slab->free_bits[w] & ~row.bits);
   slab->free_slots -= static_cast<uint32_t>(__builtin_popcountll(row.bits));
   if (slab->free_slots == 0) unlink(central, slab);
+  STAB_EXPENSIVE(Slabs, 2, is_valid(c));
   return true;
 }
 
-void Slabs::give_slot(unsigned c, uint64_t address) {
+// nullptr: it is taken back; else why it is not.
+const char* Slabs::give_slot(unsigned c, uint64_t address) {
   Central& central = central_[c];
   Span* slab = span_of(reinterpret_cast<void*>(address));
   const uint32_t slot = slab->slot_at(address);
   const uint32_t w = slot / 64;
   const uint64_t bit = uint64_t{1} << (slot % 64);
-  if (slab->address_of(slot) != address) damaged(no_block);
-  if ((slab->free_bits[w] & bit) != 0) damaged(freed_twice);
+  if (slab->address_of(slot) != address) return no_block;
+  STAB_DEBUG(Slabs, 3, slab->purpose == Purpose::slab && slot < slab->slots);
+  if ((slab->free_bits[w] & bit) != 0) return freed_twice;
+  STAB_ALWAYS(Slabs, 1, slab->free_slots < slab->slots);
   store(slab->free_bits[w], slab->free_bits[w] | bit);
   if (w < slab->hint) slab->hint = w;
   if (slab->free_slots++ == 0) link(central, slab);
-  if (slab->free_slots < slab->slots) return;
+  if (slab->free_slots < slab->slots) return nullptr;
   // The last one with room stays.
-  if (slab->previous == nullptr && slab->next == nullptr) return;
+  if (slab->previous == nullptr && slab->next == nullptr) return nullptr;
   unlink(central, slab);
   __atomic_store_n(&central.bytes, central.bytes - slab->size(), __ATOMIC_RELAXED);
   drop_metadata(slab->free_bits, size_t{words_of(slab)} * 8);
   arena.give(slab);
+  return nullptr;
 }
 
 void Slabs::give(unsigned c, void* const* slots, unsigned count) {
   const Guard guard(central_[c].lock);
-  for (unsigned i = 0; i < count; ++i) give_slot(c, reinterpret_cast<uint64_t>(slots[i]));
+  for (unsigned i = 0; i < count; ++i)
+    if (const char* why = give_slot(c, reinterpret_cast<uint64_t>(slots[i])); why != nullptr)
+      note_damage(why);
+  STAB_EXPENSIVE(Slabs, 2, is_valid(c));
 }
 
 void Slabs::give_row(unsigned c, const Row& row) {
   const Guard guard(central_[c].lock);
-  for (uint64_t bits = row.bits; bits != 0; bits &= bits - 1)
-    give_slot(
-        c, row.base + static_cast<unsigned>(__builtin_ctzll(bits)) * uint64_t{classes_->size[c]});
+  for (uint64_t bits = row.bits; bits != 0; bits &= bits - 1) {
+    const auto slot = static_cast<unsigned>(__builtin_ctzll(bits));
+    if (const char* why = give_slot(c, row.base + slot * uint64_t{classes_->size[c]});
+        why != nullptr)
+      note_damage(why);
+  }
+}
+
+bool Slabs::is_valid(unsigned c) const {
+  const Span* before = nullptr;
+  for (const Span* slab = central_[c].partial; slab != nullptr; slab = slab->next) {
+    uint32_t bits = 0;
+    for (uint32_t w = 0; w < words_of(slab); ++w)
+      bits += static_cast<uint32_t>(__builtin_popcountll(slab->free_bits[w]));
+    if (bits != slab->free_slots || bits == 0 || bits > slab->slots) return false;
+    if (slab->previous != before || slab->size_class != c || slab->first % 16 != 0) return false;
+    if (slab->first < slab->start || slab->address_of(slab->slots) > slab->end()) return false;
+    before = slab;
+  }
+  return true;
 }
 
 bool Slabs::is_valid() {
   for (unsigned c = 0; c < classes_->count; ++c) {
     const Guard guard(central_[c].lock);
-    for (const Span* slab = central_[c].partial; slab != nullptr; slab = slab->next) {
-      uint32_t bits = 0;
-      for (uint32_t w = 0; w < words_of(slab); ++w)
-        bits += static_cast<uint32_t>(__builtin_popcountll(slab->free_bits[w]));
-      if (bits != slab->free_slots || bits == 0 || slab->first % 16 != 0) return false;
-      if (slab->first < slab->start || slab->address_of(slab->slots) > slab->end()) return false;
-    }
+    if (!is_valid(c)) return false;
   }
   return true;
 }

@@ -2,6 +2,7 @@
 // Slabs: spans of equal slots, with a bit for each slot apart from it. What all threads share of a
 // class; they come here for many slots at a time.
 //
+// Invariants:
 // 1. A slot belongs to the program, to a bag, or to its slab (its bit is set).
 // 2. A slab is in its class's list exactly if it has free slots.
 // 3. Slots do not overlap, lie in their span, and are 16-aligned.
@@ -39,6 +40,7 @@ class Slabs {
   unsigned take(unsigned c, void** slots, unsigned count);
   // Rows follow each other, in an unused slab from a random slot on. False: there is no memory.
   bool take_row(unsigned c, Row& row);
+  // What is no slot of the program, or free already, is left out and noted: end_if_damaged.
   void give(unsigned c, void* const* slots, unsigned count);
   void give_row(unsigned c, const Row& row);
 
@@ -58,7 +60,8 @@ class Slabs {
 
   Span* slab_with_room(unsigned c);
   Span* make_slab(unsigned c);
-  void give_slot(unsigned c, uint64_t address);
+  const char* give_slot(unsigned c, uint64_t address);
+  bool is_valid(unsigned c) const;  // with its lock
   void link(Central& central, Span* slab);
   void unlink(Central& central, Span* slab);
 

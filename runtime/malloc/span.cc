@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/span.h"
 
+#include "runtime/check.h"
 #include "runtime/os.h"
 
 namespace stab::heap {
@@ -25,11 +26,13 @@ bool prepare_directory(uint64_t start, uint64_t size) {
 }
 
 void lead_to(uint64_t address, Span* span) {
+  STAB_DEBUG(Spans, 1, address >> leaf_bits < leaves && directory[address >> leaf_bits] != nullptr);
   Span** leaf = directory[address >> leaf_bits];
   __atomic_store_n(&leaf[(address >> unit_bits) & (leaf_entries - 1)], span, __ATOMIC_RELEASE);
 }
 
 void lead_to_ends(Span* span) {
+  STAB_DEBUG(Spans, 1, span->units != 0 && span->start % unit_size == 0);
   lead_to(span->start, span);
   lead_to(span->end() - 1, span);
 }

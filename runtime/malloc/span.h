@@ -2,6 +2,11 @@
 // A span is a run of units, 64 KB each, that serves one purpose: a slab of equal slots, one large
 // block, a pool, or nothing. What is known about it lies apart from it. Any address of a block
 // leads to its span, through a table of the address space.
+//
+// Invariants:
+//   1. An entry of the table leads to a span that is there, or to no_span.
+//   2. Spans do not overlap. What is unused is in the arena's lists, once; what is used is not.
+//   3. The arena counts the units that are used.
 #pragma once
 
 #include <stdint.h>

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Assertions, each with the invariant that it holds: STAB_ALWAYS(Placement, 1, condition). The
+// names and numbers are those of doc/runtime.md, where each says in which header it stands. Three
+// tiers:
+//
+//   STAB_ALWAYS     in every program: a comparison or two, off the paths that are run for each
+//   block STAB_DEBUG      where STAB_CHECKS is 1 or more: a few comparisons anywhere STAB_EXPENSIVE
+//   where it is 2: whole structures are looked at
+//
+// The unit tests are built with 2, programs with what `cmake -DSTAB_RUNTIME_CHECKS=2` says (0). A
+// check that is off is not evaluated. One that fails writes a line to standard error, by a system
+// call, and traps: in a signal handler, too, and whatever locks are held.
+#pragma once
+
+namespace stab::rt {
+
+// Ends the process. `what` is the whole line.
+[[noreturn]] void check_failed(const char* what);
+
+}  // namespace stab::rt
+
+#ifndef STAB_CHECKS
+#define STAB_CHECKS 0
+#endif
+
+#define STAB_TEXT_OF(number) #number
+#define STAB_TEXT(number) STAB_TEXT_OF(number)
+#define STAB_ALWAYS(invariant, number, ...)                                   \
+  (__builtin_expect(static_cast<bool>(__VA_ARGS__), 1)                        \
+       ? static_cast<void>(0)                                                 \
+       : ::stab::rt::check_failed("stabilizer: " __FILE_NAME__ ":" STAB_TEXT( \
+             __LINE__) ": " #invariant " " #number " does not hold: " #__VA_ARGS__ "\n"))
+#define STAB_UNCHECKED(...) (true ? static_cast<void>(0) : static_cast<void>(__VA_ARGS__))
+
+#if STAB_CHECKS >= 1
+#define STAB_DEBUG(invariant, number, ...) STAB_ALWAYS(invariant, number, __VA_ARGS__)
+#else
+#define STAB_DEBUG(invariant, number, ...) STAB_UNCHECKED(__VA_ARGS__)
+#endif
+
+#if STAB_CHECKS >= 2
+#define STAB_EXPENSIVE(invariant, number, ...) STAB_ALWAYS(invariant, number, __VA_ARGS__)
+#else
+#define STAB_EXPENSIVE(invariant, number, ...) STAB_UNCHECKED(__VA_ARGS__)
+#endif

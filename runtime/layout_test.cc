@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/layout.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include "runtime/os.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr std::uint32_t functions = 3;
+
+// Two of three functions have copies, the last one first.
+class LayoutTest : public testing::Test {
+ protected:
+  LayoutTest() {
+    EXPECT_TRUE(allocate_arrays(layout_, functions));
+    layout_.code_size = os::page_size;
+    layout_.unwind_size = os::page_size;
+    void* memory = mmap(nullptr, layout_.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    layout_.start = static_cast<std::uint8_t*>(memory);
+    layout_.state = LayoutState::unused;
+    layout_.count = 2;
+    layout_.order[0] = 2;
+    layout_.order[1] = 0;
+    layout_.offsets[2] = 16;
+    layout_.offsets[0] = 64;
+  }
+  ~LayoutTest() override { release(layout_, functions); }
+
+  Layout layout_;
+};
+
+TEST_F(LayoutTest, IsValidWhenOrderAndOffsetsAgree) {
+  EXPECT_TRUE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWithAFunctionThatTheOrderLacks) {
+  layout_.offsets[1] = 128;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWithAFunctionTwiceInTheOrder) {
+  layout_.order[1] = 2;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWhereThePlacesDoNotAscend) {
+  layout_.offsets[0] = 0;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWithACopyBeyondTheCode) {
+  layout_.offsets[0] = os::page_size;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWithHalfAPage) {
+  layout_.code_size -= 16;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsWrittenToAndSealedWhileNothingRefersToIt) {
+  EXPECT_TRUE(make_writable(layout_));
+  layout_.start[0] = 0xc3;
+  EXPECT_TRUE(seal(layout_));
+}
+
+TEST_F(LayoutTest, IsNotWrittenToWhileSomebodyMayRunInIt) {
+  for (const auto state : {LayoutState::current, LayoutState::old, LayoutState::permanent}) {
+    layout_.state = state;
+    EXPECT_DEATH(make_writable(layout_), "layout.cc:[0-9]+: Image 3 does not hold");
+  }
+}
+
+TEST_F(LayoutTest, IsNotSealedAcrossHalfAPage) {
+  layout_.unwind_size += 8;
+  EXPECT_DEATH(seal(layout_), "Layout 1 does not hold");
+}
+
+TEST_F(LayoutTest, GetsItsArraysOnce) {
+  EXPECT_DEATH(allocate_arrays(layout_, functions), "Layout 2 does not hold");
+}
+
+}  // namespace
+}  // namespace stab::rt
