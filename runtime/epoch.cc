@@ -94,8 +94,7 @@ void begin_image(Image& image, void* context) {
 bool may_refer_to(const Thread& thread, const Layout& layout) {
   if (thread.seen || thread.state() == ThreadState::gone) return false;
   if (layout.retired <= thread.clear_since) return false;
-  return thread.asleep_since == never || layout.born < thread.asleep_since ||
-         layout.retired == epoch_number;
+  return layout.born < thread.asleep_since() || layout.retired == epoch_number;
 }
 
 bool may_be_referred_to(const Layout& layout) {
@@ -164,11 +163,18 @@ void migrate_threads(ucontext_t& own) {
   }
 }
 
-// Threads that always sleep when an epoch comes keep what they may have met, until they are seen.
 bool layouts_are_scarce() {
   uint32_t kept = 0;
   if (!addresses_are_hidden) for_each_image(find_most_kept, &kept);
   return kept >= most_layouts / 2;
+}
+
+// Threads that always sleep when an epoch comes keep what they may have met, until they are seen.
+// That wakes them, and they count as having run: so not at each epoch, where some timeouts would
+// never end, and all would be woken who ever were.
+uint64_t spared_since(uint64_t epoch) {
+  constexpr uint64_t between = 8;
+  return epoch % between == 0 && layouts_are_scarce() ? epoch - between : spare_all;
 }
 
 void forget_active(Image& image, void* context) {
@@ -198,8 +204,8 @@ void run_epoch(void* context) {
   all_listed = false;
   if (start < not_before) return;
   if (is_traced()) return give_up("a debugger is attached");
-  const Sleepers spared = layouts_are_scarce() ? Sleepers::long_ones : Sleepers::all;
-  if (const char* problem = stop_others(signal_number, &stop_value, epoch_number + 1, spared))
+  const uint64_t epoch = epoch_number + 1;
+  if (const char* problem = stop_others(signal_number, &stop_value, epoch, spared_since(epoch)))
     return give_up(problem);
   all_listed = true;
   if (thread_count() != 0 && !timer_spares_sleepers) {
@@ -271,13 +277,9 @@ void set_alarms(uint64_t remaining) {
   alarms::begin();
   set_alarm(os::thread_id(), remaining / runners);
   for (uint32_t i = 0; i < thread_count(); ++i) {
-    const ThreadState state = thread(i).state();
-    if (state == ThreadState::stopped)
-      set_alarm(thread(i).id, remaining / runners);
-    else if (state != ThreadState::gone)
-      alarms::keep(thread(i).id);
+    if (thread(i).state() == ThreadState::stopped) set_alarm(thread(i).id, remaining / runners);
   }
-  alarms::end();
+  alarms::end(is_listed);
 }
 
 void plan_next_epoch(bool by_timer) {
