@@ -243,11 +243,11 @@ void hand_on(int number, void* info, void* context) {
   action_of_libc.handler(number, info, context);
 }
 
-void plan_next_epoch(bool by_timer) {
+void plan_next_epoch(bool by_timer, uint64_t cost_ns) {
   if (too_old)
     schedule::stop();
   else
-    schedule::plan_next(by_timer, all_listed);
+    schedule::plan_next(by_timer, all_listed, cost_ns);
 }
 
 void answer(const siginfo_t& about, ucontext_t* interrupted) {
@@ -256,8 +256,9 @@ void answer(const siginfo_t& about, ucontext_t* interrupted) {
   const bool by_alarm = value == &alarm_value;
   if (by_alarm && !schedule::is_due(about.si_timerid)) return;
   if (enter()) {
+    const uint64_t before = os::clock_ns(os::thread_cpu_clock);
     call_on_private_stack(run_epoch, interrupted);
-    plan_next_epoch(value == &timer_value);
+    plan_next_epoch(value == &timer_value, os::clock_ns(os::thread_cpu_clock) - before);
     leave();
   } else if (by_alarm) {
     schedule::put_off(about.si_timerid);
@@ -390,7 +391,11 @@ bool is_own_process() {
 }
 
 EpochCounts epoch_counts() {
-  return counts;
+  EpochCounts all = counts;
+  if (owner == 0) return all;
+  all.period_ns = schedule::asked_period();
+  if (all.layouts > 1) all.achieved_ns = schedule::time_until_last() / (all.layouts - 1);
+  return all;
 }
 
 void randomize_now() {

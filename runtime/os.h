@@ -75,6 +75,7 @@ long current_directory(char* buffer, size_t size);  // with the final zero
 long random_bytes(void* buffer, size_t size);
 constexpr int monotonic_clock = 1;
 constexpr int process_cpu_clock = 2;  // what the processors spent on this process
+constexpr int thread_cpu_clock = 3;   // on the calling thread
 uint64_t clock_ns(int clock);
 inline uint64_t monotonic_ns() {
   return clock_ns(monotonic_clock);

@@ -12,7 +12,12 @@ namespace {
 constexpr uint64_t least_pause = 1000000;
 
 Signals signals;
-uint64_t period;
+uint64_t asked;
+uint64_t budget;      // percent; 0: any
+uint64_t period;      // what is asked for, or longer; read in all handlers
+uint64_t usual_cost;  // of an epoch
+uint64_t started_at;
+uint64_t last_at;
 int timer_clock;
 int timer;
 uint64_t next_at;  // the next epoch, on its clock
@@ -50,11 +55,20 @@ void set_alarms(uint64_t remaining, bool all_listed) {
   alarms::end(is_listed);
 }
 
+// The budget is kept over some epochs, not by each.
+void stretch(uint64_t cost_ns) {
+  usual_cost = usual_cost == 0 ? cost_ns : (usual_cost + cost_ns) / 2;
+  const uint64_t least = budget == 0 ? 0 : usual_cost * 100 / budget;
+  __atomic_store_n(&period, least > asked ? least : asked, __ATOMIC_RELAXED);
+}
+
 }  // namespace
 
 void configure(const Options& options, const Signals& values) {
   signals = values;
-  period = options.period;
+  asked = options.period;
+  period = asked;
+  budget = options.budget;
   timer_clock = options.wall ? os::monotonic_clock : os::process_cpu_clock;
   alarms_used = !options.wall;
 }
@@ -63,7 +77,9 @@ const char* start(bool all_listed) {
   const long made = os::make_timer(timer_clock, signals.number, signals.timer);
   if (os::failed(made)) return "there is no timer (timer_create was refused)";
   timer = static_cast<int>(made);
-  next_at = os::clock_ns(timer_clock) + period;
+  started_at = os::clock_ns(timer_clock);
+  last_at = started_at;
+  next_at = started_at + period;
   if (os::failed(set_timer(next_at, true))) return "there is no timer (timer_settime was refused)";
   set_alarms(period, all_listed);
   return nullptr;
@@ -81,8 +97,10 @@ void go_on(bool all_listed) {
   set_timer(next_at, true);
 }
 
-void plan_next(bool by_timer, bool all_listed) {
+void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns) {
   const uint64_t now = os::clock_ns(timer_clock);
+  last_at = now;
+  stretch(cost_ns);
   uint64_t due = (next_at < now ? next_at : now) + period;
   if (due < now + least_pause) due = now + least_pause;
   __atomic_store_n(&next_at, due, __ATOMIC_RELAXED);
@@ -93,7 +111,7 @@ void plan_next(bool by_timer, bool all_listed) {
 bool is_due(int alarm) {
   const uint64_t due = __atomic_load_n(&next_at, __ATOMIC_RELAXED);
   const uint64_t now = os::clock_ns(timer_clock);
-  if (now + period / 16 >= due) return true;
+  if (now + __atomic_load_n(&period, __ATOMIC_RELAXED) / 16 >= due) return true;
   // Other threads ran less than was thought.
   const uint64_t half = (due - now) / 2;
   alarms::set_again(alarm, half > least_pause ? half : least_pause);
@@ -106,6 +124,14 @@ void put_off(int alarm) {
 
 void put_off() {
   set_timer(os::clock_ns(timer_clock) + period, true);
+}
+
+uint64_t asked_period() {
+  return asked;
+}
+
+uint64_t time_until_last() {
+  return last_at - started_at;
 }
 
 void forget_alarms() {

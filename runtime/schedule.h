@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// When the next epoch is due: after a period of CPU time of the process. Threads that run have
+// When the next epoch is due: after a period of CPU time of the process, or after as much more as
+// makes what epochs cost a share of it that the budget allows. Threads that run have
 // alarms; behind these comes a timer of the process, for threads that have none.
 //
 // One caller at a time, but for is_due() and put_off(). `all_listed`: threads.h knows the threads
@@ -25,8 +26,13 @@ void stop();
 // After stop().
 void go_on(bool all_listed);
 
-// At the end of an epoch. `by_timer`: no alarm brought it about.
-void plan_next(bool by_timer, bool all_listed);
+// At the end of an epoch that cost its thread so much CPU time. `by_timer`: no alarm brought it
+// about.
+void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns);
+
+uint64_t asked_period();
+// From start() to the end of the last epoch.
+uint64_t time_until_last();
 
 // In the handler of an alarm, which is set again if it came early.
 bool is_due(int alarm);

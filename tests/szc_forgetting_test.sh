@@ -15,7 +15,7 @@ forgets() {
   local folder=$work/${1%.*} epochs
   mkdir -p "$folder/ours" && build "$folder/ours" "$programs/$1" "$szc" "$szc" "$2" >"$folder/log" 2>&1 ||
     { cat "$folder/log"; failures=$((failures + 1)); return; }
-  HAZARD_MS=${3:-1500} run "$folder/ours" "code=1:strict=1:period=2ms:seed=3:poison=1:report=$folder/report" >"$folder/output"
+  HAZARD_MS=${3:-1500} run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:poison=1:report=$folder/report" >"$folder/output"
   epochs=$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
   if grep -qx 'exit 0' "$folder/output" && [ "${epochs:-0}" -gt $((most_layouts + 10)) ]; then
     echo "$1 $2: ${epochs} layouts"
