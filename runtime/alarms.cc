@@ -32,10 +32,6 @@ void begin() {
   ++round;
 }
 
-void keep(int thread) {
-  if (Alarm* alarm = find(thread)) alarm->round = round;
-}
-
 void set(int thread, uint64_t when_ns, int signal, const void* value) {
   if (Alarm* alarm = find(thread)) {
     alarm->round = round;
@@ -50,9 +46,9 @@ void set(int thread, uint64_t when_ns, int signal, const void* value) {
   os::set_timer_in(static_cast<int>(timer), when_ns);
 }
 
-void end() {
+void end(bool (*is_there)(int thread)) {
   for (uint32_t i = 0; i < count;)
-    if (alarms[i].round == round)
+    if (alarms[i].round == round || is_there(alarms[i].thread))
       ++i;
     else
       remove(alarms[i]);

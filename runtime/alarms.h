@@ -14,13 +14,11 @@ namespace stab::rt::alarms {
 // Timers take room in the queue of signals, which the program's own need: there are not many.
 constexpr uint32_t most = 64;
 
-// Between these two calls each thread that exists is named: set() for those that run and can answer
-// the signal, keep() for others, which may have an alarm or not.
+// Between these two calls set() is called for each thread that runs and can answer the signal.
 void begin();
 void set(int thread, uint64_t when_ns, int signal, const void* value);
-void keep(int thread);
-// Those that were not named are forgotten: the threads have ended.
-void end();
+// Of the others, those that are there keep their alarms if they have any.
+void end(bool (*is_there)(int thread));
 
 // In the handler of its signal, which tells which timer it was.
 void set_again(int timer, uint64_t when_ns);

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "runtime/alarms.h"
 #include "runtime/causes.h"
 #include "runtime/debugger.h"
 #include "runtime/images.h"
@@ -18,6 +17,7 @@
 #include "runtime/private_stack.h"
 #include "runtime/report_file.h"
 #include "runtime/restart.h"
+#include "runtime/schedule.h"
 #include "runtime/signal_return.h"
 #include "runtime/threads.h"
 
@@ -36,18 +36,13 @@ char alarm_value;
 char call_value;
 char stop_value;
 
-uint64_t period;
-int timer_clock;
 bool poison;
-bool running;     // the timer
-uint32_t pauses;  // that have not ended
-bool paused;      // and the timer ran before
-int timer;
-uint64_t next_at;       // the next epoch, on its clock
-bool alarms_used;       // then the timer comes behind the threads' own
+bool running;           // the schedule
+uint32_t pauses;        // that have not ended
+bool paused;            // and it ran before
 bool alarms_interrupt;  // system calls, before 5.10
 bool too_old;           // the kernel, for epochs with several threads
-int owner;              // the process that the timer belongs to
+int owner;              // the process that the schedule belongs to
 uint32_t busy;
 uint32_t in_handler;  // threads that answer a signal of ours
 bool addresses_are_hidden;
@@ -94,8 +89,7 @@ void begin_image(Image& image, void* context) {
 bool may_refer_to(const Thread& thread, const Layout& layout) {
   if (thread.seen || thread.state() == ThreadState::gone) return false;
   if (layout.retired <= thread.clear_since) return false;
-  return thread.asleep_since == never || layout.born < thread.asleep_since ||
-         layout.retired == epoch_number;
+  return layout.born < thread.asleep_since() || layout.retired == epoch_number;
 }
 
 bool may_be_referred_to(const Layout& layout) {
@@ -164,11 +158,18 @@ void migrate_threads(ucontext_t& own) {
   }
 }
 
-// Threads that always sleep when an epoch comes keep what they may have met, until they are seen.
 bool layouts_are_scarce() {
   uint32_t kept = 0;
   if (!addresses_are_hidden) for_each_image(find_most_kept, &kept);
   return kept >= most_layouts / 2;
+}
+
+// Threads that always sleep when an epoch comes keep what they may have met, until they are seen.
+// That wakes them, and they count as having run: so not at each epoch, where some timeouts would
+// never end, and all would be woken who ever were.
+uint64_t spared_since(uint64_t epoch) {
+  constexpr uint64_t between = 8;
+  return epoch % between == 0 && layouts_are_scarce() ? epoch - between : spare_all;
 }
 
 void forget_active(Image& image, void* context) {
@@ -198,8 +199,8 @@ void run_epoch(void* context) {
   all_listed = false;
   if (start < not_before) return;
   if (is_traced()) return give_up("a debugger is attached");
-  const Sleepers spared = layouts_are_scarce() ? Sleepers::long_ones : Sleepers::all;
-  if (const char* problem = stop_others(signal_number, &stop_value, epoch_number + 1, spared))
+  const uint64_t epoch = epoch_number + 1;
+  if (const char* problem = stop_others(signal_number, &stop_value, epoch, spared_since(epoch)))
     return give_up(problem);
   all_listed = true;
   if (thread_count() != 0 && !timer_spares_sleepers) {
@@ -242,81 +243,27 @@ void hand_on(int number, void* info, void* context) {
   action_of_libc.handler(number, info, context);
 }
 
-// A time that is over already would expire in the handler.
-constexpr uint64_t least_pause = 1000000;
-
-// For threads that have no alarm, when no other runs. Far behind the alarms if there are some:
-// it must not come while a thread answers one, for it would wake a sleeper then. Repeated in case
-// a signal is lost.
-long set_timer(uint64_t due, bool behind_alarms) {
-  constexpr uint64_t least_delay = 100000000;
-  constexpr uint64_t least_repeat = 200000000;
-  const uint64_t delay = period / 4 > least_delay ? period / 4 : least_delay;
-  const uint64_t repeat = 8 * period;
-  return os::set_timer(timer, alarms_used && behind_alarms ? due + delay : due,
-                       repeat > least_repeat ? repeat : least_repeat);
-}
-
-void set_alarm(int thread, uint64_t when_ns) {
-  alarms::set(thread, when_ns, signal_number, &alarm_value);
-}
-
-// Those that run share the time until then. Who has not answered gets none: a library may wait for
-// this signal in a thread of its own, and would take ours for its timer's.
-void set_alarms(uint64_t remaining) {
-  if (!all_listed) return set_alarm(os::thread_id(), remaining);
-  uint64_t runners = 1;
-  for (uint32_t i = 0; i < thread_count(); ++i)
-    runners += thread(i).state() == ThreadState::stopped;
-  alarms::begin();
-  set_alarm(os::thread_id(), remaining / runners);
-  for (uint32_t i = 0; i < thread_count(); ++i) {
-    const ThreadState state = thread(i).state();
-    if (state == ThreadState::stopped)
-      set_alarm(thread(i).id, remaining / runners);
-    else if (state != ThreadState::gone)
-      alarms::keep(thread(i).id);
-  }
-  alarms::end();
-}
-
-void plan_next_epoch(bool by_timer) {
-  if (too_old) {
-    alarms::stop();
-    os::set_timer(timer, 0, 0);
-    return;
-  }
-  const uint64_t now = os::clock_ns(timer_clock);
-  uint64_t due = (next_at < now ? next_at : now) + period;
-  if (due < now + least_pause) due = now + least_pause;
-  __atomic_store_n(&next_at, due, __ATOMIC_RELAXED);
-  if (alarms_used) set_alarms(due - now);
-  set_timer(due, !by_timer);
-}
-
-// An alarm that comes early, for other threads ran less than was thought, is set again.
-bool is_due(int alarm) {
-  const uint64_t due = __atomic_load_n(&next_at, __ATOMIC_RELAXED);
-  const uint64_t now = os::clock_ns(timer_clock);
-  if (now + period / 16 >= due) return true;
-  const uint64_t half = (due - now) / 2;
-  alarms::set_again(alarm, half > least_pause ? half : least_pause);
-  return false;
+void plan_next_epoch(bool by_timer, uint64_t cost_ns) {
+  if (too_old)
+    schedule::stop();
+  else
+    schedule::plan_next(by_timer, all_listed, cost_ns);
 }
 
 void answer(const siginfo_t& about, ucontext_t* interrupted) {
   const void* value = about.si_value.sival_ptr;
   if (value == &stop_value) return stop_here(interrupted);
   const bool by_alarm = value == &alarm_value;
-  if (by_alarm && !is_due(about.si_timerid)) return;
+  if (by_alarm && !schedule::is_due(about.si_timerid)) return;
   if (enter()) {
+    const uint64_t before = os::clock_ns(os::thread_cpu_clock);
     call_on_private_stack(run_epoch, interrupted);
-    plan_next_epoch(value == &timer_value);
+    plan_next_epoch(value == &timer_value, os::clock_ns(os::thread_cpu_clock) - before);
     leave();
   } else if (by_alarm) {
-    alarms::set_again(about.si_timerid, least_pause);
+    schedule::put_off(about.si_timerid);
   } else {
-    set_timer(os::clock_ns(timer_clock) + period, true);
+    schedule::put_off();
   }
 }
 
@@ -348,16 +295,12 @@ bool install_handler() {
   return true;
 }
 
-const char* start_timer() {
-  const long made = os::make_timer(timer_clock, signal_number, &timer_value);
-  if (os::failed(made)) return "there is no timer (timer_create was refused)";
-  timer = static_cast<int>(made);
-  next_at = os::clock_ns(timer_clock) + period;
-  if (os::failed(set_timer(next_at, true))) return "there is no timer (timer_settime was refused)";
+const char* start_schedule() {
   owner = os::process_id();
-  running = true;
-  if (alarms_used) set_alarms(period);
-  return nullptr;
+  running = true;  // before the first signal
+  const char* problem = schedule::start(all_listed);
+  if (problem != nullptr) running = false;
+  return problem;
 }
 
 void before_fork() {
@@ -376,13 +319,13 @@ void after_fork_in_child() {
   all_listed = false;
   too_old = false;
   forget_threads();
-  alarms::forget();
+  schedule::forget_alarms();
   // The thread that asked for a sandbox is not here.
   const bool was_paused = paused;
   paused = false;
   pauses = 0;
   if (was_paused) resume_report();
-  if (running || was_paused) running = start_timer() == nullptr;
+  if (running || was_paused) running = start_schedule() == nullptr;
   leave();
 }
 
@@ -391,16 +334,14 @@ void after_fork_in_child() {
 extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
 
 const char* start_epochs(const Options& options) {
-  period = options.period;
   timer_spares_sleepers = os::kernel_is_at_least(6, 4);
   alarms_interrupt = !os::kernel_is_at_least(5, 10);
   poison = options.poison;
-  timer_clock = options.wall ? os::monotonic_clock : os::process_cpu_clock;
-  alarms_used = !options.wall;
+  schedule::configure(options, {signal_number, &timer_value, &alarm_value});
   if (!install_handler()) return "there is no signal (sigaction was refused)";
   if (&__register_atfork != nullptr)
     __register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, nullptr);
-  return start_timer();
+  return start_schedule();
 }
 
 namespace {
@@ -410,16 +351,12 @@ void stop_running() {
   __atomic_store_n(&running, false, __ATOMIC_SEQ_CST);
   if (owner != os::process_id()) return;
   while (__atomic_load_n(&in_handler, __ATOMIC_SEQ_CST) != 0) os::yield();
-  alarms::stop();
-  os::set_timer(timer, 0, 0);
+  schedule::stop();
 }
 
 void run_again() {
-  const uint64_t now = os::clock_ns(timer_clock);
-  if (next_at < now + least_pause) __atomic_store_n(&next_at, now + least_pause, __ATOMIC_RELAXED);
   __atomic_store_n(&running, true, __ATOMIC_SEQ_CST);
-  if (alarms_used) set_alarms(next_at - now);
-  set_timer(next_at, true);
+  schedule::go_on(all_listed);
 }
 
 }  // namespace
@@ -454,7 +391,11 @@ bool is_own_process() {
 }
 
 EpochCounts epoch_counts() {
-  return counts;
+  EpochCounts all = counts;
+  if (owner == 0) return all;
+  all.period_ns = schedule::asked_period();
+  if (all.layouts > 1) all.achieved_ns = schedule::time_until_last() / (all.layouts - 1);
+  return all;
 }
 
 void randomize_now() {

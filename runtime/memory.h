@@ -33,6 +33,15 @@ static inline bool spells(const char* word, const char* text, size_t count) {
   return length_of(word) == count && equal(word, text, count);
 }
 
+// Behind blanks, and moves behind it. False: there is none.
+static inline bool read_decimal(const char*& at, uint64_t& value) {
+  while (*at == ' ') ++at;
+  const char* begin = at;
+  for (value = 0; *at >= '0' && *at <= '9'; ++at)
+    value = value * 10 + static_cast<uint64_t>(*at - '0');
+  return at != begin;
+}
+
 static inline uint32_t load32(const uint8_t* at) {
   uint32_t value = 0;
   __builtin_memcpy(&value, at, sizeof value);

@@ -69,6 +69,20 @@ bool parse_size(Text value, uint64_t& bytes) {
   return true;
 }
 
+// A number from 1 to 100 with % behind it, or "off".
+bool parse_share(Text value, uint64_t& percent) {
+  if (spells("off", value.start, value.size)) {
+    percent = 0;
+    return true;
+  }
+  uint64_t number = 0;
+  if (value.size == 0 || value.start[value.size - 1] != '%') return false;
+  if (!parse(Text{value.start, value.size - 1}, number) || number == 0 || number > 100)
+    return false;
+  percent = number;
+  return true;
+}
+
 // A number with its unit, from 20 us to an hour.
 bool parse_duration(Text value, uint64_t& nanoseconds) {
   struct Unit {
@@ -123,6 +137,7 @@ void set(Options& options, Text name, Text value, Line& complaints) {
 #define STAB_PARSE_when(field) parse(value, options.field)
 #define STAB_PARSE_base(field) parse(value, options.field)
 #define STAB_PARSE_size(field) parse_size(value, options.field)
+#define STAB_PARSE_share(field) parse_share(value, options.field)
 #define STAB_PARSE_duration(field) parse_duration(value, options.field)
 #define STAB_OPTION(kind, field, initial, help)     \
   if (spells(#field, name.start, name.size)) {      \
@@ -155,9 +170,15 @@ Options parse_options(const char* text, Line& complaints) {
 
 void describe_options(void (*print)(const char* line, size_t size)) {
   print("STABILIZER_OPTIONS=name=value:...\n", 34);
-  const auto value = [](Line& line, const char* text) {  // 500_ms is written 500ms
-    for (; *text != '\0'; ++text)
+  // 500_ms is written 500ms, and 1_percent 1%.
+  const auto value = [](Line& line, const char* text) {
+    for (; *text != '\0'; ++text) {
+      if (spells("_percent", text, length_of(text))) {
+        line.text("%");
+        return;
+      }
       if (*text != '_') line.text(text, 1);
+    }
   };
 #define STAB_OPTION(kind, name, initial, help)     \
   {                                                \

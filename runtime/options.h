@@ -27,6 +27,10 @@ constexpr uint64_t operator""_ms(unsigned long long value) {
   return value * 1000000;
 }
 
+constexpr uint64_t operator""_percent(unsigned long long value) {
+  return value;
+}
+
 struct Options {
   using flag = bool;
   using number = uint64_t;
@@ -34,6 +38,7 @@ struct Options {
   using when = When;
   using duration = uint64_t;  // nanoseconds
   using size = uint64_t;      // bytes; UINT64_MAX: never
+  using share = uint64_t;     // percent; 0: off
   using base = Base;
   static constexpr Base shuffled = Base::shuffled;
   static constexpr When once = When::once;

@@ -76,6 +76,19 @@ TEST(Options, DurationsHaveUnits) {
             "bad value of period");
 }
 
+TEST(Options, ABudgetIsAShareOrOff) {
+  Line complaints;
+  EXPECT_EQ(parse_options("", complaints).budget, 1u);
+  EXPECT_EQ(parse_options("budget=off", complaints).budget, 0u);
+  EXPECT_EQ(parse_options("budget=100%", complaints).budget, 100u);
+  EXPECT_EQ(complaints.size(), 0u);
+  EXPECT_EQ(parse_options("budget=0%:budget=101%:budget=5:budget=%:budget=", complaints).budget,
+            1u);
+  EXPECT_EQ(text_of(complaints),
+            "bad value of budget, bad value of budget, bad value of budget, bad value of budget, "
+            "bad value of budget");
+}
+
 TEST(Options, AllocatorsHaveNamesAndSizesHaveUnits) {
   Line complaints;
   EXPECT_EQ(parse_options("", complaints).allocator, Base::shuffled);
@@ -109,6 +122,7 @@ TEST(Options, AreDescribedOneByOne) {
   EXPECT_NE(all.find("seed (number, default 0): "), std::string::npos);
   EXPECT_NE(all.find("report (text, default none)"), std::string::npos);
   EXPECT_NE(all.find("period (duration, default 500ms)"), std::string::npos);
+  EXPECT_NE(all.find("budget (share, default 1%)"), std::string::npos);
   EXPECT_NE(all.find("heap_order (size, default 256K)"), std::string::npos);
 }
 

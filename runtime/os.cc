@@ -234,6 +234,16 @@ uint64_t clock_ns(int clock) {
 }
 
 namespace {
+int cpu_clock_of(int thread) {
+  return static_cast<int>(~static_cast<unsigned>(thread) << 3 | 6);
+}
+}  // namespace
+
+uint64_t thread_cpu_ns(int thread) {
+  return clock_ns(cpu_clock_of(thread));
+}
+
+namespace {
 struct Event {  // struct sigevent
   const void* value;
   int signal;
@@ -255,8 +265,7 @@ long make_timer(int clock, int signal, const void* value) {
 
 long make_thread_timer(int thread, int signal, const void* value) {
   constexpr int to_thread = 4;
-  const auto clock = static_cast<int>(~static_cast<unsigned>(thread) << 3 | 6);  // its CPU time
-  return make_timer(clock, {value, signal, to_thread, thread, {}});
+  return make_timer(cpu_clock_of(thread), {value, signal, to_thread, thread, {}});
 }
 
 long set_timer(int timer, uint64_t first_at, uint64_t then_every) {
@@ -342,6 +351,12 @@ void wake_all(const uint32_t* word) {
 
 void yield() {
   call(__NR_sched_yield);
+}
+
+long links_of(const char* path) {
+  Status status = {};
+  const long result = call(__NR_stat, address_of(path), address_of(&status));
+  return failed(result) ? result : static_cast<long>(status.links);
 }
 
 long open_directory(const char* path) {

@@ -75,10 +75,14 @@ long current_directory(char* buffer, size_t size);  // with the final zero
 long random_bytes(void* buffer, size_t size);
 constexpr int monotonic_clock = 1;
 constexpr int process_cpu_clock = 2;  // what the processors spent on this process
+constexpr int thread_cpu_clock = 3;   // on the calling thread
 uint64_t clock_ns(int clock);
 inline uint64_t monotonic_ns() {
   return clock_ns(monotonic_clock);
 }
+// What the processors spent on this thread of the process, to this moment even if it runs. 0: it
+// has ended, or this is not counted.
+uint64_t thread_cpu_ns(int thread);
 // A timer that sends the signal with this value to the process. The timer's number, or a failure.
 long make_timer(int clock, int signal, const void* value);
 // One on the CPU time of a thread of this process, that signals this thread.
@@ -116,6 +120,8 @@ void set_signal_mask(uint64_t mask);
 void wait_for_change(const uint32_t* word, uint32_t value, uint64_t timeout_ns);
 void wake_all(const uint32_t* word);
 void yield();
+// How many names a folder has; of /proc/self/task, two more than there are threads.
+long links_of(const char* path);
 // Entries as getdents64 writes them.
 long open_directory(const char* path);
 long read_directory(int fd, void* buffer, size_t size);

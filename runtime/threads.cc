@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/threads.h"
 
-#include <asm/unistd.h>
 #include <errno.h>
 
-#include "runtime/line.h"
+#include "runtime/activity.h"
+#include "runtime/id_index.h"
 #include "runtime/memory.h"
 #include "runtime/os.h"
 
@@ -18,15 +18,19 @@ constexpr uint64_t look_again_ns = 2000000;
 
 constinit Thread threads[most_threads];
 uint32_t count;
+constinit IdIndex<most_threads> places;
 // Of the last epoch in which all threads were listed.
 struct Known {
   int id = 0;
+  bool asleep = false;
   uint64_t clear_since = 0;
-  uint64_t asleep_since = never;
   uint64_t ran_ns = 0;
+  uint64_t still_since = 0;
+  uint64_t now_ns = 0;  // its CPU time in the present epoch
 };
 constinit Known known[most_threads + 1];
 uint32_t known_count;
+constinit IdIndex<most_threads + 1> known_places;
 uint64_t listed_epoch;
 
 uint64_t patience_ns = most_patience_ns;
@@ -42,98 +46,10 @@ struct Entry {  // struct linux_dirent64, ended by the name
   uint8_t type;
 };
 
-const char* task_path(Line& line, int thread, const char* file) {
-  line.text("/proc/self/task/").number(static_cast<uint64_t>(thread)).text(file);
-  return line.c_string();
-}
-
-// A small file of /proc, ended by a zero. Its size, or a failure.
-long read_task_file(int thread, const char* file, char* buffer, size_t size) {
-  Line path;
-  const long fd = os::open_read(task_path(path, thread, file));
-  if (os::failed(fd)) return fd;
-  const long got = os::read_some(static_cast<int>(fd), buffer, size - 1);
-  os::close_file(static_cast<int>(fd));
-  if (!os::failed(got)) buffer[got] = '\0';
-  return got;
-}
-
-bool read_decimal(const char*& at, uint64_t& value) {
-  while (*at == ' ') ++at;
-  const char* begin = at;
-  for (value = 0; *at >= '0' && *at <= '9'; ++at)
-    value = value * 10 + static_cast<uint64_t>(*at - '0');
-  return at != begin;
-}
-
-enum class Activity : uint8_t {
-  runs,
-  sleeps,
-  dozes,  // is about to sleep, perhaps: it may run on, and its run time is not up to date
-  lends,  // sleeps while a child runs in its memory, perhaps (vfork, posix_spawn)
-  unknown
-};
-
-bool makes_child(uint64_t call) {
-  return call == __NR_vfork || call == __NR_clone || call == __NR_clone3;
-}
-
-// "id (name) state ...". 0: there is none.
-char state_of(int thread, long& size) {
-  char text[128];
-  size = read_task_file(thread, "/stat", text, sizeof text);
-  for (long i = size; i-- > 1;)
-    if (text[i - 1] == ')' && text[i] == ' ') return text[i + 1];
-  return 0;
-}
-
-// By what every process may read, for one that has given up privileges. The kernel names where a
-// thread waits as soon as it is off the processor, and says "0" before. A parent that waits for
-// vfork can only be killed: it is in state D, as others are for a moment.
-Activity activity_by_state(int thread) {
-  char place[8];
-  long size = 0;
-  const char state = state_of(thread, size);
-  if (state == 'R') return Activity::runs;
-  if (state == 'D') return Activity::lends;
-  if (state != 'S') return Activity::unknown;
-  return read_task_file(thread, "/wchan", place, sizeof place) > 1 ? Activity::sleeps
-                                                                   : Activity::dozes;
-}
-
-// "running", or the number of the call and its arguments.
-Activity activity_of(int thread) {
-  char text[256];
-  const long size = read_task_file(thread, "/syscall", text, sizeof text);
-  if (size == -EACCES || size == -EPERM) return activity_by_state(thread);
-  if (size <= 1) return Activity::unknown;
-  if (text[0] == 'r') return Activity::runs;
-  const char* at = text;
-  uint64_t call = 0;
-  return read_decimal(at, call) && makes_child(call) ? Activity::lends : Activity::sleeps;
-}
-
-// "ns of running, ns of waiting, times": all 0 where the kernel does not count.
-uint64_t run_time_of(int thread) {
-  char text[128];
-  const char* at = text;
-  uint64_t ns = 0;
-  return read_task_file(thread, "/schedstat", text, sizeof text) > 0 && read_decimal(at, ns) ? ns
-                                                                                             : 0;
-}
-
-// A thread that has ended may stay in the list, the first one above all.
-bool has_ended(int thread) {
-  long size = 0;
-  const char state = state_of(thread, size);
-  if (size <= 0)
-    return size == 0 || size == -ENOENT || size == -ESRCH;  // not: no descriptor is free
-  return state == 'Z' || state == 'X';
-}
-
-bool is_known(int id) {
-  for (uint32_t i = 0; i < count; ++i)
-    if (threads[i].id == id) return true;
+// CPU time that comes in ticks, or not at all, does not tell that a thread has run.
+bool clock_is_exact(int own) {
+  for (int attempt = 0; attempt < 3; ++attempt)
+    if (os::thread_cpu_ns(own) < os::thread_cpu_ns(own)) return true;
   return false;
 }
 
@@ -145,60 +61,106 @@ void ask(Thread& thread, int signal, const void* value) {
                         result == -ESRCH ? ThreadState::gone : ThreadState::unreachable);
 }
 
-// What was known of it at the end of the last epoch. A thread that was not there then, or was made
-// while the list was, has met nothing older than what was present before that epoch.
-Known known_of(int id) {
-  for (uint32_t i = 0; i < known_count; ++i)
-    if (known[i].id == id) return known[i];
-  return {id, listed_epoch == 0 ? 0 : listed_epoch - 1};
-}
-
 struct Request {
   int signal;
   const void* value;
   uint64_t epoch;
-  Sleepers spared;
+  uint64_t spared_since;
+  int own;
+  bool exact_clock;
+  uint32_t first_looks;  // that may still be taken
 };
-
-uint64_t asleep_since(const Thread& thread, Activity activity, const Known& before,
-                      uint64_t epoch) {
-  if (activity != Activity::sleeps || thread.ran_ns == 0) return never;
-  return before.asleep_since != never && before.ran_ns == thread.ran_ns ? before.asleep_since
-                                                                        : epoch;
-}
 
 bool is_spared(const Thread& thread, Activity activity, const Request& request) {
   if (activity == Activity::lends) return true;
-  return (activity == Activity::sleeps || activity == Activity::dozes) &&
-         (request.spared == Sleepers::all || thread.asleep_since < request.epoch);
+  return activity == Activity::sleeps && thread.asleep_since() <= request.spared_since;
 }
 
-const char* add(int id, const Request& request) {
-  if (count == most_threads) return "too many threads";
+// The thread's state. One whose CPU time is what it was when it was seen asleep has not run since:
+// that of a running thread is exact, for the kernel brings it up to date when it is asked. (Another
+// thread that has got the same number has another time.) Of those that are new, or have not run
+// since they were, only some are looked at in an epoch; the others are left alone until then.
+const char* look_at(Thread& thread, bool may_wait, Request& request) {
+  Activity activity = Activity::sleeps;
+  if (!thread.asleep && may_wait && request.first_looks == 0) {
+    thread.change_state(ThreadState::asked, ThreadState::asleep);
+    return nullptr;
+  }
+  if (!thread.asleep) {
+    if (may_wait) --request.first_looks;
+    activity = activity_of(thread.id);
+    thread.asleep = activity == Activity::sleeps && thread.ran_ns != 0;
+  }
+  // The signal would wake it if it sleeps.
+  if (activity == Activity::unknown && !has_ended(thread.id))
+    return "what threads do cannot be read";
+  if (is_spared(thread, activity, request))
+    thread.change_state(ThreadState::asked, ThreadState::asleep);
+  else if (activity == Activity::unknown || has_ended(thread.id))
+    thread.change_state(ThreadState::asked, ThreadState::gone);
+  return nullptr;
+}
+
+// What was known of it at the end of the last epoch. A thread that was not there then, or was made
+// while the list was, has met nothing older than what was present before that epoch.
+void recall(Thread& thread, const Known* before, uint64_t epoch) {
+  const bool still = before != nullptr && thread.ran_ns != 0 && before->ran_ns == thread.ran_ns;
+  if (before != nullptr)
+    thread.clear_since = before->clear_since;
+  else
+    thread.clear_since = listed_epoch == 0 ? 0 : listed_epoch - 1;
+  thread.still_since = still ? before->still_since : epoch;
+  thread.asleep = still && before->asleep;
+}
+
+// `ran_ns` was read before: what it does, is looked at after.
+const char* add(int id, uint64_t ran_ns, const Known* before, Request& request) {
+  if (!places.add(id, count)) return "too many threads";
   Thread& thread = threads[count];
   __atomic_store_n(&thread.id, 0, __ATOMIC_RELEASE);
   const uint32_t fresh = rounds * (Thread::state_mask + 1);
   __atomic_store_n(&thread.state_word, fresh, __ATOMIC_RELEASE);
   __atomic_store_n(&thread.id, id, __ATOMIC_RELEASE);
-  const Known& before = known_of(id);
-  thread.clear_since = before.clear_since;
   thread.seen = false;
-  thread.ran_ns = run_time_of(id);  // before it is seen asleep
-  const Activity activity = activity_of(id);
-  thread.asleep_since = asleep_since(thread, activity, before, request.epoch);
-  // The signal would wake it if it sleeps.
-  if (activity == Activity::unknown && !has_ended(id)) return "what threads do cannot be read";
-  if (is_spared(thread, activity, request))
-    thread.change_state(ThreadState::asked, ThreadState::asleep);
-  else if (activity == Activity::unknown || has_ended(id))
-    thread.change_state(ThreadState::asked, ThreadState::gone);
+  thread.ran_ns = ran_ns;
+  recall(thread, before, request.epoch);
+  const bool has_not_run = before == nullptr || before->ran_ns == ran_ns;
+  if (const char* problem = look_at(thread, ran_ns != 0 && has_not_run, request)) return problem;
   __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
   if (thread.state() == ThreadState::asked) ask(thread, request.signal, request.value);
   return nullptr;
 }
 
-// New ones only. `found` counts them; `own` must be among those that exist.
-const char* list_threads(const Request& request, int own, uint32_t& found) {
+// Whether those of the last epoch are all: they are as many as there were when this began, and each
+// was there before (the time of a younger one with the same number would be less).
+bool known_are_all(const Request& request) {
+  if (!request.exact_clock || known_places.find(request.own) == nullptr ||
+      threads_in_process() != known_count)
+    return false;
+  for (uint32_t i = 0; i < known_count; ++i) {
+    known[i].now_ns = os::thread_cpu_ns(known[i].id);
+    if (known[i].now_ns == 0 || known[i].now_ns < known[i].ran_ns) return false;
+  }
+  return true;
+}
+
+const char* list_known(Request& request, uint32_t& found) {
+  for (uint32_t i = 0; i < known_count; ++i) {
+    if (known[i].id == request.own) continue;
+    ++found;
+    if (const char* problem = add(known[i].id, known[i].now_ns, &known[i], request)) return problem;
+  }
+  return nullptr;
+}
+
+const char* list_new(int id, Request& request) {
+  const uint32_t* place = known_places.find(id);
+  return add(id, request.exact_clock ? os::thread_cpu_ns(id) : 0,
+             place == nullptr ? nullptr : &known[*place], request);
+}
+
+// New ones only. `found` counts them; our own must be among those that exist.
+const char* list_threads(Request& request, uint32_t& found) {
   const long fd = os::open_directory("/proc/self/task");
   if (os::failed(fd)) return "/proc cannot be read";
   alignas(8) char buffer[8192];
@@ -211,17 +173,26 @@ const char* list_threads(const Request& request, int own, uint32_t& found) {
       const auto* entry = reinterpret_cast<const Entry*>(buffer + at);
       at += entry->size;
       const char* name = reinterpret_cast<const char*>(entry) + name_at;
-      uint64_t id = 0;
-      if (!read_decimal(name, id)) continue;
-      own_seen |= static_cast<int>(id) == own;
-      if (static_cast<int>(id) == own || is_known(static_cast<int>(id))) continue;
+      uint64_t number = 0;
+      if (!read_decimal(name, number)) continue;
+      const auto id = static_cast<int>(number);
+      own_seen |= id == request.own;
+      if (id == request.own || places.find(id) != nullptr) continue;
       ++found;
-      if (problem == nullptr) problem = add(static_cast<int>(id), request);
+      if (problem == nullptr) problem = list_new(id, request);
     }
   }
   os::close_file(static_cast<int>(fd));
   if (problem == nullptr && !own_seen) return "/proc belongs to another process namespace";
   return problem;
+}
+
+// By number. One that was made while another ended is missed: what that one may have met is kept,
+// for it was not stopped, and the younger one has met no more.
+bool all_are_listed() {
+  uint32_t there = 1;
+  for (uint32_t i = 0; i < count; ++i) there += threads[i].state() != ThreadState::gone;
+  return threads_in_process() == there;
 }
 
 bool exists(const Thread& thread) {
@@ -252,33 +223,54 @@ void learn_patience() {
 
 void forget_threads() {
   known_count = 0;
+  known_places.clear();
   listed_epoch = 0;
 }
 
+namespace {
+void remember(const Known& thread) {
+  known_places.add(thread.id, known_count);
+  known[known_count++] = thread;
+}
+}  // namespace
+
 void remember_threads(uint64_t epoch, uint64_t own_clear_since) {
-  known[0] = {os::thread_id(), own_clear_since};
-  known_count = 1;
-  for (uint32_t i = 0; i < count; ++i)
-    if (threads[i].state() != ThreadState::gone)
-      known[known_count++] = {threads[i].id, threads[i].clear_since, threads[i].asleep_since,
-                              threads[i].ran_ns};
+  forget_threads();
+  remember({.id = os::thread_id(), .clear_since = own_clear_since});
+  for (uint32_t i = 0; i < count; ++i) {
+    const Thread& thread = threads[i];
+    if (thread.state() != ThreadState::gone)
+      remember({thread.id, thread.asleep, thread.clear_since, thread.ran_ns, thread.still_since});
+  }
   listed_epoch = epoch;
 }
 
-const char* stop_others(int signal, const void* stop_value, uint64_t epoch, Sleepers spared) {
-  const Request request = {signal, stop_value, epoch, spared};
+const char* stop_others(int signal, const void* stop_value, uint64_t epoch, uint64_t spared_since) {
+  constexpr uint32_t first_looks = 16;
+  constexpr uint32_t most_epochs_of_first_looks = 24;  // there are 64 layouts
+  const int own = os::thread_id();
+  Request request = {signal,
+                     stop_value,
+                     epoch,
+                     spared_since,
+                     own,
+                     clock_is_exact(own),
+                     first_looks + threads_in_process() / most_epochs_of_first_looks};
   ++rounds;
   __atomic_store_n(&count, 0, __ATOMIC_RELEASE);
-  const int own = os::thread_id();
+  places.clear();
   const uint64_t deadline = os::monotonic_ns() + patience_ns;
   for (;;) {
     uint32_t found = 0;
-    if (const char* problem = list_threads(request, own, found)) {
+    const bool quick = count == 0 && known_are_all(request);
+    const char* problem = quick ? list_known(request, found) : list_threads(request, found);
+    if (problem != nullptr) {
       resume_others();
       return problem;
     }
     if (found == 0) break;
     for (uint32_t i = 0; i < count; ++i) wait_for(threads[i], deadline);
+    if (all_are_listed()) break;
   }
   learn_patience();
   return nullptr;
@@ -297,6 +289,10 @@ uint32_t thread_count() {
 }
 Thread& thread(uint32_t index) {
   return threads[index];
+}
+bool is_listed(int id) {
+  const uint32_t* place = places.find(id);
+  return place != nullptr && threads[*place].state() != ThreadState::gone;
 }
 
 void stop_here(ucontext_t* context) {

@@ -17,8 +17,6 @@ enum class ThreadState : uint32_t {
   gone,
 };
 
-constexpr uint64_t never = UINT64_MAX;
-
 struct Thread {
   int id = 0;
   uint32_t state_word = 0;  // a ThreadState, changed by several threads
@@ -26,10 +24,12 @@ struct Thread {
   // At the end of this epoch it referred to no layout that was retired by then. All that it can
   // have met later was present later.
   uint64_t clear_since = 0;
+  uint64_t ran_ns = 0;       // its CPU time when it was listed; 0: unknown
+  uint64_t still_since = 0;  // the first epoch since which that has been the same
+  bool asleep = false;       // seen asleep with that CPU time, and no child runs in its place
+  bool seen = false;         // in this epoch: all layouts that it refers to are marked
   // It has not run from this epoch to the present one: it has met nothing that was made meanwhile.
-  uint64_t asleep_since = never;
-  uint64_t ran_ns = 0;  // on a processor, when it was listed; 0: unknown
-  bool seen = false;    // in this epoch: all layouts that it refers to are marked
+  [[nodiscard]] uint64_t asleep_since() const { return asleep ? still_since : UINT64_MAX; }
   [[nodiscard]] ThreadState state() const {
     return static_cast<ThreadState>(__atomic_load_n(&state_word, __ATOMIC_ACQUIRE) & state_mask);
   }
@@ -47,22 +47,22 @@ struct Thread {
   static constexpr uint32_t state_mask = 7;  // above it: the round in which the slot was given
 };
 
-constexpr uint32_t most_threads = 4096;
-
-// Which sleepers are left asleep.
-enum class Sleepers : uint8_t {
-  all,
-  long_ones,  // those that have run since the last epoch are stopped as well
-};
+// Memory that is not used is not touched.
+constexpr uint32_t most_threads = 16384;
 
 // nullptr, or why the other threads are not known (then none is stopped). One caller at a time.
-const char* stop_others(int signal, const void* stop_value, uint64_t epoch, Sleepers spared);
+// Sleepers that have not run since the epoch `spared_since` are left asleep.
+const char* stop_others(int signal, const void* stop_value, uint64_t epoch, uint64_t spared_since);
+constexpr uint64_t spare_all = UINT64_MAX;
 void resume_others();
 
 // Those that the last call of stop_others found.
 uint32_t thread_count();
 
 Thread& thread(uint32_t index);
+
+// Whether it found this one, and it had not ended.
+bool is_listed(int id);
 
 // What was found out of each in this epoch, for the next one.
 void remember_threads(uint64_t epoch, uint64_t own_clear_since);

@@ -151,7 +151,7 @@ int main(void) {
   return 0;
 }
 END
-$szc -O1 -w forks.c -o forks && STABILIZER_OPTIONS=period=5ms:report=forked ./forks
+$szc -O1 -w forks.c -o forks && STABILIZER_OPTIONS=budget=off:period=5ms:report=forked ./forks
 [ "$(grep -c '"event": "exit"' forked)" = 1 ] && [ "$(wc -l <forked)" = 5 ] || fail "lines of forked children: $(cat forked)"
 [ "$(grep '"event": "child"' forked | grep -v "\"pid\": $(sed -n 's/.*"exit", "pid": \([0-9]*\).*/\1/p' forked)" | grep -oE '"epochs": [0-9]{2}' | wc -l)" = 3 ] || fail "functions of forked children do not move: $(cat forked)"
 STABILIZER_OPTIONS=rerandomize=once:report=once ./forks

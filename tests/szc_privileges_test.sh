@@ -122,7 +122,7 @@ int main(int count, char **arguments) {
 }
 C
 $szc -O1 -pthread drop.c -o drop || exit 1
-dropped() { STABILIZER_OPTIONS=period=5ms:report=7 ./drop "$1" 7>steps >output; sed -n 's/.*"event": "exit".*"epochs": \([0-9]*\).*/\1/p' steps; }
+dropped() { STABILIZER_OPTIONS=budget=off:period=5ms:report=7 ./drop "$1" 7>steps >output; sed -n 's/.*"event": "exit".*"epochs": \([0-9]*\).*/\1/p' steps; }
 kept=$(dropped 0)
 [ "$(cat output)" = "0 1 0" ] || fail "privileges are kept: $(cat output)"
 given=$(dropped 1)

@@ -73,7 +73,7 @@ epochs() { sed -n "s/.*\"event\": \"$1\".*\"epochs\": \([0-9]*\).*/\1/p" report;
 for way in 1 2 3 4 5; do
   for many in "" many; do
     rm -f report
-    STABILIZER_OPTIONS=period=2ms:report=report timeout 100 ./probe $way $many >output || fail "way $way $many ends with $?"
+    STABILIZER_OPTIONS=budget=off:period=2ms:report=report timeout 100 ./probe $way $many >output || fail "way $way $many ends with $?"
     [ "$(cat output)" = "$(./plain $way)" ] || fail "way $way $many: $(cat output), not $(./plain $way)"
     got=$(epochs exit)
     [ "${got:-0}" -gt 30 ] || fail "way $way $many: functions moved ${got:-no} times: $(cat report)"
@@ -83,7 +83,7 @@ for way in 1 2 3 4 5; do
 done
 for many in "" many; do
   rm -f report
-  STABILIZER_OPTIONS=period=2ms:report=report timeout 100 ./probe 6 $many >output || fail "a filter $many ends with $?"
+  STABILIZER_OPTIONS=budget=off:period=2ms:report=report timeout 100 ./probe 6 $many >output || fail "a filter $many ends with $?"
   [ "$(cat output)" = "0 0" ] || fail "a filter $many: $(cat output)"
   [ "$(epochs sandbox)" -lt 100 ] && ! grep -q '"event": "exit"' report || fail "in the sandbox $many: $(cat report)"
   tail -1 report | grep -q sandbox || fail "the last line is not the sandbox's $many"

@@ -24,14 +24,14 @@ runs() {
 for how in 1 2 3 4 5 6; do
   make epoch_switches.c "-O2 -DHOW=$how"
   explain | grep -q 'all layouts stay.* swap_stacks ' || fail "HOW=$how: not seen"
-  runs "HOW=$how" code=1:period=2ms:seed=1
+  runs "HOW=$how" code=1:budget=off:period=2ms:seed=1
   tail -n 1 "$work/report" | grep -q '"layouts_stay_for": "swap_stacks"' || fail "HOW=$how: not in the report: $(tail -n 1 "$work/report")"
 done
 
 make epoch_little_stacks.c -O2
 for seed in 1 2 3 4 5 6; do
   runs "little stacks" "stack=1:rerandomize=once:seed=$seed" 20
-  runs "little stacks" "code=1:stack=1:period=2ms:seed=$seed" 100
+  runs "little stacks" "code=1:stack=1:budget=off:period=2ms:seed=$seed" 100
 done
 grep -q '"pads_small_for": "swap_stacks"' "$work/report" || fail "small pads are not in the report"
 
