@@ -17,10 +17,10 @@ inline constexpr std::array<std::string_view, 3> compile_flags = {
 // Every link that we instrument, executable or shared library.
 inline constexpr std::array<std::string_view, 2> link_flags = {"-fuse-ld=lld", "-Wl,--emit-relocs"};
 
-// Executables. The exported names answer for moved code (exceptions), take in shared libraries and
-// serve the libraries' blocks.
+// Executables. The exported names answer for moved code (exceptions), take in shared libraries, see
+// what others keep of registers, and serve the libraries' blocks.
 // The object goes after the program's own inputs.
-inline constexpr std::array<std::string_view, 21> executable_link_flags = {
+inline constexpr std::array<std::string_view, 28> executable_link_flags = {
     "-Wl,--export-dynamic-symbol=_dl_find_object",
     "-Wl,--export-dynamic-symbol=stab_add_image",
     "-Wl,--export-dynamic-symbol=stab_remove_image",
@@ -29,6 +29,13 @@ inline constexpr std::array<std::string_view, 21> executable_link_flags = {
     "-Wl,--export-dynamic-symbol=thrd_create",
     "-Wl,--export-dynamic-symbol=prctl",
     "-Wl,--export-dynamic-symbol=syscall",
+    "-Wl,--export-dynamic-symbol=setjmp",
+    "-Wl,--export-dynamic-symbol=_setjmp",
+    "-Wl,--export-dynamic-symbol=__sigsetjmp",
+    "-Wl,--export-dynamic-symbol=getcontext",
+    "-Wl,--export-dynamic-symbol=makecontext",
+    "-Wl,--export-dynamic-symbol=swapcontext",
+    "-Wl,--export-dynamic-symbol=setcontext",
     "-Wl,--export-dynamic-symbol=malloc",
     "-Wl,--export-dynamic-symbol=calloc",
     "-Wl,--export-dynamic-symbol=realloc",

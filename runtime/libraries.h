@@ -23,4 +23,7 @@ bool libraries_make_stacks();
 // In the handler: other threads may load and unload meanwhile. Once they hide, they do for ever.
 Libraries look_at_libraries();
 
+// In the handler, when layouts run out: who keeps some in a jmp_buf, as layouts_stay_for.
+void name_holder();
+
 }  // namespace stab::rt

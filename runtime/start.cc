@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "runtime/causes.h"
+#include "runtime/contexts.h"
 #include "runtime/crash.h"
 #include "runtime/debugger.h"
 #include "runtime/environment.h"
@@ -135,6 +136,7 @@ void start(char** environment) {
   }
   prepare_find_object();
   prepare_sandbox();
+  prepare_contexts();
   prepare_libraries();
   if (options.stack && libraries_make_stacks()) keep_pads_small();
   Image* image = claim_image();

@@ -43,11 +43,15 @@ visible=$(readelf -sW "$2/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "W
 compare "what the runtime exports" "_Exit
 __jit_debug_descriptor
 __jit_debug_register_code
+__sigsetjmp
 _dl_find_object
 _exit
+_setjmp
 aligned_alloc
 calloc
 free
+getcontext
+makecontext
 malloc
 malloc_usable_size
 memalign
@@ -58,11 +62,14 @@ pthread_create
 pvalloc
 realloc
 reallocarray
+setcontext
+setjmp
 stab_add_image
 stab_begin
 stab_end
 stab_randomize
 stab_remove_image
+swapcontext
 syscall
 thrd_create
 valloc" "$visible"
