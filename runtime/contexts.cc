@@ -34,6 +34,7 @@ void* next_function(uint32_t which) {
   return next;
 }
 
+// Not if the address is 0.
 void note_first(uint64_t& first, uint64_t address) {
   uint64_t none = 0;
   __atomic_compare_exchange_n(&first, &none, address, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -128,7 +129,7 @@ void expect_contexts() {
 void hold_stored_registers(const Walk& walk) {
   if (!stores_registers_at(walk.pc)) return;
   for (const uint32_t number : kept_registers)
-    if (walk.saved[number] != nullptr) hold(*walk.saved[number], walk.pc);
+    if (walk.saved[number] != nullptr) hold(*walk.saved[number], 0);
 }
 
 uint64_t first_maker() {
