@@ -6,6 +6,13 @@
 #include "runtime/images.h"
 #include "runtime/os.h"
 
+// For the entries: libc's functions, and whether layouts may be forgotten.
+extern "C" {
+__attribute__((visibility(
+    "hidden"))) void* stab_next_functions[static_cast<uint32_t>(stab::rt::Interposed::count)];
+__attribute__((visibility("hidden"))) bool stab_contexts_watched;
+}
+
 namespace stab::rt {
 namespace {
 
@@ -20,17 +27,16 @@ constexpr uint64_t longest_store = 256;
 constexpr uint32_t kept_registers[] = {3, rbp, 12, 13, 14, 15};  // by DWARF number; 3 is rbx
 constexpr uint32_t kept_count = sizeof kept_registers / sizeof *kept_registers;
 
-void* next_functions[interposed_count];
 uint64_t entries[interposed_count];
 bool contexts_come_back;
 uint64_t maker;
 uint64_t holder;
 
 void* next_function(uint32_t which) {
-  void* next = __atomic_load_n(&next_functions[which], __ATOMIC_RELAXED);
+  void* next = __atomic_load_n(&stab_next_functions[which], __ATOMIC_RELAXED);
   if (next != nullptr) return next;
   next = dlsym(RTLD_NEXT, names[which]);
-  __atomic_store_n(&next_functions[which], next, __ATOMIC_RELAXED);
+  __atomic_store_n(&stab_next_functions[which], next, __ATOMIC_RELAXED);
   return next;
 }
 
@@ -96,7 +102,7 @@ bool stores_registers_at(uint64_t pc) {
   const auto begin = reinterpret_cast<uint64_t>(stab_contexts_begin);
   if (pc - begin < static_cast<uint64_t>(stab_contexts_end - stab_contexts_begin)) return true;
   for (uint32_t i = 0; i < stored_count; ++i) {
-    const auto next = reinterpret_cast<uint64_t>(next_functions[i]);
+    const auto next = reinterpret_cast<uint64_t>(stab_next_functions[i]);
     if (next != 0 && pc - next < longest_store) return true;
   }
   return false;
@@ -104,7 +110,8 @@ bool stores_registers_at(uint64_t pc) {
 
 }  // namespace
 
-void prepare_contexts() {
+void prepare_contexts(bool watched) {
+  stab_contexts_watched = watched;
   for (uint32_t i = 0; i < interposed_count; ++i) {
     next_function(i);
     const auto own = reinterpret_cast<uint64_t>(stab_contexts_entries) +
@@ -175,6 +182,14 @@ __asm__(
     ".type stab_enter, @function\n"
     "stab_enter:\n"
     ".cfi_startproc\n"
+    "cmpb $0, stab_contexts_watched(%rip)\n"
+    "jne 1f\n"
+    "leaq stab_next_functions(%rip), %r10\n"
+    "movq (%r10, %r11, 8), %r10\n"
+    "testq %r10, %r10\n"
+    "je 1f\n"
+    "jmpq *%r10\n"
+    "1:\n"
     STAB_PUSH("rax") STAB_PUSH("rdi") STAB_PUSH("rsi") STAB_PUSH("rdx") STAB_PUSH("rcx")
     STAB_PUSH("r8") STAB_PUSH("r9")
     STAB_PUSH("r15") STAB_PUSH("r14") STAB_PUSH("r13") STAB_PUSH("r12") STAB_PUSH("rbp")

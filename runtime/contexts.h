@@ -28,8 +28,8 @@ enum class Interposed : uint32_t {
   count,
 };
 
-// Finds libc's functions. Before the program runs.
-void prepare_contexts();
+// Finds libc's functions. Before the program runs. Not `watched`: layouts stay anyway.
+void prepare_contexts(bool watched);
 
 const char* name_of(Interposed which);
 // Where calls by other libraries must lead; 0: the program or a library has its own before ours.

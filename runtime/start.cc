@@ -136,7 +136,7 @@ void start(char** environment) {
   }
   prepare_find_object();
   prepare_sandbox();
-  prepare_contexts();
+  prepare_contexts(options.again());
   prepare_libraries();
   if (options.stack && libraries_make_stacks()) keep_pads_small();
   Image* image = claim_image();
