@@ -93,7 +93,7 @@ bool may_refer_to(const Thread& thread, const Layout& layout) {
 }
 
 bool may_be_referred_to(const Layout& layout) {
-  if (layout.referred || !own_seen) return true;
+  if (layout.referred || __atomic_load_n(&layout.held, __ATOMIC_ACQUIRE) || !own_seen) return true;
   for (uint32_t i = 0; i < thread_count(); ++i)
     if (may_refer_to(thread(i), layout)) return true;
   return false;
@@ -220,13 +220,15 @@ void run_epoch(void* context) {
   if (!addresses_are_hidden && libraries == Libraries::harmless) for_each_image(reclaim, nullptr);
   remember_threads(epoch_number, own_clear_since);
   resume_others();
-  if (outcome.problem != nullptr)
+  if (outcome.problem != nullptr) {
+    name_holder();
     give_up(
         addresses_are_hidden
             ? "no room for another layout: all are kept, for code may run where it cannot be seen"
             : outcome.problem);
-  else if (outcome.moved)
+  } else if (outcome.moved) {
     ++counts.layouts;
+  }
   const uint64_t took = os::monotonic_ns() - start;
   not_before = start + 2 * took;
   counts.total_ns += took;

@@ -47,7 +47,8 @@ struct Layout {
   uint64_t born = 0;     // the epoch that made it
   uint64_t retired = 0;  // the epoch that made it old
   bool referred =
-      false;  // something outside of our reach may refer to it: asked anew at each epoch
+      false;          // something outside of our reach may refer to it: asked anew at each epoch
+  bool held = false;  // a jmp_buf may refer to it, for good (contexts.h)
 
   [[nodiscard]] bool has(uint32_t f) const { return offsets[f] != no_copy; }
   [[nodiscard]] uint8_t* copy(uint32_t f) const { return start + offsets[f]; }

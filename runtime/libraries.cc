@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include "runtime/causes.h"
+#include "runtime/contexts.h"
 #include "runtime/images.h"
 #include "runtime/memory.h"
 #include "runtime/os.h"
@@ -17,14 +18,37 @@ namespace stab::rt {
 namespace {
 
 // What a library asks of others if it keeps registers or makes stacks. None is longer than a Name.
-constexpr const char* names_for_registers[] = {"setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"};
-constexpr const char* names_for_stacks[] = {"makecontext",   "swapcontext",   "setcontext",
-                                            "make_fcontext", "jump_fcontext", "ontop_fcontext"};
+struct Known {
+  const char* name;
+  uint32_t tells;
+};
 
 // What a library is known to do, as bits.
 constexpr uint32_t keeps_registers = 1;
 constexpr uint32_t makes_stacks = 2;
 constexpr uint32_t is_unreadable = 4;
+constexpr uint32_t makes_contexts = 8;
+constexpr uint32_t sets_contexts = 16;
+constexpr uint32_t gets_contexts = 32;
+constexpr uint32_t handles_signals = 64;  // on stacks of its own
+constexpr uint32_t is_unseen = 128;       // does not come by our entries
+
+// In the order of Interposed; then what has no entry of ours.
+constexpr Known known[] = {{"setjmp", keeps_registers},
+                           {"_setjmp", keeps_registers},
+                           {"__sigsetjmp", keeps_registers},
+                           {"getcontext", gets_contexts},
+                           {"makecontext", makes_stacks | makes_contexts},
+                           {"swapcontext", makes_stacks | makes_contexts},
+                           {"setcontext", makes_stacks | sets_contexts},
+                           {"sigsetjmp", keeps_registers | is_unseen},
+                           {"make_fcontext", makes_stacks | is_unseen},
+                           {"jump_fcontext", makes_stacks | is_unseen},
+                           {"ontop_fcontext", makes_stacks | is_unseen},
+                           {"sigaltstack", handles_signals}};
+constexpr uint32_t known_count = sizeof known / sizeof *known;
+constexpr uint32_t interposed_count = static_cast<uint32_t>(Interposed::count);
+
 struct Name {
   char text[16];
 };
@@ -35,6 +59,7 @@ constexpr uint32_t batch = 32;
 const r_debug* loader;
 uint64_t fingerprint;  // of the list when it was looked at
 bool hidden;
+const Elf64_Dyn* last_at_start;  // the dynamic section of the last one in the list
 
 // What may be unmapped at any moment is read by the kernel.
 template <class T>
@@ -76,47 +101,67 @@ bool count_symbols(const Symbols& symbols, uint32_t& count) {
   return symbols.hash != nullptr && fetch(symbols.hash + chains, count);
 }
 
-template <size_t count>
-bool is_one_of(const char* const (&names)[count], const Name& name) {
-  for (const char* one : names)
-    if (equal(one, name.text, length_of(one) + 1)) return true;
-  return false;
+uint32_t find_known(const Name& name) {
+  uint32_t i = 0;
+  while (i < known_count && !equal(known[i].name, name.text, length_of(known[i].name) + 1)) ++i;
+  return i;
 }
 
-uint32_t told_by(const Name& name) {
-  if (is_one_of(names_for_registers, name)) return keeps_registers;
-  return is_one_of(names_for_stacks, name) ? makes_stacks : 0;
+// What a library tells, and the symbols that must lead to our entries.
+struct Told {
+  static constexpr uint32_t most = 16;
+  uint32_t bits = 0;
+  uint32_t count = 0;
+  uint32_t symbols[most];
+  uint32_t names[most];
+};
+
+void add(Told& told, uint32_t symbol, const Name& name) {
+  const uint32_t which = find_known(name);
+  if (which == known_count) return;
+  told.bits |= known[which].tells;
+  if (which >= interposed_count) return;
+  if (entry_of(static_cast<Interposed>(which)) == 0 || told.count == Told::most)
+    told.bits |= is_unseen;
+  else {
+    told.symbols[told.count] = symbol;
+    told.names[told.count++] = which;
+  }
 }
 
 // By what it asks of others, of so many symbols.
-uint32_t told_by(const Symbols& symbols, uint32_t first, uint32_t count) {
+void read_symbols(const Symbols& symbols, uint32_t first, uint32_t count, Told& told) {
   Elf64_Sym entries[batch];
   Name names[batch];
+  uint32_t numbers[batch];
   const os::Piece table = {const_cast<uint8_t*>(symbols.table) + first * sizeof(Elf64_Sym),
                            count * sizeof(Elf64_Sym)};
-  if (!os::copy_own_memory(entries, count * sizeof(Elf64_Sym), &table, 1)) return is_unreadable;
   os::Piece pieces[batch];
   uint32_t asked = 0;
-  for (uint32_t i = 0; i < count; ++i)
-    if (entries[i].st_shndx == SHN_UNDEF && entries[i].st_name != 0)
-      pieces[asked++] = {const_cast<uint8_t*>(symbols.names) + entries[i].st_name, sizeof(Name)};
-  if (asked == 0) return 0;
-  if (!os::copy_own_memory(names, asked * sizeof(Name), pieces, asked)) return is_unreadable;
-  uint32_t told = 0;
-  for (uint32_t i = 0; i < asked; ++i) told |= told_by(names[i]);
-  return told;
+  if (!os::copy_own_memory(entries, count * sizeof(Elf64_Sym), &table, 1)) {
+    told.bits |= is_unreadable;
+    return;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    if (entries[i].st_shndx != SHN_UNDEF || entries[i].st_name == 0) continue;
+    numbers[asked] = first + i;
+    pieces[asked++] = {const_cast<uint8_t*>(symbols.names) + entries[i].st_name, sizeof(Name)};
+  }
+  if (asked == 0) return;
+  if (!os::copy_own_memory(names, asked * sizeof(Name), pieces, asked))
+    told.bits |= is_unreadable;
+  else
+    for (uint32_t i = 0; i < asked; ++i) add(told, numbers[i], names[i]);
 }
 
-uint32_t told_by(const link_map& library) {
+void read_library(const link_map& library, Told& told) {
   Symbols symbols;
   uint32_t count = 0;
-  if (!find_symbols(library, symbols)) return is_unreadable;
-  if (symbols.table == nullptr || symbols.names == nullptr) return 0;
-  if (!count_symbols(symbols, count)) return is_unreadable;
-  uint32_t told = 0;
+  if (!find_symbols(library, symbols)) told.bits |= is_unreadable;
+  if (told.bits != 0 || symbols.table == nullptr || symbols.names == nullptr) return;
+  if (!count_symbols(symbols, count)) told.bits |= is_unreadable;
   for (uint32_t first = 0; first < count; first += batch)
-    told |= told_by(symbols, first, count - first < batch ? count - first : batch);
-  return told;
+    read_symbols(symbols, first, count - first < batch ? count - first : batch, told);
 }
 
 void blame(Cause& cause, const link_map& library) {
@@ -149,7 +194,9 @@ bool find_table(const link_map& library, abi::Header& table) {
 bool uses_small_stacks(const link_map& library) {
   abi::Header table = {};
   if (find_table(library, table)) return (table.flags & abi::image_small_stacks) != 0;
-  return library.l_ld != nullptr && (told_by(library) & makes_stacks) != 0;
+  Told told;
+  if (library.l_ld != nullptr) read_library(library, told);
+  return (told.bits & makes_stacks) != 0;
 }
 
 struct Search {
@@ -194,15 +241,96 @@ bool find_fingerprint(uint64_t& sum) {
   return list.readable;
 }
 
+struct Relocations {
+  const uint8_t* start = nullptr;
+  uint64_t size = 0;
+  uint64_t skipped = 0;  // entries that name no symbol, at the begin
+};
+
+bool find_relocations(const link_map& library, Relocations& own, Relocations& calls) {
+  Elf64_Dyn entry = {};
+  for (const Elf64_Dyn* at = library.l_ld;; ++at) {
+    if (!fetch(at, entry)) return false;
+    if (entry.d_tag == DT_NULL) return true;
+    const uint8_t* place = absolute(library, entry.d_un.d_ptr);
+    if (entry.d_tag == DT_RELA) own.start = place;
+    if (entry.d_tag == DT_RELASZ) own.size = entry.d_un.d_val;
+    if (entry.d_tag == DT_RELACOUNT) own.skipped = entry.d_un.d_val;
+    if (entry.d_tag == DT_JMPREL) calls.start = place;
+    if (entry.d_tag == DT_PLTRELSZ) calls.size = entry.d_un.d_val;
+  }
+}
+
+// A slot of a call that was not made yet leads into the library.
+bool leads_to_us(const link_map& library, const Elf64_Rela& relocation, const Told& told) {
+  for (uint32_t i = 0; i < told.count; ++i) {
+    if (told.symbols[i] != ELF64_R_SYM(relocation.r_info)) continue;
+    uint64_t value = 0;
+    return fetch(reinterpret_cast<const void*>(library.l_addr + relocation.r_offset), value) &&
+           value == entry_of(static_cast<Interposed>(told.names[i])) +
+                        static_cast<uint64_t>(relocation.r_addend);
+  }
+  return true;
+}
+
+bool lead_to_us(const link_map& library, const Relocations& list, const Told& told) {
+  Elf64_Rela relocations[batch];
+  const uint64_t count = list.size / sizeof(Elf64_Rela);
+  for (uint64_t first = list.skipped; first < count; first += batch) {
+    const uint64_t some = count - first < batch ? count - first : batch;
+    const os::Piece piece = {const_cast<uint8_t*>(list.start) + first * sizeof(Elf64_Rela),
+                             some * sizeof(Elf64_Rela)};
+    if (!os::copy_own_memory(relocations, piece.size, &piece, 1)) return false;
+    for (uint64_t i = 0; i < some; ++i)
+      if (!leads_to_us(library, relocations[i], told)) return false;
+  }
+  return true;
+}
+
+// With RTLD_DEEPBIND the names that a library asks for are looked up elsewhere first.
+bool is_bound_to_us(const link_map& library, const Told& told) {
+  Relocations own;
+  Relocations calls;
+  return find_relocations(library, own, calls) && lead_to_us(library, own, told) &&
+         lead_to_us(library, calls, told);
+}
+
+// `late`: it was not there at the start, when all bind to the program first.
+bool hides(const link_map& library, bool late) {
+  Told told;
+  read_library(library, told);
+  if ((told.bits & (makes_contexts | sets_contexts)) != 0) expect_contexts();
+  if ((told.bits & (is_unreadable | is_unseen)) != 0) return true;
+  // Contexts that were not made, but found in a signal's frame.
+  if ((told.bits & sets_contexts) != 0 && (told.bits & makes_contexts) == 0) return true;
+  // A jump out of a signal's stack and back later is a change of stacks.
+  if ((told.bits & keeps_registers) != 0 && (told.bits & handles_signals) != 0) return true;
+  return late && told.count != 0 && !is_bound_to_us(library, told);
+}
+
 bool any_hides() {
   List list;
   link_map library = {};
+  bool late = last_at_start == nullptr;
   while (read_next(list, library)) {
-    if (library.l_ld == nullptr || is_image(library) || told_by(library) == 0) continue;
-    blame(layouts_stay_for, library);
-    return true;
+    if (library.l_ld == nullptr) continue;
+    if (!is_image(library) && hides(library, late)) {
+      blame(layouts_stay_for, library);
+      return true;
+    }
+    late |= library.l_ld == last_at_start;
   }
   return !list.readable;
+}
+
+// The library that begins before this address, and next to it.
+void blame_owner(uint64_t address) {
+  List list;
+  link_map library = {};
+  link_map owner = {};
+  while (read_next(list, library))
+    if (library.l_addr <= address && library.l_addr >= owner.l_addr) owner = library;
+  if (owner.l_ld != nullptr) blame(layouts_stay_for, owner);
 }
 
 }  // namespace
@@ -211,6 +339,10 @@ void prepare_libraries() {
   if (own_dynamic == nullptr) return;
   for (const Elf64_Dyn* at = own_dynamic; at->d_tag != DT_NULL; ++at)
     if (at->d_tag == DT_DEBUG) loader = reinterpret_cast<const r_debug*>(at->d_un.d_ptr);
+  if (loader == nullptr) return;
+  List list;
+  link_map library = {};
+  while (read_next(list, library)) last_at_start = library.l_ld;
 }
 
 bool libraries_make_stacks() {
@@ -229,6 +361,10 @@ bool libraries_make_stacks() {
 
 Libraries look_at_libraries() {
   if (loader == nullptr) return Libraries::harmless;
+  if (first_maker() != 0 && !hidden) {
+    hidden = true;
+    blame_owner(first_maker());
+  }
   if (hidden) return Libraries::hide_addresses;
   if (__atomic_load_n(&loader->r_state, __ATOMIC_ACQUIRE) != r_debug::RT_CONSISTENT)
     return Libraries::changing;
@@ -241,6 +377,10 @@ Libraries look_at_libraries() {
   fingerprint = now;
   hidden = hides;
   return hidden ? Libraries::hide_addresses : Libraries::harmless;
+}
+
+void name_holder() {
+  if (loader != nullptr && first_holder() != 0) blame_owner(first_holder());
 }
 
 }  // namespace stab::rt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Libraries that szc did not link, as far as they keep addresses of code where nobody finds them:
-// in a jmp_buf with registers of their callers, or on stacks that no list of threads shows.
+// in a jmp_buf with registers of their callers, or on stacks that no list of threads shows. Those
+// whose calls come by our entries (contexts.h) hide nothing until one makes a context.
 #pragma once
 
 #include <stdint.h>
@@ -22,5 +23,8 @@ bool libraries_make_stacks();
 
 // In the handler: other threads may load and unload meanwhile. Once they hide, they do for ever.
 Libraries look_at_libraries();
+
+// In the handler, when layouts run out: who keeps some in a jmp_buf, as layouts_stay_for.
+void name_holder();
 
 }  // namespace stab::rt

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "runtime/abi.h"
+#include "runtime/contexts.h"
 #include "runtime/find_object.h"
 #include "runtime/images.h"
 #include "runtime/memory.h"
@@ -164,6 +165,7 @@ class Migrator {
       if (walk_.interrupted) move_registers();
       const uint64_t stack_pointer = walk_.registers.value[rsp];
       scan_to(stack_pointer);
+      hold_stored_registers(walk_);
       const uint32_t stacks = walk_.stacks;
       last = step(walk_, find_description, nullptr);
       if (last == Step::caller && stacks != walk_.stacks) {

@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "runtime/causes.h"
+#include "runtime/contexts.h"
 #include "runtime/crash.h"
 #include "runtime/debugger.h"
 #include "runtime/environment.h"
@@ -136,6 +137,7 @@ void start(char** environment) {
   }
   prepare_find_object();
   prepare_sandbox();
+  prepare_contexts(options.again());
   prepare_libraries();
   if (options.stack && libraries_make_stacks()) keep_pads_small();
   Image* image = claim_image();

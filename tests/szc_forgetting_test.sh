@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_forgetting_test.sh SOURCE BUILD: programs whose threads sleep all the time, be they many, that keep jmp_bufs or places of the code, live
-# through more layouts than fit at a time, and right up to their end.
+# szc_forgetting_test.sh SOURCE BUILD: programs whose threads sleep all the time, be they many, that keep jmp_bufs or places
+# of the code, or whose libraries do so or could make contexts, live through more layouts than fit at a time, and right up to
+# their end.
 set -u
 source_directory=$1 build_directory=$2
 . "$source_directory/tests/programs/build.sh"
@@ -10,23 +11,38 @@ trap 'rm -rf "$work"' EXIT
 failures=0
 most_layouts=64
 
-# forgets FILE FLAGS [MILLISECONDS]
+# forgets FILE FLAGS [MOST [MILLISECONDS]]: with at most so many old layouts kept at a time.
 forgets() {
-  local folder=$work/${1%.*} epochs
+  local folder=$work/${1%.*} epochs kept
   mkdir -p "$folder/ours" && build "$folder/ours" "$programs/$1" "$szc" "$szc" "$2" >"$folder/log" 2>&1 ||
     { cat "$folder/log"; failures=$((failures + 1)); return; }
-  HAZARD_MS=${3:-1500} run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:poison=1:report=$folder/report" >"$folder/output"
+  HAZARD_MS=${4:-1500} run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:poison=1:report=$folder/report" >"$folder/output"
   epochs=$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
-  if grep -qx 'exit 0' "$folder/output" && [ "${epochs:-0}" -gt $((most_layouts + 10)) ]; then
-    echo "$1 $2: ${epochs} layouts"
+  kept=$(sed -n 's/.*"layouts_kept": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
+  if grep -qx 'exit 0' "$folder/output" && [ "${epochs:-0}" -gt $((most_layouts + 10)) ] && [ "${kept:-64}" -le "${3:-64}" ]; then
+    echo "$1 $2: ${epochs} layouts, ${kept} kept"
   else
-    echo "FAILED: $1 $2: ${epochs:-no} layouts; $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
+    echo "FAILED: $1 $2: ${epochs:-no} layouts, ${kept:-?} kept; $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
+    failures=$((failures + 1))
+  fi
+}
+
+# stays FILE FLAGS: layouts stay from some time on, and the report names the library.
+stays() {
+  local folder=$work/${1%.*}
+  mkdir -p "$folder/ours" && build "$folder/ours" "$programs/$1" "$szc" "$szc" "$2" >"$folder/log" 2>&1 ||
+    { cat "$folder/log"; failures=$((failures + 1)); return; }
+  HAZARD_MS=1500 run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:poison=1:report=$folder/report" >"$folder/output"
+  if grep -qx 'exit 0' "$folder/output" && tail -n 1 "$folder/report" | grep 'all are kept' | grep -q "\"layouts_stay_for\": \"[^\"]*${1%.*}_library.so\""; then
+    echo "$1 $2: layouts stay"
+  else
+    echo "FAILED: $1 $2: $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
     failures=$((failures + 1))
   fi
 }
 
 forgets epoch_sleepers.c '-O2 -pthread'
-forgets epoch_many_sleepers.c '-O2 -pthread' 5000
+forgets epoch_many_sleepers.c '-O2 -pthread' 64 5000
 given_up=$(sed -n 's/.*"event": "exit".*"given_up": \([0-9]*\).*/\1/p' "$work/epoch_many_sleepers/report")
 [ "$given_up" = 0 ] || { echo "FAILED: epoch_many_sleepers.c: ${given_up:-unknown} epochs were given up"; failures=$((failures + 1)); }
 forgets epoch_long_jumps.c -O0
@@ -36,4 +52,20 @@ forgets epoch_kept_places.c -O2
 forgets epoch_own_stack.c -O0
 forgets epoch_own_stack.c -O2
 forgets epoch_own_stack.c '-O2 -flto'
+
+# Libraries that szc did not build.
+forgets epoch_guarded.c -O2 3
+forgets epoch_guarded.c '-O3 -Wl,--as-needed -DLATE -ldl' 3
+forgets epoch_late_contexts.c -O2 3
+stays epoch_late_contexts.c '-O2 -DMADE'
+stays epoch_guarded.c '-O2 -Wl,--as-needed -DLATE -DDEEP -DTABLES -ldl'
+
+# One that could make contexts (for its asynchronous jobs) and does not.
+crypto=$(ldconfig -p 2>/dev/null | sed -n 's/.*libcrypto\.so\.3 .*x86-64.*=> //p' | head -1)
+if [ -n "$crypto" ]; then
+  forgets epoch_guarded.c "-O2 -Wl,--no-as-needed $crypto" 3
+  readelf -d "$work/epoch_guarded/ours/program" | grep -q libcrypto || { echo "FAILED: libcrypto is not linked"; failures=$((failures + 1)); }
+else
+  echo "libcrypto.so.3 is not on this machine: not tested"
+fi
 [ $failures = 0 ]

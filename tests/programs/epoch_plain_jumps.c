@@ -2,7 +2,7 @@
 // A library that szc did not build keeps a jmp_buf, with registers of moved callers, and runs a callback on a stack of its
 // own. It is there from the start, or comes by dlopen.
 // plain_library: epoch_plain_jumps_library.c
-// variants: -O0 | -O2 | -O3 -DLATE -ldl
+// variants: -O0 | -O2 | -O3 -Wl,--as-needed -DLATE -ldl
 #include "hazard.h"
 #include <dlfcn.h>
 
