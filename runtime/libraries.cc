@@ -300,6 +300,7 @@ bool hides(const link_map& library, bool late) {
   Told told;
   read_library(library, told);
   if ((told.bits & (makes_contexts | sets_contexts)) != 0) expect_contexts();
+  if ((told.bits & (is_unreadable | keeps_registers | makes_stacks)) == 0) return false;
   if ((told.bits & (is_unreadable | is_unseen)) != 0) return true;
   // Contexts that were not made, but found in a signal's frame.
   if ((told.bits & sets_contexts) != 0 && (told.bits & makes_contexts) == 0) return true;
