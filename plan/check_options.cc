@@ -167,7 +167,8 @@ class OptionChecker {
     const RuntimeOption* option = find_option(name);
     const std::string_view flag =
         option == nullptr || option->acts_with.empty() ? "code" : option->acts_with.front();
-    const std::string_view more = name == "period" ? "rerandomize = \"repeated\" and " : "";
+    const std::string_view more =
+        name == "period" || name == "budget" ? "rerandomize = \"repeated\" and " : "";
     draft_.problems.add(at, fmt::format("{} does nothing: it needs {}{} = true", what, more, flag));
   }
 

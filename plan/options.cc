@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -18,6 +19,7 @@ namespace {
 constexpr std::array<std::string_view, 2> when{"once", "repeated"};
 constexpr const char* rerandomize = "rerandomize";
 constexpr const char* period = "period";
+constexpr const char* budget = "budget";
 
 constexpr std::array<std::string_view, 6> allocators{"shuffled", "power2", "bitmap",
                                                      "tlsf",     "system", "stretched"};
@@ -25,7 +27,7 @@ constexpr std::array<std::string_view, 2> moving{"code", "stack"};
 constexpr std::array<std::string_view, 1> blocks{"heap"};
 
 // All of them. A new one is one line here.
-constexpr std::array<RuntimeOption, 6> table{
+constexpr std::array<RuntimeOption, 7> table{
     {{.name = "code", .kind = OptionKind::flag, .on_by_default = true},
      {.name = "stack", .kind = OptionKind::flag},
      {.name = "heap", .kind = OptionKind::flag, .for_any_program = true},
@@ -35,7 +37,8 @@ constexpr std::array<RuntimeOption, 6> table{
       .acts_with = blocks,
       .for_any_program = true},
      {.name = rerandomize, .kind = OptionKind::choice, .choices = when, .acts_with = moving},
-     {.name = period, .kind = OptionKind::milliseconds, .acts_with = moving}}};
+     {.name = period, .kind = OptionKind::milliseconds, .acts_with = moving},
+     {.name = budget, .kind = OptionKind::share, .acts_with = moving}}};
 
 constexpr std::chrono::hours longest_period{1};
 
@@ -52,6 +55,17 @@ std::optional<Level> read_milliseconds(const std::string& text) {
   const auto whole = std::chrono::duration_cast<milliseconds>(*time);
   if (whole != *time || whole.count() < 1) return std::nullopt;
   return Level{.name = fmt::format("{}ms", whole.count()), .variables = {}, .number = 0};
+}
+
+// "off", or whole percent from "1%" to "100%".
+std::optional<Level> read_share(const std::string& text) {
+  unsigned percent = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, percent);
+  const bool is_share =
+      error == std::errc() && std::string_view(rest, end) == "%" && percent >= 1 && percent <= 100;
+  if (text != "off" && !is_share) return std::nullopt;
+  return Level{.name = is_share ? fmt::format("{}%", percent) : text, .variables = {}, .number = 0};
 }
 
 std::string as_runtime_reads(const RuntimeOption& option, const Level& level) {
@@ -86,7 +100,17 @@ std::optional<Level> read_option(const RuntimeOption& option, const Value& value
   if (option.kind == OptionKind::flag) return read_flag(value);
   const auto* text = std::get_if<std::string>(&value.data);
   if (text == nullptr) return std::nullopt;
-  return option.kind == OptionKind::choice ? read_choice(option, *text) : read_milliseconds(*text);
+  switch (option.kind) {
+    case OptionKind::choice:
+      return read_choice(option, *text);
+    case OptionKind::milliseconds:
+      return read_milliseconds(*text);
+    case OptionKind::share:
+      return read_share(*text);
+    case OptionKind::flag:
+      break;
+  }
+  return std::nullopt;
 }
 
 std::string option_rule(const RuntimeOption& option) {
@@ -97,6 +121,8 @@ std::string option_rule(const RuntimeOption& option) {
       return fmt::format("\"{}\"", fmt::join(option.choices, "\" or \""));
     case OptionKind::milliseconds:
       return R"(a duration of whole milliseconds from "1ms" to "1h", as in "500ms")";
+    case OptionKind::share:
+      return R"("off" or whole percent from "1%" to "100%")";
   }
   return "";
 }
@@ -116,7 +142,7 @@ Options options_of(const Plan& plan, const std::vector<Level>& levels) {
   if (!options.contains(rerandomize)) {
     if (options.contains(seed_option))
       options[rerandomize] = "once";
-    else if (options.contains(period))
+    else if (options.contains(period) || options.contains(budget))
       options[rerandomize] = "repeated";
   }
   return options;
@@ -136,7 +162,10 @@ Options acting(Options options) {
   std::ranges::remove_copy_if(options, std::inserter(left, left.end()), idle);
   options = std::move(left);
   const auto how = options.find(rerandomize);
-  if (how != options.end() && how->second == "once") options.erase(period);
+  if (how != options.end() && how->second == "once") {
+    options.erase(period);
+    options.erase(budget);
+  }
   return options;
 }
 

@@ -16,7 +16,7 @@ namespace stab::plan {
 
 // A flag turns a randomization on or off. The others say how, and mean something only where one is
 // on.
-enum class OptionKind { flag, choice, milliseconds };
+enum class OptionKind { flag, choice, milliseconds, share };
 
 struct RuntimeOption {
   std::string_view name;

@@ -83,6 +83,8 @@ TEST(PlanOptions, OfAPlanThatSaysNothingAreTheRuntimesOwn) {
 }
 
 TEST(PlanOptions, APeriodAsksForRepeatedLayoutsAndALayoutFactorForOne) {
+  EXPECT_THAT(options_in("[randomize]\nbudget = '10%'\n"),
+              ElementsAre(Options{{"budget", "10%"}, {"rerandomize", "repeated"}}));
   EXPECT_THAT(options_in("[factor.period]\nlevels = ['50ms', '500ms']\n"),
               UnorderedElementsAre(Options{{"period", "50ms"}, {"rerandomize", "repeated"}},
                                    Options{{"period", "500ms"}, {"rerandomize", "repeated"}}));
@@ -139,6 +141,11 @@ TEST(PlanOptions, HaveOneNameForOneValue) {
       "must be a duration of whole milliseconds from \"1ms\" to \"1h\", as in \"500ms\", not ";
   EXPECT_EQ(problems("[randomize]\nperiod = '999us'\n"),
             "p:10:1: 'randomize.period' " + rule + "\"999us\"\n");
+  for (const char* share : {"0%", "101%", "1", "1.5%", "-1%", "%", "none", ""})
+    EXPECT_THAT(problems(std::string("[randomize]\nbudget = '") + share + "'\n"),
+                HasSubstr("'randomize.budget' must be \"off\" or whole percent from \"1%\""));
+  EXPECT_THAT(problems("[randomize]\nrerandomize = 'once'\nbudget = '2%'\n"),
+              HasSubstr("'randomize.budget' does nothing: it needs rerandomize = \"repeated\""));
   EXPECT_EQ(problems("[factor.period]\nlevels = ['1ms', '61min', 5]\n"),
             "p:10:18: each item of 'factor.period.levels' " + rule + "\"61min\"\n" +
                 "p:10:27: each item of 'factor.period.levels' " + rule + "5\n");

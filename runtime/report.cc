@@ -65,7 +65,7 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
       .field("rerandomize", repeated ? "repeated" : "once")
       .field("seed", seed);
   heap::add_start(line, options);
-  if (repeated) line.field("period_ns", options.period);
+  if (repeated) line.field("period_ns", options.period).field("budget_percent", options.budget);
   if (why_once != nullptr) line.field("why_once", why_once);
   if (small_stack != nullptr) line.field("small_stack", small_stack);
   if (pads_small_for.text() != nullptr) line.field("pads_small_for", pads_small_for.text());

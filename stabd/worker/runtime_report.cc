@@ -67,7 +67,24 @@ std::string kind_of(const json& line) {
   if (const Count period = number_at(line, "period_ns"))
     kind += *period % 1'000'000 == 0 ? fmt::format(" {}ms", *period / 1'000'000)
                                      : fmt::format(" {}us", *period / 1'000);
+  // 0 is "off", and 1 what goes without saying.
+  if (const Count percent = number_at(line, "budget_percent"); percent && *percent != 1)
+    kind += *percent == 0 ? " budget off" : fmt::format(" budget {}%", *percent);
   return kind;
+}
+
+bool obeys(const std::string& kind, const plan::RuntimeOption& option, const std::string& value) {
+  const std::string name(option.name);
+  switch (option.kind) {
+    case plan::OptionKind::flag:
+      return has_word(kind, name) == (value == "1");
+    case plan::OptionKind::share:
+      return value == "1%" ? !has_word(kind, name) : has_word(kind, name + " " + value);
+    case plan::OptionKind::choice:
+    case plan::OptionKind::milliseconds:
+      break;
+  }
+  return has_word(kind, value);
 }
 
 void add_image(const json& line, Layout& layout) {
@@ -248,10 +265,7 @@ std::string layout_fault(const wire::RunRequest& request, const Layout& layout, 
   for (const auto& [name, value] : plan::acting(request.options)) {
     const plan::RuntimeOption* option = plan::find_option(name);
     if (option == nullptr) continue;
-    const bool differs = option->kind == plan::OptionKind::flag
-                             ? has_word(layout.kind, name) != (value == "1")
-                             : !has_word(layout.kind, value);
-    if (differs) return disobeyed(name, value, layout);
+    if (!obeys(layout.kind, *option, value)) return disobeyed(name, value, layout);
   }
   return "";
 }

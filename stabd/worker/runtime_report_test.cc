@@ -76,6 +76,18 @@ TEST(RuntimeReport, OfRepeatedLayoutsHasTheirNumbers) {
   EXPECT_EQ(layout.note, "a thread did not stop");
 }
 
+TEST(RuntimeReport, SaysTheBudgetWhereItIsNotTheUsualOne) {
+  const auto kind = [](const char* percent) {
+    std::string text = start;
+    text.replace(text.find("once\""), 5,
+                 std::string(R"(repeated","period_ns":5000000,"budget_percent":)") + percent);
+    return read_report(text, 7).kind;
+  };
+  EXPECT_EQ(kind("1"), "code repeated 5ms");
+  EXPECT_EQ(kind("0"), "code repeated 5ms budget off");
+  EXPECT_EQ(kind("20"), "code repeated 5ms budget 20%");
+}
+
 TEST(RuntimeReport, ThatIsEmptyIsNoLayout) {
   EXPECT_EQ(read_report("", 7), Layout());
 }
@@ -235,6 +247,14 @@ TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {
   };
   EXPECT_EQ(with_period("500ms"), "");
   EXPECT_THAT(with_period("50ms"), HasSubstr("asks for period=50ms"));
+  const auto with_budget = [&](const std::string& kind, const std::string& budget) {
+    return layout_fault(asking(plan::Needs::randomized, {{"budget", budget}}),
+                        Layout{.randomized = true, .kind = kind});
+  };
+  EXPECT_EQ(with_budget("code repeated 500ms", "1%"), "");
+  EXPECT_EQ(with_budget("code repeated 500ms budget off", "off"), "");
+  EXPECT_THAT(with_budget("code repeated 500ms", "off"), HasSubstr("asks for budget=off"));
+  EXPECT_THAT(with_budget("code repeated 500ms budget off", "1%"), HasSubstr("budget=1%"));
 }
 
 TEST(ResponseFault, SaysWhatIsMissing) {
