@@ -1,0 +1,192 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# szc_surroundings_test.sh SOURCE BUILD: a program of threads, exceptions and blocks runs as clang's does in hostile and odd
+# surroundings, with code, stack and heap each on and off: never a crash, a hang, or a file written for somebody else.
+set -u
+source_directory=$1 build_directory=$2
+szc=$build_directory/bin/szc++
+clang=clang++-19
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+chmod 755 .
+unset STABILIZER_OPTIONS
+failures=0 runs=0
+
+fail() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}
+
+cat >program.cc <<'END'
+#include <pthread.h>
+#include <time.h>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+int from_library(int (*call)(int), int x);
+namespace {
+struct Node { int value; Node* left; Node* right; };
+Node* build(int depth) {
+  return depth == 0 ? nullptr : new Node{depth, build(depth - 1), build(depth - 1)};
+}
+int sum(Node* node) {
+  if (node == nullptr) return 0;
+  const int all = node->value + sum(node->left) + sum(node->right);
+  delete node;
+  return all;
+}
+int thrown(int x) {
+  try {
+    if (x % 3 == 0) throw std::runtime_error("three");
+    if (x % 5 == 0) throw x;
+    return x;
+  } catch (const std::exception& e) { return static_cast<int>(std::string(e.what()).size()); } catch (int y) { return -y; }
+}
+unsigned long once() {
+  unsigned long all = sum(build(8));
+  std::map<std::string, int> words;
+  for (int i = 0; i < 200; ++i) words[std::to_string(i * 7919 % 251)] += thrown(i);
+  for (const auto& [word, n] : words) all = all * 31 + static_cast<unsigned long>(n) + word.size();
+  std::vector<int> numbers;
+  for (int i = 0; i < 500; ++i) numbers.push_back(i * 7919 % 1009);
+  std::sort(numbers.begin(), numbers.end(), [](int a, int b) {
+    return std::pair(from_library(thrown, a), a) < std::pair(from_library(thrown, b), b);
+  });
+  for (const int n : numbers) all = all * 31 + static_cast<unsigned long>(n);
+  return all;
+}
+void* work(void* result) {
+  unsigned long all = 0;
+  const clock_t end = clock() + CLOCKS_PER_SEC / 25;
+  do all = once(); while (clock() < end);
+  *static_cast<unsigned long*>(result) = all;
+  return nullptr;
+}
+void* briefly(void* result) {
+  *static_cast<unsigned long*>(result) = static_cast<unsigned long>(sum(build(3)));
+  return nullptr;
+}
+}  // namespace
+int main(int argc, char** argv) {
+  const int count = argc > 1 ? std::atoi(argv[1]) : 3;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (count > 100) pthread_attr_setstacksize(&attributes, 65536);
+  std::vector<unsigned long> results(static_cast<std::size_t>(count));
+  std::vector<pthread_t> threads(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (pthread_create(&threads[i], &attributes, count > 100 ? briefly : work, &results[i]) != 0) threads[i] = 0;
+  unsigned long own = 0;
+  work(&own);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (threads[i] != 0) pthread_join(threads[i], nullptr);
+    else results[i] = count > 100 ? static_cast<unsigned long>(sum(build(3))) : once();
+  }
+  for (const unsigned long result : results)
+    if (result != results[0]) return 3;
+  std::printf("%lu %lu\n", own, results[0]);
+  return 42;
+}
+END
+cat >library.cc <<'END'
+int from_library(int (*call)(int), int x) {
+  switch (x & 3) {
+    case 0: return call(x) + 1;
+    case 1: return call(x ^ 5);
+    case 2: return call(x) * 2;
+  }
+  return call(x + 1);
+}
+END
+flags="-std=c++20 -O1 -w -pthread"
+
+# program NAME LINKER-OF-LIBRARY FLAGS: NAME by szc and NAME.plain by clang, with a library of its own each.
+program() {
+  local name=$1 other=$2 more=${3-}
+  mkdir -p "$name"
+  $other -O1 -fPIC -shared library.cc -Wl,-soname,library.so -o "$name/library.so" || { fail "$name: the library"; return; }
+  $clang $flags $more program.cc library.cc -o "$name/plain" && $szc $flags $more program.cc "$name/library.so" "-Wl,-rpath,$work/$name:\$ORIGIN" -o "$name/program" ||
+    fail "$name is not built"
+}
+
+# same TITLE PROGRAM COMMAND...: with all eight toggles what clang's program says without any surroundings.
+same() {
+  local title=$1 name=$2 code stack heap output status expected
+  shift 2
+  expected=$("./$name/plain" ${arguments-})
+  for code in 0 1; do for stack in 0 1; do for heap in 0 1; do
+    runs=$((runs + 1))
+    output=$(STABILIZER_OPTIONS=code=$code:stack=$stack:heap=$heap:period=2ms:budget=off:seed=$runs:poison=1 timeout 120 "$@" 2>errors)
+    status=$?
+    [ $status = 42 ] && [ "$(tail -n 1 <<<"$output")" = "$expected" ] ||
+      fail "$title, code=$code stack=$stack heap=$heap: status $status, '$output' and not '$expected'; $(head -3 errors)"
+  done; done; done
+}
+
+program ordinary "$szc"
+same ordinary ordinary ordinary/program
+
+# Limits. What a limit refuses the program itself counts: it does that work by itself.
+same "ulimit -v" ordinary bash -c 'ulimit -v 600000; exec ordinary/program'
+same "ulimit -s" ordinary bash -c 'ulimit -s 512; exec ordinary/program'
+same "ulimit -n" ordinary bash -c 'ulimit -n 4; exec ordinary/program'
+same "ulimit -i" ordinary bash -c 'ulimit -i 2; exec ordinary/program'
+arguments=3000 same "3,000 threads" ordinary ordinary/program 3000
+
+# Sandboxes, and what cannot be read.
+$clang -x c -O1 "$source_directory/tests/szc_refuse.c" -o refuse || exit 1
+if ./refuse exec /bin/true 2>/dev/null; then
+  for what in mprotect exec near; do same "refused: $what" ordinary ./refuse $what ordinary/program; done
+else
+  echo "skipped: no seccomp here"
+fi
+if unshare -rm true 2>/dev/null; then
+  same "no /proc" ordinary unshare -rm sh -c 'mount -t tmpfs none /proc && exec ordinary/program'
+else
+  echo "skipped: no user namespaces here, so /proc cannot be hidden"
+fi
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  mkdir -p jail mine && chmod 777 mine
+  for file in $(ldd ordinary/program | grep -o '/[^ )]*'); do mkdir -p "jail$(dirname "$file")" && cp -L "$file" "jail$file"; done
+  cp ordinary/program ordinary/library.so jail/
+  same chroot ordinary chroot jail /program
+  chmod u+s ordinary/program
+  same setuid ordinary setpriv --reuid=65534 --regid=65534 --clear-groups ordinary/program
+  (STABILIZER_OPTIONS=report=$work/mine/report LD_LIBRARY_PATH=/x setpriv --reuid=65534 --regid=65534 --clear-groups ordinary/program) >/dev/null
+  [ -z "$(ls mine)" ] || fail "setuid: a file was written for the caller"
+  chmod u-s ordinary/program
+else
+  echo "skipped: chroot and setuid need root"
+fi
+if command -v gdb >/dev/null; then
+  same debugger ordinary bash -c 'gdb -batch -ex run ordinary/program 2>/dev/null | grep -E "^[0-9]+ [0-9]+$"; exit 42'
+fi
+
+# Other allocators, libraries of other linkers, link-time optimization, static parts, sanitizers.
+for allocator in jemalloc tcmalloc_minimal mimalloc; do
+  file=$(ls /usr/lib/x86_64-linux-gnu/lib$allocator.so.? 2>/dev/null | head -1)
+  [ -z "$file" ] && echo "skipped: no $allocator" && continue
+  same "$allocator preloaded" ordinary env LD_PRELOAD="$file" ordinary/program
+done
+same "libstabheap.so preloaded" ordinary env LD_PRELOAD="$build_directory/lib/libstabheap.so" ordinary/program
+program foreign g++
+same "a library of g++" foreign foreign/program
+command -v mold >/dev/null && program molded "g++ -fuse-ld=mold" && same "a library of mold" molded molded/program
+program thin "$szc" -flto=thin
+same "-flto=thin" thin thin/program
+program full "$szc" -flto
+same "-flto" full full/program
+program parts "$szc" "-static-libstdc++ -static-libgcc"
+same "static parts" parts parts/program
+program checked "$clang" -fsanitize=address
+same "AddressSanitizer" checked checked/program
+program undefined "$clang" -fsanitize=undefined
+same "UndefinedBehaviorSanitizer" undefined undefined/program
+
+echo "$runs runs, $failures failures"
+[ "$failures" -eq 0 ]
