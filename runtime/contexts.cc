@@ -21,11 +21,7 @@ constexpr uint32_t stored_count = 4;  // the first ones store registers and chan
 constexpr const char* names[interposed_count] = {
     "setjmp", "_setjmp", "__sigsetjmp", "getcontext", "makecontext", "swapcontext", "setcontext"};
 
-// libc's functions are shorter. What is held in vain costs memory only.
-constexpr uint64_t longest_store = 256;
-
-constexpr uint32_t kept_registers[] = {3, rbp, 12, 13, 14, 15};  // by DWARF number; 3 is rbx
-constexpr uint32_t kept_count = sizeof kept_registers / sizeof *kept_registers;
+constexpr uint32_t kept_count = 6;  // rbx, rbp, r12 to r15
 
 uint64_t entries[interposed_count];
 bool contexts_come_back;
@@ -46,13 +42,25 @@ void note_first(uint64_t& first, uint64_t address) {
   __atomic_compare_exchange_n(&first, &none, address, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-// Of layouts that may be forgotten. A layout ends with a page, and a word may lie at its very end.
+// The permanent one, too: words that refer to it are rewritten like others.
+bool is_in_use(const Layout& layout) {
+  return layout.state == LayoutState::permanent || layout.state == LayoutState::current ||
+         layout.state == LayoutState::old;
+}
+
+void hold_all(Image& image, void* /*context*/) {
+  for (uint32_t i = 0; i < image.used; ++i)
+    if (is_in_use(image.layouts[i]))
+      __atomic_store_n(&image.layouts[i].held, true, __ATOMIC_RELEASE);
+}
+
+// A layout ends with a page, and a word may lie at its very end.
 const Layout* layout_with(uint64_t word) {
   if (word < os::page_size) return nullptr;
   Place place = place_of(word);
   if (place.layout == nullptr && word % os::page_size == 0) place = place_of(word - 1);
   const Layout* layout = place.layout;
-  return layout != nullptr && layout->state != LayoutState::permanent ? layout : nullptr;
+  return layout != nullptr && is_in_use(*layout) ? layout : nullptr;
 }
 
 void hold(uint64_t word, uint64_t caller) {
@@ -78,9 +86,6 @@ bool stores_for_good(Interposed which, uint64_t caller) {
 }  // namespace
 
 extern "C" {
-// The first one's begin, and the end of what they share.
-extern __attribute__((visibility("hidden"))) const char stab_contexts_begin[];
-extern __attribute__((visibility("hidden"))) const char stab_contexts_end[];
 extern __attribute__((visibility("hidden"))) const int32_t stab_contexts_entries[];
 
 // Any thread, signal handlers too. Gives libc's function.
@@ -95,20 +100,6 @@ __attribute__((visibility("hidden"), used)) void* stab_look_at_registers(
   return next_function(which);
 }
 }
-
-namespace {
-
-bool stores_registers_at(uint64_t pc) {
-  const auto begin = reinterpret_cast<uint64_t>(stab_contexts_begin);
-  if (pc - begin < static_cast<uint64_t>(stab_contexts_end - stab_contexts_begin)) return true;
-  for (uint32_t i = 0; i < stored_count; ++i) {
-    const auto next = reinterpret_cast<uint64_t>(stab_next_functions[i]);
-    if (next != 0 && pc - next < longest_store) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 void prepare_contexts(bool watched) {
   stab_contexts_watched = watched;
@@ -129,14 +120,10 @@ uint64_t entry_of(Interposed which) {
   return entries[static_cast<uint32_t>(which)];
 }
 
+// A context that the new library has stored already may refer to any layout that is there.
 void expect_contexts() {
-  __atomic_store_n(&contexts_come_back, true, __ATOMIC_RELAXED);
-}
-
-void hold_stored_registers(const Walk& walk) {
-  if (!stores_registers_at(walk.pc)) return;
-  for (const uint32_t number : kept_registers)
-    if (walk.saved[number] != nullptr) hold(*walk.saved[number], 0);
+  if (__atomic_exchange_n(&contexts_come_back, true, __ATOMIC_SEQ_CST)) return;
+  for_each_image(hold_all, nullptr);
 }
 
 uint64_t first_maker() {
@@ -168,9 +155,6 @@ uint64_t first_holder() {
 // clang-format off
 __asm__(
     ".section stab_text,\"ax\",@progbits\n"
-    ".hidden stab_contexts_begin\n.globl stab_contexts_begin\n"
-    ".hidden stab_contexts_end\n.globl stab_contexts_end\n"
-    "stab_contexts_begin:\n"
     STAB_ENTRY("setjmp", 0)
     STAB_ENTRY("_setjmp", 1)
     STAB_ENTRY("__sigsetjmp", 2)
@@ -206,7 +190,6 @@ __asm__(
     "jmpq *%r11\n"
     ".cfi_endproc\n"
     ".size stab_enter, . - stab_enter\n"
-    "stab_contexts_end:\n"
     ".previous\n"
     ".section .rodata.stab_contexts,\"a\",@progbits\n"
     ".p2align 2\n"

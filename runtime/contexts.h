@@ -5,15 +5,13 @@
 // setjmp, getcontext, makecontext and their like lead here first, and then to libc's with all
 // registers, the stack and the return address as they were.
 //   1. A layout that a register refers to when it is stored is held: it is never forgotten.
-//   2. An epoch may come between our look and libc's store, and rewrite the registers of the
-//   thread: it holds what they refer to then (hold_stored_registers).
+//   2. No epoch rewrites a word that refers to a held layout: what libc stores after our look, and
+//   every copy of it, refers to the layout that is held.
 //   3. The first call that makes a context or changes to one is noted; all layouts stay from then
 //   on.
 #pragma once
 
 #include <stdint.h>
-
-#include "runtime/walk.h"
 
 namespace stab::rt {
 
@@ -35,12 +33,8 @@ const char* name_of(Interposed which);
 // Where calls by other libraries must lead; 0: the program or a library has its own before ours.
 uint64_t entry_of(Interposed which);
 
-// What getcontext keeps comes back into registers from now on. In the handler.
+// What getcontext keeps comes back into registers from now on. In the handler, all others stopped.
 void expect_contexts();
-
-// In the handler, when a frame's words were rewritten: if it is one of ours, or libc's that stores
-// them, what its registers refer to is held.
-void hold_stored_registers(const Walk& walk);
 
 // Who made or entered a context first, and whose registers referred to a layout first: an address
 // in its code. 0: nobody.

@@ -93,7 +93,7 @@ bool may_refer_to(const Thread& thread, const Layout& layout) {
 }
 
 bool may_be_referred_to(const Layout& layout) {
-  if (layout.referred || __atomic_load_n(&layout.held, __ATOMIC_ACQUIRE) || !own_seen) return true;
+  if (layout.referred || layout.is_held() || !own_seen) return true;
   for (uint32_t i = 0; i < thread_count(); ++i)
     if (may_refer_to(thread(i), layout)) return true;
   return false;

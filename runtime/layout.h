@@ -50,6 +50,7 @@ struct Layout {
       false;          // something outside of our reach may refer to it: asked anew at each epoch
   bool held = false;  // a jmp_buf may refer to it, for good (contexts.h)
 
+  [[nodiscard]] bool is_held() const { return __atomic_load_n(&held, __ATOMIC_ACQUIRE); }
   [[nodiscard]] bool has(uint32_t f) const { return offsets[f] != no_copy; }
   [[nodiscard]] uint8_t* copy(uint32_t f) const { return start + offsets[f]; }
   [[nodiscard]] uint8_t* unwind() const { return start + code_size; }

@@ -232,12 +232,30 @@ bool read_next(List& list, link_map& library) {
   return list.readable;
 }
 
+void mix(uint64_t& sum, uint64_t word) {
+  sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+}
+
+// Another library may have come to where one was. Up to the end of the page, which is there.
+void mix_name(uint64_t& sum, const char* name) {
+  constexpr uint64_t most = 256;
+  char text[most];
+  const uint64_t rest = os::page_size - reinterpret_cast<uint64_t>(name) % os::page_size;
+  const os::Piece piece = {const_cast<char*>(name), rest < most ? rest : most};
+  if (!os::copy_own_memory(text, piece.size, &piece, 1)) return;
+  for (uint64_t i = 0; i < piece.size && text[i] != '\0'; ++i)
+    mix(sum, static_cast<uint8_t>(text[i]));
+}
+
 bool find_fingerprint(uint64_t& sum) {
   List list;
   link_map library = {};
   sum = 1;
-  while (read_next(list, library))
-    sum = (sum ^ reinterpret_cast<uint64_t>(library.l_ld)) * 0x9e3779b97f4a7c15u + library.l_addr;
+  while (read_next(list, library)) {
+    mix(sum, reinterpret_cast<uint64_t>(library.l_ld));
+    mix(sum, library.l_addr);
+    mix_name(sum, library.l_name);
+  }
   return list.readable;
 }
 

@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include "runtime/abi.h"
-#include "runtime/contexts.h"
 #include "runtime/find_object.h"
 #include "runtime/images.h"
 #include "runtime/memory.h"
@@ -165,7 +164,6 @@ class Migrator {
       if (walk_.interrupted) move_registers();
       const uint64_t stack_pointer = walk_.registers.value[rsp];
       scan_to(stack_pointer);
-      hold_stored_registers(walk_);
       const uint32_t stacks = walk_.stacks;
       last = step(walk_, find_description, nullptr);
       if (last == Step::caller && stacks != walk_.stacks) {
@@ -241,7 +239,8 @@ class Migrator {
     const Place place = place_of_word(*word);
     if (place.layout == nullptr || place.layout->state == LayoutState::current) return;
     const Spot spot = spot_of(*word);
-    if (spot.found() && is_table(spot))
+    // Of a held layout a jmp_buf may have a copy: what it says must stay the layout that is held.
+    if (spot.found() && is_table(spot) && !place.layout->is_held())
       follow(word, *word, spot, present(spot, *word));
     else
       refer_to(place, migration_);

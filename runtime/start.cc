@@ -123,6 +123,8 @@ void start(char** environment) {
   read_options(environment);
   open_report(options);
   check_heap();
+  prepare_sandbox();
+  prepare_contexts((options.code || options.stack) && options.again());
   if (options.code || options.stack || options.heap) seed = run_seed(options);
   if (!options.code && !options.stack) {
     if (report_wanted()) report_start(options, seed, nullptr, "code=0", nullptr, nullptr);
@@ -136,8 +138,6 @@ void start(char** environment) {
     if (!os::allow_stack(stack_wanted)) small_stack = "the limit of the stack cannot be raised";
   }
   prepare_find_object();
-  prepare_sandbox();
-  prepare_contexts(options.again());
   prepare_libraries();
   if (options.stack && libraries_make_stacks()) keep_pads_small();
   Image* image = claim_image();

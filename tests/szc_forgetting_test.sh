@@ -57,6 +57,8 @@ forgets epoch_own_stack.c '-O2 -flto'
 forgets epoch_guarded.c -O2 3
 forgets epoch_guarded.c '-O3 -Wl,--as-needed -DLATE -ldl' 3
 forgets epoch_late_contexts.c -O2 3
+forgets epoch_copied_jumps.c -O2
+forgets epoch_copied_jumps.c -O3
 stays epoch_late_contexts.c '-O2 -DMADE'
 stays epoch_guarded.c '-O2 -Wl,--as-needed -DLATE -DDEEP -DTABLES -ldl'
 

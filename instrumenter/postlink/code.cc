@@ -178,9 +178,11 @@ class Analysis {
   void note_end(const Relocation& relocation) {
     constexpr std::uint8_t call = 0xe8;
     const std::uint64_t field = relocation.where - function_.start;
-    const auto binding = ELF64_ST_BIND(program_.file->symbols()[relocation.symbol].st_info);
-    if (relocation.type == R_X86_64_PLT32 && binding != STB_LOCAL && field > 0 &&
-        function_.code[field - 1] == call)
+    const auto& symbol = program_.file->symbols()[relocation.symbol];
+    // The other names are reserved; this one a program may give to a function that returns.
+    if (name_of(relocation) == "abort" && symbol.st_shndx != SHN_UNDEF) return;
+    if (relocation.type == R_X86_64_PLT32 && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL &&
+        field > 0 && function_.code[field - 1] == call)
       function_.behind_ends.push_back(static_cast<std::uint32_t>(field + 4));
   }
 

@@ -165,11 +165,13 @@ bool Slabs::take_row(unsigned c, Row& row) {
 const char* Slabs::give_slot(unsigned c, uint64_t address) {
   Central& central = central_[c];
   Span* slab = span_of(reinterpret_cast<void*>(address));
+  // After a block was freed twice its slab may have been given back, and serve others.
+  if (slab->purpose != Purpose::slab || slab->size_class != c) return no_block;
   const uint32_t slot = slab->slot_at(address);
   const uint32_t w = slot / 64;
   const uint64_t bit = uint64_t{1} << (slot % 64);
   if (slab->address_of(slot) != address) return no_block;
-  STAB_DEBUG(Slabs, 3, slab->purpose == Purpose::slab && slot < slab->slots);
+  STAB_DEBUG(Slabs, 3, slot < slab->slots);
   if ((slab->free_bits[w] & bit) != 0) return freed_twice;
   STAB_ALWAYS(Slabs, 1, slab->free_slots < slab->slots);
   store(slab->free_bits[w], slab->free_bits[w] | bit);
