@@ -30,9 +30,8 @@ fail() {
   failures=1
 }
 
-# At start only: prepare_contexts, prepare_find_object and allow_stack. The last two are made by the linker.
-expected="contexts dlsym
-find_object dlsym
+# At start only: prepare_find_object and allow_stack. The last two are made by the linker.
+expected="find_object dlsym
 os getauxval
 relink __start_stab_text
 relink __stop_stab_text"
