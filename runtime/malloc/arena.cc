@@ -138,7 +138,11 @@ bool Arena::claim(Span* span, uint64_t units) {
     span->backing = Backing::zero;
     return true;
   }
-  if (got == os::error_exists) return false;
+  if (got == os::error_exists) {
+    lead_to(span->start, &no_span);
+    lead_to(span->end() - 1, &no_span);
+    return false;
+  }
   span->purpose = Purpose::unused;
   merge_and_insert(span);
   return false;
@@ -242,7 +246,10 @@ bool Arena::resize(Span* span, uint64_t units) {
 
 void Arena::purge(Span* span) {
   remove(span);
-  if (span->units >= unmap_from && !os::failed(os::unmap(span->start, span->size()))) {
+  // Elsewhere the kernel would give the addresses to others, and to us again in another span.
+  const bool stays_free = span->start >= lowest && span->end() <= highest;
+  if (stays_free && span->units >= unmap_from &&
+      !os::failed(os::unmap(span->start, span->size()))) {
     span->backing = Backing::absent;
     mapped_ -= span->units;
   } else if (!os::failed(os::discard(span->start, span->size()))) {
