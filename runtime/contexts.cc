@@ -137,7 +137,7 @@ uint64_t first_holder() {
 }  // namespace stab::rt
 
 // Weak: a program may have its own. What they share pushes the arguments and then the registers
-// that a call preserves, in the order of kept_registers.
+// that a call preserves: rbx, rbp, r12 to r15 from the stack pointer up.
 #define STAB_ENTRY(name, number)                                                          \
   ".weak " name "\n.type " name ", @function\n.p2align 4\n" name ":\nstab_entry_" #number \
   ":\n"                                                                                   \

@@ -33,7 +33,8 @@ const char* name_of(Interposed which);
 // Where calls by other libraries must lead; 0: the program or a library has its own before ours.
 uint64_t entry_of(Interposed which);
 
-// What getcontext keeps comes back into registers from now on. In the handler, all others stopped.
+// What getcontext keeps comes back into registers from now on. In the handler; other threads may
+// run: who stores a context before this is seen finds all layouts of this moment held.
 void expect_contexts();
 
 // Who made or entered a context first, and whose registers referred to a layout first: an address
