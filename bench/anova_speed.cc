@@ -12,7 +12,8 @@
 #include <string>
 
 #include "base/random.h"
-#include "stats/analysis.h"
+#include "stats/analyse/analyse.h"
+#include "stats/verdicts/analysis.h"
 
 namespace {
 

@@ -90,13 +90,13 @@ std::vector<std::string> option_names() {
   return names;
 }
 
-std::optional<Level> read_flag(const Value& value) {
+std::optional<Level> read_flag(const toml::Value& value) {
   const auto* on = std::get_if<bool>(&value.data);
   if (on == nullptr) return std::nullopt;
   return Level{.name = *on ? "true" : "false", .variables = {}, .number = *on ? 1U : 0U};
 }
 
-std::optional<Level> read_option(const RuntimeOption& option, const Value& value) {
+std::optional<Level> read_option(const RuntimeOption& option, const toml::Value& value) {
   if (option.kind == OptionKind::flag) return read_flag(value);
   const auto* text = std::get_if<std::string>(&value.data);
   if (text == nullptr) return std::nullopt;

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/document.h"
 #include "plan/plan.h"
+#include "toml/document.h"
 
 namespace stab::plan {
 
@@ -36,8 +36,8 @@ std::vector<std::string> option_names();
 
 // What the user wrote as a level; its name has one form only, as "500ms" for "0.5s". Nothing if it
 // is none; option_rule() says what it must be.
-std::optional<Level> read_option(const RuntimeOption& option, const Value& value);
-std::optional<Level> read_flag(const Value& value);
+std::optional<Level> read_option(const RuntimeOption& option, const toml::Value& value);
+std::optional<Level> read_flag(const toml::Value& value);
 std::string option_rule(const RuntimeOption& option);
 
 // Names and values as the runtime reads them. The seed is in there if the plan has one.

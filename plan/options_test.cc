@@ -8,8 +8,9 @@
 #include <set>
 #include <string>
 
-#include "plan/expand.h"
-#include "plan/testing.h"
+#include "design/expand.h"
+#include "design/resolve.h"
+#include "plan/reading/testing.h"
 
 namespace stab::plan {
 namespace {

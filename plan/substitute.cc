@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "plan/expand.h"
-
 namespace stab::plan {
 namespace {
 

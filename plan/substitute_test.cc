@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/expand.h"
+#include "design/expand.h"
 
 namespace stab::plan {
 namespace {

@@ -6,6 +6,7 @@
 #include "report/grid.h"
 #include "report/section_words.h"
 #include "report/sections.h"
+#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "stats/answer.h"
+#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "report/quantity.h"
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::report {
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "report/change_words.h"
 #include "report/section_words.h"
-#include "stats/answer.h"
+#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::report {
 

@@ -10,8 +10,8 @@
 #include "report/grid.h"
 #include "report/section_words.h"
 #include "report/sections.h"
-#include "stats/answer.h"
-#include "stats/decide.h"
+#include "stats/verdicts/decide.h"
+#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {

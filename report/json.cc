@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "report/json_studies.h"
-#include "stats/answer.h"
-#include "stats/decide.h"
+#include "stats/verdicts/decide.h"
+#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {

@@ -8,7 +8,7 @@
 #include "report/quantity.h"
 #include "report/section_words.h"
 #include "report/sections.h"
-#include "stats/answer.h"
+#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {

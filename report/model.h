@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "stats/analysis.h"
-#include "stats/decide.h"
+#include "stats/verdicts/analysis.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::report {
 

@@ -8,7 +8,7 @@
 #include "report/grid.h"
 #include "report/section_words.h"
 #include "report/sections.h"
-#include "stats/summary.h"
+#include "stats/numbers/summary.h"
 
 namespace stab::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "stats/amount.h"
+#include "stats/words/amount.h"
 
 namespace stab::report {
 namespace {

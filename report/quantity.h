@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::report {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "report/model.h"
+#include "stats/analyse/analyse.h"
 #include "stats/oracle/data.h"
 
 namespace stab::report {

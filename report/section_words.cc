@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "report/sections.h"
-#include "stats/answer.h"
+#include "stats/words/answer.h"
 
 namespace stab::report {
 

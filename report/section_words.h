@@ -8,7 +8,7 @@
 
 #include "report/grid.h"
 #include "report/text.h"
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::report {
 

@@ -7,7 +7,7 @@
 
 #include "report/model.h"
 #include "report/text.h"
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::report {
 

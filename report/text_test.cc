@@ -9,6 +9,7 @@
 
 #include "report/grid.h"
 #include "report/sample_document.h"
+#include "stats/analyse/analyse.h"
 
 namespace stab::report {
 namespace {

@@ -8,12 +8,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "plan/expand.h"
-#include "plan/model.h"
-#include "plan/testing.h"
+#include "design/expand.h"
+#include "design/model.h"
+#include "plan/reading/testing.h"
 #include "stabd/client/comparisons.h"
 #include "stabd/results/document.h"
-#include "stats/decide.h"
+#include "stats/verdicts/decide.h"
 #include "store/test_support.h"
 
 namespace stab {

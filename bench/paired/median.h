@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "stats/summary.h"
+#include "stats/numbers/summary.h"
 
 namespace stab::bench {
 

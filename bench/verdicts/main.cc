@@ -16,9 +16,10 @@
 #include "bench/verdicts/lines.h"
 #include "bench/verdicts/through.h"
 #include "stabd/results/stopping.h"
-#include "stats/analysis.h"
-#include "stats/calibration.h"
-#include "stats/decide.h"
+#include "stats/analyse/analyse.h"
+#include "stats/verdicts/analysis.h"
+#include "stats/verdicts/calibration.h"
+#include "stats/verdicts/decide.h"
 
 namespace {
 

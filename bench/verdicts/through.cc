@@ -14,8 +14,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "stats/answer.h"
-#include "stats/decide.h"
+#include "stats/analyse/analyse.h"
+#include "stats/verdicts/decide.h"
+#include "stats/words/answer.h"
 
 namespace stab::bench {
 namespace {

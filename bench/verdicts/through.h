@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bench/verdicts/lines.h"
-#include "stats/spec.h"
+#include "stats/data/spec.h"
 
 namespace stab::bench {
 

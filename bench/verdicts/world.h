@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "stats/dataset.h"
-#include "stats/spec.h"
+#include "stats/data/dataset.h"
+#include "stats/data/spec.h"
 
 namespace stab::bench {
 

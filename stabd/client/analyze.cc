@@ -12,9 +12,10 @@
 #include "stabd/client/input.h"
 #include "stabd/client/output.h"
 #include "stabd/client/own_export.h"
-#include "stats/decide.h"
-#include "stats/decimal.h"
-#include "stats/paper.h"
+#include "stats/analyse/analyse.h"
+#include "stats/analyse/paper.h"
+#include "stats/numbers/decimal.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::client {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "stabd/client/exit_code.h"
-#include "stats/analysis.h"
-#include "stats/csv.h"
+#include "stats/data/csv.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::client {
 

@@ -9,10 +9,11 @@
 #include <set>
 
 #include "base/duration.h"
-#include "plan/expand.h"
-#include "plan/model.h"
+#include "design/expand.h"
+#include "design/model.h"
+#include "design/resolve.h"
 #include "plan/options.h"
-#include "plan/reader.h"
+#include "plan/reading/reader.h"
 #include "stabd/client/analyze.h"
 #include "stabd/client/check_words.h"
 #include "stabd/client/client.h"
@@ -22,6 +23,7 @@
 #include "stabd/client/study_words.h"
 #include "stabd/client/verbs.h"
 #include "stabd/daemon/builds.h"
+#include "toml/problems.h"
 
 namespace stab::client {
 namespace {
@@ -298,7 +300,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   const auto file = read_plan_file(plan_path);
   if (!file) return std::unexpected(file.error());
   auto plan = plan::read_plan(file->text);
-  if (!plan) return fail(plan::describe(plan.error(), file->path));
+  if (!plan) return fail(toml::describe(plan.error(), file->path));
   Design design = design_of(std::move(*plan));
   design.pilot = find_pilot(common, design.plan.name, design.expansion.trials.size());
   Variation variation;

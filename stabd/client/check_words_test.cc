@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "plan/testing.h"
+#include "plan/reading/testing.h"
 
 namespace stab::client {
 namespace {

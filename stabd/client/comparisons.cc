@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "plan/expand.h"
+#include "design/expand.h"
 
 namespace stab::client {
 namespace {

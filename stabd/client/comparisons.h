@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "plan/plan.h"
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::client {
 

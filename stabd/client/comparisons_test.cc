@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "plan/testing.h"
+#include "plan/reading/testing.h"
 
 namespace stab::client {
 namespace {

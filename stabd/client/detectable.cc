@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/expand.h"
+#include "design/expand.h"
 #include "stabd/client/comparisons.h"
-#include "stats/power.h"
-#include "stats/repeated.h"
-#include "stats/stopping.h"
+#include "stats/planning/power.h"
+#include "stats/planning/repeated.h"
+#include "stats/verdicts/stopping.h"
 
 namespace stab::client {
 namespace {

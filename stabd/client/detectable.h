@@ -11,7 +11,7 @@
 
 #include "plan/plan.h"
 #include "stabd/client/variation.h"
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::client {
 

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "plan/testing.h"
+#include "plan/reading/testing.h"
 
 namespace stab::client {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "stats/decide.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::client {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "stats/csv.h"
+#include "stats/data/csv.h"
 
 namespace stab::client {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
-#include "plan/reader.h"
+#include "plan/reading/reader.h"
 
 namespace stab::client {
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/text.h"
-#include "plan/reader.h"
+#include "plan/reading/reader.h"
 #include "stabd/client/calibrations.h"
 #include "stabd/client/client.h"
 #include "stabd/client/embedded.h"
@@ -17,6 +17,7 @@
 #include "stabd/client/plan_file.h"
 #include "stabd/client/verbs.h"
 #include "stabd/paths.h"
+#include "toml/problems.h"
 
 namespace stab::client {
 namespace {
@@ -91,7 +92,7 @@ Result<int> run(const RunOptions& options) {
   const auto file = read_plan_file(options.plan_path);
   if (!file) return std::unexpected(file.error());
   const auto plan = plan::read_plan(file->text);
-  if (!plan) return fail(plan::describe(plan.error(), file->path));
+  if (!plan) return fail(toml::describe(plan.error(), file->path));
   const auto state = make_state_directory(options, plan->name);
   if (!state) return std::unexpected(state.error());
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "plan/fractional.h"
+#include "design/fractional.h"
 
 namespace stab::client {
 namespace {

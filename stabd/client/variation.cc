@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "stats/distribution.h"
-#include "stats/repeated.h"
+#include "stats/numbers/distribution.h"
+#include "stats/planning/repeated.h"
 
 namespace stab::client {
 namespace {

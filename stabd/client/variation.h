@@ -9,7 +9,7 @@
 #include <string>
 
 #include "plan/plan.h"
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::client {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "plan/testing.h"
+#include "plan/reading/testing.h"
 
 namespace stab::client {
 namespace {

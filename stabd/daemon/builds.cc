@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "design/resolve.h"
 #include "stabd/results/identical.h"
 
 namespace stab::daemon {

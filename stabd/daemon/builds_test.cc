@@ -6,7 +6,8 @@
 
 #include <set>
 
-#include "plan/testing.h"
+#include "design/expand.h"
+#include "plan/reading/testing.h"
 
 namespace stab::daemon {
 namespace {

@@ -14,9 +14,10 @@
 #include <filesystem>
 
 #include "base/hash.h"
-#include "plan/reader.h"
+#include "plan/reading/reader.h"
 #include "stabd/daemon/progress.h"
 #include "stabd/daemon/requests.h"
+#include "toml/problems.h"
 
 namespace stab::daemon {
 namespace {
@@ -242,7 +243,7 @@ void Daemon::run_next() {
     if (!plan) {
       (*experiment)->state = to_string(State::failed);
       (*experiment)->reason =
-          "this version of stabd refuses its plan: " + plan::describe(plan.error(), "plan");
+          "this version of stabd refuses its plan: " + toml::describe(plan.error(), "plan");
       const auto saved = store_->update_experiment(**experiment);
       if (!saved) spdlog::error("experiment {}: {}", id, saved.error().message);
       continue;

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "plan/expand.h"
-#include "plan/reader.h"
+#include "design/expand.h"
+#include "plan/reading/reader.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "stabd/daemon/connection.h"
@@ -22,6 +22,7 @@
 #include "stabd/results/document.h"
 #include "stabd/results/export.h"
 #include "stabd/wire/calibration.h"
+#include "toml/problems.h"
 
 namespace stab::daemon {
 namespace {
@@ -73,7 +74,7 @@ Result<ordered_json> submit(const Request& request) {
   const std::string directory = request.text("directory");
   if (!directory.starts_with('/')) return fail("the plan's directory must be an absolute path");
   const auto plan = plan::read_plan(text);
-  if (!plan) return fail(plan::describe(plan.error(), one_line(file, 500)));
+  if (!plan) return fail(toml::describe(plan.error(), one_line(file, 500)));
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto id = request.daemon.submit(
       {.name = plan->name,

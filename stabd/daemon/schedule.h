@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/expand.h"
+#include "design/expand.h"
 #include "plan/plan.h"
 #include "store/store.h"
 

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "design/expand.h"
+
 namespace stab::daemon {
 namespace {
 

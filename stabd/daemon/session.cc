@@ -5,7 +5,9 @@
 #include <spdlog/spdlog.h>
 
 #include "base/text.h"
-#include "plan/expand.h"
+#include "design/expand.h"
+#include "design/resolve.h"
+#include "plan/substitute.h"
 #include "stabd/results/calibrations.h"
 
 namespace stab::daemon {

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/expand.h"
+#include "design/expand.h"
 #include "plan/plan.h"
 #include "stabd/daemon/builds.h"
 #include "stabd/daemon/schedule.h"

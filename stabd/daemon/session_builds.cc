@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "plan/expand.h"
+#include "design/expand.h"
+#include "plan/substitute.h"
 #include "stabd/daemon/session.h"
 
 namespace stab::daemon {

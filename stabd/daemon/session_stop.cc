@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "design/expand.h"
 #include "stabd/daemon/session.h"
 #include "stabd/results/document.h"
 

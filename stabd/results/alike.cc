@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "design/resolve.h"
+#include "plan/substitute.h"
 #include "stabd/results/identical.h"
 
 namespace stab::results {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "plan/expand.h"
+#include "design/expand.h"
 #include "plan/plan.h"
-#include "stats/spec.h"
+#include "stats/data/spec.h"
 #include "store/records.h"
 
 namespace stab::results {

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/testing.h"
+#include "design/expand.h"
+#include "design/resolve.h"
+#include "plan/reading/testing.h"
 
 namespace stab::results {
 namespace {

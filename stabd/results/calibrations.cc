@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/reader.h"
+#include "plan/reading/reader.h"
 #include "stabd/results/document.h"
-#include "stats/answer.h"
+#include "stats/words/answer.h"
 
 namespace stab::results {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "report/model.h"
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 #include "store/store.h"
 
 namespace stab::results {

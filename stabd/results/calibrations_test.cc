@@ -6,10 +6,11 @@
 #include <functional>
 
 #include "base/random.h"
-#include "plan/expand.h"
-#include "plan/testing.h"
+#include "design/expand.h"
+#include "plan/reading/testing.h"
 #include "report/text.h"
 #include "stabd/results/document.h"
+#include "stats/words/answer.h"
 #include "store/test_support.h"
 
 namespace stab::results {

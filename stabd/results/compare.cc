@@ -10,12 +10,14 @@
 #include <set>
 #include <vector>
 
-#include "plan/expand.h"
-#include "plan/reader.h"
+#include "design/expand.h"
+#include "plan/reading/reader.h"
 #include "stabd/results/document.h"
 #include "stabd/results/response.h"
-#include "stats/answer.h"
-#include "stats/stopping.h"
+#include "stats/analyse/analyse.h"
+#include "stats/verdicts/stopping.h"
+#include "stats/words/answer.h"
+#include "toml/problems.h"
 
 namespace stab::results {
 namespace {
@@ -49,7 +51,7 @@ Result<Side> read_side(store::Store& store, const store::Experiment& experiment)
   auto plan = plan::read_plan(experiment.plan);
   if (!plan)
     return fail(fmt::format("this version of stabd refuses the plan of experiment {}: {}",
-                            experiment.id, plan::describe(plan.error(), "plan")));
+                            experiment.id, toml::describe(plan.error(), "plan")));
   Side side{.experiment = experiment, .plan = std::move(*plan), .seed_factor = {}, .rows = {}};
   for (const plan::Factor& factor : side.plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) side.seed_factor = factor.name;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "stats/analysis.h"
-#include "stats/decide.h"
+#include "stats/verdicts/analysis.h"
+#include "stats/verdicts/decide.h"
 #include "store/store.h"
 
 namespace stab::results {

@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "plan/expand.h"
-#include "plan/testing.h"
+#include "design/expand.h"
+#include "plan/reading/testing.h"
 #include "store/test_support.h"
 
 namespace stab::results {

@@ -9,16 +9,18 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "plan/expand.h"
-#include "plan/fractional.h"
-#include "plan/reader.h"
+#include "design/expand.h"
+#include "design/fractional.h"
+#include "plan/reading/reader.h"
 #include "stabd/results/alike.h"
 #include "stabd/results/calibrations.h"
 #include "stabd/results/layouts.h"
 #include "stabd/results/response.h"
-#include "stats/analysis.h"
-#include "stats/dataset.h"
-#include "stats/spec.h"
+#include "stats/analyse/analyse.h"
+#include "stats/data/dataset.h"
+#include "stats/data/spec.h"
+#include "stats/verdicts/analysis.h"
+#include "toml/problems.h"
 
 namespace stab::results {
 namespace {
@@ -242,7 +244,7 @@ Result<report::Document> make_document(store::Store& store, const store::Experim
   const auto plan = plan::read_plan(experiment.plan);
   if (!plan)
     return fail("this version of stabd refuses the experiment's plan: " +
-                plan::describe(plan.error(), "plan"));
+                toml::describe(plan.error(), "plan"));
   auto rows = read_rows(store, experiment, *plan);
   if (!rows) return fail(rows.error().message);
 

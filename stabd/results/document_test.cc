@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "plan/expand.h"
-#include "plan/testing.h"
+#include "design/expand.h"
+#include "plan/reading/testing.h"
 #include "store/test_support.h"
 
 namespace stab::results {

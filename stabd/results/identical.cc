@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "design/resolve.h"
+
 namespace stab::results {
 namespace {
 

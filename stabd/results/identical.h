@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/expand.h"
+#include "design/expand.h"
 #include "plan/plan.h"
 
 namespace stab::results {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "plan/expand.h"
+#include "design/expand.h"
 
 namespace stab::results {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "plan/plan.h"
-#include "stats/dataset.h"
+#include "stats/data/dataset.h"
 #include "store/store.h"
 
 namespace stab::results {

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <vector>
 
-#include "stats/decide.h"
-#include "stats/stopping.h"
+#include "stats/verdicts/decide.h"
+#include "stats/verdicts/stopping.h"
 
 namespace stab::results {
 namespace {

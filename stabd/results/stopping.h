@@ -9,7 +9,7 @@
 
 #include "plan/plan.h"
 #include "report/model.h"
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::results {
 

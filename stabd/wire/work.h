@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "plan/expand.h"
+#include "design/expand.h"
+#include "design/resolve.h"
 #include "plan/plan.h"
 #include "store/records.h"
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
+#include "design/resolve.h"
 
 namespace stab::wire {
 namespace {

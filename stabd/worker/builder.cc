@@ -14,9 +14,10 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "design/expand.h"
 #include "machine/child.h"
 #include "machine/environment.h"
-#include "plan/expand.h"
+#include "plan/substitute.h"
 #include "stabd/worker/tools.h"
 
 namespace stab::worker {

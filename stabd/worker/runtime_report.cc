@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "design/resolve.h"
 #include "plan/options.h"
 
 namespace stab::worker {

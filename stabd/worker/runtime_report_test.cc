@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "design/resolve.h"
+
 namespace stab::worker {
 namespace {
 

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "design/resolve.h"
 #include "stabd/testing.h"
 
 namespace stab::worker {

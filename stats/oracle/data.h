@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/dataset.h"
+#include "stats/data/dataset.h"
 
 namespace stab::stats::oracle {
 

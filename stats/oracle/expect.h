@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "stats/analysis.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::stats::oracle {
 

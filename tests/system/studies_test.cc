@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/fd.h"
-#include "stats/noise_floor.h"
-#include "stats/padding_study.h"
+#include "stats/planning/noise_floor.h"
+#include "stats/tests/padding_study.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "design/expand.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "plan/reading/testing.h"
+
+namespace stab::plan {
+namespace {
+
+using testing::ElementsAre;
+
+const std::string benchmarks = R"([experiment]
+name = "t"
+seed = SEED
+[defaults]
+repetitions = 20
+warmup = 2
+[[benchmark]]
+name = "long"
+build = "cc ${CFLAGS} ${LDFLAGS} -o ${OUT}"
+run = ["${OUT}"]
+[[benchmark]]
+name = "short"
+build = "cc ${CFLAGS} ${LDFLAGS} -o ${OUT}"
+run = ["${OUT}"]
+repetitions = 5
+)";
+const std::string opt =
+    "[factor.opt.levels]\nO1 = { CFLAGS = '-O1' }\nO2 = { CFLAGS = '-O2' }\nO3 = { CFLAGS = '-O3' "
+    "}\n";
+const std::string aslr = "[factor.aslr]\nlevels = [false, true]\n";
+const std::string per_block =
+    "[factor.link_order]\nrandom = { per = 'block' }\n"
+    "[factor.env_bytes]\nrandom = { per = 'block', min = 10, max = 1000000 }\n";
+
+Plan plan_of(const std::string& factors, int seed = 7) {
+  std::string text = benchmarks + factors;
+  text.replace(text.find("SEED"), 4, std::to_string(seed));
+  return good_plan(text);
+}
+
+Plan nested_plan(const std::string& random) {
+  return good_plan(with_build + opt + "[design]\nkind = 'nested'\n[defaults]\nwarmup = 1\n" +
+                   random);
+}
+
+std::string names(const std::vector<Level>& levels) {
+  std::string text;
+  for (const Level& level : levels) text += level.name + " ";
+  return text;
+}
+
+// What a trial of a block is: all but its place in the order and its draws.
+using Unit = std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>;
+Unit unit_of(const Trial& trial) {
+  return {trial.warmup, trial.block, trial.benchmark, trial.cell};
+}
+
+TEST(Expand, CellsAreAllCombinationsTheLastFactorFastest) {
+  const Expansion expansion = expand(plan_of(opt + aslr + per_block));
+  std::vector<std::string> cells;
+  for (const auto& cell : expansion.cells) cells.push_back(names(cell));
+  EXPECT_THAT(cells, ElementsAre("O1 false ", "O1 true ", "O2 false ", "O2 true ", "O3 false ",
+                                 "O3 true "));
+}
+
+TEST(Expand, ListedCellsKeepTheirOrder) {
+  const Expansion expansion = expand(plan_of(opt + aslr +
+                                             "[design]\nkind = 'custom'\ncells = [ { aslr = true, "
+                                             "opt = 'O3' }, { aslr = false, opt = 'O1' }, "
+                                             "{ opt = 'O2', aslr = false } ]\n"));
+  std::vector<std::string> cells;
+  for (const auto& cell : expansion.cells) cells.push_back(names(cell));
+  EXPECT_THAT(cells, ElementsAre("O3 true ", "O1 false ", "O2 false "));
+}
+
+TEST(Expand, APlanWithoutTreatmentsHasOneEmptyCell) {
+  const Expansion expansion = expand(good_plan(smallest));
+  ASSERT_EQ(expansion.cells.size(), 1U);
+  EXPECT_TRUE(expansion.cells[0].empty());
+  EXPECT_EQ(expansion.trials.size(), 30U);
+}
+
+TEST(Expand, EachBlockRunsEachCellOfEachBenchmarkOnce) {
+  const Expansion expansion = expand(plan_of(opt + aslr + per_block));
+  std::set<Unit> units;
+  for (const Trial& trial : expansion.trials) EXPECT_TRUE(units.insert(unit_of(trial)).second);
+  // 20 blocks of one benchmark, 5 of the other, 2 warm-up blocks of both.
+  EXPECT_EQ(units.size(), 6U * (20 + 5 + 2 + 2));
+  EXPECT_EQ(expansion.blocks, 20U);
+}
+
+TEST(Expand, PositionsAreConsecutiveAndBlocksDoNotMix) {
+  const Expansion expansion = expand(plan_of(opt + per_block));
+  std::tuple<bool, std::uint32_t> last{false, 0};
+  for (std::size_t i = 0; i < expansion.trials.size(); ++i) {
+    const Trial& trial = expansion.trials[i];
+    EXPECT_EQ(trial.position, i);
+    const std::tuple<bool, std::uint32_t> here{!trial.warmup, trial.block};
+    EXPECT_GE(here, last);
+    last = here;
+  }
+}
+
+TEST(Expand, ABenchmarkWithFewerRepetitionsIsAbsentFromLaterBlocks) {
+  for (const Trial& trial : expand(plan_of(opt)).trials) {
+    if (trial.benchmark == 1) EXPECT_LT(trial.block, 5U);
+  }
+}
+
+TEST(Expand, ValuesDrawnPerBlockAreEqualInsideAndDifferentBetweenBlocks) {
+  const Plan plan = plan_of(opt + per_block);
+  std::map<std::tuple<bool, std::uint32_t>, std::string> drawn;
+  for (const Trial& trial : expand(plan).trials) {
+    const std::string values = trial.levels.at(1).name + " " + trial.levels.at(2).name;
+    const auto [first, is_new] = drawn.emplace(std::tuple(trial.warmup, trial.block), values);
+    if (!is_new) EXPECT_EQ(first->second, values);
+    EXPECT_GE(trial.levels[1].number, 1U);
+    EXPECT_LE(trial.levels[1].number, max_drawn_seed);
+    EXPECT_GE(trial.levels[2].number, 10U);
+    EXPECT_LE(trial.levels[2].number, 1000000U);
+    EXPECT_EQ(trial.levels[2].name, std::to_string(trial.levels[2].number));
+  }
+  std::set<std::string> different;
+  for (const auto& [block, values] : drawn) different.insert(values);
+  EXPECT_EQ(different.size(), 22U);
+}
+
+TEST(Expand, DrawnBytesReachBothBounds) {
+  const Plan plan = good_plan(smallest + "[defaults]\nrepetitions = 200\n" +
+                              "[factor.env_bytes]\nrandom = { per = 'block', min = 3, max = 5 }\n");
+  std::map<std::uint64_t, int> seen;
+  for (const Trial& trial : expand(plan).trials) ++seen[trial.levels.at(0).number];
+  ASSERT_EQ(seen.size(), 3U);
+  for (const auto& [value, count] : seen) EXPECT_NEAR(count, 67, 30) << value;
+  EXPECT_EQ(seen.begin()->first, 3U);
+  EXPECT_EQ(seen.rbegin()->first, 5U);
+}
+
+TEST(Expand, ATrialHasOneLevelForEachFactorInThePlansOrder) {
+  const Plan plan = plan_of(per_block + opt + "[factor.aslr]\nlevels = [true]\n");
+  const Expansion expansion = expand(plan);
+  for (const Trial& trial : expansion.trials) {
+    ASSERT_EQ(trial.levels.size(), 4U);
+    EXPECT_EQ(trial.levels[2].name, expansion.cells[trial.cell][0].name);
+    EXPECT_EQ(trial.levels[3].name, "true");
+    EXPECT_EQ(trial.levels[3].number, 1U);
+  }
+}
+
+TEST(Expand, EveryTrialHasASeedOfItsOwn) {
+  const Expansion expansion = expand(plan_of(opt + aslr));
+  std::set<std::uint64_t> seeds;
+  for (const Trial& trial : expansion.trials) seeds.insert(trial.seed);
+  EXPECT_EQ(seeds.size(), expansion.trials.size());
+}
+
+std::vector<Unit> order(const Expansion& expansion) {
+  std::vector<Unit> units;
+  for (const Trial& trial : expansion.trials) units.push_back(unit_of(trial));
+  return units;
+}
+
+TEST(Expand, TheSeedDecidesTheOrder) {
+  EXPECT_EQ(order(expand(plan_of(opt))), order(expand(plan_of(opt))));
+  EXPECT_NE(order(expand(plan_of(opt))), order(expand(plan_of(opt, 8))));
+}
+
+TEST(Expand, BlocksHaveDifferentOrders) {
+  std::map<std::uint32_t, std::string> orders;
+  for (const Trial& trial : expand(plan_of(opt)).trials)
+    if (!trial.warmup && trial.block < 5)
+      orders[trial.block] += std::to_string(trial.benchmark) + std::to_string(trial.cell) + " ";
+  std::set<std::string> different;
+  for (const auto& [block, text] : orders) different.insert(text);
+  EXPECT_EQ(different.size(), 5U);
+}
+
+TEST(Expand, EveryPlaceInABlockIsEquallyLikely) {
+  const Plan plan = good_plan(with_build + "repetitions = 3000\n" + opt);
+  std::map<std::uint32_t, int> first;
+  for (const Trial& trial : expand(plan).trials)
+    if (trial.position % 3 == 0) ++first[trial.cell];
+  for (const auto& [cell, count] : first) EXPECT_NEAR(count, 1000, 130) << cell;
+}
+
+TEST(Expand, WarmUpBlocksDoNotChangeTheMeasuredOnes) {
+  Plan plan = plan_of(opt + per_block);
+  const Expansion with = expand(plan);
+  plan.warmup = 0;
+  const Expansion without = expand(plan);
+  const std::size_t skipped = with.trials.size() - without.trials.size();
+  ASSERT_EQ(skipped, 12U);
+  for (std::size_t i = 0; i < without.trials.size(); ++i) {
+    EXPECT_EQ(unit_of(with.trials[skipped + i]), unit_of(without.trials[i]));
+    EXPECT_EQ(names(with.trials[skipped + i].levels), names(without.trials[i].levels));
+    EXPECT_EQ(with.trials[skipped + i].seed, without.trials[i].seed);
+  }
+}
+
+TEST(Expand, NestedSeedsAreDifferentInEachCellAndRunInEachBlock) {
+  const Expansion expansion =
+      expand(nested_plan("[factor.link_order]\nrandom = { seeds = 10, runs = 4 }\n"));
+  std::map<std::uint32_t, std::map<std::string, std::set<std::uint32_t>>> blocks;  // cell, seed
+  std::size_t measured = 0;
+  for (const Trial& trial : expansion.trials) {
+    if (trial.warmup) continue;
+    ++measured;
+    EXPECT_TRUE(blocks[trial.cell][trial.levels.at(1).name].insert(trial.block).second);
+  }
+  EXPECT_EQ(expansion.blocks, 4U);
+  EXPECT_EQ(measured, 3U * 10 * 4);
+  EXPECT_EQ(expansion.trials.size() - measured, 3U * 10);
+  std::set<std::string> all;
+  for (const auto& [cell, by_seed] : blocks) {
+    EXPECT_EQ(by_seed.size(), 10U);
+    for (const auto& [seed, in_blocks] : by_seed) {
+      EXPECT_EQ(in_blocks.size(), 4U);
+      all.insert(seed);
+    }
+  }
+  EXPECT_EQ(all.size(), 30U);
+}
+
+TEST(Expand, NestedValuesAreDifferentEvenWhenAllAreNeeded) {
+  const Expansion expansion = expand(
+      nested_plan("[factor.env_bytes]\nrandom = { seeds = 5, runs = 1, min = 0, max = 4 }\n"));
+  std::map<std::uint32_t, std::set<std::uint64_t>> values;
+  for (const Trial& trial : expansion.trials) values[trial.cell].insert(trial.levels.at(1).number);
+  for (const auto& [cell, numbers] : values)
+    EXPECT_THAT(numbers, ElementsAre(0, 1, 2, 3, 4)) << cell;
+}
+
+}  // namespace
+}  // namespace stab::plan

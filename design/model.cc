@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "design/model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include "design/fractional.h"
+#include "design/rank.h"
+
+namespace stab::plan {
+namespace {
+
+constexpr double most_work = 1e9;  // multiplications, for the degrees of freedom of listed cells
+
+struct Treatment {
+  std::string name;
+  std::int64_t levels = 0;
+};
+
+// The treatments, and all sets of them, in R's order: a, b, c, a:b, a:c, b:c, a:b:c.
+struct Effects {
+  std::vector<Treatment> treatments;
+  std::vector<std::uint32_t> terms;  // bit i for treatment i
+
+  explicit Effects(const Plan& plan) {
+    for (const std::size_t index : plan::treatments(plan)) {
+      const auto& levels = std::get<FixedLevels>(plan.factors[index].levels).levels;
+      treatments.push_back({plan.factors[index].name, static_cast<std::int64_t>(levels.size())});
+    }
+    for (std::uint32_t term = 1; term < std::uint32_t{1} << treatments.size(); ++term)
+      terms.push_back(term);
+    std::ranges::sort(terms, {},
+                      [](std::uint32_t term) { return std::pair(std::popcount(term), term); });
+  }
+
+  [[nodiscard]] std::string joined(std::uint32_t term, std::string_view separator) const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < treatments.size(); ++i)
+      if ((term >> i & 1) != 0) names.push_back(treatments[i].name);
+    return fmt::format("{}", fmt::join(names, separator));
+  }
+  [[nodiscard]] std::string all(std::string_view separator) const {
+    return joined(~std::uint32_t{0}, separator);
+  }
+
+  // Of a complete design.
+  [[nodiscard]] std::int64_t cells() const {
+    std::int64_t cells = 1;
+    for (const Treatment& treatment : treatments)
+      if (__builtin_mul_overflow(cells, treatment.levels, &cells)) return 0;
+    return cells;
+  }
+
+  // Of the effect where all cells are there.
+  [[nodiscard]] std::int64_t df(std::uint32_t term) const {
+    std::int64_t df = 1;
+    for (std::size_t i = 0; i < treatments.size(); ++i)
+      if ((term >> i & 1) != 0) df *= treatments[i].levels - 1;
+    return df;
+  }
+};
+
+std::string response(const Plan& plan) {
+  const std::string& name = plan.analysis.response;
+  return plan.analysis.log_scale ? fmt::format("log({})", name) : name;
+}
+
+std::vector<std::vector<std::size_t>> level_indices(const Expansion& expansion) {
+  std::vector<std::vector<std::size_t>> cells;
+  std::vector<std::map<std::string, std::size_t>> seen(expansion.cells.front().size());
+  for (const auto& levels : expansion.cells) {
+    std::vector<std::size_t> cell;
+    for (std::size_t i = 0; i < levels.size(); ++i)
+      cell.push_back(seen[i].emplace(levels[i].name, seen[i].size()).first->second);
+    cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+// What each effect adds to all that do not contain it. Missing cells take some of it away; where
+// they are too many for that question, each effect comes after those before it.
+SequentialDf df_of_cells(const Effects& effects, const Expansion& expansion) {
+  const auto cells = level_indices(expansion);
+  SequentialDf result{.df = {}, .rest = 0};
+  if (std::cmp_equal(cells.size(), effects.cells())) {
+    for (const std::uint32_t term : effects.terms) result.df.push_back(effects.df(term));
+    return result;
+  }
+  const double n = static_cast<double>(cells.size());
+  if (n * n * n * static_cast<double>(effects.terms.size()) > most_work)
+    return sequential_df(cells, effects.terms);
+  for (const std::uint32_t term : effects.terms) {
+    std::vector<std::uint32_t> others;
+    std::ranges::copy_if(effects.terms, std::back_inserter(others),
+                         [&](std::uint32_t other) { return (other & term) != term; });
+    others.push_back(term);
+    result.df.push_back(sequential_df(cells, others).df.back());
+  }
+  return result;
+}
+
+// The terms on the right of the model, without strata.
+std::vector<Term> effect_terms(const Effects& effects, const Plan& plan,
+                               const Expansion& expansion) {
+  std::vector<Term> terms;
+  if (const auto design = fraction(plan)) {
+    for (const auto& chain : alias_chains(*design))
+      terms.push_back({effect_name(chain.front(), design->treatments), "", 1,
+                       alias_text(std::span(chain).subspan(1), design->treatments)});
+    return terms;
+  }
+  const SequentialDf found = df_of_cells(effects, expansion);
+  for (std::size_t i = 0; i < effects.terms.size(); ++i)
+    if (found.df[i] > 0) terms.push_back({effects.joined(effects.terms[i], ":"), "", found.df[i]});
+  if (found.rest > 0) terms.push_back({"other interactions", "", found.rest});
+  return terms;
+}
+
+// "a * b", or the terms of a fractional design one by one.
+std::string right_side(const Effects& effects, const Plan& plan, const std::vector<Term>& terms) {
+  if (effects.treatments.empty()) return "1";
+  if (!fraction(plan)) return effects.all(" * ");
+  std::vector<std::string> names;
+  for (const Term& term : terms) names.push_back(term.name);
+  return fmt::format("{}", fmt::join(names, " + "));
+}
+
+// Each effect is tested against its own interaction with the units, blocks or benchmarks.
+// `within`: trials inside cells of units, beyond one each.
+Model strata_model(const Plan& plan, const Expansion& expansion, std::string_view unit,
+                   std::int64_t units, std::int64_t within) {
+  const Effects effects(plan);
+  const std::vector<Term> terms = effect_terms(effects, plan, expansion);
+  const std::string right = right_side(effects, plan, terms);
+  const std::size_t treatments = effects.treatments.size();
+  const std::string crossed = treatments == 0   ? ""
+                              : treatments == 1 ? "/" + right
+                                                : fmt::format("/({})", right);
+  Model model;
+  model.formula = fmt::format("{} ~ {} + Error({}{})", response(plan), right, unit, crossed);
+  model.terms.push_back({"Residuals", std::string(unit), units - 1});
+  for (const Term& term : terms) {
+    const std::string stratum = fmt::format("{}:{}", unit, term.name);
+    model.terms.push_back({term.name, stratum, term.df, term.aliases});
+    model.terms.push_back({"Residuals", stratum, (units - 1) * term.df});
+  }
+  if (within > 0) model.terms.push_back({"Residuals", "Within", within});
+  return model;
+}
+
+// One stratum, in which the block is a term.
+Model pooled_model(const Plan& plan, const Expansion& expansion, std::int64_t blocks) {
+  const Effects effects(plan);
+  const std::vector<Term> terms = effect_terms(effects, plan, expansion);
+  const auto cells = static_cast<std::int64_t>(expansion.cells.size());
+  Model model;
+  model.formula = response(plan) + " ~ ";
+  if (blocks > 1) {
+    model.formula += effects.treatments.empty() ? "block" : "block + ";
+    model.terms.push_back({"block", "", blocks - 1});
+  }
+  if (blocks <= 1 || !effects.treatments.empty()) model.formula += right_side(effects, plan, terms);
+  model.terms.insert(model.terms.end(), terms.begin(), terms.end());
+  model.terms.push_back({"Residuals", "", (blocks - 1) * (cells - 1)});
+  return model;
+}
+
+// Each effect on these programs is tested against its interaction with their blocks, that on
+// programs like these against its interaction with the benchmark, the subject.
+std::vector<ModelFor> within_models(const Plan& plan, const Expansion& expansion) {
+  std::int64_t blocks = plan.benchmarks.front().repetitions;
+  std::int64_t within = 0;
+  for (const Benchmark& benchmark : plan.benchmarks) {
+    blocks = std::min<std::int64_t>(blocks, benchmark.repetitions);
+    within += static_cast<std::int64_t>(expansion.cells.size()) * (benchmark.repetitions - 1);
+  }
+  std::vector<ModelFor> models;
+  models.push_back({"", strata_model(plan, expansion, "block", blocks, 0), "these"});
+  models.push_back({"",
+                    strata_model(plan, expansion, "benchmark",
+                                 static_cast<std::int64_t>(plan.benchmarks.size()), within),
+                    "like-these"});
+  if (!plan.analysis.these_programs) std::swap(models.front(), models.back());
+  return models;
+}
+
+// The treatment is tested against the seeds inside its cells.
+Model nested_model(const Plan& plan, const Expansion& expansion) {
+  const Effects effects(plan);
+  const auto cells = static_cast<std::int64_t>(expansion.cells.size());
+  const auto nested = std::ranges::find_if(plan.factors, [](const Factor& factor) {
+    return std::holds_alternative<RandomSeeds>(factor.levels);
+  });
+  const auto& random = std::get<RandomSeeds>(nested->levels);
+  const std::int64_t seeds = random.seeds;
+  const std::int64_t runs = random.runs;
+  const std::string treatment = effects.all(":");
+  const std::string stratum = treatment.empty() ? nested->name : treatment + ":" + nested->name;
+  Model model;
+  model.formula = fmt::format("{} ~ {} + Error({})", response(plan),
+                              treatment.empty() ? "1" : treatment, stratum);
+  if (!treatment.empty()) model.terms.push_back({treatment, stratum, cells - 1});
+  model.terms.push_back({"Residuals", stratum, cells * (seeds - 1)});
+  if (runs > 1) model.terms.push_back({"Residuals", "Within", cells * seeds * (runs - 1)});
+  return model;
+}
+
+// One number a seed: the change in percent between the two arms that were built with it.
+Model padding_model(const Plan& plan) {
+  Model model;
+  const auto factor = std::ranges::find_if(plan.factors, [](const Factor& each) {
+    return std::holds_alternative<RandomSeeds>(each.levels);
+  });
+  const auto& seeds = std::get<RandomSeeds>(factor->levels);
+  const std::size_t treatment = plan::treatments(plan).front();
+  const auto& levels = std::get<FixedLevels>(plan.factors[treatment].levels).levels;
+  const std::string stratum = fmt::format("{}:{}", factor->name, plan.factors[treatment].name);
+  model.formula = fmt::format("100 * (mean({0}[{1}]) / mean({0}[{2}]) - 1) ~ 1",
+                              plan.analysis.response, levels[1].name, levels[0].name);
+  model.terms.push_back({plan.factors[treatment].name, stratum, 1});
+  model.terms.push_back({"Residuals", stratum, std::int64_t{seeds.seeds} - 1});
+  return model;
+}
+
+Model model_of(const Plan& plan, const Expansion& expansion, const Benchmark& benchmark) {
+  if (plan.design.kind == DesignKind::nested) return nested_model(plan, expansion);
+  if (plan.design.kind == DesignKind::padding_study) return padding_model(plan);
+  if (plan.design.kind == DesignKind::calibration)
+    return pooled_model(plan, expansion, benchmark.repetitions / plan.design.comparisons);
+  if (plan.analysis.pooled) return pooled_model(plan, expansion, benchmark.repetitions);
+  return strata_model(plan, expansion, "block", benchmark.repetitions, 0);
+}
+
+}  // namespace
+
+std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion) {
+  if (plan.design.kind == DesignKind::within_subjects) return within_models(plan, expansion);
+  std::vector<ModelFor> all;
+  for (const Benchmark& benchmark : plan.benchmarks)
+    all.push_back({benchmark.name, model_of(plan, expansion, benchmark)});
+  return all;
+}
+
+}  // namespace stab::plan

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "design/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "design/expand.h"
+#include "plan/options.h"
+#include "plan/substitute.h"
+
+namespace stab::plan {
+namespace {
+
+// A section for each function and object, so that there is something to shuffle; each kind by
+// itself, as the linker keeps kinds apart. Quoted, as the text becomes part of a shell command.
+std::string order_flags(std::uint64_t seed, bool uses_szc) {
+  if (uses_szc) return fmt::format(" --stab-link-order={}", seed);
+  std::string flags = " -ffunction-sections -fdata-sections -fuse-ld=lld";
+  for (const char* section : {".text", ".rodata", ".data", ".bss"})
+    flags += fmt::format(" -Wl,--shuffle-sections='{}*={}'", section, seed);
+  return flags;
+}
+
+// What the link factors add to LDFLAGS.
+std::string link_flags(const Plan& plan, const Trial& trial, bool uses_szc) {
+  std::string flags;
+  for (std::size_t i = 0; i < plan.factors.size(); ++i) {
+    const FactorKind kind = plan.factors[i].kind;
+    const std::uint64_t seed = trial.levels[i].number;
+    if (kind == FactorKind::link_order) flags += order_flags(seed, uses_szc);
+    // No other compiler can: theirs refuse the flag.
+    if (kind == FactorKind::link_padding) flags += fmt::format(" --stab-link-padding={}", seed);
+  }
+  return flags;
+}
+
+// The plan's variables as this trial sees them.
+Variables variables_of(const Plan& plan, const Trial& trial) {
+  Variables variables = plan.variables;
+  for (std::size_t i = 0; i < plan.factors.size(); ++i) {
+    const Factor& factor = plan.factors[i];
+    if (factor.kind != FactorKind::user) continue;
+    const auto& levels = std::get<FixedLevels>(factor.levels).levels;
+    const auto level = std::ranges::find(levels, trial.levels[i].name, &Level::name);
+    for (const auto& [name, value] : level->variables) variables[name] = value;
+  }
+  const auto& build = plan.benchmarks[trial.benchmark].build;
+  const bool uses_szc = build && names_szc(fill(*build, variables));
+  variables["LDFLAGS"] += link_flags(plan, trial, uses_szc);
+  return variables;
+}
+
+void set_options(const Plan& plan, const Trial& trial, Task& task) {
+  task.options = options_of(plan, trial.levels);
+  task.options.try_emplace(seed_option, fmt::format("{}", trial.seed));
+  if (!sets_options(plan)) return;
+  const bool by_factor = std::ranges::any_of(
+      plan.factors, [](const Factor& factor) { return factor.kind == FactorKind::option; });
+  if (randomizes(task.options))
+    task.needs = Needs::randomized;
+  else if (by_factor)
+    task.needs = Needs::runtime;
+}
+
+}  // namespace
+
+Task resolve(const Plan& plan, const Trial& trial) {
+  const Benchmark& benchmark = plan.benchmarks[trial.benchmark];
+  const Variables variables = variables_of(plan, trial);
+  Task task;
+  if (benchmark.build) task.build = fill(*benchmark.build, variables);
+  for (const std::string& word : benchmark.run) task.run.push_back(fill(word, variables));
+  for (const auto& [name, value] : benchmark.env) task.env[name] = fill(value, variables);
+  if (benchmark.stdin_file) task.stdin_file = fill(*benchmark.stdin_file, variables);
+  task.aslr = plan.aslr;
+  for (std::size_t i = 0; i < plan.factors.size(); ++i) {
+    if (plan.factors[i].kind == FactorKind::aslr) task.aslr = trial.levels[i].number != 0;
+    if (plan.factors[i].kind == FactorKind::env_bytes) task.env_bytes = trial.levels[i].number;
+  }
+  set_options(plan, trial, task);
+  return task;
+}
+
+bool acts_on_build(const Plan& /*plan*/, const Benchmark& benchmark, const Factor& factor) {
+  if (!benchmark.build) return false;
+  const std::vector<std::string> names = names_in(*benchmark.build);
+  const auto is_used = [&](std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  if (factor.kind == FactorKind::link_order || factor.kind == FactorKind::link_padding)
+    return is_used("LDFLAGS");
+  if (factor.kind != FactorKind::user) return false;
+  const auto& levels = std::get<FixedLevels>(factor.levels).levels;
+  return std::ranges::any_of(levels.front().variables,
+                             [&](const auto& variable) { return is_used(variable.first); });
+}
+
+bool names_szc(std::string_view command) {
+  constexpr std::string_view cuts = " \t\n'\"=;|&()`/";
+  for (std::size_t at = command.find("szc"); at != std::string_view::npos;
+       at = command.find("szc", at + 1)) {
+    if (at > 0 && !cuts.contains(command[at - 1])) continue;
+    std::string_view rest = command.substr(at + 3);
+    if (rest.starts_with("++")) rest.remove_prefix(2);
+    if (rest.empty() || (rest[0] != '/' && rest[0] != '=' && cuts.contains(rest[0]))) return true;
+  }
+  return false;
+}
+
+}  // namespace stab::plan

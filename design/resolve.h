@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What the worker is asked to do for a trial.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "design/expand.h"
+#include "plan/plan.h"
+
+namespace stab::plan {
+
+// What a trial must have for its row to mean what the plan says.
+enum class Needs {
+  nothing,     // programs without the runtime just run
+  runtime,     // the program obeys the options
+  randomized,  // and something of it is placed at random
+};
+
+// What the worker needs to build and to run a trial. Every ${VARIABLE} is replaced but OUT, DIR and
+// SRC, which the worker knows; the texts are templates still ($$ is a $), so each goes through
+// substitute() once more, with those three.
+//
+// link_order appends to LDFLAGS what makes lld shuffle the sections, in quotes for the shell, or
+// szc's own flag if the build names szc; link_padding appends a flag that only szc knows. Where one
+// command compiles and links, each function gets its own section; where objects are compiled
+// separately by another compiler than szc, the user puts -ffunction-sections and -fdata-sections
+// into CFLAGS.
+struct Task {
+  std::string build;  // empty: nothing to build. Equal for trials that differ only in how they run
+  std::vector<std::string> run;
+  Variables env;
+  std::optional<std::string> stdin_file;
+  bool aslr = false;
+  std::uint64_t env_bytes = 0;  // added to the environment's fixed size
+  Variables options;            // of the runtime that szc links in; "seed" is always there
+  Needs needs = Needs::nothing;
+};
+Task resolve(const Plan& plan, const Trial& trial);
+
+// Whether a word of the command is szc or szc++, with or without a folder.
+bool names_szc(std::string_view command);
+
+// Whether the factor's levels change the build of this benchmark (not only how it is run).
+bool acts_on_build(const Plan& plan, const Benchmark& benchmark, const Factor& factor);
+
+}  // namespace stab::plan

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The keys of [analysis] fit the kind of design.
+#include <fmt/format.h>
+
+#include "plan/reading/draft.h"
+
+namespace stab::plan {
+namespace {
+
+void refuse(Draft& draft, const std::string& key, std::string_view why) {
+  draft.problems.add(draft.study.analysis.at(key), fmt::format("'analysis.{}' {}", key, why));
+}
+
+// Nothing of designs that have blocks for their error.
+std::string_view why_no_blocks(const Draft& draft) {
+  if (draft.plan.analysis.stabilizer) return "method = \"stabilizer\" has tests of its own";
+  switch (draft.plan.design.kind) {
+    case DesignKind::within_subjects:
+      return "within subjects each effect has its own error";
+    case DesignKind::nested:
+      return "a nested design compares the means of seeds";
+    case DesignKind::padding_study:
+      return "a padding study compares its arms seed by seed";
+    case DesignKind::calibration:
+      return "a calibration compares its arms block by block";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+void check_analysis(Draft& draft) {
+  if (!draft.kind_is_good) return;
+  const DesignKind kind = draft.plan.design.kind;
+  if (draft.study.analysis.contains("programs") && kind != DesignKind::within_subjects)
+    refuse(draft, "programs",
+           fmt::format("says which programs one answer over all of them is about, and a {} design "
+                       "answers for each benchmark: remove it, or set design.kind = "
+                       "\"within-subjects\"",
+                       to_string(kind)));
+  if (const auto why = why_no_blocks(draft); draft.plan.analysis.pooled && !why.empty())
+    refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove it", why));
+  if (!draft.plan.analysis.all_pairs) return;
+  if (kind == DesignKind::calibration || kind == DesignKind::padding_study)
+    refuse(draft, "pairs",
+           fmt::format("cannot be \"all\" in a {}, whose two arms are one pair: remove it",
+                       kind == DesignKind::calibration ? "calibration" : "padding study"));
+}
+
+}  // namespace stab::plan

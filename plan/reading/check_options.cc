@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// What a plan asks of the runtime that szc links into programs makes a difference in every cell,
+// and the programs can have it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "design/expand.h"
+#include "design/resolve.h"
+#include "plan/options.h"
+#include "plan/reading/draft.h"
+#include "plan/reading/reader.h"
+#include "plan/substitute.h"
+
+namespace stab::plan {
+namespace {
+
+bool is_ours(const Factor& factor) {
+  return factor.kind == FactorKind::option || factor.kind == FactorKind::layout;
+}
+
+// The name under which the runtime knows it.
+std::string option_name(const Factor& factor) {
+  return factor.kind == FactorKind::layout ? seed_option : factor.name;
+}
+
+// The first of a random factor's values stands for all of them.
+std::vector<Level> levels_to_try(const Factor& factor) {
+  if (const auto* fixed = std::get_if<FixedLevels>(&factor.levels)) return fixed->levels;
+  return {Level{.name = "1", .variables = {}, .number = 1}};
+}
+
+// A combination of levels: what people read, and what the runtime is asked for.
+struct Combination {
+  Cell cell;  // treatments only
+  Options options;
+};
+
+class OptionChecker {
+ public:
+  explicit OptionChecker(Draft& draft) : draft_(draft) {
+    plan_.randomize = draft.plan.randomize;
+    for (const DraftFactor& factor : draft.factors)
+      if (is_ours(factor.value)) plan_.factors.push_back(factor.value);
+    if (lists_cells(draft.plan.design.kind))
+      for (const DraftCell& cell : draft.cells) add_listed(cell.value);
+    else if (count_all() <= max_cells)  // or check_size() refuses them
+      add_all(0, {});
+  }
+
+  void check() {
+    check_given_once();
+    if (!sets_options(plan_) || combinations_.empty()) return;
+    if (!lists_cells(draft_.plan.design.kind)) check_cells_differ();
+    check_listed_cells_differ();
+    for (const auto& [name, at] : draft_.randomize_at)
+      if (!acts_somewhere(name)) refuse_idle(at, fmt::format("'randomize.{}'", name), name);
+    for (const DraftFactor& factor : draft_.factors) check_factor(factor);
+  }
+
+ private:
+  [[nodiscard]] std::size_t count_all() const {
+    std::size_t count = 1;
+    for (const Factor& factor : plan_.factors)
+      count = std::min(count, std::size_t{max_cells}) * levels_to_try(factor).size();
+    return count;
+  }
+
+  // In the order of the factors, the last changing fastest.
+  void add_all(std::size_t next, const std::vector<Level>& levels) {
+    if (next == plan_.factors.size()) return add(levels);
+    for (const Level& level : levels_to_try(plan_.factors[next])) {
+      std::vector<Level> longer = levels;
+      longer.push_back(level);
+      add_all(next + 1, longer);
+    }
+  }
+
+  void add_listed(const Cell& cell) {
+    std::vector<Level> levels;
+    for (const Factor& factor : plan_.factors) {
+      std::vector<Level> all = levels_to_try(factor);
+      const auto named = cell.find(factor.name);
+      const auto found =
+          named == cell.end() ? all.begin() : std::ranges::find(all, named->second, &Level::name);
+      levels.push_back(*found);
+    }
+    add(levels);
+  }
+
+  void add(const std::vector<Level>& levels) {
+    Combination combination{.cell = {}, .options = acting(options_of(plan_, levels))};
+    for (std::size_t i = 0; i < levels.size(); ++i)
+      if (plan_.factors[i].is_treatment()) combination.cell[plan_.factors[i].name] = levels[i].name;
+    combinations_.push_back(std::move(combination));
+  }
+
+  void check_given_once() {
+    for (const DraftFactor& factor : draft_.factors)
+      if (const auto twice = draft_.randomize_at.find(factor.value.name);
+          twice != draft_.randomize_at.end())
+        draft_.problems.add(twice->second,
+                            fmt::format("'randomize.{0}' is a factor too: remove this, or "
+                                        "[factor.{0}]",
+                                        factor.value.name));
+  }
+
+  static std::string shown_cell(const Cell& cell) {
+    std::vector<std::string> parts;
+    for (const auto& [factor, level] : cell) parts.push_back(fmt::format("{} = {}", factor, level));
+    return fmt::format("{}", fmt::join(parts, ", "));
+  }
+
+  void check_cells_differ() {
+    std::map<Options, const Combination*> seen;
+    for (const Combination& combination : combinations_) {
+      const auto [first, is_new] = seen.emplace(combination.options, &combination);
+      if (is_new) continue;
+      draft_.problems.add(
+          position_of(combination.cell),
+          fmt::format("the cells ({}) and ({}) run the same: list the cells that you want, with "
+                      "design.kind = \"custom\"",
+                      shown_cell(first->second->cell), shown_cell(combination.cell)));
+      return;
+    }
+  }
+
+  // Listed cells have other treatments too, which may be where they differ.
+  void check_listed_cells_differ() {
+    if (!lists_cells(draft_.plan.design.kind)) return;
+    std::map<std::pair<Cell, Options>, const Cell*> seen;
+    for (std::size_t i = 0; i < draft_.cells.size(); ++i) {
+      const Cell& cell = draft_.cells[i].value;
+      Cell others = cell;
+      for (const Factor& factor : plan_.factors) others.erase(factor.name);
+      const auto [first, is_new] =
+          seen.emplace(std::pair(std::move(others), combinations_[i].options), &cell);
+      if (!is_new)
+        draft_.problems.add(
+            draft_.cells[i].at,
+            fmt::format("this cell runs the same as ({}): remove one", shown_cell(*first->second)));
+    }
+  }
+
+  [[nodiscard]] bool acts_somewhere(const std::string& name) const {
+    return std::ranges::any_of(combinations_,
+                               [&](const auto& each) { return each.options.contains(name); });
+  }
+
+  void check_factor(const DraftFactor& factor) {
+    if (!is_ours(factor.value)) return;
+    const std::string name = option_name(factor.value);
+    const bool is_nested = std::holds_alternative<RandomSeeds>(factor.value.levels);
+    if (!acts_somewhere(name))
+      refuse_idle(factor.at, fmt::format("the factor '{}'", factor.value.name), name);
+    else if (is_nested && !std::ranges::all_of(combinations_, [&](const auto& each) {
+               return each.options.contains(name);
+             }))
+      draft_.problems.add(factor.at,
+                          fmt::format("the factor '{}' does nothing in cells where nothing is "
+                                      "placed at random: its seeds would count as layouts",
+                                      factor.value.name));
+  }
+
+  void refuse_idle(Position at, std::string_view what, std::string_view name) {
+    const RuntimeOption* option = find_option(name);
+    const std::string_view flag =
+        option == nullptr || option->acts_with.empty() ? "code" : option->acts_with.front();
+    const std::string_view more =
+        name == "period" || name == "budget" ? "rerandomize = \"repeated\" and " : "";
+    draft_.problems.add(at, fmt::format("{} does nothing: it needs {}{} = true", what, more, flag));
+  }
+
+  [[nodiscard]] Position position_of(const Cell& cell) const {
+    for (const DraftFactor& factor : draft_.factors)
+      if (is_ours(factor.value) && cell.contains(factor.value.name)) return factor.at;
+    return draft_.design_at;
+  }
+
+  Draft& draft_;
+  Plan plan_;  // the factors that are ours, and [randomize]
+  std::vector<Combination> combinations_;
+};
+
+// All texts that may stand for the names that the build uses.
+bool may_use_szc(const Draft& draft, const std::string& build) {
+  if (names_szc(build)) return true;
+  const std::vector<std::string> names = names_in(build);
+  const auto is_named = [&](const Variables& variables) {
+    return std::ranges::any_of(variables, [&](const auto& variable) {
+      return std::ranges::find(names, variable.first) != names.end() && names_szc(variable.second);
+    });
+  };
+  if (is_named(draft.plan.variables)) return true;
+  return std::ranges::any_of(draft.factors, [&](const DraftFactor& factor) {
+    const auto* fixed = std::get_if<FixedLevels>(&factor.value.levels);
+    return fixed != nullptr && std::ranges::any_of(fixed->levels, [&](const Level& level) {
+             return is_named(level.variables);
+           });
+  });
+}
+
+bool is_for_any_program(const std::string& name) {
+  const RuntimeOption* option = find_option(name);
+  return option != nullptr && option->for_any_program;
+}
+
+// A build that names no compiler may find szc by itself, as a makefile does; the trials will tell.
+bool names_compiler(const std::string& build) {
+  return std::ranges::any_of(names_in(build),
+                             [](const std::string& name) { return name == "CC" || name == "CXX"; });
+}
+
+void check_compilers(Draft& draft, Position at, std::string_view what) {
+  for (const DraftBenchmark& benchmark : draft.benchmarks) {
+    if (!benchmark.build) continue;
+    const std::string& build = benchmark.build->text;
+    if (!names_compiler(build) || may_use_szc(draft, build)) continue;
+    draft.problems.add(at, fmt::format("{} needs programs that szc builds, and the build of '{}' "
+                                       "uses another compiler: set CC = \"szc\" and CXX = "
+                                       "\"szc++\" in [variables]",
+                                       what, benchmark.value.name));
+  }
+}
+
+}  // namespace
+
+void check_options(Draft& draft) {
+  if (!draft.factors_are_good || !draft.kind_is_good || !draft.cells_are_good) return;
+  OptionChecker(draft).check();
+  for (const DraftFactor& factor : draft.factors)
+    if ((is_ours(factor.value) && !is_for_any_program(factor.value.name)) ||
+        factor.value.kind == FactorKind::link_padding)
+      check_compilers(draft, factor.at, fmt::format("the factor '{}'", factor.value.name));
+  for (const auto& [name, level] : draft.plan.randomize)
+    if (level.name != "false" && !is_for_any_program(name))
+      check_compilers(draft, draft.randomize_at.at(name), fmt::format("'randomize.{}'", name));
+}
+
+}  // namespace stab::plan

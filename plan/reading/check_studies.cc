@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Calibrations, padding studies and fractional designs: what they need beyond other designs, and
+// the arms and cells that follow from them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "design/fractional.h"
+#include "plan/reading/draft.h"
+
+namespace stab::plan {
+namespace {
+
+constexpr std::uint32_t default_comparisons = 20;  // the fewest that give a floor at 5 %, and one
+
+void refuse_setting(Draft& draft, const std::string& key, std::string_view why) {
+  if (const auto at = draft.study.analysis.find(key); at != draft.study.analysis.end())
+    draft.problems.add(at->second, fmt::format("'analysis.{}' {}: remove it", key, why));
+}
+
+void check_repetitions(Draft& draft) {
+  const std::uint32_t blocks = draft.benchmarks.front().value.repetitions;
+  for (const DraftBenchmark& benchmark : draft.benchmarks)
+    if (benchmark.value.repetitions != blocks)
+      draft.problems.add(benchmark.at,
+                         fmt::format("the comparisons of a calibration have one size, but '{}' has "
+                                     "{} repetitions and '{}' {}: set defaults.repetitions alone",
+                                     benchmark.value.name, benchmark.value.repetitions,
+                                     draft.benchmarks.front().value.name, blocks));
+  if (blocks < 2)
+    draft.problems.add(
+        draft.repetitions_at.empty() ? draft.design_at : draft.repetitions_at.front(),
+        "a calibration needs 2 repetitions or more: the blocks of a comparison");
+}
+
+void check_calibration(Draft& draft) {
+  const std::size_t before = draft.problems.count();
+  check_repetitions(draft);
+  if (!draft.plan.analysis.log_scale)
+    refuse_setting(draft, "log", "must be true in a calibration, whose differences are ratios");
+  for (const char* key : {"equivalence", "sums_of_squares"})
+    refuse_setting(draft, key, "has no use in a calibration");
+  if (draft.problems.count() != before) return;
+  const std::uint32_t comparisons = draft.study.comparisons.value_or(default_comparisons);
+  draft.plan.design.comparisons = comparisons;
+  for (DraftBenchmark& benchmark : draft.benchmarks) benchmark.value.repetitions *= comparisons;
+  draft.factors.push_back(
+      {draft.design_at,
+       {.name = "arm",
+        .kind = FactorKind::arm,
+        .levels = FixedLevels{{{.name = "A", .variables = {}}, {.name = "B", .variables = {}}}}}});
+}
+
+void check_padding_study(Draft& draft) {
+  for (const DraftFactor& factor : draft.factors)
+    if (factor.value.is_treatment())
+      if (const auto levels = std::get<FixedLevels>(factor.value.levels).levels.size(); levels != 2)
+        draft.problems.add(factor.at, fmt::format("a padding study has two arms, and the treatment "
+                                                  "'{}' has {} levels: take away {}",
+                                                  factor.value.name, levels, levels - 2));
+  if (draft.plan.analysis.log_scale)
+    refuse_setting(draft, "log", "must be false in a padding study, which compares plain means");
+  refuse_setting(draft, "sums_of_squares", "has no use in a padding study");
+  draft.plan.analysis.log_scale = false;
+}
+
+// The treatments by name; each must have two levels.
+std::vector<const DraftFactor*> two_level_treatments(Draft& draft) {
+  std::vector<const DraftFactor*> treatments;
+  for (const DraftFactor& factor : draft.factors) {
+    if (!factor.value.is_treatment()) continue;
+    const auto levels = std::get<FixedLevels>(factor.value.levels).levels.size();
+    if (levels != 2)
+      draft.problems.add(factor.at, fmt::format("a fractional design needs treatments of two "
+                                                "levels, and '{}' has {}: take away levels, or "
+                                                "list the cells in a custom design",
+                                                factor.value.name, levels));
+    treatments.push_back(&factor);
+  }
+  return treatments;
+}
+
+Result<FractionalDesign> design_of(const DraftStudy& study, const Words& names) {
+  if (study.resolution) return fractional_of_resolution(names, *study.resolution);
+  std::vector<Generator> generators;
+  for (const Template& text : study.generators) {
+    const auto generator = read_generator(text.text, names);
+    if (!generator)
+      return fail(
+          fmt::format("'{}' in 'design.generators': {}", text.text, generator.error().message));
+    generators.push_back(*generator);
+  }
+  return fractional_design(names, generators);
+}
+
+void check_fractional(Draft& draft) {
+  const std::size_t before = draft.problems.count();
+  const auto treatments = two_level_treatments(draft);
+  if (treatments.size() < 3 || treatments.size() > max_fractional_treatments)
+    draft.problems.add(draft.design_at,
+                       fmt::format("a fractional design needs 3 to {} treatments, this plan has {}",
+                                   max_fractional_treatments, treatments.size()));
+  if (draft.problems.count() != before) return;
+  Words names;
+  for (const DraftFactor* factor : treatments) names.push_back(factor->value.name);
+  const auto design = design_of(draft.study, names);
+  if (!design) return draft.problems.add(draft.study.at, design.error().message);
+  draft.plan.design.generators = design->generators;
+  for (const auto& levels : design->cells) {
+    DraftCell cell{.at = draft.study.at, .value = {}};
+    for (std::size_t i = 0; i < levels.size(); ++i)
+      cell.value[names[i]] =
+          std::get<FixedLevels>(treatments[i]->value.levels).levels[levels[i]].name;
+    draft.cells.push_back(std::move(cell));
+  }
+}
+
+}  // namespace
+
+void check_studies(Draft& draft) {
+  if (!draft.factors_are_good || !draft.kind_is_good || draft.benchmarks.empty()) return;
+  const std::size_t before = draft.problems.count();
+  if (draft.plan.design.kind == DesignKind::calibration) check_calibration(draft);
+  if (draft.plan.design.kind == DesignKind::padding_study) check_padding_study(draft);
+  if (draft.plan.design.kind == DesignKind::fractional) check_fractional(draft);
+  if (draft.problems.count() != before) draft.kind_is_good = false;
+}
+
+}  // namespace stab::plan

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// A plan while it is read: the values so far, where they stand, and what is wrong. First each table
+// is read by itself (read_*.cc), then the tables are checked against each other (check_*.cc).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "plan/reading/reader.h"
+#include "toml/table.h"
+
+namespace stab::plan {
+
+using toml::did_you_mean;
+using toml::Entries;
+using toml::Entry;
+using toml::Items;
+using toml::max_entries;
+using toml::Position;
+using toml::Problem;
+using toml::Problems;
+using toml::shown;
+using toml::Table;
+using toml::Value;
+using toml::Words;
+
+// A text in which ${NAME} stands for a variable.
+struct Template {
+  Position at;
+  std::string path;
+  std::string text;
+};
+
+struct DraftBenchmark {
+  Position at;
+  Benchmark value;
+  std::optional<Template> build;
+  std::vector<Template> run;  // run, env and stdin: what acts on the run
+};
+
+struct DraftFactor {
+  Position at;
+  Factor value;
+};
+
+struct DraftCell {
+  Position at;
+  Cell value;
+};
+
+// What the kinds of design that are no comparison of all cells say of themselves.
+struct DraftStudy {
+  std::optional<std::uint32_t> comparisons;
+  std::vector<Template> generators;
+  std::optional<std::size_t> resolution;
+  Position at;                               // of generators or resolution
+  std::map<std::string, Position> analysis;  // each key of [analysis]
+};
+
+struct Draft {
+  Problems problems;
+  Plan plan;  // benchmarks, factors and cells are below until the end
+  std::vector<DraftBenchmark> benchmarks;
+  std::vector<DraftFactor> factors;
+  std::vector<DraftCell> cells;
+  std::vector<Template> values;          // of variables, of the plan's and of levels
+  Words declared;                        // variables that the plan names anywhere, rightly or not
+  std::vector<Position> repetitions_at;  // each place that says `repetitions`
+  std::map<std::string, Position> randomize_at;  // each key of [randomize]
+  Position design_at;                            // design.kind, or [design], or nothing
+  Position stop_at;                              // design.stop
+  DraftStudy study;
+  bool factors_are_good = true;  // whether checks across tables can trust them
+  bool kind_is_good = true;
+  bool cells_are_good = true;
+};
+
+// Every key a variable's name, every value a text.
+Variables variables_of(const Table& table);
+
+// Variables that stabd sets itself, for builds and runs.
+inline const Words own_variables{"OUT", "DIR", "SRC"};
+
+void read_experiment(const Table& root, Draft& draft);
+void read_variables(const Table& root, Draft& draft);
+void read_benchmarks(const Table& root, Draft& draft);  // and [defaults]
+void read_factors(const Table& root, Draft& draft);
+void read_randomize(const Table& root, Draft& draft);
+void read_design(const Table& root, Draft& draft);
+// The keys of [design] that belong to one kind.
+void read_studies(const Table& design, Draft& draft);
+void read_stop(const Table& design, Draft& draft);
+void read_measure(const Table& root, Draft& draft);
+void read_machine(const Table& root, Draft& draft);
+void read_analysis(const Table& root, Draft& draft);
+
+// The levels of a built-in factor, fixed or random.
+void read_builtin_factor(const Entry& entry, FactorKind kind, Draft& draft);
+
+void check_names(
+    Draft& draft);  // each ${NAME} is defined, and texts stay short when it is replaced
+void check_builds(Draft& draft);   // OUT and DIR are used where they must be
+void check_factors(Draft& draft);  // each factor acts on each benchmark
+void check_design(Draft& draft);   // the kind of design fits the factors
+// Calibrations, padding studies and fractional designs, once the rest of the design is good: their
+// arms and cells are added to the draft.
+void check_studies(Draft& draft);
+void check_stop(Draft& draft);      // the stopping rule fits the design
+void check_analysis(Draft& draft);  // how it is analysed does, too
+void check_options(
+    Draft& draft);  // what the runtime is asked for makes a difference, and szc is there
+void check_size(Draft& draft);  // max_cells, max_trials
+
+}  // namespace stab::plan

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// The levels of built-in factors, and [randomize], which holds options of the runtime constant.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/options.h"
+#include "plan/reading/draft.h"
+
+namespace stab::plan {
+namespace {
+
+// What a factor's numbers may be.
+struct Range {
+  std::uint64_t min = 0;
+  std::uint64_t max = 0;
+  std::string words;
+};
+
+constexpr std::uint64_t default_env_bytes = 4096;  // one page
+constexpr std::uint64_t max_repeats = 100'000;
+
+Range range_of(FactorKind kind) {
+  if (kind == FactorKind::env_bytes)
+    return {.min = 0,
+            .max = std::uint64_t{1} << 20,
+            .words = "a whole number of bytes from 0 to 1048576"};
+  return {.min = 1, .max = max_drawn_seed, .words = "a seed, a whole number from 1 to 2147483647"};
+}
+
+bool has_numbers(FactorKind kind) {
+  return kind != FactorKind::aslr && kind != FactorKind::option;
+}
+
+std::optional<Level> read_number(const Value& item, FactorKind kind) {
+  const Range range = range_of(kind);
+  const auto* number = std::get_if<std::int64_t>(&item.data);
+  if (number == nullptr || std::cmp_less(*number, range.min) ||
+      std::cmp_greater(*number, range.max))
+    return std::nullopt;
+  return Level{.name = fmt::format("{}", *number),
+               .variables = {},
+               .number = static_cast<std::uint64_t>(*number)};
+}
+
+std::optional<Level> read_level(const Value& item, const Factor& factor) {
+  if (factor.kind == FactorKind::aslr) return read_flag(item);
+  if (factor.kind == FactorKind::option) return read_option(*find_option(factor.name), item);
+  return read_number(item, factor.kind);
+}
+
+std::string level_rule(const Factor& factor) {
+  if (factor.kind == FactorKind::aslr) return "true or false";
+  if (factor.kind == FactorKind::option) return option_rule(*find_option(factor.name));
+  return range_of(factor.kind).words;
+}
+
+bool is_flag(const Factor& factor) {
+  return !has_numbers(factor.kind) && level_rule(factor) == "true or false";
+}
+
+FixedLevels read_levels(const Table& table, const Factor& factor) {
+  const Entry& entry = *table.find("levels");
+  const Items* items = table.items("levels", is_flag(factor)            ? "an array: [false, true]"
+                                             : has_numbers(factor.kind) ? "an array of numbers"
+                                                                        : "an array of texts");
+  FixedLevels fixed;
+  if (items == nullptr) return fixed;
+  if (items->empty() || items->size() > max_entries)
+    table.problems().add(entry.at, fmt::format("'{}' must have 1 to {} levels, not {}",
+                                               table.path("levels"), max_entries, items->size()));
+  for (const Value& item : *items) {
+    auto level = read_level(item, factor);
+    if (!level) {
+      table.refuse_item(entry, item, level_rule(factor));
+    } else if (std::ranges::find(fixed.levels, level->name, &Level::name) != fixed.levels.end()) {
+      table.problems().add(item.at, fmt::format("'{}' has the level {} twice: remove one",
+                                                table.path("levels"), level->name));
+    } else {
+      fixed.levels.push_back(*std::move(level));
+    }
+  }
+  return fixed;
+}
+
+// The interval to draw from; only env_bytes lets the user choose it.
+Range read_bounds(const Table& random, FactorKind kind) {
+  Range range = range_of(kind);
+  if (kind != FactorKind::env_bytes) return range;
+  const std::uint64_t limit = range.max;
+  range.max = default_env_bytes;
+  if (const auto min = random.integer("min", 0, limit)) range.min = *min;
+  if (const auto max = random.integer("max", 0, limit)) range.max = *max;
+  if (range.min >= range.max)
+    random.problems().add(
+        (random.find("min") != nullptr ? random.find("min") : random.find("max"))->at,
+        fmt::format("'{}' must be below '{}', but they are {} and {}", random.path("min"),
+                    random.path("max"), range.min, range.max));
+  return range;
+}
+
+RandomSeeds read_seeds(const Table& random, const Range& range) {
+  random.require("seeds", "how many seeds each cell gets, 2 or more");
+  random.require("runs", "how often each seed is run");
+  RandomSeeds seeds{.minimum = range.min, .maximum = range.max};
+  if (const auto count = random.integer("seeds", 2, max_repeats)) {
+    seeds.seeds = static_cast<std::uint32_t>(*count);
+    if (range.min < range.max && range.max - range.min + 1 < *count)
+      random.problems().add(random.find("seeds")->at,
+                            fmt::format("'{}' is {}, but there are only {} values from {} to {}",
+                                        random.path("seeds"), *count, range.max - range.min + 1,
+                                        range.min, range.max));
+  }
+  if (const auto runs = random.integer("runs", 1, max_repeats))
+    seeds.runs = static_cast<std::uint32_t>(*runs);
+  return seeds;
+}
+
+void read_random(const Table& table, FactorKind kind, Factor& factor) {
+  static const Words with_bounds{"per", "seeds", "runs", "min", "max"};
+  static const Words without_bounds{"per", "seeds", "runs"};
+  static const Words per{"block"};
+  const auto random =
+      table.table("random", kind == FactorKind::env_bytes ? with_bounds : without_bounds);
+  if (!random) return;
+  const Range range = read_bounds(*random, kind);
+  const bool has_seeds = random->find("seeds") != nullptr || random->find("runs") != nullptr;
+  const Entry* per_entry = random->find("per");
+  if (has_seeds == (per_entry != nullptr)) {
+    table.problems().add(
+        table.find("random")->at,
+        fmt::format("'{}' must be {{ per = \"block\" }} or {{ seeds = 10, runs = 3 }}",
+                    table.path("random")));
+  } else if (has_seeds) {
+    factor.levels = read_seeds(*random, range);
+  } else if (random->choice("per", per)) {
+    factor.levels = RandomPerBlock{.minimum = range.min, .maximum = range.max};
+  }
+}
+
+void refuse_option(const Table& table, const Entry& entry) {
+  const Words known = option_names();
+  std::string hint = did_you_mean(entry.key, known);
+  if (hint.empty()) hint = fmt::format(": known here are {}", fmt::join(known, ", "));
+  table.problems().add(entry.at, fmt::format("unknown key '{}'{}", table.path(entry.key), hint));
+}
+
+}  // namespace
+
+void read_builtin_factor(const Entry& entry, FactorKind kind, Draft& draft) {
+  static const Words known{"levels", "random"};
+  const Table table(draft.problems, entry.value, "factor." + entry.key, known);
+  Factor factor{.name = entry.key, .kind = kind, .levels = {}};
+  const Entry* random = table.find("random");
+  if ((table.find("levels") != nullptr) == (random != nullptr))
+    draft.problems.add(entry.at,
+                       fmt::format("'factor.{}' must have one of levels and random", entry.key));
+  else if (random == nullptr)
+    factor.levels = read_levels(table, factor);
+  else if (!has_numbers(kind))
+    draft.problems.add(random->at,
+                       fmt::format("'factor.{}.random' is not possible: use levels{}", entry.key,
+                                   is_flag(factor) ? " = [false, true]" : ""));
+  else
+    read_random(table, kind, factor);
+  draft.factors.push_back({entry.at, std::move(factor)});
+}
+
+void read_randomize(const Table& root, Draft& draft) {
+  const auto table = root.open_table("randomize");
+  if (!table) return;
+  for (const Entry& entry : table->entries()) {
+    const RuntimeOption* option = find_option(entry.key);
+    if (option == nullptr) {
+      refuse_option(*table, entry);
+    } else if (const auto level = read_option(*option, entry.value)) {
+      draft.plan.randomize[entry.key] = *level;
+      draft.randomize_at[entry.key] = entry.at;
+    } else {
+      table->refuse(entry, option_rule(*option));
+    }
+  }
+}
+
+}  // namespace stab::plan

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// [factor.NAME]: which kind each is, and the user's own factors.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <ranges>
+#include <utility>
+
+#include "plan/options.h"
+#include "plan/reading/draft.h"
+#include "plan/rules.h"
+
+namespace stab::plan {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, FactorKind>, 5> builtin{
+    {{"env_bytes", FactorKind::env_bytes},
+     {"link_order", FactorKind::link_order},
+     {"link_padding", FactorKind::link_padding},
+     {"layout", FactorKind::layout},
+     {"aslr", FactorKind::aslr}}};
+
+Words builtin_names() {
+  Words names = option_names();
+  for (const auto& [name, kind] : builtin) names.emplace_back(name);
+  return names;
+}
+
+FactorKind kind_of(std::string_view name) {
+  if (find_option(name) != nullptr) return FactorKind::option;
+  const auto* const found = std::ranges::find(builtin, name, &decltype(builtin)::value_type::first);
+  return found == builtin.end() ? FactorKind::user : found->second;
+}
+
+// Columns of a table of trials, and words of a model's formula.
+const Words reserved{"experiment",  "benchmark",       "trial",
+                     "position",    "block",           "cell",
+                     "warmup",      "attempt",         "seed",
+                     "status",      "Residuals",       "wall",
+                     "user",        "system",          "cpu",
+                     "max_rss",     "build",           "exit",
+                     "signal",      "region",          "main_to_exit",
+                     "randomized",  "randomization",   "layout_note",
+                     "layout_seed", "epochs",          "given_up",
+                     "functions",   "moved_functions", "text_bytes",
+                     "moved_bytes", "regions",         "heap_operations",
+                     "heap_bytes",  "heap_fixed_bytes"};
+
+bool contains(const Words& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+bool name_is_good(const Entry& entry, Problems& problems) {
+  if (!is_identifier(entry.key)) {
+    problems.add(entry.at, fmt::format("'factor.{}' is no name for a factor: use {}",
+                                       shown(entry.key), identifier_rule));
+    return false;
+  }
+  if (contains(reserved, entry.key)) {
+    problems.add(entry.at,
+                 fmt::format("'factor.{}' cannot be a factor's name, results have a column of "
+                             "that name: choose another one",
+                             entry.key));
+    return false;
+  }
+  return true;
+}
+
+void refuse_own_variables(const Table& level) {
+  for (const Entry& entry : level.entries())
+    if (contains(own_variables, entry.key))
+      level.problems().add(entry.at, fmt::format("'{}' is set by stabd itself: choose another name",
+                                                 level.path(entry.key)));
+}
+
+// The first level says which variables the factor has.
+void compare_with_others(const Entry& entry, const Table& levels, const Level& level,
+                         const std::vector<Level>& others) {
+  if (others.empty()) return;
+  const auto by_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+  const Variables& first = others.front().variables;
+  if (!std::ranges::equal(first, level.variables, by_name)) {
+    levels.problems().add(entry.at,
+                          fmt::format("'{}' must set the same variables as the level '{}': {}",
+                                      levels.path(entry.key), others.front().name,
+                                      fmt::join(std::views::keys(first), ", ")));
+    return;
+  }
+  const auto same = std::ranges::find(others, level.variables, &Level::variables);
+  if (same != others.end())
+    levels.problems().add(entry.at,
+                          fmt::format("'{}' is the same as the level '{}': change or remove it",
+                                      levels.path(entry.key), same->name));
+}
+
+// A name that a wrong factor would have set is not reported as unknown too.
+void declare_variables(const Table& levels, Draft& draft) {
+  for (const Entry& level : levels.entries())
+    if (const auto* variables = std::get_if<Entries>(&level.value.data))
+      for (const Entry& variable : *variables) draft.declared.push_back(variable.key);
+}
+
+void read_level(const Entry& entry, const Table& levels, std::vector<Level>& read, Draft& draft) {
+  if (!is_name(entry.key))
+    draft.problems.add(entry.at, fmt::format("'{}' is no name for a level: use {}",
+                                             levels.path(entry.key), name_rule));
+  if (!std::holds_alternative<Entries>(entry.value.data)) {
+    levels.refuse(entry, R"(a table of variables, as in { CFLAGS = "-O2" })");
+    return;
+  }
+  const Table table(draft.problems, entry.value, levels.path(entry.key));
+  refuse_own_variables(table);
+  if (table.entries().empty())
+    draft.problems.add(entry.at, fmt::format("'{}' sets no variable: add one that a benchmark uses",
+                                             levels.path(entry.key)));
+  Level level{.name = entry.key, .variables = variables_of(table)};
+  for (const auto& [name, value] : level.variables)
+    draft.values.push_back({table.find(name)->at, table.path(name), value});
+  compare_with_others(entry, levels, level, read);
+  read.push_back(std::move(level));
+}
+
+// Why a factor that is not built in cannot be what was written: "'factor.x.random' ...".
+void refuse_shape(const Entry& at, std::string_view what, const Entry& factor, Problems& problems) {
+  problems.add(at.at, fmt::format("'factor.{}.{}{}", factor.key, what,
+                                  did_you_mean(factor.key, builtin_names())));
+}
+
+void read_user_factor(const Entry& entry, Draft& draft) {
+  static const Words known{"levels", "random"};
+  const Table table(draft.problems, entry.value, "factor." + entry.key, known);
+  if (const Entry* random = table.find("random"))
+    refuse_shape(
+        *random,
+        "random' is only for the built-in factors env_bytes, link_order, link_padding and layout",
+        entry, draft.problems);
+  else
+    table.require("levels", R"(two levels or more, as in { O2 = { CFLAGS = "-O2" }, ... })");
+  const Entry* levels_entry = table.find("levels");
+  if (levels_entry == nullptr) return;
+  if (!std::holds_alternative<Entries>(levels_entry->value.data)) {
+    refuse_shape(*levels_entry,
+                 R"(levels' must be a table, as in { O2 = { CFLAGS = "-O2" }, ... })", entry,
+                 draft.problems);
+    return;
+  }
+  const Table levels(draft.problems, levels_entry->value, table.path("levels"));
+  declare_variables(levels, draft);
+  if (levels.entries().size() < 2 || levels.entries().size() > max_entries) {
+    draft.problems.add(levels_entry->at,
+                       fmt::format("'{}' must have 2 to {} levels, not {}", table.path("levels"),
+                                   max_entries, levels.entries().size()));
+    return;
+  }
+  FixedLevels read;
+  for (const Entry& level : levels.entries()) read_level(level, levels, read.levels, draft);
+  draft.factors.push_back(
+      {entry.at, {.name = entry.key, .kind = FactorKind::user, .levels = read}});
+}
+
+void read_factor(const Entry& entry, const Table& all, Draft& draft) {
+  if (!name_is_good(entry, draft.problems)) return;
+  if (!std::holds_alternative<Entries>(entry.value.data)) {
+    all.refuse(entry, "a table with levels or random");
+    return;
+  }
+  const FactorKind kind = kind_of(entry.key);
+  if (kind == FactorKind::user)
+    read_user_factor(entry, draft);
+  else
+    read_builtin_factor(entry, kind, draft);
+}
+
+void refuse_shared_variables(Draft& draft) {
+  std::map<std::string, std::string> owner;
+  for (const auto& [at, factor] : draft.factors) {
+    const auto* fixed = std::get_if<FixedLevels>(&factor.levels);
+    if (factor.kind != FactorKind::user || fixed == nullptr || fixed->levels.empty()) continue;
+    for (const auto& [name, value] : fixed->levels.front().variables) {
+      const auto [first, is_new] = owner.emplace(name, factor.name);
+      if (!is_new)
+        draft.problems.add(at,
+                           fmt::format("'factor.{}' sets {}, and so does 'factor.{}': a variable "
+                                       "belongs to one factor",
+                                       factor.name, name, first->second));
+    }
+  }
+}
+
+}  // namespace
+
+void read_factors(const Table& root, Draft& draft) {
+  const std::size_t before = draft.problems.count();
+  if (const auto all = root.open_table("factor")) {
+    if (all->entries().size() > max_factors)
+      draft.problems.add(root.find("factor")->at,
+                         fmt::format("the plan has {} factors, at most {} are allowed",
+                                     all->entries().size(), max_factors));
+    else
+      for (const Entry& entry : all->entries()) read_factor(entry, *all, draft);
+  }
+  refuse_shared_variables(draft);
+  draft.factors_are_good = draft.problems.count() == before;
+}
+
+}  // namespace stab::plan

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The keys of [design] that belong to calibrations and to fractional designs.
+#include <fmt/format.h>
+
+#include "design/fractional.h"
+#include "plan/reading/draft.h"
+#include "plan/rules.h"
+
+namespace stab::plan {
+namespace {
+
+constexpr std::uint64_t max_comparisons = 10'000;
+
+bool belongs(const Table& table, std::string_view key, DesignKind kind, Draft& draft) {
+  const Entry* entry = table.find(key);
+  if (entry == nullptr) return false;
+  if (draft.plan.design.kind == kind) return true;
+  draft.problems.add(entry->at, fmt::format("'design.{0}' belongs to kind = \"{1}\": set it, or "
+                                            "remove '{0}'",
+                                            key, to_string(kind)));
+  return false;
+}
+
+void read_generators(const Table& table, Draft& draft) {
+  const auto texts = table.texts("generators", is_filled_word, R"(texts, as in ["d = a:b:c"])");
+  if (!texts) return;
+  const Entry& entry = *table.find("generators");
+  draft.study.at = entry.at;
+  if (texts->empty() || texts->size() >= max_fractional_treatments)
+    draft.problems.add(entry.at, fmt::format("'design.generators' must list 1 to {} generators, "
+                                             "not {}",
+                                             max_fractional_treatments - 1, texts->size()));
+  for (const std::string& text : *texts)
+    draft.study.generators.push_back({entry.at, "design.generators", text});
+}
+
+}  // namespace
+
+void read_studies(const Table& design, Draft& draft) {
+  if (belongs(design, "comparisons", DesignKind::calibration, draft))
+    if (const auto count = design.integer("comparisons", 2, max_comparisons))
+      draft.study.comparisons = static_cast<std::uint32_t>(*count);
+  const bool generators = belongs(design, "generators", DesignKind::fractional, draft);
+  const bool resolution = belongs(design, "resolution", DesignKind::fractional, draft);
+  if (generators && resolution)
+    draft.problems.add(design.find("resolution")->at,
+                       "'design.resolution' and 'design.generators' say the same thing twice: "
+                       "remove one");
+  if (generators) read_generators(design, draft);
+  if (resolution) {
+    draft.study.at = design.find("resolution")->at;
+    draft.study.resolution = design.integer("resolution", 3, max_fractional_treatments);
+  }
+  if (draft.plan.design.kind == DesignKind::fractional && !generators && !resolution)
+    draft.problems.add(draft.design_at,
+                       "a fractional design needs 'design.resolution', as 4, or "
+                       "'design.generators', as [\"d = a:b:c\"]");
+}
+
+}  // namespace stab::plan

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// TOML text -> Plan, or everything that is wrong with it in one go.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+#include "toml/problems.h"
+
+namespace stab::plan {
+
+inline constexpr std::size_t max_plan_bytes = std::size_t{1} << 20;
+inline constexpr std::uint64_t max_trials = 1'000'000;  // one attempt each
+inline constexpr std::uint64_t max_cells = 10'000;  // treatment cells, before benchmarks and blocks
+inline constexpr std::size_t max_factors = 16;
+inline constexpr std::size_t max_listed_cells = 1'000;  // of a custom design
+
+// Outcomes: a valid plan; or one or more problems in the order of their places. Never throws,
+// touches no file: whether a program or a stdin file exists is the worker's to find out. `text` may
+// be any bytes.
+std::expected<Plan, std::vector<toml::Problem>> read_plan(std::string_view text);
+
+}  // namespace stab::plan

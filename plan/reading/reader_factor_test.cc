@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// What is wrong in [factor.NAME].
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plan/reading/reader.h"
+#include "plan/reading/testing.h"
+
+namespace stab::plan {
+namespace {
+
+// From line 7 on.
+std::string factor(const std::string& lines) {
+  return problems_of(with_build + lines);
+}
+
+TEST(ReaderFactor, NamesFitAFormulaAndAColumn) {
+  EXPECT_EQ(factor("[factor.\"a b\"]\nlevels = {}\n"),
+            "p:7:9: 'factor.a b' is no name for a factor: use 1 to 64 of the characters A-Z a-z "
+            "0-9 _, and "
+            "no digit first\n");
+  EXPECT_EQ(
+      factor("[factor.block]\nlevels = {}\n"),
+      "p:7:9: 'factor.block' cannot be a factor's name, results have a column of that name: choose "
+      "another one\n");
+  EXPECT_EQ(factor("[factor]\nopt = 3\n"),
+            "p:8:1: 'factor.opt' must be a table with levels or random, not 3\n");
+}
+
+TEST(ReaderFactor, HasTwoLevelsOrMore) {
+  EXPECT_EQ(factor("[factor.opt]\n"),
+            "p:7:1: 'factor.opt.levels' is missing: add two levels or more, as in { O2 = { CFLAGS "
+            "= \"-O2\" "
+            "}, ... }\n");
+  EXPECT_EQ(factor("[factor.opt]\nlevels = { O2 = { CFLAGS = '-O2' } }\n"),
+            "p:8:1: 'factor.opt.levels' must have 2 to 1000 levels, not 1\n");
+  std::string many = "[factor.opt.levels]\n";
+  for (int i = 0; i < 1001; ++i)
+    many += "L" + std::to_string(i) + " = { CFLAGS = '" + std::to_string(i) + "' }\n";
+  EXPECT_EQ(factor(many), "p:7:13: 'factor.opt.levels' must have 2 to 1000 levels, not 1001\n");
+}
+
+TEST(ReaderFactor, LevelsAreTablesOfVariables) {
+  EXPECT_EQ(
+      factor("[factor.opt]\nlevels = ['-O2', '-O3']\n"),
+      "p:8:1: 'factor.opt.levels' must be a table, as in { O2 = { CFLAGS = \"-O2\" }, ... }\n");
+  EXPECT_EQ(factor("[factor.opt]\nlevels = { O2 = '-O2', O3 = { } }\n"),
+            "p:8:12: 'factor.opt.levels.O2' must be a table of variables, as in { CFLAGS = \"-O2\" "
+            "}, not "
+            "\"-O2\"\n"
+            "p:8:24: 'factor.opt.levels.O3' sets no variable: add one that a benchmark uses\n");
+  EXPECT_EQ(
+      factor("[factor.opt]\nlevels = { 'O 2' = { CFLAGS = '-O2' }, O3 = { CFLAGS = 3 } }\n"),
+      "p:8:12: 'factor.opt.levels.O 2' is no name for a level: use 1 to 64 of the characters A-Z "
+      "a-z "
+      "0-9 . _ + -\n"
+      "p:8:40: 'factor.opt.levels.O3' must set the same variables as the level 'O 2': CFLAGS\n"
+      "p:8:47: 'factor.opt.levels.O3.CFLAGS' must be a text of at most 64 KiB without NUL, not "
+      "3\n");
+  EXPECT_EQ(factor("[factor.opt.levels]\na = { OUT = '1' }\nb = { OUT = '2' }\n"),
+            "p:8:7: 'factor.opt.levels.a.OUT' is set by stabd itself: choose another name\n"
+            "p:9:7: 'factor.opt.levels.b.OUT' is set by stabd itself: choose another name\n");
+}
+
+TEST(ReaderFactor, LevelsSetTheSameVariablesToDifferentValues) {
+  EXPECT_EQ(
+      factor(
+          "[factor.opt.levels]\na = { CFLAGS = '1' }\nb = { CFLAG = '2' }\nc = { CFLAGS = '1' }\n"),
+      "p:9:1: 'factor.opt.levels.b' must set the same variables as the level 'a': CFLAGS\n"
+      "p:10:1: 'factor.opt.levels.c' is the same as the level 'a': change or remove it\n");
+}
+
+TEST(ReaderFactor, AVariableBelongsToOneFactor) {
+  EXPECT_EQ(
+      factor("[factor.y.levels]\na = { CFLAGS = '1' }\nb = { CFLAGS = '2' }\n"
+             "[factor.x.levels]\na = { CFLAGS = '3' }\nb = { CFLAGS = '4' }\n"),
+      "p:10:9: 'factor.x' sets CFLAGS, and so does 'factor.y': a variable belongs to one factor\n");
+}
+
+TEST(ReaderFactor, AMisspeltBuiltInFactorIsRecognized) {
+  EXPECT_EQ(factor("[factor.env_byte]\nlevels = [0, 100]\n"),
+            "p:8:1: 'factor.env_byte.levels' must be a table, as in { O2 = { CFLAGS = \"-O2\" }, "
+            "... }, did "
+            "you mean 'env_bytes'?\n");
+  EXPECT_EQ(
+      factor("[factor.linkorder]\nrandom = { per = 'block' }\n"),
+      "p:8:1: 'factor.linkorder.random' is only for the built-in factors env_bytes, link_order, "
+      "link_padding and layout, did you mean 'link_order'?\n");
+}
+
+TEST(ReaderFactor, BuiltInLevelsAreBoundedAndDifferent) {
+  EXPECT_EQ(
+      factor("[factor.env_bytes]\nlevels = [0, 1048577, 0, 'x']\n"),
+      "p:8:14: each item of 'factor.env_bytes.levels' must be a whole number of bytes from 0 to "
+      "1048576, not 1048577\n"
+      "p:8:23: 'factor.env_bytes.levels' has the level 0 twice: remove one\n"
+      "p:8:26: each item of 'factor.env_bytes.levels' must be a whole number of bytes from 0 to "
+      "1048576, not \"x\"\n");
+  EXPECT_EQ(
+      factor("[factor.link_order]\nlevels = [0, 2147483648]\n"),
+      "p:8:11: each item of 'factor.link_order.levels' must be a seed, a whole number from 1 to "
+      "2147483647, not 0\n"
+      "p:8:14: each item of 'factor.link_order.levels' must be a seed, a whole number from 1 to "
+      "2147483647, not 2147483648\n");
+  EXPECT_EQ(factor("[factor.aslr]\nlevels = [0, true]\n"),
+            "p:8:11: each item of 'factor.aslr.levels' must be true or false, not 0\n");
+  EXPECT_EQ(factor("[factor.aslr]\nlevels = []\n"),
+            "p:8:1: 'factor.aslr.levels' must have 1 to 1000 levels, not 0\n");
+}
+
+TEST(ReaderFactor, OneLevelHoldsABuiltInFactor) {
+  const Plan plan = good_plan(with_build + "[factor.env_bytes]\nlevels = [64]\n");
+  EXPECT_FALSE(plan.factors.at(0).is_treatment());
+}
+
+TEST(ReaderFactor, IsFixedOrRandom) {
+  EXPECT_EQ(factor("[factor.env_bytes]\n"),
+            "p:7:9: 'factor.env_bytes' must have one of levels and random\n");
+  EXPECT_EQ(factor("[factor.env_bytes]\nlevels = [1]\nrandom = { per = 'block' }\n"),
+            "p:7:9: 'factor.env_bytes' must have one of levels and random\n");
+  EXPECT_EQ(factor("[factor.aslr]\nrandom = { per = 'block' }\n"),
+            "p:8:1: 'factor.aslr.random' is not possible: use levels = [false, true]\n");
+}
+
+TEST(ReaderFactor, RandomIsPerBlockOrSeedsAndRuns) {
+  const std::string either =
+      "p:8:1: 'factor.link_order.random' must be { per = \"block\" } or { seeds = 10, runs = 3 }\n";
+  EXPECT_EQ(factor("[factor.link_order]\nrandom = { }\n"), either);
+  EXPECT_EQ(factor("[factor.link_order]\nrandom = { per = 'block', seeds = 2, runs = 2 }\n"),
+            either);
+  EXPECT_EQ(factor("[factor.link_order]\nrandom = { per = 'trial' }\n"),
+            "p:8:12: 'factor.link_order.random.per' must be \"block\", not \"trial\"\n");
+  EXPECT_EQ(
+      factor("[factor.link_order]\nrandom = { per = 'block', min = 1 }\n"),
+      "p:8:27: unknown key 'factor.link_order.random.min': known here are per, seeds, runs\n");
+  EXPECT_EQ(factor("[factor.link_order]\nrandom = 'block'\n"),
+            "p:8:1: 'factor.link_order.random' must be a table, not \"block\"\n");
+}
+
+TEST(ReaderFactor, BoundsOfRandomBytesMakeAnInterval) {
+  EXPECT_EQ(
+      factor("[factor.env_bytes]\nrandom = { per = 'block', min = 5000 }\n"),
+      "p:8:27: 'factor.env_bytes.random.min' must be below 'factor.env_bytes.random.max', but they "
+      "are 5000 and 4096\n");
+  EXPECT_EQ(
+      factor("[factor.env_bytes]\nrandom = { per = 'block', max = 0 }\n"),
+      "p:8:27: 'factor.env_bytes.random.min' must be below 'factor.env_bytes.random.max', but they "
+      "are 0 and 0\n");
+}
+
+TEST(ReaderFactor, SeedsAndRunsAreBounded) {
+  EXPECT_EQ(
+      factor("[factor.link_order]\nrandom = { seeds = 1, runs = 0 }\n"),
+      "p:8:12: 'factor.link_order.random.seeds' must be a whole number from 2 to 100000, not 1\n"
+      "p:8:23: 'factor.link_order.random.runs' must be a whole number from 1 to 100000, not 0\n");
+  EXPECT_EQ(factor("[factor.link_order]\nrandom = { seeds = 2 }\n"),
+            "p:8:10: 'factor.link_order.random.runs' is missing: add how often each seed is run\n");
+  EXPECT_EQ(
+      factor("[factor.env_bytes]\nrandom = { seeds = 20, runs = 2, min = 1, max = 10 }\n"),
+      "p:8:12: 'factor.env_bytes.random.seeds' is 20, but there are only 10 values from 1 to 10\n");
+}
+
+TEST(ReaderFactor, ThereAreNotTooMany) {
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += "[factor.f" + std::to_string(i) + "]\n";
+  EXPECT_EQ(factor(many), "p:7:2: the plan has 17 factors, at most 16 are allowed\n");
+}
+
+}  // namespace
+}  // namespace stab::plan

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+// What is wrong in [experiment], [variables], [defaults], [[benchmark]], [measure], [machine] and
+// [analysis].
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plan/reading/reader.h"
+#include "plan/reading/testing.h"
+#include "plan/rules.h"
+
+namespace stab::plan {
+namespace {
+
+const std::string benchmark = "[[benchmark]]\nname = 'b'\nrun = ['/bin/true']\n";
+
+std::string experiment(const std::string& lines) {
+  return problems_of(benchmark + "[experiment]\n" + lines);
+}
+
+// The lines follow those of the smallest plan's only benchmark, from line 6 on.
+std::string more(const std::string& lines) {
+  return problems_of(smallest + lines);
+}
+
+TEST(ReaderExperiment, NeedsANameOfPrintableCharacters) {
+  const std::string rule = "a text of 1 to 100 printable characters";
+  EXPECT_EQ(experiment(""), "p:4:1: 'experiment.name' is missing: add " + rule + "\n");
+  EXPECT_EQ(experiment("name = ''"), "p:5:1: 'experiment.name' must be " + rule + ", not \"\"\n");
+  EXPECT_EQ(experiment("name = 7"), "p:5:1: 'experiment.name' must be " + rule + ", not 7\n");
+  EXPECT_EQ(experiment("name = \"a\\nb\""),
+            "p:5:1: 'experiment.name' must be " + rule + ", not \"a b\"\n");
+  EXPECT_NE(experiment("name = \"\\u0085\""), "");
+  EXPECT_NE(experiment("name = '" + std::string(101, 'n') + "'"), "");
+  std::string umlauts;
+  for (int i = 0; i < 100; ++i) umlauts += "\xc3\xbc";
+  EXPECT_EQ(experiment("name = '" + umlauts + "'"), "");
+}
+
+TEST(ReaderExperiment, IsATableThatMustBeThere) {
+  EXPECT_EQ(problems_of(benchmark),
+            "p:1:1: 'experiment' is missing: add [experiment] with a name\n");
+  EXPECT_EQ(problems_of("experiment = 1\n" + benchmark),
+            "p:1:1: 'experiment' must be a table, not 1\n");
+}
+
+TEST(ReaderExperiment, BoundsTheQuestion) {
+  EXPECT_EQ(experiment("name = 'x'\nquestion = '" + std::string(500, '?') + "'"), "");
+  EXPECT_NE(experiment("name = 'x'\nquestion = '" + std::string(501, '?') + "'"), "");
+}
+
+TEST(ReaderExperiment, ASeedIsAWholeNumber) {
+  EXPECT_EQ(
+      experiment("name = 'x'\nseed = 7.0"),
+      "p:6:1: 'experiment.seed' must be a whole number from 0 to 9223372036854775807, not 7\n");
+}
+
+TEST(ReaderRoot, FindsTheNearestTable) {
+  EXPECT_EQ(more("[machines]\ncpus = 1\n"),
+            "p:6:2: unknown key 'machines', did you mean 'machine'?\n");
+  EXPECT_EQ(
+      more("[colours]\n"),
+      "p:6:2: unknown key 'colours': known here are experiment, variables, defaults, benchmark, "
+      "factor, randomize, design, measure, machine, analysis\n");
+}
+
+TEST(ReaderVariables, AreNamedTexts) {
+  EXPECT_EQ(more("[variables]\nA = 1\n"),
+            "p:7:1: 'variables.A' must be a text of at most 64 KiB without NUL, not 1\n");
+  EXPECT_EQ(more("[variables]\n\"a-b\" = 'x'\n"),
+            "p:7:1: 'variables.a-b' is no name for a variable: use 1 to 64 of the characters A-Z "
+            "a-z 0-9 _, "
+            "and no digit first\n");
+  EXPECT_EQ(more("[variables]\nDIR = 'x'\n"),
+            "p:7:1: 'variables.DIR' is set by stabd itself: choose another name\n");
+  EXPECT_NE(more("[variables]\nA = \"\\u0000\"\n"), "");
+  EXPECT_NE(more("[variables]\nA = '" + std::string(max_word + 1, 'x') + "'\n"), "");
+  EXPECT_EQ(more("[variables]\nA = '" + std::string(max_word, 'x') + "'\n"), "");
+}
+
+TEST(ReaderVariables, DoNotNest) {
+  EXPECT_EQ(more("[variables]\nA = '-I${SRC}/include'\n"), "");
+  EXPECT_EQ(
+      more("[variables]\nA = '${CFLAGS} -g'\n"),
+      "p:7:1: 'variables.A' uses ${CFLAGS}, but a variable's value can use only ${OUT}, ${DIR} and "
+      "${SRC}: write the text itself\n");
+}
+
+TEST(ReaderDefaults, AreBounded) {
+  EXPECT_EQ(
+      more("[defaults]\nrepetitions = 0\nwarmup = 1001\nretries = -1\ngive_up_after = true\n"),
+      "p:7:1: 'defaults.repetitions' must be a whole number from 1 to 100000, not 0\n"
+      "p:8:1: 'defaults.warmup' must be a whole number from 0 to 1000, not 1001\n"
+      "p:9:1: 'defaults.retries' must be a whole number from 0 to 10, not -1\n"
+      "p:10:1: 'defaults.give_up_after' must be a whole number from 0 to 1000, not true\n");
+}
+
+TEST(ReaderDefaults, DurationsHaveAUnitAndAreAboveZero) {
+  const std::string rule =
+      "must be a duration above 0 and at most 24 hours, as in \"500ms\", \"60s\" or \"10min\", "
+      "not ";
+  EXPECT_EQ(more("[defaults]\ntimeout = 60\n"), "p:7:1: 'defaults.timeout' " + rule + "60\n");
+  EXPECT_EQ(more("[defaults]\ntimeout = '60'\n"), "p:7:1: 'defaults.timeout' " + rule + "\"60\"\n");
+  EXPECT_EQ(more("[defaults]\nbuild_timeout = '0s'\n"),
+            "p:7:1: 'defaults.build_timeout' " + rule + "\"0s\"\n");
+  EXPECT_NE(more("[defaults]\ntimeout = '25h'\n"), "");
+  EXPECT_NE(more("[defaults]\ntimeout = 10:00:00\n"), "");
+}
+
+TEST(ReaderDefaults, BytesHaveABinaryOrDecimalUnit) {
+  const auto limit = [](const std::string& value) {
+    return good_plan(smallest + "[defaults]\noutput_limit = " + value)
+        .benchmarks.at(0)
+        .output_limit;
+  };
+  // The smallest plan's benchmark comes before [defaults], which hold for it all the same.
+  EXPECT_EQ(limit("'2KiB'"), 2048U);
+  EXPECT_EQ(limit("'2kB'"), 2000U);
+  EXPECT_EQ(limit("'1GiB'"), 1073741824U);
+  EXPECT_EQ(limit("7"), 7U);
+  for (const std::string wrong :
+       {"0", "-1", "'2GiB'", "'1.5MiB'", "'x'", "'99999999999999999999B'"})
+    EXPECT_NE(more("[defaults]\noutput_limit = " + wrong), "") << wrong;
+}
+
+TEST(ReaderDefaults, ChoicesNameTheNearest) {
+  EXPECT_EQ(
+      more("[defaults]\non_build_failure = 'fail-experment'\n"),
+      "p:7:1: 'defaults.on_build_failure' must be \"fail-benchmark\" or \"fail-experiment\", not "
+      "\"fail-experment\", did you mean 'fail-experiment'?\n");
+}
+
+TEST(ReaderBenchmark, ThereIsAtLeastOne) {
+  EXPECT_EQ(problems_of("[experiment]\nname = 'x'\n"),
+            "p:1:1: 'benchmark' is missing: add at least one [[benchmark]]\n");
+  EXPECT_EQ(problems_of("benchmark = []\n[experiment]\nname = 'x'\n"),
+            "p:1:1: a plan has 1 to 1000 benchmarks, this one has 0\n");
+  EXPECT_EQ(problems_of("[experiment]\nname = 'x'\n[benchmark]\nname = 'b'\n"),
+            "p:3:2: 'benchmark' must be an array of tables: write [[benchmark]], not a table\n");
+  EXPECT_EQ(problems_of("benchmark = [1]\n[experiment]\nname = 'x'\n"),
+            "p:1:14: each item of 'benchmark' must be a table: write [[benchmark]], not 1\n");
+}
+
+TEST(ReaderBenchmark, NamesAreUniqueAndPlain) {
+  EXPECT_EQ(more("[[benchmark]]\nname = 'b'\nrun = ['/bin/false']\n"),
+            "p:7:1: two benchmarks are called 'b': rename this one\n");
+  EXPECT_EQ(more("[[benchmark]]\nname = '../x'\nrun = ['/bin/false']\n"),
+            "p:7:1: 'benchmark.name' must be 1 to 64 of the characters A-Z a-z 0-9 . _ + -, not "
+            "\"../x\"\n");
+  EXPECT_NE(more("[[benchmark]]\nname = '..'\nrun = ['/bin/false']\n"), "");
+}
+
+TEST(ReaderBenchmark, RunIsAnArrayOfTexts) {
+  const auto run = [](const std::string& value) {
+    return problems_of("[experiment]\nname = 'x'\n[[benchmark]]\nname = 'b'\n" + value);
+  };
+  EXPECT_EQ(
+      run(""),
+      "p:3:1: 'benchmark.run' is missing: add an array with the program and its arguments, as in "
+      "[\"${OUT}\", \"100\"]\n");
+  EXPECT_EQ(run("run = '/bin/true'"),
+            "p:5:1: 'benchmark.run' must be an array of texts, not \"/bin/true\"\n");
+  EXPECT_EQ(
+      run("run = ['/bin/true',\n 5]"),
+      "p:6:2: each item of 'benchmark.run' must be a text of at most 64 KiB without NUL, not 5\n");
+  EXPECT_EQ(run("run = ['']"), "p:5:1: 'benchmark.run' must start with the program to run\n");
+  EXPECT_EQ(run("run = ['/bin/true', '']"), "");
+}
+
+TEST(ReaderBenchmark, EachKeyHasItsRule) {
+  EXPECT_EQ(more("build = ''\nenv = 1\nstdin = ''\nsources = ['/etc']\nrepetition = 3\n"),
+            "p:6:1: 'benchmark.build' must be a text of 1 byte to 64 KiB without NUL, not \"\"\n"
+            "p:7:1: 'benchmark.env' must be a table, not 1\n"
+            "p:8:1: 'benchmark.stdin' must be a text of 1 byte to 64 KiB without NUL, not \"\"\n"
+            "p:9:12: each item of 'benchmark.sources' must be a path relative to the plan's "
+            "directory, not "
+            "\"/etc\"\n"
+            "p:10:1: unknown key 'benchmark.repetition', did you mean 'repetitions'?\n");
+}
+
+TEST(ReaderBenchmark, ChecksAreChecked) {
+  EXPECT_EQ(
+      more("check = { exit = 256, stdout_sha256 = 'abc', stdout_file = '/x', comand = 'x' }\n"),
+      "p:6:11: 'benchmark.check.exit' must be a whole number from 0 to 255, not 256\n"
+      "p:6:23: 'benchmark.check.stdout_sha256' must be a SHA-256 in 64 hexadecimal digits, not "
+      "\"abc\"\n"
+      "p:6:46: 'benchmark.check.stdout_file' must be a path relative to the plan's directory, not "
+      "\"/x\"\n"
+      "p:6:66: unknown key 'benchmark.check.comand', did you mean 'command'?\n");
+}
+
+TEST(ReaderMeasure, HasNoCountersYet) {
+  EXPECT_EQ(more("[measure]\ncounters = ['cycles']\non_absent = 'ignore'\n"),
+            "p:7:1: 'measure.counters' must be empty in this version: each trial is measured in "
+            "wall, user, "
+            "system, cpu and max_rss, and by szc's runtime in main_to_exit and region\n"
+            "p:8:1: 'measure.on_absent' must be \"record\" or \"refuse\", not \"ignore\"\n");
+}
+
+TEST(ReaderMachine, IsBounded) {
+  EXPECT_EQ(more("[machine]\ncpus = 1025\nquiesce = 'strict'\naslr = 'no'\n"),
+            "p:7:1: 'machine.cpus' must be a whole number from 1 to 1024, not 1025\n"
+            "p:8:1: 'machine.quiesce' must be \"off\": this version cannot quiesce a machine yet, "
+            "so it has "
+            "no \"strict\"\n"
+            "p:9:1: 'machine.aslr' must be true or false, not \"no\"\n");
+}
+
+TEST(ReaderAnalysis, IsBounded) {
+  EXPECT_EQ(more("[analysis]\nresponse = 'wal'\nlog = 1\nalpha = 0.6\nequivalence = '0%'\n"),
+            "p:7:1: 'analysis.response' must be \"wall\" or \"user\" or \"system\" or \"cpu\" or "
+            "\"max_rss\" or \"main_to_exit\" or \"region\", not \"wal\", did you mean 'wall'?\n"
+            "p:8:1: 'analysis.log' must be true or false, not 1\n"
+            "p:9:1: 'analysis.alpha' must be a number from 0.0001 to 0.5, not 0.6\n"
+            "p:10:1: 'analysis.equivalence' must be a percentage above 0 and at most 100, as in "
+            "\"1%\", not "
+            "\"0%\"\n");
+  for (const std::string wrong : {"'1'", "'101%'", "'-1%'", "'nan%'", "1", "0.01"})
+    EXPECT_NE(more("[analysis]\nequivalence = " + wrong), "") << wrong;
+  EXPECT_NE(more("[analysis]\nalpha = nan\n"), "");
+  EXPECT_EQ(more("[analysis]\nequivalence = '100%'\n"), "");
+  EXPECT_NE(more("[analysis]\nsums_of_squares = 1\n"), "");
+  EXPECT_EQ(more("[analysis]\nsums_of_squares = 3\n"), "");
+}
+
+const std::string two_programs =
+    "[[benchmark]]\nname = 'c'\nrun = ['/bin/false']\n[factor.aslr]\nlevels = [false, true]\n";
+
+TEST(ReaderAnalysis, ChoicesHaveTwoWords) {
+  EXPECT_EQ(more("[analysis]\nerror = 'pool'\npairs = true\nbetter = 'more'\n"),
+            "p:7:1: 'analysis.error' must be \"own\" or \"pooled\", not \"pool\", did you mean "
+            "'pooled'?\n"
+            "p:8:1: 'analysis.pairs' must be \"baseline\" or \"all\", not true\n"
+            "p:9:1: 'analysis.better' must be \"lower\" or \"higher\", not \"more\"\n");
+  EXPECT_EQ(
+      more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nprograms = 'all'\n"),
+      "p:14:1: 'analysis.programs' must be \"these\" or \"like-these\", not \"all\"\n");
+}
+
+TEST(ReaderAnalysis, KeepsWhatItIsTold) {
+  const Analysis told =
+      good_plan(smallest + "[analysis]\nerror = 'pooled'\npairs = 'all'\nbetter = 'higher'\n")
+          .analysis;
+  EXPECT_TRUE(told.pooled && told.all_pairs && told.higher_is_better);
+  const Analysis defaults =
+      good_plan(smallest + "[analysis]\nerror = 'own'\npairs = 'baseline'\nbetter = 'lower'\n")
+          .analysis;
+  EXPECT_FALSE(defaults.pooled || defaults.all_pairs || defaults.higher_is_better);
+  const std::string within = smallest + two_programs + "[design]\nkind = 'within-subjects'\n";
+  EXPECT_TRUE(good_plan(within + "[analysis]\nprograms = 'these'\n").analysis.these_programs);
+  EXPECT_FALSE(good_plan(within + "[analysis]\nprograms = 'like-these'\n").analysis.these_programs);
+}
+
+TEST(ReaderAnalysis, OnlyAnAnswerOverProgramsIsAboutTheseOrSuchOnes) {
+  EXPECT_EQ(more("[analysis]\nprograms = 'these'\n"),
+            "p:7:1: 'analysis.programs' says which programs one answer over all of them is about, "
+            "and a full-factorial design answers for each benchmark: remove it, or set design.kind "
+            "= \"within-subjects\"\n");
+}
+
+TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
+  EXPECT_EQ(
+      more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = 'pooled'\n"),
+      "p:14:1: 'analysis.error' cannot be \"pooled\", because within subjects each effect "
+      "has its own error: remove it\n");
+  EXPECT_EQ(more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = "
+                                "'pooled'\nmethod = 'stabilizer'\n"),
+            "p:14:1: 'analysis.error' cannot be \"pooled\", because method = \"stabilizer\" has "
+            "tests of its own: remove it\n");
+  EXPECT_EQ(more("[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n[design]\nkind = "
+                 "'nested'\n[analysis]\nerror = 'pooled'\n"),
+            "p:11:1: 'analysis.error' cannot be \"pooled\", because a nested design compares the "
+            "means of seeds: remove it\n");
+  EXPECT_EQ(more("[design]\nkind = 'nested'\n[analysis]\nerror = 'own'\n"),
+            more("[design]\nkind = 'nested'\n"));
+}
+
+TEST(ReaderAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {
+  EXPECT_EQ(more("[analysis]\nlog = true\nmethod = 'stabilizer'\n"),
+            "p:7:1: 'analysis.log' must be false with method = \"stabilizer\", which compares raw "
+            "numbers: leave it out\n"
+            "p:8:1: 'analysis.method' \"stabilizer\" needs design.kind = \"within-subjects\"\n");
+}
+
+}  // namespace
+}  // namespace stab::plan

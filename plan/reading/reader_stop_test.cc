@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "design/expand.h"
+#include "plan/reading/testing.h"
+
+namespace stab::plan {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string opt = "[factor.opt.levels]\nO2 = { CFLAGS = '-O2' }\nO3 = { CFLAGS = '-O3' }\n";
+
+// The rule is on line 8.
+std::string with_stop(const std::string& stop, const std::string& more = opt) {
+  return with_build + "[design]\nstop = " + stop + "\n" + more;
+}
+
+TEST(ReaderStop, PrecisionIsAskedAfterEachBlockFromTheFewest) {
+  const Plan plan =
+      good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', min = 20, max = 24 }"));
+  ASSERT_TRUE(plan.design.stop);
+  EXPECT_EQ(plan.design.stop->rule, StopRule::precision);
+  EXPECT_DOUBLE_EQ(plan.design.stop->half_width, 0.005);
+  EXPECT_THAT(plan.design.stop->looks, ElementsAre(20, 21, 22, 23));
+  EXPECT_EQ(plan.design.stop->min(), 20U);
+  EXPECT_EQ(plan.design.stop->max, 24U);
+}
+
+TEST(ReaderStop, ARuleIsSaidInWords) {
+  EXPECT_EQ(
+      describe(*good_plan(with_stop("{ rule = 'sequential', max = 60, looks = 3 }")).design.stop),
+      "sequential: when every comparison is decided, at 3 looks after 20 to 60 blocks");
+  EXPECT_EQ(describe(*good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', max = 60 }"))
+                          .design.stop),
+            "by precision: when every interval is within +-0.5 %, after 20 to 60 blocks");
+}
+
+TEST(ReaderStop, ManyBlocksAreLookedAtAHundredTimes) {
+  const Plan plan = good_plan(with_stop("{ rule = 'precision', half_width = '1%', max = 10020 }"));
+  EXPECT_EQ(plan.design.stop->looks.size(), 100U);
+  EXPECT_EQ(plan.design.stop->looks[1], 120U);
+  EXPECT_EQ(plan.design.stop->looks.back(), 9920U);
+}
+
+TEST(ReaderStop, TheLooksOfASequentialRuleAreEvenlySpacedAndTheLastIsAtTheEnd) {
+  const Plan plan = good_plan(with_stop("{ rule = 'sequential', min = 10, max = 50 }"));
+  EXPECT_EQ(plan.design.stop->rule, StopRule::sequential);
+  EXPECT_THAT(plan.design.stop->looks, ElementsAre(10, 20, 30, 40));
+  EXPECT_THAT(
+      good_plan(with_stop("{ rule = 'sequential', max = 100, looks = 3 }")).design.stop->looks,
+      ElementsAre(20, 60));
+  EXPECT_THAT(good_plan(with_stop("{ rule = 'sequential', min = 5, max = 6 }")).design.stop->looks,
+              ElementsAre(5));
+}
+
+TEST(ReaderStop, ThePlanExpandsToTheMostBlocks) {
+  const Plan plan =
+      good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', min = 15, max = 100 }"));
+  EXPECT_EQ(plan.benchmarks.at(0).repetitions, 100U);
+  EXPECT_EQ(expand(plan).trials.size(), 200U);
+  EXPECT_EQ(fewest_trials(plan, expand(plan)), 30U);
+}
+
+// What is run does not depend on when it ends.
+TEST(ReaderStop, TheFirstBlocksAreThoseOfAPlanWithoutTheRule) {
+  const Expansion stopped =
+      expand(good_plan(with_stop("{ rule = 'sequential', min = 10, max = 50 }")));
+  const Expansion fixed = expand(good_plan(with_build + "repetitions = 10\n" + opt));
+  ASSERT_EQ(fixed.trials.size(), 20U);
+  for (const Trial& trial : fixed.trials) {
+    EXPECT_EQ(trial.seed, stopped.trials[trial.position].seed);
+    EXPECT_EQ(trial.cell, stopped.trials[trial.position].cell);
+  }
+}
+
+TEST(ReaderStop, MistakesAreNamedWithTheirPlaces) {
+  EXPECT_EQ(problems_of(with_stop("'precision'")),
+            "p:8:1: 'design.stop' must be a table, not \"precision\"\n");
+  EXPECT_EQ(problems_of(with_stop("{ rule = 'precisio', max = 50 }")),
+            "p:8:10: 'design.stop.rule' must be \"precision\" or \"sequential\", not \"precisio\", "
+            "did you mean 'precision'?\n");
+  EXPECT_EQ(problems_of(with_stop("{ rule = 'precision', half_with = '1%', max = 50 }")),
+            "p:8:8: 'design.stop.half_width' is missing: add what every interval must come down "
+            "to, as in \"0.5%\"\n"
+            "p:8:30: unknown key 'design.stop.half_with', did you mean 'half_width'?\n");
+  EXPECT_EQ(problems_of(with_stop("{ rule = 'sequential' }")),
+            "p:8:8: 'design.stop.max' is missing: add the largest number of blocks\n");
+  EXPECT_EQ(problems_of(with_stop("{ max = 50 }")),
+            "p:8:8: 'design.stop.rule' is missing: add \"precision\" or \"sequential\"\n");
+  EXPECT_THAT(
+      problems_of(with_stop("{ rule = 'precision', half_width = '1%', min = 14, max = 50 }")),
+      HasSubstr("'design.stop.min' must be a whole number from 15 to 1000000, not 14"));
+  EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', max = 20 }")),
+              HasSubstr("'design.stop.max' must be more blocks than 'design.stop.min', which is "
+                        "20, not 20"));
+  EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', min = 10, max = 12, looks = 4 }")),
+              HasSubstr("'design.stop.looks' must be at most 3, one for each number of blocks "
+                        "from 10 to 12, not 4"));
+}
+
+TEST(ReaderStop, AKeyOfTheOtherRuleIsAMistake) {
+  EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', half_width = '1%', max = 50 }")),
+              HasSubstr("'design.stop.half_width' belongs to rule = \"precision\""));
+  EXPECT_THAT(
+      problems_of(with_stop("{ rule = 'precision', half_width = '1%', max = 50, looks = 5 }")),
+      HasSubstr("'design.stop.looks' belongs to rule = \"sequential\""));
+}
+
+TEST(ReaderStop, RepetitionsAreTheRules) {
+  EXPECT_EQ(problems_of(with_build + "repetitions = 3\n" + opt +
+                        "[design]\nstop = { rule = 'sequential', max = 50 }\n"),
+            "p:7:1: 'repetitions' must not be given: 'design.stop.max' is the largest number of "
+            "blocks\n");
+}
+
+TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
+  const std::string stop = "stop = { rule = 'sequential', max = 50 }\n";
+  EXPECT_EQ(problems_of(with_build +
+                        "[[benchmark]]\nname = 'c'\nbuild = 'cc ${CFLAGS} -o ${OUT}'\n"
+                        "run = ['${OUT}']\n[design]\nkind = 'within-subjects'\n" +
+                        stop + opt),
+            "p:13:1: 'design.stop' does not apply to a within-subjects design: its answer is about "
+            "programs like these, and more blocks add no programs; remove it, or choose a "
+            "full-factorial, one-way or custom design\n");
+  EXPECT_THAT(problems_of(with_build + "[design]\nkind = 'nested'\n" + stop + opt +
+                          "[factor.link_order]\nrandom = { seeds = 3, runs = 2 }\n"),
+              HasSubstr("'design.stop' does not apply to a nested design: its treatments are "
+                        "tested against seeds, and more blocks add no seeds"));
+}
+
+TEST(ReaderStop, WithoutATreatmentThereIsNothingToAsk) {
+  EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', max = 50 }", "")),
+              HasSubstr("p:8:1: 'design.stop' asks how well levels are compared, and this plan has "
+                        "no treatment"));
+}
+
+TEST(ReaderStop, TheMostTrialsCount) {
+  EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', max = 1000000 }")),
+              HasSubstr("p:8:1: the plan has 2000000 trials"));
+}
+
+}  // namespace
+}  // namespace stab::plan

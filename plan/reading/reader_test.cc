@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "plan/reading/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/random.h"
+#include "plan/reading/testing.h"
+
+namespace stab::plan {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+const char* const everything = R"(
+[experiment]
+name = "o3-versus-o2"
+seed = 9223372036854775807
+question = "does -O3 help?"
+
+[variables]
+CC = "clang"
+N = "200"
+
+[defaults]
+repetitions = 12
+timeout = "1.5s"
+build_timeout = "2min"
+output_limit = "1MiB"
+warmup = 2
+retries = 3
+give_up_after = 0
+on_build_failure = "fail-experiment"
+
+[[benchmark]]
+name = "sort"
+build = "${CC} ${CFLAGS} -o ${OUT} sort.c ${LDFLAGS}"
+run = ["${OUT}", "${N}"]
+env = { LANG = "C", HOME = "${DIR}" }
+stdin = "data/in.txt"
+sources = ["sort.c", "sort.h"]
+check = { exit = 3, stdout_sha256 = "BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD", stdout_file = "out.txt", command = "grep -q x" }
+
+[[benchmark]]
+name = "hash"
+build = "make ${OUT} CFLAGS='${CFLAGS}' LDFLAGS=\"${LDFLAGS}\""
+run = ["${OUT}"]
+repetitions = 5
+timeout = "24h"
+build_timeout = "1h"
+output_limit = 4096
+check.stdout_file = "hash.out"
+
+[factor.opt]
+levels = { O3 = { CFLAGS = "-O3" }, O2 = { CFLAGS = "-O2" } }
+
+[factor.aslr]
+levels = [true, false]
+
+[factor.env_bytes]
+random = { per = "block", min = 16, max = 1000 }
+
+[factor.link_order]
+random = { per = "block" }
+
+[design]
+kind = "custom"
+order = "randomized-blocks"
+cells = [ { opt = "O2", aslr = "true" }, { opt = "O3", aslr = false } ]
+
+[measure]
+counters = []
+on_absent = "refuse"
+
+[machine]
+cpus = 2
+quiesce = "off"
+aslr = true
+
+[analysis]
+response = "cpu"
+log = false
+alpha = 0.01
+equivalence = "2.5%"
+)";
+
+TEST(Reader, ReadsTheExperimentAndItsDefaults) {
+  const Plan plan = good_plan(everything);
+  EXPECT_EQ(plan.name, "o3-versus-o2");
+  EXPECT_EQ(plan.seed, 9223372036854775807U);
+  EXPECT_EQ(plan.question, "does -O3 help?");
+  EXPECT_EQ(plan.warmup, 2U);
+  EXPECT_EQ(plan.retries, 3U);
+  EXPECT_EQ(plan.give_up_after, 0U);
+  EXPECT_EQ(plan.on_build_failure, OnBuildFailure::fail_experiment);
+  EXPECT_EQ(plan.cpus, 2U);
+  EXPECT_TRUE(plan.aslr);
+  EXPECT_THAT(plan.variables, UnorderedElementsAre(Pair("CC", "clang"), Pair("CXX", "clang++-19"),
+                                                   Pair("CFLAGS", ""), Pair("CXXFLAGS", ""),
+                                                   Pair("LDFLAGS", ""), Pair("N", "200")));
+}
+
+TEST(Reader, ReadsBenchmarks) {
+  const Plan plan = good_plan(everything);
+  ASSERT_EQ(plan.benchmarks.size(), 2U);
+  const Benchmark& sort = plan.benchmarks[0];
+  EXPECT_EQ(sort.name, "sort");
+  EXPECT_EQ(sort.build, "${CC} ${CFLAGS} -o ${OUT} sort.c ${LDFLAGS}");
+  EXPECT_THAT(sort.run, ElementsAre("${OUT}", "${N}"));
+  EXPECT_THAT(sort.env, UnorderedElementsAre(Pair("LANG", "C"), Pair("HOME", "${DIR}")));
+  EXPECT_EQ(sort.stdin_file, "data/in.txt");
+  EXPECT_THAT(sort.sources, ElementsAre("sort.c", "sort.h"));
+  EXPECT_EQ(sort.check.exit, 3);
+  EXPECT_EQ(sort.check.stdout_sha256,
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sort.check.stdout_file, "out.txt");
+  EXPECT_EQ(sort.check.command, "grep -q x");
+}
+
+TEST(Reader, ABenchmarkOverridesTheDefaults) {
+  const Plan plan = good_plan(everything);
+  const Benchmark& sort = plan.benchmarks.at(0);
+  EXPECT_EQ(sort.repetitions, 12U);
+  EXPECT_EQ(sort.timeout, 1500ms);
+  EXPECT_EQ(sort.build_timeout, 2min);
+  EXPECT_EQ(sort.output_limit, std::uint64_t{1} << 20);
+  const Benchmark& hash = plan.benchmarks.at(1);
+  EXPECT_EQ(hash.repetitions, 5U);
+  EXPECT_EQ(hash.timeout, 24h);
+  EXPECT_EQ(hash.build_timeout, 1h);
+  EXPECT_EQ(hash.output_limit, 4096U);
+  EXPECT_EQ(hash.check.stdout_file, "hash.out");
+}
+
+TEST(Reader, ReadsFactorsAndLevelsInTheOrderOfTheText) {
+  const Plan plan = good_plan(everything);
+  ASSERT_EQ(plan.factors.size(), 4U);
+  const auto& opt = std::get<FixedLevels>(plan.factors[0].levels).levels;
+  EXPECT_EQ(plan.factors[0].name, "opt");
+  EXPECT_TRUE(plan.factors[0].is_treatment());
+  EXPECT_EQ(opt.at(0).name, "O3");
+  EXPECT_EQ(opt.at(1).name, "O2");
+  EXPECT_THAT(opt.at(1).variables, ElementsAre(Pair("CFLAGS", "-O2")));
+  const auto& aslr = std::get<FixedLevels>(plan.factors[1].levels).levels;
+  EXPECT_EQ(plan.factors[1].kind, FactorKind::aslr);
+  EXPECT_EQ(aslr.at(0).name, "true");
+  EXPECT_EQ(aslr.at(0).number, 1U);
+  const auto& bytes = std::get<RandomPerBlock>(plan.factors[2].levels);
+  EXPECT_EQ(plan.factors[2].kind, FactorKind::env_bytes);
+  EXPECT_EQ(bytes.minimum, 16U);
+  EXPECT_EQ(bytes.maximum, 1000U);
+  const auto& seeds = std::get<RandomPerBlock>(plan.factors[3].levels);
+  EXPECT_EQ(plan.factors[3].kind, FactorKind::link_order);
+  EXPECT_EQ(seeds.minimum, 1U);
+  EXPECT_EQ(seeds.maximum, 2147483647U);
+}
+
+TEST(Reader, ReadsDesignAndAnalysis) {
+  const Plan plan = good_plan(everything);
+  EXPECT_EQ(plan.design.kind, DesignKind::custom);
+  ASSERT_EQ(plan.design.cells.size(), 2U);
+  EXPECT_THAT(plan.design.cells[1], ElementsAre(Pair("aslr", "false"), Pair("opt", "O3")));
+  EXPECT_EQ(plan.analysis.response, "cpu");
+  EXPECT_FALSE(plan.analysis.log_scale);
+  EXPECT_EQ(plan.analysis.alpha, 0.01);
+  EXPECT_EQ(plan.analysis.equivalence, 0.025);
+}
+
+TEST(Reader, TheSmallestPlanGetsTheDefaults) {
+  const Plan plan = good_plan(smallest);
+  EXPECT_EQ(plan.seed, 1U);
+  EXPECT_EQ(plan.design.kind, DesignKind::full_factorial);
+  EXPECT_EQ(plan.benchmarks.at(0).repetitions, 30U);
+  EXPECT_EQ(plan.benchmarks.at(0).timeout, 60s);
+  EXPECT_EQ(plan.benchmarks.at(0).output_limit, std::uint64_t{16} << 20);
+  EXPECT_TRUE(plan.factors.empty());
+  EXPECT_EQ(plan.analysis.equivalence, std::nullopt);
+}
+
+TEST(Reader, RefusesAnEmptyPlan) {
+  for (const char* text : {"", "\n \n", "# only a comment\n"})
+    EXPECT_EQ(
+        problems_of(text),
+        "p: the plan is empty: it needs at least [experiment] with a name and one [[benchmark]]\n");
+}
+
+TEST(Reader, RefusesAPlanThatIsTooLarge) {
+  EXPECT_EQ(problems_of(std::string(max_plan_bytes + 1, '#')),
+            "p: the plan has 1048577 bytes, at most 1048576 are read: is it the right file?\n");
+}
+
+TEST(Reader, PassesOnWhereTheSyntaxIsWrong) {
+  EXPECT_EQ(
+      problems_of("[experiment]\nname = \"x\n"),
+      "p:2:10: this is not valid TOML: Error while parsing string: unescaped control characters "
+      "other than TAB (U+0009) are explicitly prohibited\n");
+}
+
+TEST(Reader, ReportsAllProblemsInTheOrderOfTheirPlaces) {
+  EXPECT_EQ(
+      problems_of("[analysis]\nalfa = 0.1\n[experiment]\nseed = -1\n[[benchmark]]\nrun = []\n"),
+      "p:2:1: unknown key 'analysis.alfa', did you mean 'alpha'?\n"
+      "p:3:1: 'experiment.name' is missing: add a text of 1 to 100 printable characters\n"
+      "p:4:1: 'experiment.seed' must be a whole number from 0 to 9223372036854775807, not -1\n"
+      "p:5:1: 'benchmark.name' is missing: add 1 to 64 of the characters A-Z a-z 0-9 . _ + -\n"
+      "p:6:1: 'benchmark.run' must start with the program to run\n");
+}
+
+TEST(Reader, CountsTheProblemsThatItDoesNotList) {
+  std::string text = smallest;
+  for (int i = 0; i < 60; ++i) text += "xyzzy" + std::to_string(i) + " = 1\n";
+  const auto plan = read_plan(text);
+  ASSERT_FALSE(plan);
+  ASSERT_EQ(plan.error().size(), toml::max_problems + 1);
+  EXPECT_EQ(plan.error().back().message, "and 10 more problems");
+  EXPECT_EQ(plan.error().back().line, 0U);
+}
+
+TEST(Reader, AMegabyteOfGarbageIsRefused) {
+  Random random(5);
+  std::string bytes(max_plan_bytes, ' ');
+  for (char& c : bytes) c = static_cast<char>(random.below(256));
+  EXPECT_NE(problems_of(bytes), "");
+  std::string keys;
+  for (int i = 0; keys.size() < max_plan_bytes - 20; ++i) keys += "k" + std::to_string(i) + "=1\n";
+  EXPECT_THAT(problems_of(keys), testing::HasSubstr("more problems"));
+  std::string tables;
+  while (tables.size() < max_plan_bytes - 20) tables += "[[benchmark]]\n";
+  EXPECT_THAT(problems_of(tables), testing::HasSubstr("a plan has 1 to 1000 benchmarks"));
+}
+
+TEST(Reader, MessagesHoldNoControlCharacters) {
+  EXPECT_EQ(
+      problems_of(smallest + "[variables]\n\"\\u001b[31m\\u0000\" = 'x'\n[defaults]\ntimeout = "
+                             "\"\\n\\u0007\"\n"),
+      "p:7:1: 'variables. [31m ' is no name for a variable: use 1 to 64 of the characters A-Z a-z "
+      "0-9 _, and no digit first\n"
+      "p:9:1: 'defaults.timeout' must be a duration above 0 and at most 24 hours, as in \"500ms\", "
+      "\"60s\" or \"10min\", not \"  \"\n");
+}
+
+}  // namespace
+}  // namespace stab::plan

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Plans for the tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "plan/plan.h"
+#include "plan/reading/reader.h"
+
+namespace stab::plan {
+
+// Five lines that are a plan; more tables can follow.
+inline const std::string smallest = R"([experiment]
+name = "t"
+[[benchmark]]
+name = "b"
+run = ["/bin/true"]
+)";
+
+// Six lines; the benchmark uses ${CFLAGS} and ${LDFLAGS} in its build.
+inline const std::string with_build = R"([experiment]
+name = "t"
+[[benchmark]]
+name = "b"
+build = "cc ${CFLAGS} -o ${OUT} b.c ${LDFLAGS}"
+run = ["${OUT}"]
+)";
+
+// What is wrong with it, as the user sees it; "" if nothing is.
+inline std::string problems_of(std::string_view text) {
+  const auto plan = read_plan(text);
+  return plan ? "" : toml::describe(plan.error(), "p");
+}
+
+// The plan; a test that gives a wrong one fails.
+inline Plan good_plan(std::string_view text) {
+  const auto plan = read_plan(text);
+  if (plan) return *plan;
+  ADD_FAILURE() << toml::describe(plan.error(), "p");
+  return {};
+}
+
+}  // namespace stab::plan

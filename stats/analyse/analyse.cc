@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "stats/analyse/analyse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "stats/analyse/paper.h"
+#include "stats/data/notes.h"
+#include "stats/data/prepare.h"
+#include "stats/designs/contrasts.h"
+#include "stats/designs/designs.h"
+#include "stats/designs/effects.h"
+#include "stats/designs/table.h"
+#include "stats/verdicts/alike.h"
+#include "stats/verdicts/analysis.h"
+#include "stats/verdicts/decide.h"
+#include "stats/verdicts/foresight.h"
+#include "stats/words/answer.h"
+
+namespace stab::stats {
+namespace {
+
+bool is_padding_study(const Prepared& data) {
+  return data.spec.design == Design::padding_study && !data.spec.seed.empty();
+}
+
+bool is_nested(const Prepared& data) {
+  return data.spec.design == Design::nested && !data.spec.seed.empty();
+}
+
+// The numbers that count as independent: trials, or the means of seeds.
+std::vector<Group> independent_cells(const Prepared& data, const Subject& subject) {
+  if (!is_nested(data) && !is_padding_study(data)) return by_cell(subject);
+  return by_cell({.name = subject.name, .groups = seed_means(subject)});
+}
+
+void add_means(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
+  const std::vector<Group> trials = by_cell(subject);
+  const std::vector<Group> units = independent_cells(data, subject);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const Moments& y = units[i].y;
+    CellMean mean{
+        .subject = subject.name, .levels = {}, .n = trials[i].y.n, .mean = data.scale.back(y.mean)};
+    const std::vector<std::size_t> levels = data.levels_of(trials[i].cell);
+    for (std::size_t t = 0; t < levels.size(); ++t)
+      mean.levels.push_back(data.treatments[t].levels[levels[t]]);
+    const auto interval = mean_interval(y, data.spec.alpha);
+    if (interval && y.ss > static_cast<double>(y.n) * data.noise) {
+      const double low = data.scale.back(interval->low);
+      const double high = data.scale.back(interval->high);
+      if (std::isfinite(low) && std::isfinite(high)) {
+        mean.low = low;
+        mean.high = high;
+      }
+    }
+    if (const auto variance = trials[i].raw.variance(); variance && std::isfinite(*variance))
+      mean.sd = std::sqrt(*variance);
+    if (!mean.low)
+      notes.add(
+          subject.name,
+          "a mean has no interval where there is one trial only, or where trials do not vary.");
+    analysis.means.push_back(std::move(mean));
+  }
+}
+
+void note_treatments(const Prepared& data, Notes& notes) {
+  for (const Treatment& treatment : data.treatments)
+    if (treatment.levels.size() == 1)
+      notes.add(
+          fmt::format("The treatment {} has the level {} only, so there is nothing to compare.",
+                      treatment.name, treatment.levels.front()));
+  if (data.treatments.empty() && !data.subjects.empty())
+    notes.add("There is no treatment, so there is nothing to compare.");
+}
+
+void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
+  if (data.spec.design == Design::calibration) return;
+  if (is_padding_study(data)) {
+    for (const Subject& subject : data.subjects) analyse_padding(data, subject, analysis, notes);
+    return;
+  }
+  if (is_nested(data)) {
+    for (const Subject& subject : data.subjects) analyse_nested(data, subject, analysis, notes);
+    return;
+  }
+  if (data.spec.design == Design::nested || data.spec.design == Design::padding_study)
+    notes.add("Without a seed column the trials count as independent.");
+  Analysis suite;
+  suite.spec = data.spec;
+  const bool within = data.spec.design == Design::within_subjects;
+  const bool has_suite = within && analyse_within(data, suite, notes);
+  if (within && !has_suite && !data.subjects.empty())
+    notes.add(
+        "A within-subjects model needs two subjects with all cells; each is analysed by itself.");
+  for (const Subject& subject : data.subjects)
+    analyse_factorial(data, subject, !has_suite, analysis, notes);
+  analysis.suite = suite.suite;
+  std::ranges::move(suite.tables, std::back_inserter(analysis.tables));
+  std::ranges::move(suite.interactions, std::back_inserter(analysis.interactions));
+  std::ranges::move(suite.assumptions, std::back_inserter(analysis.assumptions));
+  std::ranges::move(suite.effects, std::back_inserter(analysis.effects));
+}
+
+// What the subjects say together on changes of the variance.
+void add_suite_spread(Analysis& analysis) {
+  if (analysis.suite == 0) return;
+  for (Effect& suite : analysis.effects) {
+    if (suite.scope != Scope::like_these) continue;
+    std::vector<double> ratios;
+    for (const Effect& effect : analysis.effects)
+      if (effect.scope == Scope::subject && effect.treatment == suite.treatment &&
+          effect.level == suite.level && effect.baseline == suite.baseline && effect.spread)
+        ratios.push_back(effect.spread->ratio);
+    suite.spread = spread_over(ratios, analysis.spec.alpha);
+  }
+  for (Interaction& suite : analysis.interactions) {
+    if (suite.scope != Scope::like_these) continue;
+    std::vector<double> ratios;
+    for (const Interaction& each : analysis.interactions)
+      if (each.scope == Scope::subject && each.term == suite.term && each.spread)
+        ratios.push_back(each.spread->ratio);
+    suite.spread = spread_over(ratios, analysis.spec.alpha);
+  }
+}
+
+// On the raw scale the log scale is what often holds where normality does not.
+void add_log_scale(const Dataset& data, const Spec& spec, Analysis& analysis) {
+  if (spec.log_scale || !spec.assumptions) return;
+  const bool normal = std::ranges::all_of(analysis.assumptions, &Assumption::holds);
+  const bool positive = std::ranges::none_of(
+      data.response, [&](double x) { return std::isfinite(x) && x + data.centre <= 0; });
+  if (normal || !positive) return;
+  Spec logs = spec;
+  logs.log_scale = true;
+  logs.assumptions = false;
+  logs.method = Method::standard;
+  const Analysis other = analyse(data, logs);
+  for (Effect& effect : analysis.effects)
+    for (const Effect& same : other.effects)
+      if (same.subject == effect.subject && same.scope == effect.scope &&
+          same.treatment == effect.treatment && same.baseline == effect.baseline &&
+          same.level == effect.level && same.p)
+        effect.alternatives.push_back({.method = "log scale",
+                                       .ratio = same.ratio,
+                                       .low = same.low,
+                                       .high = same.high,
+                                       .p = *same.p});
+}
+
+void note_multiplicity(const Analysis& analysis, Notes& notes) {
+  const auto tests = std::ranges::count_if(
+      analysis.effects, [](const Effect& effect) { return effect.p.has_value(); });
+  if (tests > 1)
+    notes.add(fmt::format(
+        "Verdicts are corrected for the number of comparisons (Holm and Shaffer, {}): the "
+        "probability of any wrong one is at most {:.3g} %. Intervals and p are each "
+        "comparison's own; the adjusted intervals hold for all of them together.",
+        analysis.suite > 0 ? "those on each member, on these together and on such ones apart"
+                           : "all together",
+        100 * analysis.spec.alpha));
+}
+
+// The answer says so of the comparisons that decide.
+void note_few(const Analysis& analysis, Notes& notes) {
+  std::vector<const Effect*> others;
+  for (const Effect& effect : analysis.effects)
+    if (effect.scope != deciding_scope(analysis)) others.push_back(&effect);
+  const std::vector<std::string> said = few_sentences(deciding_effects(analysis));
+  for (const std::string& sentence : few_sentences(others))
+    if (std::ranges::find(said, sentence) == said.end()) notes.add(sentence + ".");
+}
+
+// Below it, intervals of blocks hold less often than they say where a few layouts act much more
+// strongly than the others: bench/soundness, doc/statistics.md.
+constexpr std::size_t enough_blocks = 60;
+
+void note_skew(const Prepared& data, const Analysis& analysis, Notes& notes) {
+  std::size_t fewest = enough_blocks;
+  for (const Effect& effect : analysis.effects)
+    if (effect.unit == data.spec.block && effect.df && effect.units > 0)
+      fewest = std::min(fewest, effect.units);
+  if (fewest < enough_blocks)
+    notes.add(fmt::format(
+        "Where a few layouts act much more strongly than the rest, intervals of fewer than {} {}s "
+        "hold less often than they say (doc/statistics.md); these have {}.",
+        enough_blocks, data.spec.block, fewest));
+}
+
+void note_pooling(const Prepared& data, Notes& notes) {
+  if (data.spec.error == Error::pooled && !data.spec.block.empty())
+    notes.add(
+        fmt::format("The error is pooled over all treatments, as was asked for: that assumes that "
+                    "treatments act alike in all "
+                    "{}s.",
+                    data.spec.block));
+}
+
+void note_looks(const Prepared& data, Notes& notes) {
+  if (!data.repeated) return;
+  notes.add(fmt::format(
+      "The experiment looks at its data up to {} times and may end at any of them: p, intervals "
+      "and "
+      "verdicts of changes hold for all looks together (alpha spending, Lan and DeMets). What the "
+      "other tables say holds for a number of trials that was fixed before.",
+      data.spec.looks->planned.size()));
+}
+
+}  // namespace
+
+Analysis analyse(const Dataset& data, const Spec& spec) {
+  const Prepared prepared = prepare(data, spec);
+  Analysis analysis;
+  analysis.spec = prepared.spec;
+  Notes notes = prepared.notes;
+  note_treatments(prepared, notes);
+  for (const Subject& subject : prepared.subjects) add_means(prepared, subject, analysis, notes);
+  run_design(prepared, analysis, notes);
+  if (prepared.spec.design == Design::calibration)
+    analysis.calibration = calibrate(data, prepared.spec, notes);
+  if (prepared.spec.method == Method::stabilizer) apply_paper(prepared, analysis, notes);
+  if (prepared.spec.assumptions) {
+    for (AnovaTable& table : analysis.tables) add_shares(table, prepared.spec.alpha);
+    add_suite_spread(analysis);
+    add_log_scale(data, prepared.spec, analysis);
+  }
+  settle_alike(analysis, notes);
+  decide(analysis);
+  set_adjusted_intervals(prepared, analysis);
+  if (prepared.spec.assumptions) add_foresight(prepared, analysis);
+  note_multiplicity(analysis, notes);
+  note_few(analysis, notes);
+  if (!prepared.spec.block.empty()) note_skew(prepared, analysis, notes);
+  note_pooling(prepared, notes);
+  note_looks(prepared, notes);
+  analysis.answer = answer(analysis);
+  analysis.notes = notes.sentences();
+  return analysis;
+}
+
+}  // namespace stab::stats

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// From a dataset and a spec to the result: the design's models, the verdicts, the answer.
+#pragma once
+
+#include "stats/data/dataset.h"
+#include "stats/data/spec.h"
+#include "stats/verdicts/analysis.h"
+
+namespace stab::stats {
+
+// Any dataset and any spec give a result. If nothing can be computed, `answer` says that it cannot
+// tell and a note why.
+Analysis analyse(const Dataset& data, const Spec& spec);
+
+}  // namespace stab::stats

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Expected values: make.R. And what becomes of data that is not as it should be.
+#include "stats/analyse/analyse.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/random.h"
+#include "stats/oracle/data.h"
+#include "stats/oracle/expect.h"
+#include "stats/verdicts/analysis.h"
+
+namespace stab::stats {
+namespace {
+
+using oracle::expect_close;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const double nan = std::nan("");
+
+Spec opt_only(Design design = Design::factorial) {
+  Spec spec;
+  spec.design = design;
+  spec.subject = "bench";
+  spec.treatments = {"opt"};
+  return spec;
+}
+
+Dataset six_programs() {
+  return oracle::programs(11, {.subjects = 6, .opt = 2, .aslr = 1, .blocks = 5});
+}
+
+bool finite(std::optional<double> x) {
+  return !x || std::isfinite(*x);
+}
+
+// Nothing in a result is NaN or infinite, and a table without p has a note.
+void expect_sane(const Analysis& analysis) {
+  bool complete = !analysis.effects.empty();
+  for (const AnovaTable& table : analysis.tables)
+    for (const AnovaRow& row : table.rows)
+      EXPECT_TRUE(finite(row.df) && finite(row.ss) && finite(row.ms) && finite(row.f) &&
+                  finite(row.p));
+  for (const CellMean& mean : analysis.means)
+    EXPECT_TRUE(finite(mean.mean) && finite(mean.low) && finite(mean.high) && finite(mean.sd));
+  for (const Effect& e : analysis.effects) {
+    EXPECT_TRUE(finite(e.ratio) && finite(e.low) && finite(e.high) && finite(e.tost_low) &&
+                finite(e.tost_high) && finite(e.p) && finite(e.df));
+    complete = complete && e.low && e.p;
+  }
+  for (const VarianceComponents& c : analysis.components)
+    EXPECT_TRUE(finite(c.between) && finite(c.within) && finite(c.p));
+  if (!complete) EXPECT_THAT(analysis.notes, Not(IsEmpty()));
+  EXPECT_FALSE(analysis.answer.empty());
+}
+
+TEST(Analyse, WithoutBlocksAnEffectIsWelchsOnLogarithms) {
+  const Analysis analysis = analyse(six_programs(), opt_only());
+  ASSERT_EQ(analysis.effects.size(), 6U);
+  const Effect& effect = analysis.effects[0];
+  EXPECT_EQ(effect.method, "Welch");
+  expect_close(effect.df, 7.55833239695773);
+  expect_close(effect.p, 0.0850995043848274);
+  expect_close(effect.low, 0.978995184067201);
+  expect_close(effect.high, 1.00172188562874);
+}
+
+TEST(Analyse, CompleteBlocksArePaired) {
+  Spec spec = opt_only();
+  spec.block = "block";
+  const Effect effect = analyse(six_programs(), spec).effects.at(0);
+  expect_close(effect.ratio, 0.990293341290983);
+  expect_close(effect.low, 0.977493492309548);
+  expect_close(effect.high, 1.00326079868642);
+  expect_close(effect.tost_low, 0.980450366882565);
+  expect_close(effect.tost_high, 1.00023513166039);
+  expect_close(effect.p, 0.105822575000072);
+}
+
+TEST(Analyse, MeansAreGeometricWithTheirIntervals) {
+  const CellMean mean = analyse(six_programs(), opt_only()).means.at(0);
+  EXPECT_EQ(mean.n, 5U);
+  EXPECT_EQ(mean.levels, std::vector<std::string>{"O1"});
+  expect_close(mean.mean, 196876260.352993);
+  expect_close(mean.low, 195225477.441688);
+  expect_close(mean.high, 198541001.914859);
+  expect_close(mean.sd, 1339370.47799864);
+}
+
+TEST(Analyse, OneTermTablesComeForEachSubject) {
+  const Analysis analysis = analyse(six_programs(), opt_only());
+  ASSERT_EQ(analysis.tables.size(), 6U);
+  EXPECT_EQ(analysis.tables[5].subject, "b6");
+  EXPECT_EQ(analysis.tables[5].formula, "log(wall) ~ opt");
+}
+
+TEST(Analyse, ASignificantInteractionIsNamed) {
+  const Dataset data = oracle::programs(7, {.subjects = 1, .opt = 2, .aslr = 3, .blocks = 6});
+  Spec spec = opt_only();
+  spec.treatments = {"opt", "aslr"};
+  spec.block = "block";
+  EXPECT_THAT(analyse(data, spec).notes, Contains(HasSubstr("opt:aslr interact")));
+}
+
+TEST(Analyse, NoDataGivesNoTablesAndANote) {
+  const Analysis analysis = analyse({}, opt_only());
+  EXPECT_THAT(analysis.tables, IsEmpty());
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("no trial")));
+  EXPECT_THAT(analysis.answer, HasSubstr("cannot tell"));
+  expect_sane(analysis);
+}
+
+TEST(Analyse, NumbersThatAreNoMeasurementsAreLeftOutAndCounted) {
+  Dataset data = six_programs();
+  data.response[0] = nan;
+  data.response[7] = std::numeric_limits<double>::infinity();
+  data.response[12] = 0;
+  data.response[13] = -5;
+  const Analysis analysis = analyse(data, opt_only(Design::within_subjects));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("2 of 60 trials have no wall")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("2 of 60 trials have a wall of zero or less")));
+  EXPECT_EQ(analysis.suite, 6U);
+  expect_sane(analysis);
+}
+
+TEST(Analyse, OneLevelLeavesNothingToCompare) {
+  const Dataset data = oracle::programs(11, {.subjects = 3, .opt = 1, .aslr = 1, .blocks = 5});
+  for (const Design design : {Design::factorial, Design::within_subjects, Design::nested}) {
+    const Analysis analysis = analyse(data, opt_only(design));
+    EXPECT_THAT(analysis.effects, IsEmpty());
+    EXPECT_EQ(analysis.means.size(), 3U);
+    EXPECT_THAT(analysis.notes, Contains(HasSubstr("nothing to compare")));
+    expect_sane(analysis);
+  }
+}
+
+TEST(Analyse, ALevelWithoutTrialsIsLeftOutOfTheModel) {
+  const Dataset all = oracle::programs(11, {.subjects = 4, .opt = 3, .aslr = 1, .blocks = 5});
+  const Dataset data =
+      oracle::rows_where(all, [&](std::size_t row) { return all.columns[1].codes[row - 1] != 1; });
+  const Analysis analysis = analyse(data, opt_only(Design::within_subjects));
+  EXPECT_EQ(analysis.suite, 4U);
+  EXPECT_EQ(analysis.effects.back().level, "O3");
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("opt O2: no trial")));
+  expect_sane(analysis);
+}
+
+TEST(Analyse, OneTrialACellHasMeansAndRatiosOnly) {
+  const Dataset data = oracle::programs(11, {.subjects = 2, .opt = 2, .aslr = 1, .blocks = 1});
+  Spec spec = opt_only();
+  spec.block = "block";
+  const Analysis analysis = analyse(data, spec);
+  ASSERT_EQ(analysis.effects.size(), 2U);
+  EXPECT_TRUE(analysis.effects[0].ratio);
+  EXPECT_FALSE(analysis.effects[0].low);
+  EXPECT_EQ(analysis.effects[0].verdict, Verdict::unsure);
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("too few trials")));
+  expect_sane(analysis);
+  expect_sane(analyse(data, opt_only(Design::within_subjects)));
+}
+
+TEST(Analyse, ConstantDataHasNoTest) {
+  Dataset data = six_programs();
+  for (double& x : data.response) x = 0.1;
+  for (const Design design : {Design::factorial, Design::within_subjects}) {
+    for (const bool log_scale : {true, false}) {
+      Spec spec = opt_only(design);
+      spec.log_scale = log_scale;
+      const Analysis analysis = analyse(data, spec);
+      for (const AnovaTable& table : analysis.tables)
+        for (const AnovaRow& row : table.rows) EXPECT_FALSE(row.f) << row.term;
+      for (const Effect& effect : analysis.effects) {
+        expect_close(effect.ratio, 1);
+        EXPECT_EQ(effect.verdict, Verdict::unsure);
+      }
+      expect_sane(analysis);
+    }
+  }
+}
+
+// The levels differ, the trials of a level do not: rounding must not become an error term.
+TEST(Analyse, RoundingIsNoVariation) {
+  Dataset data = six_programs();
+  for (std::size_t i = 0; i < data.response.size(); ++i)
+    data.response[i] =
+        1e8 * (1.1 + 0.3 * data.columns[1].codes[i] + 0.7 * data.columns[0].codes[i]);
+  Spec spec = opt_only();
+  spec.block = "block";
+  const Analysis analysis = analyse(data, spec);
+  for (const AnovaTable& table : analysis.tables)
+    for (const AnovaRow& row : table.rows) EXPECT_FALSE(row.f) << row.term;
+  for (const Effect& effect : analysis.effects) {
+    EXPECT_EQ(effect.p, 0);
+    EXPECT_EQ(effect.low, effect.high);
+    EXPECT_EQ(effect.verdict, Verdict::slower);
+  }
+  expect_sane(analysis);
+}
+
+TEST(Analyse, UnknownColumnsAndBadNumbersAreNoted) {
+  Spec spec = opt_only();
+  spec.treatments = {"opt", "flavour"};
+  spec.block = "batch";
+  spec.alpha = 2;
+  spec.equivalence = -1;
+  const Analysis analysis = analyse(six_programs(), spec);
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("no column flavour")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("no column batch")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("alpha of 2")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("margin of -1")));
+  EXPECT_EQ(analysis.spec.treatments, std::vector<std::string>{"opt"});
+  EXPECT_EQ(analysis.spec.alpha, 0.05);
+  expect_sane(analysis);
+}
+
+TEST(Analyse, ColumnsOfUnequalLengthAreRefused) {
+  Dataset data = six_programs();
+  data.columns[1].codes.pop_back();
+  EXPECT_FALSE(data.is_valid());
+  const Analysis analysis = analyse(data, opt_only());
+  EXPECT_THAT(analysis.means, IsEmpty());
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("do not fit together")));
+}
+
+TEST(Analyse, NumbersFarApartStayFinite) {
+  Dataset data = six_programs();
+  data.response[3] = 1e-300;
+  data.response[4] = 1e300;
+  for (const bool log_scale : {true, false}) {
+    Spec spec = opt_only();
+    spec.log_scale = log_scale;
+    expect_sane(analyse(data, spec));
+    spec.design = Design::within_subjects;
+    expect_sane(analyse(data, spec));
+  }
+}
+
+TEST(Analyse, NegativeResponsesHaveDifferencesButNoRatio) {
+  Dataset data = six_programs();
+  for (double& x : data.response) x = -x;
+  Spec spec = opt_only();
+  spec.log_scale = false;
+  const Analysis analysis = analyse(data, spec);
+  for (const Effect& effect : analysis.effects) {
+    EXPECT_FALSE(effect.ratio);
+    EXPECT_FALSE(effect.low);
+  }
+  EXPECT_TRUE(analysis.tables.at(0).rows.at(0).p);
+  expect_sane(analysis);
+}
+
+// Small random designs with holes, constant stretches and odd numbers, in all designs: nothing may
+// come out as NaN.
+TEST(Analyse, WhateverTheDataNothingIsNaN) {
+  Random random(20240601);
+  const double odd[] = {0, -1, 1, 1, 1, 2, 3.5, 1e-9, 1e9, nan, 1e300};
+  for (int round = 0; round < 600; ++round) {
+    Dataset data;
+    data.columns = {oracle::column("bench", 3, "b"), oracle::column("opt", 3, "O"),
+                    oracle::column("aslr", 2, "a"), oracle::column("block", 4, "")};
+    const std::uint64_t rows = random.below(40);
+    for (std::uint64_t i = 0; i < rows; ++i) {
+      data.response.push_back(odd[random.below(round % 2 == 0 ? 11 : 7)]);
+      for (Column& c : data.columns)
+        c.codes.push_back(static_cast<std::uint32_t>(random.below(c.levels.size())));
+    }
+    Spec spec = opt_only(static_cast<Design>(round % 3));
+    spec.treatments = {"opt", "aslr"};
+    if (random.below(2) == 0) spec.block = "block";
+    if (random.below(2) == 0) spec.subject.clear();
+    if (random.below(2) == 0) spec.equivalence = 0.01;
+    spec.seed = "block";
+    spec.log_scale = random.below(2) == 0;
+    SCOPED_TRACE(round);
+    expect_sane(analyse(data, spec));
+  }
+}
+
+TEST(Analyse, AThousandBlocksOfSomeCellsAreQuick) {
+  const Dataset all = oracle::programs(3, {.subjects = 1, .opt = 4, .aslr = 4, .blocks = 1000});
+  const Dataset data = oracle::without_rows(all, {5, 1000, 15999});
+  Spec spec = opt_only();
+  spec.treatments = {"opt", "aslr"};
+  spec.block = "block";
+  const Analysis analysis = analyse(data, spec);
+  EXPECT_EQ(analysis.tables.at(0).rows.at(0).df, 996);  // three blocks lack a cell
+  EXPECT_EQ(analysis.tables.at(0).rows.back().df, 996 * 9);
+  expect_sane(analysis);
+}
+
+}  // namespace
+}  // namespace stab::stats

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "stats/data/csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/text.h"
+#include "stats/data/csv_cells.h"
+#include "stats/data/csv_order.h"
+#include "stats/data/interner.h"
+#include "stats/numbers/decimal.h"
+
+namespace stab::stats {
+namespace {
+
+using Row = std::vector<std::string_view>;
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+char separator_of(std::string_view text) {
+  const std::string_view header = text.substr(0, text.find('\n'));
+  for (const char c : {',', ';', '\t'})
+    if (header.contains(c)) return c;
+  return ',';
+}
+
+// The response: exact relative to its first number as long as that is possible and worth it.
+class Response {
+ public:
+  void add_missing() { add(std::numeric_limits<double>::quiet_NaN(), {}); }
+
+  void add(double value, const std::optional<Decimal>& exact) {
+    plain_.push_back(value);
+    if (!near_) return;
+    if (!std::isfinite(value)) {
+      centred_.push_back(value);
+      return;
+    }
+    if (!centre_) {
+      centre_ = exact;
+      centre_value_ = value;
+    }
+    const auto offset = centre_ && exact ? difference(*exact, *centre_) : std::nullopt;
+    // Farther away than half of its size a number loses nothing as a double.
+    near_ = offset && std::abs(*offset) <= std::abs(centre_value_) / 2;
+    if (near_)
+      centred_.push_back(*offset);
+    else
+      centred_ = {};
+  }
+
+  void move_to(Dataset& data) {
+    data.response = near_ ? std::move(centred_) : std::move(plain_);
+    data.centre = near_ ? centre_value_ : 0;
+  }
+
+ private:
+  std::vector<double> plain_;
+  std::vector<double> centred_;
+  std::optional<Decimal> centre_;
+  double centre_value_ = 0;
+  bool near_ = true;
+};
+
+struct Factor {
+  std::size_t place = 0;
+  Interner levels;
+  std::vector<std::uint32_t> codes;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view text, const CsvColumns& wanted)
+      : separator_(separator_of(text)),
+        point_(separator_ == ';' ? ',' : '.'),
+        cells_(text, separator_),
+        wanted_(wanted) {}
+
+  Result<CsvData> read() {
+    if (auto found = read_header(); !found) return std::unexpected(found.error());
+    std::size_t rows = 0;
+    while (true) {
+      const auto more = cells_.next(row_);
+      if (!more) return std::unexpected(more.error());
+      if (!*more) break;
+      ++rows;
+      if (auto read = read_row(); !read) return std::unexpected(read.error());
+    }
+    if (rows == 0) return fail("there are no rows below the header");
+    return finish();
+  }
+
+ private:
+  Result<void> read_header() {
+    const auto there = cells_.next(row_);
+    if (!there) return std::unexpected(there.error());
+    if (!*there) return fail("the file is empty");
+    for (const std::string_view name : row_) header_.emplace_back(trimmed(name));
+    const auto response = find(wanted_.response);
+    if (!response) return std::unexpected(response.error());
+    response_place_ = *response;
+    for (const std::string& name : wanted_.factors) {
+      const auto place = find(name);
+      if (!place) return std::unexpected(place.error());
+      factors_.push_back({.place = *place, .levels = {}, .codes = {}});
+    }
+    return read_other_places();
+  }
+
+  Result<void> read_other_places() {
+    if (!wanted_.order.empty()) {
+      const auto place = find(wanted_.order);
+      if (!place) return std::unexpected(place.error());
+      order_place_ = *place;
+    }
+    for (const CsvOnly& only : wanted_.only) {
+      const auto place = find(only.column);
+      if (!place) return std::unexpected(place.error());
+      only_places_.push_back(*place);
+    }
+    left_out_.resize(wanted_.only.size());
+    return {};
+  }
+
+  Result<std::size_t> find(const std::string& name) const {
+    const auto found = std::ranges::find(header_, name);
+    if (found == header_.end()) return unknown(name);
+    if (std::find(found + 1, header_.end(), name) != header_.end())
+      return fail(fmt::format("the header has the column {} twice", one_line(name, 60)));
+    return static_cast<std::size_t>(found - header_.begin());
+  }
+
+  std::unexpected<Error> unknown(const std::string& name) const {
+    const std::string near = nearest(name, header_);
+    if (!near.empty())
+      return fail(fmt::format("there is no column {}; did you mean {}?", one_line(name, 60),
+                              one_line(near, 60)));
+    std::string all;
+    for (const std::string& column : header_) all += (all.empty() ? "" : ", ") + column;
+    return fail(fmt::format("there is no column {}; the columns are {}", one_line(name, 60),
+                            one_line(all, 400)));
+  }
+
+  Result<void> read_row() {
+    if (row_.size() != header_.size())
+      return cells_.error(
+          std::min(row_.size(), header_.size()) + (row_.size() > header_.size()),
+          fmt::format("the row has {} cells, the header {}", row_.size(), header_.size()));
+    if (!is_wanted()) return {};
+    for (const Factor& factor : factors_) {
+      if (!is_missing(trimmed(row_[factor.place]))) continue;
+      ++incomplete_;
+      return {};
+    }
+    if (auto read = read_order(); !read) return read;
+    if (auto read = read_response(); !read) return read;
+    for (Factor& factor : factors_)
+      factor.codes.push_back(factor.levels.code(trimmed(row_[factor.place])));
+    return {};
+  }
+
+  bool is_wanted() {
+    for (std::size_t i = 0; i < only_places_.size(); ++i) {
+      if (lower_case(trimmed(row_[only_places_[i]])) == wanted_.only[i].text) continue;
+      ++left_out_[i];
+      return false;
+    }
+    return true;
+  }
+
+  Result<void> read_order() {
+    if (wanted_.order.empty()) return {};
+    const std::string_view text = trimmed(row_[order_place_]);
+    if (order_.add(text, point_)) return {};
+    return cells_.error(
+        order_place_ + 1,
+        fmt::format("'{}' gives no place in the order: {} needs a number in each row, or a time "
+                    "like 2026-01-31T12:00:00 in each",
+                    one_line(text, 60), one_line(wanted_.order, 60)));
+  }
+
+  static bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }
+
+  Result<void> read_response() {
+    const std::string_view text = trimmed(row_[response_place_]);
+    if (is_missing(text)) {
+      response_.add_missing();
+      return {};
+    }
+    auto number = parse_number(text, point_);
+    if (!number && point_ == ',') number = parse_number(text, '.');
+    if (!number)
+      return cells_.error(response_place_ + 1,
+                          fmt::format("'{}' is no number, and {} needs one", one_line(text, 60),
+                                      one_line(wanted_.response, 60)));
+    response_.add(number->value, number->exact);
+    return {};
+  }
+
+  CsvData finish() {
+    CsvData result;
+    result.incomplete = incomplete_;
+    response_.move_to(result.data);
+    for (std::size_t i = 0; i < factors_.size(); ++i) {
+      std::vector<std::uint32_t> renumber;
+      Column column{.name = wanted_.factors[i], .levels = {}, .codes = {}};
+      column.levels = factors_[i].levels.sorted(renumber);
+      column.codes = std::move(factors_[i].codes);
+      for (std::uint32_t& code : column.codes) code = renumber[code];
+      result.data.columns.push_back(std::move(column));
+    }
+    result.left_out = std::move(left_out_);
+    if (!wanted_.order.empty()) {
+      result.ties = order_.ties();
+      order_.sort(result.data);
+    }
+    return result;
+  }
+
+  char separator_;
+  char point_;
+  CsvCells cells_;
+  const CsvColumns& wanted_;
+  Row row_;
+  std::vector<std::string> header_;
+  std::size_t response_place_ = 0;
+  std::vector<Factor> factors_;
+  Response response_;
+  std::size_t incomplete_ = 0;
+  std::size_t order_place_ = 0;
+  CsvOrder order_;
+  std::vector<std::size_t> only_places_;
+  std::vector<std::size_t> left_out_;
+};
+
+std::string_view without_mark(std::string_view text) {
+  return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> csv_header(std::string_view text) {
+  text = without_mark(text);
+  CsvCells cells(text, separator_of(text));
+  Row row;
+  const auto there = cells.next(row);
+  if (!there || !*there) return std::nullopt;
+  std::vector<std::string> names;
+  for (const std::string_view name : row) names.emplace_back(trimmed(name));
+  return names;
+}
+
+Result<CsvData> read_csv(std::string_view text, const CsvColumns& wanted) {
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+    return fail("the text is UTF-16; save it as UTF-8");
+  return Reader(without_mark(text), wanted).read();
+}
+
+}  // namespace stab::stats

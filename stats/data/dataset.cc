@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include "stats/data/dataset.h"
+
+#include <algorithm>
+
+namespace stab::stats {
+
+const Column* Dataset::find(std::string_view name) const {
+  const auto found = std::ranges::find(columns, name, &Column::name);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+bool Dataset::is_valid() const {
+  if (response.size() > most_rows) return false;
+  return std::ranges::all_of(columns, [this](const Column& column) {
+    return column.codes.size() == response.size() &&
+           std::ranges::all_of(column.codes,
+                               [&](std::uint32_t code) { return code < column.levels.size(); });
+  });
+}
+
+}  // namespace stab::stats

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "stats/data/prepare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <tuple>
+
+#include "stats/data/collect.h"
+#include "stats/data/views.h"
+
+namespace stab::stats {
+namespace {
+
+std::vector<Row> usable_rows(const Dataset& data, Prepared& out) {
+  std::vector<Row> rows;
+  rows.reserve(data.response.size());
+  std::size_t missing = 0;
+  std::size_t not_positive = 0;
+  for (std::size_t row = 0; row < data.response.size(); ++row) {
+    const double value = data.response[row];
+    if (!std::isfinite(value))
+      ++missing;
+    else if (out.spec.log_scale && value + data.centre <= 0)
+      ++not_positive;
+    else
+      rows.push_back(static_cast<Row>(row));
+  }
+  if (missing > 0)
+    out.notes.add(fmt::format("{} of {} trials have no {} and are left out.", missing,
+                              data.response.size(), out.spec.response));
+  if (not_positive > 0)
+    out.notes.add(fmt::format(
+        "{} of {} trials have a {} of zero or less, which has no logarithm, and are left out.",
+        not_positive, data.response.size(), out.spec.response));
+  if (rows.empty()) out.notes.add("There is no trial that can be analysed.");
+  return rows;
+}
+
+// Whether sums of squares over all groups stay finite.
+bool can_be_squared(std::span<const Group> groups) {
+  constexpr double largest_total = 1e300;
+  double total = 0;
+  for (const Group& group : groups)
+    total += group.y.ss + group.y.mean * group.y.mean * static_cast<double>(group.y.n);
+  return total < largest_total;  // false for NaN
+}
+
+void check_numbers(Prepared& out) {
+  Spec& spec = out.spec;
+  if (!(spec.alpha > 0 && spec.alpha < 0.5)) {
+    out.notes.add(
+        fmt::format("An alpha of {} makes no intervals; 0.05 is used instead.", spec.alpha));
+    spec.alpha = 0.05;
+  }
+  if (spec.equivalence && !(*spec.equivalence > 0 && std::isfinite(*spec.equivalence))) {
+    out.notes.add(fmt::format("An equivalence margin of {} is not above 0; it is ignored.",
+                              *spec.equivalence));
+    spec.equivalence.reset();
+  }
+}
+
+// Seeds are the units where there are some; their trials have no blocks.
+void check_columns(Prepared& out) {
+  const bool seeds = out.spec.design == Design::nested || out.spec.design == Design::padding_study;
+  if (seeds && !out.spec.seed.empty()) out.spec.block.clear();
+}
+
+void set_looks(Prepared& out) {
+  if (!out.spec.looks) return;
+  auto repeated = Repeated::at(*out.spec.looks);
+  if (repeated)
+    out.repeated = std::move(*repeated);
+  else
+    out.notes.add("The looks are not accounted for: " + repeated.error().message + ".");
+}
+
+}  // namespace
+
+double Scale::back(double value) const {
+  return log ? origin * std::exp(value) : value + origin;
+}
+
+std::optional<double> Prepared::p(std::optional<double> p) const {
+  return p && repeated ? repeated->p(*p) : p;
+}
+
+std::size_t Prepared::cells() const {
+  std::size_t cells = 1;
+  for (const Treatment& treatment : treatments) cells *= treatment.levels.size();
+  return cells;
+}
+
+std::vector<std::size_t> Prepared::levels_of(std::size_t cell) const {
+  std::vector<std::size_t> levels(treatments.size());
+  for (std::size_t i = treatments.size(); i-- > 0;) {
+    levels[i] = cell % treatments[i].levels.size();
+    cell /= treatments[i].levels.size();
+  }
+  return levels;
+}
+
+std::vector<std::size_t> Prepared::active() const {
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < treatments.size(); ++i)
+    if (treatments[i].levels.size() > 1) result.push_back(i);
+  return result;
+}
+
+Prepared prepare(const Dataset& data, const Spec& spec) {
+  Prepared out;
+  out.spec = spec;
+  check_numbers(out);
+  check_columns(out);
+  set_looks(out);
+  if (!data.is_valid()) {
+    out.notes.add("The columns of the data do not fit together; nothing is analysed.");
+    return out;
+  }
+  const std::vector<Row> rows = usable_rows(data, out);
+  if (rows.empty()) return out;
+  const double first = data.response[rows.front()];
+  out.scale = {
+      .log = spec.log_scale, .origin = first + data.centre, .centre = data.centre, .first = first};
+  const Views views = make_views(data, rows, out);
+  const auto keys = key_space(views);
+  if (!keys) {
+    out.notes.add("The columns have more combinations of levels than can be analysed.");
+    return out;
+  }
+  const std::vector<std::string> names = used_levels(views.subject);
+  out.seeds = used_levels(views.seed);
+  Collected collected = collect(data, rows, views, *keys, out);
+  if (!can_be_squared(collected.groups)) {
+    out.notes.add(fmt::format("The numbers of {} are too large or too far apart to be squared.",
+                              out.spec.response));
+    return out;
+  }
+  distribute(std::move(collected), names, out);
+  return out;
+}
+
+std::vector<Group> by_cell(const Subject& subject) {
+  std::vector<Group> cells = subject.groups;
+  std::ranges::sort(cells, {}, [](const Group& group) {
+    return std::tuple(group.cell, group.block, group.seed);
+  });
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    if (cells[i].cell == cells[last].cell) {
+      cells[last].y.merge(cells[i].y);
+      cells[last].raw.merge(cells[i].raw);
+    } else {
+      cells[++last] = cells[i];
+    }
+  }
+  cells.resize(last + 1);
+  return cells;
+}
+
+}  // namespace stab::stats

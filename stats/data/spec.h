@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// How a dataset is to be analysed. Columns are named; "" means that there is no such column.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stats/planning/repeated.h"
+
+namespace stab::stats {
+
+enum class Design {
+  // Each subject by itself: y ~ block + a * b. One treatment and no block: one-way.
+  factorial,
+  // All subjects in one model: y ~ a * b + Error(subject / (a * b)); a treatment acts if it does so
+  // across subjects.
+  within_subjects,
+  // Each subject by itself: y ~ a * b + Error(a:b:seed); a treatment is tested against the
+  // variation between seeds.
+  nested,
+  // Nothing differs: see calibration.h.
+  calibration,
+  // As nested, but the seeds are the same at both levels of the one treatment: see padding_study.h.
+  padding_study,
+};
+
+// Fractional designs: effects of treatments with two levels that the design cannot tell apart. The
+// model has one term for all of them.
+struct AliasChain {
+  std::uint32_t effect = 0;  // the shortest of them; bit i: Spec::treatments[i]
+  std::string aliases{};     // the others, in words: "c:d, a:b:e"
+};
+
+// `stabilizer`: the procedure of Curtsinger and Berger (STABILIZER, ASPLOS 2013); see paper.h.
+enum class Method { standard, stabilizer };
+
+// How the terms of unbalanced data are adjusted for each other; see factorial.h.
+enum class SumsOfSquares { type2, type3 };
+
+// What the response's numbers count.
+enum class Unit { nanoseconds, bytes, number };
+
+// Where there are several subjects: whether the answer is about these very ones, or about subjects
+// like these.
+enum class Programs { these, like_these };
+
+// Where a comparison's error comes from; see own_error.h.
+enum class Error {
+  own,     // from how much the comparison itself varies between blocks
+  pooled,  // from the residuals of y ~ block + a * b: all treatments act alike in all blocks
+};
+
+// Two levels of a treatment that are the same program, run in the same way, for one subject.
+struct Alike {
+  std::string subject{};
+  std::string treatment{};
+  std::string first{};
+  std::string second{};
+};
+
+struct Spec {
+  Method method = Method::standard;
+  Design design = Design::factorial;
+  std::string response = "wall";  // its name in formulas and sentences
+  Unit unit = Unit::nanoseconds;
+  std::string subject{};  // the benchmark
+  std::vector<std::string> treatments{};
+  std::string block{};
+  std::string seed{};                // nested and padding studies: the random factor
+  std::string comparison{};          // calibrations: which comparison the block belongs to
+  std::vector<AliasChain> chains{};  // factorial only: of a fractional design, all of its chains
+  bool log_scale = true;             // compare geometric means: effects are ratios
+  SumsOfSquares sums_of_squares = SumsOfSquares::type2;
+  Error error = Error::own;  // factorial designs with blocks
+  Programs programs = Programs::like_these;
+  bool all_pairs = false;         // compare all levels with each other, not only with the first
+  bool higher_is_better = false;  // of the response
+  bool in_order = true;           // rows are in the order of time
+  bool assumptions = true;        // test them, and compute what holds without them
+  double alpha = 0.05;
+  std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
+  std::uint64_t random_seed = 1;        // of permutations that are drawn
+  std::vector<Alike> alike{};           // comparisons that need no test: see alike.h
+  std::optional<Looks> looks{};  // then p and intervals of effects hold at all looks (repeated.h)
+};
+
+}  // namespace stab::stats

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// The columns of a dataset as the model sees them.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stats/data/dataset.h"
+#include "stats/data/prepare.h"
+
+namespace stab::stats {
+
+// Rows are counted in 32 bits, as levels are.
+using Row = std::uint32_t;
+
+inline constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
+
+// A column as seen by the model: absent ones have a single level.
+struct View {
+  const Column* column = nullptr;
+  std::vector<std::uint32_t> map;  // level -> its number among the levels that have data
+  std::uint32_t used = 1;
+
+  [[nodiscard]] std::uint32_t code(std::size_t row) const {
+    return column == nullptr ? 0 : map[column->codes[row]];
+  }
+};
+
+struct Views {
+  View subject;
+  View block;
+  View seed;
+  std::vector<View> treatments;
+
+  [[nodiscard]] Group place(std::size_t row) const {
+    Group group;
+    group.subject = subject.code(row);
+    group.block = block.code(row);
+    group.seed = seed.code(row);
+    for (const View& treatment : treatments)
+      group.cell = group.cell * treatment.used + treatment.code(row);
+    return group;
+  }
+};
+
+// Of the columns that the spec names; those that the data lacks leave it, with a note.
+Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out);
+
+// The names of the levels that have data, in their order.
+std::vector<std::string> used_levels(const View& view);
+
+}  // namespace stab::stats

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include "stats/designs/assumptions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "stats/designs/contrasts.h"
+#include "stats/designs/designs.h"
+#include "stats/tests/equal_variances.h"
+#include "stats/tests/independence.h"
+#include "stats/tests/normality.h"
+
+namespace stab::stats {
+namespace {
+
+constexpr std::size_t most_for_shapiro_wilk = 5000;
+
+// The cells' means of one block after the other, of blocks that have all cells.
+struct CompleteBlocks {
+  std::size_t cells = 0;
+  std::size_t blocks = 0;
+  std::vector<double> means{};
+};
+
+CompleteBlocks blocks_of(const Subject& subject) {
+  CompleteBlocks result{.cells = by_cell(subject).size()};
+  for (const Moments& cell : complete_blocks(subject, result.cells))
+    result.means.push_back(cell.mean);
+  result.blocks = result.means.size() / result.cells;
+  return result;
+}
+
+// Contrast k of cells 0 to k with cell k + 1, over all blocks, then the next contrast; each less
+// its mean.
+std::vector<std::vector<double>> helmert(const CompleteBlocks& blocks) {
+  std::vector<std::vector<double>> result;
+  for (std::size_t k = 1; k < blocks.cells; ++k) {
+    const double size = static_cast<double>(k);
+    std::vector<double> series;
+    for (std::size_t b = 0; b < blocks.blocks; ++b) {
+      const std::span<const double> block =
+          std::span(blocks.means).subspan(b * blocks.cells, blocks.cells);
+      double sum = 0;
+      for (std::size_t i = 0; i < k; ++i) sum += block[i];
+      series.push_back((sum - size * block[k]) / std::sqrt(size * (size + 1)));
+    }
+    const double mean = moments(series).mean;
+    for (double& x : series) x -= mean;
+    result.push_back(std::move(series));
+  }
+  return result;
+}
+
+Assumption& add(Analysis& analysis, std::string subject, Property property, std::string test,
+                std::string of, std::size_t n, double statistic, double p) {
+  analysis.assumptions.push_back({.subject = std::move(subject),
+                                  .property = property,
+                                  .test = std::move(test),
+                                  .of = std::move(of),
+                                  .n = n,
+                                  .statistic = statistic,
+                                  .p = p,
+                                  .holds = p >= analysis.spec.alpha});
+  return analysis.assumptions.back();
+}
+
+// Trials of one seed are no independent numbers; the seeds' means are.
+std::vector<std::vector<double>> seeds_by_cell(const Prepared& data, const Subject& subject) {
+  std::vector<std::vector<double>> result(data.cells());
+  for (const Group& seed : subject.groups) result[seed.cell].push_back(seed.y.mean);
+  return result;
+}
+
+void add_variances(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
+  const bool nested = data.spec.design == Design::nested;
+  std::vector<std::vector<double>> groups =
+      nested ? seeds_by_cell(data, subject) : by_cell_deviations(subject, by_cell(subject));
+  std::size_t n = 0;
+  std::erase_if(groups, [](const auto& group) { return group.size() < 2; });
+  for (const auto& group : groups) n += group.size();
+  if (groups.size() < 2) return;
+  const auto test = brown_forsythe(groups);
+  if (!test) {
+    notes.add(subject.name, "equal variances are not tested: " + test.error().message);
+    return;
+  }
+  Assumption& added =
+      add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
+          nested ? "means of the seeds by cell" : "trials by cell", n, test->f, test->p);
+  if (!added.holds) added.instead = "the changes and verdicts, which pool no variance";
+}
+
+// Numbers in the order of time: so many series of one length, one by one. Each has its own test;
+// their z are added (Stouffer et al.: The American soldier, 1949) and their r averaged.
+struct Ordered {
+  std::vector<double> values{};
+  std::size_t series = 1;
+  std::string kind{};
+};
+
+Result<AutocorrelationTest> autocorrelation(const Ordered& ordered) {
+  const std::size_t length = ordered.values.size() / ordered.series;
+  AutocorrelationTest all;
+  for (std::size_t i = 0; i < ordered.series; ++i) {
+    const auto one = lag1_autocorrelation(std::span(ordered.values).subspan(i * length, length));
+    if (!one) return one;
+    all.r += one->r;
+    all.z += one->z;
+  }
+  const double count = static_cast<double>(ordered.series);
+  all.r /= count;
+  all.z /= std::sqrt(count);
+  all.p = std::erfc(std::abs(all.z) / std::numbers::sqrt2);
+  return all;
+}
+
+// The contrasts within blocks, each divided by its own spread; those that do not vary are left out.
+Ordered block_contrasts(const Prepared& data, const Subject& subject) {
+  const CompleteBlocks blocks = blocks_of(subject);
+  Ordered result{.series = 0,
+                 .kind = blocks.cells == 2 ? "differences within blocks"
+                                           : "contrasts within blocks, each by its own spread"};
+  if (blocks.cells < 2 || blocks.blocks < 3) return result;
+  for (const std::vector<double>& series : helmert(blocks)) {
+    const Moments spread = moments(series);
+    const double n = static_cast<double>(spread.n);
+    if (!(spread.ss > n * data.noise)) continue;
+    for (const double x : series) result.values.push_back(x / std::sqrt(spread.ss / (n - 1)));
+    ++result.series;
+  }
+  return result;
+}
+
+void add_independence(const Prepared& data, const Subject& subject, const Ordered& ordered,
+                      Analysis& analysis, Notes& notes) {
+  if (!data.spec.in_order) {
+    notes.add("Independence is not tested: nothing says that the rows are in the order of time.");
+    return;
+  }
+  const char* instead =
+      "no test of single numbers: intervals are too narrow if neighbours are alike; use blocks or "
+      "compare more runs";
+  const auto lag = autocorrelation(ordered);
+  const auto runs = runs_test(ordered.values);
+  if (!lag || !runs) {
+    notes.add(subject.name,
+              "independence is not tested: " + (lag ? runs.error().message : lag.error().message));
+    return;
+  }
+  const std::size_t n = ordered.values.size();
+  Assumption& first = add(analysis, subject.name, Property::independence, "lag-1 autocorrelation",
+                          ordered.kind, n, lag->r, lag->p);
+  if (!first.holds) first.instead = instead;
+  Assumption& second = add(analysis, subject.name, Property::independence, "runs", ordered.kind, n,
+                           static_cast<double>(runs->runs), runs->p);
+  if (!second.holds) second.instead = instead;
+}
+
+}  // namespace
+
+void add_normality(std::span<const double> values, std::string subject, std::string of,
+                   std::string instead, Analysis& analysis, Notes& notes) {
+  const bool small = values.size() <= most_for_shapiro_wilk;
+  const auto test = small ? shapiro_wilk(values) : anderson_darling(values);
+  if (!test) {
+    notes.add(subject, fmt::format("normality is not tested: {}", test.error().message));
+    return;
+  }
+  Assumption& added = add(analysis, std::move(subject), Property::normality,
+                          small ? "Shapiro-Wilk" : "Anderson-Darling", std::move(of), values.size(),
+                          test->statistic, test->p);
+  if (!added.holds) added.instead = std::move(instead);
+}
+
+void test_assumptions(const Prepared& data, const Subject& subject, std::span<const double> fitted,
+                      Analysis& analysis, Notes& notes) {
+  Ordered residuals{.kind = "residuals in the order of trials"};
+  double ss = 0;
+  for (const Trial& trial : subject.trials) {
+    residuals.values.push_back(trial.y - fitted[trial.group]);
+    ss += residuals.values.back() * residuals.values.back();
+  }
+  const std::size_t n = residuals.values.size();
+  if (!(ss > static_cast<double>(n) * data.noise)) return;
+  const char* instead = n > most_for_shapiro_wilk
+                            ? "nothing else is needed, the means of so many trials are normal"
+                            : "the rank-sum and the permutation test";
+  add_normality(residuals.values, subject.name, "residuals", instead, analysis, notes);
+  add_variances(data, subject, analysis, notes);
+  if (data.spec.block.empty()) add_independence(data, subject, residuals, analysis, notes);
+}
+
+void test_blocks(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
+  const Ordered contrasts = block_contrasts(data, subject);
+  if (contrasts.series == 0) return;
+  add_normality(contrasts.values, subject.name, contrasts.kind, "the signed-rank test", analysis,
+                notes);
+  add_independence(data, subject, contrasts, analysis, notes);
+}
+
+void test_pooling(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
+  const Ordered contrasts = block_contrasts(data, subject);
+  if (contrasts.series > 0) add_independence(data, subject, contrasts, analysis, notes);
+  const auto series = helmert(blocks_of(subject));
+  const auto test = brown_forsythe(series);
+  if (!test) return;
+  Assumption& added = add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
+                          fmt::format("contrasts within {}s", data.spec.block),
+                          series.size() * series.front().size(), test->f, test->p);
+  if (!added.holds)
+    added.instead = "error = \"own\": treatments act differently from block to block";
+}
+
+void test_subject_effects(const Prepared& data, std::span<const double> effects,
+                          const std::string& term, Analysis& analysis) {
+  Notes unused;  // too few subjects are noted by the model
+  add_normality(effects, "", fmt::format("effect of {}, one number a {}", term, data.spec.subject),
+                fmt::format("the signed-rank test over {}s", data.spec.subject), analysis, unused);
+}
+
+}  // namespace stab::stats

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Comparisons of cells with weights: a treatment's effect or an interaction of treatments with two
+// levels each, averaged over the other treatments.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "stats/data/notes.h"
+#include "stats/data/prepare.h"
+#include "stats/designs/effects.h"
+#include "stats/verdicts/analysis.h"
+
+namespace stab::stats {
+
+// The difference of differences, of three treatments the difference of such differences. Without
+// weights if the subject lacks a cell that is needed.
+Contrast interaction_contrast(const Prepared& data, const std::vector<Group>& cells,
+                              std::uint32_t term);
+
+// Interactions that have such weights, as bits of treatments.
+std::vector<std::uint32_t> two_level_interactions(const Prepared& data);
+
+// The trials' distances from their cell's mean, by cell.
+std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,
+                                                    const std::vector<Group>& cells);
+
+// How the variances of cells are compared, with weights as contrasts have them; see spread.h.
+using SpreadOf = std::function<std::optional<Spread>(std::span<const double>)>;
+// One number a cell from each block that has all cells with a weight. The arguments outlive it.
+SpreadOf spread_by_blocks(const Prepared& data, const Subject& subject,
+                          const std::vector<Group>& cells);
+// All of each cell's numbers, which are independent of each other.
+SpreadOf spread_by_numbers(const Prepared& data, std::vector<std::vector<double>> cells);
+
+// The mean of subjects' log ratios with Student's interval: the ratio over a suite. Nothing below
+// three subjects, or if they do not vary.
+std::optional<Spread> spread_over(std::span<const double> ratios, double alpha);
+
+}  // namespace stab::stats

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The designs: each adds its tables, effects and components to the analysis.
+#pragma once
+
+#include "stats/data/notes.h"
+#include "stats/data/prepare.h"
+#include "stats/designs/interactions.h"
+#include "stats/verdicts/analysis.h"
+
+namespace stab::stats {
+
+// One subject. With blocks: y ~ a * b + Error(block / (a * b)), each comparison from its own
+// differences between blocks. Without: y ~ a * b, each comparison by Welch's test of trials.
+// `with_table`: not only the effects.
+void analyse_factorial(const Prepared& data, const Subject& subject, bool with_table,
+                       Analysis& analysis, Notes& notes);
+
+// Comparisons of a subject have the differences between its blocks for their error.
+bool has_own_blocks(const Prepared& data);
+
+// The trials of blocks that have each of the subject's `cells` cells: the first block's, then the
+// next one's.
+std::vector<Moments> complete_blocks(const Subject& subject, std::size_t cells);
+
+// How contrasts of a subject's cells are estimated where its error is its own: from its blocks, or
+// without blocks from its trials. All arguments outlive the result.
+Estimator subject_estimator(const Prepared& data, const Subject& subject,
+                            const std::vector<Group>& cells);
+
+// All subjects together: what holds for the mean over these very subjects (their blocks are the
+// units), and for subjects like these (they are the units: y ~ a * b + Error(subject / (a * b))).
+// False if there are not two complete subjects.
+bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes);
+
+// y ~ a * b + Error(a:b:seed) of one subject.
+void analyse_nested(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);
+
+// The mean change in percent between the arms that share a seed, of one subject; see
+// padding_study.h.
+void analyse_padding(const Prepared& data, const Subject& subject, Analysis& analysis,
+                     Notes& notes);
+
+// The seeds of a subject as groups with one number each: their means. `groups` is ordered by cell,
+// then seed.
+std::vector<Group> seed_means(const Subject& subject);
+
+}  // namespace stab::stats

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "stats/designs/effects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "stats/verdicts/decide.h"
+
+namespace stab::stats {
+namespace {
+
+void set_intervals(const Prepared& data, const Estimate& estimate, Effect& effect) {
+  const double alpha = data.level(data.spec.alpha);
+  if (!(alpha > 0)) return;
+  if (const auto wide = ratio_interval(estimate, alpha)) {
+    effect.low = wide->low;
+    effect.high = wide->high;
+  }
+  const double both = data.level(2 * data.spec.alpha);
+  if (const auto narrow = ratio_interval(estimate, both)) {
+    effect.tost_low = narrow->low;
+    effect.tost_high = narrow->high;
+  }
+  if (estimate.log) return;
+  if (const auto own = difference_interval(estimate, alpha)) {
+    effect.difference_low = own->low;
+    effect.difference_high = own->high;
+  }
+}
+
+std::string why_no_interval(const Prepared& data, const Estimate& estimate) {
+  if (estimate.has_error() && !(data.level(data.spec.alpha) > 0))
+    return "so early in a sequential experiment nothing can be told.";
+  if (!estimate.has_error())
+    return "there are too few trials to estimate the error, so nothing is tested.";
+  if (!estimate.has_ratio())
+    return "a ratio to a mean that is not above zero says nothing; differences are given instead.";
+  return "the interval of a ratio is without bounds here; differences are given instead.";
+}
+
+}  // namespace
+
+std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject, Scope scope) {
+  std::vector<Comparison> result;
+  for (const std::size_t treatment : data.active()) {
+    const std::size_t levels = data.treatments[treatment].levels.size();
+    const std::size_t bases = data.spec.all_pairs ? levels - 1 : 1;
+    for (std::size_t base = 0; base < bases; ++base)
+      for (std::size_t level = base + 1; level < levels; ++level)
+        result.push_back({.subject = subject,
+                          .scope = scope,
+                          .treatment = treatment,
+                          .base = base,
+                          .level = level});
+  }
+  return result;
+}
+
+Effect make_effect(const Prepared& data, const Comparison& comparison,
+                   const std::optional<Estimate>& estimate, const Source& source, Notes& notes) {
+  const Treatment& treatment = data.treatments[comparison.treatment];
+  Effect effect{.subject = comparison.subject,
+                .scope = comparison.scope,
+                .treatment = treatment.name,
+                .baseline = treatment.levels[comparison.base],
+                .level = treatment.levels[comparison.level],
+                .method = source.method,
+                .unit = source.unit};
+  if (!estimate) {
+    notes.add(comparison.subject,
+              fmt::format("the trials do not allow {} {} to be compared with {}.", effect.treatment,
+                          effect.level, effect.baseline));
+    return effect;
+  }
+  Estimate own = *estimate;
+  own.log = data.scale.log;
+  if (!own.log && own.base) *own.base += data.scale.origin;
+  effect.estimate = own;
+  effect.units = own.units;
+  effect.ratio = ratio_of(own);
+  if (!own.log) effect.difference = own.difference;
+  set_intervals(data, own, effect);
+  if (own.has_error()) {
+    effect.df = own.df;
+    effect.p = data.p(p_value(own));
+    if (data.spec.equivalence) {
+      effect.p_same = p_same(own, *data.spec.equivalence);
+      if (effect.p_same && data.repeated)
+        effect.p_same = data.repeated->one_sided_p(*effect.p_same);
+    }
+  }
+  if (!effect.low) notes.add(comparison.subject, why_no_interval(data, own));
+  return effect;
+}
+
+void set_adjusted_intervals(const Prepared& data, Analysis& analysis) {
+  for (const Scope scope : {Scope::subject, Scope::these, Scope::like_these}) {
+    const std::vector<Effect*> family = family_of(analysis, scope);
+    for (Effect* effect : family) {
+      if (!effect->estimate) continue;
+      const double alpha = data.level(analysis.spec.alpha / static_cast<double>(family.size()));
+      if (!(alpha > 0)) continue;
+      const auto interval = effect->low ? ratio_interval(*effect->estimate, alpha)
+                                        : difference_interval(*effect->estimate, alpha);
+      if (!interval) continue;
+      effect->low_adjusted = interval->low;
+      effect->high_adjusted = interval->high;
+    }
+  }
+}
+
+namespace {
+
+// A part of all cells has no pairs: the two halves are compared, in which the other treatments'
+// levels are equally often.
+Sides halves(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison) {
+  Sides result;
+  if (cells.size() != data.design_cells()) return result;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t level = data.levels_of(cells[i].cell)[comparison.treatment];
+    (level == comparison.base ? result.base : result.level).push_back(i);
+  }
+  return result;
+}
+
+}  // namespace
+
+Sides sides(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison) {
+  if (!data.spec.chains.empty()) return halves(data, cells, comparison);
+  std::size_t stride = 1;
+  for (std::size_t t = comparison.treatment + 1; t < data.treatments.size(); ++t)
+    stride *= data.treatments[t].levels.size();
+  const std::size_t step = (comparison.level - comparison.base) * stride;
+  Sides result;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (data.levels_of(cells[i].cell)[comparison.treatment] != comparison.base) continue;
+    const auto partner = std::ranges::find(cells, cells[i].cell + step, &Group::cell);
+    if (partner == cells.end()) continue;
+    result.base.push_back(i);
+    result.level.push_back(static_cast<std::size_t>(partner - cells.begin()));
+  }
+  return result;
+}
+
+Contrast contrast_of(const Prepared& data, const std::vector<Group>& cells,
+                     const Comparison& comparison) {
+  const Sides pair = sides(data, cells, comparison);
+  if (pair.base.empty()) return {};
+  Contrast contrast{.weights = std::vector<double>(cells.size()),
+                    .base = std::vector<double>(cells.size())};
+  const double share = 1 / static_cast<double>(pair.base.size());
+  for (const std::size_t i : pair.base) contrast.weights[i] -= share;
+  for (const std::size_t i : pair.base) contrast.base[i] += share;
+  for (const std::size_t i : pair.level) contrast.weights[i] += share;
+  return contrast;
+}
+
+}  // namespace stab::stats

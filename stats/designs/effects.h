@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// From estimates to effects: changes with intervals and p-values. The verdicts are decide.h's.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stats/data/notes.h"
+#include "stats/data/prepare.h"
+#include "stats/models/own_error.h"
+#include "stats/tests/estimate.h"
+#include "stats/verdicts/analysis.h"
+
+namespace stab::stats {
+
+// Which two levels of which treatment are compared, and on what.
+struct Comparison {
+  std::string subject{};
+  Scope scope = Scope::subject;
+  std::size_t treatment = 0;
+  std::size_t base = 0;
+  std::size_t level = 0;
+};
+
+// Each active treatment's levels against its first one, or all pairs of levels.
+std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject,
+                                    Scope scope = Scope::subject);
+
+// Where an estimate is from, in words.
+struct Source {
+  std::string method{};  // "block:opt"
+  std::string unit{};    // "block"
+};
+
+// Without an estimate, or where the estimate has no error, the effect lacks what cannot be known
+// and a note says why.
+Effect make_effect(const Prepared& data, const Comparison& comparison,
+                   const std::optional<Estimate>& estimate, const Source& source, Notes& notes);
+
+// Sets low_adjusted and high_adjusted of all effects: each family's intervals hold together with
+// probability 1 - alpha (Bonferroni).
+void set_adjusted_intervals(const Prepared& data, Analysis& analysis);
+
+// The cells at the baseline, and those at the level with the same levels of the other treatments.
+struct Sides {
+  std::vector<std::size_t> base{};
+  std::vector<std::size_t> level{};
+};
+// As positions in `cells`; only pairs that the subject has are used.
+Sides sides(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison);
+
+// The mean at the level minus the mean at the baseline, both over the pairs of sides().
+Contrast contrast_of(const Prepared& data, const std::vector<Group>& cells,
+                     const Comparison& comparison);
+
+}  // namespace stab::stats

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "stats/data/terms.h"
+#include "stats/designs/alternatives.h"
+#include "stats/designs/assumptions.h"
+#include "stats/designs/contrasts.h"
+#include "stats/designs/designs.h"
+#include "stats/designs/effects.h"
+#include "stats/designs/interactions.h"
+#include "stats/designs/table.h"
+#include "stats/models/own_error.h"
+#include "stats/models/strata.h"
+
+namespace stab::stats {
+namespace {
+
+// A subject that has all cells.
+struct Member {
+  const Subject* subject = nullptr;
+  std::vector<Group> cells;
+};
+
+std::vector<Member> complete_subjects(const Prepared& data, Notes& notes) {
+  std::vector<Member> result;
+  for (const Subject& subject : data.subjects) {
+    std::vector<Group> cells = by_cell(subject);
+    if (cells.size() == data.cells())
+      result.push_back({.subject = &subject, .cells = std::move(cells)});
+    else
+      notes.add(subject.name,
+                fmt::format(
+                    "left out of the model of all {}s, because it lacks trials in {} of {} cells.",
+                    data.spec.subject, data.cells() - cells.size(), data.cells()));
+  }
+  return result;
+}
+
+std::size_t blocks_of(const Member& member) {
+  return complete_blocks(*member.subject, member.cells.size()).size() / member.cells.size();
+}
+
+// What is said of all subjects together rests on the blocks that all of them have, so a subject
+// that lost most of its blocks would take them from the others. Where blocks are not shared there
+// is nothing to take.
+void leave_out_short_ones(const Prepared& data, std::vector<Member>& members, Notes& notes) {
+  if (data.spec.block.empty()) return;
+  std::size_t most = 0;
+  for (const Member& member : members) most = std::max(most, blocks_of(member));
+  std::erase_if(members, [&](const Member& member) {
+    const std::size_t own = blocks_of(member);
+    if (2 * own >= most) return false;
+    notes.add(member.subject->name,
+              fmt::format("left out of the model of all {}s, because it has only {} complete {}s "
+                          "where others have {}.",
+                          data.spec.subject, own, data.spec.block, most));
+    return true;
+  });
+}
+
+std::vector<std::size_t> all_cells(const Prepared& data) {
+  std::vector<std::size_t> cells(data.cells());
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = i;
+  return cells;
+}
+
+// What each member's blocks say.
+std::vector<UnitNumbers> own_numbers(std::span<const Member> members, const Contrast& contrast) {
+  std::vector<UnitNumbers> all;
+  for (const Member& member : members)
+    all.push_back(block_numbers(*member.subject, member.cells, contrast));
+  return all;
+}
+
+// Subjects as units: each one's estimate is a number.
+UnitNumbers subject_numbers(const Prepared& data, std::span<const Member> members,
+                            const Contrast& contrast) {
+  UnitNumbers result;
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    const auto estimate = subject_estimator(data, *members[i].subject, members[i].cells)(contrast);
+    if (!estimate) continue;
+    result.units.push_back(i);
+    result.difference.push_back(estimate->difference);
+    if (estimate->base) result.base.push_back(*estimate->base);
+  }
+  return result;
+}
+
+std::optional<Estimate> like_these_estimate(const Prepared& data, std::span<const Member> members,
+                                            const Contrast& contrast) {
+  if (!data.spec.block.empty()) {
+    const std::vector<UnitNumbers> own = own_numbers(members, contrast);
+    const std::vector<UnitNumbers> common = in_common(own);
+    if (common.front().units.size() > 1) return crossed_mean_of(common, data.noise);
+    if (!are_disjoint(own)) return std::nullopt;
+  }
+  return mean_of(subject_numbers(data, members, contrast), data.noise);
+}
+
+// The mean over these subjects. They run in the same blocks, which draw their layouts for all of
+// them, so the blocks are the units: the subjects' differences there are averaged. Subjects that
+// have no block in common are independent of each other; of those that share some only, nothing is
+// said.
+std::optional<Estimate> these_estimate(const Prepared& data, std::span<const Member> members,
+                                       const Contrast& contrast) {
+  if (!data.spec.block.empty()) {
+    const std::vector<UnitNumbers> own = own_numbers(members, contrast);
+    const std::vector<UnitNumbers> common = in_common(own);
+    if (common.front().units.size() > 1) return mean_of(averaged(common), data.noise);
+    if (!are_disjoint(own)) return std::nullopt;
+  }
+  std::vector<Estimate> estimates;
+  for (const Member& member : members) {
+    const auto one = subject_estimator(data, *member.subject, member.cells)(contrast);
+    if (!one) return std::nullopt;
+    estimates.push_back(*one);
+  }
+  return mean_of(estimates);
+}
+
+// Blocks as units, each cell's mean over the subjects as its number; of blocks that all subjects
+// have with all cells.
+std::optional<Strata> these_strata(const Prepared& data, std::span<const Member> members) {
+  const std::size_t cells = data.cells();
+  std::vector<UnitNumbers> all(members.size() * cells);
+  for (std::size_t m = 0; m < members.size(); ++m)
+    for (std::size_t c = 0; c < cells; ++c) {
+      Contrast one{.weights = std::vector<double>(cells)};
+      one.weights[c] = 1;
+      all[m * cells + c] = block_numbers(*members[m].subject, members[m].cells, one);
+    }
+  all = in_common(all);
+  const std::size_t blocks = all.front().units.size();
+  if (blocks < 2) return std::nullopt;
+  std::vector<Moments> table(blocks * cells);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t b = 0; b < blocks; ++b) {
+      Moments& cell = table[b * cells + i % cells];
+      cell.n = 1;
+      cell.mean += all[i].difference[b] / static_cast<double>(members.size());
+    }
+  const Layout names = layout(data);
+  return strata_of(names.shape, all_cells(data), model_terms(data.spec, names), table, data.noise);
+}
+
+// Subjects as units.
+std::optional<Strata> like_these_strata(const Prepared& data, std::span<const Member> members,
+                                        Notes& notes) {
+  std::vector<Moments> table;
+  for (const Member& member : members)
+    for (const Group& cell : member.cells) table.push_back(cell.y);
+  const Layout names = layout(data);
+  auto strata =
+      strata_of(names.shape, all_cells(data), model_terms(data.spec, names), table, data.noise);
+  if (strata && !strata->balanced)
+    notes.add(fmt::format(
+        "Cells have unequal numbers of trials, so the model of all {}s works on cell means "
+        "(times the harmonic mean of the numbers).",
+        data.spec.subject));
+  return strata;
+}
+
+// Two or more that all members have.
+bool have_common_blocks(std::span<const Member> members) {
+  std::vector<UnitNumbers> blocks;
+  for (const Member& member : members) {
+    Contrast first{.weights = std::vector<double>(member.cells.size())};
+    first.weights[0] = 1;
+    blocks.push_back(block_numbers(*member.subject, member.cells, first));
+  }
+  return in_common(blocks).front().units.size() > 1;
+}
+
+void add_table(const Prepared& data, std::span<const Member> members,
+               const std::optional<Strata>& strata, Scope scope, Analysis& analysis, Notes& notes) {
+  if (!strata) return;
+  analysis.tables.push_back(
+      strata_table(data, *strata, scope == Scope::these ? data.spec.block : data.spec.subject));
+  AnovaTable& table = analysis.tables.back();
+  table.scope = scope;
+  if (scope == Scope::like_these && !data.spec.block.empty() && have_common_blocks(members) &&
+      data.spec.method == Method::standard) {
+    for (AnovaRow& row : table.rows) {
+      row.f.reset();
+      row.p.reset();
+      row.epsilon.reset();
+    }
+    notes.add(fmt::format(
+        "The table of {0}s like these has no F: what a {1} does to a term is common to all {0}s, "
+        "and its strata do not have that. The changes have.",
+        data.spec.subject, data.spec.block));
+  }
+  note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
+}
+
+struct Suite {
+  const Prepared& data;
+  std::span<const Member> members;
+  Scope scope;
+
+  [[nodiscard]] std::optional<Estimate> estimate(const Contrast& contrast) const {
+    if (scope == Scope::these) return these_estimate(data, members, contrast);
+    return like_these_estimate(data, members, contrast);
+  }
+  [[nodiscard]] std::string unit() const {
+    if (scope == Scope::like_these) return data.spec.subject;
+    return data.spec.block.empty() ? "trial" : data.spec.block;
+  }
+};
+
+void add_subject_tests(const Suite& suite, const Comparison& comparison, const Contrast& contrast,
+                       Analysis& analysis) {
+  const Prepared& data = suite.data;
+  const UnitNumbers numbers = subject_numbers(data, suite.members, contrast);
+  if (data.spec.block.empty()) add_unit_alternatives(data, numbers, analysis.effects.back());
+  const Treatment& treatment = data.treatments[comparison.treatment];
+  std::string name = treatment.name;
+  if (treatment.levels.size() > 2) name += " " + treatment.levels[comparison.level];
+  if (data.spec.all_pairs) name += " against " + treatment.levels[comparison.base];
+  test_subject_effects(data, numbers.difference, name, analysis);
+}
+
+void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
+  const Prepared& data = suite.data;
+  const std::vector<Group>& cells = suite.members.front().cells;
+  for (const Comparison& comparison : comparisons(data, "", suite.scope)) {
+    const Contrast contrast = contrast_of(data, cells, comparison);
+    const std::string& treatment = data.treatments[comparison.treatment].name;
+    analysis.effects.push_back(
+        make_effect(data, comparison, suite.estimate(contrast),
+                    {.method = suite.unit() + ":" + treatment, .unit = suite.unit()}, notes));
+    if (data.spec.assumptions && suite.scope == Scope::like_these)
+      add_subject_tests(suite, comparison, contrast, analysis);
+  }
+  if (!data.spec.assumptions) return;
+  for (const std::uint32_t term : two_level_interactions(data)) {
+    const auto estimate = suite.estimate(interaction_contrast(data, cells, term));
+    if (!estimate) continue;
+    analysis.interactions.push_back(
+        make_interaction(data, "", term_name(term, layout(data).names), *estimate));
+    analysis.interactions.back().scope = suite.scope;
+  }
+}
+
+}  // namespace
+
+bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
+  std::vector<Member> members = complete_subjects(data, notes);
+  leave_out_short_ones(data, members, notes);
+  if (members.size() < 2) return false;
+  analysis.suite = members.size();
+  const bool these_first = data.spec.programs == Programs::these;
+  for (const Scope scope : {these_first ? Scope::these : Scope::like_these,
+                            these_first ? Scope::like_these : Scope::these}) {
+    if (scope == Scope::like_these)
+      add_table(data, members, like_these_strata(data, members, notes), scope, analysis, notes);
+    else if (!data.spec.block.empty())
+      add_table(data, members, these_strata(data, members), scope, analysis, notes);
+    add_effects({.data = data, .members = members, .scope = scope}, analysis, notes);
+  }
+  return true;
+}
+
+}  // namespace stab::stats

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "stats/models/own_error.h"
+
+#include <algorithm>
+#include <set>
+
+namespace stab::stats {
+namespace {
+
+// The weighted sum of a block's cells; `needed` counts those that are still to come.
+struct Sum {
+  double difference = 0;
+  double base = 0;
+  std::size_t needed = 0;
+};
+
+bool has_weight(const Contrast& contrast, std::size_t i) {
+  return contrast.weights[i] != 0 || (!contrast.base.empty() && contrast.base[i] != 0);
+}
+
+}  // namespace
+
+UnitNumbers block_numbers(const Subject& subject, const std::vector<Group>& cells,
+                          const Contrast& contrast) {
+  UnitNumbers result;
+  if (contrast.weights.empty()) return result;
+  std::size_t needed = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) needed += has_weight(contrast, i) ? 1 : 0;
+  const std::vector<Group>& groups = subject.groups;
+  for (std::size_t begin = 0; begin < groups.size();) {
+    const std::uint32_t block = groups[begin].block;
+    Sum sum{.needed = needed};
+    for (; begin < groups.size() && groups[begin].block == block; ++begin) {
+      const auto cell = static_cast<std::size_t>(
+          std::ranges::lower_bound(cells, groups[begin].cell, {}, &Group::cell) - cells.begin());
+      if (!has_weight(contrast, cell)) continue;
+      --sum.needed;
+      sum.difference += contrast.weights[cell] * groups[begin].y.mean;
+      if (!contrast.base.empty()) sum.base += contrast.base[cell] * groups[begin].y.mean;
+    }
+    if (sum.needed > 0) continue;
+    result.units.push_back(block);
+    result.difference.push_back(sum.difference);
+    if (!contrast.base.empty()) result.base.push_back(sum.base);
+  }
+  return result;
+}
+
+std::vector<UnitNumbers> in_common(std::span<const UnitNumbers> all) {
+  std::vector<UnitNumbers> result(all.size());
+  if (all.empty()) return result;
+  std::vector<std::size_t> at(all.size());
+  for (const std::uint32_t unit : all.front().units) {
+    bool everywhere = true;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto& units = all[i].units;
+      while (at[i] < units.size() && units[at[i]] < unit) ++at[i];
+      everywhere = everywhere && at[i] < units.size() && units[at[i]] == unit;
+    }
+    for (std::size_t i = 0; everywhere && i < all.size(); ++i) {
+      result[i].units.push_back(unit);
+      result[i].difference.push_back(all[i].difference[at[i]]);
+      if (!all[i].base.empty()) result[i].base.push_back(all[i].base[at[i]]);
+    }
+  }
+  return result;
+}
+
+bool are_disjoint(std::span<const UnitNumbers> all) {
+  std::set<std::uint32_t> seen;
+  for (const UnitNumbers& one : all)
+    for (const std::uint32_t unit : one.units)
+      if (!seen.insert(unit).second) return false;
+  return true;
+}
+
+UnitNumbers averaged(std::span<const UnitNumbers> all) {
+  if (all.empty()) return {};
+  UnitNumbers result{.units = all.front().units};
+  result.difference.resize(result.units.size());
+  result.base.resize(all.front().base.size());
+  const double share = 1 / static_cast<double>(all.size());
+  for (const UnitNumbers& one : all) {
+    for (std::size_t i = 0; i < result.difference.size(); ++i)
+      result.difference[i] += share * one.difference[i];
+    for (std::size_t i = 0; i < result.base.size(); ++i) result.base[i] += share * one.base[i];
+  }
+  return result;
+}
+
+namespace {
+
+// Mean products of two tables with a row a subject and a column a unit: of rows, of columns, and of
+// what is left without both.
+struct MeanProducts {
+  double rows = 0;
+  double columns = 0;
+  double rest = 0;
+};
+
+double mean(std::span<const double> values) {
+  return moments(values).mean;
+}
+
+using Table = std::vector<std::span<const double>>;
+
+MeanProducts mean_products(const Table& a, const Table& b) {
+  const double k = static_cast<double>(a.size());
+  const double n = static_cast<double>(a.front().size());
+  const auto means = [&](const Table& table) {
+    std::vector<double> result;
+    for (const auto row : table) result.push_back(mean(row));
+    return result;
+  };
+  const auto columns = [&](const Table& table) {
+    std::vector<double> result(table.front().size());
+    for (const auto row : table)
+      for (std::size_t j = 0; j < row.size(); ++j) result[j] += row[j] / k;
+    return result;
+  };
+  const std::vector<double> row_a = means(a);
+  const std::vector<double> row_b = means(b);
+  const std::vector<double> column_a = columns(a);
+  const std::vector<double> column_b = columns(b);
+  const double all_a = mean(row_a);
+  const double all_b = mean(row_b);
+  MeanProducts result;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    result.rows += n * (row_a[i] - all_a) * (row_b[i] - all_b) / (k - 1);
+  for (std::size_t j = 0; j < column_a.size(); ++j)
+    result.columns += k * (column_a[j] - all_a) * (column_b[j] - all_b) / (n - 1);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < column_a.size(); ++j)
+      result.rest += (a[i][j] - row_a[i] - column_a[j] + all_a) *
+                     (b[i][j] - row_b[i] - column_b[j] + all_b) / ((k - 1) * (n - 1));
+  return result;
+}
+
+}  // namespace
+
+Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise) {
+  Table difference;
+  Table base;
+  for (const UnitNumbers& one : all) {
+    difference.emplace_back(one.difference);
+    if (!one.base.empty()) base.emplace_back(one.base);
+  }
+  const double k = static_cast<double>(difference.size());
+  const double n = static_cast<double>(difference.front().size());
+  MeanProducts squares = mean_products(difference, difference);
+  if (!(squares.rows > noise)) squares.rows = squares.rest;  // it is expected to be no less
+  const bool blocks_act = squares.columns > squares.rest;
+  const auto part = [&](const MeanProducts& of) {
+    return (of.rows + (blocks_act ? of.columns - of.rest : 0)) / (k * n);
+  };
+  const UnitNumbers means = averaged(all);
+  Estimate result{.difference = mean(means.difference)};
+  result.df = std::min(k, n) - 1;
+  if (!base.empty()) {
+    result.base = mean(means.base);
+    result.base_variance = part(mean_products(base, base));
+  }
+  if (!(squares.rows + squares.columns + squares.rest > noise)) {
+    if (k * n < static_cast<double>(least_exact)) result.df = 0;
+    if (result.difference * result.difference <= noise) result.difference = 0;
+    return result;
+  }
+  result.variance = part(squares);
+  if (!base.empty()) result.base_covariance = part(mean_products(base, difference));
+  const double total = result.variance * k * n;
+  const auto share = [&](double square, double df) {
+    return square / total * (square / total) / df;
+  };
+  double inverse = share(squares.rows, k - 1);
+  if (blocks_act)
+    inverse += share(squares.columns, n - 1) + share(squares.rest, (k - 1) * (n - 1));
+  else
+    result.units = all.size();
+  result.df = std::max(1 / inverse, std::min(k, n) - 1);
+  return result;
+}
+
+Estimate mean_of(const UnitNumbers& numbers, double noise) {
+  const Moments difference = moments(numbers.difference);
+  const double n = static_cast<double>(difference.n);
+  Estimate result{.difference = difference.mean, .units = difference.n};
+  if (!numbers.base.empty()) result.base = moments(numbers.base).mean;
+  if (difference.n < 2) return result;
+  result.df = n - 1;
+  if (difference.ss > n * noise) {
+    result.variance = difference.ss / (n - 1) / n;
+  } else if (difference.n < least_exact) {
+    result.df = 0;
+    return result;
+  } else if (difference.mean * difference.mean <= noise) {
+    result.difference = 0;
+  }
+  for (std::size_t i = 0; i < numbers.base.size(); ++i) {
+    const double base = numbers.base[i] - *result.base;
+    result.base_variance += base * base / (n - 1) / n;
+    if (result.variance > 0)
+      result.base_covariance += base * (numbers.difference[i] - difference.mean) / (n - 1) / n;
+  }
+  return result;
+}
+
+double satterthwaite(std::span<const std::pair<double, double>> variances) {
+  if (variances.empty()) return 0;
+  double total = 0;
+  double least = variances.front().second;
+  for (const auto& [variance, df] : variances) {
+    total += variance;
+    least = std::min(least, df);
+  }
+  if (!(total > 0)) return least;
+  double squares = 0;  // of shares, so that large and small numbers keep their digits
+  for (const auto& [variance, df] : variances)
+    squares += variance / total * (variance / total) / df;
+  return 1 / squares;
+}
+
+Estimate mean_of(std::span<const Estimate> estimates) {
+  Estimate result;
+  if (estimates.empty()) return result;
+  const double share = 1 / static_cast<double>(estimates.size());
+  std::vector<std::pair<double, double>> parts;
+  double base = 0;
+  bool has_error = true;
+  bool has_base = true;
+  for (const Estimate& each : estimates) {
+    const double variance = share * share * each.variance;
+    result.difference += share * each.difference;
+    result.variance += variance;
+    result.base_variance += share * share * each.base_variance;
+    result.base_covariance += share * share * each.base_covariance;
+    has_error = has_error && each.has_error();
+    has_base = has_base && each.base.has_value();
+    base += share * each.base.value_or(0);
+    parts.emplace_back(variance, each.df);
+  }
+  if (has_base) result.base = base;
+  if (has_error)
+    result.df = satterthwaite(parts);
+  else
+    result.variance = 0;
+  return result;
+}
+
+}  // namespace stab::stats

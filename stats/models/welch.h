@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Welch's t-test: means whose variances may differ, of numbers that nothing ties to each other.
+#pragma once
+
+#include <span>
+
+#include "stats/models/own_error.h"
+#include "stats/numbers/summary.h"
+#include "stats/tests/estimate.h"
+
+namespace stab::stats {
+
+// b's mean - a's, with Satterthwaite's degrees of freedom (Welch, Biometrika 1947). Groups below
+// two numbers give an estimate without error.
+Estimate welch(const Moments& a, const Moments& b);
+
+// The same for a contrast of cells, one number a weight: each cell has its own variance.
+Estimate welch(std::span<const Moments> cells, const Contrast& contrast);
+
+}  // namespace stab::stats

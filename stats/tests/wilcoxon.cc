@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "stats/tests/wilcoxon.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "stats/numbers/order.h"
+#include "stats/numbers/rank_distribution.h"
+#include "stats/numbers/tails.h"
+#include "stats/tests/sample.h"
+
+namespace stab::stats {
+namespace {
+
+constexpr std::size_t fewest_inexact = 50;
+
+// Two-sided, corrected for continuity.
+double normal_p(double statistic, double mean, double sd) {
+  return std::min(1.0, 2 * normal_tail(std::max(0.0, std::abs(statistic - mean) - 0.5) / sd));
+}
+
+// The interval reaches from the k-th smallest of `total` shifts to the k-th largest. 0: it has no
+// bounds.
+std::uint64_t exact_bound(std::span<const double> distribution, double alpha) {
+  return ranks_within(distribution, alpha / 2);
+}
+
+std::uint64_t normal_bound(double total, double sd, double alpha) {
+  const double z = -normal_quantile(alpha / 2).value_or(0);
+  return static_cast<std::uint64_t>(std::max(0.0, std::ceil(total / 2 - 0.5 - z * sd)));
+}
+
+template <class Nth>
+void set_shift(RankTest& test, Nth nth, std::uint64_t total, std::uint64_t bound) {
+  test.shift = total % 2 == 1 ? nth(total / 2 + 1) : nth(total / 2) / 2 + nth(total / 2 + 1) / 2;
+  if (bound > 0) test.interval = Interval{nth(bound), nth(total + 1 - bound)};
+}
+
+Result<void> require_both(std::span<const double> a, std::span<const double> b, double alpha,
+                          std::string_view test) {
+  for (const auto& sample : {a, b})
+    if (auto usable = require_sample(sample, 1, test); !usable) return usable;
+  return require_alpha(alpha);
+}
+
+std::vector<double> sorted(std::span<const double> values) {
+  std::vector<double> result(values.begin(), values.end());
+  std::ranges::sort(result);
+  return result;
+}
+
+}  // namespace
+
+Result<RankTest> rank_sum(std::span<const double> a, std::span<const double> b, double alpha) {
+  if (const auto usable = require_both(a, b, alpha, "the rank sum test"); !usable)
+    return std::unexpected(usable.error());
+  std::vector<double> all(b.begin(), b.end());
+  all.insert(all.end(), a.begin(), a.end());
+  const Ranks order = ranks(all);
+  const double n = static_cast<double>(a.size());
+  const double m = static_cast<double>(b.size());
+  RankTest test;
+  for (std::size_t i = 0; i < b.size(); ++i) test.statistic += order.ranks[i];
+  test.statistic -= m * (m + 1) / 2;
+  const double variance = n * m / 12 * (n + m + 1 - order.ties / ((n + m) * (n + m - 1)));
+  if (!(variance > 0)) return fail("numbers that are all equal have no rank sum test");
+  const double sd = std::sqrt(variance);
+  test.exact = a.size() < fewest_inexact && b.size() < fewest_inexact && order.ties == 0;
+  std::uint64_t bound = 0;
+  if (test.exact) {
+    const auto distribution = rank_sum_distribution(a.size(), b.size());
+    test.p = two_sided(distribution, static_cast<std::size_t>(test.statistic));
+    bound = exact_bound(distribution, alpha);
+  } else {
+    test.p = normal_p(test.statistic, n * m / 2, sd);
+    bound = normal_bound(n * m, sd, alpha);
+  }
+  const std::vector<double> x = sorted(a);
+  const std::vector<double> y = sorted(b);
+  const auto nth = [&](std::uint64_t k) { return nth_difference(y, x, k); };
+  set_shift(test, nth, std::uint64_t{a.size()} * b.size(), bound);
+  return test;
+}
+
+Result<RankTest> signed_rank(std::span<const double> a, std::span<const double> b, double alpha) {
+  if (a.size() != b.size()) return fail("the signed rank test needs samples of the same size");
+  if (const auto usable = require_both(a, b, alpha, "the signed rank test"); !usable)
+    return std::unexpected(usable.error());
+  std::vector<double> differences;
+  std::vector<double> sizes;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    differences.push_back(b[i] - a[i]);
+    sizes.push_back(std::abs(b[i] - a[i]));
+  }
+  if (differences.empty()) return fail("pairs that are all equal have no signed rank test");
+  if (!std::isfinite(std::ranges::max(sizes)))
+    return fail("the numbers are too far apart for the signed rank test");
+  const Ranks order = ranks(sizes);
+  const std::size_t count = differences.size();
+  const double n = static_cast<double>(count);
+  RankTest test;
+  for (std::size_t i = 0; i < count; ++i)
+    if (differences[i] > 0) test.statistic += order.ranks[i];
+  const double sd = std::sqrt(n * (n + 1) * (2 * n + 1) / 24 - order.ties / 48);
+  const double total = n * (n + 1) / 2;
+  test.exact = count < fewest_inexact && order.ties == 0 && count == a.size();
+  std::uint64_t bound = 0;
+  if (test.exact) {
+    const auto distribution = signed_rank_distribution(count);
+    test.p = two_sided(distribution, static_cast<std::size_t>(test.statistic));
+    bound = exact_bound(distribution, alpha);
+  } else {
+    test.p = normal_p(test.statistic, total / 2, sd);
+    bound = normal_bound(total, sd, alpha);
+  }
+  std::ranges::sort(differences);
+  const auto nth = [&](std::uint64_t k) { return nth_walsh_average(differences, k); };
+  set_shift(test, nth, std::uint64_t{count} * (count + 1) / 2, bound);
+  return test;
+}
+
+}  // namespace stab::stats

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// Expected values of binomial intervals: R's binom.test.
+#include "stats/verdicts/calibration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/analyse/analyse.h"
+#include "stats/oracle/simulate.h"
+#include "stats/planning/noise_floor.h"
+#include "stats/verdicts/analysis.h"
+#include "stats/words/answer.h"
+
+namespace stab::stats {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+Spec spec_of() {
+  Spec spec;
+  spec.design = Design::calibration;
+  spec.subject = "benchmark";
+  spec.block = "block";
+  spec.comparison = "comparison";
+  spec.treatments = {"arm"};
+  return spec;
+}
+
+struct Shape {
+  std::size_t benchmarks = 5;
+  std::size_t comparisons = 20;
+  std::size_t blocks = 10;
+};
+
+// Times of benchmarks that have nothing in common but their blocks' slices of time. `shift` is what
+// the arms differ by.
+Dataset simulate(std::uint64_t seed, const Shape& shape, double sd, double shift = 0) {
+  oracle::Normal normal(seed);
+  Dataset data;
+  data.columns = {
+      {"benchmark", {}, {}}, {"block", {}, {}}, {"comparison", {}, {}}, {"arm", {}, {}}};
+  for (std::size_t b = 0; b < shape.benchmarks; ++b)
+    data.columns[0].levels.push_back("b" + std::to_string(b));
+  for (std::size_t i = 0; i < shape.comparisons * shape.blocks; ++i)
+    data.columns[1].levels.push_back(std::to_string(i));
+  for (std::size_t c = 0; c < shape.comparisons; ++c)
+    data.columns[2].levels.push_back(std::to_string(c));
+  data.columns[3].levels = {"A", "B"};
+  for (std::uint32_t block = 0; block < shape.comparisons * shape.blocks; ++block) {
+    const double slice = 0.05 * normal.next();
+    for (std::uint32_t b = 0; b < shape.benchmarks; ++b)
+      for (std::uint32_t arm = 0; arm < 2; ++arm) {
+        data.response.push_back(std::exp(slice + b + shift * arm + sd * normal.next()));
+        data.columns[0].codes.push_back(b);
+        data.columns[1].codes.push_back(block);
+        data.columns[2].codes.push_back(block / static_cast<std::uint32_t>(shape.blocks));
+        data.columns[3].codes.push_back(arm);
+      }
+  }
+  return data;
+}
+
+Calibration calibration_of(const Dataset& data, const Spec& spec = spec_of()) {
+  Notes notes;
+  return calibrate(data, spec, notes).value();
+}
+
+TEST(Calibration, FindsTheMarginThatNoiseLeaves) {
+  const Calibration found = calibration_of(simulate(1, {}, 0.02));
+  EXPECT_EQ(found.blocks, 10U);
+  EXPECT_EQ(found.any.comparisons, 100U);
+  // Differences of two means of ten have this standard deviation.
+  const double sd = 0.02 * std::sqrt(2.0 / 10);
+  EXPECT_NEAR(found.any.margin.value(), std::expm1(1.96 * sd), 0.005);
+  ASSERT_TRUE(found.any.interval);
+  EXPECT_LE(found.any.interval->low, *found.any.margin);
+  EXPECT_GE(found.any.interval->high, *found.any.margin);
+  ASSERT_EQ(found.benchmarks.size(), 5U);
+  for (const Floor& floor : found.benchmarks) EXPECT_NEAR(floor.margin.value(), 2.5 * sd, 1.5 * sd);
+  EXPECT_NEAR(found.suite.margin.value(), 2.5 * sd / std::sqrt(5), 1.5 * sd / std::sqrt(5));
+  EXPECT_EQ(found.suite.comparisons, 20U);
+}
+
+// 400 calibrations of 20 comparisons each: the share of significant ones is alpha's, and a further
+// comparison stays within the margin as often as is said.
+TEST(Calibration, OfMachinesWithoutADifferenceIsRightAsOftenAsItSays) {
+  std::size_t significant = 0;
+  std::size_t stays = 0;
+  constexpr std::size_t machines = 400;
+  const Shape shape{.benchmarks = 1, .comparisons = 21, .blocks = 6};
+  for (std::uint64_t i = 0; i < machines; ++i) {
+    const Dataset all = simulate(100 + i, shape, 0.01);
+    Dataset known = all;
+    for (std::size_t row = 0; row < all.response.size(); ++row)
+      if (all.columns[2].codes[row] == 20) known.response[row] = std::nan("");
+    const Calibration found = calibration_of(known);
+    significant += found.any.significant;
+    std::vector<double> a;
+    std::vector<double> b;
+    for (std::size_t row = 0; row < all.response.size(); ++row)
+      if (all.columns[2].codes[row] == 20)
+        (all.columns[3].codes[row] == 0 ? a : b).push_back(std::log(all.response[row]));
+    const double distance = std::abs(moments(b).mean - moments(a).mean);
+    stays += distance <= std::log1p(found.any.margin.value()) ? 1 : 0;
+  }
+  const auto expected =
+      binomial_interval(static_cast<std::size_t>(0.05 * 20 * machines), 20 * machines, 0.001);
+  EXPECT_GE(static_cast<double>(significant) / (20 * machines), expected->low);
+  EXPECT_LE(static_cast<double>(significant) / (20 * machines), expected->high);
+  EXPECT_GE(static_cast<double>(stays) / machines, 0.95 - 3 * std::sqrt(0.05 * 0.95 / machines));
+}
+
+TEST(Calibration, ArmsThatDifferAfterAllComeOutSignificant) {
+  const Calibration found = calibration_of(simulate(2, {}, 0.01, 0.03));
+  EXPECT_EQ(found.any.significant, 100U);
+  EXPECT_GT(found.any.margin.value(), 0.03);
+}
+
+TEST(Calibration, BlocksCancelWhatTheyShare) {
+  Dataset quiet = simulate(3, {.benchmarks = 1}, 1e-6);
+  EXPECT_LT(calibration_of(quiet).any.margin.value(), 1e-5);
+}
+
+TEST(Calibration, HasTheMarginOfTheFunctionOfPlainSamples) {
+  const Shape shape{.benchmarks = 3, .comparisons = 7, .blocks = 4};
+  const Dataset data = simulate(4, shape, 0.01);
+  std::vector<AaProgram> programs(3);
+  for (std::uint32_t b = 0; b < 3; ++b)
+    for (std::uint32_t c = 0; c < 7; ++c)
+      for (std::uint32_t arm = 0; arm < 2; ++arm) {
+        Moments group;
+        for (std::size_t row = 0; row < data.response.size(); ++row)
+          if (data.columns[0].codes[row] == b && data.columns[2].codes[row] == c &&
+              data.columns[3].codes[row] == arm)
+            group.add(std::log(data.response[row]));
+        programs[b].groups.push_back(group.mean);
+      }
+  EXPECT_NEAR(calibration_of(data).any.margin.value(), noise_floor_disjoint(programs, 0.05)->margin,
+              1e-12);
+}
+
+TEST(Calibration, ComparisonsThatLostTrialsAreLeftOut) {
+  Dataset data = simulate(5, {}, 0.01);
+  data.response[0] = std::nan("");
+  Notes notes;
+  const auto found = calibrate(data, spec_of(), notes);
+  EXPECT_EQ(found->benchmarks[0].comparisons, 19U);
+  EXPECT_EQ(found->benchmarks[1].comparisons, 20U);
+  EXPECT_EQ(found->suite.comparisons, 19U);
+  EXPECT_THAT(notes.sentences(),
+              Contains("Comparisons with fewer than 10 complete blocks are left out: 1."));
+}
+
+TEST(Calibration, TooFewComparisonsGiveNoMarginAndSayWhy) {
+  const Analysis analysis =
+      analyse(simulate(6, {.benchmarks = 2, .comparisons = 5, .blocks = 3}, 0.01), spec_of());
+  ASSERT_TRUE(analysis.calibration);
+  EXPECT_FALSE(analysis.calibration->any.margin);
+  EXPECT_TRUE(analysis.calibration->any.share);
+  EXPECT_THAT(analysis.answer, HasSubstr("cannot tell what this machine resolves"));
+  EXPECT_THAT(analysis.notes,
+              Contains("A noise floor at 95 % needs 19 disjoint pairs, and there are 10: raise "
+                       "design.comparisons."));
+  EXPECT_THAT(analysis.notes, Contains("b0, b1: a noise floor of its own needs 19 comparisons."));
+}
+
+TEST(Calibration, IsTheWholeAnswer) {
+  const Analysis analysis = analyse(simulate(1, {}, 0.02), spec_of());
+  EXPECT_TRUE(analysis.effects.empty());
+  EXPECT_TRUE(analysis.tables.empty());
+  EXPECT_EQ(analysis.means.size(), 10U);
+  EXPECT_THAT(analysis.answer, HasSubstr("this machine cannot resolve less than "));
+  EXPECT_THAT(analysis.answer, HasSubstr(" of wall time (95 % interval "));
+  EXPECT_THAT(analysis.answer, HasSubstr(" of 100 came out significant, "));
+}
+
+TEST(Calibration, WithoutDataThereIsNone) {
+  const Analysis analysis = analyse({}, spec_of());
+  EXPECT_FALSE(analysis.calibration);
+  EXPECT_THAT(analysis.answer, HasSubstr("cannot tell"));
+  EXPECT_THAT(analysis.notes, Contains("There is no comparison of two complete blocks or more."));
+}
+
+TEST(Calibration, BinomialIntervalsAreThoseOfR) {
+  const auto expect = [](std::size_t k, std::size_t n, double alpha, double low, double high) {
+    const auto interval = binomial_interval(k, n, alpha);
+    ASSERT_TRUE(interval);
+    EXPECT_NEAR(interval->low, low, 1e-14);
+    EXPECT_NEAR(interval->high, high, 1e-14);
+  };
+  expect(6, 100, 0.05, 0.0223348860713164, 0.1260299345808230);
+  expect(0, 20, 0.05, 0, 0.168433470983085);
+  expect(20, 20, 0.1, 0.860891659331735, 1);
+  expect(1, 7, 0.05, 0.00361029686190059, 0.57872319704319519);
+  EXPECT_FALSE(binomial_interval(0, 0, 0.05));
+  EXPECT_FALSE(binomial_interval(2, 1, 0.05));
+}
+
+TEST(Calibration, MarginsHaveTwoDigits) {
+  EXPECT_EQ(margin_words(0.00834), "0.83 %");
+  EXPECT_EQ(margin_words(0.0834), "8.3 %");
+  EXPECT_EQ(margin_words(0.834), "83 %");
+  EXPECT_EQ(margin_words(0), "0 %");
+}
+
+}  // namespace
+}  // namespace stab::stats

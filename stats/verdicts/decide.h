@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Verdicts that hold together: over all comparisons of a family the probability of any wrong one is
+// at most alpha. Reports, 'stabctl analyze' and exit codes take their verdicts from here, and
+// nothing else makes one.
+//
+// Each comparison has two hypotheses: "there is no difference", and, with a margin, "the difference
+// is not within the margin". At most one of the two is true, so of m comparisons at most m
+// hypotheses are, and Holm's procedure takes m, not 2 m, as its first divisor (Shaffer: Modified
+// sequentially rejective multiple test procedures, JASA 1986). The effects of each scope are a
+// family: those on subjects, on these subjects together, and on subjects like these.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "stats/verdicts/analysis.h"
+
+namespace stab::stats {
+
+// The effects that are corrected for each other: those of a scope that have a p.
+std::vector<Effect*> family_of(Analysis& analysis, Scope scope);
+
+// Sets p_adjusted, p_same_adjusted and the verdict of each effect that has no `reason`: `same` if
+// the second hypothesis is rejected, else `faster` or `slower` if the first is, else `unsure`.
+void decide(Analysis& analysis);
+
+// The scope whose effects answer the question: without a suite the subjects', else the spec's.
+Scope deciding_scope(const Analysis& analysis);
+std::vector<const Effect*> deciding_effects(const Analysis& analysis);
+
+// What exit codes are made of; both can be. Neither: all is the same or better.
+struct Findings {
+  bool regressed = false;  // a deciding effect is slower
+  bool unsure = false;     // one is unsure, or there is none
+};
+Findings findings(const Analysis& analysis);
+
+}  // namespace stab::stats

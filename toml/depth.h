@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// toml++ 3.3 builds one nested table for each part of a dotted key, without a limit, and overflows
+// the stack when it frees half a million of them. So the depth of a text is looked at before it is
+// parsed.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace stab::toml {
+
+// The offset where brackets nest deeper than `limit`, or where a dotted key has more than `limit`
+// dots. Right for every text up to its first syntax error, which is as far as the parser goes.
+std::optional<std::size_t> too_deep(std::string_view text, std::size_t limit);
+
+}  // namespace stab::toml

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Collects what is wrong with a document, so that the user sees all of it at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "toml/document.h"
+
+namespace stab::toml {
+
+inline constexpr std::size_t max_problems = 50;  // more are counted, not listed
+
+// A mistake in a document. line and column start at 1; 0 means the document as a whole.
+struct Problem {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::string message;  // names the key and says what to change
+};
+
+class Problems {
+ public:
+  void add(Position at, std::string message);
+  [[nodiscard]] bool empty() const { return problems_.empty(); }
+  [[nodiscard]] std::size_t count() const { return problems_.size(); }
+  // So many that hints, which are slow to find, no longer help.
+  [[nodiscard]] bool is_crowded() const { return problems_.size() >= 2 * max_problems; }
+
+  // In the order of their places, at most max_problems; then one more that counts the others.
+  std::vector<Problem> take() &&;
+
+ private:
+  std::vector<Problem> problems_;
+};
+
+// "plan.toml:12:3: unknown key 'repetition', did you mean 'repetitions'?", a line a problem.
+std::string describe(const std::vector<Problem>& problems, std::string_view file);
+
+}  // namespace stab::toml

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// One table of a document as its reader sees it: typed access with bounds. What is wrong becomes a
+// problem and reads as absent.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "toml/document.h"
+#include "toml/problems.h"
+
+namespace stab::toml {
+
+using Words = std::vector<std::string>;
+
+inline constexpr std::size_t max_entries =
+    1000;  // of a table or an array whose length is the user's
+
+class Table {
+ public:
+  // A table with exactly these keys allowed; every other one is a problem at once. `value` must be
+  // a table and outlive this.
+  Table(Problems& problems, const Value& value, std::string path, const Words& known);
+  // A table whose keys are names that the user chose.
+  Table(Problems& problems, const Value& value, std::string path);
+
+  [[nodiscard]] Position at() const { return value_.at; }
+  [[nodiscard]] const Entries& entries() const { return std::get<Entries>(value_.data); }
+  [[nodiscard]] const Entry* find(std::string_view key) const;
+  // The key as the user would write it from the top: "benchmark.check.exit".
+  [[nodiscard]] std::string path(std::string_view key) const;
+  // The table itself, as above.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] Problems& problems() const { return problems_; }
+
+  using Rule = bool (*)(std::string_view);
+  // Absent, or wrong (then a problem was added), or the value.
+  [[nodiscard]] std::optional<std::string> text(std::string_view key, Rule rule,
+                                                std::string_view words) const;
+  [[nodiscard]] std::optional<std::uint64_t> integer(std::string_view key, std::uint64_t min,
+                                                     std::uint64_t max) const;
+  [[nodiscard]] std::optional<double> number(std::string_view key, double min, double max) const;
+  [[nodiscard]] std::optional<bool> boolean(std::string_view key) const;
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> duration(
+      std::string_view key) const;  // up to 24 h
+  [[nodiscard]] std::optional<std::uint64_t> bytes(std::string_view key, std::uint64_t max) const;
+  [[nodiscard]] std::optional<double> percentage(std::string_view key) const;  // "1%" is 0.01
+  [[nodiscard]] std::optional<std::string> choice(std::string_view key, const Words& choices) const;
+  [[nodiscard]] std::optional<std::vector<std::string>> texts(std::string_view key, Rule rule,
+                                                              std::string_view words) const;
+  [[nodiscard]] std::optional<Table> table(std::string_view key, const Words& known) const;
+  [[nodiscard]] std::optional<Table> open_table(std::string_view key) const;
+  [[nodiscard]] const Items* items(std::string_view key, std::string_view words) const;
+
+  // "'machine.cpus' must be WORDS, not 0", at the key.
+  void refuse(const Entry& entry, std::string_view words) const;
+  // The same of an array's item, at the item.
+  void refuse_item(const Entry& entry, const Value& item, std::string_view words) const;
+  void require(std::string_view key, std::string_view words) const;
+
+ private:
+  void refuse_unknown(const Entry& entry, const Words& known) const;
+
+  Problems& problems_;
+  const Value& value_;
+  std::string path_;
+};
+
+// ", did you mean 'x'?" or "".
+std::string did_you_mean(std::string_view word, const Words& candidates);
+// A key or another text of the user's, fit for a message.
+std::string shown(std::string_view text);
+
+}  // namespace stab::toml
