@@ -181,6 +181,11 @@ long read_some(int fd, void* buffer, size_t size) {
   return call(__NR_read, fd, address_of(buffer), static_cast<long>(size));
 }
 
+long read_at(int fd, void* buffer, size_t size, uint64_t offset) {
+  return call(__NR_pread64, fd, address_of(buffer), static_cast<long>(size),
+              static_cast<long>(offset));
+}
+
 long write_some(int fd, const void* buffer, size_t size) {
   return call(__NR_write, fd, address_of(buffer), static_cast<long>(size));
 }

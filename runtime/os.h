@@ -60,6 +60,7 @@ long open_append_linked(const char* path);
 long remove_file(const char* path);
 long open_read(const char* path);
 long read_some(int fd, void* buffer, size_t size);
+long read_at(int fd, void* buffer, size_t size, uint64_t offset);
 long write_some(int fd, const void* buffer, size_t size);
 // All of it, or a failure.
 bool write_all(int fd, const void* buffer, size_t size);
