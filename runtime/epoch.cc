@@ -343,7 +343,7 @@ void after_fork_in_child() {
 
 extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
 
-const char* start_epochs(const Options& options) {
+const char* start_epochs(const Options& options, const OutsideHandlers& /*proof*/) {
   if (has_shadow_stack()) return shadow_stack_is_on;
   timer_spares_sleepers = os::kernel_is_at_least(6, 4);
   alarms_interrupt = !os::kernel_is_at_least(5, 10);
@@ -372,24 +372,24 @@ void run_again() {
 
 }  // namespace
 
-void stop_epochs() {
+void stop_epochs(const OutsideHandlers& proof) {
   paused = false;
   if (!running) return;
-  NoEpochs guard;
+  NoEpochs guard(proof);
   stop_running();
 }
 
-void pause_epochs() {
+void pause_epochs(const OutsideHandlers& proof) {
   __atomic_fetch_add(&pauses, 1, __ATOMIC_SEQ_CST);
-  NoEpochs guard;
+  NoEpochs guard(proof);
   if (!running) return;
   stop_running();
   paused = true;
 }
 
-bool resume_epochs() {
+bool resume_epochs(const OutsideHandlers& proof) {
   if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_SEQ_CST) != 0) return false;
-  NoEpochs guard;
+  NoEpochs guard(proof);
   if (__atomic_load_n(&pauses, __ATOMIC_SEQ_CST) != 0) return false;  // who came waits for us
   if (paused && !too_old && !returns_are_checked && owner == os::process_id()) run_again();
   paused = false;
@@ -414,7 +414,7 @@ void randomize_now() {
     os::queue_to_thread(os::thread_id(), signal_number, &call_value);
 }
 
-NoEpochs::NoEpochs() {
+NoEpochs::NoEpochs(const OutsideHandlers& /*proof*/) {
   // A child that was made by a bare system call may have inherited an epoch that nobody will end.
   while (!enter() && owner == os::process_id()) os::yield();
 }
