@@ -275,6 +275,7 @@ enum class PinReason : uint32_t {
   caller_sensitive,
   runtime_page,
   unsized,
+  large_model,
   count,
 };
 

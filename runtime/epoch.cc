@@ -18,6 +18,7 @@
 #include "runtime/report_file.h"
 #include "runtime/restart.h"
 #include "runtime/schedule.h"
+#include "runtime/shadow_stack.h"
 #include "runtime/signal_return.h"
 #include "runtime/threads.h"
 
@@ -29,6 +30,7 @@ namespace {
 constexpr int signal_number = 32;
 constexpr uint32_t frames_walked = 4096;
 constexpr uint32_t scarce_layouts = 8;
+constexpr const char* shadow_stack_is_on = "a shadow stack holds the return addresses (CET)";
 
 // Their addresses are the values of our signals.
 char timer_value;
@@ -37,12 +39,13 @@ char call_value;
 char stop_value;
 
 bool poison;
-bool running;           // the schedule
-uint32_t pauses;        // that have not ended
-bool paused;            // and it ran before
-bool alarms_interrupt;  // system calls, before 5.10
-bool too_old;           // the kernel, for epochs with several threads
-int owner;              // the process that the schedule belongs to
+bool running;              // the schedule
+uint32_t pauses;           // that have not ended
+bool paused;               // and it ran before
+bool alarms_interrupt;     // system calls, before 5.10
+bool too_old;              // the kernel, for epochs with several threads
+bool returns_are_checked;  // a thread that we would move over has a shadow stack
+int owner;                 // the process that the schedule belongs to
 uint32_t busy;
 uint32_t in_handler;  // threads that answer a signal of ours
 bool addresses_are_hidden;
@@ -209,6 +212,10 @@ void run_epoch(void* context) {
     too_old = true;
     return give_up("with several threads, epochs need Linux 6.4");
   }
+  if (__atomic_load_n(&returns_are_checked, __ATOMIC_ACQUIRE)) {
+    resume_others();
+    return give_up(shadow_stack_is_on);
+  }
   ++epoch_number;
   for_each_image(look_for_hidden_addresses, nullptr);
   const Libraries libraries = look_at_libraries();
@@ -246,7 +253,7 @@ void hand_on(int number, void* info, void* context) {
 }
 
 void plan_next_epoch(bool by_timer, uint64_t cost_ns) {
-  if (too_old)
+  if (too_old || returns_are_checked)
     schedule::stop();
   else
     schedule::plan_next(by_timer, all_listed, cost_ns);
@@ -254,6 +261,7 @@ void plan_next_epoch(bool by_timer, uint64_t cost_ns) {
 
 void answer(const siginfo_t& about, ucontext_t* interrupted) {
   const void* value = about.si_value.sival_ptr;
+  if (has_shadow_stack()) __atomic_store_n(&returns_are_checked, true, __ATOMIC_RELEASE);
   if (value == &stop_value) return stop_here(interrupted);
   const bool by_alarm = value == &alarm_value;
   if (by_alarm && !schedule::is_due(about.si_timerid)) return;
@@ -335,7 +343,8 @@ void after_fork_in_child() {
 
 extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
 
-const char* start_epochs(const Options& options) {
+const char* start_epochs(const Options& options, const OutsideHandlers& /*proof*/) {
+  if (has_shadow_stack()) return shadow_stack_is_on;
   timer_spares_sleepers = os::kernel_is_at_least(6, 4);
   alarms_interrupt = !os::kernel_is_at_least(5, 10);
   poison = options.poison;
@@ -363,26 +372,26 @@ void run_again() {
 
 }  // namespace
 
-void stop_epochs() {
+void stop_epochs(const OutsideHandlers& proof) {
   paused = false;
   if (!running) return;
-  NoEpochs guard;
+  NoEpochs guard(proof);
   stop_running();
 }
 
-void pause_epochs() {
+void pause_epochs(const OutsideHandlers& proof) {
   __atomic_fetch_add(&pauses, 1, __ATOMIC_SEQ_CST);
-  NoEpochs guard;
+  NoEpochs guard(proof);
   if (!running) return;
   stop_running();
   paused = true;
 }
 
-bool resume_epochs() {
+bool resume_epochs(const OutsideHandlers& proof) {
   if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_SEQ_CST) != 0) return false;
-  NoEpochs guard;
+  NoEpochs guard(proof);
   if (__atomic_load_n(&pauses, __ATOMIC_SEQ_CST) != 0) return false;  // who came waits for us
-  if (paused && !too_old && owner == os::process_id()) run_again();
+  if (paused && !too_old && !returns_are_checked && owner == os::process_id()) run_again();
   paused = false;
   return true;
 }
@@ -405,7 +414,7 @@ void randomize_now() {
     os::queue_to_thread(os::thread_id(), signal_number, &call_value);
 }
 
-NoEpochs::NoEpochs() {
+NoEpochs::NoEpochs(const OutsideHandlers& /*proof*/) {
   // A child that was made by a bare system call may have inherited an epoch that nobody will end.
   while (!enter() && owner == os::process_id()) os::yield();
 }

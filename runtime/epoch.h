@@ -16,16 +16,17 @@
 
 #include "runtime/epoch_counts.h"
 #include "runtime/options.h"
+#include "runtime/outside_handlers.h"
 
 namespace stab::rt {
 
 // nullptr, or why there will be no epochs.
-const char* start_epochs(const Options& options);
+const char* start_epochs(const Options& options, const OutsideHandlers& proof);
 // For good, or until the process is a child of fork.
-void stop_epochs();
+void stop_epochs(const OutsideHandlers& proof);
 // Until each call has been answered by one of resume_epochs, whose last one gives true.
-void pause_epochs();
-bool resume_epochs();
+void pause_epochs(const OutsideHandlers& proof);
+bool resume_epochs(const OutsideHandlers& proof);
 EpochCounts epoch_counts();
 
 // Not a child that shares or has copied our memory.
@@ -34,10 +35,10 @@ bool is_own_process();
 // A new layout now, on this thread.
 void randomize_now();
 
-// While one exists there is no epoch. Not for the handler.
+// While one exists there is no epoch. It waits for the end of the present one.
 class NoEpochs {
  public:
-  NoEpochs();
+  explicit NoEpochs(const OutsideHandlers& proof);
   ~NoEpochs();
   NoEpochs(const NoEpochs&) = delete;
   NoEpochs& operator=(const NoEpochs&) = delete;

@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # handler_test.sh SOURCE BUILD: the objects whose functions an epoch's signal handler calls, and all that these refer to, take
-# nothing of libc's and nothing of the heap (Epochs 1). Not looked at: epoch.cc and threads.cc, which run outside of handlers, too.
+# nothing of libc's and nothing of the heap (Epochs 1). Not looked at: epoch.cc and threads.cc, which run outside of handlers, too:
+# there the type of outside_handlers.h keeps what waits or asks libc out of handlers.
 set -u
+source_directory=$(realpath "$1")
 library=$2/lib/libstabrt.a
 
 # Object NEEDS name: what no object of ours has. Object HAS: it was reached.
@@ -40,4 +42,15 @@ needed=$(grep -v '^reached ' <<<"$reached")
 heap=$(sed -n 's/^reached //p' <<<"$reached" | grep -xFf <(basename -s .cc -- "$1"/runtime/malloc/*.cc))
 [ -z "$heap" ] || fail "the handler's objects reach the heap: $heap"
 [ "$(grep -c '^reached ' <<<"$reached")" -ge 20 ] || fail "only these were looked at: $reached"
+
+# compiles DECLARATION: a file that waits for epochs, with this before it.
+compiles() {
+  printf '#include "runtime/epoch.h"\nnamespace stab::rt { %s }\n' "$*" |
+    clang++-19 -std=c++20 -I"$source_directory" -fsyntax-only -x c++ - 2>diagnosis
+}
+cd "$(mktemp -d)" || exit 1
+compiles 'struct BeforeSandbox { void f() { const NoEpochs guard(OutsideHandlers{}); } };' || fail "an entry point cannot wait: $(cat diagnosis)"
+compiles 'struct Handler { void f() { const NoEpochs guard(OutsideHandlers{}); } };' && fail "anybody may wait for epochs"
+grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)"
+rm -r "$PWD"
 exit $failures

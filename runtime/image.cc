@@ -4,6 +4,7 @@
 #include "runtime/check.h"
 #include "runtime/memory.h"
 #include "runtime/os.h"
+#include "runtime/own_text.h"
 #include "runtime/pads.h"
 #include "runtime/place.h"
 #include "runtime/relink.h"
@@ -261,8 +262,10 @@ const char* build(Image& image, bool again) {
   STAB_EXPENSIVE(Layout, 2, is_valid(image, layout));
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
+  const OwnText text(image);
   if ((!again && !set_pointers(image)) || !patch_originals(image))
     return "the code cannot be made writable (mprotect was refused)";
+  text.take();
   return nullptr;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/memory.h"
 #include "runtime/os.h"
 #include "runtime/pads.h"
+#include "runtime/return_probes.h"
 #include "runtime/walk.h"
 #include "runtime/walk_header.h"
 #include "runtime/walk_memory.h"
@@ -140,8 +141,12 @@ void mark_stack(uint64_t from, Migration& migration) {
   from &= -uint64_t{8};
   Stack stack(from);
   if (!stack.can_read(from)) migration.complete = false;
-  for (uint64_t at = from; stack.can_read(at); at += 8)
-    mark_word(*reinterpret_cast<uint64_t*>(at), migration);
+  ReturnProbes probes;
+  for (uint64_t at = from; stack.can_read(at); at += 8) {
+    const uint64_t word = *reinterpret_cast<uint64_t*>(at);
+    mark_word(word, migration);
+    if (probes.may_hide(word)) migration.complete = false;
+  }
   if (stack.is_too_large()) migration.complete = false;
 }
 

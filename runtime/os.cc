@@ -181,6 +181,11 @@ long read_some(int fd, void* buffer, size_t size) {
   return call(__NR_read, fd, address_of(buffer), static_cast<long>(size));
 }
 
+long read_at(int fd, void* buffer, size_t size, uint64_t offset) {
+  return call(__NR_pread64, fd, address_of(buffer), static_cast<long>(size),
+              static_cast<long>(offset));
+}
+
 long write_some(int fd, const void* buffer, size_t size) {
   return call(__NR_write, fd, address_of(buffer), static_cast<long>(size));
 }
@@ -281,6 +286,11 @@ long set_timer_in(int timer, uint64_t ns) {
 
 void delete_timer(int timer) {
   call(__NR_timer_delete, timer);
+}
+
+long shadow_stack_status(uint64_t& features) {
+  constexpr long status = 0x5005;
+  return call(__NR_arch_prctl, status, address_of(&features));
 }
 
 bool kernel_is_at_least(unsigned major, unsigned minor) {

@@ -60,6 +60,7 @@ long open_append_linked(const char* path);
 long remove_file(const char* path);
 long open_read(const char* path);
 long read_some(int fd, void* buffer, size_t size);
+long read_at(int fd, void* buffer, size_t size, uint64_t offset);
 long write_some(int fd, const void* buffer, size_t size);
 // All of it, or a failure.
 bool write_all(int fd, const void* buffer, size_t size);
@@ -92,6 +93,8 @@ long set_timer(int timer, uint64_t first_at, uint64_t then_every);
 // Once, after so much time on its clock.
 long set_timer_in(int timer, uint64_t ns);
 void delete_timer(int timer);
+// What the calling thread has of shadow stacks, as arch_prctl(ARCH_SHSTK_STATUS) says it.
+long shadow_stack_status(uint64_t& features);
 bool kernel_is_at_least(unsigned major, unsigned minor);
 int process_id();
 int thread_id();

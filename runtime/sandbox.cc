@@ -9,6 +9,12 @@
 #include "runtime/os.h"
 #include "runtime/report.h"
 
+namespace stab::rt {
+struct BeforeSandbox {
+  static OutsideHandlers outside() { return {}; }
+};
+}  // namespace stab::rt
+
 namespace {
 
 using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
@@ -23,7 +29,7 @@ bool going_in;  // or in it
 bool go_to_sandbox(bool by_filter, uint64_t filter) {
   __atomic_store_n(&going_in, true, __ATOMIC_SEQ_CST);
   if (entered || !stab::rt::is_own_process()) return false;
-  stab::rt::pause_epochs();
+  stab::rt::pause_epochs(stab::rt::BeforeSandbox::outside());
   // A filter that cannot be read is refused: a program asks in this way whether there are any.
   const bool asks = by_filter && !stab::os::readable(filter);
   if (!asks) stab::rt::report_sandbox(stab::rt::epoch_counts());
@@ -33,9 +39,9 @@ bool go_to_sandbox(bool by_filter, uint64_t filter) {
 void arrive(bool refused) {
   if (!refused) {
     entered = true;
-    stab::rt::stop_epochs();
+    stab::rt::stop_epochs(stab::rt::BeforeSandbox::outside());
     stab::rt::end_report();
-  } else if (stab::rt::resume_epochs()) {
+  } else if (stab::rt::resume_epochs(stab::rt::BeforeSandbox::outside())) {
     stab::rt::resume_report();
     __atomic_store_n(&going_in, false, __ATOMIC_SEQ_CST);
   }
@@ -54,13 +60,14 @@ extern "C" {
 __attribute__((visibility("hidden"))) void* stab_syscall_of_libc;
 
 __attribute__((visibility("hidden"))) void stab_before_syscall() {
-  stab::rt::prepare_sandbox();
+  stab::rt::prepare_sandbox(stab::rt::BeforeSandbox::outside());
 }
 
 // Operations beyond the first two only ask.
 __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operation, long flags,
                                                         long filter, long d, long e) {
-  if (stab_syscall_of_libc == nullptr) stab::rt::prepare_sandbox();
+  if (stab_syscall_of_libc == nullptr)
+    stab::rt::prepare_sandbox(stab::rt::BeforeSandbox::outside());
   const bool asks = operation == SECCOMP_GET_ACTION_AVAIL || operation == SECCOMP_GET_NOTIF_SIZES;
   const bool going =
       !asks && go_to_sandbox(operation == SECCOMP_SET_MODE_FILTER, static_cast<uint64_t>(filter));
@@ -76,7 +83,7 @@ __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operat
 // Weak: a program may have its own.
 __attribute__((weak, visibility("default"))) int prctl(int option, unsigned long a, unsigned long b,
                                                        unsigned long c, unsigned long d) {
-  if (prctl_of_libc == nullptr) stab::rt::prepare_sandbox();
+  if (prctl_of_libc == nullptr) stab::rt::prepare_sandbox(stab::rt::BeforeSandbox::outside());
   if (option == PR_SET_SECCOMP) return set_seccomp(a, b, c, d);
   return prctl_of_libc(option, a, b, c, d);
 }
@@ -129,7 +136,7 @@ bool may_be_in_sandbox() {
   return __atomic_load_n(&going_in, __ATOMIC_SEQ_CST);
 }
 
-void prepare_sandbox() {
+void prepare_sandbox(const OutsideHandlers& /*proof*/) {
   prctl_of_libc = reinterpret_cast<Prctl>(dlsym(RTLD_NEXT, "prctl"));
   stab_syscall_of_libc = dlsym(RTLD_NEXT, "syscall");
 }

@@ -34,6 +34,11 @@ constexpr bool heap_by_default = false;
 }
 
 namespace stab::rt {
+
+struct AtStartAndEnd {
+  static OutsideHandlers outside() { return {}; }
+};
+
 namespace {
 
 constexpr int refusal_status = 125;
@@ -123,7 +128,7 @@ void start(char** environment) {
   read_options(environment);
   open_report(options);
   check_heap();
-  prepare_sandbox();
+  prepare_sandbox(AtStartAndEnd::outside());
   prepare_contexts((options.code || options.stack) && options.again());
   if (options.code || options.stack || options.heap) seed = run_seed(options);
   if (!options.code && !options.stack) {
@@ -143,7 +148,8 @@ void start(char** environment) {
   Image* image = claim_image();
   const char* problem = take_in(image, &stab_note, &__ehdr_start);
   const char* why_once = nullptr;
-  if (problem == nullptr && options.again()) why_once = start_epochs(options);
+  if (problem == nullptr && options.again())
+    why_once = start_epochs(options, AtStartAndEnd::outside());
   if (why_once != nullptr) refuse_or_complain(why_once);
   tell(*image, problem);
   if (!report_wanted()) return;
@@ -165,7 +171,7 @@ void report_end() {
 }
 void fini_last() {
   ended = true;
-  stop_epochs();
+  stop_epochs(AtStartAndEnd::outside());
   report_end();
 }
 
@@ -182,7 +188,7 @@ using namespace stab::rt;
 extern "C" __attribute__((visibility("default"))) void stab_add_image(const stab::abi::Note* note,
                                                                       const Elf64_Ehdr* elf) {
   if (!active) return;
-  NoEpochs guard;
+  const NoEpochs guard(AtStartAndEnd::outside());
   Image* image = claim_image();
   const char* problem = take_in(image, note, elf);
   if (image == nullptr) return;
@@ -194,7 +200,7 @@ extern "C" __attribute__((visibility("default"))) void stab_add_image(const stab
 extern "C" __attribute__((visibility("default"))) void stab_remove_image(
     const stab::abi::Note* note) {
   if (!active || ended) return;
-  NoEpochs guard;
+  const NoEpochs guard(AtStartAndEnd::outside());
   Image* image = image_with(note);
   if (image == nullptr) return;
   retract_image(image);

@@ -179,6 +179,20 @@ for allocator in jemalloc tcmalloc_minimal mimalloc; do
   same "$allocator preloaded" ordinary env LD_PRELOAD="$file" ordinary/program
 done
 same "libstabheap.so preloaded" ordinary env LD_PRELOAD="$build_directory/lib/libstabheap.so" ordinary/program
+# Who looks at the program while it runs: a profiler whose handler walks stacks by nongnu libunwind, and return probes of the kernel.
+profiler=$(ls /usr/lib/x86_64-linux-gnu/libprofiler.so.? 2>/dev/null | head -1)
+if [ -n "$profiler" ]; then
+  same "a profiler by libunwind" ordinary env LD_PRELOAD="$profiler" CPUPROFILE="$work/profile" CPUPROFILE_FREQUENCY=1000 ordinary/program
+else
+  echo "skipped: no libprofiler"
+fi
+$clang -x c -O1 "$source_directory/tests/szc_probe.c" -o probe || exit 1
+if ./probe libc.so.6 malloc /bin/true 2>reason; then
+  same "a return probe of malloc" ordinary ./probe libc.so.6 malloc ordinary/program
+  same "a return probe of our code" ordinary ./probe ordinary/library.so _Z12from_libraryPFiiEi ordinary/program
+else
+  echo "skipped: $(cat reason)"
+fi
 program foreign g++
 same "a library of g++" foreign foreign/program
 command -v mold >/dev/null && program molded "g++ -fuse-ld=mold" && same "a library of mold" molded molded/program

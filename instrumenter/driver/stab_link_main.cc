@@ -30,7 +30,11 @@ int run_instrument(const std::string& path, std::span<const std::string> flags) 
   const Options options{.strip_all = has(flags, "--strip-all"),
                         .strip_debug = has(flags, "--strip-debug")};
   const auto summary = instrument(path, options);
-  return summary ? 0 : failed(path, summary.error());
+  if (!summary) return failed(path, summary.error());
+  if (summary->large_functions != 0)
+    fmt::print(stderr, "szc: note: {} functions of {} cannot move: -mcmodel=large; medium can\n",
+               summary->large_functions, path);
+  return 0;
 }
 
 int run_explain(const std::string& path, std::span<const std::string> flags) {

@@ -92,6 +92,11 @@ bool starts_program(std::string_view name) {
          name == "_dl_relocate_static_pie";
 }
 
+// Where LLVM puts code whose distances to data, tables and frame descriptions have 64 bits.
+bool is_large(std::string_view section) {
+  return section == ".ltext" || section.starts_with(".ltext.");
+}
+
 bool near_runtime(const ElfFile& file, const Function& function) {
   const Elf64_Shdr* runtime = file.section(abi::runtime_section);
   if (runtime == nullptr) return false;
@@ -134,6 +139,8 @@ Program find_functions(const ElfFile& file) {
     if (starts_program(function.name)) function.pin_because(PinReason::startup);
     if (file.name(file.sections()[function.section]) == abi::fixed_section)
       function.pin_because(PinReason::marked);
+    if (is_large(file.name(file.sections()[function.section])))
+      function.pin_because(PinReason::large_model);
     if (near_runtime(file, function)) function.pin_because(PinReason::runtime_page);
   }
   return program;
@@ -213,6 +220,8 @@ std::string_view describe(abi::PinReason reason) {
       return "shares a page with the runtime";
     case PinReason::unsized:
       return "no symbol tells its size";
+    case PinReason::large_model:
+      return "compiled with -mcmodel=large, whose distances have 64 bits";
     case PinReason::count:
       break;
   }

@@ -38,6 +38,7 @@ Summary summarize(const Program& program, std::size_t table_bytes) {
   summary.table_bytes = table_bytes;
   for (const Function& function : program.functions) {
     summary.text_bytes += function.size;
+    summary.large_functions += function.pin == abi::PinReason::large_model ? 1 : 0;
     if (!function.movable()) continue;
     ++summary.movable_functions;
     summary.movable_bytes += function.size;

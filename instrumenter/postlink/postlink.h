@@ -23,6 +23,7 @@ struct Summary {
   std::uint64_t text_bytes = 0;
   std::uint64_t movable_bytes = 0;
   std::uint64_t table_bytes = 0;
+  std::uint64_t large_functions = 0;  // of -mcmodel=large: none of them can move
 };
 
 // Replaces the file in one step and keeps its mode; on an error the file is as it was. The emitted

@@ -158,6 +158,20 @@ expect 'installed' inst/usr/bin/szc main.c -o prog
 [ ! -s .err ] || { fail 'installed: speaks'; cat .err >&2; }
 moves 'installed' prog
 
+# Code of the large model stays, and one line says so; that of medium moves.
+for how in '' '-fno-pic -no-pie'; do
+  # shellcheck disable=SC2086
+  expect "-mcmodel=large $how" "$szc" -O1 -mcmodel=large $how main.c -o large
+  equal "-mcmodel=large $how: lines" "$(grep -c . .err)" 1
+  has "-mcmodel=large $how: why" .err 'functions of large cannot move: -mcmodel=large'
+  expect "-mcmodel=large $how: runs" ./large
+  "$szc" --stab-explain large >explained
+  has "-mcmodel=large $how: explained" explained 'main: compiled with -mcmodel=large'
+done
+expect "-mcmodel=large: quiet" "$szc" -mcmodel=large main.c -o large --stab-quiet
+[ ! -s .err ] || fail "-mcmodel=large: --stab-quiet speaks"
+works "-mcmodel=medium" "$szc" -O1 -mcmodel=medium main.c
+
 # Readers of notes find nothing wrong with ours.
 readelf -nW prog >notes 2>&1
 has 'the note' notes 'Stabd'
