@@ -327,13 +327,20 @@ bool hides(const link_map& library, bool late) {
   return late && told.count != 0 && !is_bound_to_us(library, told);
 }
 
+// One that szc linked is no image before its first constructor, when its names may not be bound.
+bool hides_until_image(const link_map& library, bool late) {
+  abi::Header table = {};
+  return find_table(library, table) ? (table.flags & abi::image_hides_addresses) != 0
+                                    : hides(library, late);
+}
+
 bool any_hides() {
   List list;
   link_map library = {};
   bool late = last_at_start == nullptr;
   while (read_next(list, library)) {
     if (library.l_ld == nullptr) continue;
-    if (!is_image(library) && hides(library, late)) {
+    if (!is_image(library) && hides_until_image(library, late)) {
       blame(layouts_stay_for, library);
       return true;
     }

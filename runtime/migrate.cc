@@ -166,7 +166,7 @@ class Migrator {
     Step last = Step::caller;
     for (uint32_t frames = 0; last == Step::caller && frames < most_frames; ++frames) {
       move_program_counter();
-      if (walk_.interrupted) move_registers();
+      move_registers();
       const uint64_t stack_pointer = walk_.registers.value[rsp];
       scan_to(stack_pointer);
       const uint32_t stacks = walk_.stacks;
@@ -195,7 +195,7 @@ class Migrator {
   void scan_signal_frame(uint64_t end) {
     scanned_ &= -uint64_t{8};
     for (Stack stack(scanned_); scanned_ < end && stack.can_read(scanned_); scanned_ += 8)
-      scan(reinterpret_cast<uint64_t*>(scanned_));
+      scan(reinterpret_cast<const uint64_t*>(scanned_));
   }
 
   [[nodiscard]] bool is_on_signal_stack() const {
@@ -222,39 +222,42 @@ class Migrator {
     replace(where, from, to);
   }
 
-  // The function may be between the computation of an address in itself and its use.
+  // A register that holds the address of a jump table of its own function, or, where that was
+  // interrupted, of a place in its code, between the computation of it and its use.
   void move_registers() {
-    const Spot own = spot_of(walk_.pc);
+    const Spot own = spot_of(walk_.interrupted ? walk_.pc : walk_.pc - 1);
+    if (!own.found() && !walk_.interrupted) return;
     for (uint32_t r = 0; r < register_count; ++r) {
       if (walk_.saved[r] == nullptr || !walk_.registers.is_known(r)) continue;
       const uint64_t value = walk_.registers.value[r];
       const Spot spot = spot_of(value);
       const bool inside = spot.found() && own.found() && spot.function == own.function &&
-                          spot.place.image == own.place.image && is_code(spot);
-      if (inside)
+                          spot.place.image == own.place.image;
+      if (inside && (is_table(spot) ? may_move_table(spot) : walk_.interrupted && is_code(spot)))
         follow(walk_.saved[r], value, spot, present(spot, value));
-      else
+      else if (walk_.interrupted)
         scan(walk_.saved[r]);
     }
   }
 
-  // Return addresses were rewritten before. What else looks like an address in an old layout may be
-  // one that the program keeps, or left over from frames that are gone.
-  void scan(uint64_t* word) {
+  // Of a held layout a jmp_buf may have a copy: what it says must stay the layout that is held.
+  static bool may_move_table(const Spot& spot) {
+    return spot.place.layout->state != LayoutState::current && !spot.place.layout->is_held();
+  }
+
+  // Return addresses and registers were rewritten before. What else looks like an address in an old
+  // layout may be one that the program keeps, or left over from frames that are gone, with bytes of
+  // the program's over a part of it: such a word keeps its layout and its value.
+  void scan(const uint64_t* word) {
     const Place place = place_of_word(*word);
     if (place.layout == nullptr || place.layout->state == LayoutState::current) return;
-    const Spot spot = spot_of(*word);
-    // Of a held layout a jmp_buf may have a copy: what it says must stay the layout that is held.
-    if (spot.found() && is_table(spot) && !place.layout->is_held())
-      follow(word, *word, spot, present(spot, *word));
-    else
-      refer_to(place, migration_);
+    refer_to(place, migration_);
   }
 
   void scan_to(uint64_t end) {
     for (scanned_ &= -uint64_t{8}; scanned_ < end; scanned_ += 8) {
       if (scanned_ < walk_.readable_start || scanned_ + 8 > walk_.readable_end) continue;
-      scan(reinterpret_cast<uint64_t*>(scanned_));
+      scan(reinterpret_cast<const uint64_t*>(scanned_));
     }
   }
 

@@ -52,6 +52,7 @@ forgets epoch_kept_places.c -O2
 forgets epoch_own_stack.c -O0
 forgets epoch_own_stack.c -O2
 forgets epoch_own_stack.c '-O2 -flto'
+forgets epoch_slow_loading.c '-O2 -ldl'
 
 # Libraries that szc did not build.
 forgets epoch_guarded.c -O2 3
