@@ -153,6 +153,8 @@ void adopt_places(const Image& image, Layout& layout, const Placement& placement
   for (uint32_t i = 0; i < layout.home_count; ++i)
     if (image.was_called(layout.home_order[i]))
       add(layout.home_order[i], layout.homes[layout.home_order[i]]);
+  if (2 * uint64_t{layout.count} > layout.homes_size / os::page_size)
+    os::populate(number(layout.draft), layout.homes_size);
   for (uint32_t rank = 0; rank < placement.count; ++rank)
     add(placement.functions[placement.order[rank]],
         layout.homes_size + uint64_t{placement.positions[rank]} * unit + lead);
@@ -203,7 +205,7 @@ void find_virtual(Image& image) {
   const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
   for (uint32_t i = 0; i < image.table->pointers.count; ++i)
     image.uses[pointers[i].function] |= is_in_vtable;
-  image.leads = image.marks_calls() && image.table->pointers.count != 0;
+  image.leads = image.vtables && image.marks_calls() && image.table->pointers.count != 0;
 }
 
 // The functions of vtables have one place in each layout, for good (Layout 3).
@@ -299,7 +301,7 @@ const char* build(Image& image, bool again) {
   STAB_EXPENSIVE(Layout, 2, is_valid(image, layout));
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
-  if ((!again && !set_pointers(image)) || !patch_originals(image))
+  if ((!again && image.vtables && !set_pointers(image)) || !patch_originals(image))
     return "the code cannot be made writable (mprotect was refused)";
   return nullptr;
 }
@@ -403,6 +405,7 @@ const char* randomize(Image& image, const Random& random, Wishes wishes) {
   image.pad_random = random.derived();
   image.moves = wishes.code;
   image.padded = wishes.stack;
+  image.vtables = wishes.vtables;
   image.lowest = UINT64_MAX;
   image.highest = 0;
   const char* problem = allocate(image) ? build(image, wishes.again) : "no memory";

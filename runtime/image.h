@@ -52,7 +52,8 @@ struct Image {
   Random pad_random{0};
   bool moves = true;        // false: copies lie as the originals do, and only their frames differ
   bool padded = false;      // frames of copies get pads
-  bool leads = false;       // vtables lead to the present copies
+  bool vtables = true;      // may be written
+  bool leads = false;       // they lead to the present copies of several layouts
   uint8_t* uses = nullptr;  // by function, as pads.h says
   uint32_t* scratch = nullptr;  // for placements: 6 numbers a function
   uint8_t* memory = nullptr;    // of all arrays
@@ -116,9 +117,10 @@ uint32_t function_at(const Image& image, const Layout& layout, uint64_t address)
 const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf);
 
 struct Wishes {
-  bool code = true;   // places at random
-  bool stack = true;  // pads of frames at random
-  bool again = true;  // both again later
+  bool code = true;     // places at random
+  bool stack = true;    // pads of frames at random
+  bool again = true;    // both again later
+  bool vtables = true;  // vtables lead to the copies
 };
 
 // Copies all functions whose code is as it was linked. nullptr, or why nothing was moved.

@@ -35,14 +35,14 @@ enum class LayoutState : uint32_t {
 
 struct Layout {
   uint8_t* start = nullptr;
-  uint64_t code_size = 0;            // whole pages, those of homes included
-  uint64_t homes_size = 0;           // whole pages
-  uint64_t unwind_size = 0;          // whole pages
-  uint32_t* offsets = nullptr;       // of copies from `start`, by function, or no_copy
-  uint32_t* order = nullptr;         // functions that have copies, by place
-  uint32_t count = 0;                // of these
-  uint32_t* homes = nullptr;         // offsets by function, or no_copy: never change
-  uint32_t* home_order = nullptr;    // functions that have homes, by place
+  uint64_t code_size = 0;          // whole pages, those of homes included
+  uint64_t homes_size = 0;         // whole pages
+  uint64_t unwind_size = 0;        // whole pages
+  uint32_t* offsets = nullptr;     // of copies from `start`, by function, or no_copy
+  uint32_t* order = nullptr;       // functions that have copies, by place
+  uint32_t count = 0;              // of these
+  uint32_t* homes = nullptr;       // offsets by function, or no_copy: never change
+  uint32_t* home_order = nullptr;  // functions that have homes, by place
   uint32_t home_count = 0;
   uint8_t* draft = nullptr;          // where the copies at home are written
   uint32_t* descriptions = nullptr;  // of frames, from unwind(), by function, where it has a copy

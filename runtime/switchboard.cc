@@ -31,8 +31,7 @@ Switchboard measure_switchboard(const abi::Header& table) {
   board.functions = table.functions.count;
   board.label_bytes = uint64_t{table.labels.count} * word;
   constexpr uint64_t line = 64;
-  board.present_offset =
-      align_up(uint64_t{board.functions} * (word + 1) + board.label_bytes, line);
+  board.present_offset = align_up(uint64_t{board.functions} * (word + 1) + board.label_bytes, line);
   board.data_size = align_up(board.present_offset + line, os::page_size);
   board.stubs_size = align_up(board.label_bytes, os::page_size);
   board.tables_size = align_up(table.exceptions.count, os::page_size);
