@@ -306,12 +306,20 @@ const char* build(Image& image, bool again) {
   return nullptr;
 }
 
-// Layouts among which homes are chosen: each keeps the pages of its own.
-uint32_t layouts_wanted(const Image& image) {
+uint64_t smaller(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+// Layouts among which homes are chosen: each keeps the pages of its own. Making one costs more than
+// using one again, so a short run has fewer.
+uint64_t layouts_wanted(const Image& image, uint64_t epoch) {
   constexpr uint64_t most_memory = uint64_t{64} << 20;
-  if (!image.leads || image.used < 2) return 0;
+  constexpr uint64_t at_least = 2;
+  constexpr uint64_t at_once = 8;
+  if (!image.leads || image.used < at_least) return 0;
   const uint64_t fit = most_memory / image.layouts[1].size();
-  return static_cast<uint32_t>(fit < most_layouts / 2 ? (fit > 2 ? fit : 2) : most_layouts / 2);
+  const uint64_t most = smaller(smaller(fit, most_layouts / 2), at_once + epoch / 4);
+  return most < at_least ? at_least : most;
 }
 
 Layout* unused_layout(Image& image) {
@@ -340,8 +348,8 @@ Layout* new_layout(Image& image) {
 }
 
 // One that nothing refers to. Each one has room for all functions.
-Layout* take_layout(Image& image) {
-  if (image.used > layouts_wanted(image))
+Layout* take_layout(Image& image, uint64_t epoch) {
+  if (image.used > layouts_wanted(image, epoch))
     if (Layout* unused = unused_layout(image)) return unused;
   if (Layout* fresh = new_layout(image)) return fresh;
   return unused_layout(image);
@@ -417,7 +425,7 @@ const char* randomize(Image& image, const Random& random, Wishes wishes) {
 
 const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   if (!anything_called(image)) return nullptr;
-  Layout* layout = take_layout(image);
+  Layout* layout = take_layout(image, epoch);
   if (layout == nullptr) return "no room for another layout";
   STAB_ALWAYS(Image, 3, layout != &image.first() && layout != &image.layouts[image.present]);
   if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";
