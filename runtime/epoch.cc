@@ -114,7 +114,9 @@ void reclaim(Image& image, void* /*context*/) {
       continue;
     }
     layout.state = LayoutState::unused;
-    if (poison) os::protect(reinterpret_cast<uint64_t>(layout.start), layout.size(), os::none);
+    if (poison)
+      os::protect(reinterpret_cast<uint64_t>(layout.start) + layout.homes_size,
+                  layout.size() - layout.homes_size, os::none);
   }
   if (kept > counts.layouts_kept) counts.layouts_kept = kept;
 }
@@ -126,13 +128,19 @@ void look_for_hidden_addresses(Image& image, void* /*context*/) {
 }
 
 // Long walks are worth their time when layouts run out.
+uint32_t count_kept(const Image& image) {
+  uint32_t kept = 0;
+  for (uint32_t i = 1; i < image.used; ++i) kept += image.layouts[i].state == LayoutState::old;
+  return kept;
+}
+
 void find_scarcity(Image& image, void* context) {
-  if (image.used >= scarce_layouts) *static_cast<uint32_t*>(context) = UINT32_MAX;
+  const uint32_t taken = image.leads ? count_kept(image) : image.used;
+  if (taken >= scarce_layouts) *static_cast<uint32_t*>(context) = UINT32_MAX;
 }
 
 void find_most_kept(Image& image, void* context) {
-  uint32_t kept = 0;
-  for (uint32_t i = 1; i < image.used; ++i) kept += image.layouts[i].state == LayoutState::old;
+  const uint32_t kept = count_kept(image);
   auto* most = static_cast<uint32_t*>(context);
   if (kept > *most) *most = kept;
 }

@@ -125,10 +125,11 @@ void choose_functions(Image& image, Placement& placement) {
   }
 }
 
-void choose_called(const Image& image, Placement& placement) {
+// Those that have no home.
+void choose_called(const Image& image, const Layout& layout, Placement& placement) {
   for (uint32_t f = 0; f < image.count(); ++f)
-    if (image.may_move_again(f) && image.was_called(f))
-      placement.add(f, copy_size(image.functions()[f]));
+    if (image.may_move_again(f) && image.was_called(f) && layout.homes[f] == no_copy)
+      placement.add(f, copy_size(image.functions()[f]) + (image.leads ? lead_bytes : 0));
 }
 
 bool anything_called(const Image& image) {
@@ -138,19 +139,26 @@ bool anything_called(const Image& image) {
 }
 
 // `lead`: bytes of each place before the copy.
-void adopt_places(Layout& layout, const Placement& placement, uint32_t lead) {
+void adopt_places(const Image& image, Layout& layout, const Placement& placement, uint32_t lead) {
   STAB_ALWAYS(Layout, 2,
               placement.count == 0 || (uint64_t{placement.positions[placement.count - 1]} +
                                        placement.sizes[placement.order[placement.count - 1]]) *
                                               unit <=
-                                          layout.code_size);
+                                          layout.code_size - layout.homes_size);
   for (uint32_t i = 0; i < layout.count; ++i) layout.offsets[layout.order[i]] = no_copy;
-  for (uint32_t rank = 0; rank < placement.count; ++rank) {
-    const uint32_t f = placement.functions[placement.order[rank]];
-    layout.order[rank] = f;
-    layout.offsets[f] = placement.positions[rank] * unit + lead;
-  }
-  layout.count = placement.count;
+  layout.count = 0;
+  const auto add = [&](uint32_t f, uint64_t offset) {
+    layout.order[layout.count++] = f;
+    layout.offsets[f] = static_cast<uint32_t>(offset);
+  };
+  for (uint32_t i = 0; i < layout.home_count; ++i)
+    if (image.was_called(layout.home_order[i]))
+      add(layout.home_order[i], layout.homes[layout.home_order[i]]);
+  if (2 * uint64_t{layout.count} > layout.homes_size / os::page_size)
+    os::populate(number(layout.draft), layout.homes_size);
+  for (uint32_t rank = 0; rank < placement.count; ++rank)
+    add(placement.functions[placement.order[rank]],
+        layout.homes_size + uint64_t{placement.positions[rank]} * unit + lead);
 }
 
 // In the order of the originals, and at the same place of a page.
@@ -186,23 +194,53 @@ uint64_t largest(const Image& image) {
     const uint64_t size = copy_size(image.functions()[f]);
     most = size > most ? size : most;
   }
-  return most + mark_bytes;
+  return most + (mark_bytes > lead_bytes ? mark_bytes : lead_bytes);
+}
+
+bool may_have_home(const Image& image, uint32_t f) {
+  return image.may_move_again(f) && (image.uses[f] & is_in_vtable) != 0;
+}
+
+// Programs with vtables: which functions they hold.
+void find_virtual(Image& image) {
+  const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
+  for (uint32_t i = 0; i < image.table->pointers.count; ++i)
+    image.uses[pointers[i].function] |= is_in_vtable;
+  image.leads = image.vtables && image.marks_calls() && image.table->pointers.count != 0;
+}
+
+// The functions of vtables have one place in each layout, for good (Layout 3).
+void choose_homes(Image& image, Layout& layout) {
+  if (!image.leads || layout.homes_size != 0) return;
+  Placement placement(image);
+  for (uint32_t f = 0; f < image.count(); ++f)
+    if (may_have_home(image, f)) placement.add(f, copy_size(image.functions()[f]) + lead_bytes);
+  const uint64_t span = span_for(placement.total);
+  if (placement.count == 0 || span * unit > largest_code) return;
+  choose_places(image, placement);
+  layout.home_count = placement.count;
+  for (uint32_t rank = 0; rank < placement.count; ++rank) {
+    const uint32_t f = placement.functions[placement.order[rank]];
+    layout.home_order[rank] = f;
+    layout.homes[f] = placement.positions[rank] * unit + lead_bytes;
+  }
+  layout.homes_size = align_up(span * unit + largest(image), os::page_size);
 }
 
 // Memory for functions that take so many units.
 const char* reserve(Image& image, Layout& layout, uint64_t units) {
+  if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return "no memory";
   const uint64_t span = units * unit;
   if (span > largest_code) return "the code is too large";
-  layout.code_size = align_up(span + largest(image), os::page_size);
+  layout.code_size = layout.homes_size + align_up(span + largest(image), os::page_size);
   layout.unwind_size = align_up(unwind_bytes(image), os::page_size);
-  if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return "no memory";
   const auto low = number(image.base);
   layout.start =
       reserve_near(layout.size(), low, low + image.table->image_size, image.random, image.side);
   if (layout.start == nullptr) return "no memory near the image";
   // Where most pages will hold a function anyway.
   if (2 * uint64_t{image.count()} > layout.code_size / os::page_size)
-    os::populate(number(layout.start), layout.code_size);
+    os::populate(number(layout.start) + layout.homes_size, layout.code_size - layout.homes_size);
   image.lowest = number(layout.start) < image.lowest ? number(layout.start) : image.lowest;
   const uint64_t end = number(layout.start) + layout.code_size;
   image.highest = end > image.highest ? end : image.highest;
@@ -226,6 +264,7 @@ void fill(const Image& image, Layout& layout) {
     write_copy(image, layout, f);
     link_copy(image, layout, f);
     if (image.marks_calls() && &layout == &image.first()) write_mark(image, layout, f);
+    if (layout.homes[f] != no_copy) write_lead(image, layout, f);
   }
   build_unwind(image, layout);
 }
@@ -233,7 +272,7 @@ void fill(const Image& image, Layout& layout) {
 // All of it: with the sizes of copies, and what lies before them.
 bool is_valid(const Image& image, const Layout& layout) {
   if (!is_valid(layout, image.count())) return false;
-  const uint32_t lead = image.marks_calls() && &layout == &image.first() ? mark_bytes : 0;
+  const uint32_t lead = image.lead(layout);
   uint64_t end = 0;
   for (uint32_t rank = 0; rank < layout.count; ++rank) {
     const uint32_t f = layout.order[rank];
@@ -253,9 +292,10 @@ const char* build(Image& image, bool again) {
   image.used = 1;
   if (const char* problem = reserve(image, layout, span_of(image, placement))) return problem;
   choose_places(image, placement);
-  adopt_places(layout, placement, image.marks_calls() ? mark_bytes : 0);
+  adopt_places(image, layout, placement, image.lead(layout));
   layout.state = LayoutState::permanent;
   find_stubs(image);
+  find_virtual(image);
   draw_pads(image, layout);
   draw_pad_bytes(image);
   fill(image, layout);
@@ -263,25 +303,59 @@ const char* build(Image& image, bool again) {
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
   const OwnText text(image);
-  if ((!again && !set_pointers(image)) || !patch_originals(image))
+  if ((!again && image.vtables && !set_pointers(image)) || !patch_originals(image))
     return "the code cannot be made writable (mprotect was refused)";
   text.take();
   return nullptr;
 }
 
-// One that nothing refers to. Each one has room for all functions.
-Layout* take_layout(Image& image) {
+uint64_t smaller(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+// Layouts among which homes are chosen: each keeps the pages of its own. Making one costs more than
+// using one again, so a short run has fewer.
+uint64_t layouts_wanted(const Image& image, uint64_t epoch) {
+  constexpr uint64_t most_memory = uint64_t{64} << 20;
+  constexpr uint64_t at_least = 2;
+  constexpr uint64_t at_once = 8;
+  if (!image.leads || image.used < at_least) return 0;
+  const uint64_t fit = most_memory / image.layouts[1].size();
+  const uint64_t most = smaller(smaller(fit, most_layouts / 2), at_once + epoch / 4);
+  return most < at_least ? at_least : most;
+}
+
+Layout* unused_layout(Image& image) {
+  uint32_t unused = 0;
   for (uint32_t i = 1; i < image.used; ++i)
-    if (image.layouts[i].state == LayoutState::unused) return &image.layouts[i];
+    unused += image.layouts[i].state == LayoutState::unused ? 1 : 0;
+  if (unused == 0) return nullptr;
+  uint64_t left = image.leads ? image.random.below(unused) : 0;
+  for (uint32_t i = 1;; ++i)
+    if (image.layouts[i].state == LayoutState::unused && left-- == 0) return &image.layouts[i];
+}
+
+Layout* new_layout(Image& image) {
   if (image.used == most_layouts) return nullptr;
   Layout& layout = image.layouts[image.used];
+  if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return nullptr;
+  choose_homes(image, layout);
   Placement all(image);
   for (uint32_t f = 0; f < image.count(); ++f)
-    if (image.may_move_again(f)) all.add(f, copy_size(image.functions()[f]));
+    if (image.may_move_again(f) && layout.homes[f] == no_copy)
+      all.add(f, copy_size(image.functions()[f]) + (image.leads ? lead_bytes : 0));
   if (reserve(image, layout, span_of(image, all)) != nullptr) return nullptr;
   layout.state = LayoutState::unused;
   ++image.used;
   return &layout;
+}
+
+// One that nothing refers to. Each one has room for all functions.
+Layout* take_layout(Image& image, uint64_t epoch) {
+  if (image.used > layouts_wanted(image, epoch))
+    if (Layout* unused = unused_layout(image)) return unused;
+  if (Layout* fresh = new_layout(image)) return fresh;
+  return unused_layout(image);
 }
 
 }  // namespace
@@ -292,7 +366,7 @@ uint32_t copy_size(const abi::Function& function) {
 
 uint32_t function_at(const Image& image, const Layout& layout, uint64_t address) {
   const uint64_t offset = address - number(layout.start);
-  const uint32_t lead = image.marks_calls() && &layout == &image.first() ? mark_code : 0;
+  const uint32_t lead = image.lead_code_of(layout);
   uint32_t low = 0;
   uint32_t high = layout.count;
   while (low < high) {
@@ -342,6 +416,7 @@ const char* randomize(Image& image, const Random& random, Wishes wishes) {
   image.pad_random = random.derived();
   image.moves = wishes.code;
   image.padded = wishes.stack;
+  image.vtables = wishes.vtables;
   image.lowest = UINT64_MAX;
   image.highest = 0;
   const char* problem = allocate(image) ? build(image, wishes.again) : "no memory";
@@ -353,14 +428,14 @@ const char* randomize(Image& image, const Random& random, Wishes wishes) {
 
 const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   if (!anything_called(image)) return nullptr;
-  Layout* layout = take_layout(image);
+  Layout* layout = take_layout(image, epoch);
   if (layout == nullptr) return "no room for another layout";
   STAB_ALWAYS(Image, 3, layout != &image.first() && layout != &image.layouts[image.present]);
   if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";
   Placement placement(image);
-  choose_called(image, placement);
+  choose_called(image, *layout, placement);
   choose_places(image, placement);
-  adopt_places(*layout, placement, 0);
+  adopt_places(image, *layout, placement, image.lead(*layout));
   draw_pads_again(image, *layout, change);
   draw_pad_bytes(image);
   fill(image, *layout);
@@ -373,6 +448,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   layout->born = epoch;
   image.present = static_cast<uint32_t>(layout - image.layouts);
   direct_to(image, *layout);
+  enter_leads(image, *layout);
   return nullptr;
 }
 

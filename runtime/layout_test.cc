@@ -4,6 +4,12 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <thread>
+#include <vector>
+
 #include "runtime/os.h"
 
 namespace stab::rt {
@@ -81,6 +87,63 @@ TEST_F(LayoutTest, IsNotSealedAcrossHalfAPage) {
 
 TEST_F(LayoutTest, GetsItsArraysOnce) {
   EXPECT_DEATH(allocate_arrays(layout_, functions), "Layout 2 does not hold");
+}
+
+// A page at home, a page of other copies, and a function at home that returns a number.
+class HomeTest : public LayoutTest {
+ protected:
+  HomeTest() {
+    munmap(layout_.start, layout_.size());
+    layout_.homes_size = os::page_size;
+    layout_.code_size = 2 * os::page_size;
+    void* memory =
+        mmap(nullptr, layout_.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    layout_.start = static_cast<std::uint8_t*>(memory);
+  }
+
+  void write(std::uint8_t value) {
+    ASSERT_TRUE(make_writable(layout_));
+    const std::uint8_t code[] = {0xb8, value, 0, 0, 0, 0xc3};  // mov $value, %eax; ret
+    std::copy(std::begin(code), std::end(code), layout_.written(layout_.start));
+    ASSERT_TRUE(seal(layout_));
+  }
+
+  [[nodiscard]] int call() const { return reinterpret_cast<int (*)()>(layout_.start)(); }
+};
+
+TEST_F(HomeTest, IsAsItWasUntilTheLayoutIsSealed) {
+  write(1);
+  ASSERT_TRUE(make_writable(layout_));
+  EXPECT_EQ(call(), 1);
+  write(2);
+  EXPECT_EQ(call(), 2);
+  EXPECT_EQ(layout_.draft, nullptr);
+}
+
+TEST_F(HomeTest, IsWrittenElsewhereAndOtherCopiesWhereTheyLie) {
+  ASSERT_TRUE(make_writable(layout_));
+  EXPECT_EQ(layout_.written(layout_.start + 5), layout_.draft + 5);
+  EXPECT_EQ(layout_.written(layout_.start + layout_.homes_size),
+            layout_.start + layout_.homes_size);
+}
+
+// Whoever calls while pages are replaced finds the one or the other.
+TEST_F(HomeTest, IsNeverSeenMissingByThreadsThatRun) {
+  write(1);
+  std::atomic<bool> ended = false;
+  std::atomic<long> wrong = 0;
+  std::vector<std::thread> threads(2);
+  for (std::thread& thread : threads)
+    thread = std::thread([&] {
+      while (!ended) {
+        const int got = call();
+        if (got != 1 && got != 2) ++wrong;
+      }
+    });
+  for (int i = 0; i < 20000; ++i) write(i % 2 == 0 ? 2 : 1);
+  ended = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

@@ -67,6 +67,13 @@ long move_pages(uint64_t from, uint64_t size, uint64_t to) {
               static_cast<long>(to));
 }
 
+long put_pages(uint64_t from, uint64_t size, uint64_t to) {
+  constexpr long may_move_to_fixed = 1 | 2;
+  const long bytes = static_cast<long>(size);
+  return call(__NR_mremap, static_cast<long>(from), bytes, bytes, may_move_to_fixed,
+              static_cast<long>(to));
+}
+
 void populate(uint64_t address, uint64_t size) {
   constexpr long populate_write = 23;
   call(__NR_madvise, static_cast<long>(address), static_cast<long>(size), populate_write);

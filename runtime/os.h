@@ -26,6 +26,8 @@ long protect(uint64_t address, uint64_t size, int protection);
 long discard(uint64_t address, uint64_t size);
 // Moves what is in these pages over others of ours, and leaves zero pages behind. Fails before 5.7.
 long move_pages(uint64_t from, uint64_t size, uint64_t to);
+// Moves pages over others of ours, which no thread sees missing: who needs one waits in the kernel.
+long put_pages(uint64_t from, uint64_t size, uint64_t to);
 constexpr long error_exists = -17;
 constexpr long error_no_memory = -12;
 

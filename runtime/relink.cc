@@ -154,14 +154,14 @@ void link_frame(const Image& image, const Layout& layout, uint32_t f) {
       elements<uint32_t>(*image.table, image.table->frame_fields) + frame->first_field;
   const uint32_t pad = layout.pads[f] * abi::pad_unit;
   for (uint32_t i = 0; i < frame->code_fields; ++i)
-    store32(layout.copy(f) + fields[i], linked_field(image, f, fields[i]) + pad);
+    store32(layout.written(layout.copy(f) + fields[i]), linked_field(image, f, fields[i]) + pad);
 }
 
 }  // namespace
 
 void write_copy(const Image& image, const Layout& layout, uint32_t f) {
   const abi::Function& function = image.functions()[f];
-  uint8_t* copy = layout.copy(f);
+  uint8_t* copy = layout.written(layout.copy(f));
   // The original may have been changed since (a probe, say); the permanent copy has not.
   if (&layout != &image.first())
     return copy_bytes(copy, image.first().copy(f), copy_size(function));
@@ -183,6 +183,17 @@ void write_mark(const Image& image, const Layout& layout, uint32_t f) {
   at[1] = 0x05;
   store32(at + 2, static_cast<uint32_t>(number(image.board.called(f)) - number(at + mark_code)));
   at[6] = 1;
+}
+
+// jmp *target(%rip); cmpb $number, present(%rip); jne to the jump; and the copy follows.
+void write_lead(const Image& image, const Layout& layout, uint32_t f) {
+  uint8_t* at = layout.copy(f) - lead_bytes;
+  uint8_t lead[lead_bytes] = {0xff, 0x25, 0, 0, 0, 0, trap_opcode, 0x80, 0x3d, 0, 0, 0, 0, 0, 0x75};
+  store32(lead + 2, distance(at + 2, number(image.board.target(f))));
+  store32(lead + 9, distance(at + 9, number(image.board.present()) - 1));  // a byte follows
+  lead[13] = static_cast<uint8_t>(&layout - image.layouts);
+  lead[15] = static_cast<uint8_t>(-static_cast<int>(lead_bytes));
+  copy_bytes(layout.written(at), lead, lead_bytes);
 }
 
 void link_copy(const Image& image, const Layout& layout, uint32_t f) {
@@ -209,7 +220,7 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f) {
         field = distance(copy + offset, label_address(image, value));
         break;
     }
-    store32(copy + offset, field);
+    store32(layout.written(copy + offset), field);
   }
   link_frame(image, layout, f);
 }
@@ -242,6 +253,24 @@ bool set_pointers(const Image& image) {
   }
   protect_pointers(image, os::read);
   return true;
+}
+
+void enter_leads(const Image& image, const Layout& layout) {
+  if (!image.leads) return;
+  __atomic_store_n(image.board.present(), static_cast<uint8_t>(&layout - image.layouts),
+                   __ATOMIC_RELEASE);
+  if (!protect_pointers(image, os::read | os::write)) return;
+  const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
+  for (uint32_t i = 0; i < image.table->pointers.count; ++i) {
+    const uint32_t f = pointers[i].function;
+    auto* where = reinterpret_cast<uint64_t*>(image.base + pointers[i].where);
+    // What the program has put there itself stays.
+    if (layout.homes[f] == no_copy || !layout.has(f) ||
+        (*where != number(image.original(f)) && !image.near(*where)))
+      continue;
+    __atomic_store_n(where, number(layout.copy(f) - lead_code), __ATOMIC_RELEASE);
+  }
+  protect_pointers(image, os::read);
 }
 
 bool patch_originals(const Image& image) {

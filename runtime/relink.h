@@ -18,8 +18,15 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f);
 // Lets entries and labels lead to the layout, as far as it has them, else to the first one.
 void direct_to(const Image& image, const Layout& layout);
 
-// Lets vtables lead to the copies. Only where there is one layout: programs carry what they read
-// from a vtable to places that nobody finds (the frame of a coroutine). False: refused.
+// Before a copy at home: it runs into the copy as long as the layout is the present one, else it
+// jumps to the copy that is.
+void write_lead(const Image& image, const Layout& layout, uint32_t f);
+
+// Makes the layout the one whose leads run into its copies, and lets vtables lead there.
+void enter_leads(const Image& image, const Layout& layout);
+
+// Lets vtables lead to the copies themselves. Only where there is one layout: programs carry what
+// they read from a vtable to places that nobody finds (the frame of a coroutine). False: refused.
 bool set_pointers(const Image& image);
 
 // Jumps from the originals to the copies of the first layout or through the switchboard, and the

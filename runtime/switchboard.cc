@@ -30,8 +30,9 @@ Switchboard measure_switchboard(const abi::Header& table) {
   Switchboard board;
   board.functions = table.functions.count;
   board.label_bytes = uint64_t{table.labels.count} * word;
-  board.data_size =
-      align_up(uint64_t{board.functions} * (word + 1) + board.label_bytes, os::page_size);
+  constexpr uint64_t line = 64;
+  board.present_offset = align_up(uint64_t{board.functions} * (word + 1) + board.label_bytes, line);
+  board.data_size = align_up(board.present_offset + line, os::page_size);
   board.stubs_size = align_up(board.label_bytes, os::page_size);
   board.tables_size = align_up(table.exceptions.count, os::page_size);
   return board;

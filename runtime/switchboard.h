@@ -2,7 +2,7 @@
 // What stays where it is while functions move again and again: where each function is now, which
 // ones were called, and the addresses that the program may keep (labels, landing pads).
 //
-//   | targets (functions, then labels) | called | stubs | exception tables |
+//   | targets (functions, then labels) | called | present | stubs | exception tables |
 //
 // An entry and a stub are `jmp *target`: a move is one aligned store of 8 bytes, and no code that
 // anybody may be running is ever written to.
@@ -30,6 +30,8 @@ struct Switchboard {
   [[nodiscard]] uint8_t* called(uint32_t f) const {
     return start + uint64_t{functions} * 8 + label_bytes + f;
   }
+  // The number of the present layout, on a cache line of its own.
+  [[nodiscard]] uint8_t* present() const { return start + present_offset; }
   [[nodiscard]] uint8_t* stub(uint32_t label) const {
     return start + data_size + uint64_t{label} * 8;
   }
@@ -43,6 +45,7 @@ struct Switchboard {
   }
 
   uint64_t label_bytes = 0;
+  uint64_t present_offset = 0;
 };
 
 // The sizes that a table asks for; `start` is the caller's to set.

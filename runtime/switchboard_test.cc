@@ -58,6 +58,15 @@ TEST_F(SwitchboardTest, MarksAndTargetsDoNotOverlap) {
   EXPECT_LT(board.called(1), board.stub(0));
 }
 
+// Threads write marks, and all read the number at each virtual call.
+TEST_F(SwitchboardTest, TheNumberOfThePresentLayoutHasACacheLineOfItsOwn) {
+  constexpr std::uint64_t line = 64;
+  EXPECT_EQ(reinterpret_cast<std::uint64_t>(board.present()) % line, 0u);
+  EXPECT_GT(board.present(), board.called(board.functions - 1));
+  EXPECT_LE(board.present() + line, board.stub(0));
+  EXPECT_EQ(*board.present(), 0);
+}
+
 TEST_F(SwitchboardTest, KnowsTheLabelOfAStub) {
   std::uint32_t label = 7;
   const auto first = reinterpret_cast<std::uint64_t>(board.stub(0));

@@ -84,16 +84,19 @@ constexpr uint8_t entry_cie[] = {
     0x0c, 7,    8,  0x90, 1,    0,   0};      // at rsp + 8, saved below that
 constexpr uint32_t mark_fde_size = 20;
 
-bool has_mark(const Image& image, const Layout& layout, uint32_t f) {
-  return image.marks_calls() && &layout == &image.first() && !image.anchored(f);
+// Code before the copy, or 0.
+uint32_t lead_size(const Image& image, const Layout& layout, uint32_t f) {
+  if (&layout != &image.first()) return layout.homes[f] != no_copy ? lead_bytes : 0;
+  return image.marks_calls() && !image.anchored(f) ? mark_code : 0;
 }
 
-void write_mark_fde(const Layout& layout, uint32_t f, const uint8_t* cie, uint8_t* at) {
+void write_lead_fde(const Layout& layout, uint32_t f, uint32_t size, const uint8_t* cie,
+                    uint8_t* at) {
   fill_bytes(at, 0, mark_fde_size);
   store32(at, mark_fde_size - 4);
   store32(at + 4, difference(at + 4, cie));
-  store32(at + 8, difference(layout.copy(f) - mark_code, at + 8));
-  store32(at + 12, mark_code);
+  store32(at + 8, difference(layout.copy(f) - size, at + 8));
+  store32(at + 12, size);
 }
 
 // Version 1; pointer to the frames and table relative to here, all as signed 32-bit numbers.
@@ -133,9 +136,9 @@ void build_unwind(const Image& image, Layout& layout) {
   for (uint32_t rank = 0; rank < layout.count; ++rank) {
     const uint32_t f = layout.order[rank];
     const abi::Function& function = image.functions()[f];
-    if (has_mark(image, layout, f)) {
-      enter(layout.copy(f) - mark_code);
-      write_mark_fde(layout, f, own_cie, at);
+    if (const uint32_t lead = lead_size(image, layout, f)) {
+      enter(layout.copy(f) - lead);
+      write_lead_fde(layout, f, lead, own_cie, at);
       at += mark_fde_size;
     }
     if (function.fde == 0) continue;

@@ -11,12 +11,12 @@ trap 'rm -rf "$work"' EXIT
 failures=0
 most_layouts=64
 
-# forgets FILE FLAGS [MOST [MILLISECONDS]]: with at most so many old layouts kept at a time.
+# forgets FILE FLAGS [MOST [MILLISECONDS [:OPTIONS]]]: with at most so many old layouts kept at a time.
 forgets() {
   local folder=$work/${1%.*} epochs kept
   mkdir -p "$folder/ours" && build "$folder/ours" "$programs/$1" "$szc" "$szc" "$2" >"$folder/log" 2>&1 ||
     { cat "$folder/log"; failures=$((failures + 1)); return; }
-  HAZARD_MS=${4:-1500} run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:poison=1:report=$folder/report" >"$folder/output"
+  HAZARD_MS=${4:-1500} run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:poison=1${5-}:report=$folder/report" >"$folder/output"
   epochs=$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
   kept=$(sed -n 's/.*"layouts_kept": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
   if grep -qx 'exit 0' "$folder/output" && [ "${epochs:-0}" -gt $((most_layouts + 10)) ] && [ "${kept:-64}" -le "${3:-64}" ]; then
@@ -50,6 +50,8 @@ forgets epoch_long_jumps.c -O2
 forgets epoch_kept_places.c -O0
 forgets epoch_kept_places.c -O2
 forgets epoch_own_stack.c -O0
+VTABLES_STAY=0 forgets epoch_vtables.cpp '-O2 -std=c++20'
+VTABLES_STAY=1 forgets epoch_vtables.cpp '-O2 -std=c++20' 64 1500 :vtables=0
 forgets epoch_own_stack.c -O2
 forgets epoch_own_stack.c '-O2 -flto'
 forgets epoch_slow_loading.c '-O2 -ldl'
