@@ -106,8 +106,8 @@ struct Generator {
   std::uint32_t product = 0;
 };
 
-// When an experiment may end before its last block (stats/verdicts/stopping.h). It is asked between blocks
-// only, so that what is stored are whole blocks.
+// When an experiment may end before its last block (stats/verdicts/stopping.h). It is asked between
+// blocks only, so that what is stored are whole blocks.
 enum class StopRule { precision, sequential };
 std::string_view to_string(StopRule rule);
 

@@ -206,7 +206,7 @@ void find_virtual(Image& image) {
   const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
   for (uint32_t i = 0; i < image.table->pointers.count; ++i)
     image.uses[pointers[i].function] |= is_in_vtable;
-  image.leads = image.vtables && image.marks_calls() && image.table->pointers.count != 0;
+  image.leads = image.leads && image.marks_calls() && image.table->pointers.count != 0;
 }
 
 // The functions of vtables have one place in each layout, for good (Layout 3).
@@ -303,7 +303,7 @@ const char* build(Image& image, bool again) {
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
   const OwnText text(image);
-  if ((!again && image.vtables && !set_pointers(image)) || !patch_originals(image))
+  if ((!again && !set_pointers(image)) || !patch_originals(image))
     return "the code cannot be made writable (mprotect was refused)";
   text.take();
   return nullptr;
@@ -416,7 +416,7 @@ const char* randomize(Image& image, const Random& random, Wishes wishes) {
   image.pad_random = random.derived();
   image.moves = wishes.code;
   image.padded = wishes.stack;
-  image.vtables = wishes.vtables;
+  image.leads = wishes.leads;
   image.lowest = UINT64_MAX;
   image.highest = 0;
   const char* problem = allocate(image) ? build(image, wishes.again) : "no memory";

@@ -52,8 +52,7 @@ struct Image {
   Random pad_random{0};
   bool moves = true;        // false: copies lie as the originals do, and only their frames differ
   bool padded = false;      // frames of copies get pads
-  bool vtables = true;      // may be written
-  bool leads = false;       // they lead to the present copies of several layouts
+  bool leads = false;       // vtables lead to the present copies of several layouts
   uint8_t* uses = nullptr;  // by function, as pads.h says
   uint32_t* scratch = nullptr;  // for placements: 6 numbers a function
   uint8_t* memory = nullptr;    // of all arrays
@@ -120,7 +119,7 @@ struct Wishes {
   bool code = true;     // places at random
   bool stack = true;    // pads of frames at random
   bool again = true;    // both again later
-  bool vtables = true;  // vtables lead to the copies
+  bool leads = false;  // then vtables follow
 };
 
 // Copies all functions whose code is as it was linked. nullptr, or why nothing was moved.

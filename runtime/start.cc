@@ -116,7 +116,7 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   if (problem == nullptr) {
     look_for_small_stacks(*image);
     problem = randomize(*image, random_for_next_image(),
-                        {options.code, options.stack, options.again(), options.vtables});
+                        {options.code, options.stack, options.again(), options.leads});
   }
   if (problem != nullptr) return problem;
   publish_image(image);

@@ -21,7 +21,7 @@ namespace {
 
 std::string corpus(const std::string& name) {
   std::ostringstream text;
-  text << std::ifstream(STAB_SOURCE_DIR "/plan/corpus/" + name, std::ios::binary).rdbuf();
+  text << std::ifstream(STAB_SOURCE_DIR "/plan/reading/corpus/" + name, std::ios::binary).rdbuf();
   return text.str();
 }
 

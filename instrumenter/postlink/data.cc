@@ -88,6 +88,8 @@ class DataAnalysis {
 
   // Also those that a constructor uses while it builds a part.
   void collect_vtables() {
+    // Calls that the compiler checks (-fsanitize=kcfi) read a number before the function.
+    if (program_.file->section(".kcfi_traps") != nullptr) return;
     for (const Elf64_Sym& symbol : program_.file->symbols()) {
       const std::string_view name = program_.file->name(symbol);
       if (symbol.st_size != 0 && (name.starts_with("_ZTV") || name.starts_with("_ZTC")))
