@@ -116,9 +116,9 @@ uint32_t function_at(const Image& image, const Layout& layout, uint64_t address)
 const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf);
 
 struct Wishes {
-  bool code = true;     // places at random
-  bool stack = true;    // pads of frames at random
-  bool again = true;    // both again later
+  bool code = true;    // places at random
+  bool stack = true;   // pads of frames at random
+  bool again = true;   // both again later
   bool leads = false;  // then vtables follow
 };
 
