@@ -17,4 +17,11 @@ fi
 
 mapfile -t formatted < <(git ls-files -co --exclude-standard '*.h' '*.cc' '*.cpp' | grep -v '^tests/programs/')
 clang-format-19 --dry-run --Werror "${formatted[@]}" || bad=1
+# Links of documents, and what doc/contributing.md names, are there.
+while IFS=: read -r file link; do
+  [[ $link == http* || -e $(dirname "$file")/${link%%#*} ]] || { echo "$file: there is no $link"; bad=1; }
+done < <(git ls-files '*.md' | xargs grep -HoP '\]\(\K[^)#]+(?=[)#])')
+while read -r path; do
+  compgen -G "$path" >/dev/null || { echo "doc/contributing.md: there is no $path"; bad=1; }
+done < <(grep -oP '`\K(plan|design|stats|runtime|tests|doc|bench|\.ci)/[a-z_0-9/.*-]+(?=`)' doc/contributing.md | grep -v '^bench/soundness$')
 exit $bad
