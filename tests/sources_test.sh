@@ -24,4 +24,10 @@ done < <(git ls-files '*.md' | xargs grep -HoP '\]\(\K[^)#]+(?=[)#])')
 while read -r path; do
   compgen -G "$path" >/dev/null || { echo "doc/contributing.md: there is no $path"; bad=1; }
 done < <(grep -oP '`\K(plan|design|stats|runtime|tests|doc|bench|\.ci)/[a-z_0-9/.*-]+(?=`)' doc/contributing.md | grep -v '^bench/soundness$')
+
+# Lines of documents can be read side by side; tables and commands are as long as they are.
+while read -r file; do
+  awk -v file="$file" 'length > 120 && !/^(\||    )/ { print file ":" FNR ": longer than 120 characters"; bad = 1 } END { exit bad }' \
+    "$file" || bad=1
+done < <(git ls-files '*.md')
 exit $bad
