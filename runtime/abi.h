@@ -17,7 +17,7 @@
 //   5. Slots and pointers are sorted, 8-aligned, and lie inside a range of their kind.
 //   6. CIEs and FDEs lie inside readable segments, and their fields inside them.
 //   7. Exception tables lie inside `exceptions`, and the types that they name inside readable
-//   segments.
+//      segments.
 //   8. There is a frame for each function or none. Its fields are sorted, lie inside the function
 //   and its frame description, do not overlap, and those in code do not overlap the fixups either.
 //   9. The checksum covers the table from the header to where `pinned` begins.

@@ -6,9 +6,9 @@
 // registers, the stack and the return address as they were.
 //   1. A layout that a register refers to when it is stored is held: it is never forgotten.
 //   2. No epoch rewrites a word that refers to a held layout: what libc stores after our look, and
-//   every copy of it, refers to the layout that is held.
+//      every copy of it, refers to the layout that is held.
 //   3. The first call that makes a context or changes to one is noted; all layouts stay from then
-//   on.
+//      on.
 #pragma once
 
 #include <stdint.h>

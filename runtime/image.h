@@ -8,11 +8,11 @@
 //
 // Invariants:
 //   1. The original stays valid code, but for the entry: what reaches it behind the entry runs on
-//   in it.
+//      in it.
 //   2. A copy refers to fixed places, to stubs, and to copies in its own layout or the permanent
-//   one. So a layout that nothing outside refers to may be forgotten as a whole.
+//      one. So a layout that nothing outside refers to may be forgotten as a whole.
 //   3. Code that somebody may be running is never written to. (At start nothing of the program runs
-//   between the first change of its text and the last.)
+//      between the first change of its text and the last.)
 //   4. No memory is writable and executable at one time.
 #pragma once
 

@@ -3,9 +3,9 @@
 //
 // place_of is called at any time, by exception handling on any thread and by signal handlers:
 //   1. What it reads of an image (the image itself, and where its layouts lie) is never unmapped,
-//   though the next image of the same slot may be written over it.
+//      though the next image of the same slot may be written over it.
 //   2. It finds nothing in an image that was retracted meanwhile. (Nobody looks for what is in such
-//   a one: its code may be unmapped by then.)
+//      a one: its code may be unmapped by then.)
 // All else is for those who keep images from changing: an epoch, or NoEpochs.
 #pragma once
 

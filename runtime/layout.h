@@ -8,9 +8,9 @@
 // Invariants:
 //   1. It starts at a page, and its code and its descriptions are whole pages.
 //   2. A function is in the order, once, exactly if it has an offset. Places ascend and lie in the
-//   code; copies do not overlap.
+//      code; copies do not overlap.
 //   3. What lies before a copy at home leads to the present copy of the same function at every
-//   moment from when it was written first: the program may keep its address anywhere.
+//      moment from when it was written first: the program may keep its address anywhere.
 #pragma once
 
 #include <stdint.h>

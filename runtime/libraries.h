@@ -21,7 +21,8 @@ void prepare_libraries();
 // or what it asks of others tells. Then it is in pads_small_for.
 bool libraries_make_stacks();
 
-// In the handler: other threads may load and unload meanwhile. Once they hide, they do for ever.
+// The handler calls this: other threads may load and unload libraries meanwhile. Once a library
+// hides addresses, later calls say so for as long as the process lives.
 Libraries look_at_libraries();
 
 // In the handler, when layouts run out: who keeps some in a jmp_buf, as layouts_stay_for.

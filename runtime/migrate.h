@@ -5,8 +5,9 @@
 //
 // What is rewritten:
 //   1. return addresses and interrupted program counters: found exactly, by walking the frames;
-//   2. addresses of jump tables, anywhere: no other word has such a value;
+//   2. registers that hold the address of a jump table of the frame's own function;
 //   3. in a frame that was interrupted, registers that hold a place in the function itself.
+// No other word is written: it may be left over, with bytes of the program's over a part of it.
 // A frame stays in its layout if frames of its function have another size in the present one.
 // Every other word that looks like an address in an old layout stays as it is (a handler may have
 // taken it from a ucontext_t, an unwinder may be at work), and the layout is kept for it.

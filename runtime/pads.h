@@ -3,9 +3,9 @@
 //
 // Invariants:
 //   1. A frame is entered and left by the same copy, or by copies with the same pad: what moves a
-//   thread to another layout leaves a function alone whose pad there differs.
+//      thread to another layout leaves a function alone whose pad there differs.
 //   2. A function that is entered through a stub (a landing pad, a label in a table) has one pad in
-//   all layouts of a run: the stub leads to the present one, whatever copy made the frame.
+//      all layouts of a run: the stub leads to the present one, whatever copy made the frame.
 #pragma once
 
 #include "runtime/image.h"

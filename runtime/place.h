@@ -6,9 +6,9 @@
 //
 // Invariants:
 //   1. span is a multiple of 256 KB and at least twice the size of all functions: bits 4 to 17 of
-//   an address vary.
+//      an address vary.
 //   2. Copies do not overlap; positions ascend; the last may reach beyond the span by less than its
-//   size.
+//      size.
 #pragma once
 
 #include <stdint.h>

@@ -21,8 +21,8 @@ struct Thread {
   int id = 0;
   uint32_t state_word = 0;  // a ThreadState, changed by several threads
   ucontext_t* context = nullptr;
-  // At the end of this epoch it referred to no layout that was retired by then. All that it can
-  // have met later was present later.
+  // At the end of this epoch the thread referred to no retired layout. Layouts that were retired
+  // before it cannot come back to the thread.
   uint64_t clear_since = 0;
   uint64_t ran_ns = 0;       // its CPU time when it was listed; 0: unknown
   uint64_t still_since = 0;  // the first epoch since which that has been the same

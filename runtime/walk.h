@@ -5,10 +5,10 @@
 //
 // Invariants:
 //   1. The stack is read upwards from red_zone below the first stack pointer, in aligned words, and
-//   only on pages that were found to be readable. At a signal frame this starts anew, at most
-//   most_stacks times.
+//      only on pages that were found to be readable. At a signal frame this starts anew, at most
+//      most_stacks times.
 //   2. The stack pointer grows with each step that is not over a signal frame, by less than
-//   most_stack in all: every walk ends.
+//      most_stack in all: every walk ends.
 //   3. A return address is preceded by a call, or is a signal trampoline, or the end of the stack.
 //   4. Where a step is not sure it says `lost`; the walk then still describes the last sure frame.
 #pragma once
@@ -64,7 +64,8 @@ struct Walk {
   // nobody knows. An interrupted prologue or epilogue may hold the same value at a second place,
   // the other one of register and stack.
   uint64_t* saved[register_count];
-  // All in between is known to be readable. Who knows more may raise the end after begin_walk.
+  // The walk may read the words between these addresses. A caller that knows of more readable
+  // memory may raise the end after begin_walk.
   uint64_t readable_start = 0;
   uint64_t readable_end = 0;
 

@@ -43,7 +43,7 @@ Phase phase_of_environment() {
 // STAB_STACK; anything else counts as `frame`.
 enum class Mode : unsigned char { off, frame, byte, table };
 
-// Other machines' frames are other.
+// The pass knows the frames of x86-64 Linux only.
 bool is_our_machine(const llvm::Module& module) {
   const llvm::Triple triple(module.getTargetTriple());
   return triple.getArch() == llvm::Triple::x86_64 && triple.isOSLinux() && !triple.isX32();
