@@ -127,13 +127,13 @@ void look_for_hidden_addresses(Image& image, void* /*context*/) {
   if (const char* name = first_hider(*image.table)) layouts_stay_for.set(name);
 }
 
-// Long walks are worth their time when layouts run out.
 uint32_t count_kept(const Image& image) {
   uint32_t kept = 0;
   for (uint32_t i = 1; i < image.used; ++i) kept += image.layouts[i].state == LayoutState::old;
   return kept;
 }
 
+// Long walks are worth their time when layouts run out.
 void find_scarcity(Image& image, void* context) {
   const uint32_t taken = image.leads ? count_kept(image) : image.used;
   if (taken >= scarce_layouts) *static_cast<uint32_t*>(context) = UINT32_MAX;

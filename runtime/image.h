@@ -83,7 +83,6 @@ struct Image {
   // Whether copies of the first layout note their first call. There is no room for that between
   // copies that lie as the originals do.
   [[nodiscard]] bool marks_calls() const { return board.in_use() && moves; }
-  // The layout whose copy of this function is called now.
   // Bytes before each copy of a layout, and how many of them are code where there is any.
   [[nodiscard]] uint32_t lead(const Layout& layout) const {
     if (&layout == &first()) return marks_calls() ? mark_bytes : 0;
@@ -93,6 +92,7 @@ struct Image {
     if (&layout == &first()) return marks_calls() ? mark_code : 0;
     return leads ? lead_bytes : 0;
   }
+  // The layout whose copy of this function is called now.
   [[nodiscard]] const Layout& layout_in_use(uint32_t f) const {
     return current().has(f) ? current() : first();
   }
