@@ -295,11 +295,6 @@ void delete_timer(int timer) {
   call(__NR_timer_delete, timer);
 }
 
-long shadow_stack_status(uint64_t& features) {
-  constexpr long status = 0x5005;
-  return call(__NR_arch_prctl, status, address_of(&features));
-}
-
 bool kernel_is_at_least(unsigned major, unsigned minor) {
   char names[6][65];  // struct utsname; the third is the release
   if (failed(call(__NR_uname, address_of(names)))) return false;

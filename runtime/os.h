@@ -95,8 +95,6 @@ long set_timer(int timer, uint64_t first_at, uint64_t then_every);
 // Once, after so much time on its clock.
 long set_timer_in(int timer, uint64_t ns);
 void delete_timer(int timer);
-// What the calling thread has of shadow stacks, as arch_prctl(ARCH_SHSTK_STATUS) says it.
-long shadow_stack_status(uint64_t& features);
 bool kernel_is_at_least(unsigned major, unsigned minor);
 int process_id();
 int thread_id();

@@ -8,13 +8,16 @@
 
 namespace stab::rt {
 
-// Of what the kernel says of a thread: the result of the call, and the features that it wrote.
-constexpr bool means_shadow_stack(long result, uint64_t features) {
-  constexpr uint64_t shadow_stack = 1;
-  return result == 0 && (features & shadow_stack) != 0;
+// Where the calling thread's is, or 0. The instruction does nothing where there are none: no kernel
+// and no filter of system calls has to be asked.
+inline uint64_t shadow_stack_pointer() {
+  uint64_t pointer = 0;
+  asm volatile("rdsspq %0" : "+r"(pointer));
+  return pointer;
 }
 
-// Whether the calling thread has one now. Asks the kernel if that knows of them.
-bool has_shadow_stack();
+inline bool has_shadow_stack() {
+  return shadow_stack_pointer() != 0;
+}
 
 }  // namespace stab::rt

@@ -9,18 +9,6 @@
 namespace stab::rt {
 namespace {
 
-TEST(ShadowStack, IsOnWhereTheKernelSaysSo) {
-  EXPECT_TRUE(means_shadow_stack(0, 1));
-  EXPECT_TRUE(means_shadow_stack(0, 3));  // and may be written to
-}
-
-TEST(ShadowStack, IsOffWithoutTheFeatureOrOnAKernelThatDoesNotKnowIt) {
-  EXPECT_FALSE(means_shadow_stack(0, 0));
-  EXPECT_FALSE(means_shadow_stack(0, 2));
-  EXPECT_FALSE(means_shadow_stack(-22, 0));
-  EXPECT_FALSE(means_shadow_stack(-22, 1));
-}
-
 // Of /proc/thread-self/status, where the kernel says it in words.
 bool status_says_so() {
   std::ifstream status("/proc/thread-self/status");
