@@ -5,6 +5,7 @@
 // variants: -O0 | -O2
 #include "hazard.h"
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -19,7 +20,8 @@ static pid_t spawn(int code, double ms) {
   return pid;
 }
 
-static volatile sig_atomic_t reaped, codes;
+// Two threads may be in the handler at a time: SIGCHLD is blocked only in the one that handles it.
+static atomic_int reaped, codes;
 static void on_child(int number) {
   const int saved = errno;
   int status;
@@ -27,8 +29,8 @@ static void on_child(int number) {
   while (waitpid(-1, &status, WNOHANG) > 0) {
     work(200);
     CHECK(WIFEXITED(status));
-    reaped += 1;
     codes += WEXITSTATUS(status);
+    reaped += 1;
   }
   errno = saved;
 }
