@@ -28,7 +28,7 @@ inline constexpr std::array<std::string_view, 2> link_flags = {"-fuse-ld=lld", "
 #define STAB_NAME_preload(name)
 #define STAB_NAME(kind, name, why) STAB_NAME_##kind(name)
 inline constexpr auto executable_link_flags = std::to_array<std::string_view>({
-#include "runtime/interposed.inc"
+#include "runtime/abi/interposed.inc"
 });
 #undef STAB_NAME
 #undef STAB_NAME_preload

@@ -16,8 +16,8 @@
 
 #include "base/fd.h"
 #include "instrumenter/postlink/elf_file.h"
-#include "runtime/abi.h"
-#include "runtime/validate.h"
+#include "runtime/abi/abi.h"
+#include "runtime/abi/validate.h"
 
 namespace stab::instrumenter {
 namespace {

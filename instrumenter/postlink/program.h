@@ -14,7 +14,7 @@
 
 #include "instrumenter/postlink/decoder.h"
 #include "instrumenter/postlink/elf_file.h"
-#include "runtime/abi.h"
+#include "runtime/abi/abi.h"
 
 namespace stab::instrumenter {
 

@@ -33,7 +33,7 @@ bool is_shell(const std::string& program) {
   return std::ranges::find(shells, fs::path(program).filename().string()) != shells.end();
 }
 
-// runtime/note.h: a note of type 1 with our name is in all that szc links.
+// runtime/abi/note.h: a note of type 1 with our name is in all that szc links.
 bool is_plain_elf(const std::string& program) {
   constexpr std::string_view magic{"\177ELF"};
   constexpr std::string_view note{"\1\0\0\0Stabd\0\0\0", 12};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What stabd writes into STABILIZER_OPTIONS is what the runtime reads there.
-#include "runtime/options.h"
+#include "runtime/base/options.h"
 
 #include <gtest/gtest.h>
 

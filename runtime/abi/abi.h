@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+// What the post-link step writes into a binary and the runtime reads: one note, and one table in a
+// segment of its own.
+//
+// The note (.note.stab, linked in with the runtime) says where the table is. The table is one
+// block:
+//   header | functions | fixups | labels | slots | pointers | ranges | cies | words | exceptions |
+//   frames | frame fields | pinned | hiders | names
+// Places in the image are 32-bit offsets from `base`, the lowest address of the image as it was
+// linked.
+//
+// Invariants (the builder keeps them; runtime/abi/validate.h checks each before anything else is read):
+//   1. Arrays lie inside the table in the order above, 8-aligned, without overlap.
+//   2. Functions are sorted by start and do not overlap; each lies in one executable segment.
+//   3. The fixups of a function are sorted by offset, do not overlap, and lie inside the function.
+//   4. Indices (function, label, cie, name) are below the count of what they index.
+//   5. Slots and pointers are sorted, 8-aligned, and lie inside a range of their kind.
+//   6. CIEs and FDEs lie inside readable segments, and their fields inside them.
+//   7. Exception tables lie inside `exceptions`, and the types that they name inside readable
+//      segments.
+//   8. There is a frame for each function or none. Its fields are sorted, lie inside the function
+//   and its frame description, do not overlap, and those in code do not overlap the fixups either.
+//   9. The checksum covers the table from the header to where `pinned` begins.
+// Shared by C++23 and by the runtime, which has no standard library: plain structs only.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace stab::abi {
+
+constexpr uint32_t version = 6;
+constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
+constexpr char note_section[] = ".note.stab";
+constexpr char table_section[] = ".stab.table";
+constexpr char runtime_section[] = "stab_text";     // in an executable, on pages of its own
+constexpr char library_section[] = "stab_library";  // the few functions of ours in a shared library
+constexpr char frames_section[] = ".stab_frames";   // of the pass, for the post-link step
+constexpr char calls_section[] = ".stab_calls";     // the same
+constexpr char entries_section[] = ".stab_entries";    // the same
+constexpr char compiled_section[] = ".stab_compiled";  // the same
+constexpr char pad_bytes_section[] = "stab_pads";
+constexpr char fixed_section[] = "stab_nomove";  // functions marked STAB_NO_MOVE are put here
+
+// A jump to the copy overwrites this much of the entry of a function, by one aligned store.
+constexpr uint32_t entry_bytes = 8;
+constexpr uint32_t code_align = 16;
+// Tables lie behind the code and never at its end: that is where a call that does not return would
+// return to.
+constexpr uint64_t tables_offset(uint64_t code_size) {
+  return (code_size / code_align + 1) * code_align;
+}
+constexpr uint64_t size_of_copy(uint64_t code_size, uint64_t table_words) {
+  const uint64_t end = table_words == 0 ? code_size : tables_offset(code_size) + 4 * table_words;
+  return (end + code_align - 1) / code_align * code_align;
+}
+
+// In the image, patched by the post-link step. size == 0: the step did not run.
+struct Note {
+  uint32_t name_size;
+  uint32_t desc_size;
+  uint32_t type;
+  char name[8];
+  uint32_t abi_version;
+  uint64_t own_address;  // of this note, as linked
+  int64_t table_offset;  // from this note to the table
+  uint64_t table_size;
+};
+
+struct Array {
+  uint32_t offset;  // from the start of the table, in bytes
+  uint32_t count;   // of elements
+};
+
+struct Header {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t header_size;
+  uint64_t total_size;
+  uint64_t checksum;
+  uint64_t base;
+  uint64_t image_size;
+  uint64_t text_bytes;    // of all code in executable sections, pinned functions included
+  uint64_t pinned_bytes;  // of these, how many can't move
+  uint64_t flags;
+  Array functions;
+  Array fixups;
+  Array labels;
+  Array slots;
+  Array pointers;
+  Array ranges;
+  Array cies;
+  Array words;
+  Array exceptions;  // bytes
+  Array frames;
+  Array frame_fields;
+  Array pinned;
+  Array hiders;
+  Array names;
+};
+
+// A copy is: the code, padded to a multiple of 16, then the function's jump tables (words).
+struct Function {
+  uint32_t start;
+  uint32_t size;
+  uint32_t first_fixup;
+  uint32_t fixup_count;
+  uint32_t first_word;
+  uint32_t word_count;
+  uint32_t fde;       // offset in the image; 0: none
+  uint32_t fde_size;  // with its length field
+  uint16_t cie;
+  uint16_t lsda_field;  // offset in the FDE of the pointer to the exception table; 0: it has none
+  uint32_t name;        // offset in names
+  uint32_t hash;        // of the code as linked: code that was changed since is not moved
+  uint32_t flags;
+  // The exception table in a form whose landing pads are stubs (see ExceptionTable); size 0: it has
+  // none.
+  uint32_t exceptions;
+  uint32_t exceptions_size;
+  uint32_t exception_types;  // the place that its type table counts from; 0: it has no types
+  uint32_t unused;
+};
+
+// No room for the jump: only direct calls reach the copy.
+constexpr uint32_t function_keeps_entry = 1;
+// Something may come back into this function by an address that nobody can find and change (a
+// jmp_buf, a label on the heap): it moves at start, and never again.
+constexpr uint32_t function_anchored = 2;
+// Its FDE holds the address of the exception table itself, in 4 or 8 bytes; else the distance to
+// it.
+constexpr uint32_t function_lsda_absolute4 = 4;
+constexpr uint32_t function_lsda_absolute8 = 8;
+constexpr uint32_t function_flags = 15;
+
+// Of a table: addresses of code may be where nobody finds them (on stacks that are not a thread's,
+// in a jmp_buf). `hiders` says why.
+constexpr uint64_t image_hides_addresses = 1;
+// Code of any image may run on stacks whose size the program chose: pads must be small.
+constexpr uint64_t image_small_stacks = 2;
+
+// How an exception table begins that the post-link step wrote anew. The runtime fills in two
+// fields; the landing pad of label n is 8 * (n + 1) from landing_start.
+struct ExceptionTable {
+  uint8_t landing_encoding;    // absolute
+  uint8_t landing_start[8];    // the stub of label 0, less 8
+  uint8_t types_encoding;      // as it was
+  uint8_t types_distance[10];  // LEB128, from behind this field; absent if types_encoding is `omit`
+};
+constexpr uint32_t exception_types_field = 10;  // where types_distance begins
+constexpr uint32_t exception_types_bytes = 10;
+
+// What to do with the 32-bit field at `offset` of a copy. `value` depends on the kind.
+enum class FixupKind : uint32_t {
+  shift = 0,     // pc-relative to a fixed place: add (original - copy); value unused
+  branch = 1,    // pc-relative to the function `value`, at the distance from its start that the
+                 // original has
+  constant = 2,  // store `value`: a place in the copy itself
+  label = 3,     // pc-relative to the stub of label `value`
+};
+
+struct Fixup {
+  uint32_t kind_and_offset;  // the kind in the top two bits
+  uint32_t value;
+};
+
+constexpr uint32_t fixup_offset_mask = 0x3fffffff;
+constexpr uint32_t fixup_kind_shift = 30;
+
+// A place inside a function whose address the program takes (computed goto). It gets a stub that
+// jumps there.
+struct Label {
+  uint32_t function;
+  uint32_t offset;
+};
+
+// A 64-bit pointer in data that held the address of the label: it is set to the stub.
+struct Slot {
+  uint32_t where;
+  uint32_t label;
+};
+
+// A 64-bit pointer in a vtable, which only calls read: it may hold the address of the present copy.
+struct Pointer {
+  uint32_t where;
+  uint32_t function;
+};
+
+enum class RangeKind : uint32_t {
+  code = 0,
+  writable_slots = 1,
+  readonly_slots = 2,
+  pointers = 3,   // read-only
+  pad_bytes = 4,  // in data: pads of loops, in pad units
+};
+
+// Bytes that the runtime changes in place: entries in code, slots in data. Restored to r-x, rw- or
+// r--.
+struct Range {
+  uint32_t start;
+  uint32_t size;
+  uint32_t kind;
+  uint32_t modest;  // of pad bytes: the program makes small stacks
+};
+
+struct Cie {
+  uint32_t offset;
+  uint32_t size;
+  uint32_t
+      personality_field;  // offset in the CIE of a pc-relative 32-bit pointer; 0: nothing to adjust
+  uint32_t unused;
+};
+
+// Why the frames of a function's copies have the size of the original's.
+enum class PadReason : uint8_t {
+  none = 0,
+  calls_nothing,  // or was not compiled by szc
+  no_description,
+  unclear_flow,
+  unclear_stack,
+  no_number,
+  description,
+  outside_access,
+  mixed_access,
+  entered_inside,
+  description_width,
+  records_differ,
+  arguments,
+  taken_on_entry,  // other pads, which the function makes itself: up to `most`
+  count,
+};
+
+// How the frames of a function's copies are made larger: by adding the pad to each field. First
+// come the fields in code, 32-bit numbers at these offsets, then those in the frame description.
+constexpr uint32_t pad_unit = 16;
+struct Frame {
+  uint32_t first_field;
+  uint16_t code_fields;
+  uint16_t description_fields;
+  uint16_t most;   // pad units
+  uint8_t step;    // a pad is a multiple of so many units
+  uint8_t reason;  // PadReason; none: it has fields
+};
+constexpr uint32_t largest_pad = 4080;
+constexpr uint32_t modest_pad = 112;          // of frames that are many, or lie on a small stack
+constexpr uint32_t largest_frame = 1u << 24;  // beyond it the numbers are left as they are
+
+// In a description: an unsigned LEB128 number of `width` bytes.
+inline constexpr uint32_t description_field(uint32_t offset, uint32_t width) {
+  return width << 28 | offset;
+}
+inline constexpr uint32_t description_offset(uint32_t field) {
+  return field & 0x0fffffff;
+}
+inline constexpr uint32_t description_width(uint32_t field) {
+  return field >> 28;
+}
+
+// Why a function stays where it was linked. Kept in the table for people; the runtime only counts
+// them.
+enum class PinReason : uint32_t {
+  none = 0,
+  marked,
+  startup,
+  undecodable,
+  relocation_mismatch,
+  unknown_relocation,
+  outside_reference,
+  label_reference,
+  data_in_code,
+  falls_through,
+  overlaps,
+  too_large,
+  unwind_info,
+  caller_sensitive,
+  runtime_page,
+  unsized,
+  large_model,
+  count,
+};
+
+struct Pinned {
+  uint32_t start;
+  uint32_t size;
+  uint32_t name;
+  uint32_t reason;
+};
+
+// Why all layouts of a run stay.
+enum class HideReason : uint32_t {
+  none = 0,
+  switches_stacks,
+  makes_stacks,
+  comes_back,
+  saves_registers,
+  count,
+};
+
+struct Hider {
+  uint32_t place;  // of the function, or of the instruction
+  uint32_t name;
+  uint32_t reason;
+};
+
+static_assert(sizeof(Note) == 48 && offsetof(Note, own_address) == 24);
+static_assert(sizeof(Array) == 8);
+static_assert(sizeof(Header) == 184 && offsetof(Header, functions) == 72);
+static_assert(sizeof(Function) == 64 && offsetof(Function, flags) == 44);
+static_assert(sizeof(Pointer) == 8 && sizeof(Frame) == 12);
+static_assert(sizeof(Fixup) == 8 && sizeof(Label) == 8 && sizeof(Slot) == 8);
+static_assert(sizeof(ExceptionTable) == exception_types_field + exception_types_bytes);
+static_assert(sizeof(Range) == 16 && sizeof(Cie) == 16 && sizeof(Pinned) == 16 &&
+              sizeof(Hider) == 12);
+
+inline constexpr FixupKind kind_of(const Fixup& fixup) {
+  return static_cast<FixupKind>(fixup.kind_and_offset >> fixup_kind_shift);
+}
+
+inline constexpr uint32_t offset_of(const Fixup& fixup) {
+  return fixup.kind_and_offset & fixup_offset_mask;
+}
+
+// Multiply and rotate, eight bytes at a time: finds accidents, not attacks. Same on both sides.
+__attribute__((always_inline)) inline uint64_t hash_bytes(const unsigned char* bytes, uint64_t size,
+                                                          uint64_t seed) {
+  uint64_t h = seed ^ (size * 0x9e3779b97f4a7c15u);
+  uint64_t i = 0;
+  for (; i + 8 <= size; i += 8) {
+    uint64_t word = 0;
+    __builtin_memcpy(&word, bytes + i, 8);
+    h = (h ^ word) * 0xd6e8feb86659fd93u;
+    h ^= h >> 32;
+  }
+  for (; i < size; ++i) h = (h ^ bytes[i]) * 0x100000001b3u;
+  h ^= h >> 29;
+  h *= 0xbf58476d1ce4e5b9u;
+  return h ^ (h >> 32);
+}
+
+// Of a table: the header with a zero in place of the checksum, then the rest up to `end`.
+__attribute__((always_inline)) inline uint64_t hash_table(const unsigned char* header,
+                                                          const unsigned char* table,
+                                                          uint64_t end) {
+  return hash_bytes(table + sizeof(Header), end - sizeof(Header),
+                    hash_bytes(header, sizeof(Header), magic));
+}
+
+__attribute__((always_inline)) inline uint32_t hash_code(const unsigned char* code, uint32_t size) {
+  const uint64_t h = hash_bytes(code, size, 0);
+  return static_cast<uint32_t>(h ^ (h >> 32));
+}
+
+}  // namespace stab::abi

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/arch/private_stack.h"
+
+#include <stdint.h>
+
+namespace stab::rt {
+namespace {
+
+constexpr uint64_t stack_size = 64 << 10;
+alignas(16) uint8_t stack[stack_size];
+
+// rdi: top of the new stack, rsi: function, rdx: argument.
+__attribute__((naked)) void call_on(uint8_t* /*top*/, void (* /*function*/)(void*),
+                                    void* /*argument*/) {
+  __asm__ volatile(
+      "pushq %rbp\n"
+      ".cfi_def_cfa_offset 16\n"
+      ".cfi_offset %rbp, -16\n"
+      "movq %rsp, %rbp\n"
+      ".cfi_def_cfa_register %rbp\n"
+      "movq %rdi, %rsp\n"
+      "movq %rdx, %rdi\n"
+      "callq *%rsi\n"
+      "movq %rbp, %rsp\n"
+      "popq %rbp\n"
+      ".cfi_def_cfa %rsp, 8\n"
+      "retq\n");
+}
+
+}  // namespace
+
+void call_on_private_stack(void (*function)(void*), void* argument) {
+  call_on(stack + stack_size, function, argument);
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/base/options.h"
+
+#include "runtime/base/memory.h"
+
+namespace stab::rt {
+namespace {
+
+bool parse(Text value, uint64_t& number) {
+  if (value.size == 0 || value.size > 20) return false;
+  uint64_t result = 0;
+  for (size_t i = 0; i < value.size; ++i) {
+    if (value.start[i] < '0' || value.start[i] > '9') return false;
+    const uint64_t digit = static_cast<uint64_t>(value.start[i] - '0');
+    if (result > (UINT64_MAX - digit) / 10) return false;
+    result = result * 10 + digit;
+  }
+  number = result;
+  return true;
+}
+
+bool parse(Text value, bool& flag) {
+  uint64_t number = 0;
+  if (!parse(value, number) || number > 1) return false;
+  flag = number == 1;
+  return true;
+}
+
+bool parse(Text value, Text& text) {
+  text = value;
+  return true;
+}
+
+bool parse(Text value, When& when) {
+  if (spells("repeated", value.start, value.size)) {
+    when = When::repeated;
+  } else if (spells("once", value.start, value.size)) {
+    when = When::once;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+constexpr const char* base_names[] = {"shuffled", "power2", "bitmap",
+                                      "tlsf",     "system", "stretched"};
+
+bool parse(Text value, Base& base) {
+  for (uint8_t i = 0; i < sizeof base_names / sizeof *base_names; ++i) {
+    if (!spells(base_names[i], value.start, value.size)) continue;
+    base = static_cast<Base>(i);
+    return true;
+  }
+  return false;
+}
+
+// A number of bytes with K or M behind it, or "never".
+bool parse_size(Text value, uint64_t& bytes) {
+  if (spells("never", value.start, value.size)) {
+    bytes = UINT64_MAX;
+    return true;
+  }
+  constexpr uint64_t most = uint64_t{1} << 30;
+  const char unit = value.size == 0 ? '\0' : value.start[value.size - 1];
+  uint64_t number = 0;
+  if (unit != 'K' && unit != 'M') return false;
+  if (!parse(Text{value.start, value.size - 1}, number) || number > most) return false;
+  bytes = number << (unit == 'K' ? 10 : 20);
+  return true;
+}
+
+// A number from 1 to 100 with % behind it, or "off".
+bool parse_share(Text value, uint64_t& percent) {
+  if (spells("off", value.start, value.size)) {
+    percent = 0;
+    return true;
+  }
+  uint64_t number = 0;
+  if (value.size == 0 || value.start[value.size - 1] != '%') return false;
+  if (!parse(Text{value.start, value.size - 1}, number) || number == 0 || number > 100)
+    return false;
+  percent = number;
+  return true;
+}
+
+// A number with its unit, from 20 us to an hour.
+bool parse_duration(Text value, uint64_t& nanoseconds) {
+  struct Unit {
+    const char* name;
+    uint64_t size;
+  };
+  constexpr Unit units[] = {{"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+  constexpr uint64_t shortest = 20000;
+  constexpr uint64_t longest = uint64_t{3600} * 1000000000;
+  Text digits = {value.start, 0};
+  while (digits.size < value.size && digits.start[digits.size] >= '0' &&
+         digits.start[digits.size] <= '9')
+    ++digits.size;
+  uint64_t number = 0;
+  if (!parse(digits, number)) return false;
+  for (const Unit& unit : units) {
+    if (!spells(unit.name, value.start + digits.size, value.size - digits.size)) continue;
+    if (number > longest / unit.size || number * unit.size < shortest) return false;
+    nanoseconds = number * unit.size;
+    return true;
+  }
+  return false;
+}
+
+// Takes one name=value off the text.
+bool take_pair(const char*& at, Text& name, Text& value) {
+  while (*at == ':') ++at;
+  if (*at == '\0') return false;
+  name = {at, 0};
+  while (*at != '\0' && *at != ':' && *at != '=') ++at;
+  name.size = static_cast<size_t>(at - name.start);
+  value = {at, 0};
+  if (*at != '=') return true;
+  ++at;
+  const char quote = *at == '\'' || *at == '"' ? *at++ : '\0';
+  value.start = at;
+  while (*at != '\0' && (quote != '\0' ? *at != quote : *at != ':')) ++at;
+  value.size = static_cast<size_t>(at - value.start);
+  if (quote != '\0' && *at == quote) ++at;
+  return true;
+}
+
+void complain(Line& complaints, const char* what, Text name) {
+  if (complaints.size() != 0) complaints.text(", ");
+  complaints.text(what).text(name.start, name.size);
+}
+
+void set(Options& options, Text name, Text value, Line& complaints) {
+#define STAB_PARSE_flag(field) parse(value, options.field)
+#define STAB_PARSE_number(field) parse(value, options.field)
+#define STAB_PARSE_text(field) parse(value, options.field)
+#define STAB_PARSE_when(field) parse(value, options.field)
+#define STAB_PARSE_base(field) parse(value, options.field)
+#define STAB_PARSE_size(field) parse_size(value, options.field)
+#define STAB_PARSE_share(field) parse_share(value, options.field)
+#define STAB_PARSE_duration(field) parse_duration(value, options.field)
+#define STAB_OPTION(kind, field, initial, help)     \
+  if (spells(#field, name.start, name.size)) {      \
+    if (!STAB_PARSE_##kind(field))                  \
+      complain(complaints, "bad value of ", name);  \
+    else if (spells("seed", name.start, name.size)) \
+      options.seed_given = true;                    \
+    else if (spells("heap", name.start, name.size)) \
+      options.heap_given = true;                    \
+    return;                                         \
+  }
+#include "runtime/base/options.inc"
+#undef STAB_OPTION
+  complain(complaints, "unknown option ", name);
+}
+
+}  // namespace
+
+const char* name_of(Base base) {
+  return base_names[static_cast<uint8_t>(base)];
+}
+
+Options parse_options(const char* text, Line& complaints) {
+  Options options;
+  Text name;
+  Text value;
+  while (text != nullptr && take_pair(text, name, value)) set(options, name, value, complaints);
+  return options;
+}
+
+void describe_options(void (*print)(const char* line, size_t size)) {
+  print("STABILIZER_OPTIONS=name=value:...\n", 34);
+  // 500_ms is written 500ms, and 1_percent 1%.
+  const auto value = [](Line& line, const char* text) {
+    for (; *text != '\0'; ++text) {
+      if (spells("_percent", text, length_of(text))) {
+        line.text("%");
+        return;
+      }
+      if (*text != '_') line.text(text, 1);
+    }
+  };
+#define STAB_OPTION(kind, name, initial, help)     \
+  {                                                \
+    Line line;                                     \
+    line.text("  " #name " (" #kind ", default "); \
+    value(line, #initial);                         \
+    line.text("): " help "\n");                    \
+    print(line.data(), line.size());               \
+  }
+#include "runtime/base/options.inc"
+#undef STAB_OPTION
+}
+
+}  // namespace stab::rt

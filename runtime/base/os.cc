@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/base/os.h"
+
+#include <asm/unistd.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+
+namespace stab::os {
+namespace {
+
+constexpr long map_private = 0x02;
+constexpr long map_anonymous = 0x20;
+constexpr long map_noreserve = 0x4000;
+constexpr long map_fixed_noreplace = 0x100000;
+constexpr long error_interrupted = -4;
+constexpr long error_not_permitted = -1;
+
+long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  long result = 0;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+long address_of(const void* pointer) {
+  return reinterpret_cast<long>(pointer);
+}
+
+}  // namespace
+
+long map(uint64_t address, uint64_t size, int protection) {
+  const long flags =
+      map_private | map_anonymous | map_noreserve | (address != 0 ? map_fixed_noreplace : 0);
+  const long result = call(__NR_mmap, static_cast<long>(address), static_cast<long>(size),
+                           protection, flags, -1, 0);
+  // Kernels before 4.17 take the address as a hint only.
+  if (!failed(result) && address != 0 && static_cast<uint64_t>(result) != address) {
+    unmap(static_cast<uint64_t>(result), size);
+    return error_exists;
+  }
+  return result;
+}
+
+long unmap(uint64_t address, uint64_t size) {
+  return call(__NR_munmap, static_cast<long>(address), static_cast<long>(size));
+}
+
+long protect(uint64_t address, uint64_t size, int protection) {
+  return call(__NR_mprotect, static_cast<long>(address), static_cast<long>(size), protection);
+}
+
+long discard(uint64_t address, uint64_t size) {
+  constexpr long not_needed = 4;
+  return call(__NR_madvise, static_cast<long>(address), static_cast<long>(size), not_needed);
+}
+
+long move_pages(uint64_t from, uint64_t size, uint64_t to) {
+  constexpr long may_move_to_fixed_and_keep = 1 | 2 | 4;
+  const long bytes = static_cast<long>(size);
+  return call(__NR_mremap, static_cast<long>(from), bytes, bytes, may_move_to_fixed_and_keep,
+              static_cast<long>(to));
+}
+
+long put_pages(uint64_t from, uint64_t size, uint64_t to) {
+  constexpr long may_move_to_fixed = 1 | 2;
+  const long bytes = static_cast<long>(size);
+  return call(__NR_mremap, static_cast<long>(from), bytes, bytes, may_move_to_fixed,
+              static_cast<long>(to));
+}
+
+void populate(uint64_t address, uint64_t size) {
+  constexpr long populate_write = 23;
+  call(__NR_madvise, static_cast<long>(address), static_cast<long>(size), populate_write);
+}
+
+// The kernel reads the action before it sees that there is no signal 0. Page 0 would be no action
+// at all.
+bool readable(uint64_t address) {
+  constexpr long error_invalid = -22;
+  const uint64_t page = address & -page_size;
+  return page != 0 && call(__NR_rt_sigaction, 0, static_cast<long>(page), 0, 8) == error_invalid;
+}
+
+namespace {
+bool get_limit(long which, rlimit64& limit) {
+  return !failed(call(__NR_prlimit64, 0, which, 0, address_of(&limit)));
+}
+
+bool set_limit(long which, const rlimit64& limit) {
+  return !failed(call(__NR_prlimit64, 0, which, address_of(&limit), 0));
+}
+
+// Reading the lowest page is what makes the kernel extend the stack, within the limit of the
+// moment. Large pages would take more memory than a stack that grows does. (Not for a part of the
+// stack: what has two kinds of pages is two mappings.)
+bool extend_stack(uint64_t bytes) {
+  constexpr long no_large_pages = 15;
+  const uint64_t lowest =
+      (reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - bytes) & -page_size;
+  if (!readable(lowest)) return false;
+  const char* last = reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // then 8 bytes
+  if (last == nullptr) return true;
+  while (*last != '\0') ++last;
+  const uint64_t end = (reinterpret_cast<uint64_t>(last) + 9 + page_size - 1) & -page_size;
+  call(__NR_madvise, static_cast<long>(lowest), static_cast<long>(end - lowest), no_large_pages);
+  return true;
+}
+}  // namespace
+
+bool allow_stack(uint64_t size) {
+  constexpr uint64_t above = uint64_t{1} << 20;  // arguments and frames that are there
+  constexpr uint64_t most_above = uint64_t{8} << 20;
+  rlimit64 limit = {};
+  if (!get_limit(RLIMIT_STACK, limit)) return false;
+  if (limit.rlim_cur >= size) return true;
+  const auto raise_to = [&limit](uint64_t wanted) {
+    return set_limit(RLIMIT_STACK,
+                     {limit.rlim_max < wanted ? limit.rlim_max : wanted, limit.rlim_max});
+  };
+  const bool allowed = limit.rlim_max >= size;
+  if (allowed && !address_space_is_limited() && raise_to(size + most_above) &&
+      extend_stack(size - above))
+    return set_limit(RLIMIT_STACK, limit);
+  return raise_to(size) && allowed;
+}
+
+bool address_space_is_limited() {
+  rlimit64 limit = {};
+  return !get_limit(RLIMIT_AS, limit) || limit.rlim_cur != RLIM64_INFINITY;
+}
+
+uint64_t most_pending_signals() {
+  rlimit64 limit = {};
+  return get_limit(RLIMIT_SIGPENDING, limit) ? limit.rlim_cur : 0;
+}
+
+bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count) {
+  const Piece all = {to, size};
+  return call(__NR_process_vm_readv, process_id(), address_of(&all), 1, address_of(pieces),
+              static_cast<long>(count), 0) == static_cast<long>(size);
+}
+
+namespace {
+constexpr long to_append = O_WRONLY | O_APPEND | O_CLOEXEC;
+
+struct Status {  // struct stat
+  uint64_t device;
+  uint64_t inode;
+  uint64_t links;
+  uint32_t mode;
+  uint32_t user;
+  char rest[112];
+};
+}  // namespace
+
+long open_append(const char* path) {
+  return call(__NR_open, address_of(path), to_append | O_NOFOLLOW);
+}
+
+long open_new(const char* path) {
+  return call(__NR_open, address_of(path), to_append | O_CREAT | O_EXCL, 0666);
+}
+
+long open_append_linked(const char* path) {
+  Status status = {};
+  const long result = call(__NR_lstat, address_of(path), address_of(&status));
+  if (failed(result)) return result;
+  if (status.user != 0 && status.user != static_cast<uint32_t>(call(__NR_geteuid)))
+    return error_not_permitted;
+  return call(__NR_open, address_of(path), to_append);
+}
+
+long remove_file(const char* path) {
+  return call(__NR_unlink, address_of(path));
+}
+
+long open_read(const char* path) {
+  return call(__NR_open, address_of(path), 02000000, 0);
+}
+
+long read_some(int fd, void* buffer, size_t size) {
+  return call(__NR_read, fd, address_of(buffer), static_cast<long>(size));
+}
+
+long read_at(int fd, void* buffer, size_t size, uint64_t offset) {
+  return call(__NR_pread64, fd, address_of(buffer), static_cast<long>(size),
+              static_cast<long>(offset));
+}
+
+long write_some(int fd, const void* buffer, size_t size) {
+  return call(__NR_write, fd, address_of(buffer), static_cast<long>(size));
+}
+
+bool write_all(int fd, const void* buffer, size_t size) {
+  const char* next = static_cast<const char*>(buffer);
+  while (size != 0) {
+    const long n = write_some(fd, next, size);
+    if (n == error_interrupted) continue;
+    if (n <= 0) return false;
+    next += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+void close_file(int fd) {
+  call(__NR_close, fd);
+}
+
+bool identify(int fd, FileIdentity& identity) {
+  Status status = {};
+  if (failed(call(__NR_fstat, fd, address_of(&status)))) return false;
+  identity = {status.device, status.inode};
+  return true;
+}
+
+long current_directory(char* buffer, size_t size) {
+  return call(__NR_getcwd, address_of(buffer), static_cast<long>(size));
+}
+
+long random_bytes(void* buffer, size_t size) {
+  return call(__NR_getrandom, address_of(buffer), static_cast<long>(size), 0);
+}
+
+namespace {
+struct Time {
+  int64_t seconds;
+  int64_t nanoseconds;
+};
+
+Time time_of(uint64_t ns) {
+  return {static_cast<int64_t>(ns / 1000000000), static_cast<int64_t>(ns % 1000000000)};
+}
+}  // namespace
+
+uint64_t clock_ns(int clock) {
+  Time now = {0, 0};
+  call(__NR_clock_gettime, clock, address_of(&now));
+  return static_cast<uint64_t>(now.seconds) * 1000000000u + static_cast<uint64_t>(now.nanoseconds);
+}
+
+namespace {
+int cpu_clock_of(int thread) {
+  return static_cast<int>(~static_cast<unsigned>(thread) << 3 | 6);
+}
+}  // namespace
+
+uint64_t thread_cpu_ns(int thread) {
+  return clock_ns(cpu_clock_of(thread));
+}
+
+namespace {
+struct Event {  // struct sigevent
+  const void* value;
+  int signal;
+  int notify;
+  int thread;
+  char rest[44];
+};
+long make_timer(int clock, const Event& event) {
+  int timer = 0;
+  const long result = call(__NR_timer_create, clock, address_of(&event), address_of(&timer));
+  return failed(result) ? result : timer;
+}
+}  // namespace
+
+long make_timer(int clock, int signal, const void* value) {
+  constexpr int to_process = 0;
+  return make_timer(clock, {value, signal, to_process, 0, {}});
+}
+
+long make_thread_timer(int thread, int signal, const void* value) {
+  constexpr int to_thread = 4;
+  return make_timer(cpu_clock_of(thread), {value, signal, to_thread, thread, {}});
+}
+
+long set_timer(int timer, uint64_t first_at, uint64_t then_every) {
+  constexpr long absolute = 1;
+  const Time times[2] = {time_of(then_every), time_of(first_at)};
+  return call(__NR_timer_settime, timer, absolute, address_of(times), 0);
+}
+
+long set_timer_in(int timer, uint64_t ns) {
+  const Time times[2] = {time_of(0), time_of(ns)};
+  return call(__NR_timer_settime, timer, 0, address_of(times), 0);
+}
+
+void delete_timer(int timer) {
+  call(__NR_timer_delete, timer);
+}
+
+bool kernel_is_at_least(unsigned major, unsigned minor) {
+  char names[6][65];  // struct utsname; the third is the release
+  if (failed(call(__NR_uname, address_of(names)))) return false;
+  const char* at = names[2];
+  const auto read = [&at] {
+    unsigned value = 0;
+    for (; *at >= '0' && *at <= '9'; ++at) value = value * 10 + static_cast<unsigned>(*at - '0');
+    if (*at == '.') ++at;
+    return value;
+  };
+  const unsigned first = read();
+  return first > major || (first == major && read() >= minor);
+}
+
+int process_id() {
+  return static_cast<int>(call(__NR_getpid));
+}
+int thread_id() {
+  return static_cast<int>(call(__NR_gettid));
+}
+
+long signal_action(int number, const SignalAction* action, SignalAction* old) {
+  return call(__NR_rt_sigaction, number, address_of(action), address_of(old), 8);
+}
+
+long queue_to_self(int number, void* siginfo) {
+  return call(__NR_rt_tgsigqueueinfo, process_id(), thread_id(), number, address_of(siginfo));
+}
+
+long queue_to_thread(int thread, int number, const void* value) {
+  struct {
+    int signal;
+    int error;
+    int code;
+    int unused;
+    int sender;
+    uint32_t user;
+    const void* value;
+    char rest[96];
+    // As a timer's: of those none is left after exec, where it would end the new program.
+  } info = {number, 0, -2, 0, process_id(), 0, value, {}};
+  return call(__NR_rt_tgsigqueueinfo, info.sender, thread, number, address_of(&info));
+}
+
+uint64_t pending_signals() {
+  uint64_t pending = 0;
+  call(__NR_rt_sigpending, address_of(&pending), sizeof pending);
+  return pending;
+}
+
+void set_signal_mask(uint64_t mask) {
+  constexpr long replace = 2;
+  call(__NR_rt_sigprocmask, replace, address_of(&mask), 0, sizeof mask);
+}
+
+void wait_for_change(const uint32_t* word, uint32_t value, uint64_t timeout_ns) {
+  constexpr long wait_private = 128;
+  const Time time = time_of(timeout_ns);
+  call(__NR_futex, address_of(word), wait_private, value, address_of(&time));
+}
+
+void wake_all(const uint32_t* word) {
+  constexpr long wake_private = 129;
+  call(__NR_futex, address_of(word), wake_private, INT32_MAX);
+}
+
+void yield() {
+  call(__NR_sched_yield);
+}
+
+long links_of(const char* path) {
+  Status status = {};
+  const long result = call(__NR_stat, address_of(path), address_of(&status));
+  return failed(result) ? result : static_cast<long>(status.links);
+}
+
+long open_directory(const char* path) {
+  return call(__NR_open, address_of(path), 0200000 | 02000000, 0);
+}
+
+long read_directory(int fd, void* buffer, size_t size) {
+  return call(__NR_getdents64, fd, address_of(buffer), static_cast<long>(size));
+}
+
+void exit_process(int status) {
+  for (;;) call(__NR_exit_group, status);
+}
+
+}  // namespace stab::os

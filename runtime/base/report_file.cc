@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/base/report_file.h"
+
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr size_t path_limit = 4096;
+
+char path[path_limit];
+int descriptor = -1;
+os::FileIdentity descriptor_file;
+bool wanted;
+bool ended;
+int owner;
+int forked;  // a child of the owner or of another child
+
+bool is_number(const Text& text) {
+  if (text.size == 0 || text.size > 6) return false;
+  for (size_t i = 0; i < text.size; ++i)
+    if (text.start[i] < '0' || text.start[i] > '9') return false;
+  return true;
+}
+
+bool make_path(const Text& text) {
+  size_t used = 0;
+  if (text.start[0] != '/') {
+    const long got = os::current_directory(path, path_limit / 2);
+    if (os::failed(got) || got < 2) return false;
+    used = static_cast<size_t>(got) - 1;
+    path[used++] = '/';
+  }
+  if (used + text.size + 1 > path_limit) return false;
+  copy_bytes(path + used, text.start, text.size);
+  path[used + text.size] = '\0';
+  return true;
+}
+
+// A file that is there, else a new one, else one that another process has just made, or where a
+// link leads that nobody else can have planted.
+long open_path() {
+  long fd = os::open_append(path);
+  if (os::failed(fd)) fd = os::open_new(path);
+  if (os::failed(fd)) fd = os::open_append_linked(path);
+  return fd;
+}
+
+}  // namespace
+
+void open_report(const Options& options) {
+  const Text& text = options.report;
+  owner = os::process_id();
+  if (text.size == 0) return;
+  if (is_number(text)) {
+    descriptor = 0;
+    for (size_t i = 0; i < text.size; ++i) descriptor = descriptor * 10 + (text.start[i] - '0');
+    wanted = os::identify(descriptor, descriptor_file);
+  } else {
+    wanted = make_path(text);
+  }
+}
+
+bool report_wanted() {
+  return wanted && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) && os::process_id() == owner;
+}
+
+bool report_wanted_by_child() {
+  return wanted && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) && forked == os::process_id();
+}
+
+void note_fork() {
+  forked = os::process_id();
+}
+
+// The file is open only while a line is written: the program's own descriptors keep their numbers.
+void write_line(const Line& line) {
+  if (!wanted || (os::process_id() != owner && os::process_id() != forked)) return;
+  if (descriptor >= 0) {
+    // The program may have closed it, and the number may be another file's by now.
+    os::FileIdentity now = {};
+    if (os::identify(descriptor, now) && now.device == descriptor_file.device &&
+        now.inode == descriptor_file.inode)
+      os::write_all(descriptor, line.data(), line.size());
+    return;
+  }
+  const long fd = open_path();
+  if (os::failed(fd)) return;
+  os::write_all(static_cast<int>(fd), line.data(), line.size());
+  os::close_file(static_cast<int>(fd));
+}
+
+uint64_t report_owner() {
+  return static_cast<uint64_t>(owner);
+}
+
+bool end_report() {
+  return !__atomic_exchange_n(&ended, true, __ATOMIC_ACQ_REL);
+}
+
+void resume_report() {
+  __atomic_store_n(&ended, false, __ATOMIC_RELEASE);
+}
+
+void complain(const char* what, const char* detail) {
+  Line line;
+  line.text("stabilizer: ").text(what).text(detail).text("\n");
+  os::write_all(2, line.data(), line.size());
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/epoch/contexts.h"
+
+#include <dlfcn.h>
+
+#include "runtime/image/images.h"
+#include "runtime/base/os.h"
+
+// For the entries: libc's functions, and whether layouts may be forgotten.
+extern "C" {
+__attribute__((visibility(
+    "hidden"))) void* stab_next_functions[static_cast<uint32_t>(stab::rt::Interposed::count)];
+__attribute__((visibility("hidden"))) bool stab_contexts_watched;
+}
+
+namespace stab::rt {
+namespace {
+
+constexpr uint32_t interposed_count = static_cast<uint32_t>(Interposed::count);
+constexpr uint32_t stored_count = 4;  // the first ones store registers and change nothing
+constexpr const char* names[interposed_count] = {
+    "setjmp", "_setjmp", "__sigsetjmp", "getcontext", "makecontext", "swapcontext", "setcontext"};
+
+constexpr uint32_t kept_count = 6;  // rbx, rbp, r12 to r15
+
+uint64_t entries[interposed_count];
+bool contexts_come_back;
+uint64_t maker;
+uint64_t holder;
+
+void* next_function(uint32_t which) {
+  void* next = __atomic_load_n(&stab_next_functions[which], __ATOMIC_RELAXED);
+  if (next != nullptr) return next;
+  next = dlsym(RTLD_NEXT, names[which]);
+  __atomic_store_n(&stab_next_functions[which], next, __ATOMIC_RELAXED);
+  return next;
+}
+
+// Not if the address is 0.
+void note_first(uint64_t& first, uint64_t address) {
+  uint64_t none = 0;
+  __atomic_compare_exchange_n(&first, &none, address, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+// The permanent one, too: words that refer to it are rewritten like others.
+bool is_in_use(const Layout& layout) {
+  return layout.state == LayoutState::permanent || layout.state == LayoutState::current ||
+         layout.state == LayoutState::old;
+}
+
+void hold_all(Image& image, void* /*context*/) {
+  for (uint32_t i = 0; i < image.used; ++i)
+    if (is_in_use(image.layouts[i]))
+      __atomic_store_n(&image.layouts[i].held, true, __ATOMIC_RELEASE);
+}
+
+// A layout ends with a page, and a word may lie at its very end.
+const Layout* layout_with(uint64_t word) {
+  if (word < os::page_size) return nullptr;
+  Place place = place_of(word);
+  if (place.layout == nullptr && word % os::page_size == 0) place = place_of(word - 1);
+  const Layout* layout = place.layout;
+  return layout != nullptr && is_in_use(*layout) ? layout : nullptr;
+}
+
+void hold(uint64_t word, uint64_t caller) {
+  const Layout* layout = layout_with(word);
+  if (layout == nullptr) return;
+  __atomic_store_n(&const_cast<Layout*>(layout)->held, true, __ATOMIC_RELEASE);
+  note_first(holder, caller);
+}
+
+// Callers of setjmp that szc compiled stay in the first layout, and have saved what was in the
+// registers on the stack. Others in our images hide by their tables.
+bool saves_registers(uint64_t caller) {
+  const Layout* layout = place_of(caller).layout;
+  return layout != nullptr && layout->state == LayoutState::permanent;
+}
+
+bool stores_for_good(Interposed which, uint64_t caller) {
+  if (which == Interposed::getcontext)
+    return __atomic_load_n(&contexts_come_back, __ATOMIC_RELAXED);
+  return !saves_registers(caller);
+}
+
+}  // namespace
+
+extern "C" {
+extern __attribute__((visibility("hidden"))) const int32_t stab_contexts_entries[];
+
+// Any thread, signal handlers too. Gives libc's function.
+__attribute__((visibility("hidden"), used)) void* stab_look_at_registers(
+    uint32_t which, uint64_t caller, const volatile uint64_t* registers) {
+  if (which >= stored_count) {
+    note_first(maker, caller);
+  } else if (stores_for_good(static_cast<Interposed>(which), caller)) {
+    hold(caller, caller);
+    for (uint32_t i = 0; i < kept_count; ++i) hold(registers[i], caller);
+  }
+  return next_function(which);
+}
+}
+
+void prepare_contexts(bool watched) {
+  stab_contexts_watched = watched;
+  for (uint32_t i = 0; i < interposed_count; ++i) {
+    next_function(i);
+    const auto own = reinterpret_cast<uint64_t>(stab_contexts_entries) +
+                     static_cast<uint64_t>(int64_t{stab_contexts_entries[i]});
+    const auto used = reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, names[i]));
+    entries[i] = used == own ? own : 0;
+  }
+}
+
+const char* name_of(Interposed which) {
+  return names[static_cast<uint32_t>(which)];
+}
+
+uint64_t entry_of(Interposed which) {
+  return entries[static_cast<uint32_t>(which)];
+}
+
+// A context that the new library has stored already may refer to any layout that is there.
+void expect_contexts() {
+  if (__atomic_exchange_n(&contexts_come_back, true, __ATOMIC_SEQ_CST)) return;
+  for_each_image(hold_all, nullptr);
+}
+
+uint64_t first_maker() {
+  return __atomic_load_n(&maker, __ATOMIC_SEQ_CST);
+}
+
+uint64_t first_holder() {
+  return __atomic_load_n(&holder, __ATOMIC_SEQ_CST);
+}
+
+}  // namespace stab::rt
+
+// Weak: a program may have its own. What they share pushes the arguments and then the registers
+// that a call preserves: rbx, rbp, r12 to r15 from the stack pointer up.
+#define STAB_ENTRY(name, number)                                                          \
+  ".weak " name "\n.type " name ", @function\n.p2align 4\n" name ":\nstab_entry_" #number \
+  ":\n"                                                                                   \
+  ".cfi_startproc\n"                                                                      \
+  "endbr64\n"                                                                             \
+  "movl $" #number                                                                        \
+  ", %r11d\n"                                                                             \
+  "jmp stab_enter\n"                                                                      \
+  ".cfi_endproc\n"                                                                        \
+  ".size " name ", . - " name "\n"
+#define STAB_PUSH(name) "pushq %" name "\n.cfi_adjust_cfa_offset 8\n"
+#define STAB_POP(name) "popq %" name "\n.cfi_adjust_cfa_offset -8\n"
+#define STAB_DISTANCE(number) ".long stab_entry_" #number " - stab_contexts_entries\n"
+
+// clang-format off
+__asm__(
+    ".section stab_text,\"ax\",@progbits\n"
+    STAB_ENTRY("setjmp", 0)
+    STAB_ENTRY("_setjmp", 1)
+    STAB_ENTRY("__sigsetjmp", 2)
+    STAB_ENTRY("getcontext", 3)
+    STAB_ENTRY("makecontext", 4)
+    STAB_ENTRY("swapcontext", 5)
+    STAB_ENTRY("setcontext", 6)
+    ".p2align 4\n"
+    ".type stab_enter, @function\n"
+    "stab_enter:\n"
+    ".cfi_startproc\n"
+    "cmpb $0, stab_contexts_watched(%rip)\n"
+    "jne 1f\n"
+    "leaq stab_next_functions(%rip), %r10\n"
+    "movq (%r10, %r11, 8), %r10\n"
+    "testq %r10, %r10\n"
+    "je 1f\n"
+    "jmpq *%r10\n"
+    "1:\n"
+    STAB_PUSH("rax") STAB_PUSH("rdi") STAB_PUSH("rsi") STAB_PUSH("rdx") STAB_PUSH("rcx")
+    STAB_PUSH("r8") STAB_PUSH("r9")
+    STAB_PUSH("r15") STAB_PUSH("r14") STAB_PUSH("r13") STAB_PUSH("r12") STAB_PUSH("rbp")
+    STAB_PUSH("rbx")
+    "movl %r11d, %edi\n"
+    "movq 104(%rsp), %rsi\n"
+    "movq %rsp, %rdx\n"
+    "callq stab_look_at_registers\n"
+    "movq %rax, %r11\n"
+    "addq $48, %rsp\n"
+    ".cfi_adjust_cfa_offset -48\n"
+    STAB_POP("r9") STAB_POP("r8") STAB_POP("rcx") STAB_POP("rdx") STAB_POP("rsi")
+    STAB_POP("rdi") STAB_POP("rax")
+    "jmpq *%r11\n"
+    ".cfi_endproc\n"
+    ".size stab_enter, . - stab_enter\n"
+    ".previous\n"
+    ".section .rodata.stab_contexts,\"a\",@progbits\n"
+    ".p2align 2\n"
+    ".hidden stab_contexts_entries\n.globl stab_contexts_entries\n"
+    "stab_contexts_entries:\n"
+    STAB_DISTANCE(0) STAB_DISTANCE(1) STAB_DISTANCE(2) STAB_DISTANCE(3) STAB_DISTANCE(4)
+    STAB_DISTANCE(5) STAB_DISTANCE(6)
+    ".previous\n");
+// clang-format on

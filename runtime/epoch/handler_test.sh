@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# handler_test.sh SOURCE BUILD: the objects whose functions an epoch's signal handler calls, and all that these refer to, take
+# nothing of libc's and nothing of the heap (Epochs 1). Not looked at: epoch.cc and threads.cc, which run outside of handlers, too:
+# there the type of outside_handlers.h keeps what waits or asks libc out of handlers.
+set -u
+source_directory=$(realpath "$1")
+library=$2/lib/libstabrt.a
+
+# Object NEEDS name: what no object of ours has. Object HAS: it was reached.
+reached=$({
+  nm -A --defined-only "$library" | awk '{ split($1, part, ":"); print "has", part[2], $NF }'
+  nm -A -u "$library" | awk '{ split($1, part, ":"); print "needs", part[2], $NF }'
+} 2>/dev/null | awk -v starts="alarms images image migrate private_stack restart signal_return walk" '
+  { sub(/\.cc\.o$/, "", $2) }
+  $1 == "has" { home[$3] = $2 }
+  $1 == "needs" { needs[$2] = needs[$2] " " $3 }
+  END {
+    n = split(starts, queue, " ")
+    for (i = 1; i <= n; ++i) seen[queue[i]] = 1
+    for (i = 1; i <= n; ++i) {
+      print "reached", queue[i]
+      m = split(needs[queue[i]], names, " ")
+      for (j = 1; j <= m; ++j)
+        if (!(names[j] in home)) print queue[i], names[j]
+        else if (!(home[names[j]] in seen)) { seen[home[names[j]]] = 1; queue[++n] = home[names[j]] }
+    }
+  }' | sort)
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=1
+}
+
+# At start only: prepare_find_object and allow_stack. The last two are made by the linker.
+expected="find_object dlsym
+os getauxval
+relink __start_stab_text
+relink __stop_stab_text"
+needed=$(grep -v '^reached ' <<<"$reached")
+[ "$needed" = "$expected" ] || { fail "what the handler's objects need"; diff <(echo "$expected") <(echo "$needed"); }
+heap=$(sed -n 's/^reached //p' <<<"$reached" | grep -xFf <(basename -s .cc -- "$1"/runtime/malloc/*.cc))
+[ -z "$heap" ] || fail "the handler's objects reach the heap: $heap"
+[ "$(grep -c '^reached ' <<<"$reached")" -ge 20 ] || fail "only these were looked at: $reached"
+
+# compiles DECLARATION: a file that waits for epochs, with this before it.
+compiles() {
+  printf '#include "runtime/epoch/epoch.h"\nnamespace stab::rt { %s }\n' "$*" |
+    clang++-19 -std=c++20 -I"$source_directory" -fsyntax-only -x c++ - 2>diagnosis
+}
+cd "$(mktemp -d)" || exit 1
+compiles 'struct BeforeSandbox { void f() { const NoEpochs guard(OutsideHandlers{}); } };' || fail "an entry point cannot wait: $(cat diagnosis)"
+compiles 'struct Handler { void f() { const NoEpochs guard(OutsideHandlers{}); } };' && fail "anybody may wait for epochs"
+grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)"
+rm -r "$PWD"
+exit $failures

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/epoch/migrate.h"
+
+#include <link.h>
+#include <signal.h>
+
+#include "runtime/abi/abi.h"
+#include "runtime/image/find_object.h"
+#include "runtime/image/images.h"
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
+#include "runtime/image/pads.h"
+#include "runtime/epoch/return_probes.h"
+#include "runtime/walk/walk.h"
+#include "runtime/walk/header.h"
+#include "runtime/walk/memory.h"
+
+namespace stab::rt {
+namespace {
+
+// Of what is read without knowing the frames in it.
+constexpr uint64_t largest_stack = uint64_t{32} << 20;
+
+uint64_t number(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+struct Spot {
+  Place place;
+  uint32_t function = no_copy;
+  uint64_t offset = 0;  // from the start of the copy; negative in the mark before it
+
+  [[nodiscard]] bool found() const { return function != no_copy; }
+  [[nodiscard]] bool in_mark() const { return offset > UINT64_MAX - mark_bytes; }
+};
+
+Spot spot_of(uint64_t address) {
+  Spot spot;
+  spot.place = place_of(address);
+  if (spot.place.image == nullptr) return spot;
+  spot.function = function_at(*spot.place.image, *spot.place.layout, address);
+  if (spot.found()) spot.offset = address - number(spot.place.layout->copy(spot.function));
+  return spot;
+}
+
+// The same spot in the present layout, or the address itself.
+uint64_t present(const Spot& spot, uint64_t address) {
+  if (!spot.found() || spot.in_mark() || spot.place.image->present == 0) return address;
+  const Layout& now = spot.place.image->current();
+  if (spot.place.layout == &now || !now.has(spot.function)) return address;
+  if (spot.place.layout->pads[spot.function] != now.pads[spot.function]) return address;
+  return number(now.copy(spot.function)) + spot.offset;
+}
+
+bool is_table(const Spot& spot) {
+  const abi::Function& function = spot.place.image->functions()[spot.function];
+  return spot.offset < copy_size(function) && spot.offset >= abi::tables_offset(function.size);
+}
+
+bool is_code(const Spot& spot) {
+  return spot.offset <= spot.place.image->functions()[spot.function].size;
+}
+
+// The layout's own description: frames of its copies may be larger than the original's.
+bool describe(const Image& image, const Layout& layout, uint32_t f, uint64_t start,
+              FrameDescription& description) {
+  const abi::Function& function = image.functions()[f];
+  if (function.fde == 0) return false;
+  const abi::Cie& cie = elements<abi::Cie>(*image.table, image.table->cies)[function.cie];
+  description = {layout.has(f) ? layout.description(f) : image.base + function.fde,
+                 function.fde_size,
+                 image.base + cie.offset,
+                 cie.size,
+                 start,
+                 function.size};
+  return true;
+}
+
+bool find_description(uint64_t pc, FrameDescription& description, void* /*context*/) {
+  const Spot spot = spot_of(pc);
+  uint32_t label = 0;
+  if (const Image* image = image_of_stub(pc, label)) {
+    const abi::Label& at = elements<abi::Label>(*image->table, image->table->labels)[label];
+    return describe(*image, image->layout_in_use(at.function), at.function, pc - at.offset,
+                    description);
+  }
+  if (spot.place.image == nullptr) {
+    dl_find_object object;
+    if (find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0) return false;
+    return find_in_image_header(pc, static_cast<const uint8_t*>(object.dlfo_eh_frame),
+                                {number(object.dlfo_map_start), number(object.dlfo_map_end)},
+                                description);
+  }
+  if (!spot.found()) return false;
+  // The mark before a copy is as its first instruction.
+  const uint64_t start = is_code(spot) ? number(spot.place.layout->copy(spot.function)) : pc;
+  return describe(*spot.place.image, *spot.place.layout, spot.function, start, description);
+}
+
+// A return address may lie at the very end of a copy, which is the start of something else.
+Place place_of_word(uint64_t word) {
+  const Place place = place_of(word);
+  return place.layout != nullptr ? place : place_of(word - 1);
+}
+
+void refer_to(const Place& place, Migration& migration) {
+  auto* layout = const_cast<Layout*>(place.layout);
+  if (layout->state != LayoutState::old) return;
+  layout->referred = true;
+  if (layout->retired < migration.oldest) migration.oldest = layout->retired;
+}
+
+// A word that may be a reference, of which nothing more is known.
+void mark_word(uint64_t word, Migration& migration) {
+  const Place place = place_of_word(word);
+  if (place.layout != nullptr) refer_to(place, migration);
+}
+
+// The words of a stack from `from` up to `to`, or to where it can no longer be read.
+class Stack {
+ public:
+  explicit Stack(uint64_t start)
+      : readable_(start & -os::page_size), limit_(start + largest_stack) {}
+
+  bool can_read(uint64_t address) {
+    while (address >= readable_) {
+      if (readable_ >= limit_ || !os::readable(readable_)) return false;
+      readable_ += os::page_size;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool is_too_large() const { return readable_ >= limit_; }
+
+ private:
+  uint64_t readable_;
+  uint64_t limit_;
+};
+
+void mark_stack(uint64_t from, Migration& migration) {
+  from &= -uint64_t{8};
+  Stack stack(from);
+  if (!stack.can_read(from)) migration.complete = false;
+  ReturnProbes probes;
+  for (uint64_t at = from; stack.can_read(at); at += 8) {
+    const uint64_t word = *reinterpret_cast<uint64_t*>(at);
+    mark_word(word, migration);
+    if (probes.may_hide(word)) migration.complete = false;
+  }
+  if (stack.is_too_large()) migration.complete = false;
+}
+
+// Of a signal's frame: siginfo, ucontext and what lies around them. The vector registers behind
+// hold no addresses of code.
+constexpr uint64_t signal_frame_size = 1152;
+
+class Migrator {
+ public:
+  Migrator(ucontext_t& context, Migration& migration)
+      : migration_(migration), signal_stack_(context.uc_stack) {
+    begin_walk(walk_, context);
+    begin_scan();
+  }
+
+  void run(uint32_t most_frames) {
+    Step last = Step::caller;
+    for (uint32_t frames = 0; last == Step::caller && frames < most_frames; ++frames) {
+      move_program_counter();
+      move_registers();
+      const uint64_t stack_pointer = walk_.registers.value[rsp];
+      scan_to(stack_pointer);
+      const uint32_t stacks = walk_.stacks;
+      last = step(walk_, find_description, nullptr);
+      if (last == Step::caller && stacks != walk_.stacks) {
+        scan_signal_frame(stack_pointer + signal_frame_size);
+        begin_scan();
+      }
+    }
+    if (last == Step::bottom) return;
+    mark_stack(scanned_, migration_);
+    // What the signal interrupted lies on another stack.
+    if (is_on_signal_stack()) migration_.complete = false;
+  }
+
+ private:
+  // A leaf may keep its caller's registers below the stack pointer.
+  void begin_scan() {
+    const uint64_t stack_pointer = walk_.registers.value[rsp];
+    scanned_ = stack_pointer - red_zone;
+    uint64_t ignored = 0;
+    read_stack(walk_, (stack_pointer - 8) & -uint64_t{8}, ignored);
+  }
+
+  // The walk is on the interrupted stack already.
+  void scan_signal_frame(uint64_t end) {
+    scanned_ &= -uint64_t{8};
+    for (Stack stack(scanned_); scanned_ < end && stack.can_read(scanned_); scanned_ += 8)
+      scan(reinterpret_cast<const uint64_t*>(scanned_));
+  }
+
+  [[nodiscard]] bool is_on_signal_stack() const {
+    return (signal_stack_.ss_flags & SS_DISABLE) == 0 &&
+           walk_.registers.value[rsp] - number(signal_stack_.ss_sp) < signal_stack_.ss_size;
+  }
+
+  void replace(uint64_t* where, uint64_t from, uint64_t to) {
+    if (to == from || where == nullptr) return;
+    if (*where != from) return;
+    *where = to;
+    ++migration_.moved;
+  }
+
+  void move_program_counter() {
+    const uint64_t back = walk_.interrupted ? 0 : 1;
+    const Spot spot = spot_of(walk_.pc - back);
+    follow(walk_.pc_slot, walk_.pc, spot, present(spot, walk_.pc - back) + back);
+  }
+
+  // What stays in an old layout keeps it.
+  void follow(uint64_t* where, uint64_t from, const Spot& spot, uint64_t to) {
+    if (spot.found() && to == from) refer_to(spot.place, migration_);
+    replace(where, from, to);
+  }
+
+  // A register that holds the address of a jump table of its own function, or, where that was
+  // interrupted, of a place in its code, between the computation of it and its use.
+  void move_registers() {
+    const Spot own = spot_of(walk_.interrupted ? walk_.pc : walk_.pc - 1);
+    if (!own.found() && !walk_.interrupted) return;
+    for (uint32_t r = 0; r < register_count; ++r) {
+      if (walk_.saved[r] == nullptr || !walk_.registers.is_known(r)) continue;
+      const uint64_t value = walk_.registers.value[r];
+      const Spot spot = spot_of(value);
+      const bool inside = spot.found() && own.found() && spot.function == own.function &&
+                          spot.place.image == own.place.image;
+      if (inside && (is_table(spot) ? may_move_table(spot) : walk_.interrupted && is_code(spot)))
+        follow(walk_.saved[r], value, spot, present(spot, value));
+      else if (walk_.interrupted)
+        scan(walk_.saved[r]);
+    }
+  }
+
+  // Of a held layout a jmp_buf may have a copy: what it says must stay the layout that is held.
+  static bool may_move_table(const Spot& spot) {
+    return spot.place.layout->state != LayoutState::current && !spot.place.layout->is_held();
+  }
+
+  // Return addresses and registers were rewritten before. What else looks like an address in an old
+  // layout may be one that the program keeps, or left over from frames that are gone, with bytes of
+  // the program's over a part of it: such a word keeps its layout and its value.
+  void scan(const uint64_t* word) {
+    const Place place = place_of_word(*word);
+    if (place.layout == nullptr || place.layout->state == LayoutState::current) return;
+    refer_to(place, migration_);
+  }
+
+  void scan_to(uint64_t end) {
+    for (scanned_ &= -uint64_t{8}; scanned_ < end; scanned_ += 8) {
+      if (scanned_ < walk_.readable_start || scanned_ + 8 > walk_.readable_end) continue;
+      scan(reinterpret_cast<const uint64_t*>(scanned_));
+    }
+  }
+
+  Migration& migration_;
+  stack_t signal_stack_;
+  Walk walk_;
+  uint64_t scanned_ = 0;
+};
+
+void mark_active(uint64_t pc) {
+  uint32_t label = 0;
+  if (const Image* image = image_of_stub(pc, label)) {
+    image->uses[elements<abi::Label>(*image->table, image->table->labels)[label].function] |=
+        is_active;
+    return;
+  }
+  const Spot spot = spot_of(pc);
+  if (!spot.found()) return;
+  spot.place.image->uses[spot.function] |= is_active;
+}
+
+}  // namespace
+
+void mark_active_functions(ucontext_t& context, uint32_t most_frames, ActiveFrames& frames) {
+  Walk walk;
+  begin_walk(walk, context);
+  Step last = Step::caller;
+  for (uint32_t count = 0; last == Step::caller && count < most_frames; ++count) {
+    mark_active(walk.interrupted ? walk.pc : walk.pc - 1);
+    last = step(walk, find_description, nullptr);
+  }
+  frames.complete &= last == Step::bottom;
+}
+
+void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration) {
+  Migrator(context, migration).run(most_frames);
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/epoch/schedule.h"
+
+#include "runtime/threads/alarms.h"
+#include "runtime/base/os.h"
+#include "runtime/threads/threads.h"
+
+namespace stab::rt::schedule {
+namespace {
+
+// A time that is over already would expire in the handler.
+constexpr uint64_t least_pause = 1000000;
+
+Signals signals;
+uint64_t asked;
+uint64_t budget;      // percent; 0: any
+uint64_t period;      // what is asked for, or longer; read in all handlers
+uint64_t usual_cost;  // of an epoch
+uint64_t started_at;
+uint64_t last_at;
+int timer_clock;
+int timer;
+uint64_t next_at;  // the next epoch, on its clock
+bool alarms_used;  // then the timer comes behind the threads' own
+
+// For threads that have no alarm, when no other runs. Far behind the alarms if there are some:
+// it must not come while a thread answers one, for it would wake a sleeper then. Repeated in case
+// a signal is lost.
+long set_timer(uint64_t due, bool behind_alarms) {
+  constexpr uint64_t least_delay = 100000000;
+  constexpr uint64_t least_repeat = 200000000;
+  const uint64_t delay = period / 4 > least_delay ? period / 4 : least_delay;
+  const uint64_t repeat = 8 * period;
+  return os::set_timer(timer, alarms_used && behind_alarms ? due + delay : due,
+                       repeat > least_repeat ? repeat : least_repeat);
+}
+
+void set_alarm(int thread, uint64_t when_ns) {
+  alarms::set(thread, when_ns, signals.number, signals.alarm);
+}
+
+// Those that run share the time until then. Who has not answered gets none: a library may wait for
+// this signal in a thread of its own, and would take ours for its timer's.
+void set_alarms(uint64_t remaining, bool all_listed) {
+  if (!alarms_used) return;
+  if (!all_listed) return set_alarm(os::thread_id(), remaining);
+  uint64_t runners = 1;
+  for (uint32_t i = 0; i < thread_count(); ++i)
+    runners += thread(i).state() == ThreadState::stopped;
+  alarms::begin();
+  set_alarm(os::thread_id(), remaining / runners);
+  for (uint32_t i = 0; i < thread_count(); ++i) {
+    if (thread(i).state() == ThreadState::stopped) set_alarm(thread(i).id, remaining / runners);
+  }
+  alarms::end(is_listed);
+}
+
+// The budget is kept over some epochs, not by each.
+void stretch(uint64_t cost_ns) {
+  usual_cost = usual_cost == 0 ? cost_ns : (usual_cost + cost_ns) / 2;
+  const uint64_t least = budget == 0 ? 0 : usual_cost * 100 / budget;
+  __atomic_store_n(&period, least > asked ? least : asked, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+void configure(const Options& options, const Signals& values) {
+  signals = values;
+  asked = options.period;
+  period = asked;
+  budget = options.budget;
+  timer_clock = options.wall ? os::monotonic_clock : os::process_cpu_clock;
+  alarms_used = !options.wall;
+}
+
+const char* start(bool all_listed) {
+  const long made = os::make_timer(timer_clock, signals.number, signals.timer);
+  if (os::failed(made)) return "there is no timer (timer_create was refused)";
+  timer = static_cast<int>(made);
+  started_at = os::clock_ns(timer_clock);
+  last_at = started_at;
+  next_at = started_at + period;
+  if (os::failed(set_timer(next_at, true))) return "there is no timer (timer_settime was refused)";
+  set_alarms(period, all_listed);
+  return nullptr;
+}
+
+void stop() {
+  alarms::stop();
+  os::set_timer(timer, 0, 0);
+}
+
+void go_on(bool all_listed) {
+  const uint64_t now = os::clock_ns(timer_clock);
+  if (next_at < now + least_pause) __atomic_store_n(&next_at, now + least_pause, __ATOMIC_RELAXED);
+  set_alarms(next_at - now, all_listed);
+  set_timer(next_at, true);
+}
+
+void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns) {
+  const uint64_t now = os::clock_ns(timer_clock);
+  last_at = now;
+  stretch(cost_ns);
+  uint64_t due = (next_at < now ? next_at : now) + period;
+  if (due < now + least_pause) due = now + least_pause;
+  __atomic_store_n(&next_at, due, __ATOMIC_RELAXED);
+  set_alarms(due - now, all_listed);
+  set_timer(due, !by_timer);
+}
+
+bool is_due(int alarm) {
+  const uint64_t due = __atomic_load_n(&next_at, __ATOMIC_RELAXED);
+  const uint64_t now = os::clock_ns(timer_clock);
+  if (now + __atomic_load_n(&period, __ATOMIC_RELAXED) / 16 >= due) return true;
+  // Other threads ran less than was thought.
+  const uint64_t half = (due - now) / 2;
+  alarms::set_again(alarm, half > least_pause ? half : least_pause);
+  return false;
+}
+
+void put_off(int alarm) {
+  alarms::set_again(alarm, least_pause);
+}
+
+void put_off() {
+  set_timer(os::clock_ns(timer_clock) + period, true);
+}
+
+uint64_t asked_period() {
+  return asked;
+}
+
+uint64_t time_until_last() {
+  return last_at - started_at;
+}
+
+void forget_alarms() {
+  alarms::forget();
+}
+
+}  // namespace stab::rt::schedule

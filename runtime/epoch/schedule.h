@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// When the next epoch is due: after a period of CPU time of the process, or after as much more as
+// makes what epochs cost a share of it that the budget allows. Threads that run have
+// alarms; behind these comes a timer of the process, for threads that have none.
+//
+// One caller at a time, but for is_due() and put_off(). `all_listed`: threads.h knows the threads
+// that there are, and which of them run.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/base/options.h"
+
+namespace stab::rt::schedule {
+
+struct Signals {
+  int number;
+  const void* timer;  // the values that tell them apart
+  const void* alarm;
+};
+void configure(const Options& options, const Signals& signals);
+
+// In a process that has none. nullptr, or why there is no timer.
+const char* start(bool all_listed);
+void stop();
+// After stop().
+void go_on(bool all_listed);
+
+// At the end of an epoch that cost its thread so much CPU time. `by_timer`: no alarm brought it
+// about.
+void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns);
+
+uint64_t asked_period();
+// From start() to the end of the last epoch.
+uint64_t time_until_last();
+
+// In the handler of an alarm, which is set again if it came early.
+bool is_due(int alarm);
+// In a handler that finds an epoch under way: of an alarm, or of the timer.
+void put_off(int alarm);
+void put_off();
+
+// In a child of fork.
+void forget_alarms();
+
+}  // namespace stab::rt::schedule

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The unwinder asks _dl_find_object where the frame descriptions for a pc are. Ours is exported
+// from the executable and so comes before libc's: it answers for copies, and asks libc's for
+// everything else. No locks, no allocation.
+#include "runtime/image/find_object.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdint.h>
+
+#include "runtime/image/images.h"
+#include "runtime/base/memory.h"
+
+namespace stab::rt {
+namespace {
+
+using FindObject = int (*)(void*, dl_find_object*);
+
+FindObject next_find_object;
+
+}  // namespace
+
+int find_object_of_libc(void* pc, dl_find_object* result) {
+  FindObject next = __atomic_load_n(&next_find_object, __ATOMIC_RELAXED);
+  if (next == nullptr) {
+    prepare_find_object();
+    next = __atomic_load_n(&next_find_object, __ATOMIC_RELAXED);
+  }
+  return next == nullptr ? -1 : next(pc, result);
+}
+
+const char* file_of(const void* address) {
+  dl_find_object found;
+  if (find_object_of_libc(const_cast<void*>(address), &found) != 0 ||
+      found.dlfo_link_map == nullptr || found.dlfo_link_map->l_name == nullptr)
+    return nullptr;
+  return *found.dlfo_link_map->l_name == '\0' ? nullptr : found.dlfo_link_map->l_name;
+}
+
+void prepare_find_object() {
+  void* found = dlsym(RTLD_NEXT, "_dl_find_object");
+  __atomic_store_n(&next_find_object, reinterpret_cast<FindObject>(found), __ATOMIC_RELAXED);
+}
+
+}  // namespace stab::rt
+
+extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
+                                                                      dl_find_object* result) {
+  using namespace stab::rt;
+  const auto address = reinterpret_cast<uint64_t>(pc);
+  const auto [image, layout] = place_of(address);
+  if (image == nullptr) return find_object_of_libc(pc, result);
+  // What libc says of the original, but for where the code and its descriptions are.
+  if (find_object_of_libc(image->base, result) != 0) fill_bytes(result, 0, sizeof *result);
+  result->dlfo_map_start = layout->start;
+  result->dlfo_map_end = layout->start + layout->size();
+  result->dlfo_eh_frame = const_cast<uint8_t*>(layout->unwind_header);
+  return 0;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// One executable or shared library, its table, and the places of its functions.
+//
+// Glossary: the *original* is the code where it was linked; its entry stays the address of the
+// function for everybody who takes it. A *copy* is the code elsewhere, with the same inner layout.
+// A *layout* is one placement of all copies. With rerandomize=once there is one; else the first is
+// permanent: functions run there until they are first called, and those that are anchored for ever.
+//
+// Invariants:
+//   1. The original stays valid code, but for the entry: what reaches it behind the entry runs on
+//      in it.
+//   2. A copy refers to fixed places, to stubs, and to copies in its own layout or the permanent
+//      one. So a layout that nothing outside refers to may be forgotten as a whole.
+//   3. Code that somebody may be running is never written to. (At start nothing of the program runs
+//      between the first change of its text and the last.)
+//   4. No memory is writable and executable at one time.
+#pragma once
+
+#include <elf.h>
+#include <stdint.h>
+
+#include "runtime/abi/abi.h"
+#include "runtime/image/near_memory.h"
+#include "runtime/image/layout.h"
+#include "runtime/base/random.h"
+#include "runtime/image/switchboard.h"
+#include "runtime/abi/validate.h"
+
+namespace stab::rt {
+
+constexpr uint32_t most_layouts = 64;
+constexpr uint32_t saved_bytes =
+    16;  // of the beginning of each original, the patch may cut a field in two
+constexpr uint32_t mark_bytes = 16;  // before a copy that notes its first call
+constexpr uint32_t mark_code = 7;    // of these, the last ones
+constexpr uint32_t lead_bytes = 16;  // before a copy at home: what vtables lead to, and its way out
+constexpr uint32_t lead_code = 9;    // of these, the last ones: where it is entered
+
+struct Image {
+  uint8_t* base = nullptr;
+  const abi::Note* note = nullptr;
+  const abi::Header* table = nullptr;
+  uint8_t* saved = nullptr;   // saved_bytes for each function
+  Layout* layouts = nullptr;  // most_layouts, the first `used` may have memory; never unmapped
+  uint32_t used = 0;
+  uint32_t present = 0;  // the layout that entries lead to
+  Switchboard board;     // in use if functions move again
+  Side side = Side::either;
+  uint64_t lowest = 0;  // of all layouts
+  uint64_t highest = 0;
+  Random random{0};
+  Random pad_random{0};
+  bool moves = true;        // false: copies lie as the originals do, and only their frames differ
+  bool padded = false;      // frames of copies get pads
+  bool leads = false;       // vtables lead to the present copies of several layouts
+  uint8_t* uses = nullptr;  // by function, as pads.h says
+  uint32_t* scratch = nullptr;  // for placements: 6 numbers a function
+  uint8_t* memory = nullptr;    // of all arrays
+  uint64_t memory_size = 0;
+  void* debugger_entry = nullptr;
+  uint64_t debugger_size = 0;
+  // For the report.
+  uint32_t padded_functions = 0;
+  uint32_t altered = 0;
+  uint64_t moved_bytes = 0;
+  uint64_t setup_ns = 0;
+
+  [[nodiscard]] const abi::Function* functions() const {
+    return elements<abi::Function>(*table, table->functions);
+  }
+  [[nodiscard]] uint32_t count() const { return table->functions.count; }
+  [[nodiscard]] uint8_t* original(uint32_t f) const { return base + functions()[f].start; }
+  [[nodiscard]] const Layout& first() const { return layouts[0]; }
+  [[nodiscard]] const Layout& current() const { return layouts[present]; }
+  [[nodiscard]] uint32_t moved() const { return layouts == nullptr ? 0 : first().count; }
+  [[nodiscard]] bool anchored(uint32_t f) const {
+    return (functions()[f].flags & abi::function_anchored) != 0;
+  }
+  [[nodiscard]] bool may_move_again(uint32_t f) const { return first().has(f) && !anchored(f); }
+  [[nodiscard]] bool was_called(uint32_t f) const {
+    return !marks_calls() || __atomic_load_n(board.called(f), __ATOMIC_RELAXED) != 0;
+  }
+  // Whether copies of the first layout note their first call. There is no room for that between
+  // copies that lie as the originals do.
+  [[nodiscard]] bool marks_calls() const { return board.in_use() && moves; }
+  // Bytes before each copy of a layout, and how many of them are code where there is any.
+  [[nodiscard]] uint32_t lead(const Layout& layout) const {
+    if (&layout == &first()) return marks_calls() ? mark_bytes : 0;
+    return leads ? lead_bytes : 0;
+  }
+  [[nodiscard]] uint32_t lead_code_of(const Layout& layout) const {
+    if (&layout == &first()) return marks_calls() ? mark_code : 0;
+    return leads ? lead_bytes : 0;
+  }
+  // The layout whose copy of this function is called now.
+  [[nodiscard]] const Layout& layout_in_use(uint32_t f) const {
+    return current().has(f) ? current() : first();
+  }
+  [[nodiscard]] const char* name(uint32_t f) const {
+    return elements<char>(*table, table->names) + functions()[f].name;
+  }
+  // Whether the address may lie in a layout: a quick no.
+  [[nodiscard]] bool near(uint64_t address) const { return address - lowest < highest - lowest; }
+};
+
+// With its jump tables.
+uint32_t copy_size(const abi::Function& function);
+
+// The layout that holds this address, or nullptr. Not for unused ones.
+const Layout* layout_of(const Image& image, uint64_t address);
+// The function whose copy (jump tables and the mark before it included) holds this address, or
+// no_copy.
+uint32_t function_at(const Image& image, const Layout& layout, uint64_t address);
+
+// Finds the table of the image and checks it. nullptr, or why the image cannot be randomized.
+const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf);
+
+struct Wishes {
+  bool code = true;    // places at random
+  bool stack = true;   // pads of frames at random
+  bool again = true;   // both again later
+  bool leads = false;  // then vtables follow
+};
+
+// Copies all functions whose code is as it was linked. nullptr, or why nothing was moved.
+const char* randomize(Image& image, const Random& random, Wishes wishes);
+
+// A new layout for the functions that were called; all threads are stopped, or run where this
+// changes nothing. `uses` tells which functions have frames. nullptr, or why the old one stays.
+const char* randomize_again(Image& image, uint64_t epoch, PadChange change);
+
+// Forgets the copies. Nothing may run in them any more.
+void close_image(Image& image);
+
+}  // namespace stab::rt

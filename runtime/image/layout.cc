@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/image/layout.h"
+
+#include "runtime/base/check.h"
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
+
+namespace stab::rt {
+namespace {
+
+uint64_t arrays_size(uint32_t functions) {
+  return align_up(uint64_t{functions} * (5 * sizeof(uint32_t) + sizeof(uint16_t)), os::page_size);
+}
+
+uint64_t number(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+bool is_whole_pages(const Layout& layout) {
+  return (number(layout.start) | layout.code_size | layout.unwind_size | layout.homes_size) %
+             os::page_size ==
+         0;
+}
+
+}  // namespace
+
+bool allocate_arrays(Layout& layout, uint32_t functions) {
+  STAB_ALWAYS(Layout, 2, layout.offsets == nullptr && layout.count == 0);
+  const long got = os::map(0, arrays_size(functions), os::read | os::write);
+  if (os::failed(got)) return false;
+  layout.offsets = reinterpret_cast<uint32_t*>(got);
+  layout.order = layout.offsets + functions;
+  layout.descriptions = layout.order + functions;
+  layout.homes = layout.descriptions + functions;
+  layout.home_order = layout.homes + functions;
+  layout.pads = reinterpret_cast<uint16_t*>(layout.home_order + functions);
+  fill_bytes(layout.offsets, 0xff, uint64_t{functions} * 4);
+  fill_bytes(layout.homes, 0xff, uint64_t{functions} * 4);
+  return true;
+}
+
+void release(Layout& layout, uint32_t functions) {
+  if (layout.draft != nullptr) os::unmap(number(layout.draft), layout.homes_size);
+  if (layout.start != nullptr) os::unmap(number(layout.start), layout.size());
+  if (layout.offsets != nullptr) os::unmap(number(layout.offsets), arrays_size(functions));
+  layout = {};
+}
+
+bool is_valid(const Layout& layout, uint32_t functions) {
+  if (!is_whole_pages(layout) || layout.count > functions) return false;
+  uint32_t placed = 0;
+  for (uint32_t f = 0; f < functions; ++f) placed += layout.has(f) ? 1 : 0;
+  if (placed != layout.count) return false;
+  for (uint32_t rank = 0; rank < layout.count; ++rank) {
+    const uint32_t f = layout.order[rank];
+    if (f >= functions || !layout.has(f) || layout.offsets[f] >= layout.code_size) return false;
+    if (rank > 0 && layout.offsets[f] <= layout.offsets[layout.order[rank - 1]]) return false;
+  }
+  return true;
+}
+
+namespace {
+
+void drop_draft(Layout& layout) {
+  if (layout.draft != nullptr) os::unmap(number(layout.draft), layout.homes_size);
+  layout.draft = nullptr;
+}
+
+[[noreturn]] void die() {
+  constexpr char message[] = "stabilizer: code cannot be moved to its place\n";
+  os::write_all(2, message, sizeof message - 1);
+  os::exit_process(127);
+}
+
+// Whoever comes to a page that is not there meanwhile waits in the kernel until it is.
+bool bring_home(Layout& layout) {
+  if (layout.homes_size == 0) return true;
+  const uint64_t draft = number(layout.draft);
+  if (os::failed(os::protect(draft, layout.homes_size, os::read | os::execute))) return false;
+  const bool moved = !os::failed(os::put_pages(draft, layout.homes_size, number(layout.start)));
+  if (moved) layout.draft = nullptr;
+  if (!moved && !os::readable(number(layout.start))) die();
+  return moved;
+}
+
+}  // namespace
+
+bool make_writable(Layout& layout) {
+  STAB_ALWAYS(Image, 3, layout.state == LayoutState::unused);
+  drop_draft(layout);
+  if (os::failed(os::protect(number(layout.start) + layout.homes_size,
+                             layout.size() - layout.homes_size, os::read | os::write)))
+    return false;
+  if (layout.homes_size == 0) return true;
+  const long draft = os::map(0, layout.homes_size, os::read | os::write);
+  if (os::failed(draft)) return false;
+  layout.draft = reinterpret_cast<uint8_t*>(draft);
+  return true;
+}
+
+bool seal(Layout& layout) {
+  STAB_ALWAYS(Layout, 1, is_whole_pages(layout));
+  return !os::failed(os::protect(number(layout.start) + layout.homes_size,
+                                 layout.code_size - layout.homes_size, os::read | os::execute)) &&
+         (layout.unwind_size == 0 ||
+          !os::failed(os::protect(number(layout.unwind()), layout.unwind_size, os::read))) &&
+         bring_home(layout);
+}
+
+}  // namespace stab::rt

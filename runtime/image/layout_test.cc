@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/image/layout.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/os.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr std::uint32_t functions = 3;
+
+// Two of three functions have copies, the last one first.
+class LayoutTest : public testing::Test {
+ protected:
+  LayoutTest() {
+    EXPECT_TRUE(allocate_arrays(layout_, functions));
+    layout_.code_size = os::page_size;
+    layout_.unwind_size = os::page_size;
+    void* memory = mmap(nullptr, layout_.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    layout_.start = static_cast<std::uint8_t*>(memory);
+    layout_.state = LayoutState::unused;
+    layout_.count = 2;
+    layout_.order[0] = 2;
+    layout_.order[1] = 0;
+    layout_.offsets[2] = 16;
+    layout_.offsets[0] = 64;
+  }
+  ~LayoutTest() override { release(layout_, functions); }
+
+  Layout layout_;
+};
+
+TEST_F(LayoutTest, IsValidWhenOrderAndOffsetsAgree) {
+  EXPECT_TRUE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWithAFunctionThatTheOrderLacks) {
+  layout_.offsets[1] = 128;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWithAFunctionTwiceInTheOrder) {
+  layout_.order[1] = 2;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWhereThePlacesDoNotAscend) {
+  layout_.offsets[0] = 0;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWithACopyBeyondTheCode) {
+  layout_.offsets[0] = os::page_size;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsNotValidWithHalfAPage) {
+  layout_.code_size -= 16;
+  EXPECT_FALSE(is_valid(layout_, functions));
+}
+
+TEST_F(LayoutTest, IsWrittenToAndSealedWhileNothingRefersToIt) {
+  EXPECT_TRUE(make_writable(layout_));
+  layout_.start[0] = 0xc3;
+  EXPECT_TRUE(seal(layout_));
+}
+
+TEST_F(LayoutTest, IsNotWrittenToWhileSomebodyMayRunInIt) {
+  for (const auto state : {LayoutState::current, LayoutState::old, LayoutState::permanent}) {
+    layout_.state = state;
+    EXPECT_DEATH(make_writable(layout_), "layout.cc:[0-9]+: Image 3 does not hold");
+  }
+}
+
+TEST_F(LayoutTest, IsNotSealedAcrossHalfAPage) {
+  layout_.unwind_size += 8;
+  EXPECT_DEATH(seal(layout_), "Layout 1 does not hold");
+}
+
+TEST_F(LayoutTest, GetsItsArraysOnce) {
+  EXPECT_DEATH(allocate_arrays(layout_, functions), "Layout 2 does not hold");
+}
+
+// A page at home, a page of other copies, and a function at home that returns a number.
+class HomeTest : public LayoutTest {
+ protected:
+  HomeTest() {
+    munmap(layout_.start, layout_.size());
+    layout_.homes_size = os::page_size;
+    layout_.code_size = 2 * os::page_size;
+    void* memory =
+        mmap(nullptr, layout_.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    layout_.start = static_cast<std::uint8_t*>(memory);
+  }
+
+  void write(std::uint8_t value) {
+    ASSERT_TRUE(make_writable(layout_));
+    const std::uint8_t code[] = {0xb8, value, 0, 0, 0, 0xc3};  // mov $value, %eax; ret
+    std::copy(std::begin(code), std::end(code), layout_.written(function()));
+    ASSERT_TRUE(seal(layout_));
+  }
+
+  // Callers that are sanitized look at the bytes before a function.
+  [[nodiscard]] std::uint8_t* function() const { return layout_.start + 64; }
+  [[nodiscard]] int call() const { return reinterpret_cast<int (*)()>(function())(); }
+};
+
+TEST_F(HomeTest, IsAsItWasUntilTheLayoutIsSealed) {
+  write(1);
+  ASSERT_TRUE(make_writable(layout_));
+  EXPECT_EQ(call(), 1);
+  write(2);
+  EXPECT_EQ(call(), 2);
+  EXPECT_EQ(layout_.draft, nullptr);
+}
+
+TEST_F(HomeTest, IsWrittenElsewhereAndOtherCopiesWhereTheyLie) {
+  ASSERT_TRUE(make_writable(layout_));
+  EXPECT_EQ(layout_.written(layout_.start + 5), layout_.draft + 5);
+  EXPECT_EQ(layout_.written(layout_.start + layout_.homes_size),
+            layout_.start + layout_.homes_size);
+}
+
+// Whoever calls while pages are replaced finds the one or the other.
+TEST_F(HomeTest, IsNeverSeenMissingByThreadsThatRun) {
+  write(1);
+  std::atomic<bool> ended = false;
+  std::atomic<long> wrong = 0;
+  std::vector<std::thread> threads(2);
+  for (std::thread& thread : threads)
+    thread = std::thread([&] {
+      while (!ended) {
+        const int got = call();
+        if (got != 1 && got != 2) ++wrong;
+      }
+    });
+  for (int i = 0; i < 20000; ++i) write(i % 2 == 0 ? 2 : 1);
+  ended = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace stab::rt

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/image/relink.h"
+
+#include "runtime/base/check.h"
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
+#include "runtime/image/pads.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr uint8_t jump_opcode = 0xe9;
+constexpr uint8_t trap_opcode = 0xcc;
+constexpr uint32_t jump_size = 5;
+
+extern "C" __attribute__((visibility("hidden"))) const uint8_t __start_stab_text[];
+extern "C" __attribute__((visibility("hidden"))) const uint8_t __stop_stab_text[];
+
+uint64_t number(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+// The displacement at this offset as it was linked.
+uint32_t linked_field(const Image& image, uint32_t f, uint32_t offset) {
+  if (offset + 4 <= saved_bytes) return load32(image.saved + uint64_t{f} * saved_bytes + offset);
+  return load32(image.original(f) + offset);
+}
+
+bool fits_mark(const Image& image, uint32_t f) {
+  return image.marks_calls() && !image.anchored(f);
+}
+
+// Where a function of the permanent layout is entered.
+uint8_t* first_entry(const Image& image, uint32_t f) {
+  return image.first().copy(f) - (fits_mark(image, f) ? mark_code : 0);
+}
+
+// Where a branch of `f` in this layout leads, that goes `inside` bytes behind the start of
+// `callee`.
+uint8_t* branch_target(const Image& image, const Layout& layout, uint32_t f, uint32_t callee,
+                       uint64_t inside) {
+  if (!image.first().has(callee)) return image.original(callee) + inside;
+  if (&layout != &image.first() && layout.has(callee)) return layout.copy(callee) + inside;
+  if (inside != 0) return image.first().copy(callee) + inside;
+  // What stays in the permanent layout must not keep others there.
+  const bool by_entry = image.board.in_use() && image.anchored(f) &&
+                        (image.functions()[callee].flags & abi::function_keeps_entry) == 0;
+  return by_entry ? image.original(callee) : first_entry(image, callee);
+}
+
+// A label whose address the code takes: its function never moves again.
+uint64_t label_address(const Image& image, uint32_t label) {
+  const abi::Label& place = elements<abi::Label>(*image.table, image.table->labels)[label];
+  const uint32_t f = place.function;
+  return number(image.first().has(f) ? image.first().copy(f) : image.original(f)) + place.offset;
+}
+
+uint32_t distance(const uint8_t* field, uint64_t target) {
+  const auto value = static_cast<int64_t>(target - (number(field) + 4));
+  STAB_DEBUG(Image, 2, value == static_cast<int32_t>(value));
+  return static_cast<uint32_t>(value);
+}
+
+uint32_t branch_value(const Image& image, const Layout& layout, uint32_t f, uint32_t offset,
+                      uint32_t callee) {
+  const uint32_t linked = linked_field(image, f, offset);
+  const uint64_t target =
+      number(image.original(f)) + offset + 4 + static_cast<uint64_t>(static_cast<int32_t>(linked));
+  const uint64_t inside = target - number(image.original(callee));
+  return distance(layout.copy(f) + offset, number(branch_target(image, layout, f, callee, inside)));
+}
+
+void write_jump(uint8_t* at, const uint8_t* target) {
+  uint8_t bytes[8];
+  __builtin_memcpy(bytes, at, sizeof bytes);
+  bytes[0] = jump_opcode;
+  store32(bytes + 1, static_cast<uint32_t>(number(target) - (number(at) + jump_size)));
+  uint64_t word = 0;
+  __builtin_memcpy(&word, bytes, sizeof word);
+  __atomic_store_n(reinterpret_cast<uint64_t*>(at), word, __ATOMIC_RELEASE);
+}
+
+struct Pages {
+  uint64_t start;
+  uint64_t size;
+};
+
+Pages pages_of(const Image& image, const abi::Range& range) {
+  const uint64_t first = number(image.base + range.start) & -os::page_size;
+  const uint64_t last = align_up(number(image.base + range.start) + range.size, os::page_size);
+  return {first, last - first};
+}
+
+bool overlaps_runtime(const Pages& pages) {
+  return pages.start < number(__stop_stab_text) &&
+         number(__start_stab_text) < pages.start + pages.size;
+}
+
+[[noreturn]] void die(const char* message) {
+  os::write_all(2, message, length_of(message));
+  os::exit_process(127);
+}
+
+int final_protection(abi::RangeKind kind) {
+  if (kind == abi::RangeKind::code) return os::read | os::execute;
+  return kind == abi::RangeKind::readonly_slots ? os::read : os::read | os::write;
+}
+
+bool is_patched_at_start(const abi::Range& range) {
+  return range.kind == static_cast<uint32_t>(abi::RangeKind::code) ||
+         range.kind == static_cast<uint32_t>(abi::RangeKind::readonly_slots);
+}
+
+bool protect_pointers(const Image& image, int protection) {
+  const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
+  for (uint32_t i = 0; i < image.table->ranges.count; ++i) {
+    if (ranges[i].kind != static_cast<uint32_t>(abi::RangeKind::pointers)) continue;
+    const Pages pages = pages_of(image, ranges[i]);
+    if (os::failed(os::protect(pages.start, pages.size, protection))) return false;
+  }
+  return true;
+}
+
+bool make_writable(const Image& image) {
+  const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
+  for (uint32_t i = 0; i < image.table->ranges.count; ++i)
+    if (overlaps_runtime(pages_of(image, ranges[i]))) return false;
+  for (uint32_t i = 0; i < image.table->ranges.count; ++i) {
+    if (!is_patched_at_start(ranges[i])) continue;
+    const Pages pages = pages_of(image, ranges[i]);
+    if (os::failed(os::protect(pages.start, pages.size, os::read | os::write))) return false;
+    if (ranges[i].kind == static_cast<uint32_t>(abi::RangeKind::code))
+      os::populate(pages.start, pages.size);
+  }
+  return true;
+}
+
+void restore(const Image& image) {
+  const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
+  for (uint32_t i = 0; i < image.table->ranges.count; ++i) {
+    if (!is_patched_at_start(ranges[i])) continue;
+    const auto kind = static_cast<abi::RangeKind>(ranges[i].kind);
+    const Pages pages = pages_of(image, ranges[i]);
+    if (os::failed(os::protect(pages.start, pages.size, final_protection(kind))))
+      die("stabilizer: the code cannot be made executable again\n");
+  }
+}
+
+// The size of the frame, wherever it is said.
+void link_frame(const Image& image, const Layout& layout, uint32_t f) {
+  const abi::Frame* frame = frame_of(image, f);
+  if (frame == nullptr) return;
+  const uint32_t* fields =
+      elements<uint32_t>(*image.table, image.table->frame_fields) + frame->first_field;
+  const uint32_t pad = layout.pads[f] * abi::pad_unit;
+  for (uint32_t i = 0; i < frame->code_fields; ++i)
+    store32(layout.written(layout.copy(f) + fields[i]), linked_field(image, f, fields[i]) + pad);
+}
+
+}  // namespace
+
+void write_copy(const Image& image, const Layout& layout, uint32_t f) {
+  const abi::Function& function = image.functions()[f];
+  uint8_t* copy = layout.written(layout.copy(f));
+  // The original may have been changed since (a probe, say); the permanent copy has not.
+  if (&layout != &image.first())
+    return copy_bytes(copy, image.first().copy(f), copy_size(function));
+  const uint64_t code =
+      function.word_count == 0 ? copy_size(function) : abi::tables_offset(function.size);
+  copy_bytes(copy, image.original(f), function.size);
+  copy_bytes(copy, image.saved + uint64_t{f} * saved_bytes,
+             function.size < saved_bytes ? function.size : saved_bytes);
+  fill_bytes(copy + function.size, trap_opcode, code - function.size);
+  copy_bytes(copy + code,
+             elements<uint32_t>(*image.table, image.table->words) + function.first_word,
+             uint64_t{function.word_count} * 4);
+}
+
+// movb $1, called(%rip)
+void write_mark(const Image& image, const Layout& layout, uint32_t f) {
+  uint8_t* at = layout.copy(f) - mark_code;
+  at[0] = 0xc6;
+  at[1] = 0x05;
+  store32(at + 2, static_cast<uint32_t>(number(image.board.called(f)) - number(at + mark_code)));
+  at[6] = 1;
+}
+
+// jmp *target(%rip); cmpb $number, present(%rip); jne to the jump; and the copy follows.
+void write_lead(const Image& image, const Layout& layout, uint32_t f) {
+  uint8_t* at = layout.copy(f) - lead_bytes;
+  uint8_t lead[lead_bytes] = {0xff, 0x25, 0, 0, 0, 0, trap_opcode, 0x80, 0x3d, 0, 0, 0, 0, 0, 0x75};
+  store32(lead + 2, distance(at + 2, number(image.board.target(f))));
+  store32(lead + 9, distance(at + 9, number(image.board.present()) - 1));  // a byte follows
+  lead[13] = static_cast<uint8_t>(&layout - image.layouts);
+  lead[15] = static_cast<uint8_t>(-static_cast<int>(lead_bytes));
+  copy_bytes(layout.written(at), lead, lead_bytes);
+}
+
+void link_copy(const Image& image, const Layout& layout, uint32_t f) {
+  const abi::Function& function = image.functions()[f];
+  const auto* fixups =
+      elements<abi::Fixup>(*image.table, image.table->fixups) + function.first_fixup;
+  uint8_t* copy = layout.copy(f);
+  const auto shift = static_cast<uint32_t>(number(image.original(f)) - number(copy));
+  for (uint32_t i = 0; i < function.fixup_count; ++i) {
+    const uint32_t offset = abi::offset_of(fixups[i]);
+    const uint32_t value = fixups[i].value;
+    uint32_t field = 0;
+    switch (abi::kind_of(fixups[i])) {
+      case abi::FixupKind::shift:
+        field = linked_field(image, f, offset) + shift;
+        break;
+      case abi::FixupKind::branch:
+        field = branch_value(image, layout, f, offset, value);
+        break;
+      case abi::FixupKind::constant:
+        field = value;
+        break;
+      case abi::FixupKind::label:
+        field = distance(copy + offset, label_address(image, value));
+        break;
+    }
+    store32(layout.written(copy + offset), field);
+  }
+  link_frame(image, layout, f);
+}
+
+void direct_to(const Image& image, const Layout& layout) {
+  const bool again = &layout != &image.first();
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    if (!image.first().has(f) || (again && !layout.has(f))) continue;
+    const uint8_t* entry = again ? layout.copy(f) : first_entry(image, f);
+    __atomic_store_n(image.board.target(f), number(entry), __ATOMIC_RELEASE);
+  }
+  const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
+  for (uint32_t i = 0; i < image.table->labels.count; ++i) {
+    const uint32_t f = labels[i].function;
+    if (!image.first().has(f) || (again && !layout.has(f))) continue;
+    const uint8_t* copy = again ? layout.copy(f) : image.first().copy(f);
+    __atomic_store_n(image.board.label_target(i), number(copy) + labels[i].offset,
+                     __ATOMIC_RELEASE);
+  }
+}
+
+bool set_pointers(const Image& image) {
+  if (!protect_pointers(image, os::read | os::write)) return false;
+  const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
+  for (uint32_t i = 0; i < image.table->pointers.count; ++i) {
+    const uint32_t f = pointers[i].function;
+    auto* where = reinterpret_cast<uint64_t*>(image.base + pointers[i].where);
+    if (image.first().has(f) && *where == number(image.original(f)))
+      *where = number(image.first().copy(f));
+  }
+  protect_pointers(image, os::read);
+  return true;
+}
+
+void enter_leads(const Image& image, const Layout& layout) {
+  if (!image.leads) return;
+  __atomic_store_n(image.board.present(), static_cast<uint8_t>(&layout - image.layouts),
+                   __ATOMIC_RELEASE);
+  if (!protect_pointers(image, os::read | os::write)) return;
+  const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
+  for (uint32_t i = 0; i < image.table->pointers.count; ++i) {
+    const uint32_t f = pointers[i].function;
+    auto* where = reinterpret_cast<uint64_t*>(image.base + pointers[i].where);
+    // What the program has put there itself stays.
+    if (layout.homes[f] == no_copy || !layout.has(f) ||
+        (*where != number(image.original(f)) && !image.near(*where)))
+      continue;
+    __atomic_store_n(where, number(layout.copy(f) - lead_code), __ATOMIC_RELEASE);
+  }
+  protect_pointers(image, os::read);
+}
+
+bool patch_originals(const Image& image) {
+  if (!make_writable(image)) {
+    restore(image);
+    return false;
+  }
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    if (!image.first().has(f) || (image.functions()[f].flags & abi::function_keeps_entry) != 0)
+      continue;
+    if (image.board.in_use())
+      write_indirect_jump(image.original(f), image.board.target(f));
+    else
+      write_jump(image.original(f), image.first().copy(f));
+  }
+  const auto* slots = elements<abi::Slot>(*image.table, image.table->slots);
+  const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
+  for (uint32_t i = 0; i < image.table->slots.count; ++i) {
+    const uint32_t f = labels[slots[i].label].function;
+    if (!image.first().has(f)) continue;
+    const bool by_stub = image.board.in_use() && !image.anchored(f);
+    __atomic_store_n(
+        reinterpret_cast<uint64_t*>(image.base + slots[i].where),
+        by_stub ? number(image.board.stub(slots[i].label)) : label_address(image, slots[i].label),
+        __ATOMIC_RELEASE);
+  }
+  restore(image);
+  return true;
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Writes and links copies in a layout that is writable and whose places are chosen.
+#pragma once
+
+#include "runtime/image/image.h"
+
+namespace stab::rt {
+
+// The bytes of the original (the entry as it was linked), padding, and jump tables.
+void write_copy(const Image& image, const Layout& layout, uint32_t f);
+
+// Before a copy of the permanent layout: code that notes the first call and runs into the copy.
+void write_mark(const Image& image, const Layout& layout, uint32_t f);
+
+// Gives every field of the copy that depends on places its value.
+void link_copy(const Image& image, const Layout& layout, uint32_t f);
+
+// Lets entries and labels lead to the layout, as far as it has them, else to the first one.
+void direct_to(const Image& image, const Layout& layout);
+
+// Before a copy at home: it runs into the copy as long as the layout is the present one, else it
+// jumps to the copy that is.
+void write_lead(const Image& image, const Layout& layout, uint32_t f);
+
+// Makes the layout the one whose leads run into its copies, and lets vtables lead there.
+void enter_leads(const Image& image, const Layout& layout);
+
+// Lets vtables lead to the copies themselves. Only where there is one layout: programs carry what
+// they read from a vtable to places that nobody finds (the frame of a coroutine). False: refused.
+bool set_pointers(const Image& image);
+
+// Jumps from the originals to the copies of the first layout or through the switchboard, and the
+// slots in data. False: the text could not be made writable, and nothing was changed. If it cannot
+// be made executable again, the process ends: there is nothing left to run.
+bool patch_originals(const Image& image);
+
+}  // namespace stab::rt

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/image/unwind.h"
+
+#include "runtime/base/memory.h"
+#include "runtime/image/pads.h"
+
+namespace stab::rt {
+namespace {
+
+constexpr uint64_t header_size = 12;
+constexpr uint64_t entry_size = 8;
+constexpr uint64_t terminator = 4;
+constexpr uint32_t absolute_lsda = abi::function_lsda_absolute4 | abi::function_lsda_absolute8;
+
+uint32_t difference(const void* to, const void* from) {
+  return static_cast<uint32_t>(reinterpret_cast<uint64_t>(to) - reinterpret_cast<uint64_t>(from));
+}
+
+// A pc-relative field that was copied from `from` to `to`. Zero means that there is nothing.
+void follow(uint8_t* to, const uint8_t* from) {
+  const uint32_t value = load32(from);
+  if (value != 0) store32(to, value + difference(from, to));
+}
+
+uint64_t cies_size(const Image& image) {
+  const auto* cies = elements<abi::Cie>(*image.table, image.table->cies);
+  uint64_t size = 0;
+  for (uint32_t i = 0; i < image.table->cies.count; ++i) size += cies[i].size;
+  return size;
+}
+
+uint8_t* clone_cies(const Image& image, uint8_t* at) {
+  const auto* cies = elements<abi::Cie>(*image.table, image.table->cies);
+  for (uint32_t i = 0; i < image.table->cies.count; ++i) {
+    const uint8_t* from = image.base + cies[i].offset;
+    copy_bytes(at, from, cies[i].size);
+    if (cies[i].personality_field != 0)
+      follow(at + cies[i].personality_field, from + cies[i].personality_field);
+    at += cies[i].size;
+  }
+  return at;
+}
+
+uint64_t offset_of_cie(const Image& image, uint32_t index) {
+  const auto* cies = elements<abi::Cie>(*image.table, image.table->cies);
+  uint64_t offset = 0;
+  for (uint32_t i = 0; i < index; ++i) offset += cies[i].size;
+  return offset;
+}
+
+// The pointer to the exception table at `field` of a clone of the FDE at `from`.
+void point_at_exceptions(const Image& image, const abi::Function& function, uint8_t* field,
+                         const uint8_t* from) {
+  const bool absolute = (function.flags & absolute_lsda) != 0;
+  if (!image.board.in_use() || function.exceptions_size == 0) {
+    if (!absolute) follow(field, from);
+    return;
+  }
+  const uint8_t* table = image.board.exceptions() + function.exceptions;
+  const auto address = reinterpret_cast<uint64_t>(table);
+  if ((function.flags & abi::function_lsda_absolute8) != 0)
+    __builtin_memcpy(field, &address, sizeof address);
+  else
+    store32(field, absolute ? static_cast<uint32_t>(address) : difference(table, field));
+}
+
+void clone_fde(const Image& image, const Layout& layout, uint32_t f, const uint8_t* cie,
+               uint8_t* at) {
+  const abi::Function& function = image.functions()[f];
+  const uint8_t* from = image.base + function.fde;
+  copy_bytes(at, from, function.fde_size);
+  store32(at + 4, difference(at + 4, cie));
+  store32(at + 8, difference(layout.copy(f), at + 8));
+  if (function.lsda_field != 0)
+    point_at_exceptions(image, function, at + function.lsda_field, from + function.lsda_field);
+  pad_description(image, f, layout.pads[f], at);
+}
+
+// The state at every function's entry: the return address is on top of the stack.
+constexpr uint8_t entry_cie[] = {
+    20,   0,    0,  0,                        // length
+    0,    0,    0,  0,    1,    'z', 'R', 0,  // version 1, relative pointers
+    1,    0x78, 16, 1,    0x1b,               // code 1, data -8, return column
+    0x0c, 7,    8,  0x90, 1,    0,   0};      // at rsp + 8, saved below that
+constexpr uint32_t mark_fde_size = 20;
+
+// Code before the copy, or 0.
+uint32_t lead_size(const Image& image, const Layout& layout, uint32_t f) {
+  if (&layout != &image.first()) return layout.homes[f] != no_copy ? lead_bytes : 0;
+  return image.marks_calls() && !image.anchored(f) ? mark_code : 0;
+}
+
+void write_lead_fde(const Layout& layout, uint32_t f, uint32_t size, const uint8_t* cie,
+                    uint8_t* at) {
+  fill_bytes(at, 0, mark_fde_size);
+  store32(at, mark_fde_size - 4);
+  store32(at + 4, difference(at + 4, cie));
+  store32(at + 8, difference(layout.copy(f) - size, at + 8));
+  store32(at + 12, size);
+}
+
+// Version 1; pointer to the frames and table relative to here, all as signed 32-bit numbers.
+void write_header(uint8_t* header, const uint8_t* frames, uint32_t count) {
+  header[0] = 1;
+  header[1] = 0x1b;
+  header[2] = 0x03;
+  header[3] = 0x3b;
+  store32(header + 4, difference(frames, header + 4));
+  store32(header + 8, count);
+}
+
+}  // namespace
+
+uint64_t unwind_bytes(const Image& image) {
+  const uint64_t mark = entry_size + (image.board.in_use() ? mark_fde_size : 0);
+  uint64_t size = header_size + align_up(cies_size(image), 8) + sizeof entry_cie + terminator;
+  for (uint32_t f = 0; f < image.count(); ++f)
+    size += mark + entry_size + align_up(image.functions()[f].fde_size, 4);
+  return size;
+}
+
+void build_unwind(const Image& image, Layout& layout) {
+  uint8_t* header = layout.unwind();
+  uint8_t* entry = header + header_size;
+  uint8_t* frames = entry + 2 * layout.count * entry_size;
+  uint8_t* own_cie = clone_cies(image, frames);
+  copy_bytes(own_cie, entry_cie, sizeof entry_cie);
+  uint8_t* at = own_cie + sizeof entry_cie;
+  uint32_t entries = 0;
+  const auto enter = [&](const uint8_t* code) {
+    store32(entry, difference(code, header));
+    store32(entry + 4, difference(at, header));
+    entry += entry_size;
+    ++entries;
+  };
+  for (uint32_t rank = 0; rank < layout.count; ++rank) {
+    const uint32_t f = layout.order[rank];
+    const abi::Function& function = image.functions()[f];
+    if (const uint32_t lead = lead_size(image, layout, f)) {
+      enter(layout.copy(f) - lead);
+      write_lead_fde(layout, f, lead, own_cie, at);
+      at += mark_fde_size;
+    }
+    if (function.fde == 0) continue;
+    enter(layout.copy(f));
+    layout.descriptions[f] = static_cast<uint32_t>(at - header);
+    clone_fde(image, layout, f, frames + offset_of_cie(image, function.cie), at);
+    at += function.fde_size;
+  }
+  store32(at, 0);
+  write_header(header, frames, entries);
+  layout.unwind_header = header;
+  layout.unwind_frames = frames;
+  layout.unwind_frames_size = static_cast<uint64_t>(at + terminator - frames);
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Call frame descriptions for copies: clones of the CIEs and FDEs with their relative fields
+// adjusted, and a sorted search table as in .eh_frame_hdr. With one layout the exception tables
+// (LSDA) of the originals serve the copies too: call sites and landing pads count from the start of
+// the function, and the rest does not depend on it. With more, those of the switchboard do. The
+// marks of the first layout have descriptions of their own: nothing of the function has run there
+// yet.
+#pragma once
+
+#include "runtime/image/image.h"
+
+namespace stab::rt {
+
+// Bytes that build_unwind writes at most.
+uint64_t unwind_bytes(const Image& image);
+
+// Into the unwind part of a layout that is writable and whose places are chosen.
+void build_unwind(const Image& image, Layout& layout);
+
+}  // namespace stab::rt

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What the allocators over slabs have in common.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/malloc/allocators/allocator.h"
+
+namespace stab::heap {
+
+// Slots and blocks are multiples of 16 bytes.
+inline void clear(void* block, size_t size) {
+  using Vector = long long __attribute__((vector_size(16)));
+  if (size > 1024) {
+    __asm__ volatile("rep stosb" : "+D"(block), "+c"(size) : "a"(0) : "memory");
+    return;
+  }
+  auto* at = static_cast<Vector*>(block);
+  for (size_t i = 0; i < (size + 15) / 16; ++i) {
+    __asm__ volatile("" ::: "memory");
+    at[i] = Vector{0, 0};
+  }
+}
+
+void copy(void* to, const void* from, size_t size);
+
+// Where a block cannot stay: a new one of this allocator, with the contents.
+void* move_block(const Allocator& allocator, void* block, size_t old_size, size_t size);
+// A slot that holds `size` is kept unless most of it would lie idle.
+inline bool stays(size_t slot, size_t size) {
+  return size <= slot && (size > slot / 2 || slot <= 64);
+}
+
+}  // namespace stab::heap

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// What the default allocator promises beyond what all do.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "runtime/malloc/slabs/cache.h"
+#include "runtime/malloc/entry/testing.h"
+
+namespace stab::heap {
+namespace {
+
+using rt::Base;
+
+constexpr std::size_t cell = 24;  // bytes of a small object, in a slot of 32
+constexpr std::uint64_t cell_slot = 32;
+
+std::vector<void*> allocate_many(const Allocator& a, std::size_t count, std::size_t size) {
+  std::vector<void*> blocks(count);
+  for (void*& block : blocks) block = a.allocate(size);
+  return blocks;
+}
+
+TEST(ShuffledHeap, GivesMemoryBackToTheSystem) {
+  if (watches_threads) GTEST_SKIP() << "the memory that counts is mostly the sanitizer's";
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    const auto resident = [] {
+      unsigned long pages = 0;
+      unsigned long total = 0;
+      FILE* file = std::fopen("/proc/self/statm", "r");
+      if (file == nullptr || std::fscanf(file, "%lu %lu", &total, &pages) != 2) return 0UL;
+      std::fclose(file);
+      return pages / 256;
+    };
+    std::vector<void*> blocks;
+    const auto before = resident();
+    for (std::size_t i = 0; i < 60000; ++i) {
+      blocks.push_back(a.allocate(1000 + i % 4000));
+      std::memset(blocks.back(), 1, 1000 + i % 4000);
+    }
+    const auto full = resident();
+    for (void* block : blocks) a.release(block);
+    return full > before + 100 && resident() < before + 60;
+  }));
+}
+
+TEST(ShuffledHeap, EndsTheProgramWhenABlockIsFreedTwiceAndReachesItsSlabTwice) {
+  EXPECT_FALSE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    void* block = a.allocate(100);
+    for (int i = 0; i < 2000; ++i) a.release(block);
+    return true;
+  }));
+}
+
+TEST(ShuffledHeap, TakesBackTheBagsOfThreadsThatEnd) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    const auto use = [&] {
+      std::vector<void*> blocks;
+      for (int i = 0; i < 3000; ++i) blocks.push_back(a.allocate(64));
+      for (void* block : blocks) a.release(block);
+    };
+    const auto bytes = [&] {
+      std::thread(use).join();
+      return slabs.bytes(fine_classes.of(64));
+    };
+    const std::uint64_t first = bytes();
+    for (int i = 0; i < 50; ++i) bytes();
+    return slabs.bytes(fine_classes.of(64)) <= first + 65536 && slabs.is_valid();
+  }));
+}
+
+TEST(ShuffledHeap, CountsOperationsBytesAndWhatItCouldNotShuffle) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    for (int i = 0; i < 100; ++i) a.release(a.allocate(100));
+    const CacheCounts few = cache_counts();
+    if (few.taken < 100 || few.given < 100 || few.bytes < 100 * 100 || few.in_order != 0)
+      return false;
+    for (int i = 0; i < 100000; ++i)
+      if (a.allocate(64) == nullptr) return false;
+    const CacheCounts many = cache_counts();
+    return many.in_order > std::uint64_t{4} << 20 && many.in_order < std::uint64_t{64} * 100000;
+  }));
+}
+
+TEST(ShuffledHeap, KeepsTheBlocksOfALargeClassNearThoseThatAreMadeWithThem) {
+  EXPECT_TRUE(holds([] {
+    const auto blocks = allocate_many(open(Base::shuffled), 100000, cell);
+    // A slab of 2047 slots: from one to the next, and from its end to its beginning.
+    std::vector<std::uint64_t> jumps;
+    for (std::size_t i = 50000; i < blocks.size(); ++i) {
+      const auto before = reinterpret_cast<std::uint64_t>(blocks[i - 1]);
+      const auto here = reinterpret_cast<std::uint64_t>(blocks[i]);
+      if (here - before != cell_slot) jumps.push_back(here % 65536);
+    }
+    std::set<std::uint64_t> beginnings;
+    for (const std::uint64_t jump : jumps)
+      if (jump >= 64) beginnings.insert(jump);
+    return jumps.size() > 40 && jumps.size() < 60 && beginnings.size() > 20;
+  }));
+}
+
+TEST(ShuffledHeap, UsesTheNewestFreeSlotsOfALargeClassFirst) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    auto blocks = allocate_many(a, 100000, cell);
+    std::set<std::ptrdiff_t> chosen;
+    for (int round = 0; round < 100; ++round) {
+      const auto freed = blocks.end() - 10;
+      for (auto block = freed; block != blocks.end(); ++block) a.release(*block);
+      void* first = a.allocate(cell);
+      const auto found = std::find(freed, blocks.end(), first);
+      if (found == blocks.end()) return false;
+      chosen.insert(blocks.end() - found);
+      std::iter_swap(freed, found);
+      for (auto block = freed + 1; block != blocks.end(); ++block) *block = a.allocate(cell);
+    }
+    return chosen == std::set<std::ptrdiff_t>{1, 2, 3, 4};
+  }));
+}
+
+TEST(ShuffledHeap, KeepsOnlyClassesTogetherThatAreLargerThanTheirLimit) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    const auto in_order_after = [&](std::size_t count, std::size_t size) {
+      const std::uint64_t before = cache_counts().in_order;
+      allocate_many(a, count, size);
+      return cache_counts().in_order - before;
+    };
+    return in_order_after(200000 / cell_slot, cell) == 0 && in_order_after(4000, 200) == 0 &&
+           in_order_after(10000, 200) != 0 && in_order_after(4000, 1000) == 0 &&
+           in_order_after(10000, cell) != 0;
+  }));
+}
+
+TEST(ShuffledHeap, CountsWhatItKeptTogetherOnceAndForAll) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    for (void* block : allocate_many(a, 100000, cell)) a.release(block);
+    const CacheCounts large = cache_counts();
+    for (void* block : allocate_many(a, 3000, cell)) a.release(block);
+    const std::uint64_t fixed = cache_counts().in_order;
+    for (void* block : allocate_many(a, 3000, cell)) a.release(block);
+    // A few slots are left from the time when it was large.
+    return large.in_order > 80000 * cell_slot && large.in_order < large.bytes &&
+           fixed < large.in_order + 1100 * cell_slot && cache_counts().in_order == fixed;
+  }));
+}
+
+TEST(ShuffledHeap, TakesBackTheSlotsThatAnEndedThreadHadInLine) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    allocate_many(a, 100000, cell);
+    const std::uint64_t bytes = slabs.bytes(fine_classes.of(cell));
+    for (int i = 0; i < 200; ++i) std::thread([&] { a.allocate(cell); }).join();
+    return slabs.bytes(fine_classes.of(cell)) <= bytes + 65536 && slabs.is_valid();
+  }));
+}
+
+}  // namespace
+}  // namespace stab::heap

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/allocators/system.h"
+
+#include <dlfcn.h>
+
+#include "runtime/malloc/allocators/allocator.h"
+
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_memalign(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void __libc_free(void*);
+__attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
+}
+
+namespace stab::heap {
+namespace {
+
+template <class Function>
+void look_for(Function& function, const char* name) {
+  if (void* found = dlsym(RTLD_NEXT, name); found != nullptr)
+    function = reinterpret_cast<Function>(found);
+}
+
+}  // namespace
+
+constinit System system_heap = {__libc_malloc, __libc_calloc, __libc_memalign, __libc_realloc,
+                                __libc_free};
+
+void find_system_heap() {
+  look_for(system_heap.allocate, "malloc");
+  look_for(system_heap.allocate_zeroed, "calloc");
+  look_for(system_heap.allocate_aligned, "memalign");
+  look_for(system_heap.resize, "realloc");
+  look_for(system_heap.release, "free");
+}
+
+// Libc is where __register_atfork is: some others define __libc_malloc, too. libstabheap.so leads
+// on to what is behind it.
+const char* file_of_other_heap() {
+  Dl_info libc = {};
+  Dl_info found = {};
+  dladdr(reinterpret_cast<void*>(__register_atfork), &libc);
+  if (dladdr(dlsym(RTLD_NEXT, "malloc"), &found) == 0) return "?";
+  if (found.dli_fbase == libc.dli_fbase) return nullptr;
+  if (void* ask = dlsym(RTLD_NEXT, "stab_other_heap"); ask != nullptr)
+    return reinterpret_cast<const char* (*)()>(ask)();
+  dlerror();  // the program's next call is not to tell of this
+  return found.dli_fname;
+}
+
+size_t usable_in_system(void* block) {
+  static size_t (*usable)(void*);
+  auto found = __atomic_load_n(&usable, __ATOMIC_RELAXED);
+  if (found == nullptr) {
+    look_for(found, "malloc_usable_size");
+    __atomic_store_n(&usable, found, __ATOMIC_RELAXED);
+  }
+  return found == nullptr ? 0 : found(block);
+}
+
+}  // namespace stab::heap

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/entry/names.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/malloc/allocators/allocator.h"
+#include "runtime/malloc/entry/choice.h"
+#include "runtime/malloc/allocators/system.h"
+#include "runtime/base/os.h"
+
+namespace {
+
+using stab::heap::Allocator;
+using stab::heap::chosen;
+
+void* first_malloc(size_t size);
+void* first_calloc(size_t count, size_t size);
+void* first_realloc(void* block, size_t size);
+void* first_memalign(size_t alignment, size_t size);
+void first_free(void* block);
+
+}  // namespace
+
+extern "C" {
+// Where the names lead to. Until the first call decides, to functions that do.
+__attribute__((visibility("hidden"))) stab::heap::System stab_heap_entries = {
+    first_malloc, first_calloc, first_memalign, first_realloc, first_free};
+}
+
+namespace {
+
+const Allocator* current = &stab::heap::plain;
+
+void* calloc_of_ours(size_t count, size_t size) {
+  size_t total = 0;
+  if (__builtin_mul_overflow(count, size, &total)) return stab::heap::no_memory();
+  return current->allocate_zeroed(total);
+}
+
+void* realloc_of_ours(void* block, size_t size) {
+  if (block == nullptr) return current->allocate(size);
+  if (size != 0) return current->resize(block, size);
+  current->release(block);
+  return nullptr;
+}
+
+// As libc does: what is no power of two is raised to one.
+void* memalign_of_ours(size_t alignment, size_t size) {
+  if (alignment > SIZE_MAX / 2 + 1) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  size_t power = 16;
+  while (power < alignment) power *= 2;
+  return current->allocate_aligned(power, size);
+}
+
+void decide() {
+  const Allocator& made = chosen();
+  current = &made;
+  if (&made == &stab::heap::plain)
+    stab_heap_entries = stab::heap::system_heap;
+  else
+    stab_heap_entries = {made.allocate, calloc_of_ours, memalign_of_ours, realloc_of_ours,
+                         made.release};
+}
+
+void* first_malloc(size_t size) {
+  decide();
+  return stab_heap_entries.allocate(size);
+}
+void* first_calloc(size_t count, size_t size) {
+  decide();
+  return stab_heap_entries.allocate_zeroed(count, size);
+}
+void* first_realloc(void* block, size_t size) {
+  decide();
+  return stab_heap_entries.resize(block, size);
+}
+void* first_memalign(size_t alignment, size_t size) {
+  decide();
+  return stab_heap_entries.allocate_aligned(alignment, size);
+}
+void first_free(void* block) {
+  if (block == nullptr) return;
+  decide();
+  stab_heap_entries.release(block);
+}
+
+}  // namespace
+
+// A program that has a malloc of its own gets blocks of its other functions, too. Else it is ours
+// that serve: its memalign may be made of our posix_memalign.
+namespace {
+
+void* aligned(size_t alignment, size_t size);
+void* resized(void* block, size_t size);
+
+}  // namespace
+
+#define STAB_PUBLIC __attribute__((weak, visibility("default")))
+#define STAB_JUMP(offset) __asm__ volatile("jmpq *stab_heap_entries+" offset "(%rip)")
+
+extern "C" {
+STAB_PUBLIC __attribute__((naked)) void* malloc(size_t /*size*/) {
+  STAB_JUMP("0");
+}
+STAB_PUBLIC __attribute__((naked)) void* calloc(size_t /*count*/, size_t /*size*/) {
+  STAB_JUMP("8");
+}
+STAB_PUBLIC __attribute__((naked)) void* memalign(size_t /*alignment*/, size_t /*size*/) {
+  STAB_JUMP("16");
+}
+STAB_PUBLIC __attribute__((naked)) void* aligned_alloc(size_t /*alignment*/, size_t /*size*/) {
+  STAB_JUMP("16");
+}
+STAB_PUBLIC __attribute__((naked)) void* realloc(void* /*block*/, size_t /*size*/) {
+  STAB_JUMP("24");
+}
+STAB_PUBLIC __attribute__((naked)) void free(void* /*block*/) {
+  STAB_JUMP("32");
+}
+
+STAB_PUBLIC int posix_memalign(void** result, size_t alignment, size_t size) {
+  if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
+    return EINVAL;
+  const int before = errno;
+  void* block = aligned(alignment, size);
+  errno = before;
+  if (block == nullptr) return ENOMEM;
+  *result = block;
+  return 0;
+}
+
+STAB_PUBLIC void* valloc(size_t size) {
+  return aligned(stab::os::page_size, size);
+}
+
+STAB_PUBLIC void* pvalloc(size_t size) {
+  const size_t rounded = (size + stab::os::page_size - 1) & -stab::os::page_size;
+  if (rounded < size) return stab::heap::no_memory();
+  return aligned(stab::os::page_size, rounded);
+}
+
+STAB_PUBLIC void* reallocarray(void* block, size_t count, size_t size) {
+  size_t total = 0;
+  if (__builtin_mul_overflow(count, size, &total)) return stab::heap::no_memory();
+  return resized(block, total);
+}
+
+STAB_PUBLIC size_t malloc_usable_size(void* block) {
+  return block == nullptr ? 0 : current->usable(block);
+}
+
+// A second name of ours for the same code.
+void* stab_malloc(size_t size);
+}
+
+__asm__(
+    ".hidden stab_malloc\n"
+    ".globl stab_malloc\n"
+    ".set stab_malloc, malloc\n");
+
+namespace {
+
+void* aligned(size_t alignment, size_t size) {
+  return stab::heap::is_own_malloc() ? stab_heap_entries.allocate_aligned(alignment, size)
+                                     : memalign(alignment, size);
+}
+
+void* resized(void* block, size_t size) {
+  return stab::heap::is_own_malloc() ? stab_heap_entries.resize(block, size) : realloc(block, size);
+}
+
+}  // namespace
+
+namespace stab::heap {
+
+bool is_own_malloc() {
+  void* (*volatile of_program)(size_t) = malloc;
+  return of_program == stab_malloc;
+}
+
+}  // namespace stab::heap

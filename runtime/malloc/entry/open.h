@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Sets up the allocator that the options ask for.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/malloc/allocators/allocator.h"
+#include "runtime/base/options.h"
+
+namespace stab::heap {
+
+// Once in a process.
+const Allocator& open_allocator(const rt::Options& options, uint64_t seed);
+
+}  // namespace stab::heap

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/memory/arena.h"
+
+#include "runtime/base/check.h"
+#include "runtime/malloc/memory/metadata.h"
+#include "runtime/base/os.h"
+
+namespace stab::heap {
+namespace {
+
+// The kernel places nothing of itself between 16 and 80 TB.
+constexpr uint64_t lowest = uint64_t{16} << 40;
+constexpr uint64_t highest = uint64_t{80} << 40;
+constexpr int attempts = 16;
+
+constexpr uint64_t smallest_step = 16;  // units by which a range grows
+constexpr uint64_t largest_step = 1024;
+constexpr uint64_t exact_bins = 32;         // one for each number of units up to this
+constexpr uint64_t written_at_least = 128;  // units that may lie unused before pages are given back
+constexpr uint64_t unmap_from = 16;         // shorter spans keep their addresses
+
+unsigned bin_of(uint64_t units) {
+  if (units <= exact_bins) return static_cast<unsigned>(units - 1);
+  const unsigned bin =
+      static_cast<unsigned>(exact_bins) + 58 - static_cast<unsigned>(__builtin_clzll(units));
+  return bin < 63 ? bin : 63;
+}
+
+Span* new_span(uint64_t start, uint64_t units, Backing backing) {
+  auto* span = static_cast<Span*>(new_metadata(sizeof(Span)));
+  if (span == nullptr) return nullptr;
+  span->start = start;
+  span->units = static_cast<uint32_t>(units);
+  span->backing = backing;
+  span->bag = no_bag;
+  return span;
+}
+
+Span* unused_at(uint64_t address) {
+  Span* span = span_of(reinterpret_cast<void*>(address));
+  return span != nullptr && span->purpose == Purpose::unused ? span : nullptr;
+}
+
+// Before it may be looked at again: what it was is not what it will be.
+void reset(Span* span) {
+  span->purpose = Purpose::unused;
+  span->bag = no_bag;
+  span->free_bits = nullptr;
+  span->block = 0;
+}
+
+}  // namespace
+
+constinit Arena arena;
+
+void Arena::open(uint64_t seed, Site site) {
+  random_ = rt::Random(seed);
+  site_ = site;
+}
+
+void Arena::insert(Span* span) {
+  const unsigned bin = bin_of(span->units);
+  span->previous = nullptr;
+  span->next = bin_[bin];
+  if (span->next != nullptr) span->next->previous = span;
+  bin_[bin] = span;
+  occupied_ |= uint64_t{1} << bin;
+  if (span->backing == Backing::written) written_ += span->units;
+  lead_to_ends(span);
+}
+
+void Arena::remove(Span* span) {
+  const unsigned bin = bin_of(span->units);
+  if (span->previous != nullptr) span->previous->next = span->next;
+  if (span->next != nullptr) span->next->previous = span->previous;
+  if (bin_[bin] == span) bin_[bin] = span->next;
+  if (bin_[bin] == nullptr) occupied_ &= ~(uint64_t{1} << bin);
+  if (span->backing == Backing::written) written_ -= span->units;
+}
+
+void Arena::merge_and_insert(Span* span) {
+  if (Span* before = unused_at(span->start - 1);
+      before != nullptr && before->end() == span->start && before->backing == span->backing) {
+    remove(before);
+    lead_to(before->end() - 1, &no_span);
+    lead_to(span->start, &no_span);
+    span->start = before->start;
+    span->units += before->units;
+    drop_metadata(before, sizeof(Span));
+  }
+  if (Span* after = unused_at(span->end());
+      after != nullptr && after->start == span->end() && after->backing == span->backing) {
+    remove(after);
+    lead_to(span->end() - 1, &no_span);
+    lead_to(after->start, &no_span);
+    span->units += after->units;
+    drop_metadata(after, sizeof(Span));
+  }
+  insert(span);
+}
+
+// The smallest that is large enough; the lowest in its bin among equals is not looked for.
+Span* Arena::find(uint64_t units) {
+  const unsigned first = bin_of(units);
+  for (uint64_t rest = occupied_ >> first << first; rest != 0; rest &= rest - 1) {
+    Span* best = nullptr;
+    for (Span* span = bin_[__builtin_ctzll(rest)]; span != nullptr; span = span->next) {
+      if (span->units < units || (best != nullptr && span->units >= best->units)) continue;
+      best = span;
+      if (best->units == units) break;
+    }
+    if (best != nullptr) return best;
+  }
+  return nullptr;
+}
+
+// What is behind the first `units` stays in the arena. The span is in no bin and not unused.
+void Arena::cut(Span* span, uint64_t units) {
+  if (span->units == units) return;
+  Span* rest = new_span(span->start + (units << unit_bits), span->units - units, span->backing);
+  if (rest == nullptr) return;  // then the span is longer than need be
+  span->units = static_cast<uint32_t>(units);
+  lead_to_ends(span);
+  merge_and_insert(rest);
+}
+
+// Takes it out of the arena, with something behind its addresses. Those of an absent one may be
+// somebody else's by now: then they are lost.
+bool Arena::claim(Span* span, uint64_t units) {
+  STAB_ALWAYS(Spans, 2, span->purpose == Purpose::unused && span->units >= units);
+  remove(span);
+  span->purpose = Purpose::large;
+  cut(span, units);
+  if (span->backing != Backing::absent) return true;
+  const long got = os::map(span->start, span->size(), os::read | os::write);
+  if (!os::failed(got)) {
+    mapped_ += span->units;
+    span->backing = Backing::zero;
+    return true;
+  }
+  if (got == os::error_exists) {
+    lead_to(span->start, &no_span);
+    lead_to(span->end() - 1, &no_span);
+    return false;
+  }
+  span->purpose = Purpose::unused;
+  merge_and_insert(span);
+  return false;
+}
+
+uint64_t Arena::map_at_end(uint64_t size) {
+  constexpr int rw = os::read | os::write;
+  for (int i = 0; site_ == Site::by_seed && i < attempts; ++i) {
+    if (end_ == 0) end_ = (lowest + random_.below(highest - lowest)) & -unit_size;
+    if (prepare_directory(end_, size) && !os::failed(os::map(end_, size, rw))) return end_;
+    // Is there something else, or no memory?
+    const long elsewhere = os::map(0, size, os::none);
+    if (os::failed(elsewhere)) return 0;
+    os::unmap(static_cast<uint64_t>(elsewhere), size);
+    end_ = 0;
+  }
+  const long got = os::map(0, size + unit_size, rw);
+  if (os::failed(got)) return 0;
+  const auto start = static_cast<uint64_t>(got);
+  const uint64_t aligned = (start + unit_size - 1) & -unit_size;
+  if (aligned != start) os::unmap(start, aligned - start);
+  if (start + unit_size != aligned) os::unmap(aligned + size, start + unit_size - aligned);
+  if (prepare_directory(aligned, size)) return aligned;
+  os::unmap(aligned, size);
+  return 0;
+}
+
+bool Arena::grow(uint64_t units) {
+  uint64_t step = mapped_ / 8;
+  step = step < smallest_step ? smallest_step : step > largest_step ? largest_step : step;
+  if (step < units) step = units;
+  uint64_t start = map_at_end(step << unit_bits);
+  if (start == 0 && step > units) start = map_at_end((step = units) << unit_bits);
+  if (start == 0) return false;
+  Span* span = new_span(start, step, Backing::zero);
+  if (span == nullptr) {
+    os::unmap(start, step << unit_bits);
+    return false;
+  }
+  end_ = span->end();
+  mapped_ += step;
+  merge_and_insert(span);
+  return true;
+}
+
+Span* Arena::take(uint64_t units, Purpose purpose, bool& zeroed) {
+  const Guard guard(lock);
+  if (units > UINT32_MAX / 2) return nullptr;
+  for (;;) {
+    Span* span = find(units);
+    if (span == nullptr) {
+      if (!grow(units)) return nullptr;
+      continue;
+    }
+    if (!claim(span, units)) {
+      if (span->purpose == Purpose::unused) return nullptr;
+      continue;
+    }
+    zeroed = span->backing == Backing::zero;
+    span->purpose = purpose;
+    used_ += span->units;
+    lead_to_ends(span);
+    return span;
+  }
+}
+
+void Arena::give(Span* span) {
+  const Guard guard(lock);
+  STAB_ALWAYS(Spans, 2, span->purpose != Purpose::unused);
+  STAB_ALWAYS(Spans, 3, span->units <= used_);
+  used_ -= span->units;
+  lead_nowhere(span);
+  reset(span);
+  span->backing = Backing::written;
+  merge_and_insert(span);
+  if (written_ > written_at_least && written_ > used_ / 8) purge();
+}
+
+bool Arena::resize(Span* span, uint64_t units) {
+  const Guard guard(lock);
+  if (units < span->units) {
+    const uint64_t before = span->units;
+    span->backing = Backing::written;
+    cut(span, units);
+    used_ -= before - span->units;
+    lead_to_ends(span);
+    return true;
+  }
+  const uint64_t more = units - span->units;
+  if (more == 0) return true;
+  Span* after = unused_at(span->end());
+  if (after == nullptr || after->start != span->end() || after->units < more) return false;
+  if (!claim(after, more)) return false;
+  lead_to(after->start, &no_span);
+  span->units += after->units;
+  used_ += after->units;
+  drop_metadata(after, sizeof(Span));
+  lead_to_ends(span);
+  return true;
+}
+
+void Arena::purge(Span* span) {
+  remove(span);
+  // Elsewhere the kernel would give the addresses to others, and to us again in another span.
+  const bool stays_free = span->start >= lowest && span->end() <= highest;
+  if (stays_free && span->units >= unmap_from &&
+      !os::failed(os::unmap(span->start, span->size()))) {
+    span->backing = Backing::absent;
+    mapped_ -= span->units;
+  } else if (!os::failed(os::discard(span->start, span->size()))) {
+    span->backing = Backing::zero;
+  }
+  merge_and_insert(span);
+}
+
+// Merging changes the lists, so each bin is looked at from its start again.
+void Arena::purge() {
+  for (unsigned bin = 0; bin < bins; ++bin) {
+    Span* span = bin_[bin];
+    while (span != nullptr) {
+      if (span->backing == Backing::written) {
+        purge(span);
+        if (span->backing == Backing::written) return;  // the kernel refuses
+        span = bin_[bin];
+      } else {
+        span = span->next;
+      }
+    }
+  }
+}
+
+uint64_t Arena::used() {
+  const Guard guard(lock);
+  return used_ << unit_bits;
+}
+
+}  // namespace stab::heap

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Blocks that are larger than any slot: a span each, in which the block starts at a random place,
+// a multiple of 64 bytes, if it was opened with a colour.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/malloc/memory/span.h"
+
+namespace stab::heap {
+
+void open_large(bool colour, uint64_t seed);
+
+// alignment is a power of two. nullptr: there is no memory, or the size is beyond all bounds.
+// zeroed: whether the block is.
+void* take_large(size_t size, size_t alignment, bool& zeroed);
+void give_large(Span* span);
+// The block where it is, or moved, with what fits of its contents; nullptr: it stays as it was.
+void* resize_large(Span* span, size_t size);
+// 0: the block has been given back.
+inline size_t room_in_large(const Span* span) {
+  return span->purpose == Purpose::large ? static_cast<size_t>(span->end() - span->block) : 0;
+}
+
+struct LargeCounts {
+  uint64_t taken = 0;
+  uint64_t given = 0;
+  uint64_t bytes = 0;
+};
+LargeCounts large_counts();
+
+void lock_large();
+void unlock_large();
+
+}  // namespace stab::heap

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/memory/misuse.h"
+
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
+
+extern "C" [[noreturn]] void abort() noexcept;
+
+namespace stab::heap {
+namespace {
+
+__thread const char* noted __attribute__((tls_model("initial-exec")));
+
+}  // namespace
+
+void damaged(const char* why) {
+  os::write_all(2, "stabilizer: the heap is damaged: ", 33);
+  os::write_all(2, why, rt::length_of(why));
+  os::write_all(2, "\n", 1);
+  abort();
+}
+
+void note_damage(const char* why) {
+  noted = why;
+}
+
+// The handler may come here, too: the reason is told once.
+void end_if_damaged() {
+  if (__builtin_expect(noted == nullptr, 1)) return;
+  const char* why = noted;
+  noted = nullptr;
+  damaged(why);
+}
+
+}  // namespace stab::heap

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// What programs do wrong with their heap ends them as libc's heap would.
+#include <gtest/gtest.h>
+
+#include "runtime/malloc/slabs/classes.h"
+#include "runtime/malloc/memory/span.h"
+#include "runtime/malloc/entry/testing.h"
+
+namespace stab::heap {
+namespace {
+
+using rt::Base;
+
+class OurHeap : public testing::TestWithParam<Base> {};
+
+INSTANTIATE_TEST_SUITE_P(All, OurHeap,
+                         testing::Values(Base::shuffled, Base::power2, Base::bitmap, Base::tlsf),
+                         [](const auto& info) { return rt::name_of(info.param); });
+
+char* inside(void* block, std::ptrdiff_t offset) {
+  return static_cast<char*>(block) + offset;
+}
+
+TEST_P(OurHeap, EndsAProgramThatFreesTheInsideOfABlock) {
+  EXPECT_TRUE(ends([] {
+    const Allocator& a = open(GetParam());
+    a.release(inside(a.allocate(64), 8));
+  }));
+  EXPECT_TRUE(ends([] {
+    const Allocator& a = open(GetParam());
+    a.resize(inside(a.allocate(64), 8), 1000);
+  }));
+  EXPECT_TRUE(ends([] {
+    const Allocator& a = open(GetParam());
+    a.release(inside(a.allocate(1 << 20), 16));
+  }));
+}
+
+TEST_P(OurHeap, EndsAProgramThatFreesALargeBlockTwice) {
+  EXPECT_TRUE(ends([] {
+    const Allocator& a = open(GetParam());
+    void* block = a.allocate(1 << 20);
+    a.release(block);
+    a.release(block);
+  }));
+  EXPECT_TRUE(ends([] {
+    const Allocator& a = open(GetParam());
+    void* block = a.allocate(1 << 20);
+    a.release(block);
+    a.resize(block, 1 << 21);
+  }));
+}
+
+TEST_P(OurHeap, KnowsNoSizeOfALargeBlockThatWasFreed) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(GetParam());
+    void* blocks[40];
+    for (void*& block : blocks) block = a.allocate(300000);
+    for (void* block : blocks) a.release(block);
+    for (void* block : blocks)
+      if (a.usable(block) != 0) return false;
+    return true;
+  }));
+}
+
+TEST(ShuffledHeap, EndsAProgramThatFreesABlockTwiceInARow) {
+  EXPECT_TRUE(ends([] {
+    const Allocator& a = open(Base::shuffled);
+    void* block = a.allocate(64);
+    a.release(block);
+    a.release(block);
+  }));
+  EXPECT_TRUE(ends([] {
+    const Allocator& a = open(Base::shuffled);
+    void* block = a.allocate_aligned(1024, 64);
+    a.release(block);
+    a.release(block);
+  }));
+}
+
+TEST(ShuffledHeap, TakesBackBlocksThatBeginInsideASlot) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    for (int i = 0; i < 2000; ++i) {
+      void* aligned = a.allocate_aligned(256, 100);
+      void* plain = a.allocate(300);
+      a.release(a.resize(aligned, 2000));
+      a.release(plain);
+    }
+    return true;
+  }));
+}
+
+TEST(Span, KnowsWhereItsSlotsBegin) {
+  for (unsigned c = 0; c < fine_classes.count; ++c) {
+    const std::uint32_t size = fine_classes.size[c];
+    Span span{};
+    span.first = 4096 + 16;
+    span.reciprocal = reciprocal_of(size);
+    for (std::uint64_t offset = 0; offset < 4 * unit_size; offset += 8) {
+      ASSERT_EQ(span.slot_at(span.first + offset), offset / size);
+      ASSERT_EQ(span.begins_slot(span.first + offset), offset % size == 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stab::heap

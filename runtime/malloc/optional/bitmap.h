@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// As in DieHard (Berger, Zorn: PLDI 2006): power-of-two sizes; each block is at a random free slot
+// among all slots of its class, of which at most half are in use, so that a freed slot is not used
+// again soon. Out-of-band bitmaps; a lock for each class.
+//
+// Invariants:
+//   1. A span counts the bits of its free slots; a class, the slots of its spans and those in use.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/malloc/slabs/cache.h"
+
+namespace stab::heap {
+
+void open_bitmap(uint64_t seed);
+CacheCounts bitmap_counts();  // takes no lock
+
+void lock_bitmap();
+void unlock_bitmap();
+void reseed_bitmap(uint64_t seed);
+
+}  // namespace stab::heap

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The frames that everything else stands on, main's and those of threads, begin a random number of
+// bytes lower: the size of the environment leaves no trace in the addresses of frames.
+#pragma once
+
+#include "runtime/base/random.h"
+
+namespace stab::rt {
+
+// Before main and before any thread.
+void move_first_frames(const Random& random);
+
+}  // namespace stab::rt

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/start/report.h"
+
+#include "runtime/epoch/causes.h"
+#include "runtime/image/find_object.h"
+#include "runtime/malloc/entry/choice.h"
+#include "runtime/malloc/entry/heap_report.h"
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
+#include "runtime/start/thread_stacks.h"
+
+namespace stab::rt {
+namespace {
+
+void add_image(Line& line, const Image& image) {
+  if (image.table == nullptr) return;
+  line.field("functions", uint64_t{image.table->functions.count} + image.table->pinned.count);
+  line.field("moved", image.moved());
+  line.field("pinned", image.table->pinned.count);
+  line.field("altered", image.altered);
+  line.field("text_bytes", image.table->text_bytes);
+  line.field("moved_bytes", image.moved_bytes);
+  line.field("copies_bytes", image.moved() == 0 ? 0 : image.first().code_size);
+  line.hex_field("image", reinterpret_cast<uint64_t>(image.base));
+  line.hex_field("copies",
+                 image.moved() == 0 ? 0 : reinterpret_cast<uint64_t>(image.first().start));
+  line.field("padded", image.padded_functions);
+  line.field("setup_ns", image.setup_ns);
+}
+
+// As much of it as a line has room for.
+void add_file(Line& line, const char* file) {
+  constexpr size_t most = 400;
+  if (file == nullptr) return;
+  const size_t length = length_of(file);
+  line.field("file", length > most ? file + length - most : file);
+}
+
+void add_outcome(Line& line, const char* problem) {
+  line.field("randomized", problem == nullptr ? "yes" : "no");
+  if (problem != nullptr) line.field("why", problem);
+}
+
+void add_epochs(Line& line, const EpochCounts& epochs) {
+  line.field("epochs", epochs.layouts).field("given_up", epochs.given_up);
+  if (epochs.why != nullptr) line.field("why_given_up", epochs.why);
+  line.field("epochs_ns", epochs.total_ns).field("longest_pause_ns", epochs.longest_ns);
+  line.field("frames_moved", epochs.frames_moved).field("layouts_kept", epochs.layouts_kept);
+  if (epochs.period_ns != 0) line.field("period_ns", epochs.period_ns);
+  if (epochs.achieved_ns != 0) line.field("achieved_period_ns", epochs.achieved_ns);
+  if (layouts_stay_for.text() != nullptr) line.field("layouts_stay_for", layouts_stay_for.text());
+}
+
+}  // namespace
+
+void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
+                  const char* why_once, const char* small_stack) {
+  const bool code = options.code && problem == nullptr;
+  const bool moving = (options.code || options.stack) && problem == nullptr;
+  const bool repeated = options.again() && moving && why_once == nullptr;
+  Line line;
+  line.field("event", "start").field("version", abi::version).field("pid", report_owner());
+  line.field("code", code ? "on" : "off")
+      .field("stack", options.stack && problem == nullptr ? "on" : "off")
+      .field("rerandomize", repeated ? "repeated" : "once")
+      .field("seed", seed);
+  heap::add_start(line, options);
+  if (repeated) line.field("period_ns", options.period).field("budget_percent", options.budget);
+  if (why_once != nullptr) line.field("why_once", why_once);
+  if (small_stack != nullptr) line.field("small_stack", small_stack);
+  if (pads_small_for.text() != nullptr) line.field("pads_small_for", pads_small_for.text());
+  line.field("randomized", moving || heap::is_heap_on() ? "yes" : "no");
+  if (problem != nullptr) line.field("why", problem);
+  if (image != nullptr) add_image(line, *image);
+  line.field("never_moved", "globals, libc and other libraries that szc did not link");
+  write_line(line.close());
+}
+
+void report_image(const Image& image, const char* problem) {
+  Line line;
+  line.field("event", "library").field("pid", report_owner());
+  add_file(line, file_of(image.note));
+  add_outcome(line, problem);
+  add_image(line, image);
+  write_line(line.close());
+}
+
+void report_signal(int number, uint64_t pc, const Place& place) {
+  Line line;
+  line.field("event", "signal")
+      .field("pid", report_owner())
+      .field("signal", static_cast<uint64_t>(number));
+  line.hex_field("pc", pc);
+  const Image* image = place.image;
+  const uint32_t f = image == nullptr ? no_copy : function_at(*image, *place.layout, pc);
+  if (f != no_copy) {
+    line.field("function", image->name(f));
+    line.field("offset", pc - reinterpret_cast<uint64_t>(place.layout->copy(f)));
+    line.hex_field("original", reinterpret_cast<uint64_t>(image->original(f)));
+  }
+  write_line(line.close());
+}
+
+void report_sandbox(const EpochCounts& epochs) {
+  static uint64_t told;  // epochs of the last such line; only who ended the report is here
+  if (!report_wanted() || !end_report()) return;
+  const uint64_t epochs_now = epochs.layouts + epochs.given_up;
+  if (epochs_now < 2 * told) return;
+  told = epochs_now;
+  Line line;
+  line.field("event", "sandbox").field("pid", report_owner());
+  add_epochs(line, epochs);
+  write_line(line.close());
+}
+
+void report_child(const EpochCounts& epochs) {
+  if (epochs.layouts < 2 && epochs.given_up == 0) return;
+  Line line;
+  line.field("event", "child").field("pid", static_cast<uint64_t>(os::process_id()));
+  line.field("started_as", report_owner());
+  add_epochs(line, epochs);
+  write_line(line.close());
+}
+
+void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs) {
+  Line line;
+  line.field("event", "exit").field("pid", report_owner()).field("run_ns", run_ns);
+  line.field("region_ns", region_ns).field("regions", regions);
+  add_epochs(line, epochs);
+  // A library that came later may be the reason: the first line does not know it.
+  if (pads_small_for.text() != nullptr) line.field("pads_small_for", pads_small_for.text());
+  if (small_stacks() != 0) line.field("small_thread_stacks", small_stacks());
+  heap::add_counts(line);
+  write_line(line.close());
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The report of a run: JSON lines, each written at once, appended to the file of the option
+// report=. The first line is written before main, so that whatever ends the process, what was
+// randomized is known. Later lines: one for each shared library, one for a fatal signal, and one at
+// exit. A process that was forked off writes one at its exit if an epoch came due in it.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/epoch/counts.h"
+#include "runtime/image/images.h"
+#include "runtime/base/options.h"
+#include "runtime/base/report_file.h"
+
+namespace stab::rt {
+
+// `why_once`: functions were to move repeatedly, but cannot.
+void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
+                  const char* why_once, const char* small_stack);
+void report_image(const Image& image, const char* problem);
+void report_signal(int number, uint64_t pc, const Place& place);
+// The last line: what comes later may not be written any more. (If the sandbox is refused, it can.)
+// A program may ask again and again: only when there were twice as many epochs is there a new line.
+void report_sandbox(const EpochCounts& epochs);
+void report_child(const EpochCounts& epochs);
+void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs);
+
+}  // namespace stab::rt

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/start/sandbox.h"
+
+#include <dlfcn.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+
+#include "runtime/epoch/epoch.h"
+#include "runtime/base/os.h"
+#include "runtime/start/report.h"
+
+namespace stab::rt {
+struct BeforeSandbox {
+  static OutsideHandlers outside() { return {}; }
+};
+}  // namespace stab::rt
+
+namespace {
+
+using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+using Syscall = long (*)(long, long, long, long, long, long);
+
+Prctl prctl_of_libc;
+bool entered;
+bool going_in;  // or in it
+
+// Epochs end, and the report does, before the program is in the sandbox. If it stays out they go
+// on, unless another thread has gone in meanwhile. False: there is nothing to end.
+bool go_to_sandbox(bool by_filter, uint64_t filter) {
+  __atomic_store_n(&going_in, true, __ATOMIC_SEQ_CST);
+  if (entered || !stab::rt::is_own_process()) return false;
+  stab::rt::pause_epochs(stab::rt::BeforeSandbox::outside());
+  // A filter that cannot be read is refused: a program asks in this way whether there are any.
+  const bool asks = by_filter && !stab::os::readable(filter);
+  if (!asks) stab::rt::report_sandbox(stab::rt::epoch_counts());
+  return true;
+}
+
+void arrive(bool refused) {
+  if (!refused) {
+    entered = true;
+    stab::rt::stop_epochs(stab::rt::BeforeSandbox::outside());
+    stab::rt::end_report();
+  } else if (stab::rt::resume_epochs(stab::rt::BeforeSandbox::outside())) {
+    stab::rt::resume_report();
+    __atomic_store_n(&going_in, false, __ATOMIC_SEQ_CST);
+  }
+}
+
+int set_seccomp(unsigned long mode, unsigned long filter, unsigned long c, unsigned long d) {
+  const bool going = go_to_sandbox(mode == SECCOMP_MODE_FILTER, filter);
+  const int result = prctl_of_libc(PR_SET_SECCOMP, mode, filter, c, d);
+  if (going) arrive(result == -1);
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+__attribute__((visibility("hidden"))) void* stab_syscall_of_libc;
+
+__attribute__((visibility("hidden"))) void stab_before_syscall() {
+  stab::rt::prepare_sandbox(stab::rt::BeforeSandbox::outside());
+}
+
+// Operations beyond the first two only ask.
+__attribute__((visibility("hidden"))) long stab_seccomp(long number, long operation, long flags,
+                                                        long filter, long d, long e) {
+  if (stab_syscall_of_libc == nullptr)
+    stab::rt::prepare_sandbox(stab::rt::BeforeSandbox::outside());
+  const bool asks = operation == SECCOMP_GET_ACTION_AVAIL || operation == SECCOMP_GET_NOTIF_SIZES;
+  const bool going =
+      !asks && go_to_sandbox(operation == SECCOMP_SET_MODE_FILTER, static_cast<uint64_t>(filter));
+  const long result =
+      reinterpret_cast<Syscall>(stab_syscall_of_libc)(number, operation, flags, filter, d, e);
+  // For all threads at once: the number of one that cannot go is a refusal.
+  const bool refused = result == -1 || (result > 0 && (flags & SECCOMP_FILTER_FLAG_TSYNC) != 0 &&
+                                        (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) == 0);
+  if (going) arrive(refused);
+  return result;
+}
+
+// Weak: a program may have its own.
+__attribute__((weak, visibility("default"))) int prctl(int option, unsigned long a, unsigned long b,
+                                                       unsigned long c, unsigned long d) {
+  if (prctl_of_libc == nullptr) stab::rt::prepare_sandbox(stab::rt::BeforeSandbox::outside());
+  if (option == PR_SET_SECCOMP) return set_seccomp(a, b, c, d);
+  return prctl_of_libc(option, a, b, c, d);
+}
+
+// seccomp(2), number 317, has no function in libc. All registers of other calls are kept.
+__attribute__((weak, naked, visibility("default"))) long syscall(long /*number*/, ...) {
+  __asm__ volatile(
+      "cmpq $317, %rdi\n"
+      "je stab_seccomp\n"
+      "cmpq $0, stab_syscall_of_libc(%rip)\n"
+      "je 1f\n"
+      "jmpq *stab_syscall_of_libc(%rip)\n"
+      "1:\n"
+      "pushq %rdi\n"
+      ".cfi_adjust_cfa_offset 8\n"
+      "pushq %rsi\n"
+      ".cfi_adjust_cfa_offset 8\n"
+      "pushq %rdx\n"
+      ".cfi_adjust_cfa_offset 8\n"
+      "pushq %rcx\n"
+      ".cfi_adjust_cfa_offset 8\n"
+      "pushq %r8\n"
+      ".cfi_adjust_cfa_offset 8\n"
+      "pushq %r9\n"
+      ".cfi_adjust_cfa_offset 8\n"
+      "subq $8, %rsp\n"
+      ".cfi_adjust_cfa_offset 8\n"
+      "callq stab_before_syscall\n"
+      "addq $8, %rsp\n"
+      ".cfi_adjust_cfa_offset -8\n"
+      "popq %r9\n"
+      ".cfi_adjust_cfa_offset -8\n"
+      "popq %r8\n"
+      ".cfi_adjust_cfa_offset -8\n"
+      "popq %rcx\n"
+      ".cfi_adjust_cfa_offset -8\n"
+      "popq %rdx\n"
+      ".cfi_adjust_cfa_offset -8\n"
+      "popq %rsi\n"
+      ".cfi_adjust_cfa_offset -8\n"
+      "popq %rdi\n"
+      ".cfi_adjust_cfa_offset -8\n"
+      "jmpq *stab_syscall_of_libc(%rip)\n");
+}
+}
+
+namespace stab::rt {
+
+bool may_be_in_sandbox() {
+  return __atomic_load_n(&going_in, __ATOMIC_SEQ_CST);
+}
+
+void prepare_sandbox(const OutsideHandlers& /*proof*/) {
+  prctl_of_libc = reinterpret_cast<Prctl>(dlsym(RTLD_NEXT, "prctl"));
+  stab_syscall_of_libc = dlsym(RTLD_NEXT, "syscall");
+}
+
+}  // namespace stab::rt

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// The runtime's beginning and end. It runs before every constructor of the program and of its
+// libraries, when there is one thread and nothing of the program has run yet.
+#include <elf.h>
+
+#include "runtime/epoch/causes.h"
+#include "runtime/epoch/contexts.h"
+#include "runtime/start/crash.h"
+#include "runtime/debug/debugger.h"
+#include "runtime/base/environment.h"
+#include "runtime/epoch/epoch.h"
+#include "runtime/image/find_object.h"
+#include "runtime/start/first_frames.h"
+#include "runtime/image/images.h"
+#include "runtime/epoch/libraries.h"
+#include "runtime/malloc/entry/choice.h"
+#include "runtime/base/memory.h"
+#include "runtime/abi/note.h"
+#include "runtime/base/options.h"
+#include "runtime/base/os.h"
+#include "runtime/image/pads.h"
+#include "runtime/start/region.h"
+#include "runtime/start/report.h"
+#include "runtime/start/sandbox.h"
+#include "runtime/start/thread_stacks.h"
+
+extern "C" __attribute__((visibility("hidden"))) const Elf64_Ehdr __ehdr_start;
+
+// Pages of our own: see section.h.
+__asm__(".section stab_text,\"ax\",@progbits\n.p2align 12\n.previous\n");
+
+namespace stab::heap {
+constexpr bool heap_by_default = false;
+}
+
+namespace stab::rt {
+
+struct AtStartAndEnd {
+  static OutsideHandlers outside() { return {}; }
+};
+
+namespace {
+
+constexpr int refusal_status = 125;
+
+constinit Options options;
+uint64_t seed;
+uint64_t images_seen;
+const char* small_stack;
+uint64_t main_began;
+bool active;
+bool ended;  // the executable's destructors have run; what its libraries' destructors call goes on
+
+void print(const char* line, size_t size) {
+  os::write_all(1, line, size);
+}
+
+void read_options(char** environment) {
+  Line complaints;
+  options = parse_options(options_text(environment), complaints);
+  if (options.help) {
+    describe_options(print);
+    os::exit_process(0);
+  }
+  if (complaints.size() == 0) return;
+  complain("STABILIZER_OPTIONS: ", complaints.c_string());
+  if (options.strict) os::exit_process(refusal_status);
+}
+
+// Each image has its own stream of random numbers, so that one more library does not change the
+// others.
+Random random_for_next_image() {
+  const uint64_t index = __atomic_fetch_add(&images_seen, 1, __ATOMIC_RELAXED);
+  Random mix(seed + index * 0x9e3779b97f4a7c15u);
+  return Random(mix.next());
+}
+
+void tell(const Image& image, const char* problem) {
+  if (problem != nullptr && options.strict) {
+    complain("not randomized, and strict=1: ", problem);
+    os::exit_process(refusal_status);
+  }
+  if (options.verbose == 0) return;
+  Line line;
+  line.text("seed ").number(seed).text(", ").number(image.moved()).text(" functions moved, ");
+  line.number(image.moved_bytes).text(" bytes, ").number(image.setup_ns / 1000).text(" us");
+  if (problem != nullptr) line.text(": ").text(problem);
+  complain("", line.c_string());
+}
+
+void check_heap() {
+  if (!heap::is_heap_on() && options.heap && options.strict) {
+    complain("not randomized, and strict=1: ", heap::heap_problem());
+    os::exit_process(refusal_status);
+  }
+}
+
+void refuse_or_complain(const char* why_once) {
+  if (!options.strict && options.verbose == 0) return;
+  complain("functions move at start only: ", why_once);
+  if (options.strict) os::exit_process(refusal_status);
+}
+
+// Frames of any image may lie on the stacks that one makes.
+void look_for_small_stacks(const Image& image) {
+  if (!options.stack || (image.table->flags & abi::image_small_stacks) == 0) return;
+  const char* name = first_with_stacks(*image.table);
+  if (name == nullptr && image.note != &stab_note) name = file_of(image.note);
+  keep_pads_small();
+  pads_small_for.set(name != nullptr ? name : "sigaltstack, or stacks of threads");
+}
+
+const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) {
+  if (image == nullptr) return "too many images";
+  const char* problem = open_image(*image, note, elf);
+  if (problem == nullptr) {
+    look_for_small_stacks(*image);
+    problem = randomize(*image, random_for_next_image(),
+                        {options.code, options.stack, options.again(), options.leads});
+  }
+  if (problem != nullptr) return problem;
+  publish_image(image);
+  introduce_to_debuggers(*image, options);
+  return nullptr;
+}
+
+void start(char** environment) {
+  read_options(environment);
+  open_report(options);
+  check_heap();
+  prepare_sandbox(AtStartAndEnd::outside());
+  prepare_contexts((options.code || options.stack) && options.again());
+  if (options.code || options.stack || options.heap) seed = run_seed(options);
+  if (!options.code && !options.stack) {
+    if (report_wanted()) report_start(options, seed, nullptr, "code=0", nullptr, nullptr);
+    return;
+  }
+  active = true;
+  if (options.stack) {
+    move_first_frames(Random(seed ^ 0x2545f4914f6cdd1du));
+    small_stack = raise_default_stack();
+    // The kernel keeps 128 MB free below the stack in any case.
+    if (!os::allow_stack(stack_wanted)) small_stack = "the limit of the stack cannot be raised";
+  }
+  prepare_find_object();
+  prepare_libraries();
+  if (options.stack && libraries_make_stacks()) keep_pads_small();
+  Image* image = claim_image();
+  const char* problem = take_in(image, &stab_note, &__ehdr_start);
+  const char* why_once = nullptr;
+  if (problem == nullptr && options.again())
+    why_once = start_epochs(options, AtStartAndEnd::outside());
+  if (why_once != nullptr) refuse_or_complain(why_once);
+  tell(*image, problem);
+  if (!report_wanted()) return;
+  report_start(options, seed, image, problem, why_once, small_stack);
+  watch_crashes();
+}
+
+void preinit(int /*count*/, char** /*arguments*/, char** environment) {
+  start(environment);
+}
+void init_last() {
+  main_began = report_wanted() ? os::monotonic_ns() : 0;
+}
+void report_end() {
+  if (report_wanted())
+    report_exit(os::monotonic_ns() - main_began, region_time(), region_count(), epoch_counts());
+  else if (report_wanted_by_child())
+    report_child(epoch_counts());
+}
+void fini_last() {
+  ended = true;
+  stop_epochs(AtStartAndEnd::outside());
+  report_end();
+}
+
+__attribute__((section(".preinit_array"), used)) void (*const preinit_entry)(int, char**,
+                                                                             char**) = preinit;
+__attribute__((section(".init_array"), used)) void (*const init_entry)() = init_last;
+__attribute__((section(".fini_array.00000"), used)) void (*const fini_entry)() = fini_last;
+
+}  // namespace
+}  // namespace stab::rt
+
+using namespace stab::rt;
+
+extern "C" __attribute__((visibility("default"))) void stab_add_image(const stab::abi::Note* note,
+                                                                      const Elf64_Ehdr* elf) {
+  if (!active) return;
+  const NoEpochs guard(AtStartAndEnd::outside());
+  Image* image = claim_image();
+  const char* problem = take_in(image, note, elf);
+  if (image == nullptr) return;
+  tell(*image, problem);
+  if (report_wanted()) report_image(*image, problem);
+  if (problem != nullptr) drop_image(image);
+}
+
+extern "C" __attribute__((visibility("default"))) void stab_remove_image(
+    const stab::abi::Note* note) {
+  if (!active || ended) return;
+  const NoEpochs guard(AtStartAndEnd::outside());
+  Image* image = image_with(note);
+  if (image == nullptr) return;
+  retract_image(image);
+  withdraw_from_debuggers(*image);
+  close_image(*image);
+  drop_image(image);
+}
+
+// It runs no destructors, so the report's last line is written here. May be called by a signal
+// handler: it takes no locks. Weak: a program may have its own.
+extern "C" __attribute__((weak, visibility("default"), noreturn)) void _exit(int status) {
+  if (!ended) report_end();
+  stab::os::exit_process(status);
+}
+extern "C" __attribute__((weak, visibility("default"), noreturn)) void _Exit(int status) {
+  _exit(status);
+}
