@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "base/fd.h"
+#include "instrumenter/postlink/frames/frames.h"
 #include "instrumenter/postlink/postlink.h"
-#include "instrumenter/postlink/program.h"
 
 namespace stab::instrumenter {
 namespace {

@@ -10,7 +10,8 @@
 #include <cstdio>
 
 #include "base/fd.h"
-#include "instrumenter/postlink/program.h"
+#include "instrumenter/postlink/frames/frames.h"
+#include "instrumenter/postlink/output.h"
 
 namespace stab::instrumenter {
 namespace {
@@ -53,12 +54,11 @@ Program analyse(const ElfFile& file) {
   Program program = find_functions(file);
   find_unsized(program, decoder);
   read_frames(program);
-  analyse_code(program, decoder);
-  analyse_data(program);
-  analyse_exceptions(program);
-  analyse_switches(program, decoder);
-  pin_dependents(program);
-  analyse_stack(program, decoder);
+  const CodeIsKnown code = analyse_code(program, decoder);
+  const TablesAreKnown tables = analyse_data(program, code);
+  const LandingPadsAreKnown pads = analyse_exceptions(program, code);
+  const SwitchesAreKnown switches = analyse_switches(program, decoder, pads);
+  analyse_stack(program, decoder, pin_dependents(program, tables, switches));
   return program;
 }
 

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
-#include "instrumenter/postlink/elf_file.h"
+#include "instrumenter/postlink/elf/elf_file.h"
 #include "runtime/abi/abi.h"
 #include "runtime/abi/validate.h"
 

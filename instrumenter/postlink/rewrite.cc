@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "instrumenter/postlink/program.h"
+#include "instrumenter/postlink/output.h"
 
 namespace stab::instrumenter {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "instrumenter/postlink/exceptions.h"
-#include "instrumenter/postlink/program.h"
+#include "instrumenter/postlink/code/lsda.h"
+#include "instrumenter/postlink/output.h"
 
 namespace stab::instrumenter {
 namespace {

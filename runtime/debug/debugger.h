@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "runtime/image/image.h"
 #include "runtime/base/options.h"
+#include "runtime/image/image.h"
 
 namespace stab::rt {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/epoch/causes.h"
 
-#include "runtime/base/memory.h"
 #include "runtime/abi/validate.h"
+#include "runtime/base/memory.h"
 
 namespace stab::rt {
 

@@ -3,8 +3,8 @@
 
 #include <dlfcn.h>
 
-#include "runtime/image/images.h"
 #include "runtime/base/os.h"
+#include "runtime/image/images.h"
 
 // For the entries: libc's functions, and whether layouts may be forgotten.
 extern "C" {

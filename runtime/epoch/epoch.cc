@@ -7,19 +7,19 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "runtime/epoch/causes.h"
-#include "runtime/debug/debugger.h"
-#include "runtime/image/images.h"
-#include "runtime/epoch/libraries.h"
-#include "runtime/epoch/migrate.h"
-#include "runtime/base/os.h"
-#include "runtime/image/pads.h"
 #include "runtime/arch/private_stack.h"
-#include "runtime/base/report_file.h"
 #include "runtime/arch/restart.h"
-#include "runtime/epoch/schedule.h"
 #include "runtime/arch/shadow_stack.h"
 #include "runtime/arch/signal_return.h"
+#include "runtime/base/os.h"
+#include "runtime/base/report_file.h"
+#include "runtime/debug/debugger.h"
+#include "runtime/epoch/causes.h"
+#include "runtime/epoch/libraries.h"
+#include "runtime/epoch/migrate.h"
+#include "runtime/epoch/schedule.h"
+#include "runtime/image/images.h"
+#include "runtime/image/pads.h"
 #include "runtime/threads/threads.h"
 
 namespace stab::rt {

@@ -14,8 +14,8 @@
 
 #include <stdint.h>
 
-#include "runtime/epoch/counts.h"
 #include "runtime/base/options.h"
+#include "runtime/epoch/counts.h"
 #include "runtime/epoch/outside_handlers.h"
 
 namespace stab::rt {

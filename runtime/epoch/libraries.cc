@@ -4,11 +4,11 @@
 #include <elf.h>
 #include <link.h>
 
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
 #include "runtime/epoch/causes.h"
 #include "runtime/epoch/contexts.h"
 #include "runtime/image/images.h"
-#include "runtime/base/memory.h"
-#include "runtime/base/os.h"
 
 // link.h has it, but not that a static program has none.
 extern const Elf64_Dyn own_dynamic[] __asm__("_DYNAMIC")

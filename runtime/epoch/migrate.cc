@@ -5,15 +5,15 @@
 #include <signal.h>
 
 #include "runtime/abi/abi.h"
-#include "runtime/image/find_object.h"
-#include "runtime/image/images.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
-#include "runtime/image/pads.h"
 #include "runtime/epoch/return_probes.h"
-#include "runtime/walk/walk.h"
+#include "runtime/image/find_object.h"
+#include "runtime/image/images.h"
+#include "runtime/image/pads.h"
 #include "runtime/walk/header.h"
 #include "runtime/walk/memory.h"
+#include "runtime/walk/walk.h"
 
 namespace stab::rt {
 namespace {

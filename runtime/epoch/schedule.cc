@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/epoch/schedule.h"
 
-#include "runtime/threads/alarms.h"
 #include "runtime/base/os.h"
+#include "runtime/threads/alarms.h"
 #include "runtime/threads/threads.h"
 
 namespace stab::rt::schedule {

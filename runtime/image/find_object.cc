@@ -8,8 +8,8 @@
 #include <link.h>
 #include <stdint.h>
 
-#include "runtime/image/images.h"
 #include "runtime/base/memory.h"
+#include "runtime/image/images.h"
 
 namespace stab::rt {
 namespace {

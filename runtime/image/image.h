@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 #include "runtime/abi/abi.h"
-#include "runtime/image/near_memory.h"
-#include "runtime/image/layout.h"
-#include "runtime/base/random.h"
-#include "runtime/image/switchboard.h"
 #include "runtime/abi/validate.h"
+#include "runtime/base/random.h"
+#include "runtime/image/layout.h"
+#include "runtime/image/near_memory.h"
+#include "runtime/image/switchboard.h"
 
 namespace stab::rt {
 

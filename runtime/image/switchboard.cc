@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/image/switchboard.h"
 
+#include "runtime/abi/validate.h"
 #include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
-#include "runtime/abi/validate.h"
 
 namespace stab::rt {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include "runtime/base/os.h"
 #include "runtime/abi/sample_table.h"
+#include "runtime/base/os.h"
 
 namespace stab::rt {
 namespace {

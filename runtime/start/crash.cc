@@ -4,10 +4,10 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "runtime/image/images.h"
-#include "runtime/base/os.h"
-#include "runtime/start/report.h"
 #include "runtime/arch/signal_return.h"
+#include "runtime/base/os.h"
+#include "runtime/image/images.h"
+#include "runtime/start/report.h"
 
 namespace stab::rt {
 namespace {

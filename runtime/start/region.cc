@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/start/region.h"
 
-#include "runtime/epoch/epoch.h"
 #include "runtime/base/os.h"
+#include "runtime/epoch/epoch.h"
 
 namespace stab::rt {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/start/report.h"
 
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
 #include "runtime/epoch/causes.h"
 #include "runtime/image/find_object.h"
 #include "runtime/malloc/entry/choice.h"
 #include "runtime/malloc/entry/heap_report.h"
-#include "runtime/base/memory.h"
-#include "runtime/base/os.h"
 #include "runtime/start/thread_stacks.h"
 
 namespace stab::rt {

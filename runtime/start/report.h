@@ -7,10 +7,10 @@
 
 #include <stdint.h>
 
-#include "runtime/epoch/counts.h"
-#include "runtime/image/images.h"
 #include "runtime/base/options.h"
 #include "runtime/base/report_file.h"
+#include "runtime/epoch/counts.h"
+#include "runtime/image/images.h"
 
 namespace stab::rt {
 

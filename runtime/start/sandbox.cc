@@ -5,8 +5,8 @@
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 
-#include "runtime/epoch/epoch.h"
 #include "runtime/base/os.h"
+#include "runtime/epoch/epoch.h"
 #include "runtime/start/report.h"
 
 namespace stab::rt {

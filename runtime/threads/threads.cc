@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
-#include "runtime/threads/activity.h"
-#include "runtime/threads/id_index.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
+#include "runtime/threads/activity.h"
+#include "runtime/threads/id_index.h"
 
 namespace stab::rt {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "runtime/walk/walk.h"
 #include "runtime/walk/reader.h"
+#include "runtime/walk/walk.h"
 
 namespace stab::rt {
 

@@ -2,8 +2,8 @@
 // From one frame to the one above it, by its rules.
 #pragma once
 
-#include "runtime/walk/walk.h"
 #include "runtime/walk/rules.h"
+#include "runtime/walk/walk.h"
 
 namespace stab::rt {
 

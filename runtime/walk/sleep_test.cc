@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/walk/walk.h"
 #include "runtime/walk/test_tools.h"
+#include "runtime/walk/walk.h"
 
 namespace stab::rt {
 namespace {

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "runtime/walk/walk.h"
 #include "runtime/walk/test_tools.h"
 #include "runtime/walk/test_work.h"
+#include "runtime/walk/walk.h"
 
 namespace stab::rt {
 namespace {

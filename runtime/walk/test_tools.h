@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "runtime/walk/walk.h"
 #include "runtime/walk/header.h"
+#include "runtime/walk/walk.h"
 
 namespace stab::rt::testing {
 

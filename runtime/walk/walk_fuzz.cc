@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/walk/walk.h"
 #include "runtime/walk/header.h"
 #include "runtime/walk/sample.h"
+#include "runtime/walk/walk.h"
 
 namespace {
 

@@ -2,13 +2,13 @@
 #include "runtime/malloc/allocators/shuffled.h"
 
 #include "runtime/malloc/allocators/allocator.h"
-#include "runtime/malloc/memory/arena.h"
 #include "runtime/malloc/allocators/blocks.h"
-#include "runtime/malloc/slabs/cache.h"
+#include "runtime/malloc/allocators/system.h"
+#include "runtime/malloc/memory/arena.h"
 #include "runtime/malloc/memory/large.h"
 #include "runtime/malloc/memory/misuse.h"
+#include "runtime/malloc/slabs/cache.h"
 #include "runtime/malloc/slabs/slabs.h"
-#include "runtime/malloc/allocators/system.h"
 
 namespace stab::heap {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/malloc/slabs/cache.h"
 #include "runtime/malloc/entry/testing.h"
+#include "runtime/malloc/slabs/cache.h"
 
 namespace stab::heap {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "runtime/malloc/allocators/allocator.h"
 #include "runtime/base/options.h"
+#include "runtime/malloc/allocators/allocator.h"
 
 namespace stab::heap {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/entry/fork.h"
 
+#include "runtime/base/random.h"
 #include "runtime/malloc/memory/arena.h"
-#include "runtime/malloc/optional/bitmap.h"
-#include "runtime/malloc/slabs/cache.h"
 #include "runtime/malloc/memory/large.h"
-#include "runtime/malloc/optional/layer.h"
 #include "runtime/malloc/memory/lock.h"
 #include "runtime/malloc/memory/metadata.h"
+#include "runtime/malloc/optional/bitmap.h"
+#include "runtime/malloc/optional/layer.h"
+#include "runtime/malloc/slabs/cache.h"
 #include "runtime/malloc/slabs/slabs.h"
-#include "runtime/base/random.h"
 
 extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
 

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/malloc/allocators/allocator.h"
-#include "runtime/malloc/entry/choice.h"
-#include "runtime/malloc/allocators/system.h"
 #include "runtime/base/os.h"
+#include "runtime/malloc/allocators/allocator.h"
+#include "runtime/malloc/allocators/system.h"
+#include "runtime/malloc/entry/choice.h"
 
 namespace {
 

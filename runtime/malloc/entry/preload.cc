@@ -3,11 +3,11 @@
 // not link. In one that szc linked it does nothing: the program's own malloc comes first.
 #include "runtime/abi/abi.h"
 #include "runtime/base/environment.h"
-#include "runtime/malloc/entry/choice.h"
-#include "runtime/malloc/entry/heap_report.h"
-#include "runtime/malloc/allocators/system.h"
 #include "runtime/base/os.h"
 #include "runtime/base/report_file.h"
+#include "runtime/malloc/allocators/system.h"
+#include "runtime/malloc/entry/choice.h"
+#include "runtime/malloc/entry/heap_report.h"
 
 extern "C" __attribute__((weak)) void stab_add_image();
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/malloc/allocators/allocator.h"
 #include "runtime/base/random.h"
+#include "runtime/malloc/allocators/allocator.h"
 
 namespace stab::heap {
 

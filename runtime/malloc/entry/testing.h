@@ -10,8 +10,8 @@
 #include <functional>
 
 #include "runtime/malloc/allocators/allocator.h"
-#include "runtime/malloc/entry/open.h"
 #include "runtime/malloc/allocators/system.h"
+#include "runtime/malloc/entry/open.h"
 
 namespace stab::heap {
 

@@ -2,8 +2,8 @@
 #include "runtime/malloc/memory/arena.h"
 
 #include "runtime/base/check.h"
-#include "runtime/malloc/memory/metadata.h"
 #include "runtime/base/os.h"
+#include "runtime/malloc/memory/metadata.h"
 
 namespace stab::heap {
 namespace {

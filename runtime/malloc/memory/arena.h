@@ -4,9 +4,9 @@
 // nothing has to be reserved and limits on address space count only what is used.
 #pragma once
 
+#include "runtime/base/random.h"
 #include "runtime/malloc/memory/lock.h"
 #include "runtime/malloc/memory/span.h"
-#include "runtime/base/random.h"
 
 namespace stab::heap {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/memory/large.h"
 
-#include "runtime/malloc/memory/arena.h"
-#include "runtime/malloc/memory/lock.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
 #include "runtime/base/random.h"
+#include "runtime/malloc/memory/arena.h"
+#include "runtime/malloc/memory/lock.h"
 
 namespace stab::heap {
 namespace {

@@ -2,8 +2,8 @@
 #include "runtime/malloc/optional/stretched.h"
 
 #include "runtime/malloc/allocators/allocator.h"
-#include "runtime/malloc/slabs/cache.h"
 #include "runtime/malloc/allocators/system.h"
+#include "runtime/malloc/slabs/cache.h"
 
 namespace stab::heap {
 namespace {

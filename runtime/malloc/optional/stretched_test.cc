@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "runtime/malloc/slabs/cache.h"
 #include "runtime/malloc/entry/testing.h"
+#include "runtime/malloc/slabs/cache.h"
 
 namespace stab::heap {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <pthread.h>
 
-#include "runtime/malloc/memory/metadata.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
+#include "runtime/malloc/memory/metadata.h"
 
 namespace stab::heap {
 namespace {

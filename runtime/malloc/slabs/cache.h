@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/malloc/slabs/classes.h"
+#include "runtime/base/random.h"
 #include "runtime/malloc/memory/lock.h"
 #include "runtime/malloc/memory/misuse.h"
+#include "runtime/malloc/slabs/classes.h"
 #include "runtime/malloc/slabs/slabs.h"
-#include "runtime/base/random.h"
 
 namespace stab::heap {
 

@@ -2,10 +2,10 @@
 #include "runtime/malloc/slabs/slabs.h"
 
 #include "runtime/base/check.h"
+#include "runtime/base/os.h"
 #include "runtime/malloc/memory/arena.h"
 #include "runtime/malloc/memory/metadata.h"
 #include "runtime/malloc/memory/misuse.h"
-#include "runtime/base/os.h"
 
 namespace stab::heap {
 namespace {

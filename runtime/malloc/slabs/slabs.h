@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/malloc/slabs/classes.h"
+#include "runtime/base/random.h"
 #include "runtime/malloc/memory/lock.h"
 #include "runtime/malloc/memory/span.h"
-#include "runtime/base/random.h"
+#include "runtime/malloc/slabs/classes.h"
 
 namespace stab::heap {
 

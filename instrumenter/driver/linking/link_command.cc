@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/driver/linking/link_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "base/random.h"
+#include "instrumenter/link_flags.h"
+
+namespace stab::driver {
+namespace {
+
+// link_flags.h speaks to clang; a linker gets what follows -Wl,
+template <class Flags>
+void add_linker_flags(const Flags& flags, Words& words) {
+  constexpr std::string_view kPrefix = "-Wl,";
+  for (const std::string_view flag : flags) {
+    if (flag.starts_with(kPrefix)) words.emplace_back(flag.substr(kPrefix.size()));
+  }
+}
+
+bool is_strip_flag(std::string_view word) {
+  return word == "-s" || word == "--strip-all" || word == "-strip-all" || word == "-S" ||
+         word == "--strip-debug" || word == "-strip-debug";
+}
+
+// Local symbols name static functions: the post-link step needs them.
+bool drops_symbols(std::string_view word) {
+  return word == "-x" || word == "--discard-all" || word == "-discard-all";
+}
+
+// Where our object goes: behind the user's inputs, before the end files of the C runtime.
+std::size_t end_of_inputs(const LinkArguments& link) {
+  for (const std::size_t word : link.inputs) {
+    const std::string name = std::filesystem::path(link.words[word]).filename();
+    if (name.starts_with("crtend") || name == "crtn.o") return word;
+  }
+  return link.words.size();
+}
+
+// lld draws from the clock for seed 0 and reverses for -1.
+std::uint32_t order_seed(std::uint64_t seed) {
+  constexpr std::uint64_t kValid = 0xfffffffe;
+  return static_cast<std::uint32_t>(1 + derive(seed, "link_order") % kValid);
+}
+
+}  // namespace
+
+bool is_lld(const std::string& linker) {
+  return std::filesystem::path(linker).filename().string().find("lld") != std::string::npos;
+}
+
+Words lld_flags(const LinkSettings& settings) {
+  Words words{"--undefined-version"};
+  if (!settings.link_order) return words;
+  // Not .init_array and its like, whose order has a meaning.
+  for (const char* sections : {".text*", ".rodata*", ".data*", ".bss*"})
+    words.push_back(
+        fmt::format("--shuffle-sections={}={}", sections, order_seed(*settings.link_order)));
+  return words;
+}
+
+bool needs_exports_script(const LinkArguments& link) {
+  return link.kind == Output::executable && link.has_version_script;
+}
+
+std::string exports_script() {
+  constexpr std::string_view kExport = "-Wl,--export-dynamic-symbol=";
+  std::string names;
+  for (const std::string_view flag : instrumenter::executable_link_flags) {
+    if (flag.starts_with(kExport)) names += fmt::format(" {};", flag.substr(kExport.size()));
+  }
+  return fmt::format("{{ global:{} }};\n", names);
+}
+
+Words plain_link(const LinkArguments& link, const LinkSettings& settings) {
+  Words words{settings.linker};
+  if (is_lld(settings.linker)) {
+    const Words flags = lld_flags(settings);
+    words.insert(words.end(), flags.begin(), flags.end());
+  }
+  words.insert(words.end(), link.words.begin(), link.words.end());
+  return words;
+}
+
+Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
+                        const Companions& companions, const std::string& exports) {
+  Words words{settings.linker};
+  const Words flags = lld_flags(settings);
+  words.insert(words.end(), flags.begin(), flags.end());
+  add_linker_flags(instrumenter::link_flags, words);
+  const bool library = link.kind == Output::library;
+  if (!library) add_linker_flags(instrumenter::executable_link_flags, words);
+  if (!companions.plugin.empty() && loads_our_plugin(settings.linker))
+    words.push_back("--load-pass-plugin=" + companions.plugin);
+  if (!exports.empty()) words.push_back("--version-script=" + exports);
+  const std::string& object = library ? companions.library : companions.runtime;
+  const std::size_t end = end_of_inputs(link);
+  for (std::size_t i = 0; i < link.words.size(); ++i) {
+    if (i == end) words.push_back(object);
+    if (!is_strip_flag(link.words[i]) && !drops_symbols(link.words[i]))
+      words.push_back(link.words[i]);
+  }
+  if (end == link.words.size()) words.push_back(object);
+  return words;
+}
+
+Words postlink_command(const LinkArguments& link, const Companions& companions) {
+  Words words{companions.postlink, "instrument", link.output};
+  if (link.strip_all) words.emplace_back("--strip-all");
+  if (link.strip_debug) words.emplace_back("--strip-debug");
+  return words;
+}
+
+}  // namespace stab::driver

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/driver/linking/link_command.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+
+namespace stab::driver {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsSupersetOf;
+using testing::Not;
+
+const Companions kCompanions{.linker = "/x/ld.stab",
+                             .postlink = "/x/stab-link",
+                             .runtime = "/x/stab-runtime.o",
+                             .library = "/x/stab-library.o",
+                             .plugin = "",
+                             .include = ""};
+
+LinkSettings settings() {
+  LinkSettings s;
+  s.linker = "/x/ld.lld";
+  return s;
+}
+
+LinkArguments program() {
+  return parse_link_arguments({"-s", "-dynamic-linker", "/lib64/ld.so", "-o", "prog", "Scrt1.o",
+                               "main.o", "-x", "-lc", "crtendS.o", "crtn.o"});
+}
+
+std::ptrdiff_t place(const Words& words, const std::string& word) {
+  return std::ranges::find(words, word) - words.begin();
+}
+
+TEST(LinkCommand, OurObjectFollowsTheInputsAndPrecedesTheEndFiles) {
+  const Words words = instrumented_link(program(), settings(), kCompanions, "");
+  EXPECT_EQ(words[0], "/x/ld.lld");
+  EXPECT_EQ(place(words, "/x/stab-runtime.o"), place(words, "crtendS.o") - 1);
+}
+
+TEST(LinkCommand, WithoutEndFilesOurObjectIsLast) {
+  const Words words = instrumented_link(parse_link_arguments({"-shared", "-o", "x.so", "a.o"}),
+                                        settings(), kCompanions, "");
+  EXPECT_EQ(words.back(), "/x/stab-library.o");
+  EXPECT_THAT(words, Not(Contains("/x/stab-runtime.o")));
+}
+
+TEST(LinkCommand, StrippingIsLeftToThePostLinkStep) {
+  const LinkArguments link = program();
+  const Words words = instrumented_link(link, settings(), kCompanions, "");
+  EXPECT_THAT(words, Not(Contains("-s")));
+  EXPECT_THAT(words, Not(Contains("-x")));
+  EXPECT_THAT(postlink_command(link, kCompanions),
+              ElementsAre("/x/stab-link", "instrument", "prog", "--strip-all"));
+}
+
+TEST(LinkCommand, APlainLinkKeepsEveryWord) {
+  const LinkArguments link = program();
+  EXPECT_THAT(plain_link(link, settings()), IsSupersetOf(link.words));
+}
+
+TEST(LinkCommand, AnotherLinkerGetsNoFlagsOfLld) {
+  LinkSettings other = settings();
+  other.linker = "/usr/bin/ld.bfd";
+  const LinkArguments link = program();
+  Words expected{"/usr/bin/ld.bfd"};
+  expected.insert(expected.end(), link.words.begin(), link.words.end());
+  EXPECT_EQ(plain_link(link, other), expected);
+}
+
+TEST(LinkCommand, EachOrderSeedShufflesCodeAndDataButNotInitArrays) {
+  std::set<std::string> seen;
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, UINT64_MAX}) {
+    LinkSettings s = settings();
+    s.link_order = seed;
+    const Words flags = lld_flags(s);
+    const auto text = std::ranges::find_if(
+        flags, [](const std::string& f) { return f.starts_with("--shuffle-sections=.text*="); });
+    ASSERT_NE(text, flags.end());
+    const std::string value = text->substr(text->rfind('=') + 1);
+    EXPECT_NE(value, "0");
+    EXPECT_NE(value, "4294967295");
+    seen.insert(value);
+    EXPECT_TRUE(std::ranges::none_of(flags, [](const std::string& f) {
+      return f.find("init_array") != std::string::npos || f.find("=*=") != std::string::npos;
+    }));
+  }
+  EXPECT_EQ(seen.size(), 3U);
+}
+
+TEST(LinkCommand, AProgramWithAVersionScriptGetsOneOfOursBeside) {
+  const LinkArguments link =
+      parse_link_arguments({"--version-script=x.map", "-o", "prog", "Scrt1.o", "main.o", "-lc"});
+  EXPECT_TRUE(needs_exports_script(link));
+  EXPECT_THAT(instrumented_link(link, settings(), kCompanions, "/t/e.map"),
+              Contains("--version-script=/t/e.map"));
+  EXPECT_NE(exports_script().find(" _dl_find_object;"), std::string::npos);
+  EXPECT_FALSE(needs_exports_script(program()));
+  EXPECT_FALSE(needs_exports_script(
+      parse_link_arguments({"-shared", "--version-script", "x.map", "-o", "x.so", "a.o"})));
+}
+
+TEST(LinkCommand, LldIsKnownByItsName) {
+  EXPECT_TRUE(is_lld("/usr/bin/ld.lld-19"));
+  EXPECT_FALSE(is_lld("/usr/bin/ld.bfd"));
+  EXPECT_FALSE(is_lld("/lld/bin/mold"));
+}
+
+}  // namespace
+}  // namespace stab::driver

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/driver/linking/link_job.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "instrumenter/driver/environment.h"
+#include "instrumenter/driver/padding/padding.h"
+
+namespace stab::driver {
+namespace {
+
+// A folder for what only this link needs, made when it is asked for and removed at the end.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    std::error_code error;
+    if (!path_.empty()) std::filesystem::remove_all(path_, error);
+  }
+  Result<std::string> path();
+
+ private:
+  std::string path_;
+};
+
+Result<std::string> Scratch::path() {
+  if (!path_.empty()) return path_;
+  std::error_code error;
+  std::string path = std::filesystem::temp_directory_path(error) / "szc-XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) return fail_errno("cannot make a folder in TMPDIR");
+  return path_ = path;
+}
+
+bool is_regular(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// Notes on stderr are for people: they ask for silence, or it is a configure script that looks.
+bool speaks(const LinkArguments& link, const LinkSettings& settings) {
+  return !settings.quiet && !is_probe(link.output);
+}
+
+Result<std::string> write_exports(const LinkArguments& link, Scratch& scratch) {
+  if (!needs_exports_script(link)) return "";
+  auto folder = scratch.path();
+  if (!folder) return folder;
+  std::string path = *folder + "/exports.map";
+  if (auto written = write_file_atomically(path, exports_script()); !written)
+    return std::unexpected(written.error());
+  return path;
+}
+
+Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings& settings,
+                                   const Companions& companions, Scratch& scratch) {
+  auto exports = write_exports(link, scratch);
+  if (!exports) return std::unexpected(exports.error());
+  setenv(variable::pass_phase, link.thin_lto ? "link-thin" : "link-full", 1);
+  if (link.unoptimized_code) setenv(variable::stack, "off", 1);
+  auto linked = run_and_wait(instrumented_link(link, settings, companions, *exports));
+  if (!linked || !linked->success()) return linked;
+  const bool loud = settings.strict || speaks(link, settings);
+  auto done =
+      run_and_wait(postlink_command(link, companions), loud ? Errors::shown : Errors::dropped);
+  if (done && done->success()) return done;
+  if (settings.strict)
+    return fail(fmt::format("{} cannot be randomized: the post-link step failed", link.output));
+  if (loud)
+    fmt::print(stderr, "szc: warning: {} is not randomized: the post-link step failed\n",
+               link.output);
+  return run_and_wait(plain_link(link, settings));
+}
+
+}  // namespace
+
+Result<LinkSettings> read_link_settings() {
+  LinkSettings settings;
+  settings.linker = environment(variable::linker);
+  if (settings.linker.empty()) settings.linker = find_lld(environment(variable::used_clang));
+  if (settings.linker.empty()) return fail("there is no ld.lld-19; install lld-19");
+  settings.off = is_set(variable::off);
+  settings.strict = is_set(variable::strict);
+  settings.quiet = is_set(variable::quiet);
+  for (const auto& [name, seed] : {std::pair{variable::link_order, &settings.link_order},
+                                   std::pair{variable::link_padding, &settings.link_padding}}) {
+    const std::string text = environment(name);
+    if (text.empty()) continue;
+    auto value = parse_seed(name, text);
+    if (!value) return std::unexpected(value.error());
+    *seed = *value;
+  }
+  return settings;
+}
+
+std::string obstacle(const LinkArguments& link, const LinkSettings& settings,
+                     const Companions& companions) {
+  if (!is_lld(settings.linker))
+    return fmt::format("it is linked by {}, not by lld",
+                       std::filesystem::path(settings.linker).filename().string());
+  if (!link.obstacle.empty()) return link.obstacle;
+  const bool library = link.kind == Output::library;
+  if (companions.postlink.empty() || (library ? companions.library : companions.runtime).empty())
+    return "our runtime or stab-link is not installed";
+  std::error_code error;
+  if (std::filesystem::exists(link.output, error) && !is_regular(link.output))
+    return "it is no regular file";
+  return "";
+}
+
+Result<Ending> run_link(const LinkArguments& link, const LinkSettings& settings,
+                        const Companions& companions) {
+  const std::string why_not = settings.off ? "" : obstacle(link, settings, companions);
+  if (!why_not.empty() && settings.strict)
+    return fail(fmt::format("{} cannot be randomized: {}", link.output, why_not));
+  if (!why_not.empty() && speaks(link, settings))
+    fmt::print(stderr, "szc: note: {} is not randomized: {}\n", link.output, why_not);
+  Scratch scratch;
+  std::optional<LinkArguments> padded;
+  if (settings.link_padding) {
+    auto folder = scratch.path();
+    if (!folder) return std::unexpected(folder.error());
+    auto words = pad_inputs(link, *settings.link_padding, *folder);
+    if (!words) return std::unexpected(words.error());
+    padded = parse_link_arguments(*words);
+  }
+  const LinkArguments& job = padded ? *padded : link;
+  if (settings.off || !why_not.empty()) return run_and_wait(plain_link(job, settings));
+  return link_and_instrument(job, settings, companions, scratch);
+}
+
+}  // namespace stab::driver

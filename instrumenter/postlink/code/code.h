@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// The code of a program: what has to be adjusted in a copy, the labels inside of functions, and what
+// makes functions or layouts stay. Each stage hands on a proof that it was run, which only it can
+// make: so none comes too early.
+#pragma once
+
+#include "instrumenter/postlink/program/program.h"
+
+namespace stab::instrumenter {
+
+class CodeIsKnown {
+  CodeIsKnown() = default;
+  friend CodeIsKnown analyse_code(Program& program, const Decoder& decoder);
+};
+
+class TablesAreKnown {
+  TablesAreKnown() = default;
+  friend TablesAreKnown analyse_data(Program& program, CodeIsKnown code);
+};
+
+class LandingPadsAreKnown {
+  LandingPadsAreKnown() = default;
+  friend LandingPadsAreKnown analyse_exceptions(Program& program, CodeIsKnown code);
+};
+
+class SwitchesAreKnown {
+  SwitchesAreKnown() = default;
+  friend SwitchesAreKnown analyse_switches(Program& program, const Decoder& decoder,
+                                           LandingPadsAreKnown pads);
+};
+
+class PinsAreKnown {
+  PinsAreKnown() = default;
+  friend PinsAreKnown pin_dependents(Program& program, TablesAreKnown tables,
+                                     SwitchesAreKnown switches);
+};
+
+// Decodes every function and turns its operands into fixups, checked against the relocations.
+CodeIsKnown analyse_code(Program& program, const Decoder& decoder);
+
+// Functions' labels in data and jump tables.
+TablesAreKnown analyse_data(Program& program, CodeIsKnown code);
+
+// Takes the exception tables of what can move apart; landing pads become labels.
+LandingPadsAreKnown analyse_exceptions(Program& program, CodeIsKnown code);
+
+// Finds code that switches stacks.
+SwitchesAreKnown analyse_switches(Program& program, const Decoder& decoder,
+                                  LandingPadsAreKnown pads);
+
+// A pinned function may jump into another one behind its entry, which then has to stay as it was.
+// After this nothing is pinned any more.
+PinsAreKnown pin_dependents(Program& program, TablesAreKnown tables, SwitchesAreKnown switches);
+
+}  // namespace stab::instrumenter

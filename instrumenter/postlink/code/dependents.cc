@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/code/code.h"
+
+namespace stab::instrumenter {
+
+PinsAreKnown pin_dependents(Program& program, TablesAreKnown /*tables*/,
+                            SwitchesAreKnown /*switches*/) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Function& function : program.functions) {
+      if (function.movable()) continue;
+      for (const Operand& operand : function.decoded.operands) {
+        if (operand.use != Operand::Use::branch || function.contains(operand.target)) continue;
+        Function* other = program.find(operand.target);
+        if (other == nullptr || !other->movable() || other->start == operand.target) continue;
+        if (operand.target - other->start >= abi::entry_bytes) continue;
+        other->pin_because(abi::PinReason::label_reference);
+        changed = true;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace stab::instrumenter

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+
+#include "instrumenter/postlink/code/code.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using abi::Fixup;
+using abi::FixupKind;
+using abi::HideReason;
+using abi::PinReason;
+
+Fixup make_fixup(FixupKind kind, std::uint32_t offset, std::uint32_t value) {
+  return {static_cast<std::uint32_t>(kind) << abi::fixup_kind_shift | offset, value};
+}
+
+bool pc_relative(std::uint32_t type) {
+  constexpr std::array<std::uint32_t, 10> types = {
+      R_X86_64_PC32,          R_X86_64_PLT32,          R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX,
+      R_X86_64_REX_GOTPCRELX, R_X86_64_TLSGD,          R_X86_64_GOTTPOFF, R_X86_64_TLSLD,
+      R_X86_64_GOTPC32,       R_X86_64_GOTPC32_TLSDESC};
+  return std::ranges::find(types, type) != types.end();
+}
+
+bool absolute(std::uint32_t type) {
+  constexpr std::array<std::uint32_t, 12> types = {
+      R_X86_64_NONE,    R_X86_64_64,      R_X86_64_32,       R_X86_64_32S,
+      R_X86_64_TPOFF32, R_X86_64_TPOFF64, R_X86_64_DTPOFF32, R_X86_64_DTPOFF64,
+      R_X86_64_SIZE32,  R_X86_64_SIZE64,  R_X86_64_16,       R_X86_64_TLSDESC_CALL};
+  return std::ranges::find(types, type) != types.end();
+}
+
+// The linker may have turned these into an instruction with an absolute operand, and keeps the
+// type.
+bool may_be_relaxed(std::uint32_t type) {
+  constexpr std::array<std::uint32_t, 6> types = {R_X86_64_GOTPCRELX, R_X86_64_REX_GOTPCRELX,
+                                                  R_X86_64_TLSGD,     R_X86_64_GOTTPOFF,
+                                                  R_X86_64_TLSLD,     R_X86_64_GOTPC32_TLSDESC};
+  return std::ranges::find(types, type) != types.end();
+}
+
+bool looks_at_its_caller(std::string_view name) {
+  constexpr std::array<std::string_view, 4> names = {"dlsym", "dlvsym", "dlopen", "dlmopen"};
+  return std::ranges::find(names, name) != names.end();
+}
+
+// What they keep of their caller nobody else can find: a place to come back to, or the parent's
+// stack.
+bool keeps_its_callers_place(std::string_view name) {
+  constexpr std::array<std::string_view, 5> names = {"getcontext", "setcontext", "swapcontext",
+                                                     "vfork", "savectx"};
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Registers that it kept return. What getcontext keeps does not by itself.
+bool comes_back(std::string_view name) {
+  return keeps_its_callers_place(name) && name != "getcontext";
+}
+
+bool is_setjmp(std::string_view name) {
+  constexpr std::array<std::string_view, 4> names = {"setjmp", "_setjmp", "sigsetjmp",
+                                                     "__sigsetjmp"};
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Whether it begins by pushing all registers that it has to preserve, as the pass sees to.
+bool saves_all_registers(std::span<const std::uint8_t> code) {
+  constexpr std::array<std::uint8_t, 4> landing = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
+  constexpr std::array<std::uint8_t, 3> frame = {0x48, 0x89, 0xe5};          // mov %rsp, %rbp
+  constexpr std::uint8_t push_rbx = 0x53, push_rbp = 0x55, high_register = 0x41;
+  unsigned saved = 0;  // bit n: register n
+  const auto skip = [&code](const auto& bytes) {
+    if (code.size() < bytes.size() || !std::ranges::equal(code.first(bytes.size()), bytes))
+      return false;
+    code = code.subspan(bytes.size());
+    return true;
+  };
+  skip(landing);
+  for (;;) {
+    if (code.size() > 2 && code[0] == high_register && code[1] >= 0x54 && code[1] <= 0x57) {
+      saved |= 1U << (code[1] - 0x50 + 8);
+      code = code.subspan(2);
+    } else if (!code.empty() && (code[0] == push_rbx || code[0] == push_rbp)) {
+      saved |= 1U << (code[0] - 0x50);
+      code = code.subspan(1);
+    } else if (!skip(frame)) {
+      break;
+    }
+  }
+  constexpr unsigned all = 1U << 3 | 1U << 5 | 0xfU << 12;  // rbx, rbp, r12 to r15
+  return saved == all;
+}
+
+// Code then runs where no list of threads shows it.
+bool makes_stacks(std::string_view name) {
+  constexpr std::array<std::string_view, 6> names = {"makecontext",   "swapcontext",   "setcontext",
+                                                     "jump_fcontext", "make_fcontext", "clone"};
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Code then runs on stacks whose size the program chose.
+bool makes_small_stacks(std::string_view name) {
+  constexpr std::array<std::string_view, 4> names = {"sigaltstack", "pthread_attr_setstack",
+                                                     "pthread_attr_setstacksize",
+                                                     "pthread_attr_setstackaddr"};
+  return makes_stacks(name) || std::ranges::find(names, name) != names.end();
+}
+
+// By the C++ ABI, and C's library.
+bool never_returns(std::string_view name) {
+  constexpr std::array<std::string_view, 5> names = {"__cxa_throw", "__cxa_rethrow",
+                                                     "_Unwind_Resume", "_ZSt9terminatev", "abort"};
+  return std::ranges::find(names, name) != names.end();
+}
+
+// One function at a time, with the relocations that lie in it.
+class Analysis {
+ public:
+  Analysis(Program& program, Function& function, std::span<const Relocation> relocations)
+      : program_(program), function_(function), relocations_(relocations) {}
+
+  void run() {
+    check_relocations();
+    for (const Operand& operand : function_.decoded.operands) {
+      if (operand.use == Operand::Use::branch)
+        add_branch(operand);
+      else
+        add_reference(operand);
+    }
+  }
+
+ private:
+  [[nodiscard]] const Operand* operand_at(std::uint64_t address) const {
+    const auto offset = static_cast<std::uint32_t>(address - function_.start);
+    const auto& operands = function_.decoded.operands;
+    const auto found = std::ranges::lower_bound(operands, offset, {}, &Operand::offset);
+    return found != operands.end() && found->offset == offset ? &*found : nullptr;
+  }
+
+  // A relaxed `jmp *x@GOTPCREL(%rip)` is one byte shorter: its field lies one byte before the
+  // relocation.
+  [[nodiscard]] bool has_relocation(const Operand& operand) const {
+    const std::uint64_t where = function_.start + operand.offset;
+    const auto found = std::ranges::lower_bound(relocations_, where, {}, &Relocation::where);
+    return found != relocations_.end() && found->where <= where + 1;
+  }
+
+  void check_relocations() {
+    for (const Relocation& relocation : relocations_) {
+      if (looks_at_its_caller(name_of(relocation)))
+        function_.pin_because(PinReason::caller_sensitive);
+      if (keeps_its_callers_place(name_of(relocation))) function_.anchored = true;
+      if (comes_back(name_of(relocation))) program_.hides_by(function_, HideReason::comes_back);
+      if (is_setjmp(name_of(relocation))) check_setjmp();
+      if (makes_stacks(name_of(relocation))) program_.hides_by(function_, HideReason::makes_stacks);
+      if (makes_small_stacks(name_of(relocation))) program_.small_stacks = true;
+      if (never_returns(name_of(relocation))) note_end(relocation);
+      if (pc_relative(relocation.type))
+        check_pc_relative(relocation);
+      else if (absolute(relocation.type))
+        check_absolute(relocation);
+      else
+        function_.pin_because(PinReason::unknown_relocation);
+    }
+  }
+
+  // A jmp_buf holds the registers of this function, which stays; and of its callers those that it
+  // did not save, in memory that nobody finds.
+  void check_setjmp() {
+    function_.anchored = true;
+    if (!saves_all_registers(function_.code))
+      program_.hides_by(function_, HideReason::saves_registers);
+  }
+
+  // A direct call of what is no function of this file's own.
+  void note_end(const Relocation& relocation) {
+    constexpr std::uint8_t call = 0xe8;
+    const std::uint64_t field = relocation.where - function_.start;
+    const auto& symbol = program_.file->symbols()[relocation.symbol];
+    // The other names are reserved; this one a program may give to a function that returns.
+    if (name_of(relocation) == "abort" && symbol.st_shndx != SHN_UNDEF) return;
+    if (relocation.type == R_X86_64_PLT32 && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL &&
+        field > 0 && function_.code[field - 1] == call)
+      function_.behind_ends.push_back(static_cast<std::uint32_t>(field + 4));
+  }
+
+  [[nodiscard]] std::string_view name_of(const Relocation& relocation) const {
+    const auto symbols = program_.file->symbols();
+    return relocation.symbol < symbols.size() ? program_.file->name(symbols[relocation.symbol])
+                                              : std::string_view();
+  }
+
+  void check_pc_relative(const Relocation& relocation) {
+    if (operand_at(relocation.where) != nullptr || operand_at(relocation.where - 1) != nullptr)
+      return;
+    if (may_be_relaxed(relocation.type)) return;
+    if (relocation.type == R_X86_64_PLT32 && belongs_to_relaxed_tls(relocation)) return;
+    function_.pin_because(PinReason::relocation_mismatch);
+  }
+
+  // The call of __tls_get_addr that a relaxed general or local dynamic access no longer makes.
+  [[nodiscard]] bool belongs_to_relaxed_tls(const Relocation& call) const {
+    return std::ranges::any_of(relocations_, [&](const Relocation& other) {
+      return (other.type == R_X86_64_TLSGD || other.type == R_X86_64_TLSLD) &&
+             other.where < call.where && call.where - other.where <= 12;
+    });
+  }
+
+  void check_absolute(const Relocation& relocation) {
+    if (relocation.type != R_X86_64_64 && relocation.type != R_X86_64_32 &&
+        relocation.type != R_X86_64_32S)
+      return;
+    Function* other = program_.find(relocation.target);
+    if (other != nullptr && other->start != relocation.target)
+      other->pin_because(PinReason::label_reference);
+  }
+
+  void add(FixupKind kind, const Operand& operand, std::uint32_t value) {
+    function_.fixups.push_back(make_fixup(kind, operand.offset, value));
+  }
+
+  // Compilers leave jumps to the end behind, in blocks that are never reached. With a relocation it
+  // is a real jump.
+  [[nodiscard]] bool stays_inside(const Operand& operand) const {
+    return function_.contains(operand.target) ||
+           (operand.target == function_.end() && program_.find(operand.target) == nullptr &&
+            !has_relocation(operand));
+  }
+
+  void add_branch(const Operand& operand) {
+    if (stays_inside(operand)) return;
+    if (operand.size != 4) return function_.pin_because(PinReason::outside_reference);
+    Function* callee = program_.find(operand.target);
+    const bool at_entry = callee != nullptr && callee->start == operand.target;
+    if (!at_entry && !has_relocation(operand))
+      return function_.pin_because(PinReason::relocation_mismatch);
+    if (callee != nullptr)
+      add(FixupKind::branch, operand, program_.index(*callee));
+    else
+      add_shift(operand);
+  }
+
+  void add_reference(const Operand& operand) {
+    if (function_.contains(operand.target)) return add_reference_to_itself(operand);
+    Function* other = program_.find(operand.target);
+    const bool at_entry = other != nullptr && other->start == operand.target;
+    if (!at_entry && !has_relocation(operand))
+      return function_.pin_because(PinReason::relocation_mismatch);
+    if (other != nullptr && !at_entry && operand.use == Operand::Use::address)
+      other->pin_because(PinReason::label_reference);
+    add_shift(operand);
+  }
+
+  // Nothing further than the image is allowed: the runtime puts copies within 2 GB of all of it.
+  void add_shift(const Operand& operand) {
+    if (operand.target < program_.file->lowest() || operand.target > program_.file->highest())
+      return function_.pin_because(PinReason::outside_reference);
+    add(FixupKind::shift, operand, 0);
+  }
+
+  // Its own address is that of the original everywhere; a label's is that of its stub.
+  void add_reference_to_itself(const Operand& operand) {
+    if (operand.target == function_.start) return add(FixupKind::shift, operand, 0);
+    if (operand.use != Operand::Use::address || !function_.starts_instruction(operand.target))
+      return function_.pin_because(PinReason::data_in_code);
+    function_.anchored = true;
+    add(FixupKind::label, operand,
+        program_.label(function_, static_cast<std::uint32_t>(operand.target - function_.start)));
+  }
+
+  Program& program_;
+  Function& function_;
+  std::span<const Relocation> relocations_;
+};
+
+std::span<const Relocation> inside(std::span<const Relocation> all, const Function& function) {
+  const auto first = std::ranges::lower_bound(all, function.start, {}, &Relocation::where);
+  const auto last = std::ranges::lower_bound(all, function.end(), {}, &Relocation::where);
+  return {first, last};
+}
+
+}  // namespace
+
+CodeIsKnown analyse_code(Program& program, const Decoder& decoder) {
+  for (Function& function : program.functions) {
+    function.decoded = decoder.decode(function.code, function.start);
+    if (!function.decoded.complete) function.pin_because(PinReason::undecodable);
+    if (function.decoded.open_end) function.pin_because(PinReason::falls_through);
+  }
+  std::size_t section = 0;
+  std::vector<Relocation> relocations;
+  for (Function& function : program.functions) {
+    if (function.section != section) {
+      section = function.section;
+      relocations = program.file->relocations(section);
+    }
+    Analysis(program, function, inside(relocations, function)).run();
+  }
+  return {};
+}
+
+}  // namespace stab::instrumenter

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// Jump tables hold distances from their base, which the code takes by a `lea`. A copy of the
+// function gets a copy of the table at a constant distance, so that neither has to change again.
+// Tables of addresses (computed goto, and jump tables of code for a fixed address) are rewritten
+// once, to stubs.
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "instrumenter/postlink/code/code.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using abi::FixupKind;
+using abi::PinReason;
+
+class DataAnalysis {
+ public:
+  explicit DataAnalysis(Program& program) : program_(program) {}
+
+  void run() {
+    collect_vtables();
+    for (std::size_t i = 0; i < program_.file->sections().size(); ++i) read_section(i);
+    collect_bases();
+    for (Function& function : program_.functions)
+      if (function.movable()) add_tables(function);
+    std::ranges::sort(program_.slots, {}, &Slot::where);
+    std::ranges::sort(program_.pointers, {}, &Pointer::where);
+  }
+
+ private:
+  static bool of_interest(std::string_view name) {
+    return name != ".eh_frame" && name != ".gcc_except_table" && !name.starts_with(".note") &&
+           !name.starts_with(".gcc_except_table");
+  }
+
+  // Others (lists of places to patch, say) mean the original code.
+  static bool holds_pointers(std::string_view name) {
+    return name.starts_with(".data") || name.starts_with(".rodata") || name.starts_with(".relro") ||
+           name.starts_with(".ldata") || name.starts_with(".tm_clone");
+  }
+
+  void read_section(std::size_t index) {
+    const Elf64_Shdr& section = program_.file->sections()[index];
+    if ((section.sh_flags & SHF_ALLOC) == 0 || (section.sh_flags & SHF_EXECINSTR) != 0) return;
+    const std::string_view name = program_.file->name(section);
+    if (!of_interest(name)) return;
+    for (const Relocation& relocation : program_.file->relocations(index)) {
+      if (relocation.type == R_X86_64_PC32) {
+        if (refers_to_code(relocation)) distances_.insert(relocation.where);
+        continue;
+      }
+      Function* function = program_.find(relocation.target);
+      if (function != nullptr && function->start == relocation.target &&
+          relocation.type == R_X86_64_64)
+        add_pointer(relocation.where, *function, section);
+      if (function == nullptr || function->start == relocation.target || !function->movable())
+        continue;
+      if (relocation.type == R_X86_64_64 && holds_pointers(name) && relocation.where % 8 == 0 &&
+          function->starts_instruction(relocation.target))
+        add_slot(relocation.where, *function, relocation.target, section);
+      else
+        function->pin_because(PinReason::label_reference);
+    }
+  }
+
+  // Tables of distances to strings and the like often stand beside jump tables.
+  [[nodiscard]] bool refers_to_code(const Relocation& relocation) const {
+    if (relocation.symbol >= program_.file->symbols().size()) return false;
+    const std::size_t section = program_.file->symbols()[relocation.symbol].st_shndx;
+    return section < program_.file->sections().size() &&
+           (program_.file->sections()[section].sh_flags & SHF_EXECINSTR) != 0;
+  }
+
+  // While the program runs.
+  [[nodiscard]] bool is_readonly(std::uint64_t where, const Elf64_Shdr& section) const {
+    bool readonly = (section.sh_flags & SHF_WRITE) == 0;
+    for (const Elf64_Phdr& segment : program_.file->segments())
+      if (segment.p_type == PT_GNU_RELRO && where >= segment.p_vaddr &&
+          where < segment.p_vaddr + segment.p_memsz)
+        readonly = true;
+    return readonly;
+  }
+
+  // Also those that a constructor uses while it builds a part.
+  void collect_vtables() {
+    // Calls that the compiler checks (-fsanitize=kcfi) read a number before the function.
+    if (program_.file->section(".kcfi_traps") != nullptr) return;
+    for (const Elf64_Sym& symbol : program_.file->symbols()) {
+      const std::string_view name = program_.file->name(symbol);
+      if (symbol.st_size != 0 && (name.starts_with("_ZTV") || name.starts_with("_ZTC")))
+        vtables_[symbol.st_value] = symbol.st_value + symbol.st_size;
+    }
+  }
+
+  // Programs compare other pointers to functions; those of vtables are only called.
+  void add_pointer(std::uint64_t where, const Function& function, const Elf64_Shdr& section) {
+    const auto next = vtables_.upper_bound(where);
+    if (next == vtables_.begin() || where >= std::prev(next)->second) return;
+    if (where % 8 == 0 && is_readonly(where, section))
+      program_.pointers.push_back({where, program_.index(function)});
+  }
+
+  void add_slot(std::uint64_t where, const Function& function, std::uint64_t target,
+                const Elf64_Shdr& section) {
+    const bool readonly = is_readonly(where, section);
+    const std::uint32_t label =
+        program_.label(function, static_cast<std::uint32_t>(target - function.start));
+    program_.slots.push_back({where, label, readonly});
+  }
+
+  void collect_bases() {
+    for (Function& function : program_.functions)
+      for (const Operand& operand : function.decoded.operands)
+        if (operand.use == Operand::Use::address && distances_.contains(operand.target))
+          bases_.try_emplace(operand.target, program_.index(function));
+  }
+
+  [[nodiscard]] std::int32_t distance_at(std::uint64_t address) const {
+    std::int32_t value = 0;
+    const auto bytes = program_.file->at(address, sizeof value);
+    if (!bytes.empty()) std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+
+  [[nodiscard]] std::uint64_t target_of(std::uint64_t base, std::uint64_t entry) const {
+    return base + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance_at(entry)));
+  }
+
+  // A base inside the run ends the table, unless it does not look like one of its own user.
+  [[nodiscard]] bool next_table_begins(std::uint64_t entry) const {
+    const auto base = bases_.find(entry);
+    if (base == bases_.end()) return false;
+    return program_.functions[base->second].starts_instruction(target_of(entry, entry));
+  }
+
+  // Entries that can't be taken lead to the end of the function.
+  [[nodiscard]] bool is_unreachable(const Function& function, std::uint64_t target) const {
+    return target == function.end() && program_.find(target) == nullptr;
+  }
+
+  enum class Shape : std::uint8_t { table, something_else, unclear };
+
+  Shape read_table(const Function& function, std::uint64_t base,
+                   std::vector<std::uint32_t>& offsets) const {
+    for (std::uint64_t entry = base; distances_.contains(entry); entry += 4) {
+      if (entry != base && next_table_begins(entry)) break;
+      const std::uint64_t target = target_of(base, entry);
+      if (!function.starts_instruction(target) && !is_unreachable(function, target)) {
+        if (entry != base && bases_.contains(entry)) break;
+        return entry == base ? Shape::something_else : Shape::unclear;
+      }
+      offsets.push_back(static_cast<std::uint32_t>(target - function.start));
+    }
+    return Shape::table;
+  }
+
+  void add_tables(Function& function) {
+    std::unordered_map<std::uint64_t, std::uint32_t> placed;  // base -> offset in the copy
+    for (const Operand& operand : function.decoded.operands) {
+      if (operand.use != Operand::Use::address || !distances_.contains(operand.target)) continue;
+      auto place = placed.find(operand.target);
+      if (place == placed.end()) {
+        std::vector<std::uint32_t> offsets;
+        const Shape shape = read_table(function, operand.target, offsets);
+        if (shape == Shape::unclear) return function.pin_because(PinReason::label_reference);
+        if (shape == Shape::something_else) continue;
+        place = placed.emplace(operand.target, append_table(function, offsets)).first;
+      }
+      point_at_copy(function, operand, place->second);
+    }
+  }
+
+  static std::uint32_t append_table(Function& function, const std::vector<std::uint32_t>& offsets) {
+    const auto place =
+        static_cast<std::uint32_t>(abi::tables_offset(function.size) + 4 * function.words.size());
+    for (const std::uint32_t offset : offsets) {
+      function.words.push_back(offset - place);
+      if (offset < function.size) function.table_targets.push_back(offset);
+    }
+    return place;
+  }
+
+  static void point_at_copy(Function& function, const Operand& operand, std::uint32_t place) {
+    const auto fixup =
+        std::ranges::lower_bound(function.fixups, operand.offset, {}, abi::offset_of);
+    if (fixup != function.fixups.end() && abi::offset_of(*fixup) == operand.offset) {
+      fixup->kind_and_offset =
+          static_cast<std::uint32_t>(FixupKind::constant) << abi::fixup_kind_shift | operand.offset;
+      fixup->value = place - (operand.offset + 4);
+    }
+  }
+
+  Program& program_;
+  std::map<std::uint64_t, std::uint64_t> vtables_;          // start and end
+  std::unordered_set<std::uint64_t> distances_;             // places of 32-bit distances in data
+  std::unordered_map<std::uint64_t, std::uint32_t> bases_;  // such places whose address code takes
+};
+
+}  // namespace
+
+TablesAreKnown analyse_data(Program& program, CodeIsKnown /*code*/) {
+  DataAnalysis(program).run();
+  return {};
+}
+
+}  // namespace stab::instrumenter

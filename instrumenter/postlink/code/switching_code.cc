@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Which functions of a program switch stacks, and what lies between functions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "instrumenter/postlink/code/code.h"
+#include "instrumenter/postlink/decode/switches.h"
+#include "instrumenter/postlink/elf/byte_reader.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using abi::HideReason;
+
+// Unwinders go back to a frame that is there, as it was found.
+bool unwinds(std::string_view name) {
+  constexpr std::array<std::string_view, 5> names = {
+      "_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_ForcedUnwind",
+      "_Unwind_Resume_or_Rethrow", "__libunwind_Registers_x86_64_jumpto"};
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool is_cold_part(std::string_view name) {
+  return name.contains(".cold");
+}
+
+class SwitchAnalysis {
+ public:
+  SwitchAnalysis(Program& program, const Decoder& decoder) : program_(program), decoder_(decoder) {}
+
+  void run() {
+    read_compiled();
+    join_parts();
+    for (std::size_t first = 0; first < group_of_.size(); ++first)
+      if (group_of_[first] == first) check(first);
+    for (const auto& [address, code] : code_without_function(program_)) check_gap(address, code);
+  }
+
+ private:
+  // The pass notes functions with frames of variable size in which nothing but the compiler uses
+  // the stack pointer.
+  void read_compiled() {
+    compiled_.resize(program_.functions.size());
+    const Elf64_Shdr* section = program_.file->section(abi::compiled_section);
+    if (section == nullptr) return;
+    ByteReader reader(program_.file->contents(*section));
+    while (!reader.at_end())
+      if (const Function* function = program_.find(reader.number<std::uint64_t>()))
+        compiled_[program_.index(*function)] = true;
+  }
+
+  std::size_t group(std::size_t function) {
+    while (group_of_[function] != function) function = group_of_[function];
+    return function;
+  }
+
+  // A jump into another function, or to its cold part, takes the frame along.
+  void join_parts() {
+    group_of_.resize(program_.functions.size());
+    std::iota(group_of_.begin(), group_of_.end(), std::size_t{0});
+    for (const Function& function : program_.functions)
+      for (const Operand& operand : function.decoded.operands) {
+        if (operand.use != Operand::Use::branch || function.contains(operand.target)) continue;
+        const Function* other = program_.find(operand.target);
+        if (other == nullptr || (other->start == operand.target && !is_cold_part(other->name)))
+          continue;
+        const std::size_t a = group(program_.index(function));
+        const std::size_t b = group(program_.index(*other));
+        group_of_[std::max(a, b)] = std::min(a, b);
+      }
+    for (std::size_t i = 0; i < group_of_.size(); ++i) members_[group(i)].push_back(i);
+  }
+
+  [[nodiscard]] CodePart part_of(const Function& function) const {
+    CodePart part{function.start, function.code,          !is_cold_part(function.name),
+                  false,          function.table_targets, {}};
+    const auto& sites = function.exceptions.call_sites;
+    part.landings_known = function.frame.lsda == 0 || (function.movable() && !sites.empty());
+    part.behind_ends = function.behind_ends;
+    for (const CallSite& site : sites)
+      if (site.label)
+        part.landings.push_back(
+            {site.start, site.start + site.length, program_.labels[*site.label].offset});
+    for (std::uint32_t i = 0; i < program_.labels.size(); ++i) {
+      if (program_.labels[i].function != program_.index(function)) continue;
+      const bool lands =
+          std::ranges::any_of(sites, [i](const CallSite& s) { return s.label == i; });
+      if (!lands) part.jump_targets.push_back(program_.labels[i].offset);
+    }
+    return part;
+  }
+
+  void check(std::size_t first) {
+    const auto& members = members_[first];
+    const auto any = [&](auto&& holds) { return std::ranges::any_of(members, holds); };
+    if (!any([&](std::size_t i) { return program_.functions[i].decoded.sets_stack_pointer; }))
+      return;
+    if (any([&](std::size_t i) { return unwinds(program_.functions[i].name); })) return;
+    std::vector<CodePart> parts;
+    for (const std::size_t i : members) parts.push_back(part_of(program_.functions[i]));
+    const bool compiled = std::ranges::all_of(members, [&](std::size_t i) { return compiled_[i]; });
+    const auto place = find_switch(decoder_, parts, compiled);
+    if (!place) return;
+    const Function* function = program_.find(*place);
+    add(*place, function == nullptr ? std::string() : std::string(function->name));
+  }
+
+  void check_gap(std::uint64_t address, std::span<const std::uint8_t> code) {
+    if (!decoder_.decode(code, address).sets_stack_pointer) return;
+    const CodePart part{address, code, true, true, {}};
+    if (const auto place = find_switch(decoder_, {&part, 1}, false))
+      add(*place, name_before(*place));
+  }
+
+  // The label that the code without a size belongs to.
+  [[nodiscard]] std::string name_before(std::uint64_t address) const {
+    const Elf64_Sym* best = nullptr;
+    for (const Elf64_Sym& symbol : program_.file->symbols()) {
+      const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+      if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || type == STT_SECTION ||
+          type == STT_FILE || type == STT_TLS || symbol.st_value > address)
+        continue;
+      if (best == nullptr || symbol.st_value > best->st_value) best = &symbol;
+    }
+    return best == nullptr ? fmt::format("{:#x}", address)
+                           : std::string(program_.file->name(*best));
+  }
+
+  void add(std::uint64_t place, std::string name) {
+    program_.hiders.push_back({place, std::move(name), HideReason::switches_stacks});
+    // Stacks that are changed to by hand are often small.
+    program_.small_stacks = true;
+  }
+
+  Program& program_;
+  const Decoder& decoder_;
+  std::vector<bool> compiled_;
+  std::vector<std::size_t> group_of_;
+  std::map<std::size_t, std::vector<std::size_t>> members_;
+};
+
+}  // namespace
+
+SwitchesAreKnown analyse_switches(Program& program, const Decoder& decoder,
+                                  LandingPadsAreKnown /*pads*/) {
+  SwitchAnalysis(program, decoder).run();
+  return {};
+}
+
+}  // namespace stab::instrumenter

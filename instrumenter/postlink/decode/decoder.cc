@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/decode/decoder.h"
+
+#include <llvm-c/Target.h>
+#include <llvm/MC/TargetRegistry.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "instrumenter/postlink/decode/decoder_impl.h"
+
+namespace stab::instrumenter {
+namespace {
+
+void initialize_llvm() {
+  static const bool once = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86Disassembler();
+    return true;
+  }();
+  (void)once;
+}
+
+std::int64_t signed_field(std::span<const std::uint8_t> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | bytes[i];
+  const unsigned unused = 64 - 8 * static_cast<unsigned>(bytes.size());
+  return static_cast<std::int64_t>(value << unused) >> unused;
+}
+
+}  // namespace
+
+Decoder::Impl::Impl() {
+  initialize_llvm();
+  const std::string triple = "x86_64-unknown-linux-gnu";
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (target == nullptr) std::abort();  // the library that we link has the X86 target
+  registers.reset(target->createMCRegInfo(triple));
+  assembly.reset(target->createMCAsmInfo(*registers, triple, options));
+  instructions.reset(target->createMCInstrInfo());
+  subtarget.reset(target->createMCSubtargetInfo(triple, "", ""));
+  context = std::make_unique<llvm::MCContext>(llvm::Triple(triple), assembly.get(), registers.get(),
+                                              subtarget.get());
+  disassembler.reset(target->createMCDisassembler(*subtarget, *context));
+  auto owned = std::make_unique<FieldCollector>(*context);
+  collector = owned.get();
+  disassembler->setSymbolizer(std::move(owned));
+  for (unsigned i = 1; i < registers->getNumRegs(); ++i)
+    for (const auto& [name, number] : {std::pair{"RIP", &rip}, {"RSP", &rsp}, {"RBP", &rbp}})
+      if (llvm::StringRef(registers->getName(i)) == name) *number = i;
+  number_registers();
+}
+
+bool Decoder::Impl::refers_to_pc(const llvm::MCInst& instruction) const {
+  return std::ranges::any_of(instruction, [&](const llvm::MCOperand& operand) {
+    return operand.isReg() && operand.getReg() == rip;
+  });
+}
+
+// A pc-relative field is one whose bytes plus the end of the instruction give the value that the
+// decoder reports.
+void Decoder::Impl::collect(const llvm::MCInst& instruction, std::span<const std::uint8_t> bytes,
+                            std::uint64_t offset, std::vector<Operand>& out) const {
+  const bool relative = refers_to_pc(instruction);
+  const bool lea = instructions->getName(instruction.getOpcode()).starts_with("LEA");
+  for (const FieldCollector::Field& field : collector->fields) {
+    if (field.offset + field.size > bytes.size() ||
+        (field.size != 1 && field.size != 4 && field.size != 2))
+      continue;
+    const std::int64_t displacement = signed_field(bytes.subspan(field.offset, field.size));
+    if (field.value - field.end != static_cast<std::uint64_t>(displacement)) continue;
+    if (!field.branch && (!relative || field.size != 4)) continue;
+    out.push_back({static_cast<std::uint32_t>(offset + field.offset),
+                   static_cast<std::uint32_t>(field.size), field.value,
+                   field.branch ? Operand::Use::branch
+                   : lea        ? Operand::Use::address
+                                : Operand::Use::access});
+  }
+}
+
+// With the parts of each.
+void Decoder::Impl::number_registers() {
+  constexpr std::array<const char*, register_count> names = {
+      "RAX", "RCX", "RDX", "RBX", "RSP", "RBP", "RSI", "RDI",
+      "R8",  "R9",  "R10", "R11", "R12", "R13", "R14", "R15"};
+  general_numbers.assign(registers->getNumRegs(), no_register);
+  for (unsigned i = 1; i < registers->getNumRegs(); ++i)
+    for (std::uint8_t n = 0; n < names.size(); ++n)
+      if (llvm::StringRef(registers->getName(i)) == names[n])
+        for (const auto part : registers->subregs_inclusive(i)) general_numbers[part] = n;
+}
+
+bool Decoder::Impl::sets_stack_pointer(const llvm::MCInst& instruction) const {
+  const llvm::MCInstrDesc& description = instructions->get(instruction.getOpcode());
+  const llvm::StringRef name = instructions->getName(instruction.getOpcode());
+  const auto is_stack_pointer = [&](unsigned operand) {
+    return operand < instruction.getNumOperands() && instruction.getOperand(operand).isReg() &&
+           general_numbers[instruction.getOperand(operand).getReg()] == rsp_number;
+  };
+  for (unsigned i = 0; i < description.getNumDefs(); ++i) {
+    if (!is_stack_pointer(i)) continue;
+    const bool adds = name.starts_with("ADD64ri") || name.starts_with("SUB64ri");
+    const bool near = name == "LEA64r" && is_stack_pointer(1) &&
+                      instruction.getOperand(3).isReg() && instruction.getOperand(3).getReg() == 0;
+    if (!adds && !near) return true;
+  }
+  const bool usual = name.starts_with("PUSH") || name.starts_with("POP") ||
+                     name.starts_with("CALL") || name.starts_with("RET");
+  return name.starts_with("IRET") || name.starts_with("SYSRET") || name.starts_with("UIRET") ||
+         (!usual && description.hasImplicitDefOfPhysReg(rsp, registers.get()));
+}
+
+// A call may be to a function that does not return; anything else that is no barrier runs on.
+bool Decoder::Impl::may_run_on(const llvm::MCInst& instruction) const {
+  const llvm::MCInstrDesc& description = instructions->get(instruction.getOpcode());
+  const llvm::StringRef name = instructions->getName(instruction.getOpcode());
+  const bool traps = name == "TRAP" || name == "UD1Lm" || name == "INT3" || name == "HLT" ||
+                     name.starts_with("UD1") || name.starts_with("UD2");
+  return !(description.isBarrier() || description.isReturn() || description.isCall() || traps);
+}
+
+Decoder::Decoder() : impl_(std::make_unique<Impl>()) {}
+Decoder::~Decoder() = default;
+
+DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_t address) const {
+  DecodedFunction result;
+  result.starts.resize(code.size());
+  std::uint64_t offset = 0;
+  bool runs_on = true;
+  while (offset < code.size()) {
+    llvm::MCInst instruction;
+    std::uint64_t length = 0;
+    impl_->collector->fields.clear();
+    const auto rest = code.subspan(offset);
+    const auto status = impl_->disassembler->getInstruction(
+        instruction, length, llvm::ArrayRef<std::uint8_t>(rest.data(), rest.size()),
+        address + offset, llvm::nulls());
+    if (status != llvm::MCDisassembler::Success || length == 0 || length > rest.size())
+      return result;
+    result.starts[offset] = true;
+    impl_->collect(instruction, rest.subspan(0, length), offset, result.operands);
+    result.sets_stack_pointer |= impl_->sets_stack_pointer(instruction);
+    // Padding after the end of the last block belongs to the function's size with some assemblers.
+    const bool padding = impl_->instructions->getName(instruction.getOpcode()).starts_with("NOOP");
+    if (!padding) runs_on = impl_->may_run_on(instruction);
+    offset += length;
+  }
+  std::ranges::sort(result.operands, {}, &Operand::offset);
+  result.complete = true;
+  result.open_end = runs_on;
+  return result;
+}
+
+}  // namespace stab::instrumenter

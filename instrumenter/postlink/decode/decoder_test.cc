@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/decode/decoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+
+namespace stab::instrumenter {
+namespace {
+
+constexpr std::uint64_t here = 0x1000;
+
+DecodedFunction decode(std::initializer_list<std::uint8_t> bytes) {
+  static const Decoder decoder;
+  const std::vector<std::uint8_t> code(bytes);
+  return decoder.decode(code, here);
+}
+
+struct Seen {
+  std::uint32_t offset;
+  std::uint32_t size;
+  std::uint64_t target;
+  Operand::Use use;
+  bool operator==(const Seen&) const = default;
+};
+
+std::vector<Seen> operands(const DecodedFunction& function) {
+  std::vector<Seen> seen;
+  seen.reserve(function.operands.size());
+  for (const Operand& o : function.operands) seen.push_back({o.offset, o.size, o.target, o.use});
+  return seen;
+}
+
+using testing::ElementsAre;
+using Use = Operand::Use;
+
+TEST(Decoder, FindsCallsAndJumps) {
+  // call +0x10; jne +5 (long); jmp +2 (short); ret
+  const auto f = decode({0xe8, 0x10, 0, 0, 0, 0x0f, 0x85, 5, 0, 0, 0, 0xeb, 0x00, 0xc3});
+  EXPECT_TRUE(f.complete);
+  EXPECT_FALSE(f.open_end);
+  EXPECT_THAT(operands(f), ElementsAre(Seen{1, 4, here + 5 + 0x10, Use::branch},
+                                       Seen{7, 4, here + 11 + 5, Use::branch},
+                                       Seen{12, 1, here + 13, Use::branch}));
+}
+
+TEST(Decoder, TellsLeaFromAccess) {
+  // lea 0x100(%rip),%rax; mov 0x200(%rip),%rcx; ret
+  const auto f = decode({0x48, 0x8d, 0x05, 0, 1, 0, 0, 0x48, 0x8b, 0x0d, 0, 2, 0, 0, 0xc3});
+  EXPECT_THAT(operands(f), ElementsAre(Seen{3, 4, here + 7 + 0x100, Use::address},
+                                       Seen{10, 4, here + 14 + 0x200, Use::access}));
+}
+
+TEST(Decoder, FindsTheFieldBeforeAnImmediate) {
+  // cmpl $0x12345678, 0x40(%rip); movb $7, 0x40(%rip); ret
+  const auto f = decode(
+      {0x81, 0x3d, 0x40, 0, 0, 0, 0x78, 0x56, 0x34, 0x12, 0xc6, 0x05, 0x40, 0, 0, 0, 7, 0xc3});
+  EXPECT_THAT(operands(f), ElementsAre(Seen{2, 4, here + 10 + 0x40, Use::access},
+                                       Seen{12, 4, here + 17 + 0x40, Use::access}));
+}
+
+TEST(Decoder, IsNotFooledByAnImmediateThatEqualsTheDisplacement) {
+  // movl $0x40, 0x40(%rip): the field is the first of the two.
+  const auto f = decode({0xc7, 0x05, 0x40, 0, 0, 0, 0x40, 0, 0, 0, 0xc3});
+  EXPECT_THAT(operands(f), ElementsAre(Seen{2, 4, here + 10 + 0x40, Use::access}));
+}
+
+TEST(Decoder, IgnoresAbsoluteAndRegisterOperands) {
+  // mov %fs:0xfffffff8,%eax; mov 8(%rax),%rcx; mov $0x1234,%edx; ret
+  const auto f = decode({0x64, 0x8b, 0x04, 0x25, 0xf8, 0xff, 0xff, 0xff, 0x48, 0x8b, 0x48, 8, 0xba,
+                         0x34, 0x12, 0, 0, 0xc3});
+  EXPECT_TRUE(f.complete);
+  EXPECT_TRUE(f.operands.empty());
+}
+
+TEST(Decoder, FindsFieldsOfVectorInstructions) {
+  // vmovaps 0x20(%rip),%ymm0; vaddps 0x40(%rip){1to16},%zmm1,%zmm2; ret
+  const auto f = decode({0xc5, 0xfc, 0x28, 0x05, 0x20, 0, 0, 0, 0x62, 0xf1, 0x74, 0x58, 0x58, 0x15,
+                         0x40, 0, 0, 0, 0xc3});
+  EXPECT_TRUE(f.complete);
+  EXPECT_THAT(operands(f), ElementsAre(Seen{4, 4, here + 8 + 0x20, Use::access},
+                                       Seen{14, 4, here + 18 + 0x40, Use::access}));
+}
+
+TEST(Decoder, FindsACallBehindPrefixes) {
+  // addr32 call, as a relaxed call through the GOT; ret
+  EXPECT_THAT(operands(decode({0x67, 0xe8, 1, 0, 0, 0, 0xc3})),
+              ElementsAre(Seen{2, 4, here + 7, Use::branch}));
+}
+
+TEST(Decoder, MarksStartsOfInstructions) {
+  const auto f = decode({0x48, 0x89, 0xf8, 0x90, 0xc3});
+  EXPECT_THAT(f.starts, ElementsAre(true, false, false, true, true));
+}
+
+TEST(Decoder, SeesWhereCodeRunsOn) {
+  EXPECT_TRUE(decode({0x90}).open_end);
+  EXPECT_TRUE(decode({0x48, 0x89, 0xf8}).open_end);
+  EXPECT_TRUE(decode({0x74, 0x00}).open_end);                     // je
+  EXPECT_FALSE(decode({0xe8, 0, 0, 0, 0}).open_end);              // a call that may not return
+  EXPECT_FALSE(decode({0x0f, 0x0b}).open_end);                    // ud2
+  EXPECT_FALSE(decode({0xc3, 0x0f, 0x1f, 0x40, 0x00}).open_end);  // ret and padding
+  EXPECT_FALSE(decode({0xff, 0xe0}).open_end);                    // jmp *%rax
+  EXPECT_FALSE(decode({0xf3, 0xc3}).open_end);                    // rep ret
+}
+
+TEST(Decoder, SaysWhenBytesAreNoInstruction) {
+  EXPECT_FALSE(decode({0x06, 0xc3}).complete);
+  EXPECT_FALSE(decode({0xc3, 0xe8, 0, 0}).complete);  // cut off
+  EXPECT_TRUE(decode({}).complete);
+}
+
+}  // namespace
+}  // namespace stab::instrumenter

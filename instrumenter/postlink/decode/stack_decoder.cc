@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// What each instruction does to the stack pointer and to rbp, and what it reaches through them.
+#include <llvm/Support/raw_ostream.h>
+
+#include <algorithm>
+
+#include "instrumenter/postlink/decode/decoder_impl.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using Kind = StackStep::Kind;
+using Base = StackStep::Base;
+
+constexpr unsigned memory_operands = 5;  // base, scale, index, displacement, segment
+
+// One instruction.
+class Reader {
+ public:
+  Reader(const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, unsigned rsp,
+         unsigned rbp, const llvm::MCInst& instruction)
+      : description_(instructions.get(instruction.getOpcode())),
+        registers_(registers),
+        name_(instructions.getName(instruction.getOpcode())),
+        rsp_(rsp),
+        rbp_(rbp),
+        instruction_(instruction) {}
+
+  StackStep read(std::uint64_t address, std::uint64_t length) {
+    step_.length = static_cast<std::uint32_t>(length);
+    step_.padding = name_.starts_with("NOOP") || name_ == "INT3";
+    find_memory();
+    if (!is_flow(address + length) && !is_push_or_pop() && !is_move() && !is_arithmetic())
+      look_for_others();
+    return step_;
+  }
+
+ private:
+  [[nodiscard]] unsigned reg(unsigned i) const {
+    return i < instruction_.getNumOperands() && instruction_.getOperand(i).isReg()
+               ? instruction_.getOperand(i).getReg()
+               : 0;
+  }
+  [[nodiscard]] std::int64_t immediate(unsigned i) const {
+    return i < instruction_.getNumOperands() && instruction_.getOperand(i).isImm()
+               ? instruction_.getOperand(i).getImm()
+               : 0;
+  }
+  [[nodiscard]] bool is_part_of(unsigned small, unsigned large) const {
+    return small != 0 && registers_.isSubRegisterEq(large, small);
+  }
+  [[nodiscard]] bool in_memory_operand(unsigned i) const {
+    return memory_ != none && i >= memory_ && i < memory_ + memory_operands;
+  }
+
+  void find_memory() {
+    const auto operands = description_.operands();
+    const bool lea = name_.starts_with("LEA");  // says less of its operands than others
+    for (unsigned i = 0; i + memory_operands <= operands.size() &&
+                         i + memory_operands <= instruction_.getNumOperands();
+         ++i) {
+      if (lea ? i != 1 : operands[i].OperandType != llvm::MCOI::OPERAND_MEMORY) continue;
+      memory_ = i;
+      step_.is_address = lea;
+      step_.indexed = reg(i + 2) != 0;
+      step_.displacement = immediate(i + 3);
+      step_.base = is_part_of(reg(i), rsp_)   ? Base::rsp
+                   : is_part_of(reg(i), rbp_) ? Base::rbp
+                                              : Base::none;
+      return;
+    }
+  }
+
+  bool is_flow(std::uint64_t next) {
+    if (name_.starts_with("CALL64")) return step_.kind = Kind::call, true;
+    if (description_.isReturn()) return step_.kind = Kind::ret, true;
+    if (name_ == "JMP_1" || name_ == "JMP_4" || name_ == "JCC_1" || name_ == "JCC_4" ||
+        name_.starts_with("LOOP") || name_ == "JRCXZ" || name_ == "JECXZ") {
+      step_.kind = name_.starts_with("JMP") ? Kind::jump : Kind::branch;
+      step_.target = next + static_cast<std::uint64_t>(immediate(0));
+      return true;
+    }
+    const bool stops =
+        description_.isBarrier() || name_ == "TRAP" || name_ == "HLT" || name_.starts_with("UD");
+    if (!stops) return false;
+    step_.kind = Kind::end;
+    return true;
+  }
+
+  bool is_push_or_pop() {
+    if (name_ == "PUSH64r" || name_ == "PUSH64rmr" || name_ == "PUSH64i8" || name_ == "PUSH64i32" ||
+        name_ == "PUSH64rmm" || name_ == "PUSHF64") {
+      step_.kind = reg(0) == rsp_ && memory_ == none ? Kind::unknown : Kind::push;
+      step_.value = 8;
+      return true;
+    }
+    if (name_ != "POP64r" && name_ != "POP64rmr" && name_ != "POP64rmm" && name_ != "POPF64")
+      return false;
+    step_.kind = reg(0) == rsp_ && memory_ == none ? Kind::unknown : Kind::pop;
+    step_.pops_base = reg(0) == rbp_ && memory_ == none;
+    // The place is counted from the stack pointer behind the pop.
+    if (step_.base == Base::rsp) step_.displacement += 8;
+    step_.value = 8;
+    return true;
+  }
+
+  bool is_move() {
+    if (name_ == "LEAVE64") return step_.kind = Kind::leave, true;
+    if (name_.starts_with("MOV64rr") && reg(0) == rsp_) {
+      step_.kind = reg(1) == rbp_ ? Kind::restore : Kind::set;
+      return true;
+    }
+    if (name_.starts_with("MOV64rr") && reg(1) == rsp_) {
+      if (reg(0) == rbp_) step_.kind = Kind::save;
+      return true;
+    }
+    if (name_ != "LEA64r" || reg(0) != rsp_) return false;
+    step_.kind = step_.indexed             ? Kind::set
+                 : step_.base == Base::rsp ? Kind::add
+                 : step_.base == Base::rbp ? Kind::restore
+                                           : Kind::set;
+    step_.value = step_.displacement;
+    step_.field = wide(step_.value) ? 1 : 0;
+    step_.base = Base::none;
+    return true;
+  }
+
+  [[nodiscard]] static bool wide(std::int64_t value) { return value < -128 || value > 127; }
+
+  bool is_arithmetic() {
+    if (reg(0) != rsp_ || description_.getNumDefs() != 1) return false;
+    const bool adds = name_ == "ADD64ri32" || name_ == "ADD64ri8";
+    const bool subtracts = name_ == "SUB64ri32" || name_ == "SUB64ri8";
+    if (adds || subtracts) {
+      step_.kind = Kind::add;
+      step_.value = adds ? immediate(2) : -immediate(2);
+      step_.field = name_.ends_with("32") ? 1 : 0;
+      return true;
+    }
+    const std::int64_t mask = immediate(2);
+    const bool aligns =
+        (name_ == "AND64ri32" || name_ == "AND64ri8") && mask < 0 && (-mask & (-mask - 1)) == 0;
+    step_.kind = aligns ? Kind::align : Kind::set;
+    step_.value = -mask;
+    return true;
+  }
+
+  // Anything else that writes one of the two, or uses the stack pointer as a value.
+  void look_for_others() {
+    const unsigned definitions = description_.getNumDefs();
+    for (unsigned i = 0; i < instruction_.getNumOperands(); ++i) {
+      if (in_memory_operand(i)) {
+        if (i == memory_ + 2 && is_part_of(reg(i), rsp_)) step_.kind = Kind::unknown;
+        continue;
+      }
+      if (is_part_of(reg(i), rsp_)) step_.kind = Kind::unknown;
+      if (i < definitions && is_part_of(reg(i), rbp_) && step_.kind != Kind::unknown)
+        step_.kind = Kind::set_base;
+    }
+    if (description_.hasImplicitDefOfPhysReg(rsp_, &registers_)) step_.kind = Kind::unknown;
+    if (description_.hasImplicitDefOfPhysReg(rbp_, &registers_) && step_.kind != Kind::unknown)
+      step_.kind = Kind::set_base;
+  }
+
+  static constexpr unsigned none = ~0u;
+  const llvm::MCInstrDesc& description_;
+  const llvm::MCRegisterInfo& registers_;
+  const llvm::StringRef name_;
+  const unsigned rsp_;
+  const unsigned rbp_;
+  const llvm::MCInst& instruction_;
+  unsigned memory_ = none;
+  StackStep step_;
+};
+
+}  // namespace
+
+std::vector<StackStep> Decoder::stack_steps(std::span<const std::uint8_t> code,
+                                            std::uint64_t address) const {
+  std::vector<StackStep> steps;
+  for (std::uint64_t offset = 0; offset < code.size();) {
+    llvm::MCInst instruction;
+    std::uint64_t length = 0;
+    impl_->collector->fields.clear();
+    const auto rest = code.subspan(offset);
+    const auto status = impl_->disassembler->getInstruction(
+        instruction, length, llvm::ArrayRef<std::uint8_t>(rest.data(), rest.size()),
+        address + offset, llvm::nulls());
+    if (status != llvm::MCDisassembler::Success || length == 0 || length > rest.size()) return {};
+    StackStep step =
+        Reader(*impl_->instructions, *impl_->registers, impl_->rsp, impl_->rbp, instruction)
+            .read(address + offset, length);
+    step.offset = static_cast<std::uint32_t>(offset);
+    // The number is what such an instruction ends with.
+    if (step.field != 0) step.field = static_cast<std::uint32_t>(offset + length - 4);
+    steps.push_back(step);
+    offset += length;
+  }
+  return steps;
+}
+
+}  // namespace stab::instrumenter

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/decode/stack_values.h"
+
+#include <algorithm>
+
+namespace stab::instrumenter {
+
+StackValue join(const StackValue& a, const StackValue& b) {
+  if (a == b) return a;
+  if (a.is_own() && b.is_own())
+    return StackValue::somewhere(a.base == b.base ? a.base : StackValue::no_base);
+  return StackValue::unclear();
+}
+
+void StackWords::join(const StackWords& other) {
+  std::erase_if(words_, [&](Word& word) {
+    const auto same = std::ranges::find_if(other.words_, [&](const Word& w) {
+      return w.base == word.base && w.distance == word.distance;
+    });
+    if (same == other.words_.end()) return true;
+    word.value = instrumenter::join(word.value, same->value);
+    word.pushed = word.pushed && same->pushed;
+    return !word.value.is_own();
+  });
+  for (const Given& given : other.given_)
+    for (const std::int64_t place : given.places) add_given(given.base, place);
+}
+
+StackValue StackWords::read(const StackValue& place) const {
+  if (!place.is_place()) return {};
+  const auto found = std::ranges::find_if(words_, [&](const Word& word) {
+    return word.base == place.base && word.distance == place.distance;
+  });
+  return found == words_.end() ? StackValue{} : found->value;
+}
+
+void StackWords::write(const StackValue& place, const StackValue& value, bool pushed) {
+  if (!place.is_place()) return overwrite_near(place);
+  overwrite(place, 8);
+  if (value.is_own()) words_.push_back({place.base, place.distance, value, pushed});
+  std::ranges::sort(words_, [](const Word& a, const Word& b) {
+    return a.base != b.base ? a.base < b.base : a.distance < b.distance;
+  });
+}
+
+void StackWords::overwrite(const StackValue& place, std::uint32_t bytes) {
+  if (!place.is_place()) return overwrite_near(place);
+  std::erase_if(words_, [&](const Word& word) {
+    return word.base == place.base && word.distance < place.distance + bytes &&
+           word.distance + 8 > place.distance;
+  });
+}
+
+void StackWords::overwrite_near(const StackValue& place) {
+  if (!place.is_own()) return;
+  std::erase_if(words_, [&](const Word& word) {
+    return place.base == StackValue::no_base || word.base == place.base;
+  });
+}
+
+void StackWords::add_given(std::uint32_t base, std::int64_t lowest) {
+  auto at = std::ranges::lower_bound(given_, base, {}, &Given::base);
+  if (at == given_.end() || at->base != base) at = given_.insert(at, {base, lowest, {}});
+  at->lowest = std::min(at->lowest, lowest);
+  const auto place = std::ranges::lower_bound(at->places, lowest);
+  if (place == at->places.end() || *place != lowest) at->places.insert(place, lowest);
+}
+
+void StackWords::give_away(const StackValue& place) {
+  if (!place.is_own()) return;
+  add_given(place.base, place.exact ? place.distance : INT64_MIN);
+}
+
+void StackWords::overwrite_given_away() {
+  std::erase_if(words_, [&](const Word& word) {
+    return std::ranges::any_of(given_, [&](const Given& given) {
+      if (given.base != word.base && given.base != StackValue::no_base) return false;
+      return word.pushed ? std::ranges::binary_search(given.places, word.distance)
+                         : given.lowest <= word.distance;
+    });
+  });
+}
+
+void StackWords::forget_below(const StackValue& stack_pointer) {
+  if (!stack_pointer.is_own()) return words_.clear();
+  std::erase_if(words_, [&](const Word& word) {
+    if (word.base != stack_pointer.base) return stack_pointer.base == 0;
+    return stack_pointer.exact && word.distance < stack_pointer.distance;
+  });
+}
+
+void StackWords::forget_base(std::uint32_t base) {
+  std::erase_if(words_, [&](Word& word) {
+    if (word.base == base) return true;
+    if (word.value.base == base) word.value = StackValue::somewhere(StackValue::no_base);
+    return false;
+  });
+  std::erase_if(given_, [&](const Given& given) { return given.base == base; });
+}
+
+void StackState::join(const StackState& other) {
+  for (std::size_t i = 0; i < register_count; ++i)
+    registers[i] = instrumenter::join(registers[i], other.registers[i]);
+  words.join(other.words);
+}
+
+void StackState::forget_base(std::uint32_t base) {
+  for (StackValue& value : registers)
+    if (value.is_own() && value.base == base) value = StackValue::somewhere(StackValue::no_base);
+  words.forget_base(base);
+}
+
+StackState state_on_entry() {
+  StackState state;
+  state.rsp() = StackValue::at(0, 0);
+  return state;
+}
+
+}  // namespace stab::instrumenter

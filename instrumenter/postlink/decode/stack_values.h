@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// What is known of the stack pointer, the other registers and the words that hold places of the
+// stack, at one instruction.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "instrumenter/postlink/decode/stack_moves.h"
+
+namespace stab::instrumenter {
+
+// A place of the own stack is a distance from a *base*: where the stack pointer was on entry (base
+// 0), or where it was after an instruction had aligned or lowered it by an unknown number (base
+// n + 1: instruction n, when it ran last).
+struct StackValue {
+  enum class Kind : std::uint8_t {
+    unknown,
+    own,    // a place of the own stack
+    mixed,  // made of such a place and other things
+  };
+  static constexpr std::uint32_t no_base = UINT32_MAX;  // one of several
+  Kind kind = Kind::unknown;
+  bool exact = true;  // false: the distance is not known
+  std::uint32_t base = 0;
+  std::int64_t distance = 0;
+  bool operator==(const StackValue&) const = default;
+
+  static StackValue at(std::uint32_t base, std::int64_t distance) {
+    return {Kind::own, true, base, distance};
+  }
+  static StackValue somewhere(std::uint32_t base) { return {Kind::own, false, base, 0}; }
+  static StackValue unclear() { return {Kind::mixed, true, 0, 0}; }
+  [[nodiscard]] bool is_own() const { return kind == Kind::own; }
+  [[nodiscard]] bool is_place() const { return is_own() && exact; }
+  [[nodiscard]] StackValue plus(std::int64_t number) const {
+    return is_place() ? at(base, distance + number) : *this;
+  }
+};
+
+// What holds on two ways that meet.
+StackValue join(const StackValue& a, const StackValue& b);
+
+// Words of the own stack that hold such places. What others may write, because they were given the
+// address of something below in the frame, is forgotten when they run.
+class StackWords {
+ public:
+  bool operator==(const StackWords&) const = default;
+  void join(const StackWords& other);
+
+  [[nodiscard]] StackValue read(const StackValue& place) const;
+  // `pushed`: no object of the program lies there.
+  void write(const StackValue& place, const StackValue& value, bool pushed);
+  // So many bytes from there, or anything near it.
+  void overwrite(const StackValue& place, std::uint32_t bytes);
+  void overwrite_near(const StackValue& place);
+  void give_away(const StackValue& place);
+  void overwrite_given_away();
+  // Where a call's own frame goes.
+  void forget_below(const StackValue& stack_pointer);
+  // The base is another place from now on.
+  void forget_base(std::uint32_t base);
+
+ private:
+  struct Word {
+    std::uint32_t base = 0;
+    std::int64_t distance = 0;
+    StackValue value;
+    bool pushed = false;
+    bool operator==(const Word&) const = default;
+  };
+  struct Given {
+    std::uint32_t base = 0;
+    std::int64_t lowest = 0;
+    std::vector<std::int64_t> places;
+    bool operator==(const Given&) const = default;
+  };
+  void add_given(std::uint32_t base, std::int64_t lowest);
+
+  std::vector<Word> words_;
+  std::vector<Given> given_;  // by base
+};
+
+struct StackState {
+  std::array<StackValue, register_count> registers{};
+  StackWords words;
+  bool operator==(const StackState&) const = default;
+  void join(const StackState& other);
+  void forget_base(std::uint32_t base);
+  [[nodiscard]] StackValue& rsp() { return registers[rsp_number]; }
+  [[nodiscard]] const StackValue& rsp() const { return registers[rsp_number]; }
+};
+
+// When a function is entered.
+StackState state_on_entry();
+
+}  // namespace stab::instrumenter

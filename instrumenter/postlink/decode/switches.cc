@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/decode/switches.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "instrumenter/postlink/decode/stack_effects.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using Kind = StackMove::Kind;
+
+class Search {
+ public:
+  Search(const Decoder& decoder, std::span<const CodePart> parts, bool compiled)
+      : compiled_(compiled) {
+    for (const CodePart& part : parts) {
+      const std::size_t first = moves_.size();
+      for (const StackMove& move : decoder.stack_moves(part.code, part.start))
+        moves_.push_back(move);
+      if (first == moves_.size()) continue;
+      starts_.push_back(first);
+      if (part.is_entered) entries_.push_back(first);
+      has_functions_ |= part.has_functions;
+    }
+    states_.resize(moves_.size());
+    waiting_.resize(moves_.size());
+    for (std::size_t i = 0; i < moves_.size(); ++i) numbers_[moves_[i].address] = i;
+    for (const CodePart& part : parts)
+      for (const std::uint32_t offset : part.jump_targets)
+        if (const auto found = numbers_.find(part.start + offset); found != numbers_.end())
+          targets_.push_back(found->second);
+    std::ranges::sort(targets_);
+    find_ends(parts);
+    for (const CodePart& part : parts)
+      for (const Landing& landing : part.landings)
+        if (const auto pad = numbers_.find(part.start + landing.pad); pad != numbers_.end())
+          landings_.push_back({part.start + landing.begin, part.start + landing.end, pad->second});
+  }
+
+  std::optional<std::uint64_t> run() {
+    for (const std::size_t entry : entries_) reach(entry, state_on_entry());
+    work();
+    // What only a jump through a table or an exception reaches.
+    for (std::size_t i = 0; i < moves_.size(); ++i) {
+      if (states_[i] || moves_[i].padding || is_dead(i)) continue;
+      seeds_.push_back(i);
+      reach(i, state_of_seeds(i));
+      work();
+    }
+    return found_;
+  }
+
+ private:
+  void find_ends(std::span<const CodePart> parts) {
+    for (const CodePart& part : parts)
+      for (const std::uint32_t offset : part.behind_ends)
+        if (const auto found = numbers_.find(part.start + offset); found != numbers_.end())
+          behind_ends_.push_back(found->second);
+    std::ranges::sort(behind_ends_);
+    all_jumps_known_ = std::ranges::all_of(parts, &CodePart::landings_known) &&
+                       std::ranges::none_of(moves_, [](const StackMove& move) {
+                         return move.kind == Kind::jump_anywhere;
+                       });
+  }
+
+  [[nodiscard]] bool is_behind_end(std::size_t i) const {
+    return std::ranges::binary_search(behind_ends_, i);
+  }
+
+  // The jump that clang leaves behind such a call, to the end of the function: neither a table nor
+  // an exception leads to it.
+  [[nodiscard]] bool is_dead(std::size_t i) const {
+    return all_jumps_known_ && is_behind_end(i) && moves_[i].kind == Kind::jump;
+  }
+
+  void reach(std::size_t i, const StackState& state) {
+    if (i >= moves_.size()) return;
+    if (!states_[i]) {
+      states_[i] = state;
+    } else {
+      StackState joined = *states_[i];
+      joined.join(state);
+      if (joined == *states_[i]) return;
+      states_[i] = joined;
+    }
+    if (waiting_[i]) return;
+    waiting_[i] = true;
+    pending_.push_back(i);
+  }
+
+  void work() {
+    while (!pending_.empty()) {
+      const std::size_t i = pending_.back();
+      pending_.pop_back();
+      waiting_[i] = false;
+      go_on(i);
+    }
+  }
+
+  void report(std::size_t i) {
+    if (!found_ || moves_[i].address < *found_) found_ = moves_[i].address;
+  }
+
+  void go_on(std::size_t i) {
+    const StackMove& move = moves_[i];
+    StackState state = *states_[i];
+    if (!carry_out(move, static_cast<std::uint32_t>(i) + 1, compiled_, state)) {
+      report(i);
+      state.rsp() = StackValue::somewhere(StackValue::no_base);
+    }
+    switch (move.kind) {
+      case Kind::end:
+        return;
+      case Kind::ret:
+        return leave(i, state);
+      case Kind::jump:
+        return go_to(i, state);
+      case Kind::branch:
+        go_to(i, state);
+        return run_on(i, state);
+      case Kind::jump_anywhere:
+        return jump_anywhere(state);
+      case Kind::call:
+        call_inside(i, *states_[i]);
+        land(move.address, state);
+        add_to_pool(call_pool_, state);
+        if (!is_dead(i + 1)) run_on(i, state);
+        return;
+      default:
+        return run_on(i, state);
+    }
+  }
+
+  void run_on(std::size_t i, const StackState& state) {
+    if (i + 1 < moves_.size() && moves_[i + 1].address == moves_[i].address + moves_[i].length)
+      reach(i + 1, state);
+  }
+
+  // As the function was entered, but for numbers added: not lower by an unknown number.
+  void leave(std::size_t i, const StackState& state) {
+    if (state.rsp().base != 0) report(i);
+  }
+
+  void go_to(std::size_t i, const StackState& state) {
+    const auto target = numbers_.find(moves_[i].target);
+    if (target == numbers_.end()) return leave(i, state);
+    reach(target->second, state);
+  }
+
+  void land(std::uint64_t call, const StackState& state) {
+    for (const auto& [begin, end, pad] : landings_)
+      if (call >= begin && call < end) reach(pad, state);
+  }
+
+  // To learn where it is, or as a jump; not a recursion.
+  void call_inside(std::size_t i, StackState state) {
+    const auto target = numbers_.find(moves_[i].target);
+    if (moves_[i].target == 0 || target == numbers_.end() ||
+        std::ranges::find(starts_, target->second) != starts_.end() || has_functions_)
+      return;
+    state.rsp() = state.rsp().plus(-8);
+    reach(target->second, state);
+  }
+
+  // One that leaves no frame behind is the call of another function.
+  void jump_anywhere(const StackState& state) {
+    if (state.rsp() == StackValue::at(0, 0)) return add_to_pool(tail_pool_, state);
+    add_to_pool(pool_, state);
+    for (const std::size_t target : targets_) reach(target, *pool_);
+  }
+
+  void add_to_pool(std::optional<StackState>& pool, const StackState& state) {
+    StackState joined = pool.value_or(state);
+    joined.join(state);
+    if (pool && joined == *pool) return;
+    pool = joined;
+    for (const std::size_t seed : seeds_) reach(seed, state_of_seeds(seed));
+  }
+
+  [[nodiscard]] StackState state_of_seeds(std::size_t i) const {
+    if (has_functions_) return state_on_entry();
+    const bool is_target = std::ranges::binary_search(targets_, i);
+    if (is_target || !call_pool_) return pool_.value_or(tail_pool_.value_or(state_on_entry()));
+    StackState state = *call_pool_;
+    if (targets_.empty() && pool_) state.join(*pool_);
+    return state;
+  }
+
+  const bool compiled_;
+  bool has_functions_ = false;
+  std::vector<StackMove> moves_;
+  std::unordered_map<std::uint64_t, std::size_t> numbers_;
+  std::vector<std::size_t> starts_;
+  std::vector<std::size_t> entries_;
+  std::vector<std::size_t> seeds_;  // that only a table or an exception leads to
+  std::vector<std::optional<StackState>> states_;
+  std::vector<bool> waiting_;
+  std::vector<std::size_t> pending_;
+  std::vector<std::size_t> targets_;
+  std::vector<std::size_t> behind_ends_;
+  bool all_jumps_known_ = false;  // from within: there are none by registers, and no other landings
+  struct LandingPlace {
+    std::uint64_t begin, end;
+    std::size_t pad;
+  };
+  std::vector<LandingPlace> landings_;
+  std::optional<StackState> pool_;       // at jumps to anywhere
+  std::optional<StackState> tail_pool_;  // at those that may be calls of other functions
+  std::optional<StackState> call_pool_;  // behind calls, where exceptions come from
+  std::optional<std::uint64_t> found_;
+};
+
+}  // namespace
+
+std::optional<std::uint64_t> find_switch(const Decoder& decoder, std::span<const CodePart> parts,
+                                         bool compiled) {
+  return Search(decoder, parts, compiled).run();
+}
+
+}  // namespace stab::instrumenter

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/decode/switches.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/fd.h"
+#include "instrumenter/postlink/elf/elf_file.h"
+
+namespace stab::instrumenter {
+namespace {
+
+class Switches : public testing::Test {
+ protected:
+  Switches() {
+    std::string name = (std::filesystem::temp_directory_path() / "switches-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  ~Switches() override { std::filesystem::remove_all(folder_); }
+
+  // Whether assembly, as one function, may switch stacks. `more` says what else is known of it.
+  bool switches(const std::string& assembly, bool compiled = false, const CodePart& more = {}) {
+    std::ofstream(folder_ / "a.s") << ".text\nf:\n" << assembly << "\n";
+    const std::string output = (folder_ / "a.so").string();
+    const std::string command = fmt::format("clang-19 -nostdlib -shared -fuse-ld=lld {} -o {}",
+                                            (folder_ / "a.s").string(), output);
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    const auto file = ElfFile::parse(*read_file(output, std::size_t{1} << 20));
+    const Elf64_Shdr* text = file->section(".text");
+    const Decoder decoder;
+    CodePart part = more;
+    part.start = text->sh_addr;
+    part.code = file->contents(*text);
+    const bool interesting = decoder.decode(part.code, part.start).sets_stack_pointer;
+    return interesting && find_switch(decoder, {&part, 1}, compiled).has_value();
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Switches, AValueFromMemoryIsAnotherStack) {
+  EXPECT_TRUE(switches("mov %rsp,(%rdi); mov (%rsi),%rsp; ret"));
+  EXPECT_TRUE(
+      switches("push %rbx; mov %rsi,%rbx; mov %rsp,(%rdi); mov (%rbx),%rsp; pop %rbx; ret"));
+  EXPECT_TRUE(switches("pop %rsp; ret"));
+  EXPECT_TRUE(switches("mov %rsp,%rax; mov %rax,(%rdi); mov (%rsi),%rax; mov %rax,%rsp; ret"));
+}
+
+TEST_F(Switches, ARegisterIsAnotherStackUnlessItWasMadeOfThisOne) {
+  EXPECT_TRUE(switches("mov %rdi,%rsp; ret"));
+  EXPECT_TRUE(switches("lea (%rdi),%rsp; ret"));
+  EXPECT_TRUE(switches("lea 8(%rdi),%rsp; ret"));
+  EXPECT_TRUE(switches("xchg %rsp,%rdi; ret"));
+  EXPECT_FALSE(switches("mov %rsp,%r11; sub $64,%rsp; mov %r11,%rsp; ret"));
+  EXPECT_FALSE(switches("lea 16(%rsp),%r11; sub $64,%rsp; lea -16(%r11),%rsp; ret"));
+}
+
+TEST_F(Switches, AddingADistanceIsASwitch) {
+  EXPECT_TRUE(switches("add %rdi,%rsp; ret"));
+  EXPECT_TRUE(switches("mov (%rsi),%rcx; sub %rsp,%rcx; add %rcx,%rsp; ret"));
+  EXPECT_TRUE(switches("mov %rsp,%rcx; sub (%rsi),%rcx; sub %rcx,%rsp; mov %rbp,%rsp; ret"));
+  EXPECT_TRUE(switches("lea (%rsp,%rdi),%rsp; ret"));
+}
+
+TEST_F(Switches, AFramePointerMustBeThatOfThisCall) {
+  EXPECT_TRUE(switches("mov (%rsi),%rbp; leave; ret"));
+  EXPECT_TRUE(switches("leave; ret"));
+  EXPECT_FALSE(switches("push %rbp; mov %rsp,%rbp; sub %rdi,%rsp; leave; ret"));
+  EXPECT_FALSE(
+      switches("push %rbp; mov %rsp,%rbp; push %rbx; sub %rdi,%rsp; call f; lea -8(%rbp),%rsp; "
+               "pop %rbx; pop %rbp; ret"));
+  EXPECT_TRUE(switches("push %rbp; mov %rsp,%rbp; mov (%rsi),%rbp; mov %rbp,%rsp; pop %rbp; ret"));
+}
+
+TEST_F(Switches, WhatWasLoweredMustBeRestored) {
+  EXPECT_TRUE(switches("sub %rdi,%rsp; ret"));
+  EXPECT_TRUE(switches("sub %rdi,%rsp; jmp elsewhere"));
+  EXPECT_TRUE(
+      switches("push %rbp; mov %rsp,%rbp; test %rdi,%rdi; je 1f; sub %rdi,%rsp; "
+               "1: pop %rbp; ret"));
+}
+
+TEST_F(Switches, ClangsAllocaGoesThroughTwoRegisters) {
+  EXPECT_FALSE(
+      switches("push %rbp; mov %rsp,%rbp; push %rbx; push %rax; mov %rsp,%rcx; mov %rcx,%rbx; "
+               "sub %rax,%rbx; mov %rbx,%rsp; call f; lea -8(%rbp),%rsp; pop %rbx; pop %rbp; ret"));
+}
+
+TEST_F(Switches, AlignedFramesRememberWhereTheyCameFrom) {
+  // nasm's users
+  EXPECT_FALSE(
+      switches("push %rbp; mov %rsp,%rax; sub $4,%rsp; and $-32,%rsp; mov %rax,(%rsp); "
+               "mov %rsp,%rbp; lea -64(%rbp),%rsp; mov %rbp,%rsp; pop %rsp; pop %rbp; ret"));
+  // gcc
+  EXPECT_FALSE(
+      switches("lea 8(%rsp),%r10; and $-32,%rsp; push -8(%r10); push %rbp; "
+               "mov %rsp,%rbp; push %r10; sub $72,%rsp; lea -64(%rbp),%rdi; call f; "
+               "mov -8(%rbp),%r10; leave; lea -8(%r10),%rsp; ret"));
+  EXPECT_TRUE(
+      switches("mov %rsp,%rax; and $-32,%rsp; mov %rax,(%rsp); mov %rdi,(%rsp); "
+               "mov %rsp,%rbp; mov %rbp,%rsp; pop %rsp; ret"));
+}
+
+TEST_F(Switches, AWordOfTheFrameCountsUntilOthersMayWriteIt) {
+  const std::string begin = "push %rbp; mov %rsp,%rbp; sub $32,%rsp; mov %rsp,-8(%rbp); ";
+  const std::string end = "mov -8(%rbp),%rsp; mov %rbp,%rsp; pop %rbp; ret";
+  EXPECT_FALSE(switches(begin + "sub %rdi,%rsp; call f; " + end));
+  EXPECT_TRUE(switches(begin + "mov %rdi,-8(%rbp); " + end));
+  EXPECT_TRUE(switches(begin + "mov %edi,-6(%rbp); " + end));
+  EXPECT_TRUE(switches(begin + "lea -16(%rbp),%rdi; call f; " + end));
+  EXPECT_TRUE(switches(begin + "mov %rdi,-32(%rbp,%rsi,8); " + end));
+  EXPECT_FALSE(switches(begin + "lea -16(%rbp),%rdi; call f; " + end, true));
+  EXPECT_TRUE(switches(begin + "mov %rdi,-8(%rbp); " + end, true));
+}
+
+TEST_F(Switches, ALoopThatProbesIsNone) {
+  EXPECT_FALSE(
+      switches("lea -0x8000(%rsp),%r11; 1: sub $0x1000,%rsp; orq $0,(%rsp); "
+               "cmp %r11,%rsp; jne 1b; add $0x8000,%rsp; ret"));
+}
+
+TEST_F(Switches, AJumpBehindACallThatNeverReturnsIsNone) {
+  // clang at -O0, behind __cxa_throw: to the end of the function, with a lowered stack pointer.
+  const std::string lowered = "push %rbp; mov %rsp,%rbp; sub %rdi,%rsp; call f; ";
+  const std::string end = "jmp 1f; leave; ret; 1:";
+  CodePart known;
+  known.landings_known = true;
+  known.behind_ends = {12};
+  CodePart returns = known;
+  returns.behind_ends = {};
+  CodePart lands = known;
+  lands.landings_known = false;
+  EXPECT_FALSE(switches(lowered + end, false, known));
+  EXPECT_TRUE(switches(lowered + end, false, returns));
+  EXPECT_TRUE(switches(lowered + end, false, lands));  // perhaps there
+  // Something else leads there.
+  EXPECT_TRUE(switches(lowered + "2: jmp 1f; jne 2b; leave; jmp *%rax; 1:", false, known));
+  EXPECT_TRUE(
+      switches("push %rbp; mov %rsp,%rbp; sub %rdi,%rsp; call f; 2: jmp 1f; "
+               "3: jne 2b; leave; ret; 1:",
+               false, known));
+  // What follows is no jump, and counts.
+  EXPECT_TRUE(switches(lowered + "mov %rsi,%rsp; ret", false, known));
+}
+
+TEST_F(Switches, OrderMatters) {
+  // The register is saved, but not at the time.
+  EXPECT_TRUE(switches("mov %rdi,%rsp; mov %rsp,%rdi; ret"));
+  EXPECT_TRUE(switches("mov %rsp,%rbx; call f; mov %rax,%rbx; mov %rbx,%rsp; ret"));
+  EXPECT_TRUE(switches("mov %rsp,%rcx; call f; mov %rcx,%rsp; ret"));
+}
+
+}  // namespace
+}  // namespace stab::instrumenter

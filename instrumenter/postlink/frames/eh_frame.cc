@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// Reads .eh_frame: which description belongs to which function, and which of its fields are
+// relative to their place.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+
+#include "instrumenter/postlink/elf/byte_reader.h"
+#include "instrumenter/postlink/frames/frames.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using abi::PinReason;
+
+constexpr std::uint8_t pcrel_sdata4 = 0x1b;
+constexpr std::uint8_t omit = 0xff;
+
+struct Cie {
+  std::uint32_t index = 0;
+  std::uint8_t fde_encoding = 0;
+  std::uint8_t lsda_encoding = omit;
+  bool augmented = false;
+  bool understood = false;
+};
+
+// Bytes of a pointer in this encoding; 0 if its length varies.
+std::uint32_t pointer_size(std::uint8_t encoding) {
+  switch (encoding & 0x0f) {
+    case 0x00:
+    case 0x04:
+    case 0x0c:
+      return 8;
+    case 0x03:
+    case 0x0b:
+      return 4;
+    case 0x02:
+    case 0x0a:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+bool relative(std::uint8_t encoding) {
+  return (encoding & 0x70) == 0x10;
+}
+
+// Only a 32-bit relative pointer can be adjusted; absolute ones need nothing.
+bool can_follow(std::uint8_t encoding) {
+  return (encoding & 0x70) == 0 || (relative(encoding) && pointer_size(encoding) == 4);
+}
+
+// DW_CFA_set_loc holds an address of its own; everything else is relative to the start of the
+// function.
+bool moves_location_absolutely(ByteReader& reader) {
+  // Operands by opcode: u = LEB128, 1/2/4 = bytes, b = block, '-' = none, x = not understood.
+  static constexpr std::array<const char*, 0x17> operands = {
+      "",   "x", "1", "2", "4",  "uu", "u",  "u", "u",  "uu", "",  "",
+      "uu", "u", "u", "b", "ub", "uu", "uu", "u", "uu", "uu", "ub"};
+  while (!reader.at_end()) {
+    const std::uint8_t opcode = reader.byte();
+    if ((opcode & 0xc0) == 0x80) reader.uleb();
+    if ((opcode & 0xc0) != 0) continue;
+    const char* shape = opcode < operands.size() ? operands[opcode]
+                        : opcode == 0x2e         ? "u"
+                        : opcode == 0x2f         ? "uu"
+                                                 : "x";
+    for (; *shape != '\0'; ++shape) {
+      if (*shape == 'x') return true;
+      if (*shape == 'u')
+        reader.uleb();
+      else if (*shape == 'b')
+        reader.skip(reader.uleb());
+      else
+        reader.skip(static_cast<std::uint64_t>(*shape - '0'));
+    }
+  }
+  return !reader.ok();
+}
+
+class FrameReader {
+ public:
+  FrameReader(Program& program, const Elf64_Shdr& section)
+      : program_(program), address_(section.sh_addr), bytes_(program.file->contents(section)) {}
+
+  void run() {
+    std::size_t at = 0;
+    while (at + 8 <= bytes_.size()) {
+      const std::uint32_t length = word_at(at);
+      if (length == 0) break;
+      if (length == UINT32_MAX || length < 4 || length > bytes_.size() - at - 4) return pin_all();
+      const std::uint32_t id = word_at(at + 4);
+      if (id == 0)
+        read_cie(at, length + 4);
+      else
+        read_fde(at, length + 4, at + 4 - id);
+      at += length + 4;
+    }
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t word_at(std::size_t at) const {
+    std::uint32_t value = 0;
+    std::memcpy(&value, bytes_.data() + at, 4);
+    return value;
+  }
+
+  void pin_all() {
+    for (Function& function : program_.functions) function.pin_because(PinReason::unwind_info);
+  }
+
+  void read_cie(std::size_t at, std::uint32_t size) {
+    ByteReader reader(bytes_.subspan(at, size));
+    reader.skip(8);
+    const std::uint8_t version = reader.byte();
+    std::string augmentation;
+    for (char c = static_cast<char>(reader.byte()); c != '\0'; c = static_cast<char>(reader.byte()))
+      augmentation += c;
+    reader.uleb();
+    reader.uleb();
+    if (version == 1)
+      reader.byte();
+    else
+      reader.uleb();
+    Cie cie;
+    CieInfo info{address_ + at, size, 0};
+    cie.understood = (version == 1 || version == 3) &&
+                     read_augmentation(reader, augmentation, cie, info) &&
+                     !moves_location_absolutely(reader) && reader.ok();
+    cie.index = static_cast<std::uint32_t>(program_.cies.size());
+    program_.cies.push_back(info);
+    cies_[at] = cie;
+  }
+
+  static bool read_augmentation(ByteReader& reader, std::string_view augmentation, Cie& cie,
+                                CieInfo& info) {
+    if (augmentation.empty()) return true;
+    if (augmentation.front() != 'z') return false;
+    cie.augmented = true;
+    reader.uleb();
+    for (const char letter : augmentation.substr(1)) {
+      if (letter == 'R')
+        cie.fde_encoding = reader.byte();
+      else if (letter == 'L')
+        cie.lsda_encoding = reader.byte();
+      else if (letter == 'P') {
+        const std::uint8_t encoding = reader.byte();
+        if (!can_follow(encoding) || pointer_size(encoding) == 0) return false;
+        if (relative(encoding))
+          info.personality_field = static_cast<std::uint32_t>(reader.position());
+        reader.skip(pointer_size(encoding));
+      } else if (letter != 'S')
+        return false;
+    }
+    return true;
+  }
+
+  void read_fde(std::size_t at, std::uint32_t size, std::size_t cie_at) {
+    const auto found = cies_.find(cie_at);
+    if (found == cies_.end() || size < 16) return pin_all();
+    const Cie& cie = found->second;
+    if (cie.fde_encoding != pcrel_sdata4) return pin_all();
+    const std::uint64_t begin = address_ + at + 8 +
+                                static_cast<std::uint64_t>(static_cast<std::int64_t>(
+                                    static_cast<std::int32_t>(word_at(at + 8))));
+    const std::uint32_t range = word_at(at + 12);
+    Function* function = program_.find(begin);
+    if (function == nullptr || range == 0) return;
+    if (function->start != begin || range > function->size || function->frame.fde != 0 ||
+        !cie.understood)
+      return function->pin_because(PinReason::unwind_info);
+    function->frame = {address_ + at, size, cie.index, 0, 0, 0};
+    if (!read_lsda(at, size, cie, function->frame)) function->pin_because(PinReason::unwind_info);
+  }
+
+  bool read_lsda(std::size_t at, std::uint32_t size, const Cie& cie, FrameInfo& frame) {
+    ByteReader reader(bytes_.subspan(at, size));
+    reader.skip(16);
+    if (cie.augmented) reader.uleb();
+    if (cie.augmented && cie.lsda_encoding != omit) {
+      const std::size_t field = reader.position();
+      const std::uint32_t width = pointer_size(cie.lsda_encoding);
+      if (width < 4 || !can_follow(cie.lsda_encoding) || field + width > size) return false;
+      std::int64_t value = 0;
+      if (width == 4)
+        value = static_cast<std::int32_t>(word_at(at + field));
+      else
+        std::memcpy(&value, bytes_.data() + at + field, 8);
+      reader.skip(width);
+      if (value != 0) {
+        const std::uint64_t base = relative(cie.lsda_encoding) ? address_ + at + field : 0;
+        frame.lsda_field = static_cast<std::uint16_t>(field);
+        frame.lsda_absolute =
+            relative(cie.lsda_encoding) ? std::uint8_t{0} : static_cast<std::uint8_t>(width);
+        frame.lsda = base + static_cast<std::uint64_t>(value);
+        if (!lands_relative_to_start(frame.lsda)) return false;
+      }
+    }
+    return !moves_location_absolutely(reader) && reader.ok();
+  }
+
+  // The first byte of the exception table: landing pads counted from the start of the function.
+  [[nodiscard]] bool lands_relative_to_start(std::uint64_t lsda) const {
+    const auto first = program_.file->at(lsda, 1);
+    return !first.empty() && first[0] == omit;
+  }
+
+  Program& program_;
+  std::uint64_t address_;
+  std::span<const std::uint8_t> bytes_;
+  std::map<std::size_t, Cie> cies_;
+};
+
+}  // namespace
+
+void read_frames(Program& program) {
+  if (const Elf64_Shdr* section = program.file->section(".eh_frame"))
+    FrameReader(program, *section).run();
+}
+
+}  // namespace stab::instrumenter

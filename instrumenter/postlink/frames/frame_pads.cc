@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+// The pass (instrumenter/pass/static_pads.h) has given functions frames whose size is a 32-bit
+// number, by an object that nothing uses. Here the object is taken out again where that is sure to
+// be right, and the places of the numbers are found.
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+
+#include "instrumenter/postlink/elf/byte_reader.h"
+#include "instrumenter/postlink/frames/frames.h"
+#include "instrumenter/postlink/frames/recursion.h"
+#include "instrumenter/postlink/frames/stack_flow.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using abi::PadReason;
+
+constexpr std::int64_t static_pad = 144;
+constexpr unsigned arguments_in_registers = 1;
+constexpr unsigned rarest_on_top = 2;
+constexpr unsigned only_spilled_below = 4;
+
+struct Record {
+  std::uint64_t address = 0;
+  unsigned flags = 0;
+  StackStep place;  // lea object, %rax; without a base if that is not known
+};
+
+std::vector<Record> read_records(const Program& program, const Decoder& decoder) {
+  std::vector<Record> records;
+  const Elf64_Shdr* section = program.file->section(abi::frames_section);
+  if (section == nullptr) return records;
+  const auto bytes = program.file->contents(*section);
+  ByteReader reader(bytes);
+  while (!reader.at_end()) {
+    Record record;
+    record.address = reader.number<std::uint64_t>();
+    record.flags = reader.byte();
+    const std::uint8_t length = reader.byte();
+    if (!reader.ok() || length > bytes.size() - reader.position()) break;
+    const auto steps = decoder.stack_steps(bytes.subspan(reader.position(), length), 0);
+    reader.skip(length);
+    if (steps.size() == 1) record.place = steps.front();
+    records.push_back(record);
+  }
+  return records;
+}
+
+// | address in a function (8) | of the bytes (8) | their number (4) |, as entry_pads.h says.
+void read_entry_pads(Program& program, const std::vector<bool>& recursive) {
+  const Elf64_Shdr* section = program.file->section(abi::entries_section);
+  const Elf64_Shdr* all = program.file->section(abi::pad_bytes_section);
+  if (section == nullptr || all == nullptr) return;
+  ByteReader reader(program.file->contents(*section));
+  while (!reader.at_end()) {
+    Function* function = program.find(reader.number<std::uint64_t>());
+    const auto start = reader.number<std::uint64_t>();
+    const std::uint32_t size = reader.word();
+    const bool inside = start >= all->sh_addr && size <= all->sh_size &&
+                        start - all->sh_addr <= all->sh_size - size;
+    if (function == nullptr || !inside || !reader.ok()) continue;
+    const bool modest = recursive[program.index(*function)] || program.small_stacks;
+    program.entry_pads.push_back({start, size, modest});
+    function->pad.reason = PadReason::taken_on_entry;
+    function->pad.most = modest ? abi::modest_pad : abi::largest_pad;
+  }
+  std::ranges::sort(program.entry_pads, {}, &EntryPad::start);
+  const auto [first, last] =
+      std::ranges::unique(program.entry_pads, {}, &EntryPad::start);  // an asm that was doubled
+  program.entry_pads.erase(first, last);
+}
+
+// Functions that others jump into: their frames may be another's.
+std::unordered_set<std::uint64_t> entered_inside(Program& program) {
+  std::unordered_set<std::uint64_t> found;
+  for (const Function& function : program.functions)
+    for (const Operand& operand : function.decoded.operands) {
+      if (operand.use != Operand::Use::branch || function.contains(operand.target)) continue;
+      const Function* other = program.find(operand.target);
+      if (other != nullptr && other->start != operand.target) found.insert(other->start);
+    }
+  return found;
+}
+
+// Bytes that can be taken out of the frame, and the displacements of what moves up then.
+struct Removal {
+  std::int64_t bytes = 0;
+  std::vector<std::uint32_t> raised{};
+};
+
+class PadAnalysis {
+ public:
+  PadAnalysis(Program& program, const Decoder& decoder, Function& function)
+      : program_(program), function_(function) {
+    steps_ = decoder.stack_steps(function.code, function.start);
+    cfa_ = read_cfa(program, function);
+  }
+
+  void run(const std::vector<const Record*>& records) {
+    function_.pad.reason = analyse(records);
+    if (function_.pad.reason != PadReason::none) return;
+    const Removal removal = removable(records);
+    if (removal.bytes != 0) {
+      for (const std::uint32_t field : removal.raised) add_to_code(field, removal.bytes);
+      change_by(-removal.bytes);
+    }
+    function_.pad.step = flow_.shape == FrameShape::realigned ? flow_.alignment : abi::pad_unit;
+    function_.pad.most = abi::largest_pad / function_.pad.step * function_.pad.step;
+    function_.pad.code_fields = flow_.fields;
+    for (const CfaField& field : fields_)
+      function_.pad.description_fields.push_back(abi::description_field(field.place, field.width));
+  }
+
+ private:
+  PadReason analyse(const std::vector<const Record*>& records) {
+    if (steps_.empty()) return PadReason::unclear_flow;
+    if (cfa_.rows.empty()) return PadReason::no_description;
+    flow_ = follow_frame(steps_, function_, cfa_);
+    if (flow_.reason != PadReason::none) return flow_.reason;
+    const unsigned flags = records.front()->flags;
+    if (std::ranges::any_of(records, [&](const Record* r) { return r->flags != flags; }))
+      return PadReason::records_differ;
+    if (flow_.shape == FrameShape::plain && (flags & arguments_in_registers) == 0)
+      return PadReason::arguments;
+    if (flow_.size < static_pad || flow_.size > abi::largest_frame) return PadReason::no_number;
+    std::ranges::sort(flow_.fields);
+    if (flow_.fields.size() < 1 || flow_.fields.size() > UINT16_MAX) return PadReason::no_number;
+    return choose_description_fields();
+  }
+
+  // Those that hold while the frame is large.
+  PadReason choose_description_fields() {
+    if (flow_.shape != FrameShape::plain) return PadReason::none;
+    for (const CfaField& field : cfa_.fields) {
+      const auto value = static_cast<std::int64_t>(field.value);
+      if (value <= flow_.upper + 8) continue;
+      if (value < flow_.upper + 8 + flow_.size) return PadReason::description;
+      if (field.width < 2 || field.width > 4 ||
+          field.value + abi::largest_pad >= std::uint64_t{1} << (7 * field.width))
+        return PadReason::description_width;
+      fields_.push_back(field);
+    }
+    return fields_.empty() ? PadReason::description : PadReason::none;
+  }
+
+  // Where the object begins, from where the stack pointer is inside.
+  [[nodiscard]] std::optional<std::int64_t> place_of(const Record& record) const {
+    if (record.place.indexed) return std::nullopt;
+    if (record.place.base == StackStep::Base::rbp && flow_.shape == FrameShape::framed)
+      return record.place.displacement + flow_.size + flow_.upper - flow_.base;
+    if (record.place.base != StackStep::Base::rsp || flow_.shape == FrameShape::framed)
+      return std::nullopt;
+    const auto offset = static_cast<std::uint32_t>(record.address - function_.start);
+    const auto step = std::ranges::lower_bound(steps_, offset, {}, &StackStep::offset);
+    if (step == steps_.end() || step->offset != offset) return std::nullopt;
+    const auto depth = flow_.depths[static_cast<std::size_t>(step - steps_.begin())];
+    if (!depth) return std::nullopt;
+    return record.place.displacement - *depth;
+  }
+
+  // The 32-bit displacement of an instruction's operand, reached by rbp alone: where it is, if one
+  // place only looks like it.
+  [[nodiscard]] std::optional<std::uint32_t> displacement_field(const StackStep& step) const {
+    std::optional<std::uint32_t> found;
+    for (std::uint32_t i = step.offset + 2; i + 4 <= step.offset + step.length; ++i) {
+      std::int32_t number = 0;
+      std::memcpy(&number, function_.code.data() + i, sizeof number);
+      if (number != step.displacement || (function_.code[i - 1] & 0xc7) != 0x85) continue;
+      if (found) return std::nullopt;
+      found = i;
+    }
+    return found;
+  }
+
+  // Where only spilled values lie below the object, all reached by rbp alone: the displacements
+  // that must grow with the part below. What is reached otherwise, or has its address taken, may be
+  // a place that is computed from an object above.
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> spilled_below(std::int64_t place) const {
+    const std::int64_t above = flow_.size + flow_.upper - flow_.base;
+    std::vector<std::uint32_t> fields;
+    for (const StackStep& step : steps_) {
+      if (step.base != StackStep::Base::rbp || step.displacement + above >= place + static_pad)
+        continue;
+      if (step.indexed || step.is_address || step.displacement + above >= place)
+        return std::nullopt;
+      const auto field = displacement_field(step);
+      if (!field) return std::nullopt;
+      fields.push_back(*field);
+    }
+    return fields;
+  }
+
+  // The object must be the lowest of the upper part or the highest of the lower one, with no room
+  // for another between, or all that lies between must be able to move.
+  [[nodiscard]] Removal removable(const std::vector<const Record*>& records) const {
+    const auto place = place_of(*records.front());
+    if (!place) return {};
+    if (std::ranges::any_of(records, [&](const Record* r) { return place_of(*r) != place; }))
+      return {};
+    const unsigned flags = records.front()->flags;
+    const std::int64_t step = flow_.shape == FrameShape::realigned ? flow_.alignment : 16;
+    const std::int64_t bytes = static_pad / step * step;
+    const std::int64_t end = *place + static_pad;
+    if (*place < 0 || end > flow_.size) return {};
+    if (flow_.shape != FrameShape::framed) {
+      const std::int64_t room = flow_.size - end;
+      const bool on_top = (flags & rarest_on_top) != 0 && room < 16 &&
+                          std::max(flow_.highest_by_rsp, flow_.highest_indexed_by_rsp) <= *place &&
+                          (room == 0 || flow_.lowest_indexed_by_rsp >= 0);
+      return {.bytes = on_top ? bytes : 0};
+    }
+    const std::int64_t arguments = std::max<std::int64_t>(1, flow_.highest_by_rsp) - 1;
+    if (arguments > *place) return {};
+    if ((flags & only_spilled_below) != 0) {
+      auto raised = spilled_below(*place);
+      return raised ? Removal{.bytes = bytes, .raised = std::move(*raised)} : Removal{};
+    }
+    const bool lowest =
+        *place - arguments <= 16 && std::min(flow_.lowest_by_rbp, flow_.lowest_indexed) >= end;
+    return {.bytes = lowest ? bytes : 0};
+  }
+
+  void add_to_code(std::uint32_t field, std::int64_t delta) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, function_.code.data() + field, sizeof number);
+    number += static_cast<std::uint32_t>(delta);
+    std::memcpy(function_.code.data() + field, &number, sizeof number);
+    const std::uint8_t* bytes = function_.code.data() + field;
+    program_.patches.push_back({function_.start + field, {bytes, bytes + sizeof number}});
+  }
+
+  void change_by(std::int64_t delta) {
+    for (const std::uint32_t field : flow_.fields) add_to_code(field, delta);
+    for (const CfaField& field : fields_) {
+      Patch patch{function_.frame.fde + field.place, {}};
+      std::uint64_t value = field.value + static_cast<std::uint64_t>(delta);
+      for (std::uint32_t i = 0; i < field.width; ++i, value >>= 7)
+        patch.bytes.push_back(
+            static_cast<std::uint8_t>((value & 0x7f) | (i + 1 < field.width ? 0x80 : 0)));
+      program_.patches.push_back(std::move(patch));
+    }
+  }
+
+  Program& program_;
+  Function& function_;
+  std::vector<StackStep> steps_;
+  CfaTable cfa_;
+  FrameFlow flow_;
+  std::vector<CfaField> fields_;
+};
+
+}  // namespace
+
+void analyse_stack(Program& program, const Decoder& decoder, PinsAreKnown /*pins*/) {
+  const std::vector<Record> records = read_records(program, decoder);
+  std::map<std::uint32_t, std::vector<const Record*>> by_function;
+  for (const Record& record : records)
+    if (const Function* function = program.find(record.address); function != nullptr)
+      by_function[program.index(*function)].push_back(&record);
+  read_call_types(program);
+  const auto entered = entered_inside(program);
+  const std::vector<bool> recursive = recursive_functions(program);
+  read_entry_pads(program, recursive);
+  for (const auto& [index, own] : by_function) {
+    Function& function = program.functions[index];
+    if (!function.movable()) continue;
+    if (entered.contains(function.start)) {
+      function.pad.reason = PadReason::entered_inside;
+      continue;
+    }
+    PadAnalysis(program, decoder, function).run(own);
+    if (recursive[index] || program.small_stacks)
+      function.pad.most = std::min(
+          function.pad.most, std::max(abi::modest_pad / function.pad.step, 1u) * function.pad.step);
+  }
+}
+
+std::string_view describe(abi::PadReason reason) {
+  switch (reason) {
+    case PadReason::none:
+      return "";
+    case PadReason::calls_nothing:
+      return "it calls nothing, is special, or was not compiled by szc";
+    case PadReason::no_description:
+      return "it has no frame description";
+    case PadReason::unclear_flow:
+      return "the ways through its code are not all clear";
+    case PadReason::unclear_stack:
+      return "it does something else to the stack pointer";
+    case PadReason::no_number:
+      return "the size of its frame is no 32-bit number";
+    case PadReason::description:
+      return "its code and its frame description disagree";
+    case PadReason::outside_access:
+      return "it reaches above its frame by the stack pointer";
+    case PadReason::mixed_access:
+      return "it reaches the same part of its frame in two ways";
+    case PadReason::entered_inside:
+      return "other code jumps into it";
+    case PadReason::description_width:
+      return "its frame is too large for its description";
+    case PadReason::records_differ:
+      return "the pass's records of it differ";
+    case PadReason::arguments:
+      return "it may have arguments on the stack, and no frame pointer";
+    case PadReason::taken_on_entry:
+      return "it takes its pad each time it is entered";
+    case PadReason::count:
+      break;
+  }
+  return "unknown";
+}
+
+}  // namespace stab::instrumenter

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Tarjan's strongly connected components (SIAM Journal on Computing 1, 1972), without recursion.
+#include "instrumenter/postlink/frames/recursion.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace stab::instrumenter {
+namespace {
+
+class Components {
+ public:
+  explicit Components(const Program& program)
+      : functions_(program.functions.size()), callees_(functions_) {
+    for (std::size_t f = 0; f < functions_; ++f) {
+      const Function& function = program.functions[f];
+      for (const abi::Fixup& fixup : function.fixups)
+        if (abi::kind_of(fixup) == abi::FixupKind::branch) callees_[f].push_back(fixup.value);
+      for (const Operand& operand : function.decoded.operands)
+        if (operand.use == Operand::Use::branch && operand.target == function.start)
+          callees_[f].push_back(static_cast<std::uint32_t>(f));
+      for (const std::uint32_t type : function.called_types) {
+        const std::uint32_t node = node_of(type);
+        callees_[f].push_back(node);
+      }
+      if (function.address_taken && function.type != 0)
+        callees_[node_of(function.type)].push_back(static_cast<std::uint32_t>(f));
+    }
+    numbers_.resize(callees_.size(), 0);
+    lowest_.resize(callees_.size(), 0);
+    on_stack_.resize(callees_.size(), false);
+    result_.resize(callees_.size(), false);
+  }
+
+  std::vector<bool> run() {
+    for (std::uint32_t f = 0; f < callees_.size(); ++f)
+      if (numbers_[f] == 0) visit(f);
+    result_.resize(functions_);
+    return std::move(result_);
+  }
+
+ private:
+  struct Place {
+    std::uint32_t function;
+    std::size_t next;
+  };
+
+  // What calls by pointers of this type go through.
+  std::uint32_t node_of(std::uint32_t type) {
+    const auto [place, is_new] =
+        types_.try_emplace(type, static_cast<std::uint32_t>(callees_.size()));
+    if (is_new) callees_.emplace_back();
+    return place->second;
+  }
+
+  void enter(std::uint32_t f) {
+    numbers_[f] = lowest_[f] = ++last_;
+    stack_.push_back(f);
+    on_stack_[f] = true;
+    path_.push_back({f, 0});
+  }
+
+  void visit(std::uint32_t root) {
+    enter(root);
+    while (!path_.empty()) {
+      Place& place = path_.back();
+      const std::uint32_t f = place.function;
+      if (place.next == callees_[f].size()) {
+        path_.pop_back();
+        if (!path_.empty()) take_lowest(path_.back().function, lowest_[f]);
+        if (lowest_[f] == numbers_[f]) close(f);
+        continue;
+      }
+      const std::uint32_t callee = callees_[f][place.next++];
+      if (numbers_[callee] == 0)
+        enter(callee);
+      else if (on_stack_[callee])
+        take_lowest(f, numbers_[callee]);
+    }
+  }
+
+  void take_lowest(std::uint32_t f, std::uint32_t number) {
+    lowest_[f] = std::min(lowest_[f], number);
+  }
+
+  void close(std::uint32_t root) {
+    const bool alone = stack_.back() == root;
+    const bool calls_itself = std::ranges::find(callees_[root], root) != callees_[root].end();
+    for (std::uint32_t f = root + 1; f != root; stack_.pop_back()) {
+      f = stack_.back();
+      on_stack_[f] = false;
+      result_[f] = !alone || calls_itself;
+    }
+  }
+
+  std::size_t functions_;
+  std::unordered_map<std::uint32_t, std::uint32_t> types_;
+  std::vector<std::vector<std::uint32_t>> callees_;  // of functions, then of types
+  std::vector<std::uint32_t> numbers_;               // 0: not visited
+  std::vector<std::uint32_t> lowest_;
+  std::vector<bool> on_stack_;
+  std::vector<bool> result_;
+  std::vector<std::uint32_t> stack_;
+  std::vector<Place> path_;
+  std::uint32_t last_ = 0;
+};
+
+}  // namespace
+
+std::vector<bool> recursive_functions(const Program& program) {
+  return Components(program).run();
+}
+
+}  // namespace stab::instrumenter

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "instrumenter/postlink/program/program.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using abi::HideReason;
+using abi::PinReason;
+
+constexpr std::uint64_t page = 4096;
+
+bool holds_functions(const ElfFile& file, const Elf64_Shdr& section) {
+  if ((section.sh_flags & SHF_EXECINSTR) == 0 || (section.sh_flags & SHF_ALLOC) == 0) return false;
+  const std::string_view name = file.name(section);
+  return section.sh_type == SHT_PROGBITS && !name.starts_with(".plt") && name != ".iplt" &&
+         name != ".init" && name != ".fini" && name != abi::runtime_section &&
+         name != abi::library_section;
+}
+
+bool is_function(const Elf64_Sym& symbol) {
+  const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+  return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_size != 0;
+}
+
+std::vector<Function> functions_of_symbols(const ElfFile& file) {
+  std::vector<Function> found;
+  for (const Elf64_Sym& symbol : file.symbols()) {
+    if (!is_function(symbol) || symbol.st_shndx >= file.sections().size()) continue;
+    const Elf64_Shdr& section = file.sections()[symbol.st_shndx];
+    if (!holds_functions(file, section)) continue;
+    if (symbol.st_value < section.sh_addr || symbol.st_size > section.sh_size ||
+        symbol.st_value - section.sh_addr > section.sh_size - symbol.st_size)
+      continue;
+    Function function;
+    function.start = symbol.st_value;
+    function.size = static_cast<std::uint32_t>(std::min<std::uint64_t>(symbol.st_size, UINT32_MAX));
+    function.section = symbol.st_shndx;
+    function.name = file.name(symbol);
+    found.push_back(std::move(function));
+  }
+  std::ranges::sort(found, [](const Function& a, const Function& b) {
+    return std::tie(a.start, b.size, a.name) < std::tie(b.start, a.size, b.name);
+  });
+  return found;
+}
+
+// Aliases and folded functions are one; a symbol inside of another makes the two one pinned
+// function.
+std::vector<Function> without_overlap(std::vector<Function> sorted) {
+  std::vector<Function> result;
+  for (Function& function : sorted) {
+    if (!result.empty() && function.start < result.back().end()) {
+      Function& previous = result.back();
+      if (function.start == previous.start && function.size == previous.size) continue;
+      previous.size =
+          static_cast<std::uint32_t>(std::max(previous.end(), function.end()) - previous.start);
+      previous.pin_because(PinReason::overlaps);
+      continue;
+    }
+    result.push_back(std::move(function));
+  }
+  return result;
+}
+
+// Every address that something in the program calls by a name: an entry must not be overwritten up
+// to there.
+std::set<std::uint64_t> named_places(const ElfFile& file) {
+  std::set<std::uint64_t> places;
+  for (const Elf64_Sym& symbol : file.symbols())
+    if (symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) != STT_SECTION &&
+        ELF64_ST_TYPE(symbol.st_info) != STT_FILE)
+      places.insert(symbol.st_value);
+  return places;
+}
+
+bool has_room(const ElfFile& file, const Function& function,
+              const std::set<std::uint64_t>& places) {
+  const std::uint64_t end = function.start + abi::entry_bytes;
+  if (function.start % abi::entry_bytes != 0) return false;
+  const Elf64_Shdr& section = file.sections()[function.section];
+  if (end > section.sh_addr + section.sh_size) return false;
+  const auto next = places.upper_bound(function.start);
+  return next == places.end() || *next >= end;
+}
+
+bool starts_program(std::string_view name) {
+  return name == "_start" || name == "_init" || name == "_fini" ||
+         name == "_dl_relocate_static_pie";
+}
+
+// Where LLVM puts code whose distances to data, tables and frame descriptions have 64 bits.
+bool is_large(std::string_view section) {
+  return section == ".ltext" || section.starts_with(".ltext.");
+}
+
+bool near_runtime(const ElfFile& file, const Function& function) {
+  const Elf64_Shdr* runtime = file.section(abi::runtime_section);
+  if (runtime == nullptr) return false;
+  return function.start / page <= (runtime->sh_addr + runtime->sh_size - 1) / page &&
+         (function.end() - 1) / page >= runtime->sh_addr / page;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> code_without_function(
+    const Program& program) {
+  std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> found;
+  const auto add = [&](std::uint64_t begin, std::uint64_t end) {
+    if (end > begin) found.emplace_back(begin, program.file->at(begin, end - begin));
+  };
+  for (const Elf64_Shdr& section : program.file->sections()) {
+    if (!holds_functions(*program.file, section)) continue;
+    std::uint64_t at = section.sh_addr;
+    for (const Function& function : program.functions) {
+      if (function.start < at || function.start >= section.sh_addr + section.sh_size) continue;
+      add(at, function.start);
+      at = function.end();
+    }
+    add(at, section.sh_addr + section.sh_size);
+  }
+  return found;
+}
+
+Program find_functions(const ElfFile& file) {
+  Program program;
+  program.file = &file;
+  program.functions = without_overlap(functions_of_symbols(file));
+  const auto places = named_places(file);
+  for (Function& function : program.functions) {
+    const auto code = file.at(function.start, function.size);
+    function.code.assign(code.begin(), code.end());
+    function.keeps_entry = !has_room(file, function, places);
+    if (function.size > abi::fixup_offset_mask / 2 || code.empty())
+      function.pin_because(PinReason::too_large);
+    if (starts_program(function.name)) function.pin_because(PinReason::startup);
+    if (file.name(file.sections()[function.section]) == abi::fixed_section)
+      function.pin_because(PinReason::marked);
+    if (is_large(file.name(file.sections()[function.section])))
+      function.pin_because(PinReason::large_model);
+    if (near_runtime(file, function)) function.pin_because(PinReason::runtime_page);
+  }
+  return program;
+}
+
+Function* Program::find(std::uint64_t address) {
+  auto after = std::ranges::upper_bound(functions, address, {}, &Function::start);
+  if (after == functions.begin()) return nullptr;
+  --after;
+  return after->contains(address) ? &*after : nullptr;
+}
+
+std::uint32_t Program::label(const Function& function, std::uint32_t offset) {
+  const auto [entry, added] = label_numbers.try_emplace({index(function), offset},
+                                                        static_cast<std::uint32_t>(labels.size()));
+  if (added) labels.push_back({index(function), offset});
+  return entry->second;
+}
+
+void Program::hides_by(const Function& function, abi::HideReason reason) {
+  if (!hiders.empty() && hiders.back().address == function.start) {
+    // That it has stacks of its own says more: pads are small because of it, too.
+    hiders.back().reason = std::min(hiders.back().reason, reason);
+    return;
+  }
+  hiders.push_back({function.start, std::string(function.name), reason});
+}
+
+std::string_view describe(abi::PinReason reason) {
+  switch (reason) {
+    case PinReason::none:
+      return "";
+    case PinReason::marked:
+      return "marked STAB_NO_MOVE";
+    case PinReason::startup:
+      return "runs before the runtime";
+    case PinReason::undecodable:
+      return "holds bytes that are no instruction";
+    case PinReason::relocation_mismatch:
+      return "instructions and relocations disagree";
+    case PinReason::unknown_relocation:
+      return "has a relocation of an unknown kind";
+    case PinReason::outside_reference:
+      return "refers to a place outside that is out of reach elsewhere";
+    case PinReason::label_reference:
+      return "the address of one of its labels is used in an unknown way";
+    case PinReason::data_in_code:
+      return "holds data among its instructions";
+    case PinReason::falls_through:
+      return "runs on into the code behind it";
+    case PinReason::overlaps:
+      return "overlaps another function";
+    case PinReason::too_large:
+      return "is too large";
+    case PinReason::unwind_info:
+      return "its unwind information cannot be carried along";
+    case PinReason::caller_sensitive:
+      return "calls dlopen, dlsym or the like, which look at their caller";
+    case PinReason::runtime_page:
+      return "shares a page with the runtime";
+    case PinReason::unsized:
+      return "no symbol tells its size";
+    case PinReason::large_model:
+      return "compiled with -mcmodel=large, whose distances have 64 bits";
+    case PinReason::count:
+      break;
+  }
+  return "unknown reason";
+}
+
+std::string_view describe(abi::HideReason reason) {
+  switch (reason) {
+    case HideReason::none:
+    case HideReason::count:
+      break;
+    case HideReason::switches_stacks:
+      return "sets the stack pointer to what may be another stack";
+    case HideReason::makes_stacks:
+      return "makes stacks, or changes to them, by libc or Boost";
+    case HideReason::comes_back:
+      return "comes back to registers that were kept (setcontext, vfork)";
+    case HideReason::saves_registers:
+      return "calls setjmp and was not compiled by szc";
+  }
+  return "unknown reason";
+}
+
+}  // namespace stab::instrumenter

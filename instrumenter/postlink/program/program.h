@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// What the post-link step knows of a program: its functions by address, and the labels inside of
+// them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "instrumenter/postlink/decode/decoder.h"
+#include "instrumenter/postlink/elf/elf_file.h"
+#include "runtime/abi/abi.h"
+
+namespace stab::instrumenter {
+
+// The call frame description of a function, as far as a clone of it has to be adjusted.
+struct FrameInfo {
+  std::uint64_t fde = 0;  // address; 0: none
+  std::uint32_t fde_size = 0;
+  std::uint32_t cie = 0;  // index in Program::cies
+  std::uint16_t lsda_field = 0;
+  std::uint8_t lsda_absolute = 0;  // bytes of the field if it holds an address, else 0
+  std::uint64_t lsda = 0;          // address of the exception table; 0: none
+};
+
+// The exception table of a function, taken apart.
+struct CallSite {
+  std::uint32_t start = 0;
+  std::uint32_t length = 0;
+  std::optional<std::uint32_t> label;  // of the landing pad, as Program numbers it
+  std::uint32_t action = 0;
+};
+
+struct Exceptions {
+  std::vector<CallSite> call_sites;
+  std::uint8_t types_encoding = 0xff;
+  std::uint64_t types = 0;  // address that the type table counts from; 0: none
+  std::span<const std::uint8_t> actions;
+};
+
+struct CieInfo {
+  std::uint64_t address = 0;
+  std::uint32_t size = 0;
+  std::uint32_t personality_field = 0;
+};
+
+// How copies of a function get frames of another size.
+struct StackPad {
+  abi::PadReason reason = abi::PadReason::calls_nothing;  // none: they do
+  std::uint32_t step = abi::pad_unit;                     // of the size, in bytes
+  std::uint32_t most = 0;
+  std::vector<std::uint32_t> code_fields;         // 32-bit numbers in the code
+  std::vector<std::uint32_t> description_fields;  // as abi::description_field says
+};
+
+// Bytes of the file that are changed where they are.
+struct Patch {
+  std::uint64_t address = 0;
+  std::vector<std::uint8_t> bytes;
+};
+
+// Bytes in data that a function reads when it is entered; the runtime draws them.
+struct EntryPad {
+  std::uint64_t start = 0;
+  std::uint64_t size = 0;
+  bool modest = false;
+};
+
+struct Function {
+  std::uint64_t start = 0;
+  std::uint32_t size = 0;
+  std::size_t section = 0;
+  std::string_view name;
+  abi::PinReason pin = abi::PinReason::none;
+  bool keeps_entry = false;
+  bool anchored = false;
+  FrameInfo frame;
+  Exceptions exceptions;
+  std::vector<std::uint8_t> code;
+  DecodedFunction decoded;
+  std::vector<abi::Fixup> fixups;
+  std::vector<std::uint32_t> words;          // jump tables, behind the code
+  std::vector<std::uint32_t> table_targets;  // what they lead to
+  std::vector<std::uint32_t> behind_ends;    // what follows calls that never return
+  StackPad pad;
+  std::uint32_t type = 0;  // of what calls it by a pointer; 0: nothing or unknown
+  bool address_taken = false;
+  std::vector<std::uint32_t> called_types;  // by pointers
+
+  [[nodiscard]] std::uint64_t end() const { return start + size; }
+  [[nodiscard]] bool movable() const { return pin == abi::PinReason::none; }
+  [[nodiscard]] bool contains(std::uint64_t address) const {
+    return address >= start && address < end();
+  }
+  // The first reason stays.
+  void pin_because(abi::PinReason reason) {
+    if (movable()) pin = reason;
+  }
+  // At an address inside the function.
+  [[nodiscard]] bool starts_instruction(std::uint64_t address) const {
+    return contains(address) && decoded.complete && decoded.starts[address - start];
+  }
+};
+
+struct Slot {
+  std::uint64_t where = 0;
+  std::uint32_t label = 0;
+  bool readonly = false;
+};
+
+// An entry of a vtable.
+struct Pointer {
+  std::uint64_t where = 0;
+  std::uint32_t function = 0;
+};
+
+// Code that makes all layouts stay.
+struct Hider {
+  std::uint64_t address = 0;
+  std::string name;
+  abi::HideReason reason = abi::HideReason::none;
+};
+
+struct Program {
+  const ElfFile* file = nullptr;
+  std::vector<Function> functions;  // by start, without overlap
+  std::vector<Function> unsized;    // code that lies between them
+  std::vector<Hider> hiders;        // of addresses of code: on other stacks, in a jmp_buf
+  bool small_stacks = false;        // that the program makes
+  std::vector<CieInfo> cies;
+  std::vector<abi::Label> labels;
+  std::vector<Slot> slots;  // by place
+  std::vector<Pointer> pointers;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> label_numbers;
+  std::vector<Patch> patches;
+  std::vector<EntryPad> entry_pads;  // by start, without overlap
+
+  // The function that holds this address.
+  [[nodiscard]] Function* find(std::uint64_t address);
+  [[nodiscard]] std::uint32_t index(const Function& function) const {
+    return static_cast<std::uint32_t>(&function - functions.data());
+  }
+  std::uint32_t label(const Function& function, std::uint32_t offset);
+  // Once a function is enough.
+  void hides_by(const Function& function, abi::HideReason reason);
+};
+
+// Sized functions of the executable sections; what cannot be told apart is pinned.
+Program find_functions(const ElfFile& file);
+
+// What lies between them in executable sections, hand-written code above all.
+std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> code_without_function(
+    const Program& program);
+
+// Names that code, as far as it is more than padding.
+void find_unsized(Program& program, const Decoder& decoder);
+
+std::string_view describe(abi::PinReason reason);
+std::string_view describe(abi::HideReason reason);
+
+}  // namespace stab::instrumenter
