@@ -9,8 +9,8 @@
 #include <ranges>
 
 #include "base/text.h"
-#include "report/grid.h"
-#include "report/sections.h"
+#include "report/sections/sections.h"
+#include "report/words/grid.h"
 
 namespace stab::report {
 namespace {

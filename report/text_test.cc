@@ -7,8 +7,8 @@
 
 #include <sstream>
 
-#include "report/grid.h"
 #include "report/sample_document.h"
+#include "report/words/grid.h"
 #include "stats/analyse/analyse.h"
 
 namespace stab::report {

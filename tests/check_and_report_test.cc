@@ -11,7 +11,7 @@
 #include "design/expand.h"
 #include "design/model.h"
 #include "plan/reading/testing.h"
-#include "stabd/client/comparisons.h"
+#include "stabd/client/check/comparisons.h"
 #include "stabd/results/document.h"
 #include "stats/verdicts/decide.h"
 #include "store/test_support.h"

@@ -8,8 +8,8 @@ cd "$1"
 find_room() {
   local inner=${1#*/}
   case $1 in
-    runtime/malloc/*/* | instrumenter/*/*/*) room=${1%/*} ;;
-    stats/*/* | plan/*/* | runtime/*/* | instrumenter/*/* | stabd/*) room=${1%%/*}/${inner%%/*} ;;
+    runtime/malloc/*/* | instrumenter/*/*/* | stabd/*/*/*) room=${1%/*} ;;
+    stats/*/* | report/*/* | plan/*/* | runtime/*/* | instrumenter/*/* | stabd/*) room=${1%%/*}/${inner%%/*} ;;
     *) room=${1%%/*} ;;
   esac
 }
@@ -34,7 +34,9 @@ allowed() {
     stats/analyse) echo "base stats/*" ;;
     stats/oracle) echo "base stats/data stats/verdicts" ;;
     machine) echo "base counters" ;;
-    report) echo "base stats/*" ;;
+    report/words) echo "base stats/*" ;;
+    report/sections) echo "base stats/* report/words report/model.h report/text.h" ;;
+    report) echo "base stats/* report/words report/sections" ;;
     store) echo "base plan/plan.h counters/reading.h" ;;
     runtime | runtime/base) echo "" ;;
     runtime/abi | runtime/arch | runtime/walk | runtime/threads) echo "runtime/base" ;;
@@ -64,14 +66,15 @@ allowed() {
     stabd/worker) echo "$below_stabd stabd/wire stabd/testing.h" ;;
     stabd/results) echo "$below_stabd stabd/testing.h" ;;
     stabd/daemon) echo "$below_stabd stabd/wire stabd/results" ;;
+    stabd/client/check) echo "$below_stabd stabd/wire stabd/client stabd/daemon/builds.h" ;;
     stabd/client) echo "$below_stabd stabd/wire stabd/paths.h stabd/daemon/builds.h" ;;
     stabd/*) echo "$below_stabd stabd stabd/*" ;;
-    bench | tests) echo "base toml plan plan/* design counters machine store stats/* report stabd stabd/* instrumenter/* runtime runtime/*" ;;
+    bench | tests) echo "base toml plan plan/* design counters machine store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;
   esac
 }
 below_stages="runtime/abi instrumenter/postlink/elf instrumenter/postlink/decode instrumenter/postlink/program"
-below_stabd="base toml plan plan/* design counters machine store stats/* report"
+below_stabd="base toml plan plan/* design counters machine store stats/* report report/*"
 
 # permits INCLUDE ITS_ROOM ALLOWED...: a file, a room, or ROOM/* for a room and those in it.
 permits() {
@@ -96,6 +99,7 @@ while IFS=: read -r file include; do
   # A test may use what stands around the thing that it tests.
   if [[ $file == *_test.cc || $file == *_fuzz.cc ]]; then
     case $room in
+      report/*) rule="$rule report report/*" ;;
       stats/*) rule="$rule stats/*" ;;
       plan | design) rule="$rule plan plan/* design toml" ;;
       runtime/*) rule="$rule runtime/*" ;;

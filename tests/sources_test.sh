@@ -25,6 +25,22 @@ while read -r path; do
   compgen -G "$path" >/dev/null || { echo "doc/contributing.md: there is no $path"; bad=1; }
 done < <(grep -oP '`\K(plan|design|stats|runtime|tests|doc|bench|\.ci)/[a-z_0-9/.*-]+(?=`)' doc/contributing.md | grep -v '^bench/soundness$')
 
+# A room stays small enough to know (25 headers and sources, tests apart), and a larger one says where to begin; what its
+# README names is there.
+parts_of() { git ls-files -co --exclude-standard "$1" | grep -P "^\Q$1\E/[^/]+\.(h|cc|inc)$" | grep -v '_\(test\|fuzz\)\.cc$'; }
+rooms=$(git ls-files -co --exclude-standard '*.h' '*.cc' | grep -vE '^(tests|bench)/' | xargs -n1 dirname | sort -u)
+for room in $rooms; do
+  count=$(parts_of "$room" | wc -l)
+  [[ $count -le 25 ]] || { echo "$room has $count files; divide it"; bad=1; }
+  [[ $count -le 12 || -f $room/README.md ]] || { echo "$room has $count files and no README.md"; bad=1; }
+done
+[[ $(wc -w <<<"$rooms") -ge 25 ]] || { echo "only these rooms were looked at: $rooms"; bad=1; }
+while IFS=: read -r file name; do
+  room=$(dirname "$file")
+  compgen -G "$room/$name" >/dev/null || [[ -e $name ]] || compgen -G "$room/*/$name" >/dev/null ||
+    { echo "$file: there is no $name"; bad=1; }
+done < <(git ls-files -co --exclude-standard '*/README.md' | xargs grep -HoP '`\K[a-z_0-9/*]+\.(h|cc|inc|sh|md)(?=`)')
+
 # Lines of documents can be read side by side; tables and commands are as long as they are.
 while read -r file; do
   awk -v file="$file" 'length > 120 && !/^(\||    )/ { print file ":" FNR ": longer than 120 characters"; bad = 1 } END { exit bad }' \

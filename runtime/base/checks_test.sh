@@ -16,9 +16,10 @@ cited=$(grep -hEzo 'STAB_(ALWAYS|DEBUG|EXPENSIVE)\([A-Z][a-z]+,\s*[0-9]+,' $(git
   tr -d '\n' | tr '\0' '\n' | sed 's/.*(\([A-Za-z]*\), *\([0-9]*\),/\1 \2/' | sort -u)
 [ "$(wc -l <<<"$cited")" -ge 8 ] || fail "only these are cited: $cited"
 while read -r name number; do
-  header=$(sed -n "s/^$name (.*\`\([a-z_\/]*\.h\)\`.*):\?\$/\1/p" doc/runtime.md | sed 's/^validate\.h/abi.h/')
-  [ -f "runtime/$header" ] || { fail "doc/runtime.md does not say where the invariants $name are: $header"; continue; }
+  header=$(sed -n "s/^$name (.*\`\([a-z_]*\.h\)\`.*):\?\$/\1/p" doc/runtime.md | sed 's/^validate\.h/abi.h/')
+  mapfile -t file < <(git ls-files -co --exclude-standard "runtime/*/$header")
+  [ ${#file[@]} = 1 ] || { fail "doc/runtime.md does not say where the invariants $name are: $header"; continue; }
   stated doc/runtime.md "$name (" | grep -qx "$number" || fail "doc/runtime.md has no invariant $name $number"
-  stated "runtime/$header" "// Invariants" | grep -qx "$number" || fail "$header has no invariant $number"
+  stated "${file[0]}" "// Invariants" | grep -qx "$number" || fail "$header has no invariant $number"
 done <<<"$cited"
 exit $failures

@@ -32,6 +32,8 @@ fail() {
   failures=1
 }
 
+twice=$(ar t "$library" | sort | uniq -d)
+[ -z "$twice" ] || fail "two objects of one name cannot be told apart: $twice"
 # At start only: prepare_find_object and allow_stack. The last two are made by the linker.
 expected="find_object dlsym
 os getauxval
@@ -39,7 +41,9 @@ relink __start_stab_text
 relink __stop_stab_text"
 needed=$(grep -v '^reached ' <<<"$reached")
 [ "$needed" = "$expected" ] || { fail "what the handler's objects need"; diff <(echo "$expected") <(echo "$needed"); }
-heap=$(sed -n 's/^reached //p' <<<"$reached" | grep -xFf <(basename -s .cc -- "$1"/runtime/malloc/*.cc))
+mapfile -t of_heap < <(basename -s .cc -- "$1"/runtime/malloc/*/*.cc)
+[ ${#of_heap[@]} -ge 15 ] || fail "only these are of the heap: ${of_heap[*]}"
+heap=$(sed -n 's/^reached //p' <<<"$reached" | grep -xFf <(printf '%s\n' "${of_heap[@]}"))
 [ -z "$heap" ] || fail "the handler's objects reach the heap: $heap"
 [ "$(grep -c '^reached ' <<<"$reached")" -ge 20 ] || fail "only these were looked at: $reached"
 

@@ -4,10 +4,10 @@
 //
 // Invariants
 //  C1  Trials are attempted in the order of their positions; a failed one is repeated at once, at
-//  its place. C2  Every position ends with exactly one attempt that stands (`last`), run or not. C3
-//  A benchmark whose build failed, or that failed give_up_after times in a row, is not run again;
-//  each of its
-//      remaining positions is stored with the reason.
+//      its place.
+//  C2  Every position ends with exactly one attempt that stands (`last`), run or not.
+//  C3  A benchmark whose build failed, or that failed give_up_after times in a row, is not run
+//      again; each of its remaining positions is stored with the reason.
 #pragma once
 
 #include <cstdint>

@@ -5,9 +5,10 @@
 //
 // Invariants
 //  E1  The next trial is asked for only after the row of the last one is stored.
-//  E2  A row that could not be stored for lack of space is kept and stored first when there is
-//  room. E3  A state is final only after the worker has ended, so that nothing of an ended
-//  experiment is alive.
+//  E2  A row that could not be stored for lack of space is kept, and stored first when there is
+//      room.
+//  E3  A state is final only after the worker has ended, so that nothing of an ended experiment is
+//      alive.
 #pragma once
 
 #include <chrono>

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/sections/sections.h"
+#include "report/sections/words.h"
+#include "report/words/changes.h"
+#include "report/words/grid.h"
+#include "report/words/quantity.h"
+
+namespace stab::report {
+namespace {
+
+using stats::Analysis;
+using stats::Assumption;
+
+bool fails(const Analysis& analysis, const std::string& subject) {
+  return std::ranges::any_of(analysis.assumptions, [&](const Assumption& a) {
+    return a.subject == subject && !a.holds && !a.instead.empty();
+  });
+}
+
+void add_row(Grid& grid, std::vector<Cell> first, bool skip_first, const std::string& method,
+             const std::string& size, const std::string& range, double p) {
+  if (skip_first)
+    for (Cell& cell : first) cell.text.clear();
+  first.push_back({method});
+  first.push_back({size, Style::bold});
+  first.push_back({range});
+  first.push_back({p_text(p)});
+  grid.row(std::move(first));
+}
+
+}  // namespace
+
+std::string alternatives_section(const Analysis& analysis, const TextOptions& options) {
+  const bool subjects = has_subjects(analysis);
+  Grid grid;
+  if (subjects) grid.column(name(analysis.spec.subject), Align::left);
+  grid.column("treatment", Align::left);
+  grid.column("from -> to", Align::left);
+  grid.column("test", Align::left);
+  grid.column("change", Align::right);
+  grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
+  grid.column("p", Align::right);
+  bool any = false;
+  for (const stats::Effect& effect : analysis.effects) {
+    if (effect.alternatives.empty() || !effect.p || !fails(analysis, effect.subject)) continue;
+    any = true;
+    const ChangeWords words = change_words(analysis, effect);
+    std::vector<Cell> first;
+    if (subjects) first.push_back(row_label(analysis, effect.subject, effect.scope));
+    first.push_back({name(effect.treatment)});
+    first.push_back({name(effect.baseline) + " -> " + name(effect.level)});
+    add_row(grid, first, false, effect.method + " (above)", words.change, words.interval,
+            *effect.p);
+    for (const stats::Alternative& other : effect.alternatives)
+      add_row(grid, first, true, other.method, change_text(other.ratio, other.low, other.high),
+              interval_text(other.low, other.high), other.p);
+  }
+  if (!any) return "";
+  return heading("Where an assumption does not hold",
+                 "The same comparisons by tests that need less. They stand beside the result; the "
+                 "verdict does not change to the one that suits.",
+                 options) +
+         grid.render(options.colour) + "\n";
+}
+
+}  // namespace stab::report

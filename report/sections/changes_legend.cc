@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "report/sections/changes_legend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/sections/words.h"
+#include "report/words/changes.h"
+#include "stats/words/answer.h"
+
+namespace stab::report {
+namespace {
+
+using stats::Analysis;
+using stats::Effect;
+using stats::Verdict;
+
+bool off(std::optional<double> low, std::optional<double> high, double none) {
+  return low && high && (*low > none || *high < none);
+}
+
+bool own_excludes_none(const Effect& effect) {
+  return effect.low ? off(effect.low, effect.high, 1)
+                    : off(effect.difference_low, effect.difference_high, 0);
+}
+
+bool changed(const Effect& effect) {
+  return effect.verdict == Verdict::faster || effect.verdict == Verdict::slower;
+}
+
+bool adjusted_holds_none(const Effect& effect) {
+  return effect.low_adjusted && effect.high_adjusted &&
+         !off(effect.low_adjusted, effect.high_adjusted, effect.low ? 1 : 0);
+}
+
+bool any(const Analysis& analysis, auto&& is) {
+  return std::ranges::any_of(analysis.effects, is);
+}
+
+std::string family_words(const Analysis& analysis) {
+  if (!has_family(analysis)) return "";
+  std::string text = fmt::format(
+      " Adjusted interval and p hold for all comparisons{} together, the {} interval for its own.",
+      analysis.suite > 0 ? " of a group" : "", level_text(analysis.spec.alpha));
+  if (any(analysis, [](const Effect& effect) {
+        return effect.verdict == Verdict::unsure && own_excludes_none(effect);
+      }))
+    text +=
+        " Where that excludes 0 and the verdict is unsure, it would be a change by itself, but not "
+        "among so many.";
+  if (any(analysis,
+          [](const Effect& effect) { return changed(effect) && adjusted_holds_none(effect); }))
+    text +=
+        " Where the adjusted interval has 0 in it beside another verdict: Holm's steps find more "
+        "than intervals for all together can show.";
+  return text;
+}
+
+std::string same_words(const stats::Spec& spec) {
+  if (!spec.equivalence) return "";
+  return fmt::format(
+      "same: surely within {:.3g} and {:+.3g} %, the margin of equivalence (two one-sided tests); ",
+      100 * (1 / (1 + *spec.equivalence) - 1), 100 * *spec.equivalence);
+}
+
+}  // namespace
+
+std::string changes_legend(const Analysis& analysis) {
+  const stats::Spec& spec = analysis.spec;
+  std::string text = same_words(spec);
+  text +=
+      fmt::format("{}: below 0 with {} < {:.4g}; {}: above 0; unsure: neither.", less_word(spec),
+                  has_family(analysis) ? "adjusted p" : "p", spec.alpha, more_word(spec));
+  text += family_words(analysis);
+  if (any(analysis, [&](const Effect& effect) { return !change_words(analysis, effect).ratio; }))
+    text += fmt::format(
+        " Without %: a difference of {}, because a mean that is not clearly above 0 has no ratio.",
+        one_line(stats::response_words(spec), 60));
+  return text;
+}
+
+}  // namespace stab::report

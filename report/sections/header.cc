@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// What stands above the tables: of which experiment the report is and how it went.
+#include <fmt/format.h>
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "report/sections/sections.h"
+#include "report/words/grid.h"
+
+namespace stab::report {
+namespace {
+
+constexpr std::size_t longest = 2000;
+
+std::string line(std::string_view label, const std::string& value) {
+  return value.empty()
+             ? ""
+             : paragraph(fmt::format("  {:<10}", label), one_line(value, longest), page_width);
+}
+
+std::string trials_text(const Document& document) {
+  const TrialCounts& counts = document.trials;
+  std::string text = fmt::format("{} ok, {} failed", counts.ok, counts.failed);
+  if (counts.skipped > 0) text += fmt::format(", {} skipped", counts.skipped);
+  text += fmt::format(" of {}{} planned", document.stopping ? "at most " : "", counts.planned);
+  if (document.duration.count() > 0) text += ", in " + format_duration(document.duration);
+  return text;
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.4g} %", 100 * share);
+}
+
+std::string layouts_text(const Layouts& layouts) {
+  if (layouts.randomized + layouts.unrandomized == 0) return "";
+  std::string text =
+      fmt::format("{} of {} trials randomized", layouts.randomized,
+                  layouts.randomized + layouts.unrandomized + layouts.without_runtime);
+  if (!layouts.kinds.empty()) text += fmt::format(" ({})", layouts.kinds);
+  if (layouts.median_share) {
+    text += fmt::format("; {} of their code moved", percent(*layouts.median_share));
+    if (*layouts.least_share < *layouts.median_share)
+      text += fmt::format(" (at least {})", percent(*layouts.least_share));
+  }
+  if (layouts.median_epochs.value_or(1) > 1)
+    text += fmt::format("; median of {:.4g} layouts a run", *layouts.median_epochs);
+  if (layouts.few_epochs > 0)
+    text += fmt::format(
+        "; warning: {} had fewer than {} layouts, choose a shorter period or a "
+        "longer run",
+        layouts.few_epochs, enough_epochs);
+  if (layouts.fixed_heaps > 0)
+    text += fmt::format(
+        "; warning: in {} more than half of the heap's bytes were in large blocks or in address "
+        "order, which is not random (median {})",
+        layouts.fixed_heaps, percent(*layouts.median_fixed));
+  return text;
+}
+
+}  // namespace
+
+std::string header(const Document& document, const TextOptions& options) {
+  std::string text =
+      styled(one_line(document.experiment, 80), Style::bold, options.colour) +
+      fmt::format("  (experiment {}, {})\n", document.id, one_line(document.state, 40));
+  if (!document.question.empty())
+    text += paragraph("", one_line(document.question, longest), page_width);
+  text += "\n" + answer_text(document.analysis, options) + "\n";
+  text += line("Reason", document.reason);
+  text += line("Trials", trials_text(document));
+  if (document.stopping) text += line("Stopping", document.stopping->words);
+  text += line("Layout", layouts_text(document.layouts));
+  text += line("Machine", document.machine);
+  text += line("Noise", document.noise ? noise_text(*document.noise) : "");
+  text += line("Seed", fmt::format("{}", document.seed));
+  text += line("Database", document.database);
+  return text + "\n";
+}
+
+}  // namespace stab::report

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/sections/sections.h"
+#include "report/sections/words.h"
+#include "report/words/changes.h"
+#include "report/words/grid.h"
+#include "report/words/quantity.h"
+
+namespace stab::report {
+
+std::string interactions_section(const stats::Analysis& analysis, const TextOptions& options) {
+  if (analysis.interactions.empty()) return "";
+  const bool subjects = has_subjects(analysis);
+  const bool log_scale = analysis.spec.log_scale;
+  Grid grid;
+  if (subjects) grid.column(name(analysis.spec.subject), Align::left);
+  grid.column("interaction", Align::left);
+  grid.column(log_scale ? "change" : "difference", Align::right);
+  grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
+  grid.column("p", Align::right);
+  for (const stats::Interaction& each : analysis.interactions) {
+    const Scale scale = difference_scale(analysis, each.subject, each.low, each.high);
+    std::vector<Cell> row;
+    if (subjects) row.push_back(row_label(analysis, each.subject, each.scope));
+    row.push_back({one_line(each.term, 60)});
+    row.push_back({log_scale ? change_text(each.ratio, each.low, each.high)
+                             : difference_text(each.difference, scale),
+                   Style::bold});
+    row.push_back(
+        {log_scale ? interval_text(each.low, each.high) : range_text(each.low, each.high, scale)});
+    row.push_back({each.p ? p_text(*each.p) : "-"});
+    grid.row(std::move(row));
+  }
+  return heading("Interactions",
+                 log_scale
+                     ? "How much one treatment's change differs between the levels of the other; "
+                       "0 % is no interaction."
+                     : "How much one treatment's difference differs between the levels of the "
+                       "other; 0 is no interaction.",
+                 options) +
+         grid.render(options.colour) + "\n";
+}
+
+}  // namespace stab::report

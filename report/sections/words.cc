@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "report/sections/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/sections/sections.h"
+#include "stats/words/answer.h"
+
+namespace stab::report {
+
+std::string name(const std::string& text) {
+  return one_line(text, 40);
+}
+
+std::string level_text(double alpha) {
+  return fmt::format("{:.4g} %", 100 * (1 - alpha));
+}
+
+std::string heading(std::string_view title, std::string_view explanation,
+                    const TextOptions& options) {
+  return styled(title, Style::bold, options.colour) + "\n" +
+         paragraph("  ", explanation, page_width) + "\n";
+}
+
+bool has_subjects(const stats::Analysis& analysis) {
+  return std::ranges::any_of(analysis.means,
+                             [](const auto& mean) { return !mean.subject.empty(); });
+}
+
+bool has_family(const stats::Analysis& analysis) {
+  return std::ranges::count_if(analysis.effects,
+                               [](const auto& effect) { return effect.p.has_value(); }) > 1;
+}
+
+std::string label_of(const stats::Analysis& analysis, const std::string& subject,
+                     stats::Scope scope) {
+  if (scope == stats::Scope::subject) return name(subject);
+  const std::string kind = name(analysis.spec.subject);
+  return scope == stats::Scope::these ? fmt::format("these {} {}s", analysis.suite, kind)
+                                      : fmt::format("{}s like these", kind);
+}
+
+Cell row_label(const stats::Analysis& analysis, const std::string& subject, stats::Scope scope) {
+  if (scope == stats::Scope::subject) return {name(subject), Style::bold};
+  return {scope == stats::Scope::these ? fmt::format("these {}", analysis.suite) : "like these",
+          Style::bold};
+}
+
+stats::Scope model_scope(const stats::Analysis& analysis, const std::string& subject) {
+  const bool suite = subject.empty() && analysis.suite > 0;
+  return suite ? stats::Scope::like_these : stats::Scope::subject;
+}
+
+std::string_view less_word(const stats::Spec& spec) {
+  return stats::verdict_word(
+      spec.higher_is_better ? stats::Verdict::slower : stats::Verdict::faster, spec);
+}
+
+std::string_view more_word(const stats::Spec& spec) {
+  return stats::verdict_word(
+      spec.higher_is_better ? stats::Verdict::faster : stats::Verdict::slower, spec);
+}
+
+std::string_view better_words(const stats::Spec& spec) {
+  return spec.higher_is_better ? "more is better" : "less is better";
+}
+
+}  // namespace stab::report

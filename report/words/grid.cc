@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "report/words/grid.h"
+
+#include <algorithm>
+
+namespace stab::report {
+namespace {
+
+std::string_view code(Style style) {
+  switch (style) {
+    case Style::plain:
+      return "";
+    case Style::bold:
+      return "\x1b[1m";
+    case Style::faint:
+      return "\x1b[2m";
+    case Style::good:
+      return "\x1b[32m";
+    case Style::bad:
+      return "\x1b[31m";
+    case Style::warning:
+      return "\x1b[33m";
+  }
+  return "";
+}
+
+void strip_end(std::string& line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+}
+
+}  // namespace
+
+std::string styled(std::string_view text, Style style, bool colour) {
+  if (!colour || style == Style::plain || text.empty()) return std::string(text);
+  return std::string(code(style)).append(text).append("\x1b[0m");
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+void Grid::column(std::string header, Align align) {
+  columns_.push_back({.header = std::move(header), .align = align});
+}
+
+std::string Grid::line(const std::vector<Cell>& cells, const std::vector<std::size_t>& widths,
+                       bool colour) const {
+  std::string line = "  ";
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string pad(widths[i] - display_width(cells[i].text), ' ');
+    if (i > 0) line += "  ";
+    if (columns_[i].align == Align::right) line += pad;
+    line += styled(cells[i].text, cells[i].style, colour);
+    if (columns_[i].align == Align::left) line += pad;
+  }
+  strip_end(line);
+  return line + "\n";
+}
+
+std::string Grid::render(bool colour) const {
+  std::vector<std::size_t> widths;
+  std::vector<Cell> header;
+  for (const Column& column : columns_) {
+    widths.push_back(display_width(column.header));
+    header.push_back({column.header, Style::faint});
+  }
+  for (const auto& row : rows_)
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], display_width(row[i].text));
+  std::string text = line(header, widths, colour);
+  for (const auto& row : rows_) text += line(row, widths, colour);
+  return text;
+}
+
+std::string paragraph(std::string_view first, std::string_view text, std::size_t width) {
+  const std::string indent(display_width(first), ' ');
+  std::string result;
+  std::string line(first);
+  bool empty = true;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    text.remove_prefix(std::min(space + 1, text.size()));
+    if (!empty && display_width(line) + 1 + display_width(word) > width) {
+      result += line + "\n";
+      line = indent;
+      empty = true;
+    }
+    if (!empty) line += ' ';
+    line += word;
+    empty = false;
+  }
+  return result + line + "\n";
+}
+
+}  // namespace stab::report

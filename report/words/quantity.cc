@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "report/words/quantity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "stats/words/amount.h"
+
+namespace stab::report {
+namespace {
+
+int magnitude(double size) {
+  return static_cast<int>(std::floor(std::log10(size)));
+}
+
+// Decimals that show `digits` digits of the size.
+int decimals_for(double size, int digits) {
+  constexpr int most = 9;
+  if (!(size > 0) || !std::isfinite(size)) return 0;
+  return std::clamp(digits - 1 - magnitude(size), 0, most);
+}
+
+// One power of ten for all, where decimals would be zeros mostly.
+void set_exponent(double largest, Scale& scale) {
+  constexpr double tiny = 1e-4;
+  constexpr double huge = 1e15;
+  const double size = largest / scale.factor;
+  if (!(size > 0) || !std::isfinite(size) || (size >= tiny && size < huge)) return;
+  const int power = std::max(magnitude(size), -307);
+  scale.factor *= std::pow(10, power);
+  scale.exponent = fmt::format("e{:+03}", power);
+}
+
+}  // namespace
+
+Scale scale_for(const std::vector<stats::CellMean>& means, stats::Unit unit) {
+  double largest = 0;
+  double narrowest = std::numeric_limits<double>::infinity();
+  for (const stats::CellMean& mean : means) {
+    largest = std::max(largest, std::abs(mean.mean));
+    if (mean.low && mean.high) narrowest = std::min(narrowest, (*mean.high - *mean.low) / 2);
+  }
+  const stats::UnitStep step = stats::unit_step(largest, unit);
+  Scale scale{.factor = step.factor, .unit = step.name};
+  set_exponent(largest, scale);
+  scale.decimals = std::isfinite(narrowest) ? decimals_for(narrowest / scale.factor, 2)
+                                            : decimals_for(largest / scale.factor, 4);
+  return scale;
+}
+
+std::string number(double value, const Scale& scale) {
+  return fmt::format("{:.{}f}{}", value / scale.factor, scale.decimals, scale.exponent);
+}
+
+std::string quantity(double value, const Scale& scale) {
+  const std::string text = number(value, scale);
+  return scale.unit.empty() ? text : text + " " + scale.unit;
+}
+
+std::string p_text(double p) {
+  if (p < 1e-4) return "<0.0001";
+  return fmt::format("{:#.3g}", p);
+}
+
+std::string short_number(double value) {
+  return fmt::format("{:.4g}", value);
+}
+
+}  // namespace stab::report

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/duration.h"
+#include "design/expand.h"
+#include "design/model.h"
+#include "design/resolve.h"
+#include "plan/options.h"
+#include "plan/reading/reader.h"
+#include "stabd/client/analyze.h"
+#include "stabd/client/check/comparisons.h"
+#include "stabd/client/check/detectable.h"
+#include "stabd/client/check/study_words.h"
+#include "stabd/client/check/words.h"
+#include "stabd/client/client.h"
+#include "stabd/client/plan_file.h"
+#include "stabd/client/verbs.h"
+#include "stabd/daemon/builds.h"
+#include "toml/problems.h"
+
+namespace stab::client {
+namespace {
+
+using nlohmann::ordered_json;
+
+// An earlier experiment of the same name that a daemon knows.
+struct Pilot {
+  std::int64_t id = 0;
+  std::chrono::nanoseconds duration{0};  // scaled to this plan's number of trials
+  nlohmann::json report{};               // what came out; empty if it cannot be had
+};
+
+struct Design {
+  plan::Plan plan;
+  plan::Expansion expansion;
+  std::size_t builds = 0;
+  std::size_t warmups = 0;
+  std::size_t fewest = 0;  // trials
+  std::vector<plan::ModelFor> models;
+  std::optional<Pilot> pilot;
+  std::vector<Family> families;
+  std::vector<Detectable> detectable;
+  std::optional<std::size_t> blocks_for_precision;
+};
+
+// It may have stopped before its last trial.
+void correct_for_early_stop(Pilot& pilot) {
+  const auto counts = pilot.report.value("trials", nlohmann::json::object());
+  const double run = counts.value("ok", 0.0) + counts.value("failed", 0.0);
+  const double planned = counts.value("planned", 0.0) - counts.value("skipped", 0.0);
+  if (!pilot.report.value("stopping", nlohmann::json()).is_null() && run > 0 && planned > run)
+    pilot.duration = std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(pilot.duration.count()) * planned / run));
+}
+
+// Nothing if there is no daemon or it knows none; a check needs neither.
+std::optional<Pilot> find_pilot(const Common& common, const std::string& name, std::size_t trials) {
+  auto client = Client::connect(common.socket_path);
+  if (!client) return std::nullopt;
+  const auto answer = client->ask({{"verb", "list"}});
+  if (!answer) return std::nullopt;
+  std::optional<Pilot> pilot;
+  for (const auto& row : answer->at("experiments")) {
+    if (row.value("name", "") != name || row.value("state", "") != "done" ||
+        row.value("trials", 0) == 0)
+      continue;
+    const auto taken = row.at("ended_ns").get<double>() - row.at("started_ns").get<double>();
+    const double scaled = taken * static_cast<double>(trials) / row.at("trials").get<double>();
+    pilot = Pilot{row.at("id").get<std::int64_t>(),
+                  std::chrono::nanoseconds(static_cast<std::int64_t>(scaled)),
+                  {}};
+  }
+  if (!pilot) return pilot;
+  const auto report = client->ask({{"verb", "report"}, {"id", pilot->id}, {"format", "json"}});
+  if (report) pilot->report = nlohmann::json::parse(report->value("text", ""), nullptr, false);
+  if (pilot->report.is_object()) correct_for_early_stop(*pilot);
+  return pilot;
+}
+
+Design design_of(plan::Plan plan) {
+  Design design;
+  design.plan = std::move(plan);
+  design.expansion = plan::expand(design.plan);
+  design.builds = daemon::collect_builds(design.plan, design.expansion).slots.size();
+  for (const plan::Trial& trial : design.expansion.trials) design.warmups += trial.warmup ? 1 : 0;
+  design.fewest = plan::fewest_trials(design.plan, design.expansion);
+  design.models = plan::models(design.plan, design.expansion);
+  design.families = families(design.plan);
+  return design;
+}
+
+std::string cell_text(const Design& design, const std::vector<plan::Level>& cell) {
+  std::string text;
+  const auto treatments = plan::treatments(design.plan);
+  for (std::size_t i = 0; i < cell.size(); ++i)
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", design.plan.factors[treatments[i]].name,
+                        cell[i].name);
+  return text.empty() ? "(no treatment)" : text;
+}
+
+bool builds_with_szc(const Design& design) {
+  std::set<std::uint32_t> seen;
+  return std::ranges::any_of(design.expansion.trials, [&](const plan::Trial& trial) {
+    return seen.insert(trial.benchmark).second &&
+           plan::names_szc(plan::resolve(design.plan, trial).build);
+  });
+}
+
+// Whether programs that szc did not build can do all that the plan asks for.
+bool is_for_any_program(const plan::Plan& plan) {
+  const auto is_ok = [](const std::string& name) {
+    const plan::RuntimeOption* option = plan::find_option(name);
+    return option != nullptr && option->for_any_program;
+  };
+  return std::ranges::all_of(plan.randomize,
+                             [&](const auto& entry) { return is_ok(entry.first); }) &&
+         std::ranges::all_of(plan.factors, [&](const plan::Factor& factor) {
+           return factor.kind == plan::FactorKind::option ? is_ok(factor.name)
+                                                          : factor.kind != plan::FactorKind::layout;
+         });
+}
+
+// What the programs place at random by themselves, in words.
+std::string runtime_text(const Design& design) {
+  const plan::Plan& plan = design.plan;
+  if (!plan::sets_options(plan))
+    return builds_with_szc(design)
+               ? "programs that szc builds place their code at random in each trial, by its seed"
+               : "nothing by the programs themselves, which szc does not build";
+  std::vector<std::string> parts;
+  for (const auto& [name, level] : plan.randomize)
+    parts.push_back(fmt::format("{} = {}", name, level.name));
+  bool has_layout = false;
+  for (const plan::Factor& factor : plan.factors) {
+    if (factor.kind == plan::FactorKind::option)
+      parts.push_back(fmt::format("{} by its factor", factor.name));
+    has_layout = has_layout || factor.kind == plan::FactorKind::layout;
+  }
+  parts.emplace_back(has_layout ? "seeds by the factor layout" : "each trial by its own seed");
+  return fmt::format("by the programs, {}: {}",
+                     is_for_any_program(plan)
+                         ? "with libstabheap.so in those that szc did not build"
+                         : "which szc must have built",
+                     fmt::join(parts, ", "));
+}
+
+// The factors that are drawn: "link_order (once a block)".
+std::string drawn_text(const plan::Plan& plan) {
+  std::vector<std::string> parts;
+  for (const plan::Factor& factor : plan.factors) {
+    if (std::holds_alternative<plan::RandomPerBlock>(factor.levels))
+      parts.push_back(fmt::format("{} once a block", factor.name));
+    if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
+      parts.push_back(fmt::format(
+          "{} {} times {}, {} runs each", factor.name, seeds->seeds,
+          plan.design.kind == plan::DesignKind::nested ? "a cell" : "for all cells", seeds->runs));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+ordered_json detectable_json(const Design& design) {
+  ordered_json list = ordered_json::array();
+  for (const Detectable& each : design.detectable)
+    list.push_back({{"benchmark",
+                     each.benchmark.empty() ? ordered_json(nullptr) : ordered_json(each.benchmark)},
+                    {"programs", key_of(each.scope)},
+                    {"treatment", each.treatment},
+                    {"sd", each.sd},
+                    {"power", planned_power},
+                    {"change", each.change},
+                    {"error_df", each.error_df},
+                    {"comparisons", each.comparisons}});
+  return list;
+}
+
+void print_comparisons(const Design& design, bool given) {
+  const std::string source =
+      given || !design.pilot ? "--sd" : fmt::format("experiment {}", design.pilot->id);
+  const auto lines = comparison_lines(design.plan, design.families, design.detectable, source);
+  for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\n", i == 0 ? "\n" : "", lines[i]);
+  if (const auto blocks = design.blocks_for_precision)
+    fmt::print("intervals are as narrow as the rule asks for after about {} blocks{}\n", *blocks,
+               *blocks > design.plan.design.stop->max ? ", which is more than it allows" : "");
+}
+
+ordered_json as_json(const Design& design) {
+  ordered_json cells = ordered_json::array();
+  for (const auto& cell : design.expansion.cells) cells.push_back(cell_text(design, cell));
+  ordered_json models = ordered_json::array();
+  for (const plan::ModelFor& entry : design.models) {
+    ordered_json terms = ordered_json::array();
+    for (const plan::Term& term : entry.model.terms)
+      terms.push_back({{"stratum", term.stratum},
+                       {"term", term.name},
+                       {"df", term.df},
+                       {"aliases", term.aliases}});
+    models.push_back({{"benchmark", entry.benchmark},
+                      {"programs", entry.programs},
+                      {"formula", entry.model.formula},
+                      {"terms", terms}});
+  }
+  ordered_json root = {
+      {"name", design.plan.name},
+      {"design", plan::to_string(design.plan.design.kind)},
+      {"benchmarks", design.plan.benchmarks.size()},
+      {"cells", cells},
+      {"blocks", design.expansion.blocks},
+      {"trials", design.expansion.trials.size()},
+      {"fewest_trials", design.fewest},
+      {"stop", design.plan.design.stop ? ordered_json(plan::describe(*design.plan.design.stop))
+                                       : ordered_json(nullptr)},
+      {"warmup_trials", design.warmups},
+      {"builds", design.builds},
+      {"randomized", runtime_text(design)},
+      {"drawn", drawn_text(design.plan)},
+      {"estimated_ns",
+       design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
+      {"smallest_detectable", detectable_json(design)},
+      {"study", study_words(design.plan)},
+      {"blocks_for_precision", design.blocks_for_precision
+                                   ? ordered_json(*design.blocks_for_precision)
+                                   : ordered_json(nullptr)},
+      {"models", models}};
+  add_comparisons(design.plan, design.families, design.detectable, root);
+  return root;
+}
+
+void print_model(const plan::Plan& plan, const plan::ModelFor& entry) {
+  std::string of = entry.benchmark.empty() ? "" : " of " + entry.benchmark;
+  if (!entry.programs.empty())
+    of = " on " +
+         words_of(plan, entry.programs == "these" ? stats::Scope::these : stats::Scope::like_these);
+  fmt::print("\nmodel{}: {}\n", of, entry.model.formula);
+  for (const plan::Term& term : entry.model.terms)
+    fmt::print("  {:<24} {:<24} {:>8} df{}\n", term.stratum, term.name, term.df,
+               term.aliases.empty() ? "" : "   = " + term.aliases);
+}
+
+void print_duration(const Design& design) {
+  if (design.pilot) {
+    const char* most = design.fewest < design.expansion.trials.size() ? " for all trials" : "";
+    fmt::print("\nabout {}{}, going by experiment {}\n", format_duration(design.pilot->duration),
+               most, design.pilot->id);
+    return;
+  }
+  std::chrono::nanoseconds most{0};
+  for (const plan::Trial& trial : design.expansion.trials)
+    most += design.plan.benchmarks[trial.benchmark].timeout;
+  fmt::print(
+      "\nhow long it takes is not known before a first run; {} at most, if every trial ran into "
+      "its timeout\n",
+      format_duration(most));
+}
+
+void print(const Design& design) {
+  const auto count = [](std::size_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  const auto& stop = design.plan.design.stop;
+  const auto from = [&](std::size_t fewest) { return stop ? fmt::format("{} to ", fewest) : ""; };
+  fmt::print("{}: {}, {} x {} in {}{}\n", design.plan.name,
+             plan::to_string(design.plan.design.kind),
+             count(design.plan.benchmarks.size(), "benchmark"),
+             count(design.expansion.cells.size(), "cell"), from(stop ? stop->min() : 0),
+             count(design.expansion.blocks, "block"));
+  fmt::print("{}{} ({} of them warm-up), {}, seed {}\n", from(design.fewest),
+             count(design.expansion.trials.size(), "trial"), design.warmups,
+             count(design.builds, "build"), design.plan.seed);
+  if (stop) fmt::print("stops {}\n", plan::describe(*stop));
+  constexpr std::size_t shown = 32;
+  for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
+    fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
+  if (design.expansion.cells.size() > shown)
+    fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
+  for (const std::string& line : study_words(design.plan)) fmt::print("{}\n", line);
+  fmt::print("random layouts: {}\n", runtime_text(design));
+  if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
+    fmt::print("drawn: {}\n", drawn);
+  // Models of single benchmarks are mostly alike: each different one is shown once.
+  std::set<std::string> printed;
+  for (const plan::ModelFor& entry : design.models) {
+    std::string shape = entry.model.formula;
+    for (const plan::Term& term : entry.model.terms)
+      shape += fmt::format("|{}{}", term.name, term.df);
+    if (printed.insert(shape).second) print_model(design.plan, entry);
+  }
+  print_duration(design);
+}
+
+}  // namespace
+
+Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd) {
+  const auto file = read_plan_file(plan_path);
+  if (!file) return std::unexpected(file.error());
+  auto plan = plan::read_plan(file->text);
+  if (!plan) return fail(toml::describe(plan.error(), file->path));
+  Design design = design_of(std::move(*plan));
+  design.pilot = find_pilot(common, design.plan.name, design.expansion.trials.size());
+  Variation variation;
+  if (!sd.empty()) {
+    const auto share = read_share("--sd", sd);
+    if (!share) return std::unexpected(share.error());
+    variation = {.all_trials = *share, .benchmarks = *share};
+  } else if (design.pilot && design.pilot->report.is_object()) {
+    variation = variation_of(design.pilot->report, design.plan);
+  }
+  design.detectable = detectable(design.plan, variation);
+  design.blocks_for_precision = blocks_for_precision(design.plan, variation);
+  if (common.json) {
+    fmt::print("{}\n", as_json(design).dump(2));
+    return exit_ok;
+  }
+  print(design);
+  print_comparisons(design, !sd.empty());
+  return exit_ok;
+}
+
+}  // namespace stab::client
