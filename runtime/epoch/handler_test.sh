@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # handler_test.sh SOURCE BUILD: the objects whose functions an epoch's signal handler calls, and all that these refer to, take
-# nothing of libc's and nothing of the heap (Epochs 1). Not looked at: epoch.cc and threads.cc, which run outside of handlers, too:
-# there the type of outside_handlers.h keeps what waits or asks libc out of handlers.
+# nothing of libc's and nothing of the heap (Epochs 1). Not looked at: epoch.cc, which runs outside of handlers, too: there the type of
+# outside_handlers.h keeps what waits or asks libc out of handlers.
 set -u
 source_directory=$(realpath "$1")
 library=$2/lib/libstabrt.a
@@ -11,7 +11,7 @@ library=$2/lib/libstabrt.a
 reached=$({
   nm -A --defined-only "$library" | awk '{ split($1, part, ":"); print "has", part[2], $NF }'
   nm -A -u "$library" | awk '{ split($1, part, ":"); print "needs", part[2], $NF }'
-} 2>/dev/null | awk -v starts="alarms images image migrate private_stack restart signal_return walk" '
+} 2>/dev/null | awk -v starts="alarms epoch_signal images image migrate one_epoch private_stack restart signal_return walk" '
   { sub(/\.cc\.o$/, "", $2) }
   $1 == "has" { home[$3] = $2 }
   $1 == "needs" { needs[$2] = needs[$2] " " $3 }
@@ -34,8 +34,10 @@ fail() {
 
 twice=$(ar t "$library" | sort | uniq -d)
 [ -z "$twice" ] || fail "two objects of one name cannot be told apart: $twice"
-# At start only: prepare_find_object and allow_stack. The last two are made by the linker.
-expected="find_object dlsym
+# find_object and os ask at start only, contexts in calls of the program. The others are made by the linker.
+expected="contexts dlsym
+find_object dlsym
+libraries _DYNAMIC
 os getauxval
 relink __start_stab_text
 relink __stop_stab_text"

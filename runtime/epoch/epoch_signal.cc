@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/epoch/epoch_signal.h"
+
+#include "runtime/arch/restart.h"
+#include "runtime/arch/signal_return.h"
+#include "runtime/base/os.h"
+
+namespace stab::rt::epoch_signal {
+
+char timer;
+char alarm;
+char call;
+char stop;
+
+namespace {
+
+Answer answer;
+bool answered;
+bool alarms_interrupt;  // system calls, before 5.10
+uint32_t in_handler;    // threads that answer a signal of ours
+constinit os::SignalAction action_of_libc = {};
+
+// As if the signal had come to libc's handler alone.
+void hand_on(int number, void* info, void* context) {
+  constexpr uintptr_t ignored = 1;  // SIG_IGN; below it, SIG_DFL
+  if (reinterpret_cast<uintptr_t>(action_of_libc.handler) <= ignored) return;
+  uint64_t mask = 0;
+  __builtin_memcpy(&mask, &static_cast<ucontext_t*>(context)->uc_sigmask, sizeof mask);
+  os::set_signal_mask(mask | uint64_t{1} << (epoch_signal::number - 1));
+  action_of_libc.handler(number, info, context);
+}
+
+void on_signal(int number, void* info, void* context) {
+  const auto* about = static_cast<const siginfo_t*>(info);
+  auto* interrupted = static_cast<ucontext_t*>(context);
+  const void* value = about->si_value.sival_ptr;
+  const bool ours = (about->si_code == SI_TIMER || about->si_code == SI_QUEUE) &&
+                    (value == &timer || value == &alarm || value == &call || value == &stop);
+  if (!ours) return hand_on(number, info, context);
+  const bool interrupts = value != &alarm || alarms_interrupt;
+  if (interrupts) restart_system_call(*interrupted, epoch_signal::number);
+  // Once epochs have ended no system call may be made here: the program may have forbidden it.
+  __atomic_fetch_add(&in_handler, 1, __ATOMIC_SEQ_CST);
+  if (is_answered()) {
+    if (!interrupts) restart_uninterrupted_call(*interrupted, epoch_signal::number);
+    answer(*about, interrupted);
+  }
+  __atomic_fetch_sub(&in_handler, 1, __ATOMIC_SEQ_CST);
+}
+
+bool install_handler() {
+  const os::SignalAction ours = {on_signal, os::flag_siginfo | os::flag_restorer | os::flag_restart,
+                                 return_from_signal, UINT64_MAX};
+  os::SignalAction before = {};
+  if (os::failed(os::signal_action(epoch_signal::number, &ours, &before))) return false;
+  if (before.handler != on_signal) action_of_libc = before;
+  return true;
+}
+
+}  // namespace
+
+bool install(Answer by) {
+  answer = by;
+  alarms_interrupt = !os::kernel_is_at_least(5, 10);
+  return install_handler();
+}
+
+void install_again() {
+  install_handler();
+}
+
+void be_answered(bool yes) {
+  __atomic_store_n(&answered, yes, __ATOMIC_SEQ_CST);
+}
+
+bool is_answered() {
+  return __atomic_load_n(&answered, __ATOMIC_SEQ_CST);
+}
+
+void wait_for_handlers() {
+  while (__atomic_load_n(&in_handler, __ATOMIC_SEQ_CST) != 0) os::yield();
+}
+
+void forget() {
+  in_handler = 0;
+}
+
+}  // namespace stab::rt::epoch_signal

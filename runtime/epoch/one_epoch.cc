@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/epoch/one_epoch.h"
+
+#include "runtime/arch/private_stack.h"
+#include "runtime/base/os.h"
+#include "runtime/debug/debugger.h"
+#include "runtime/epoch/causes.h"
+#include "runtime/epoch/epoch_signal.h"
+#include "runtime/epoch/libraries.h"
+#include "runtime/epoch/migrate.h"
+#include "runtime/image/images.h"
+#include "runtime/image/pads.h"
+#include "runtime/threads/threads.h"
+
+namespace stab::rt::one_epoch {
+namespace {
+
+constexpr uint32_t frames_walked = 4096;
+constexpr uint32_t scarce_layouts = 8;
+
+bool poison;
+bool timer_spares_sleepers;  // the kernel prefers the running thread for a process's signal
+bool too_old;                // the kernel, for epochs with several threads
+bool returns_are_checked;    // a thread that we would move over has a shadow stack
+bool addresses_are_hidden;
+bool threads_known;
+uint64_t epoch_number;
+uint64_t own_clear_since;
+bool own_seen;
+// The program runs as long as the last epoch took, however short the period is.
+uint64_t not_before;
+constinit EpochCounts counted;
+
+void give_up(const char* why) {
+  ++counted.given_up;
+  counted.why = why;
+}
+
+struct Outcome {
+  PadChange change = PadChange::none;
+  const char* problem = nullptr;
+  bool moved = false;
+};
+
+void begin_image(Image& image, void* context) {
+  auto* outcome = static_cast<Outcome*>(context);
+  if (!image.board.in_use()) return;
+  for (uint32_t i = 0; i < image.used; ++i) image.layouts[i].referred = false;
+  if (const char* problem = randomize_again(image, epoch_number, outcome->change))
+    outcome->problem = problem;
+  else
+    outcome->moved = true;
+}
+
+// Whether a thread can have met it when it ran last, beside what is marked.
+bool may_refer_to(const Thread& thread, const Layout& layout) {
+  if (thread.seen || thread.state() == ThreadState::gone) return false;
+  if (layout.retired <= thread.clear_since) return false;
+  return layout.born < thread.asleep_since() || layout.retired == epoch_number;
+}
+
+bool may_be_referred_to(const Layout& layout) {
+  if (layout.referred || layout.is_held() || !own_seen) return true;
+  for (uint32_t i = 0; i < thread_count(); ++i)
+    if (may_refer_to(thread(i), layout)) return true;
+  return false;
+}
+
+// Layouts that nothing refers to may be written again.
+void reclaim(Image& image, void* /*context*/) {
+  if (!image.board.in_use()) return;
+  uint64_t kept = 0;
+  for (uint32_t i = 1; i < image.used; ++i) {
+    Layout& layout = image.layouts[i];
+    if (layout.state != LayoutState::old) continue;
+    if (may_be_referred_to(layout)) {
+      ++kept;
+      continue;
+    }
+    layout.state = LayoutState::unused;
+    if (poison)
+      os::protect(reinterpret_cast<uint64_t>(layout.start) + layout.homes_size,
+                  layout.size() - layout.homes_size, os::none);
+  }
+  if (kept > counted.layouts_kept) counted.layouts_kept = kept;
+}
+
+void look_for_hidden_addresses(Image& image, void* /*context*/) {
+  if ((image.table->flags & abi::image_hides_addresses) == 0) return;
+  addresses_are_hidden = true;
+  if (const char* name = first_hider(*image.table)) layouts_stay_for.set(name);
+}
+
+uint32_t count_kept(const Image& image) {
+  uint32_t kept = 0;
+  for (uint32_t i = 1; i < image.used; ++i) kept += image.layouts[i].state == LayoutState::old;
+  return kept;
+}
+
+// Long walks are worth their time when layouts run out.
+void find_scarcity(Image& image, void* context) {
+  const uint32_t taken = image.leads ? count_kept(image) : image.used;
+  if (taken >= scarce_layouts) *static_cast<uint32_t*>(context) = UINT32_MAX;
+}
+
+void find_most_kept(Image& image, void* context) {
+  const uint32_t kept = count_kept(image);
+  auto* most = static_cast<uint32_t*>(context);
+  if (kept > *most) *most = kept;
+}
+
+// False: not all that the stopped thread refers to was found. `since` is the epoch by whose end it
+// was clear of all that was retired.
+bool move_over(ucontext_t& context, uint32_t most_frames, uint64_t& since) {
+  Migration migration;
+  migrate(context, most_frames, migration);
+  counted.frames_moved += migration.moved;
+  if (!migration.complete) return false;
+  const uint64_t clear = migration.oldest == UINT64_MAX ? epoch_number : migration.oldest - 1;
+  since = clear > since ? clear : since;
+  return true;
+}
+
+void migrate_threads(ucontext_t& own) {
+  uint32_t most_frames = frames_walked;
+  for_each_image(find_scarcity, &most_frames);
+  own_clear_since = 0;
+  own_seen = move_over(own, most_frames, own_clear_since);
+  for (uint32_t i = 0; i < thread_count(); ++i) {
+    Thread& other = thread(i);
+    if (other.state() == ThreadState::stopped)
+      other.seen = move_over(*other.context, most_frames, other.clear_since);
+  }
+}
+
+bool layouts_are_scarce() {
+  uint32_t kept = 0;
+  if (!addresses_are_hidden) for_each_image(find_most_kept, &kept);
+  return kept >= most_layouts / 2;
+}
+
+// Threads that always sleep when an epoch comes keep what they may have met, until they are seen.
+// That wakes them, and they count as having run: so not at each epoch, where some timeouts would
+// never end, and all would be woken who ever were.
+uint64_t spared_since(uint64_t epoch) {
+  constexpr uint64_t between = 8;
+  return epoch % between == 0 && layouts_are_scarce() ? epoch - between : spare_all;
+}
+
+void forget_active(Image& image, void* context) {
+  if (!image.padded) return;
+  *static_cast<bool*>(context) = true;
+  for (uint32_t f = 0; f < image.count(); ++f)
+    image.uses[f] = static_cast<uint8_t>(image.uses[f] & ~is_active);
+}
+
+// Frames that are there keep their size, so those functions must be known.
+PadChange find_active_functions(ucontext_t& own) {
+  bool padded = false;
+  for_each_image(forget_active, &padded);
+  if (!padded) return PadChange::none;
+  ActiveFrames frames;
+  mark_active_functions(own, frames_walked, frames);
+  for (uint32_t i = 0; i < thread_count(); ++i) {
+    Thread& other = thread(i);
+    if (other.state() == ThreadState::stopped)
+      mark_active_functions(*other.context, frames_walked, frames);
+  }
+  return frames.complete ? PadChange::all : PadChange::none;
+}
+
+void run_epoch(void* context) {
+  const uint64_t start = os::monotonic_ns();
+  threads_known = false;
+  if (start < not_before) return;
+  if (is_traced()) return give_up("a debugger is attached");
+  const uint64_t epoch = epoch_number + 1;
+  if (const char* problem =
+          stop_others(epoch_signal::number, &epoch_signal::stop, epoch, spared_since(epoch)))
+    return give_up(problem);
+  threads_known = true;
+  if (thread_count() != 0 && !timer_spares_sleepers) {
+    // The timer's signal goes to the first thread then, even if it sleeps.
+    resume_others();
+    too_old = true;
+    return give_up("with several threads, epochs need Linux 6.4");
+  }
+  if (__atomic_load_n(&returns_are_checked, __ATOMIC_ACQUIRE)) {
+    resume_others();
+    return give_up(shadow_stack_is_on);
+  }
+  ++epoch_number;
+  for_each_image(look_for_hidden_addresses, nullptr);
+  const Libraries libraries = look_at_libraries();
+  addresses_are_hidden |= libraries == Libraries::hide_addresses;
+  Outcome outcome;
+  outcome.change = find_active_functions(*static_cast<ucontext_t*>(context));
+  for_each_image(begin_image, &outcome);
+  migrate_threads(*static_cast<ucontext_t*>(context));
+  if (!addresses_are_hidden && libraries == Libraries::harmless) for_each_image(reclaim, nullptr);
+  remember_threads(epoch_number, own_clear_since);
+  resume_others();
+  if (outcome.problem != nullptr) {
+    name_holder();
+    give_up(
+        addresses_are_hidden
+            ? "no room for another layout: all are kept, for code may run where it cannot be seen"
+            : outcome.problem);
+  } else if (outcome.moved) {
+    ++counted.layouts;
+  }
+  const uint64_t took = os::monotonic_ns() - start;
+  not_before = start + 2 * took;
+  counted.total_ns += took;
+  counted.longest_ns = took > counted.longest_ns ? took : counted.longest_ns;
+}
+
+}  // namespace
+
+void configure(bool poison_old_layouts) {
+  poison = poison_old_layouts;
+  timer_spares_sleepers = os::kernel_is_at_least(6, 4);
+}
+
+void run(ucontext_t& interrupted) {
+  call_on_private_stack(run_epoch, &interrupted);
+}
+
+bool all_listed() {
+  return threads_known;
+}
+
+void note_shadow_stack() {
+  __atomic_store_n(&returns_are_checked, true, __ATOMIC_RELEASE);
+}
+
+bool are_over() {
+  return too_old || __atomic_load_n(&returns_are_checked, __ATOMIC_ACQUIRE);
+}
+
+const EpochCounts& counts() {
+  return counted;
+}
+
+void forget() {
+  counted = {};
+  threads_known = false;
+  too_old = false;
+}
+
+}  // namespace stab::rt::one_epoch

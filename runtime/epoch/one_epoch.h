@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// One epoch: the other threads stop, the functions that were called get new places, all threads
+// move over, and layouts that nothing refers to any more are free again.
+#pragma once
+
+#include <ucontext.h>
+
+#include "runtime/epoch/counts.h"
+
+namespace stab::rt::one_epoch {
+
+inline constexpr const char* shadow_stack_is_on = "a shadow stack holds the return addresses (CET)";
+
+// Before the first one. `poison`: a layout that is free again can be neither read nor run.
+void configure(bool poison);
+
+// In the handler of one of our signals; one caller at a time.
+void run(ucontext_t& interrupted);
+
+// Whether the last one knew the threads that there are.
+bool all_listed();
+
+// A thread has one, so functions must stay from now on.
+void note_shadow_stack();
+// No epoch can succeed any more.
+bool are_over();
+
+const EpochCounts& counts();
+
+// In a child of fork.
+void forget();
+
+}  // namespace stab::rt::one_epoch
