@@ -119,8 +119,12 @@ struct Function {
   uint32_t exceptions;
   uint32_t exceptions_size;
   uint32_t exception_types;  // the place that its type table counts from; 0: it has no types
-  uint32_t unused;
+  // By DWARF number, of those that calls preserve: where the function keeps the address of a jump
+  // table, nothing in it writes a part of them, after which they are no address any more.
+  uint32_t whole_registers;
 };
+// rbx, rbp, r12 to r15.
+constexpr uint32_t preserved_registers = 0xf048;
 
 // No room for the jump: only direct calls reach the copy.
 constexpr uint32_t function_keeps_entry = 1;

@@ -61,6 +61,15 @@ bool is_code(const Spot& spot) {
   return spot.offset <= spot.place.image->functions()[spot.function].size;
 }
 
+// Whether what the function keeps in this register is an address if it looks like one: calls
+// preserve it, no part of it is written for itself, and there are numbers of 32 bits that look like
+// addresses below 4 GB. A value of which a part is the program's must not change.
+bool holds_whole_values(const Spot& spot, uint32_t r) {
+  const abi::Function& function = spot.place.image->functions()[spot.function];
+  return (function.whole_registers >> r & 1) != 0 &&
+         number(spot.place.layout->copy(spot.function)) > UINT32_MAX;
+}
+
 // The layout's own description: frames of its copies may be larger than the original's.
 bool describe(const Image& image, const Layout& layout, uint32_t f, uint64_t start,
               FrameDescription& description) {
@@ -222,8 +231,8 @@ class Migrator {
     replace(where, from, to);
   }
 
-  // A register that holds the address of a jump table of its own function, or, where that was
-  // interrupted, of a place in its code, between the computation of it and its use.
+  // A register that holds the address of a jump table of its own function. All other addresses in
+  // registers keep their layout.
   void move_registers() {
     const Spot own = spot_of(walk_.interrupted ? walk_.pc : walk_.pc - 1);
     if (!own.found() && !walk_.interrupted) return;
@@ -233,7 +242,7 @@ class Migrator {
       const Spot spot = spot_of(value);
       const bool inside = spot.found() && own.found() && spot.function == own.function &&
                           spot.place.image == own.place.image;
-      if (inside && (is_table(spot) ? may_move_table(spot) : walk_.interrupted && is_code(spot)))
+      if (inside && is_table(spot) && may_move_table(spot) && holds_whole_values(spot, r))
         follow(walk_.saved[r], value, spot, present(spot, value));
       else if (walk_.interrupted)
         scan(walk_.saved[r]);

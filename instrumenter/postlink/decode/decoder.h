@@ -29,8 +29,10 @@ struct DecodedFunction {
   bool complete = false;            // every byte belongs to an instruction that the decoder knows
   bool open_end = false;            // control may run past the last byte
   bool sets_stack_pointer = false;  // not only by pushing, popping, and adding numbers
-  std::vector<Operand> operands;    // by offset
-  std::vector<bool> starts;         // of instructions, by offset
+  // 8 or 16 bits of them are written, and the others stay. As stack_moves.h numbers registers.
+  std::uint32_t partly_written = 0;
+  std::vector<Operand> operands;  // by offset
+  std::vector<bool> starts;       // of instructions, by offset
 };
 
 // An instruction as far as it matters to the size of a frame.
