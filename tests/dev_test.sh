@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# dev_test.sh SOURCE: ./dev says what it does, and refuses what it does not know.
+set -u
+cd "$1" || exit 1
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=1
+}
+
+help=$(./dev help)
+for verb in run test quick build; do
+  grep -q "^  ./dev $verb " <<<"$help" || fail "the help does not have $verb: $help"
+done
+said=$(./dev nonsense 2>&1) && fail "nonsense is accepted"
+[ "$said" = "$help" ] || fail "nonsense is not answered with the help: $said"
+said=$(./dev quick no/such/folder 2>&1) && fail "a folder that is not there is accepted"
+[ "$said" = "dev: there is no folder no/such/folder" ] || fail "of a folder that is not there it says: $said"
+exit $failures
