@@ -55,6 +55,7 @@ Program analyse(const ElfFile& file) {
   find_unsized(program, decoder);
   read_frames(program);
   const CodeIsKnown code = analyse_code(program, decoder);
+  find_address_registers(program, code);
   const TablesAreKnown tables = analyse_data(program, code);
   const LandingPadsAreKnown pads = analyse_exceptions(program, code);
   const SwitchesAreKnown switches = analyse_switches(program, decoder, pads);

@@ -60,17 +60,9 @@ class TableBuilder {
     return at;
   }
 
-  static std::uint32_t whole_registers(const DecodedFunction& decoded) {
-    // Both number rbx and r12 to r15 alike.
-    constexpr unsigned rbp_here = 5;
-    constexpr unsigned rbp_of_dwarf = 6;
-    std::uint32_t partly = decoded.partly_written & ~(1u << rbp_of_dwarf);
-    if ((partly >> rbp_here & 1) != 0) partly |= 1u << rbp_of_dwarf;
-    return decoded.complete ? abi::preserved_registers & ~partly : 0;
-  }
-
   void add_function(const Function& function) {
     abi::Function entry{};
+    entry.address_registers = function.address_registers;
     entry.start = place(function.start);
     entry.size = function.size;
     entry.first_fixup = static_cast<std::uint32_t>(fixups_.size());
@@ -86,7 +78,6 @@ class TableBuilder {
       entry.lsda_field = function.frame.lsda_field;
       add_exceptions(function, entry);
     }
-    entry.whole_registers = whole_registers(function.decoded);
     entry.name = add_name(function.name);
     entry.hash = abi::hash_code(function.code.data(), function.size);
     entry.flags |= (function.keeps_entry ? abi::function_keeps_entry : 0) |

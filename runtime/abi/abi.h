@@ -119,9 +119,10 @@ struct Function {
   uint32_t exceptions;
   uint32_t exceptions_size;
   uint32_t exception_types;  // the place that its type table counts from; 0: it has no types
-  // By DWARF number, of those that calls preserve: where the function keeps the address of a jump
-  // table, nothing in it writes a part of them, after which they are no address any more.
-  uint32_t whole_registers;
+  // By DWARF number, of those that calls preserve: nothing of 64 bits is written into them but
+  // addresses that lea computes and what was saved, and no part is written for itself. So a value
+  // of the function's that looks like the address of a jump table is one.
+  uint32_t address_registers;
 };
 // rbx, rbp, r12 to r15.
 constexpr uint32_t preserved_registers = 0xf048;

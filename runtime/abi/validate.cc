@@ -142,7 +142,7 @@ class Checker {
       if (!mapped(f.start, f.size, PF_X | PF_R)) return TableError::bad_function;
       if (f.flags > abi::function_flags || f.name >= h_.names.count)
         return TableError::bad_function;
-      if ((f.whole_registers & ~abi::preserved_registers) != 0) return TableError::bad_function;
+      if ((f.address_registers & ~abi::preserved_registers) != 0) return TableError::bad_function;
       if (!entry_holds(f)) return TableError::bad_function;
       if (f.first_word > h_.words.count || f.word_count > h_.words.count - f.first_word)
         return TableError::bad_function;

@@ -67,8 +67,8 @@ TEST(Validate, RefusesFunctionsOutsideOfTheCode) {
   EXPECT_EQ(after([](auto& t) { t.functions[0].size = 0; }), TableError::bad_function);
   EXPECT_EQ(after([](auto& t) { t.functions[0].start = 0x3000; }), TableError::bad_function);
   EXPECT_EQ(after([](auto& t) { t.functions[0].flags = 16; }), TableError::bad_function);
-  EXPECT_EQ(after([](auto& t) { t.functions[0].whole_registers = 1; }), TableError::bad_function);
-  EXPECT_EQ(after([](auto& t) { t.functions[0].whole_registers = abi::preserved_registers; }),
+  EXPECT_EQ(after([](auto& t) { t.functions[0].address_registers = 1; }), TableError::bad_function);
+  EXPECT_EQ(after([](auto& t) { t.functions[0].address_registers = abi::preserved_registers; }),
             TableError::ok);
   EXPECT_EQ(after([](auto& t) { t.functions[0].name = 10; }), TableError::bad_function);
   EXPECT_EQ(after([](auto& t) { t.functions[0].first_word = 1; }), TableError::bad_function);

@@ -7,11 +7,12 @@ set -u
 source_directory=$(realpath "$1")
 library=$2/lib/libstabrt.a
 
+starts="alarms epoch_signal images image migrate one_epoch private_stack restart schedule signal_return walk"
 # Object NEEDS name: what no object of ours has. Object HAS: it was reached.
 reached=$({
-  nm -A --defined-only "$library" | awk '{ split($1, part, ":"); print "has", part[2], $NF }'
+  nm -A -g --defined-only "$library" | awk '{ split($1, part, ":"); print "has", part[2], $NF }'
   nm -A -u "$library" | awk '{ split($1, part, ":"); print "needs", part[2], $NF }'
-} 2>/dev/null | awk -v starts="alarms epoch_signal images image migrate one_epoch private_stack restart signal_return walk" '
+} 2>/dev/null | awk -v starts="$starts" '
   { sub(/\.cc\.o$/, "", $2) }
   $1 == "has" { home[$3] = $2 }
   $1 == "needs" { needs[$2] = needs[$2] " " $3 }
@@ -32,6 +33,8 @@ fail() {
   failures=1
 }
 
+objects=$(ar t "$library")
+for start in $starts; do grep -qx "$start.cc.o" <<<"$objects" || fail "there is no $start.cc"; done
 twice=$(ar t "$library" | sort | uniq -d)
 [ -z "$twice" ] || fail "two objects of one name cannot be told apart: $twice"
 # find_object and os ask at start only, contexts in calls of the program. The others are made by the linker.

@@ -61,12 +61,12 @@ bool is_code(const Spot& spot) {
   return spot.offset <= spot.place.image->functions()[spot.function].size;
 }
 
-// Whether what the function keeps in this register is an address if it looks like one: calls
-// preserve it, no part of it is written for itself, and there are numbers of 32 bits that look like
-// addresses below 4 GB. A value of which a part is the program's must not change.
-bool holds_whole_values(const Spot& spot, uint32_t r) {
+// Of the function's values in this register: whether one that looks like the address of a jump table
+// is one. Below 4 GB numbers of 32 bits look like addresses, too.
+bool holds_addresses(const Spot& spot, uint32_t r) {
+  if (!spot.found()) return false;
   const abi::Function& function = spot.place.image->functions()[spot.function];
-  return (function.whole_registers >> r & 1) != 0 &&
+  return (function.address_registers >> r & 1) != 0 &&
          number(spot.place.layout->copy(spot.function)) > UINT32_MAX;
 }
 
@@ -174,13 +174,13 @@ class Migrator {
   void run(uint32_t most_frames) {
     Step last = Step::caller;
     for (uint32_t frames = 0; last == Step::caller && frames < most_frames; ++frames) {
-      move_program_counter();
-      move_registers();
-      const uint64_t stack_pointer = walk_.registers.value[rsp];
-      scan_to(stack_pointer);
-      const uint32_t stacks = walk_.stacks;
+      copy_bytes(&frame_, &walk_, sizeof frame_);
       last = step(walk_, find_description, nullptr);
-      if (last == Step::caller && stacks != walk_.stacks) {
+      move_program_counter();
+      move_registers(last == Step::caller);
+      const uint64_t stack_pointer = frame_.registers.value[rsp];
+      scan_to(stack_pointer);
+      if (last == Step::caller && walk_.stacks != frame_.stacks) {
         scan_signal_frame(stack_pointer + signal_frame_size);
         begin_scan();
       }
@@ -220,9 +220,9 @@ class Migrator {
   }
 
   void move_program_counter() {
-    const uint64_t back = walk_.interrupted ? 0 : 1;
-    const Spot spot = spot_of(walk_.pc - back);
-    follow(walk_.pc_slot, walk_.pc, spot, present(spot, walk_.pc - back) + back);
+    const uint64_t back = frame_.interrupted ? 0 : 1;
+    const Spot spot = spot_of(frame_.pc - back);
+    follow(frame_.pc_slot, frame_.pc, spot, present(spot, frame_.pc - back) + back);
   }
 
   // What stays in an old layout keeps it.
@@ -231,22 +231,36 @@ class Migrator {
     replace(where, from, to);
   }
 
-  // A register that holds the address of a jump table of its own function. All other addresses in
-  // registers keep their layout.
-  void move_registers() {
-    const Spot own = spot_of(walk_.interrupted ? walk_.pc : walk_.pc - 1);
-    if (!own.found() && !walk_.interrupted) return;
+  // Whether this frame saved the register, so that what it holds in it is its own.
+  [[nodiscard]] bool is_saved_here(uint32_t r) const {
+    return walk_.saved[r] != frame_.saved[r] &&
+           number(walk_.saved[r]) >= frame_.registers.value[rsp];
+  }
+
+  // A register that holds the address of a jump table of its own function, if nothing else can look
+  // like one there: not a value of which a byte was changed, nor one of a callee that did not save
+  // the register, nor the caller's. All other addresses in registers keep their layout.
+  void move_registers(bool caller_is_known) {
+    const Spot own = spot_of(frame_.interrupted ? frame_.pc : frame_.pc - 1);
     for (uint32_t r = 0; r < register_count; ++r) {
-      if (walk_.saved[r] == nullptr || !walk_.registers.is_known(r)) continue;
-      const uint64_t value = walk_.registers.value[r];
-      const Spot spot = spot_of(value);
-      const bool inside = spot.found() && own.found() && spot.function == own.function &&
-                          spot.place.image == own.place.image;
-      if (inside && is_table(spot) && may_move_table(spot) && holds_whole_values(spot, r))
-        follow(walk_.saved[r], value, spot, present(spot, value));
-      else if (walk_.interrupted)
-        scan(walk_.saved[r]);
+      const uint32_t bit = 1u << r;
+      const bool is_own = caller_is_known && is_saved_here(r);
+      const bool holds = holds_addresses(own, r);
+      if (frame_.saved[r] != nullptr && frame_.registers.is_known(r))
+        move_register(r, own, is_own && holds && (kept_ & bit) != 0);
+      kept_ = is_own ? kept_ | bit : holds ? kept_ : kept_ & ~bit;
     }
+  }
+
+  void move_register(uint32_t r, const Spot& own, bool is_address) {
+    const uint64_t value = frame_.registers.value[r];
+    const Spot spot = is_address ? spot_of(value) : Spot{};
+    const bool inside =
+        spot.found() && spot.function == own.function && spot.place.image == own.place.image;
+    if (inside && is_table(spot) && may_move_table(spot))
+      follow(frame_.saved[r], value, spot, present(spot, value));
+    else if (frame_.interrupted)
+      scan(frame_.saved[r]);
   }
 
   // Of a held layout a jmp_buf may have a copy: what it says must stay the layout that is held.
@@ -265,14 +279,16 @@ class Migrator {
 
   void scan_to(uint64_t end) {
     for (scanned_ &= -uint64_t{8}; scanned_ < end; scanned_ += 8) {
-      if (scanned_ < walk_.readable_start || scanned_ + 8 > walk_.readable_end) continue;
+      if (scanned_ < frame_.readable_start || scanned_ + 8 > frame_.readable_end) continue;
       scan(reinterpret_cast<const uint64_t*>(scanned_));
     }
   }
 
   Migration& migration_;
   stack_t signal_stack_;
-  Walk walk_;
+  Walk walk_;                   // is at the caller of
+  Walk frame_;                  // this one
+  uint32_t kept_ = UINT32_MAX;  // registers that no callee can have changed
   uint64_t scanned_ = 0;
 };
 

@@ -38,6 +38,9 @@ class PinsAreKnown {
 // Decodes every function and turns its operands into fixups, checked against the relocations.
 CodeIsKnown analyse_code(Program& program, const Decoder& decoder);
 
+// Registers that hold jump tables' addresses and no other values of 64 bits.
+void find_address_registers(Program& program, CodeIsKnown code);
+
 // Functions' labels in data and jump tables.
 TablesAreKnown analyse_data(Program& program, CodeIsKnown code);
 

@@ -89,23 +89,27 @@ void Decoder::Impl::number_registers() {
       "RAX", "RCX", "RDX", "RBX", "RSP", "RBP", "RSI", "RDI",
       "R8",  "R9",  "R10", "R11", "R12", "R13", "R14", "R15"};
   general_numbers.assign(registers->getNumRegs(), no_register);
-  narrow.assign(registers->getNumRegs(), false);
+  widths.assign(registers->getNumRegs(), 0);
   for (unsigned i = 1; i < registers->getNumRegs(); ++i)
     for (std::uint8_t n = 0; n < names.size(); ++n)
       if (llvm::StringRef(registers->getName(i)) == names[n])
         for (const auto part : registers->subregs_inclusive(i)) {
           const llvm::StringRef name = registers->getName(part);
           general_numbers[part] = n;
-          narrow[part] = part != i && !name.starts_with("E") && !name.ends_with("D");
+          const bool half = name.starts_with("E") || name.ends_with("D");
+          widths[part] = part == i ? 64 : half ? 32 : 16;
         }
 }
 
-// Of 32 bits the processor makes 64.
-std::uint32_t Decoder::Impl::partly_written(const llvm::MCInst& instruction) const {
+// Of 32 bits the processor makes 64, which are no address where copies lie.
+std::uint32_t Decoder::Impl::values_written(const llvm::MCInst& instruction) const {
   const llvm::MCInstrDesc& description = instructions->get(instruction.getOpcode());
+  const llvm::StringRef name = instructions->getName(instruction.getOpcode());
+  const bool address = name == "POP64r" || (name == "LEA64r" && refers_to_pc(instruction));
   std::uint32_t written = 0;
   const auto write = [&](unsigned number) {
-    if (narrow[number]) written |= 1u << general_numbers[number];
+    const unsigned width = widths[number];
+    if (width == 16 || (width == 64 && !address)) written |= 1u << general_numbers[number];
   };
   for (unsigned i = 0; i < description.getNumDefs() && i < instruction.getNumOperands(); ++i)
     if (instruction.getOperand(i).isReg()) write(instruction.getOperand(i).getReg());
@@ -163,7 +167,7 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
     result.starts[offset] = true;
     impl_->collect(instruction, rest.subspan(0, length), offset, result.operands);
     result.sets_stack_pointer |= impl_->sets_stack_pointer(instruction);
-    result.partly_written |= impl_->partly_written(instruction);
+    result.values |= impl_->values_written(instruction);
     // Padding after the end of the last block belongs to the function's size with some assemblers.
     const bool padding = impl_->instructions->getName(instruction.getOpcode()).starts_with("NOOP");
     if (!padding) runs_on = impl_->may_run_on(instruction);

@@ -29,8 +29,9 @@ struct DecodedFunction {
   bool complete = false;            // every byte belongs to an instruction that the decoder knows
   bool open_end = false;            // control may run past the last byte
   bool sets_stack_pointer = false;  // not only by pushing, popping, and adding numbers
-  // 8 or 16 bits of them are written, and the others stay. As stack_moves.h numbers registers.
-  std::uint32_t partly_written = 0;
+  // A part of them is written, or 64 bits that neither lea with rip nor pop gives. As stack_moves.h
+  // numbers registers.
+  std::uint32_t values = 0;
   std::vector<Operand> operands;  // by offset
   std::vector<bool> starts;       // of instructions, by offset
 };

@@ -57,7 +57,7 @@ struct Decoder::Impl {
   void collect(const llvm::MCInst& instruction, std::span<const std::uint8_t> bytes,
                std::uint64_t offset, std::vector<Operand>& out) const;
   [[nodiscard]] bool sets_stack_pointer(const llvm::MCInst& instruction) const;
-  [[nodiscard]] std::uint32_t partly_written(const llvm::MCInst& instruction) const;
+  [[nodiscard]] std::uint32_t values_written(const llvm::MCInst& instruction) const;
   [[nodiscard]] bool may_run_on(const llvm::MCInst& instruction) const;
 
   llvm::MCTargetOptions options;
@@ -72,7 +72,7 @@ struct Decoder::Impl {
   unsigned rsp = 0;
   unsigned rbp = 0;
   std::vector<std::uint8_t> general_numbers;  // by register, as stack_moves.h numbers them
-  std::vector<bool> narrow;                   // by register: below 32 bits
+  std::vector<std::uint8_t> widths;           // by register: 64, 32, or less
 };
 
 }  // namespace stab::instrumenter

@@ -45,20 +45,26 @@ TEST(Decoder, FindsCallsAndJumps) {
                                        Seen{12, 1, here + 13, Use::branch}));
 }
 
-TEST(Decoder, FindsRegistersOfWhichAPartIsWritten) {
-  constexpr std::uint32_t rax = 1, rcx = 2, rbx = 8, r12 = 1u << 12;
-  EXPECT_EQ(decode({0xb3, 7, 0xc3}).partly_written, rbx);                 // mov $7,%bl
-  EXPECT_EQ(decode({0xb7, 7, 0xc3}).partly_written, rbx);                 // mov $7,%bh
-  EXPECT_EQ(decode({0x66, 0xbb, 7, 0, 0xc3}).partly_written, rbx);        // mov $7,%bx
-  EXPECT_EQ(decode({0x41, 0x0f, 0x94, 0xc4, 0xc3}).partly_written, r12);  // sete %r12b
-  EXPECT_EQ(decode({0x86, 0xd9, 0xc3}).partly_written, rbx | rcx);        // xchg %bl,%cl
-  EXPECT_EQ(decode({0xf6, 0xf3, 0xc3}).partly_written, rax);              // div %bl
-  EXPECT_EQ(decode({0x0f, 0xb0, 0x0b, 0xc3}).partly_written, rax);        // cmpxchg %cl,(%rbx)
-  EXPECT_EQ(decode({0xbb, 7, 0, 0, 0, 0xc3}).partly_written, 0u);         // mov $7,%ebx
-  EXPECT_EQ(decode({0x0f, 0xb6, 0xdb, 0xc3}).partly_written, 0u);         // movzbl %bl,%ebx
-  EXPECT_EQ(decode({0x48, 0x89, 0xc3, 0x88, 0x1f, 0xc3}).partly_written,
-            0u);                                                         // mov, mov %bl,(%rdi)
-  EXPECT_EQ(decode({0x41, 0xbc, 7, 0, 0, 0, 0xc3}).partly_written, 0u);  // mov $7,%r12d
+TEST(Decoder, FindsRegistersThatGetMoreThanAddresses) {
+  constexpr std::uint32_t rax = 1, rcx = 2, rbx = 8, rbp = 32, rsp = 16, r12 = 1u << 12;
+  EXPECT_EQ(decode({0xb3, 7, 0xc3}).values & ~rsp, rbx);                      // mov $7,%bl
+  EXPECT_EQ(decode({0xb7, 7, 0xc3}).values & ~rsp, rbx);                      // mov $7,%bh
+  EXPECT_EQ(decode({0x66, 0xbb, 7, 0, 0xc3}).values & ~rsp, rbx);             // mov $7,%bx
+  EXPECT_EQ(decode({0x41, 0x0f, 0x94, 0xc4, 0xc3}).values & ~rsp, r12);       // sete %r12b
+  EXPECT_EQ(decode({0x86, 0xd9, 0xc3}).values & ~rsp, rbx | rcx);             // xchg %bl,%cl
+  EXPECT_EQ(decode({0xf6, 0xf3, 0xc3}).values & ~rsp, rax);                   // div %bl
+  EXPECT_EQ(decode({0x0f, 0xb0, 0x0b, 0xc3}).values & ~rsp, rax);             // cmpxchg %cl,(%rbx)
+  EXPECT_EQ(decode({0x48, 0x89, 0xc3, 0xc3}).values & ~rsp, rbx);             // mov %rax,%rbx
+  EXPECT_EQ(decode({0x48, 0x8b, 0x1f, 0xc3}).values & ~rsp, rbx);             // mov (%rdi),%rbx
+  EXPECT_EQ(decode({0x48, 0xff, 0xc3, 0xc3}).values & ~rsp, rbx);             // inc %rbx
+  EXPECT_EQ(decode({0x48, 0x8d, 0x1f, 0xc3}).values & ~rsp, rbx);             // lea (%rdi),%rbx
+  EXPECT_EQ(decode({0xc9, 0xc3}).values & ~rsp, rbp);                         // leave
+  EXPECT_EQ(decode({0x48, 0x8d, 0x1d, 0, 1, 0, 0, 0xc3}).values & ~rsp, 0u);  // lea 256(%rip),%rbx
+  EXPECT_EQ(decode({0x5b, 0x41, 0x5c, 0xc3}).values & ~rsp, 0u);              // pop %rbx; pop %r12
+  EXPECT_EQ(decode({0xbb, 7, 0, 0, 0, 0xc3}).values & ~rsp, 0u);              // mov $7,%ebx
+  EXPECT_EQ(decode({0x0f, 0xb6, 0xdb, 0xc3}).values & ~rsp, 0u);              // movzbl %bl,%ebx
+  EXPECT_EQ(decode({0x88, 0x1f, 0xc3}).values & ~rsp, 0u);                    // mov %bl,(%rdi)
+  EXPECT_EQ(decode({0x41, 0xbc, 7, 0, 0, 0, 0xc3}).values & ~rsp, 0u);        // mov $7,%r12d
 }
 
 TEST(Decoder, TellsLeaFromAccess) {

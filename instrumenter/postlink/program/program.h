@@ -84,6 +84,7 @@ struct Function {
   std::vector<std::uint8_t> code;
   DecodedFunction decoded;
   std::vector<abi::Fixup> fixups;
+  std::uint32_t address_registers = 0;       // as the ABI says
   std::vector<std::uint32_t> words;          // jump tables, behind the code
   std::vector<std::uint32_t> table_targets;  // what they lead to
   std::vector<std::uint32_t> behind_ends;    // what follows calls that never return

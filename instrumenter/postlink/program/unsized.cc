@@ -87,6 +87,7 @@ void find_unsized(Program& program, const Decoder& decoder) {
       function.size = static_cast<std::uint32_t>(piece.code.size());
       function.name = piece.name;
       function.pin_because(abi::PinReason::unsized);
+      function.decoded = decoder.decode(piece.code, piece.start);
       program.unsized.push_back(std::move(function));
     }
 }

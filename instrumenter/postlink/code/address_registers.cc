@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/code/code.h"
+
+namespace stab::instrumenter {
+namespace {
+
+// The ABI has DWARF's numbers, by which only rbp is another one here.
+std::uint32_t registers_of(const DecodedFunction& decoded) {
+  constexpr unsigned rbp_here = 5;
+  constexpr unsigned rbp_of_dwarf = 6;
+  if (!decoded.complete) return 0;
+  std::uint32_t values = decoded.values & ~(1u << rbp_of_dwarf);
+  values |= (decoded.values >> rbp_here & 1) << rbp_of_dwarf;
+  return abi::preserved_registers & ~values;
+}
+
+// Hot and cold parts are functions here, and work on the same registers.
+bool joins(const Function& from, const Operand& operand, const Function& to) {
+  return operand.use == Operand::Use::branch && &from != &to && operand.target != to.start;
+}
+
+}  // namespace
+
+void find_address_registers(Program& program, CodeIsKnown /*code*/) {
+  for (Function& function : program.functions)
+    function.address_registers = registers_of(function.decoded);
+  for (const Function& function : program.unsized)
+    for (const Operand& operand : function.decoded.operands)
+      if (Function* to = program.find(operand.target);
+          to != nullptr && joins(function, operand, *to))
+        to->address_registers &= registers_of(function.decoded);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Function& function : program.functions) {
+      for (const Operand& operand : function.decoded.operands) {
+        Function* to = program.find(operand.target);
+        if (to == nullptr || !joins(function, operand, *to)) continue;
+        const std::uint32_t both = function.address_registers & to->address_registers;
+        changed |= both != function.address_registers || both != to->address_registers;
+        function.address_registers = to->address_registers = both;
+      }
+    }
+  }
+}
+
+}  // namespace stab::instrumenter
