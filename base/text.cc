@@ -78,8 +78,12 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 
 std::string one_line(std::string_view text, std::size_t limit) {
   std::string line = valid_utf8(text.substr(0, limit));
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    if (byte < 0x20 || byte == 0x7f) line[i] = ' ';
+    // U+0080 to U+009F are control characters, too: terminals obey U+009B as they do ESC [.
+    if (byte == 0xc2 && static_cast<unsigned char>(line[i + 1]) < 0xa0) line[i] = line[i + 1] = ' ';
+  }
   if (text.size() > limit) line += "...";
   return line;
 }

@@ -27,6 +27,17 @@ TEST(Text, TailKeepsTheEndAndSaysWhatWasCut) {
   EXPECT_EQ(tail("0123456789", 4), "[6 bytes before this are not kept]\n6789");
 }
 
+TEST(Text, OneLineHasNoControlCharacterOfEitherKind) {
+  EXPECT_EQ(one_line("a\x1b[2Jb\n\t\x7f"
+                     "c",
+                     100),
+            "a [2Jb   c");
+  EXPECT_EQ(one_line("a\xc2\x9b"
+                     "2Jb\xc2\x80\xc2\x9f\xc2\xa0\xc3\xa4",
+                     100),
+            "a  2Jb    \xc2\xa0\xc3\xa4");
+}
+
 TEST(Text, InvalidUtf8NeverPassesThrough) {
   EXPECT_EQ(tail("a\xff"
                  "b",

@@ -21,12 +21,22 @@ function(stab_link target)
   target_link_libraries(${target} PUBLIC stab_flags ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
 endfunction()
 
-# What nearly every test includes is compiled once. Libraries use it under the sanitizers only: without it the compiler
-# sees whether a file includes what it uses.
-add_library(stab_test_headers STATIC ${PROJECT_SOURCE_DIR}/cmake/test_headers.cc)
-target_link_libraries(stab_test_headers PRIVATE stab_flags fmt::fmt GTest::gmock)
-target_precompile_headers(stab_test_headers PRIVATE ${PROJECT_SOURCE_DIR}/cmake/test_headers.h)
-target_compile_options(stab_test_headers PRIVATE -Xclang -fno-pch-timestamp -fpch-instantiate-templates)
+# stab_headers(NAME [libs]): the target stab_NAME, whose headers (NAME.h) the compiler reads once for all that reuse them.
+function(stab_headers name)
+  add_library(stab_${name} STATIC ${PROJECT_SOURCE_DIR}/cmake/headers.cc)
+  target_link_libraries(stab_${name} PRIVATE stab_flags ${ARGN})
+  target_precompile_headers(stab_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${name}.h)
+  target_compile_options(stab_${name} PRIVATE -Xclang -fno-pch-timestamp -fpch-instantiate-templates)
+endfunction()
+stab_headers(product_headers fmt::fmt nlohmann_json::nlohmann_json)
+stab_headers(test_headers fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
+
+# Without precompiled headers the compiler sees whether a file includes what it uses: ThreadSanitizer's build has none.
+function(stab_reuse_headers target)
+  if(NOT STAB_SANITIZE MATCHES thread)
+    target_precompile_headers(${target} REUSE_FROM stab_product_headers)
+  endif()
+endfunction()
 
 # stab_library(NAME SOURCES a.cc b.cc [PUBLIC libs] [PRIVATE libs] [OPTIMIZED]): the library of this folder. OPTIMIZED is
 # for those whose tests compute for long: they are optimized under the sanitizers, too.
@@ -35,8 +45,9 @@ function(stab_library name)
   add_library(stab_${name} STATIC ${arg_SOURCES})
   stab_link(stab_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   set_target_properties(stab_${name} PROPERTIES STAB_OPTIMIZED ${arg_OPTIMIZED})
-  if(STAB_SANITIZE AND NOT arg_OPTIMIZED)
-    target_precompile_headers(stab_${name} REUSE_FROM stab_test_headers)
+  # What is compiled in another way cannot reuse the headers.
+  if(NOT STAB_SANITIZE OR NOT arg_OPTIMIZED)
+    stab_reuse_headers(stab_${name})
   endif()
 endfunction()
 
@@ -59,7 +70,7 @@ endfunction()
 function(stab_script_test source)
   cmake_parse_arguments(arg "SLOW" "TIMEOUT" "ENVIRONMENT" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
-  cmake_path(GET source STEM stem)
+  cmake_path(REMOVE_EXTENSION source LAST_ONLY OUTPUT_VARIABLE stem)
   stab_register_test(${folder}/${stem} SLOW ${arg_SLOW} TIMEOUT "${arg_TIMEOUT}" ENVIRONMENT "${arg_ENVIRONMENT}"
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 endfunction()

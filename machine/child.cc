@@ -82,13 +82,6 @@ struct Words {
   _exit(127);
 }
 
-void reset_signals() {
-  for (int signal = 1; signal < NSIG; ++signal) std::signal(signal, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 void set_limits() {
   const rlimit core{0, 0};
   setrlimit(RLIMIT_CORE, &core);

@@ -74,13 +74,6 @@ void keep_only_passed_descriptor(int fd) {
   syscall(SYS_close_range, passed_descriptor + 1, ~0U, 0U);
 }
 
-void reset_signals() {
-  for (int signal = 1; signal < NSIG; ++signal) std::signal(signal, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 [[noreturn]] void run_child(const ContainedStart& start, uid_t own_uid, gid_t own_gid) {
   const auto give_up = [](const char* what) {
     const auto ignored = write_all(STDERR_FILENO, fmt::format("stabd worker: {}\n", what));

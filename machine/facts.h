@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What this machine is: that which stays as it is until somebody changes it. No load, no frequency
-// of the moment.
+// What this machine is, as far as it stays so until somebody changes it: not its load, nor the
+// frequency of the moment.
 #pragma once
 
 #include <string>

@@ -81,6 +81,13 @@ void reap_all() {
 
 }  // namespace
 
+void reset_signals() {
+  for (int signal = 1; signal < NSIG; ++signal) std::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 std::optional<ProcessId> identify(pid_t pid) {
   const auto stat = read_stat(pid);
   const auto boot = read_file("/proc/sys/kernel/random/boot_id", 256);

@@ -26,6 +26,9 @@ struct ProcessId {
 // Nothing if there is no such process (a zombie counts as one).
 std::optional<ProcessId> identify(pid_t pid);
 
+// In a child before exec: every signal has its default action, and none is blocked.
+void reset_signals();
+
 // Makes this process the parent of its orphaned descendants, so that none can leave its tree.
 Result<void> adopt_orphans();
 

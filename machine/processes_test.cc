@@ -28,8 +28,13 @@ pid_t start(const std::string& script, const std::string& marker = "MARKER=none"
 }
 
 void wait_for_descendants(std::size_t count) {
-  for (int i = 0; i < 2000 && descendants().size() < count; ++i) usleep(1000);
-  ASSERT_GE(descendants().size(), count);
+  // One that changes its parent while the tree is read may be missing once.
+  std::size_t most = 0;
+  for (int i = 0; i < 2000 && most < count; ++i) {
+    usleep(1000);
+    most = descendants().size();
+  }
+  ASSERT_GE(most, count);
 }
 
 TEST(Processes, AProcessIsIdentifiedByMoreThanItsPid) {
@@ -44,7 +49,7 @@ TEST(Processes, AProcessIsIdentifiedByMoreThanItsPid) {
 TEST(Processes, DescendantsThatLeftTheirSessionAreFoundAndEnded) {
   ASSERT_TRUE(adopt_orphans());
   start("setsid sh -c 'setsid sleep 1000 & sleep 1000 & wait' & (sleep 1000 &) & wait");
-  wait_for_descendants(4);
+  wait_for_descendants(5);
   const auto ended = end_descendants(Scope::process_tree, 10s);
   ASSERT_TRUE(ended) << ended.error().message;
   EXPECT_GE(*ended, 4U);

@@ -49,7 +49,8 @@ inline constexpr const char* seed_option = "seed";
 // plan says otherwise.
 Options options_of(const Plan& plan, const std::vector<Level>& levels);
 
-// Those that make a difference: what does not act is taken out. Equal for cells that run the same.
+// The options that make a difference: those that do not act are taken out. Cells that run the same
+// have equal ones.
 Options acting(Options options);
 // Whether something is placed at random.
 bool randomizes(const Options& options);

@@ -10,28 +10,6 @@ bool Factor::is_treatment() const {
   return fixed != nullptr && fixed->levels.size() >= 2;
 }
 
-std::string_view to_string(DesignKind kind) {
-  switch (kind) {
-    case DesignKind::one_way:
-      return "one-way";
-    case DesignKind::within_subjects:
-      return "within-subjects";
-    case DesignKind::full_factorial:
-      return "full-factorial";
-    case DesignKind::nested:
-      return "nested";
-    case DesignKind::custom:
-      return "custom";
-    case DesignKind::calibration:
-      return "calibration";
-    case DesignKind::padding_study:
-      return "padding-study";
-    case DesignKind::fractional:
-      return "fractional";
-  }
-  return "unknown";
-}
-
 bool lists_cells(DesignKind kind) {
   return kind == DesignKind::custom || kind == DesignKind::fractional;
 }
@@ -44,10 +22,6 @@ std::string describe(const Stop& stop) {
   return fmt::format(
       "sequential: when every comparison is decided, at {} looks after {} to {} blocks",
       stop.looks.size() + 1, stop.min(), stop.max);
-}
-
-std::string_view to_string(StopRule rule) {
-  return rule == StopRule::precision ? "precision" : "sequential";
 }
 
 }  // namespace stab::plan

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The value types of a plan. A Plan that left the reader is valid: every bound is kept, every name
-// resolves. See doc/glossary.md for plan, benchmark, factor, level, cell, block, trial.
+// The value types of a plan. A Plan that the reader returned is valid: every bound is kept, every
+// name resolves. See doc/glossary.md for plan, benchmark, factor, level, cell, block, trial.
+// Defaults are in plan/reading/key_list.h; the zeros here are none.
 #pragma once
 
 #include <chrono>
@@ -36,10 +37,10 @@ struct Benchmark {
   std::vector<std::string> sources;
   Check check;
   // Taken from [defaults] unless the benchmark says otherwise.
-  std::uint32_t repetitions = 30;  // measured blocks
-  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
-  std::chrono::nanoseconds build_timeout = std::chrono::minutes(30);
-  std::uint64_t output_limit = std::uint64_t{16} << 20;  // bytes of stdout, and of stderr
+  std::uint32_t repetitions = 0;  // measured blocks
+  std::chrono::nanoseconds timeout{0};
+  std::chrono::nanoseconds build_timeout{0};
+  std::uint64_t output_limit = 0;  // bytes of stdout, and of stderr
 };
 
 // What a factor acts on. `user` sets variables; the others are built in. `option` is an option of
@@ -92,7 +93,27 @@ enum class DesignKind {
   padding_study,  // one treatment under the same seeds in each arm
   fractional      // a part of the cells of treatments with two levels
 };
-std::string_view to_string(DesignKind kind);
+constexpr std::string_view to_string(DesignKind kind) {
+  switch (kind) {
+    case DesignKind::one_way:
+      return "one-way";
+    case DesignKind::within_subjects:
+      return "within-subjects";
+    case DesignKind::full_factorial:
+      return "full-factorial";
+    case DesignKind::nested:
+      return "nested";
+    case DesignKind::custom:
+      return "custom";
+    case DesignKind::calibration:
+      return "calibration";
+    case DesignKind::padding_study:
+      return "padding-study";
+    case DesignKind::fractional:
+      return "fractional";
+  }
+  return "unknown";
+}
 // The design runs Design::cells, not all combinations of levels.
 bool lists_cells(DesignKind kind);
 
@@ -109,7 +130,9 @@ struct Generator {
 // When an experiment may end before its last block (stats/verdicts/stopping.h). It is asked between
 // blocks only, so that what is stored are whole blocks.
 enum class StopRule { precision, sequential };
-std::string_view to_string(StopRule rule);
+constexpr std::string_view to_string(StopRule rule) {
+  return rule == StopRule::precision ? "precision" : "sequential";
+}
 
 struct Stop {
   StopRule rule = StopRule::precision;
@@ -135,12 +158,12 @@ struct Design {
 enum class OnBuildFailure { fail_benchmark, fail_experiment };
 
 struct Analysis {
-  std::string response = "wall";  // wall, user, system, cpu, max_rss, main_to_exit, region
-  bool log_scale = true;
-  double alpha = 0.05;
+  std::string response;  // wall, user, system, cpu, max_rss, main_to_exit, region
+  bool log_scale = false;
+  double alpha = 0;
   std::optional<double> equivalence;  // 0.01 for "1%"
   bool stabilizer = false;            // the procedure of the paper of 2013, on raw numbers
-  int sums_of_squares = 2;            // type 2 or 3
+  int sums_of_squares = 0;            // type 2 or 3
   bool pooled = false;                // one error for all comparisons, not each its own
   bool these_programs = false;        // within subjects: the answer is about these, not such ones
   bool all_pairs = false;             // compare all levels with each other
@@ -150,13 +173,13 @@ struct Analysis {
 struct Plan {
   std::string name;
   std::string question;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 0;
   std::uint32_t warmup = 0;   // blocks that run first and are not analysed
   std::uint32_t retries = 0;  // further attempts at a trial that failed
   // failed trials of a benchmark in a row, then its others are skipped; 0: never
-  std::uint32_t give_up_after = 5;
+  std::uint32_t give_up_after = 0;
   OnBuildFailure on_build_failure = OnBuildFailure::fail_benchmark;
-  std::uint32_t cpus = 1;  // reserved for a trial
+  std::uint32_t cpus = 0;  // reserved for a trial
   bool aslr = false;       // where no factor says otherwise
   // [randomize]: options of the runtime that are the same in all trials.
   std::map<std::string, Level> randomize;

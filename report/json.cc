@@ -6,22 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "report/json_studies.h"
+#include "report/words/answer.h"
 #include "stats/verdicts/decide.h"
-#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Not named optional: null is what JSON has for it.
-Json or_null(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
-Json or_null(const std::string& value) {
-  return value.empty() ? Json(nullptr) : Json(value);
-}
 
 std::string_view design_name(stats::Design design) {
   switch (design) {
@@ -53,7 +44,7 @@ std::string_view unit_name(stats::Unit unit) {
 
 // Verdicts have the same four words for every response.
 std::string_view word(stats::Verdict verdict) {
-  return stats::verdict_word(verdict, stats::Spec{});
+  return verdict_word(verdict, stats::Spec{});
 }
 
 // Of a suite, what its results speak of.
@@ -297,7 +288,7 @@ std::string dumped(const Json& root) {
 }  // namespace
 
 std::string analysis_json(const std::string& source, const stats::Analysis& analysis) {
-  Json root{{"source", source}, {"answer", analysis.answer}, {"verdict", verdict(analysis)}};
+  Json root{{"source", source}, {"answer", answer(analysis)}, {"verdict", verdict(analysis)}};
   add_analysis(root, analysis);
   return dumped(root);
 }
@@ -309,7 +300,7 @@ std::string json(const Document& document) {
             {"question", or_null(document.question)},
             {"state", document.state},
             {"reason", or_null(document.reason)},
-            {"answer", analysis.answer},
+            {"answer", answer(analysis)},
             {"verdict", verdict(analysis)},
             {"machine", or_null(document.machine)},
             {"noise_floor", noise_json(document.noise)},

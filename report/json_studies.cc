@@ -9,14 +9,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json or_null(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
-Json or_null(const std::string& value) {
-  return value.empty() ? Json(nullptr) : Json(value);
-}
-
 Json floor_of(const stats::Floor& floor) {
   return {{"benchmark", or_null(floor.subject)},
           {"comparisons", floor.comparisons},
@@ -29,6 +21,14 @@ Json floor_of(const stats::Floor& floor) {
 }
 
 }  // namespace
+
+Json or_null(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+Json or_null(const std::string& value) {
+  return value.empty() ? Json(nullptr) : Json(value);
+}
 
 nlohmann::ordered_json calibration_json(const stats::Analysis& analysis) {
   if (!analysis.calibration) return nullptr;

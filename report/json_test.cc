@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/sample_document.h"
+#include "report/words/answer.h"
 
 namespace stab::report {
 namespace {
@@ -65,7 +66,7 @@ TEST(Json, HoldsMeansEffectsVerdictAnswerAndNotes) {
   EXPECT_TRUE(root["effects"][6]["benchmark"].is_null());
   EXPECT_EQ(root["effects"][6]["verdict"], "faster");
   EXPECT_EQ(root["verdict"], "faster");
-  EXPECT_EQ(root["answer"], document.analysis.answer);
+  EXPECT_EQ(root["answer"], answer(document.analysis));
   EXPECT_EQ(root["notes"].size(), document.analysis.notes.size());
   EXPECT_EQ(root["trials"]["failed"], 2);
 }

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <ranges>
 
 #include "base/text.h"
 #include "report/sections/sections.h"
+#include "report/sections/words.h"
 #include "report/words/grid.h"
 
 namespace stab::report {
@@ -17,15 +17,7 @@ namespace {
 
 using stats::Analysis;
 
-constexpr std::size_t longest = 2000;
 constexpr std::size_t most_means = 16;  // in a short report
-
-// The label is coloured after the text is broken into lines: escapes have no width.
-std::string labelled(std::string_view label, const std::string& text, const TextOptions& options) {
-  const std::string broken = paragraph(label, text, page_width);
-  return styled(broken.substr(0, label.size()), Style::bold, options.colour) +
-         broken.substr(label.size());
-}
 
 std::string list(std::string_view title, const std::vector<std::string>& items,
                  const TextOptions& options) {
@@ -90,16 +82,6 @@ std::string body(const Analysis& analysis, const std::vector<std::string>& failu
 }
 
 }  // namespace
-
-std::string answer_text(const Analysis& analysis, const TextOptions& options) {
-  std::string text;
-  for (const auto sentence : std::views::split(analysis.answer, '\n')) {
-    const std::string line = one_line(std::string_view(sentence), longest);
-    text += text.empty() ? labelled("Answer: ", line, options)
-                         : paragraph("        ", line, page_width);
-  }
-  return text;
-}
 
 std::string text(const Document& document, const TextOptions& options) {
   return header(document, options) + body(document.analysis, document.failures, options);

@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "stabd/client/analyze.h"
+#include "stabd/client/machine/machine_verbs.h"
+#include "stabd/client/output.h"
 #include "stabd/client/verbs.h"
 #include "stabd/paths.h"
 
@@ -20,7 +22,7 @@ constexpr const char* exit_codes =
     "or the tool failed, 5 trials failed or the experiment did not end well, 2 regressed, 3 "
     "unsure; "
     "where several hold, the first of that order. --fail-on chooses which are failures. Other "
-    "verbs: 0 it worked, 1 it did not.";
+    "verbs: 0 it worked, 1 it did not. 128 and the number of a signal: interrupted.";
 
 struct Arguments {
   Common common;
@@ -35,6 +37,7 @@ struct Arguments {
   std::string output;
   RunOptions run;
   AnalyzeOptions analyze;
+  MachineOptions machine;
 };
 
 class CommandLine {
@@ -49,6 +52,7 @@ class CommandLine {
     add_plan_verbs();
     add_experiment_verbs();
     add_analyze();
+    add_machine_verbs();
   }
 
   int run(int argc, char** argv) {
@@ -68,7 +72,7 @@ class CommandLine {
   using Action = std::function<Result<int>()>;
 
   static int tell(const stab::Error& error) {
-    fmt::print(stderr, "stabctl: {}\n", error.message);
+    stab::client::tell("stabctl: " + error.message);
     return exit_error;
   }
 
@@ -98,18 +102,24 @@ class CommandLine {
 
   void add_plan_verbs() {
     Arguments& a = arguments_;
-    CLI::App* run =
-        verb("run", "Run a plan with a daemon of its own, show progress, print the report", [&a] {
+    CLI::App* run = verb(
+        "run",
+        "Run a plan with a daemon of its own, show progress, print the report; Ctrl-C pauses it",
+        [&a] {
           a.run.plan_path = a.plan;
           a.run.format = a.common.json ? "json" : "text";
           a.run.full = a.common.full;
           return stab::client::run(a.run);
         });
     run->add_option("plan", a.plan, "The plan, a TOML file")->required();
-    run->add_option("--state", a.run.state_directory,
-                    "Folder of the database; an unfinished run in there goes on");
+    run->add_option(
+        "--state", a.run.state_directory,
+        "Folder of the database: an unfinished run of this plan in there goes on, a finished one "
+        "shows its report");
     run->add_option("--calibrations", a.run.calibrations,
                     "File that carries what calibrations found from run to run");
+    run->add_flag("--again", a.run.again,
+                  "Begin anew: neither show a finished run nor go on with an interrupted one");
     fail_on_option(run);
     full_flag(run);
     json_flag(run);
@@ -128,6 +138,9 @@ class CommandLine {
                       "Relative standard deviation of trials, as in 2%, for the smallest change "
                       "that the plan can see; else an earlier experiment of its name tells it");
     json_flag(check);
+
+    json_flag(verb("keys", "All keys of a plan: what each may be, its default, what it means",
+                   [&a] { return stab::client::keys(a.common); }));
   }
 
   void add_experiment_verbs() {
@@ -144,7 +157,8 @@ class CommandLine {
                      [&a] { return stab::client::watch(a.common, a.id); }));
     fail_on_option(watch);
     json_flag(watch);
-    with_id(verb("cancel", "End an experiment; what was measured is kept",
+    with_id(verb("cancel",
+                 "End an experiment and wait until all of it has ended; what was measured is kept",
                  [&a] { return stab::client::cancel(a.common, a.id); }));
 
     CLI::App* report =
@@ -255,6 +269,56 @@ class CommandLine {
     json_flag(analyze);
   }
 
+  Action on_machine(Result<int> (*what)(const MachineOptions&)) {
+    return [this, what] {
+      arguments_.machine.json = arguments_.common.json;
+      return what(arguments_.machine);
+    };
+  }
+
+  void machine_options(CLI::App* verb) {
+    MachineOptions& m = arguments_.machine;
+    verb->add_option(
+        "--root", m.root,
+        "A folder that stands for /: its proc and sys are read and written, for trying "
+        "it out; the CPUs are those of this machine");
+    json_flag(verb);
+  }
+
+  void add_machine_verbs() {
+    MachineOptions& m = arguments_.machine;
+    machine_options(verb("doctor",
+                         "What this machine can and cannot do for measurements, and what would "
+                         "mend it; changes nothing",
+                         on_machine(stab::client::doctor)));
+    CLI::App* quiesce = app_.add_subcommand(
+        "quiesce", "Make this machine quiet for measurements, and put back what was changed");
+    quiesce->require_subcommand(1);
+    quiesce->fallthrough();
+    const auto part = [&](const char* name, const char* help,
+                          Result<int> (*what)(const MachineOptions&)) {
+      CLI::App* added = quiesce->add_subcommand(name, help);
+      added->fallthrough();
+      added->callback([this, action = on_machine(what)] { action_ = action; });
+      added->add_option("--log", m.log, "The log of changes; else that of this machine");
+      machine_options(added);
+      return added;
+    };
+    const auto knobs_option = [&](CLI::App* added) {
+      added->add_option("--knobs", m.knobs, "Only these, with commas; else the standard ones")
+          ->delimiter(',');
+      added->add_option("--trial-cpus", m.trial_cpus, "How many CPUs trials use")
+          ->capture_default_str();
+      return added;
+    };
+    knobs_option(part("status", "Which settings are quiet", quiesce_status));
+    knobs_option(
+        part("apply", "Change those that are not; 'restore' puts them back", quiesce_apply))
+        ->add_flag("--strict", m.strict,
+                   "All or nothing: put back what was changed if one is refused");
+    part("restore", "Put back what was changed, also by a run that was killed", quiesce_restore);
+  }
+
   CLI::App app_{"stabctl gives plans to stabd and shows what came out."};
   Arguments arguments_;
   Action action_;
@@ -267,7 +331,7 @@ int main(int argc, char** argv) {
   try {
     return CommandLine().run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "stabctl: {}\n", error.what());
+    stab::client::tell(std::string("stabctl: ") + error.what());
     return exit_error;
   }
 }

@@ -41,50 +41,36 @@ std::map<std::string, std::string> parse_levels(const std::string& text) {
   return nlohmann::json::parse(text).get<std::map<std::string, std::string>>();
 }
 
+void set(Row& row, std::string_view column, const std::string& text) {
+  row.set_unless_empty(column, text);
+}
+void set(Row& row, std::string_view column, const std::optional<std::uint64_t>& number) {
+  row.set(column, number ? std::optional(to_signed(*number)) : std::nullopt);
+}
+template <class T>
+void set(Row& row, std::string_view column, const std::optional<T>& number) {
+  row.set(column, widened(number));
+}
+
+void get(const Row& row, std::string_view column, std::string& text) {
+  text = row.text_or_empty(column);
+}
+template <class T>
+void get(const Row& row, std::string_view column, std::optional<T>& number) {
+  number.reset();
+  if (const auto stored = row.optional_integer(column)) number = static_cast<T>(*stored);
+}
+
 void add_layout(const Layout& layout, Row& row) {
-  row.set("randomized", widened(layout.randomized));
-  row.set_unless_empty("randomization", layout.kind);
-  row.set_unless_empty("layout_note", layout.note);
-  row.set("layout_seed", layout.seed ? std::optional(to_signed(*layout.seed)) : std::nullopt);
-  row.set("epochs", layout.epochs);
-  row.set("given_up", layout.given_up);
-  row.set("epochs_ns", layout.epochs_ns);
-  row.set("longest_pause_ns", layout.longest_pause_ns);
-  row.set("functions", layout.functions);
-  row.set("moved_functions", layout.moved_functions);
-  row.set("text_bytes", layout.text_bytes);
-  row.set("moved_bytes", layout.moved_bytes);
-  row.set("setup_ns", layout.setup_ns);
-  row.set("main_to_exit_ns", layout.main_to_exit_ns);
-  row.set("region_ns", layout.region_ns);
-  row.set("regions", layout.regions);
-  row.set("heap_operations", layout.heap_operations);
-  row.set("heap_bytes", layout.heap_bytes);
-  row.set("heap_fixed_bytes", layout.heap_fixed_bytes);
+  for_each_layout_column(
+      [&](const LayoutColumn& column, auto member) { set(row, column.name, layout.*member); });
 }
 
 Layout to_layout(const Row& row) {
-  const auto randomized = row.optional_integer("randomized");
-  const auto seed = row.optional_integer("layout_seed");
-  return {.randomized = randomized ? std::optional(*randomized != 0) : std::nullopt,
-          .kind = row.text_or_empty("randomization"),
-          .note = row.text_or_empty("layout_note"),
-          .seed = seed ? std::optional(to_unsigned(*seed)) : std::nullopt,
-          .epochs = row.optional_integer("epochs"),
-          .given_up = row.optional_integer("given_up"),
-          .epochs_ns = row.optional_integer("epochs_ns"),
-          .longest_pause_ns = row.optional_integer("longest_pause_ns"),
-          .functions = row.optional_integer("functions"),
-          .moved_functions = row.optional_integer("moved_functions"),
-          .text_bytes = row.optional_integer("text_bytes"),
-          .moved_bytes = row.optional_integer("moved_bytes"),
-          .setup_ns = row.optional_integer("setup_ns"),
-          .main_to_exit_ns = row.optional_integer("main_to_exit_ns"),
-          .region_ns = row.optional_integer("region_ns"),
-          .regions = row.optional_integer("regions"),
-          .heap_operations = row.optional_integer("heap_operations"),
-          .heap_bytes = row.optional_integer("heap_bytes"),
-          .heap_fixed_bytes = row.optional_integer("heap_fixed_bytes")};
+  Layout layout;
+  for_each_layout_column(
+      [&](const LayoutColumn& column, auto member) { get(row, column.name, layout.*member); });
+  return layout;
 }
 
 template <class Status>
@@ -123,6 +109,7 @@ Row to_row(const Experiment& experiment) {
   row.set_unless(0, "ended_ns", experiment.ended_ns);
   row.set("trials", to_signed(experiment.trials));
   row.set_unless(0, "machine", experiment.machine);
+  if (experiment.duration_ns) row.set("duration_ns", *experiment.duration_ns);
   return row;
 }
 
@@ -139,7 +126,8 @@ Experiment to_experiment(const Row& row) {
           .started_ns = row.optional_integer("started_ns").value_or(0),
           .ended_ns = row.optional_integer("ended_ns").value_or(0),
           .trials = to_unsigned(row.integer("trials")),
-          .machine = row.optional_integer("machine").value_or(0)};
+          .machine = row.optional_integer("machine").value_or(0),
+          .duration_ns = row.optional_integer("duration_ns")};
 }
 
 Row to_row(const Build& build) {

@@ -127,12 +127,22 @@ TEST_F(DamageTest, AChangedExperimentMachineBuildOrEventIsNotUsed) {
         "'x';"
         "UPDATE event SET at_ns = 7");
   for (const StoreError& error :
-       {store_->experiment(experiment_).error(), store_->experiments().error(),
-        store_->machine(1).error(), store_->builds(experiment_).error(),
-        store_->events(experiment_).error(), store_->add_machine(example_machine()).error()}) {
+       {store_->experiment(experiment_).error(), store_->machine(1).error(),
+        store_->builds(experiment_).error(), store_->events(experiment_).error(),
+        store_->add_machine(example_machine()).error()}) {
     EXPECT_THAT(error.message, HasSubstr("row 1 of table"));
     EXPECT_FALSE(error.temporary);
   }
+}
+
+TEST_F(DamageTest, ADamagedExperimentHidesNoOther) {
+  const Id other = store_->add_experiment(example_experiment()).value();
+  cheat(path_, "UPDATE experiment SET plan = '' WHERE id = 1");
+  const auto experiments = store_->experiments().value();
+  ASSERT_EQ(experiments.intact.size(), 1U);
+  EXPECT_EQ(experiments.intact[0].id, other);
+  ASSERT_EQ(experiments.damaged.size(), 1U);
+  EXPECT_EQ(experiments.damaged[0].row, experiment_);
 }
 
 TEST_F(DamageTest, AnExperimentIsVerifiedAlone) {

@@ -76,7 +76,7 @@ TEST_F(OpenTest, TreatsAnEmptyFileAsNew) {
 TEST_F(OpenTest, GivesNoMeaningToNamesThatAreSpecialToSQLite) {
   const std::string memory = directory_ / ":memory:";
   ASSERT_TRUE(open_or_fail(memory)->add_experiment(example_experiment()));
-  EXPECT_EQ(open_or_fail(memory)->experiments().value().size(), 1U);
+  EXPECT_EQ(open_or_fail(memory)->experiments().value().intact.size(), 1U);
 }
 
 // Runs `check` in a child without root's power to ignore permissions; its result is what the child

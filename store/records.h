@@ -3,6 +3,8 @@
 // Every field has an initializer, so that designated ones may leave any out.
 #pragma once
 
+#include <boost/describe.hpp>
+#include <boost/mp11.hpp>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -38,6 +40,8 @@ struct Experiment {
   std::int64_t ended_ns = 0;      // 0: not yet
   std::uint64_t trials = 0;       // in its expansion
   Id machine = 0;                 // 0: not known before it starts
+  // For which daemons have driven it, by the monotonic clock; none in rows of earlier versions.
+  std::optional<std::int64_t> duration_ns{};
 
   bool operator==(const Experiment&) const = default;
 };
@@ -100,6 +104,43 @@ struct Layout {
 
   bool operator==(const Layout&) const = default;
 };
+// The JSON of the protocol, the columns of the store and those of the export follow from this list.
+BOOST_DESCRIBE_STRUCT(Layout, (),
+                      (randomized, kind, note, seed, epochs, given_up, epochs_ns, longest_pause_ns,
+                       functions, moved_functions, text_bytes, moved_bytes, setup_ns,
+                       main_to_exit_ns, region_ns, regions, heap_operations, heap_bytes,
+                       heap_fixed_bytes))
+
+// Of a member of Layout in a row of the store or the export.
+struct LayoutColumn {
+  std::string_view name{};  // "": as the member is called
+  int since = 2;            // version of the schema
+};
+template <auto Member>
+inline constexpr LayoutColumn layout_column{};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::kind>{.name = "randomization"};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::note>{.name = "layout_note"};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::seed>{.name = "layout_seed"};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::heap_operations>{.since = 3};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::heap_bytes>{.since = 3};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::heap_fixed_bytes>{.since = 3};
+
+// Calls `visit(column, pointer to the member)` for each in order.
+template <class Visitor>
+void for_each_layout_column(Visitor visit) {
+  using Members = boost::describe::describe_members<Layout, boost::describe::mod_public>;
+  boost::mp11::mp_for_each<Members>([&](auto member) {
+    LayoutColumn column = layout_column<decltype(member)::pointer>;
+    if (column.name.empty()) column.name = member.name;
+    visit(column, member.pointer);
+  });
+}
 
 struct Trial {
   Id experiment = 0;

@@ -120,19 +120,14 @@ void create_version_1(Connection& connection) {
 }
 
 // What the runtime of szc reports. The columns are NULL in older rows, whose checksums stay valid.
+template <int version>
 void add_layout(Connection& connection) {
-  for (const char* column :
-       {"randomized INTEGER", "randomization TEXT", "layout_note TEXT", "layout_seed INTEGER",
-        "epochs INTEGER", "given_up INTEGER", "epochs_ns INTEGER", "longest_pause_ns INTEGER",
-        "functions INTEGER", "moved_functions INTEGER", "text_bytes INTEGER", "moved_bytes INTEGER",
-        "setup_ns INTEGER", "main_to_exit_ns INTEGER", "region_ns INTEGER", "regions INTEGER"})
-    connection.database().exec(fmt::format("ALTER TABLE trial ADD COLUMN {}", column));
-}
-
-void add_heap(Connection& connection) {
-  for (const char* column :
-       {"heap_operations INTEGER", "heap_bytes INTEGER", "heap_fixed_bytes INTEGER"})
-    connection.database().exec(fmt::format("ALTER TABLE trial ADD COLUMN {}", column));
+  for_each_layout_column([&]<class T>(const LayoutColumn& column, T Layout::*) {
+    const char* type = std::is_same_v<T, std::string> ? "TEXT" : "INTEGER";
+    if (column.since == version)
+      connection.database().exec(
+          fmt::format("ALTER TABLE trial ADD COLUMN {} {}", column.name, type));
+  });
 }
 
 void add_calibrations(Connection& connection) {
@@ -160,8 +155,12 @@ CREATE TABLE calibration (
 )sql");
 }
 
-constexpr std::array<Step, schema_version> steps{create_version_1, add_layout, add_heap,
-                                                 add_calibrations};
+void add_duration(Connection& connection) {
+  connection.database().exec("ALTER TABLE experiment ADD COLUMN duration_ns INTEGER");
+}
+
+constexpr std::array<Step, schema_version> steps{create_version_1, add_layout<2>, add_layout<3>,
+                                                 add_calibrations, add_duration};
 
 }  // namespace
 

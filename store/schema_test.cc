@@ -142,6 +142,23 @@ TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
   EXPECT_THAT(trials_of(*store, old.experiment), testing::ElementsAre(old, fresh));
 }
 
+TEST(Schema, AnExperimentKeepsItsDurationAndAnOldOneHasNone) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  {
+    Connection connection(path);
+    migrate(connection, schema_steps().first(4));
+    connection.transaction([&] { connection.insert("experiment", to_row(example_experiment())); });
+  }
+  const auto store = open_or_fail(path);
+  Experiment experiment = store->experiment(1).value().value();
+  EXPECT_EQ(experiment.duration_ns, std::nullopt);
+  experiment.duration_ns = 0;
+  ASSERT_TRUE(store->update_experiment(experiment));
+  EXPECT_EQ(store->experiment(1).value(), experiment);
+  EXPECT_TRUE(store->verify().value().empty());
+}
+
 TEST(Schema, AThirdVersionGetsCalibrationsAndKeepsItsRows) {
   const TemporaryDirectory directory;
   const std::string path = directory / "stab.db";

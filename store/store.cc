@@ -122,9 +122,20 @@ Outcome<std::optional<Experiment>> Store::experiment(Id id) {
                      [&] { return impl_->find("experiment", id, to_experiment); });
 }
 
-Outcome<std::vector<Experiment>> Store::experiments() {
+Outcome<Store::Experiments> Store::experiments() {
   return impl_->read("the experiments", [&] {
-    return impl_->collect("experiment", "WHERE id > ? ORDER BY id", std::int64_t{0}, to_experiment);
+    Experiments found;
+    impl_->connection.scan("experiment", "WHERE id > ? ORDER BY id", {std::int64_t{0}},
+                           [&](const Stored& stored) {
+                             if (stored.intact)
+                               found.intact.push_back(to_experiment(stored.row));
+                             else
+                               found.damaged.push_back({.table = "experiment",
+                                                        .row = stored.id,
+                                                        .problem = std::string(checksum_problem)});
+                             return true;
+                           });
+    return found;
   });
 }
 
@@ -204,6 +215,7 @@ Outcome<std::vector<Store::Progress>> Store::progress(Id experiment) {
     ++here.attempts;
     here.done = trial.last;
     here.status = trial.status;
+    here.wall_ns += trial.wall_ns.value_or(0);
     return true;
   };
   return impl_->read(fmt::format("the progress of experiment {}", experiment), [&] {

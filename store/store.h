@@ -29,7 +29,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 4;
+inline constexpr int schema_version = 5;
 
 struct StoreError {
   std::string message{};
@@ -63,7 +63,12 @@ class Store {
   Outcome<void> update_experiment(
       const Experiment& experiment);  // all columns; an unknown id is an error
   Outcome<std::optional<Experiment>> experiment(Id id);
-  Outcome<std::vector<Experiment>> experiments();  // oldest first
+  // Those that are as they were written, oldest first, and what is wrong with the others.
+  struct Experiments {
+    std::vector<Experiment> intact;
+    std::vector<Damage> damaged;
+  };
+  Outcome<Experiments> experiments();
 
   Outcome<void> add_build(
       const Build& build);  // replaces the one with the same experiment, benchmark and key
@@ -84,6 +89,7 @@ class Store {
     std::uint32_t attempts = 0;
     bool done = false;  // its last attempt has the mark `last`
     TrialStatus status = TrialStatus::not_started;
+    std::int64_t wall_ns = 0;  // of all of them
   };
   Outcome<std::vector<Progress>> progress(
       Id experiment);  // by position; those without an attempt are not in it

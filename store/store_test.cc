@@ -63,7 +63,7 @@ TEST_F(StoreTest, UpdateOfAnUnknownExperimentIsAnError) {
 
 TEST_F(StoreTest, ExperimentsComeOldestFirst) {
   const Id second = store_->add_experiment(example_experiment()).value();
-  const auto all = store_->experiments().value();
+  const auto all = store_->experiments().value().intact;
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].id, experiment_);
   EXPECT_EQ(all[1].id, second);
@@ -71,7 +71,7 @@ TEST_F(StoreTest, ExperimentsComeOldestFirst) {
 
 TEST_F(StoreTest, ANewStoreIsEmpty) {
   const auto fresh = open_or_fail(directory_ / "fresh.db");
-  EXPECT_TRUE(fresh->experiments().value().empty());
+  EXPECT_TRUE(fresh->experiments().value().intact.empty());
   EXPECT_TRUE(fresh->progress(1).value().empty());
   EXPECT_TRUE(fresh->builds(1).value().empty());
   EXPECT_TRUE(fresh->events(0).value().empty());

@@ -9,7 +9,7 @@ find_room() {
   local inner=${1#*/}
   case $1 in
     runtime/malloc/*/* | instrumenter/*/*/* | stabd/*/*/*) room=${1%/*} ;;
-    stats/*/* | report/*/* | plan/*/* | runtime/*/* | instrumenter/*/* | stabd/*) room=${1%%/*}/${inner%%/*} ;;
+    stats/*/* | report/*/* | plan/*/* | machine/*/* | runtime/*/* | instrumenter/*/* | stabd/*) room=${1%%/*}/${inner%%/*} ;;
     *) room=${1%%/*} ;;
   esac
 }
@@ -29,11 +29,11 @@ allowed() {
     stats/data) echo "base stats/numbers stats/planning" ;;
     stats/models) echo "base stats/numbers stats/tests stats/data" ;;
     stats/verdicts) echo "base stats/numbers stats/tests stats/planning stats/data" ;;
-    stats/words) echo "base stats/data stats/verdicts" ;;
-    stats/designs) echo "base stats/numbers stats/tests stats/data stats/models stats/verdicts stats/words" ;;
+    stats/designs) echo "base stats/numbers stats/tests stats/data stats/models stats/verdicts" ;;
     stats/analyse) echo "base stats/*" ;;
     stats/oracle) echo "base stats/data stats/verdicts" ;;
     machine) echo "base counters" ;;
+    machine/quiet) echo "base machine" ;;
     report/words) echo "base stats/*" ;;
     report/sections) echo "base stats/* report/words report/model.h report/text.h" ;;
     report) echo "base stats/* report/words report/sections" ;;
@@ -60,16 +60,19 @@ allowed() {
     instrumenter/driver) echo "base instrumenter/link_flags.h" ;;
     instrumenter/driver/padding) echo "base instrumenter/driver" ;;
     instrumenter/driver/linking) echo "base instrumenter/link_flags.h instrumenter/driver instrumenter/driver/padding instrumenter/postlink/postlink.h" ;;
-    # The client talks to the daemon over the wire, the worker knows neither.
-    stabd/wire) echo "$below_stabd stabd/wire" ;;
-    stabd/paths*) echo "$below_stabd stabd/paths.h stabd/testing.h" ;;
-    stabd/worker) echo "$below_stabd stabd/wire stabd/testing.h" ;;
+    # The client talks to the daemon in the messages of protocol, the worker knows neither.
+    stabd/protocol) echo "$below_stabd stabd/protocol" ;;
+    stabd/paths.h | stabd/paths.cc | stabd/paths_test.cc) echo "stabd/paths.h" ;;
+    stabd/main_stabd.cc) echo "stabd/paths.h stabd/daemon/daemon.h stabd/worker/worker.h" ;;
+    stabd/main_stabctl.cc) echo "stabd/paths.h stabd/client stabd/client/machine" ;;
+    stabd/worker) echo "$below_stabd stabd/protocol stabd/testing.h" ;;
     stabd/results) echo "$below_stabd stabd/testing.h" ;;
-    stabd/daemon) echo "$below_stabd stabd/wire stabd/results" ;;
-    stabd/client/check) echo "$below_stabd stabd/wire stabd/client stabd/daemon/builds.h" ;;
-    stabd/client) echo "$below_stabd stabd/wire stabd/paths.h stabd/daemon/builds.h" ;;
-    stabd/*) echo "$below_stabd stabd stabd/*" ;;
-    bench | tests) echo "base toml plan plan/* design counters machine store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
+    stabd/daemon) echo "$below_stabd stabd/protocol stabd/results" ;;
+    stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
+    stabd/client/check) echo "$below_stabd stabd/protocol stabd/client stabd/daemon/builds.h" ;;
+    stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
+    stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/builds.h" ;;
+    bench | tests) echo "base toml plan plan/* design counters machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;
   esac
 }

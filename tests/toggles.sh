@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# What CI runs tests/programs with: functions that move at three periods, then code, stack and heap on and off with every
-# allocator. Each program runs with all of these, and each of its variants with some. Read by scripts; see bench/correctness.
+# What CI runs tests/programs with: nothing on, functions placed once, strip; then functions that move at three periods,
+# and code, stack and heap on and off with every allocator. Each program runs with all of these, each of its variants with
+# some of the latter. Read by scripts; see bench/correctness.
 moving=strict=1:rerandomize=repeated
 toggles="
   code=1:$moving:period=1ms
@@ -20,6 +21,6 @@ toggles="
 run_toggles() {
   local source_directory=$1 build_directory=$2
   shift 2
-  exec "$source_directory/bench/correctness" --build "$build_directory" --runs 1 --options "$toggles" \
+  exec "$source_directory/bench/correctness" --build "$build_directory" --once --runs 1 --options "$toggles" \
     --programs "$(basename -a "$@" | tr '\n' ' ')"
 }

@@ -149,9 +149,11 @@ std::optional<std::chrono::nanoseconds> Table::duration(std::string_view key) co
   if (entry == nullptr) return std::nullopt;
   if (const auto* text = std::get_if<std::string>(&entry->value.data)) {
     const auto duration = parse_duration(*text);
-    if (duration && duration->count() > 0 && *duration <= std::chrono::hours(24)) return duration;
+    if (duration && duration->count() > 0 && *duration <= longest_duration) return duration;
   }
-  refuse(*entry, R"(a duration above 0 and at most 24 hours, as in "500ms", "60s" or "10min")");
+  refuse(*entry,
+         fmt::format(R"(a duration above 0 and at most {} hours, as in "500ms", "60s" or "10min")",
+                     longest_duration.count()));
   return std::nullopt;
 }
 

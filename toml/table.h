@@ -21,6 +21,8 @@ using Words = std::vector<std::string>;
 inline constexpr std::size_t max_entries =
     1000;  // of a table or an array whose length is the user's
 
+inline constexpr std::chrono::hours longest_duration{24};
+
 class Table {
  public:
   // A table with exactly these keys allowed; every other one is a problem at once. `value` must be
@@ -47,7 +49,7 @@ class Table {
   [[nodiscard]] std::optional<double> number(std::string_view key, double min, double max) const;
   [[nodiscard]] std::optional<bool> boolean(std::string_view key) const;
   [[nodiscard]] std::optional<std::chrono::nanoseconds> duration(
-      std::string_view key) const;  // up to 24 h
+      std::string_view key) const;  // up to longest_duration
   [[nodiscard]] std::optional<std::uint64_t> bytes(std::string_view key, std::uint64_t max) const;
   [[nodiscard]] std::optional<double> percentage(std::string_view key) const;  // "1%" is 0.01
   [[nodiscard]] std::optional<std::string> choice(std::string_view key, const Words& choices) const;

@@ -14,9 +14,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "report/words/answer.h"
 #include "stats/analyse/analyse.h"
 #include "stats/verdicts/decide.h"
-#include "stats/words/answer.h"
 
 namespace stab::bench {
 namespace {
@@ -68,7 +68,7 @@ bool says_the_same(const Json& report, const stats::Analysis& analysis) {
   for (std::size_t i = 0; i < analysis.effects.size(); ++i) {
     const stats::Effect& effect = analysis.effects[i];
     const Json& theirs = report["effects"][i];
-    if (theirs["verdict"] != stats::verdict_word(effect.verdict, stats::Spec{}) ||
+    if (theirs["verdict"] != report::verdict_word(effect.verdict, stats::Spec{}) ||
         !is_close(theirs["ratio"], effect.ratio) || !is_close(theirs["low"], effect.low) ||
         !is_close(theirs["high"], effect.high) || !is_close(theirs["p"], effect.p))
       return false;

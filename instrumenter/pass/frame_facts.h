@@ -7,7 +7,8 @@
 
 namespace stab::pass {
 
-// Without a body, of another shape than usual, or another instrumentation's.
+// Whether the function has no body, is not of the usual shape, or belongs to another
+// instrumentation.
 bool is_left_alone(const llvm::Function& function);
 
 // Others look into its frame, or change it behind the compiler's back.
@@ -17,8 +18,8 @@ bool has_special_frame(const llvm::Function& function);
 // does not align the stack pointer for those behind an alloca of variable size.
 bool passes_over_aligned(const llvm::Function& function);
 
-// It keeps the address of an object of its frame and expects a later call at the same depth to find
-// its own there: its frame must have one size.
+// The function keeps the address of a local and expects the same local of a later call at the same
+// depth to lie there: so its frame must have one size.
 bool remembers_its_place(const llvm::Function& function);
 
 // A call of another function from which control comes back.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A function that runs as long as the program is entered once: what it calls from a loop would find
-// one frame of it for ever. Such functions (main, and what threads start with) take a new pad in
-// each round of their outermost loops: the stack pointer goes back to where it was before the loop,
-// and down by 16 times a byte, which the runtime changes.
+// A function that runs as long as the program is entered only once, so the functions that it calls
+// in a loop would always start at the same stack address. Such functions (main, and those that
+// threads start with) take a new pad in each iteration of their outermost loops: the stack pointer
+// goes back to where it was before the loop, and down by 16 times a byte, which the runtime
+// changes.
 #pragma once
 
 #include <llvm/IR/Module.h>

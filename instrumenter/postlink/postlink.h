@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The post-link step: finds out of a linked binary what the runtime must know to move its
-// functions, and writes it into the binary. The binary was linked by lld with the flags of
+// The post-link step: it learns from a linked binary what the runtime must know to move its
+// functions, and writes that into the binary. The binary was linked by lld with the flags of
 // instrumenter/link_flags.h.
 #pragma once
 

@@ -12,8 +12,6 @@
 namespace stab::plan {
 namespace {
 
-constexpr std::uint32_t default_comparisons = 20;  // the fewest that give a floor at 5 %, and one
-
 void refuse_setting(Draft& draft, const std::string& key, std::string_view why) {
   if (const auto at = draft.study.analysis.find(key); at != draft.study.analysis.end())
     draft.problems.add(at->second, fmt::format("'analysis.{}' {}: remove it", key, why));
@@ -42,7 +40,8 @@ void check_calibration(Draft& draft) {
   for (const char* key : {"equivalence", "sums_of_squares"})
     refuse_setting(draft, key, "has no use in a calibration");
   if (draft.problems.count() != before) return;
-  const std::uint32_t comparisons = draft.study.comparisons.value_or(default_comparisons);
+  const std::uint32_t comparisons =
+      draft.study.comparisons.value_or(standard_of<"design.comparisons">);
   draft.plan.design.comparisons = comparisons;
   for (DraftBenchmark& benchmark : draft.benchmarks) benchmark.value.repetitions *= comparisons;
   draft.factors.push_back(

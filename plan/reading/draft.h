@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "plan/reading/keys.h"
 #include "plan/reading/reader.h"
 #include "toml/table.h"
 

@@ -12,64 +12,61 @@
 namespace stab::plan {
 namespace {
 
-constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
 constexpr const char* own_environment = "STABILIZER_OPTIONS";
 
-// The keys that [defaults] and a benchmark share.
-void read_limits(const Table& table, Benchmark& benchmark, Draft& draft) {
+void note_repetitions(const Table& table, Draft& draft) {
   if (const Entry* entry = table.find("repetitions")) draft.repetitions_at.push_back(entry->at);
-  if (const auto repetitions = table.integer("repetitions", 1, 100'000))
-    benchmark.repetitions = static_cast<std::uint32_t>(*repetitions);
-  if (const auto timeout = table.duration("timeout")) benchmark.timeout = *timeout;
-  if (const auto timeout = table.duration("build_timeout")) benchmark.build_timeout = *timeout;
-  if (const auto limit = table.bytes("output_limit", max_output)) benchmark.output_limit = *limit;
 }
 
 // What every benchmark starts from.
 Benchmark read_defaults(const Table& root, Draft& draft) {
-  static const Words known{"repetitions", "timeout", "build_timeout", "output_limit",
-                           "warmup",      "retries", "give_up_after", "on_build_failure"};
-  static const Words on_build_failure{"fail-benchmark", "fail-experiment"};
+  const auto table = root.table("defaults", names_below("defaults"));
+  if (table) note_repetitions(*table, draft);
+  draft.plan.warmup = value<"defaults.warmup">(table);
+  draft.plan.retries = value<"defaults.retries">(table);
+  draft.plan.give_up_after = value<"defaults.give_up_after">(table);
+  draft.plan.on_build_failure = value<"defaults.on_build_failure">(table) == "fail-experiment"
+                                    ? OnBuildFailure::fail_experiment
+                                    : OnBuildFailure::fail_benchmark;
   Benchmark benchmark;
-  const auto table = root.table("defaults", known);
-  if (!table) return benchmark;
-  read_limits(*table, benchmark, draft);
-  const auto count = [&](std::string_view key, std::uint64_t max, std::uint32_t& target) {
-    if (const auto value = table->integer(key, 0, max)) target = static_cast<std::uint32_t>(*value);
-  };
-  count("warmup", 1000, draft.plan.warmup);
-  count("retries", 10, draft.plan.retries);
-  count("give_up_after", 1000, draft.plan.give_up_after);
-  if (const auto choice = table->choice("on_build_failure", on_build_failure))
-    draft.plan.on_build_failure = *choice == "fail-experiment" ? OnBuildFailure::fail_experiment
-                                                               : OnBuildFailure::fail_benchmark;
+  benchmark.repetitions = value<"defaults.repetitions">(table);
+  benchmark.timeout = value<"defaults.timeout">(table);
+  benchmark.build_timeout = value<"defaults.build_timeout">(table);
+  benchmark.output_limit = value<"defaults.output_limit">(table);
   return benchmark;
 }
 
+void read_limits(const Table& table, Benchmark& benchmark, Draft& draft) {
+  note_repetitions(table, draft);
+  if (const auto count = given<"benchmark.repetitions">(table)) benchmark.repetitions = *count;
+  if (const auto time = given<"benchmark.timeout">(table)) benchmark.timeout = *time;
+  if (const auto time = given<"benchmark.build_timeout">(table)) benchmark.build_timeout = *time;
+  if (const auto limit = given<"benchmark.output_limit">(table)) benchmark.output_limit = *limit;
+}
+
 Check read_check(const Table& benchmark) {
-  static const Words known{"exit", "stdout_sha256", "stdout_file", "command"};
   Check check;
-  const auto table = benchmark.table("check", known);
+  const auto table = benchmark.table("check", names_below("benchmark.check"));
+  check.exit = static_cast<int>(value<"benchmark.check.exit">(table));
   if (!table) return check;
-  if (const auto exit = table->integer("exit", 0, 255)) check.exit = static_cast<int>(*exit);
-  check.stdout_sha256 = table->text("stdout_sha256", is_sha256, sha256_rule);
+  check.stdout_sha256 = given<"benchmark.check.stdout_sha256">(*table);
   if (check.stdout_sha256)
     for (char& c : *check.stdout_sha256)
       if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-  check.stdout_file = table->text("stdout_file", is_relative_path, relative_path_rule);
-  check.command = table->text("command", is_filled_word, filled_word_rule);
+  check.stdout_file = given<"benchmark.check.stdout_file">(*table);
+  check.command = given<"benchmark.check.command">(*table);
   return check;
 }
 
 void read_build(const Table& table, DraftBenchmark& draft) {
-  draft.value.build = table.text("build", is_filled_word, filled_word_rule);
+  draft.value.build = given<"benchmark.build">(table);
   if (draft.value.build)
     draft.build = {table.find("build")->at, table.path("build"), *draft.value.build};
 }
 
 void read_run(const Table& table, DraftBenchmark& draft) {
   table.require("run", R"(an array with the program and its arguments, as in ["${OUT}", "100"])");
-  const auto words = table.texts("run", is_word, word_rule);
+  const auto words = given<"benchmark.run">(table);
   if (!words) return;
   const Entry& entry = *table.find("run");
   if (words->empty() || words->front().empty())
@@ -93,22 +90,18 @@ void read_env(const Table& table, DraftBenchmark& draft) {
 }
 
 DraftBenchmark read_benchmark(const Value& value, const Benchmark& defaults, Draft& draft) {
-  static const Words known{"name",    "build",         "run",         "env",
-                           "stdin",   "sources",       "check",       "repetitions",
-                           "timeout", "build_timeout", "output_limit"};
-  const Table table(draft.problems, value, "benchmark", known);
+  const Table table(draft.problems, value, "benchmark", names_below("benchmark"));
   const Position name_at = table.find("name") != nullptr ? table.find("name")->at : value.at;
   DraftBenchmark read{.at = name_at, .value = defaults, .build = {}, .run = {}};
   table.require("name", name_rule);
-  read.value.name = table.text("name", is_name, name_rule).value_or("");
+  read.value.name = given<"benchmark.name">(table).value_or("");
   read_build(table, read);
   read_run(table, read);
   read_env(table, read);
-  read.value.stdin_file = table.text("stdin", is_filled_word, filled_word_rule);
+  read.value.stdin_file = given<"benchmark.stdin">(table);
   if (read.value.stdin_file)
     read.run.push_back({table.find("stdin")->at, table.path("stdin"), *read.value.stdin_file});
-  read.value.sources = table.texts("sources", is_relative_path, relative_path_rule)
-                           .value_or(std::vector<std::string>{});
+  read.value.sources = given<"benchmark.sources">(table).value_or(std::vector<std::string>{});
   read.value.check = read_check(table);
   read_limits(table, read.value, draft);
   return read;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "plan/options.h"
@@ -19,14 +20,11 @@ struct Range {
   std::string words;
 };
 
-constexpr std::uint64_t default_env_bytes = 4096;  // one page
-constexpr std::uint64_t max_repeats = 100'000;
-
 Range range_of(FactorKind kind) {
   if (kind == FactorKind::env_bytes)
     return {.min = 0,
-            .max = std::uint64_t{1} << 20,
-            .words = "a whole number of bytes from 0 to 1048576"};
+            .max = max_env_bytes,
+            .words = fmt::format("a whole number of bytes from 0 to {}", max_env_bytes)};
   return {.min = 1, .max = max_drawn_seed, .words = "a seed, a whole number from 1 to 2147483647"};
 }
 
@@ -89,10 +87,8 @@ FixedLevels read_levels(const Table& table, const Factor& factor) {
 Range read_bounds(const Table& random, FactorKind kind) {
   Range range = range_of(kind);
   if (kind != FactorKind::env_bytes) return range;
-  const std::uint64_t limit = range.max;
-  range.max = default_env_bytes;
-  if (const auto min = random.integer("min", 0, limit)) range.min = *min;
-  if (const auto max = random.integer("max", 0, limit)) range.max = *max;
+  range.min = value<"factor.env_bytes.random.min">(random);
+  range.max = value<"factor.env_bytes.random.max">(random);
   if (range.min >= range.max)
     random.problems().add(
         (random.find("min") != nullptr ? random.find("min") : random.find("max"))->at,
@@ -105,25 +101,23 @@ RandomSeeds read_seeds(const Table& random, const Range& range) {
   random.require("seeds", "how many seeds each cell gets, 2 or more");
   random.require("runs", "how often each seed is run");
   RandomSeeds seeds{.minimum = range.min, .maximum = range.max};
-  if (const auto count = random.integer("seeds", 2, max_repeats)) {
-    seeds.seeds = static_cast<std::uint32_t>(*count);
+  if (const auto count = given<"factor.NAME.random.seeds">(random)) {
+    seeds.seeds = *count;
     if (range.min < range.max && range.max - range.min + 1 < *count)
       random.problems().add(random.find("seeds")->at,
                             fmt::format("'{}' is {}, but there are only {} values from {} to {}",
                                         random.path("seeds"), *count, range.max - range.min + 1,
                                         range.min, range.max));
   }
-  if (const auto runs = random.integer("runs", 1, max_repeats))
-    seeds.runs = static_cast<std::uint32_t>(*runs);
+  if (const auto runs = given<"factor.NAME.random.runs">(random)) seeds.runs = *runs;
   return seeds;
 }
 
 void read_random(const Table& table, FactorKind kind, Factor& factor) {
-  static const Words with_bounds{"per", "seeds", "runs", "min", "max"};
-  static const Words without_bounds{"per", "seeds", "runs"};
-  static const Words per{"block"};
-  const auto random =
-      table.table("random", kind == FactorKind::env_bytes ? with_bounds : without_bounds);
+  Words known = names_below("factor.NAME.random");
+  if (kind == FactorKind::env_bytes)
+    std::ranges::copy(names_below("factor.env_bytes.random"), std::back_inserter(known));
+  const auto random = table.table("random", known);
   if (!random) return;
   const Range range = read_bounds(*random, kind);
   const bool has_seeds = random->find("seeds") != nullptr || random->find("runs") != nullptr;
@@ -135,7 +129,7 @@ void read_random(const Table& table, FactorKind kind, Factor& factor) {
                     table.path("random")));
   } else if (has_seeds) {
     factor.levels = read_seeds(*random, range);
-  } else if (random->choice("per", per)) {
+  } else if (given<"factor.NAME.random.per">(*random)) {
     factor.levels = RandomPerBlock{.minimum = range.min, .maximum = range.max};
   }
 }
@@ -150,8 +144,7 @@ void refuse_option(const Table& table, const Entry& entry) {
 }  // namespace
 
 void read_builtin_factor(const Entry& entry, FactorKind kind, Draft& draft) {
-  static const Words known{"levels", "random"};
-  const Table table(draft.problems, entry.value, "factor." + entry.key, known);
+  const Table table(draft.problems, entry.value, "factor." + entry.key, names_below("factor.NAME"));
   Factor factor{.name = entry.key, .kind = kind, .levels = {}};
   const Entry* random = table.find("random");
   if ((table.find("levels") != nullptr) == (random != nullptr))

@@ -16,21 +16,19 @@ constexpr std::array kinds{DesignKind::one_way,        DesignKind::within_subjec
                            DesignKind::custom,         DesignKind::fractional,
                            DesignKind::calibration,    DesignKind::padding_study};
 
-Words kind_names() {
-  Words names;
-  for (const DesignKind kind : kinds) names.emplace_back(to_string(kind));
-  return names;
+DesignKind kind_called(std::string_view name) {
+  const auto* const found = std::ranges::find(words::kinds, name);
+  return kinds[found - words::kinds.begin()];
 }
 
 void read_kind(const Table& table, Draft& draft) {
-  const auto name = table.choice("kind", kind_names());
+  const auto name = given<"design.kind">(table);
   if (!name) {
     draft.kind_is_good = table.find("kind") == nullptr;
     return;
   }
   draft.design_at = table.find("kind")->at;
-  draft.plan.design.kind =
-      *std::ranges::find(kinds, *name, [](DesignKind each) { return to_string(each); });
+  draft.plan.design.kind = kind_called(*name);
 }
 
 // Levels are named by text, but true and 4096 are as clear as "true" and "4096".
@@ -58,9 +56,10 @@ void read_cells(const Table& table, Draft& draft) {
   const Items* items = table.items("cells", R"(an array of cells, as in [ { opt = "O2" }, ... ])");
   if (items == nullptr) return;
   const Entry& entry = *table.find("cells");
-  if (items->empty() || items->size() > max_listed_cells) {
-    draft.problems.add(entry.at, fmt::format("'design.cells' must list 1 to {} cells, not {}",
-                                             max_listed_cells, items->size()));
+  constexpr Several allowed = kind_of<"design.cells">;
+  if (items->size() < allowed.least || items->size() > allowed.most) {
+    draft.problems.add(entry.at, fmt::format("'design.cells' must list {} to {} cells, not {}",
+                                             allowed.least, allowed.most, items->size()));
     return;
   }
   for (const Value& item : *items) {
@@ -74,14 +73,12 @@ void read_cells(const Table& table, Draft& draft) {
 }  // namespace
 
 void read_design(const Table& root, Draft& draft) {
-  static const Words known{"kind",        "order",      "cells",     "stop",
-                           "comparisons", "generators", "resolution"};
-  static const Words orders{"randomized-blocks"};
-  const auto table = root.table("design", known);
+  draft.plan.design.kind = kind_called(standard_of<"design.kind">);
+  const auto table = root.table("design", names_below("design"));
   if (!table) return;
   draft.design_at = root.find("design")->at;
   read_kind(*table, draft);
-  (void)table->choice("order", orders);
+  (void)given<"design.order">(*table);
   read_stop(*table, draft);
   const Entry* cells = table->find("cells");
   const std::size_t before = draft.problems.count();

@@ -131,8 +131,7 @@ void refuse_shape(const Entry& at, std::string_view what, const Entry& factor, P
 }
 
 void read_user_factor(const Entry& entry, Draft& draft) {
-  static const Words known{"levels", "random"};
-  const Table table(draft.problems, entry.value, "factor." + entry.key, known);
+  const Table table(draft.problems, entry.value, "factor." + entry.key, names_below("factor.NAME"));
   if (const Entry* random = table.find("random"))
     refuse_shape(
         *random,

@@ -2,7 +2,6 @@
 // [experiment], [variables], [measure], [machine], [analysis].
 #include <fmt/format.h>
 
-#include <limits>
 #include <utility>
 
 #include "plan/reading/draft.h"
@@ -10,8 +9,6 @@
 
 namespace stab::plan {
 namespace {
-
-const Words responses{"wall", "user", "system", "cpu", "max_rss", "main_to_exit", "region"};
 
 void check_variable_names(const Table& table) {
   for (const Entry& entry : table.entries())
@@ -58,21 +55,21 @@ Variables variables_of(const Table& table) {
 }
 
 void read_experiment(const Table& root, Draft& draft) {
-  static const Words known{"name", "seed", "question"};
   root.require("experiment", "[experiment] with a name");
-  const auto table = root.table("experiment", known);
+  const auto table = root.table("experiment", names_below("experiment"));
+  draft.plan.seed = value<"experiment.seed">(table);
   if (!table) return;
-  constexpr std::uint64_t max_seed = std::numeric_limits<std::int64_t>::max();
   table->require("name", title_rule);
-  if (auto name = table->text("name", is_title, title_rule)) draft.plan.name = *std::move(name);
-  if (const auto seed = table->integer("seed", 0, max_seed)) draft.plan.seed = *seed;
-  if (auto question = table->text("question", is_question, question_rule))
-    draft.plan.question = *std::move(question);
+  draft.plan.name = given<"experiment.name">(*table).value_or("");
+  draft.plan.question = given<"experiment.question">(*table).value_or("");
 }
 
 void read_variables(const Table& root, Draft& draft) {
-  draft.plan.variables = {
-      {"CC", "clang-19"}, {"CXX", "clang++-19"}, {"CFLAGS", ""}, {"CXXFLAGS", ""}, {"LDFLAGS", ""}};
+  draft.plan.variables = {{"CC", std::string(standard_of<"variables.CC">)},
+                          {"CXX", std::string(standard_of<"variables.CXX">)},
+                          {"CFLAGS", std::string(standard_of<"variables.CFLAGS">)},
+                          {"CXXFLAGS", std::string(standard_of<"variables.CXXFLAGS">)},
+                          {"LDFLAGS", std::string(standard_of<"variables.LDFLAGS">)}};
   const auto table = root.open_table("variables");
   if (!table) return;
   check_variable_names(*table);
@@ -84,9 +81,7 @@ void read_variables(const Table& root, Draft& draft) {
 }
 
 void read_measure(const Table& root, Draft& draft) {
-  static const Words known{"counters", "on_absent"};
-  static const Words absent{"record", "refuse"};
-  const auto table = root.table("measure", known);
+  const auto table = root.table("measure", names_below("measure"));
   if (!table) return;
   const Items* counters = table->items("counters", "an array of names");
   if (counters != nullptr && !counters->empty())
@@ -94,52 +89,37 @@ void read_measure(const Table& root, Draft& draft) {
         table->find("counters")->at,
         "'measure.counters' must be empty in this version: each trial is measured in "
         "wall, user, system, cpu and max_rss, and by szc's runtime in main_to_exit and region");
-  (void)table->choice("on_absent", absent);
+  (void)given<"measure.on_absent">(*table);
 }
 
 void read_machine(const Table& root, Draft& draft) {
-  static const Words known{"cpus", "quiesce", "aslr"};
-  static const Words levels{"off", "best-effort", "strict"};
-  const auto table = root.table("machine", known);
-  if (!table) return;
-  if (const auto cpus = table->integer("cpus", 1, 1024))
-    draft.plan.cpus = static_cast<std::uint32_t>(*cpus);
-  const auto quiesce = table->choice("quiesce", levels);
-  if (quiesce && *quiesce != "off")
+  const auto table = root.table("machine", names_below("machine"));
+  draft.plan.cpus = value<"machine.cpus">(table);
+  draft.plan.aslr = value<"machine.aslr">(table);
+  if (const std::string quiesce = value<"machine.quiesce">(table); quiesce != "off")
     draft.problems.add(
         table->find("quiesce")->at,
-        fmt::format(
-            "'machine.quiesce' must be \"off\": this version cannot quiesce a machine yet, so it "
-            "has no \"{}\"",
-            *quiesce));
-  if (const auto aslr = table->boolean("aslr")) draft.plan.aslr = *aslr;
+        fmt::format("'machine.quiesce' must be \"off\": a plan cannot quiesce a machine yet, so it "
+                    "has no \"{}\"",
+                    quiesce));
 }
 
 void read_analysis(const Table& root, Draft& draft) {
-  static const Words known{"response",        "log",   "alpha",    "equivalence", "method",
-                           "sums_of_squares", "error", "programs", "pairs",       "better"};
-  static const Words methods{"standard", "stabilizer"};
-  static const Words errors{"own", "pooled"};
-  static const Words programs{"these", "like-these"};
-  static const Words pairs{"baseline", "all"};
-  static const Words directions{"lower", "higher"};
-  const auto table = root.table("analysis", known);
+  const auto table = root.table("analysis", names_below("analysis"));
+  Analysis& analysis = draft.plan.analysis;
+  analysis.response = value<"analysis.response">(table);
+  analysis.log_scale = value<"analysis.log">(table);
+  analysis.alpha = value<"analysis.alpha">(table);
+  analysis.sums_of_squares = static_cast<int>(value<"analysis.sums_of_squares">(table));
+  analysis.pooled = value<"analysis.error">(table) == "pooled";
+  analysis.these_programs = value<"analysis.programs">(table) == "these";
+  analysis.all_pairs = value<"analysis.pairs">(table) == "all";
+  analysis.higher_is_better = value<"analysis.better">(table) == "higher";
+  const bool paper = value<"analysis.method">(table) == "stabilizer";
   if (!table) return;
   for (const Entry& entry : table->entries()) draft.study.analysis[entry.key] = entry.at;
-  Analysis& analysis = draft.plan.analysis;
-  if (auto response = table->choice("response", responses))
-    analysis.response = *std::move(response);
-  if (const auto log = table->boolean("log")) analysis.log_scale = *log;
-  if (const auto alpha = table->number("alpha", 0.0001, 0.5)) analysis.alpha = *alpha;
-  analysis.equivalence = table->percentage("equivalence");
-  if (const auto type = table->integer("sums_of_squares", 2, 3))
-    analysis.sums_of_squares = static_cast<int>(*type);
-  analysis.pooled = table->choice("error", errors) == "pooled";
-  analysis.these_programs = table->choice("programs", programs) == "these";
-  analysis.all_pairs = table->choice("pairs", pairs) == "all";
-  analysis.higher_is_better = table->choice("better", directions) == "higher";
-  const auto method = table->choice("method", methods);
-  if (method && *method == "stabilizer") use_paper(*table, draft);
+  analysis.equivalence = given<"analysis.equivalence">(*table);
+  if (paper) use_paper(*table, draft);
 }
 
 }  // namespace stab::plan

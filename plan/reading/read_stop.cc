@@ -9,14 +9,7 @@
 namespace stab::plan {
 namespace {
 
-// Intervals of fewer blocks would hold the truth less often than they say (doc/statistics.md).
-constexpr std::uint32_t least_precise = 15;
-constexpr std::uint32_t least_sequential = 5;
-constexpr std::uint32_t default_min = 20;
-constexpr std::uint32_t default_looks = 5;
-constexpr std::uint32_t most_looks = 20;           // of a sequential rule
 constexpr std::uint32_t most_precise_looks = 100;  // each reads all trials so far
-constexpr std::uint32_t most_blocks = 1'000'000;
 
 // `count` numbers of blocks from min on, evenly spaced; after them comes max, where all ends.
 std::vector<std::uint32_t> looks(std::uint32_t min, std::uint32_t max, std::uint32_t count) {
@@ -38,13 +31,12 @@ struct Bounds {
   std::uint32_t max = 0;
 };
 
-std::optional<Bounds> read_bounds(const Table& table, std::uint32_t least) {
+std::optional<Bounds> read_bounds(const Table& table, StopRule rule) {
   table.require("max", "the largest number of blocks");
-  const auto min = table.integer("min", least, most_blocks);
-  const auto max = table.integer("max", least, most_blocks);
+  const auto min = given<"design.stop.min">(table, rule);
+  const auto max = given<"design.stop.max">(table, rule);
   if (!max || (!min && table.find("min") != nullptr)) return std::nullopt;
-  const Bounds bounds{static_cast<std::uint32_t>(min.value_or(default_min)),
-                      static_cast<std::uint32_t>(*max)};
+  const Bounds bounds{.min = min.value_or(standard_of<"design.stop.min">), .max = *max};
   if (bounds.min < bounds.max) return bounds;
   table.refuse(*table.find("max"),
                fmt::format("more blocks than '{}', which is {}", table.path("min"), bounds.min));
@@ -54,8 +46,8 @@ std::optional<Bounds> read_bounds(const Table& table, std::uint32_t least) {
 std::optional<Stop> read_precision(const Table& table) {
   refuse_key(table, "looks", "sequential");
   table.require("half_width", R"(what every interval must come down to, as in "0.5%")");
-  const auto half_width = table.percentage("half_width");
-  const auto bounds = read_bounds(table, least_precise);
+  const auto half_width = given<"design.stop.half_width">(table);
+  const auto bounds = read_bounds(table, StopRule::precision);
   if (!half_width || !bounds) return std::nullopt;
   const auto [min, max] = *bounds;
   return Stop{.rule = StopRule::precision,
@@ -66,8 +58,8 @@ std::optional<Stop> read_precision(const Table& table) {
 
 std::optional<Stop> read_sequential(const Table& table) {
   refuse_key(table, "half_width", "precision");
-  const auto count = table.integer("looks", 2, most_looks);
-  const auto bounds = read_bounds(table, least_sequential);
+  const auto count = given<"design.stop.looks">(table);
+  const auto bounds = read_bounds(table, StopRule::sequential);
   if (!bounds || (!count && table.find("looks") != nullptr)) return std::nullopt;
   const auto [min, max] = *bounds;
   const std::uint32_t most = max - min + 1;
@@ -77,7 +69,7 @@ std::optional<Stop> read_sequential(const Table& table) {
                                                    most, min, max));
     return std::nullopt;
   }
-  const auto wanted = static_cast<std::uint32_t>(count.value_or(std::min(most, default_looks)));
+  const std::uint32_t wanted = count.value_or(std::min(most, standard_of<"design.stop.looks">));
   // The last look is at the end.
   return Stop{.rule = StopRule::sequential,
               .half_width = 0,
@@ -99,13 +91,11 @@ std::string_view why_not(DesignKind kind) {
 }  // namespace
 
 void read_stop(const Table& design, Draft& draft) {
-  static const Words known{"rule", "half_width", "min", "max", "looks"};
-  static const Words rules{"precision", "sequential"};
-  const auto table = design.table("stop", known);
+  const auto table = design.table("stop", names_below("design.stop"));
   if (!table) return;
   draft.stop_at = design.find("stop")->at;
   table->require("rule", R"("precision" or "sequential")");
-  const auto rule = table->choice("rule", rules);
+  const auto rule = given<"design.stop.rule">(*table);
   if (rule)
     draft.plan.design.stop =
         *rule == "precision" ? read_precision(*table) : read_sequential(*table);

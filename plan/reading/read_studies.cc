@@ -9,8 +9,6 @@
 namespace stab::plan {
 namespace {
 
-constexpr std::uint64_t max_comparisons = 10'000;
-
 bool belongs(const Table& table, std::string_view key, DesignKind kind, Draft& draft) {
   const Entry* entry = table.find(key);
   if (entry == nullptr) return false;
@@ -26,10 +24,11 @@ void read_generators(const Table& table, Draft& draft) {
   if (!texts) return;
   const Entry& entry = *table.find("generators");
   draft.study.at = entry.at;
-  if (texts->empty() || texts->size() >= max_fractional_treatments)
-    draft.problems.add(entry.at, fmt::format("'design.generators' must list 1 to {} generators, "
+  constexpr Several allowed = kind_of<"design.generators">;
+  if (texts->size() < allowed.least || texts->size() > allowed.most)
+    draft.problems.add(entry.at, fmt::format("'design.generators' must list {} to {} generators, "
                                              "not {}",
-                                             max_fractional_treatments - 1, texts->size()));
+                                             allowed.least, allowed.most, texts->size()));
   for (const std::string& text : *texts)
     draft.study.generators.push_back({entry.at, "design.generators", text});
 }
@@ -38,8 +37,7 @@ void read_generators(const Table& table, Draft& draft) {
 
 void read_studies(const Table& design, Draft& draft) {
   if (belongs(design, "comparisons", DesignKind::calibration, draft))
-    if (const auto count = design.integer("comparisons", 2, max_comparisons))
-      draft.study.comparisons = static_cast<std::uint32_t>(*count);
+    draft.study.comparisons = value<"design.comparisons">(design);
   const bool generators = belongs(design, "generators", DesignKind::fractional, draft);
   const bool resolution = belongs(design, "resolution", DesignKind::fractional, draft);
   if (generators && resolution)
@@ -49,7 +47,7 @@ void read_studies(const Table& design, Draft& draft) {
   if (generators) read_generators(design, draft);
   if (resolution) {
     draft.study.at = design.find("resolution")->at;
-    draft.study.resolution = design.integer("resolution", 3, max_fractional_treatments);
+    draft.study.resolution = given<"design.resolution">(design);
   }
   if (draft.plan.design.kind == DesignKind::fractional && !generators && !resolution)
     draft.problems.add(draft.design_at,

@@ -17,9 +17,7 @@ std::unexpected<std::vector<Problem>> only(Position at, std::string message) {
 }
 
 void read_tables(const Value& document, Draft& draft) {
-  static const Words known{"experiment", "variables", "defaults", "benchmark", "factor",
-                           "randomize",  "design",    "measure",  "machine",   "analysis"};
-  const Table root(draft.problems, document, "", known);
+  const Table root(draft.problems, document, "", names_below(""));
   read_experiment(root, draft);
   read_variables(root, draft);
   read_benchmarks(root, draft);

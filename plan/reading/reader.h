@@ -18,7 +18,6 @@ inline constexpr std::size_t max_plan_bytes = std::size_t{1} << 20;
 inline constexpr std::uint64_t max_trials = 1'000'000;  // one attempt each
 inline constexpr std::uint64_t max_cells = 10'000;  // treatment cells, before benchmarks and blocks
 inline constexpr std::size_t max_factors = 16;
-inline constexpr std::size_t max_listed_cells = 1'000;  // of a custom design
 
 // Outcomes: a valid plan; or one or more problems in the order of their places. Never throws,
 // touches no file: whether a program or a stdin file exists is the worker's to find out. `text` may

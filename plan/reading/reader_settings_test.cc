@@ -200,7 +200,7 @@ TEST(ReaderMeasure, HasNoCountersYet) {
 TEST(ReaderMachine, IsBounded) {
   EXPECT_EQ(more("[machine]\ncpus = 1025\nquiesce = 'strict'\naslr = 'no'\n"),
             "p:7:1: 'machine.cpus' must be a whole number from 1 to 1024, not 1025\n"
-            "p:8:1: 'machine.quiesce' must be \"off\": this version cannot quiesce a machine yet, "
+            "p:8:1: 'machine.quiesce' must be \"off\": a plan cannot quiesce a machine yet, "
             "so it has "
             "no \"strict\"\n"
             "p:9:1: 'machine.aslr' must be true or false, not \"no\"\n");

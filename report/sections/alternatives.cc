@@ -60,11 +60,11 @@ std::string alternatives_section(const Analysis& analysis, const TextOptions& op
               interval_text(other.low, other.high), other.p);
   }
   if (!any) return "";
-  return heading("Where an assumption does not hold",
-                 "The same comparisons by tests that need less. They stand beside the result; the "
-                 "verdict does not change to the one that suits.",
-                 options) +
-         grid.render(options.colour) + "\n";
+  return table_section(
+      "Where an assumption does not hold",
+      "The same comparisons by tests that need less. They stand beside the result; the "
+      "verdict does not change to the one that suits.",
+      grid, options);
 }
 
 }  // namespace stab::report

@@ -112,13 +112,14 @@ std::string assumptions_section(const Analysis& analysis, const TextOptions& opt
   for (const Assumption& a : analysis.assumptions)
     if (!tests.contains(a.test)) tests += (tests.empty() ? "" : ", ") + a.test;
   const std::string rejected = failures(analysis);
-  return heading("Assumptions",
-                 fmt::format(
-                     "p of tests of what the model assumes ({}). Below {:.4g} it does not hold; "
-                     "of {:.0f} that do hold about one comes out so by chance.",
-                     tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
-                 options) +
-         grid.render(options.colour) + "\n" + rejected + (rejected.empty() ? "" : "\n");
+  return table_section(
+             "Assumptions",
+             fmt::format(
+                 "p of tests of what the model assumes ({}). Below {:.4g} it does not hold; "
+                 "of {:.0f} that do hold about one comes out so by chance.",
+                 tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
+             grid, options) +
+         rejected + (rejected.empty() ? "" : "\n");
 }
 
 }  // namespace stab::report

@@ -5,8 +5,8 @@
 
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
+#include "report/words/answer.h"
 #include "report/words/grid.h"
-#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {
@@ -24,9 +24,9 @@ void add_floor(Grid& grid, std::string label, const stats::Floor& floor) {
        {floor.share ? percent(static_cast<double>(floor.significant) / n) : "-"},
        {floor.share ? fmt::format("{} to {}", percent(floor.share->low), percent(floor.share->high))
                     : "-"},
-       {floor.margin ? stats::margin_words(*floor.margin) : "-", Style::bold},
-       {floor.interval ? fmt::format("{} to {}", stats::margin_words(floor.interval->low),
-                                     stats::margin_words(floor.interval->high))
+       {floor.margin ? margin_words(*floor.margin) : "-", Style::bold},
+       {floor.interval ? fmt::format("{} to {}", margin_words(floor.interval->low),
+                                     margin_words(floor.interval->high))
                        : "-"}});
 }
 
@@ -48,14 +48,13 @@ std::string calibration_section(const stats::Analysis& analysis, const TextOptio
   grid.gap();
   add_floor(grid, "any one of them", calibration.any);
   if (calibration.suite.comparisons > 0) add_floor(grid, "their mean", calibration.suite);
-  return heading("A/A comparisons",
-                 fmt::format("Each benchmark compared with itself in {} blocks, again and again. "
-                             "Significant: p < {:.3g} although nothing differs; a share of {} is "
-                             "right. Noise floor: {} of these comparisons stay within it.",
-                             calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha),
-                             level),
-                 options) +
-         grid.render(options.colour) + "\n";
+  return table_section(
+      "A/A comparisons",
+      fmt::format("Each benchmark compared with itself in {} blocks, again and again. "
+                  "Significant: p < {:.3g} although nothing differs; a share of {} is "
+                  "right. Noise floor: {} of these comparisons stay within it.",
+                  calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha), level),
+      grid, options);
 }
 
 std::string date_text(std::int64_t ns_since_1970) {
@@ -64,11 +63,10 @@ std::string date_text(std::int64_t ns_since_1970) {
 }
 
 std::string noise_text(const NoiseFloor& floor) {
-  std::string text =
-      fmt::format("this machine's noise floor: {}", stats::margin_words(floor.margin));
+  std::string text = fmt::format("this machine's noise floor: {}", margin_words(floor.margin));
   if (floor.low && floor.high)
     text += fmt::format(" ({} interval {} to {})", level_text(floor.alpha),
-                        stats::margin_words(*floor.low), stats::margin_words(*floor.high));
+                        margin_words(*floor.low), margin_words(*floor.high));
   if (!floor.holds_here)
     return text +
            fmt::format(", calibrated for {} blocks {}", floor.blocks, date_text(floor.at_ns));

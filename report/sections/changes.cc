@@ -10,9 +10,9 @@
 #include "report/sections/changes_legend.h"
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
+#include "report/words/answer.h"
 #include "report/words/grid.h"
 #include "stats/verdicts/decide.h"
-#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {
@@ -89,14 +89,14 @@ void add_effect(Grid& grid, const Analysis& analysis, const Effect& effect, Cell
   if (options.full || !family) row.push_back({p(effect.p)});
   if (family) row.push_back({words.adjusted});
   if (family) row.push_back({p(effect.p_adjusted)});
-  row.push_back({std::string(stats::verdict_word(effect.verdict, analysis.spec)),
-                 verdict_style(effect.verdict)});
+  row.push_back(
+      {std::string(verdict_word(effect.verdict, analysis.spec)), verdict_style(effect.verdict)});
   grid.row(std::move(row));
 }
 
 std::string explanation(const stats::Spec& spec) {
   return fmt::format("Change of {} from {} to another; negative is {}, {}.",
-                     one_line(stats::response_words(spec), 60),
+                     one_line(response_words(spec), 60),
                      spec.all_pairs ? "one level of a treatment" : "a treatment's first level",
                      less_word(spec), better_words(spec));
 }

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "report/sections/words.h"
+#include "report/words/answer.h"
 #include "report/words/changes.h"
-#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {
@@ -77,7 +77,7 @@ std::string changes_legend(const Analysis& analysis) {
   if (any(analysis, [&](const Effect& effect) { return !change_words(analysis, effect).ratio; }))
     text += fmt::format(
         " Without %: a difference of {}, because a mean that is not clearly above 0 has no ratio.",
-        one_line(stats::response_words(spec), 60));
+        one_line(response_words(spec), 60));
   return text;
 }
 

@@ -10,8 +10,6 @@
 namespace stab::report {
 namespace {
 
-constexpr std::size_t longest = 2000;
-
 std::string line(std::string_view label, const std::string& value) {
   return value.empty()
              ? ""

@@ -33,14 +33,13 @@ std::string interactions_section(const stats::Analysis& analysis, const TextOpti
     row.push_back({each.p ? p_text(*each.p) : "-"});
     grid.row(std::move(row));
   }
-  return heading("Interactions",
-                 log_scale
-                     ? "How much one treatment's change differs between the levels of the other; "
-                       "0 % is no interaction."
-                     : "How much one treatment's difference differs between the levels of the "
-                       "other; 0 is no interaction.",
-                 options) +
-         grid.render(options.colour) + "\n";
+  return table_section(
+      "Interactions",
+      log_scale ? "How much one treatment's change differs between the levels of the other; "
+                  "0 % is no interaction."
+                : "How much one treatment's difference differs between the levels of the "
+                  "other; 0 is no interaction.",
+      grid, options);
 }
 
 }  // namespace stab::report

@@ -6,9 +6,9 @@
 #include "base/text.h"
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
+#include "report/words/answer.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
-#include "stats/words/answer.h"
 
 namespace stab::report {
 namespace {
@@ -22,7 +22,7 @@ std::string capital(std::string text) {
 
 // A column's own name stays as it is.
 std::string response_title(const stats::Spec& spec) {
-  const std::string words = one_line(stats::response_words(spec), 60);
+  const std::string words = one_line(response_words(spec), 60);
   return words == spec.response ? words : capital(words);
 }
 
@@ -68,12 +68,11 @@ std::string means_section(const Analysis& analysis, const TextOptions& options) 
       add_mean(grid, *mean, scale, mean == begin, subjects);
     begin = end;
   }
-  return heading(response_title(spec),
-                 fmt::format("{} means; {}. sd: standard deviation of the trials, in "
-                             "percent of the mean.",
-                             spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
-                 options) +
-         grid.render(options.colour) + "\n";
+  return table_section(response_title(spec),
+                       fmt::format("{} means; {}. sd: standard deviation of the trials, in "
+                                   "percent of the mean.",
+                                   spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
+                       grid, options);
 }
 
 }  // namespace stab::report

@@ -39,13 +39,13 @@ std::string padding_section(const stats::Analysis& analysis, const TextOptions& 
     row.push_back({change(std::ranges::max(study.percent))});
     grid.row(std::move(row));
   }
-  return heading("Padding study",
-                 fmt::format("The change of each seed of {}, the same one in both arms: of means "
-                             "of its runs, in percent. The seeds, not the runs, are the sample. "
-                             "One seed alone could have given the smallest or the largest.",
-                             name(analysis.spec.seed)),
-                 options) +
-         grid.render(options.colour) + "\n";
+  return table_section(
+      "Padding study",
+      fmt::format("The change of each seed of {}, the same one in both arms: of means "
+                  "of its runs, in percent. The seeds, not the runs, are the sample. "
+                  "One seed alone could have given the smallest or the largest.",
+                  name(analysis.spec.seed)),
+      grid, options);
 }
 
 }  // namespace stab::report

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "report/sections/sections.h"
-#include "stats/words/answer.h"
+#include "report/words/answer.h"
 
 namespace stab::report {
 
@@ -15,14 +15,22 @@ std::string name(const std::string& text) {
   return one_line(text, 40);
 }
 
-std::string level_text(double alpha) {
-  return fmt::format("{:.4g} %", 100 * (1 - alpha));
-}
-
 std::string heading(std::string_view title, std::string_view explanation,
                     const TextOptions& options) {
   return styled(title, Style::bold, options.colour) + "\n" +
          paragraph("  ", explanation, page_width) + "\n";
+}
+
+std::string table_section(std::string_view title, std::string_view explanation, const Grid& grid,
+                          const TextOptions& options) {
+  return heading(title, explanation, options) + grid.render(options.colour) + "\n";
+}
+
+std::string labelled(std::string_view label, const std::string& text, const TextOptions& options) {
+  // The label is coloured after the text is broken into lines: escapes have no width.
+  const std::string broken = paragraph(label, text, page_width);
+  return styled(broken.substr(0, label.size()), Style::bold, options.colour) +
+         broken.substr(label.size());
 }
 
 bool has_subjects(const stats::Analysis& analysis) {
@@ -55,13 +63,13 @@ stats::Scope model_scope(const stats::Analysis& analysis, const std::string& sub
 }
 
 std::string_view less_word(const stats::Spec& spec) {
-  return stats::verdict_word(
-      spec.higher_is_better ? stats::Verdict::slower : stats::Verdict::faster, spec);
+  return verdict_word(spec.higher_is_better ? stats::Verdict::slower : stats::Verdict::faster,
+                      spec);
 }
 
 std::string_view more_word(const stats::Spec& spec) {
-  return stats::verdict_word(
-      spec.higher_is_better ? stats::Verdict::faster : stats::Verdict::slower, spec);
+  return verdict_word(spec.higher_is_better ? stats::Verdict::faster : stats::Verdict::slower,
+                      spec);
 }
 
 std::string_view better_words(const stats::Spec& spec) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "stats/words/answer.h"
+#include "report/words/answer.h"
 
 namespace stab::report {
 namespace {
@@ -19,11 +19,11 @@ const char* sign(double x) {
 
 std::string change_text(std::optional<double> ratio, std::optional<double> low,
                         std::optional<double> high) {
-  return ratio ? stats::percent_change(*ratio, low, high) : "-";
+  return ratio ? percent_change(*ratio, low, high) : "-";
 }
 
 std::string interval_text(std::optional<double> low, std::optional<double> high) {
-  return low && high ? stats::percent_interval(*low, *high) : "-";
+  return low && high ? percent_interval(*low, *high) : "-";
 }
 
 Scale difference_scale(const stats::Analysis& analysis, const std::string& subject,

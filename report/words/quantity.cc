@@ -4,13 +4,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-
-#include "stats/words/amount.h"
+#include <span>
 
 namespace stab::report {
 namespace {
+
+constexpr std::array<UnitStep, 4> time_units{{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}}};
+constexpr std::array<UnitStep, 4> byte_units{
+    {{1, "B"}, {1024, "KiB"}, {1024.0 * 1024, "MiB"}, {1024.0 * 1024 * 1024, "GiB"}}};
+
+UnitStep largest_below(double size, std::span<const UnitStep> units) {
+  UnitStep step = units.front();
+  for (const UnitStep& unit : units)
+    if (size >= unit.factor) step = unit;
+  return step;
+}
 
 int magnitude(double size) {
   return static_cast<int>(std::floor(std::log10(size)));
@@ -36,6 +47,12 @@ void set_exponent(double largest, Scale& scale) {
 
 }  // namespace
 
+UnitStep unit_step(double size, stats::Unit unit) {
+  if (unit == stats::Unit::nanoseconds) return largest_below(size, time_units);
+  if (unit == stats::Unit::bytes) return largest_below(size, byte_units);
+  return {};
+}
+
 Scale scale_for(const std::vector<stats::CellMean>& means, stats::Unit unit) {
   double largest = 0;
   double narrowest = std::numeric_limits<double>::infinity();
@@ -43,7 +60,7 @@ Scale scale_for(const std::vector<stats::CellMean>& means, stats::Unit unit) {
     largest = std::max(largest, std::abs(mean.mean));
     if (mean.low && mean.high) narrowest = std::min(narrowest, (*mean.high - *mean.low) / 2);
   }
-  const stats::UnitStep step = stats::unit_step(largest, unit);
+  const UnitStep step = unit_step(largest, unit);
   Scale scale{.factor = step.factor, .unit = step.name};
   set_exponent(largest, scale);
   scale.decimals = std::isfinite(narrowest) ? decimals_for(narrowest / scale.factor, 2)
@@ -63,6 +80,10 @@ std::string quantity(double value, const Scale& scale) {
 std::string p_text(double p) {
   if (p < 1e-4) return "<0.0001";
   return fmt::format("{:#.3g}", p);
+}
+
+std::string level_text(double alpha) {
+  return fmt::format("{:.4g} %", 100 * (1 - alpha));
 }
 
 std::string short_number(double value) {

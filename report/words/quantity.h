@@ -9,6 +9,14 @@
 
 namespace stab::report {
 
+struct UnitStep {
+  double factor = 1;  // divide by this
+  const char* name = "";
+};
+
+// The largest step that leaves the size 1 or more; the smallest one if none does.
+UnitStep unit_step(double size, stats::Unit unit);
+
 // One unit and one number of decimals for a group of numbers that are compared with each other.
 struct Scale {
   double factor = 1;   // divide by this
@@ -28,6 +36,9 @@ std::string quantity(double value, const Scale& scale);
 
 // "0.0898", "0.00364", "<0.0001".
 std::string p_text(double p);
+
+// The level of an interval: "95 %".
+std::string level_text(double alpha);
 
 // Four digits: "0.009523", "2.4e+15".
 std::string short_number(double value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Where a handler of ours returns to: the kernel wants to be told that it is over. Unwinders know a
-// signal's frame by exactly these bytes, if no description covers them.
+// A handler of ours returns to this code, which tells the kernel that the handler is over.
+// Unwinders recognise a signal's frame by exactly these bytes, if no frame description covers them.
 extern "C" __attribute__((visibility("hidden"))) void stab_return_from_signal();
 
 namespace stab::rt {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Assertions, each with the invariant that it holds: STAB_ALWAYS(Placement, 1, condition). The
-// names and numbers are those of doc/runtime.md, where each says in which header it stands. Three
-// tiers:
+// names and numbers are those of doc/runtime.md, where each says in which header it stands. There
+// are three tiers:
 //
-//   STAB_ALWAYS     in every program: a comparison or two, off the paths that are run for each
-//   block STAB_DEBUG      where STAB_CHECKS is 1 or more: a few comparisons anywhere STAB_EXPENSIVE
-//   where it is 2: whole structures are looked at
+//   | STAB_ALWAYS    | in every program: a comparison or two, on no path that runs for each block |
+//   | STAB_DEBUG     | where STAB_CHECKS is 1 or more: a few comparisons anywhere |
+//   | STAB_EXPENSIVE | where STAB_CHECKS is 2: whole structures are checked |
 //
-// The unit tests are built with 2, programs with what `cmake -DSTAB_RUNTIME_CHECKS=2` says (0). A
-// check that is off is not evaluated. One that fails writes a line to standard error, by a system
-// call, and traps: in a signal handler, too, and whatever locks are held.
+// The unit tests are built with STAB_CHECKS 2, programs with 0 or what `cmake
+// -DSTAB_RUNTIME_CHECKS=2` says. A check that is off is not evaluated. A check that fails writes a
+// line to standard error by a system call and traps, also in a signal handler and whatever locks
+// are held.
 #pragma once
 
 namespace stab::rt {

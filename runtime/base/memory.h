@@ -33,7 +33,8 @@ static inline bool spells(const char* word, const char* text, size_t count) {
   return length_of(word) == count && equal(word, text, count);
 }
 
-// Behind blanks, and moves behind it. False: there is none.
+// Reads the number that comes after blanks, and moves `at` behind it. Returns false if there is
+// none.
 static inline bool read_decimal(const char*& at, uint64_t& value) {
   while (*at == ' ') ++at;
   const char* begin = at;
@@ -50,6 +51,10 @@ static inline uint32_t load32(const uint8_t* at) {
 
 static inline void store32(uint8_t* at, uint32_t value) {
   __builtin_memcpy(at, &value, sizeof value);
+}
+
+static inline uint64_t address_of(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
 }
 
 static inline uint64_t align_up(uint64_t value, uint64_t align) {

@@ -37,7 +37,8 @@ void populate(uint64_t address, uint64_t size);
 // Whether the page can be read: guard pages and what lies beyond the end of a truncated file
 // cannot.
 bool readable(uint64_t address);
-// Copies from memory of this process that may be unmapped at any moment. False: not all of it.
+// Copies from memory of this process that may be unmapped at any moment. Returns false if not all
+// of it could be read.
 struct Piece {  // struct iovec
   void* start;
   size_t size;
@@ -45,16 +46,16 @@ struct Piece {  // struct iovec
 bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count);
 
 // Lets the first thread's stack, on which this is called, grow to `size` bytes if that is allowed.
-// False: it is smaller. The limit stays as it is, for children inherit it; but not where the
-// address space is limited, too, or there is no room.
+// Returns false if it is smaller. The limit stays as it is, for children inherit it; but not where
+// the address space is limited, too, or there is no room.
 bool allow_stack(uint64_t size);
-// By `ulimit -v`. What cannot be read is limited.
+// Whether `ulimit -v` limits it. A limit that cannot be read counts as one.
 bool address_space_is_limited();
-// How many the user may have in all processes, timers among them.
+// How many signals may be pending for the user in all processes; each timer counts as one.
 uint64_t most_pending_signals();
 
-// To append to it. Neither follows a link at the end of the path; the second makes the file, and
-// fails if there is one.
+// Both open a file to append to it, and follow no link at the end of the path. open_new makes the
+// file, and fails if it exists.
 long open_append(const char* path);
 long open_new(const char* path);
 // Follows a link that root or this user made; others may have planted theirs.
@@ -67,7 +68,7 @@ long write_some(int fd, const void* buffer, size_t size);
 // All of it, or a failure.
 bool write_all(int fd, const void* buffer, size_t size);
 void close_file(int fd);
-// Tells open files apart. False: the descriptor is not open.
+// Tells open files apart. Returns false if the descriptor is not open.
 struct FileIdentity {
   uint64_t device;
   uint64_t inode;
@@ -83,8 +84,8 @@ uint64_t clock_ns(int clock);
 inline uint64_t monotonic_ns() {
   return clock_ns(monotonic_clock);
 }
-// What the processors spent on this thread of the process, to this moment even if it runs. 0: it
-// has ended, or this is not counted.
+// The CPU time of this thread of the process, up to this moment even if it runs. 0: the thread has
+// ended, or the kernel does not count its time.
 uint64_t thread_cpu_ns(int thread);
 // A timer that sends the signal with this value to the process. The timer's number, or a failure.
 long make_timer(int clock, int signal, const void* value);
@@ -115,7 +116,8 @@ long signal_action(int number, const SignalAction* action, SignalAction* old);
 long queue_to_self(int number, void* siginfo);
 // Sends a signal with this value to a thread of this process.
 long queue_to_thread(int thread, int number, const void* value);
-// Of this thread and of the process, whether blocked or not; signal n is bit n - 1.
+// The signals that are pending for this thread and for the process, blocked or not; signal n is bit
+// n - 1.
 uint64_t pending_signals();
 // Replaces the calling thread's mask.
 void set_signal_mask(uint64_t mask);

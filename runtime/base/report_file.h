@@ -17,9 +17,9 @@ bool report_wanted_by_child();
 // In a child of fork.
 void note_fork();
 void write_line(const Line& line);
-// Of the process that opened it.
+// The number of the process that opened the report.
 uint64_t report_owner();
-// Nobody wants what comes later, unless it is resumed. False: it has ended before.
+// Writes nothing more, unless the report is resumed. Returns false if it had ended before.
 bool end_report();
 void resume_report();
 

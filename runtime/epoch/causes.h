@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The function or library that something in the report is due to. Names are copied, for their owner
-// may be unmapped.
+// The function or library that the report names as the cause of something. A cause holds a copy of
+// the name, because its owner may be unmapped.
 #pragma once
 
 #include "runtime/abi/abi.h"

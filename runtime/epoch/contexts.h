@@ -26,19 +26,22 @@ enum class Interposed : uint32_t {
   count,
 };
 
-// Finds libc's functions. Before the program runs. Not `watched`: layouts stay anyway.
+// Finds libc's functions, before the program runs. Not `watched`: layouts stay anyway, so calls are
+// not looked at.
 void prepare_contexts(bool watched);
 
 const char* name_of(Interposed which);
-// Where calls by other libraries must lead; 0: the program or a library has its own before ours.
+// The address of our function, to which calls by other libraries must lead; 0: the program or a
+// library defines its own before ours.
 uint64_t entry_of(Interposed which);
 
-// What getcontext keeps comes back into registers from now on. In the handler; other threads may
-// run: who stores a context before this is seen finds all layouts of this moment held.
+// The handler calls this: from now on, what getcontext stores may come back into registers. Other
+// threads may run meanwhile; for one that stores a context before it sees this, all layouts of this
+// moment are held.
 void expect_contexts();
 
-// Who made or entered a context first, and whose registers referred to a layout first: an address
-// in its code. 0: nobody.
+// An address in the code that first made or entered a context, and one in the code whose registers
+// first referred to a layout. 0: there is none.
 uint64_t first_maker();
 uint64_t first_holder();
 

@@ -22,9 +22,10 @@ namespace stab::rt {
 
 // nullptr, or why there will be no epochs.
 const char* start_epochs(const Options& options, const OutsideHandlers& proof);
-// For good, or until the process is a child of fork.
+// Stops epochs for good, or until the process is a child of fork.
 void stop_epochs(const OutsideHandlers& proof);
-// Until each call has been answered by one of resume_epochs, whose last one gives true.
+// Keeps epochs out until each call has been answered by one of resume_epochs, the last of which
+// returns true.
 void pause_epochs(const OutsideHandlers& proof);
 bool resume_epochs(const OutsideHandlers& proof);
 EpochCounts epoch_counts();
@@ -35,7 +36,8 @@ bool is_own_process();
 // A new layout now, on this thread.
 void randomize_now();
 
-// While one exists there is no epoch. It waits for the end of the present one.
+// No epoch begins while an object of this type exists. Its constructor waits for the end of the
+// present one.
 class NoEpochs {
  public:
   explicit NoEpochs(const OutsideHandlers& proof);

@@ -11,7 +11,7 @@ namespace stab::rt::epoch_signal {
 
 constexpr int number = 32;
 
-// The addresses of these are sent along with it, and say what it is about.
+// The signal carries the address of one of these, which says what it calls for.
 extern char timer;  // of the process: an epoch may be due
 extern char alarm;  // of a thread: the same
 extern char call;   // the program asked for an epoch
@@ -19,9 +19,9 @@ extern char stop;   // an epoch has begun
 
 using Answer = void (*)(const siginfo_t& about, ucontext_t* interrupted);
 
-// False: the kernel refuses.
+// Returns false if the kernel refuses it.
 bool install(Answer answer);
-// After libc may have put its own handler in place of ours.
+// Installs our handler again, where libc may have replaced it.
 void install_again();
 
 // Whether signals of ours are answered. Once they are not, the handler makes no system call: the

@@ -21,10 +21,6 @@ namespace {
 // Of what is read without knowing the frames in it.
 constexpr uint64_t largest_stack = uint64_t{32} << 20;
 
-uint64_t number(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 struct Spot {
   Place place;
   uint32_t function = no_copy;
@@ -39,7 +35,7 @@ Spot spot_of(uint64_t address) {
   spot.place = place_of(address);
   if (spot.place.image == nullptr) return spot;
   spot.function = function_at(*spot.place.image, *spot.place.layout, address);
-  if (spot.found()) spot.offset = address - number(spot.place.layout->copy(spot.function));
+  if (spot.found()) spot.offset = address - address_of(spot.place.layout->copy(spot.function));
   return spot;
 }
 
@@ -49,7 +45,7 @@ uint64_t present(const Spot& spot, uint64_t address) {
   const Layout& now = spot.place.image->current();
   if (spot.place.layout == &now || !now.has(spot.function)) return address;
   if (spot.place.layout->pads[spot.function] != now.pads[spot.function]) return address;
-  return number(now.copy(spot.function)) + spot.offset;
+  return address_of(now.copy(spot.function)) + spot.offset;
 }
 
 bool is_table(const Spot& spot) {
@@ -67,7 +63,7 @@ bool holds_addresses(const Spot& spot, uint32_t r) {
   if (!spot.found()) return false;
   const abi::Function& function = spot.place.image->functions()[spot.function];
   return (function.address_registers >> r & 1) != 0 &&
-         number(spot.place.layout->copy(spot.function)) > UINT32_MAX;
+         address_of(spot.place.layout->copy(spot.function)) > UINT32_MAX;
 }
 
 // The layout's own description: frames of its copies may be larger than the original's.
@@ -96,13 +92,13 @@ bool find_description(uint64_t pc, FrameDescription& description, void* /*contex
   if (spot.place.image == nullptr) {
     dl_find_object object;
     if (find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0) return false;
-    return find_in_image_header(pc, static_cast<const uint8_t*>(object.dlfo_eh_frame),
-                                {number(object.dlfo_map_start), number(object.dlfo_map_end)},
-                                description);
+    return find_in_image_header(
+        pc, static_cast<const uint8_t*>(object.dlfo_eh_frame),
+        {address_of(object.dlfo_map_start), address_of(object.dlfo_map_end)}, description);
   }
   if (!spot.found()) return false;
   // The mark before a copy is as its first instruction.
-  const uint64_t start = is_code(spot) ? number(spot.place.layout->copy(spot.function)) : pc;
+  const uint64_t start = is_code(spot) ? address_of(spot.place.layout->copy(spot.function)) : pc;
   return describe(*spot.place.image, *spot.place.layout, spot.function, start, description);
 }
 
@@ -209,7 +205,7 @@ class Migrator {
 
   [[nodiscard]] bool is_on_signal_stack() const {
     return (signal_stack_.ss_flags & SS_DISABLE) == 0 &&
-           walk_.registers.value[rsp] - number(signal_stack_.ss_sp) < signal_stack_.ss_size;
+           walk_.registers.value[rsp] - address_of(signal_stack_.ss_sp) < signal_stack_.ss_size;
   }
 
   void replace(uint64_t* where, uint64_t from, uint64_t to) {
@@ -234,7 +230,7 @@ class Migrator {
   // Whether this frame saved the register, so that what it holds in it is its own.
   [[nodiscard]] bool is_saved_here(uint32_t r) const {
     return walk_.saved[r] != frame_.saved[r] &&
-           number(walk_.saved[r]) >= frame_.registers.value[rsp];
+           address_of(walk_.saved[r]) >= frame_.registers.value[rsp];
   }
 
   // A register that holds the address of a jump table of its own function, if nothing else can look

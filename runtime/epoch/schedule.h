@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// When the next epoch is due: after a period of CPU time of the process, or after as much more as
-// makes what epochs cost a share of it that the budget allows. Threads that run have
-// alarms; behind these comes a timer of the process, for threads that have none.
+// When the next epoch is due: after a period of CPU time of the process, or later, so that epochs
+// cost no larger share of it than the budget allows. Each running thread has an alarm; a timer of
+// the process stands behind them, for threads that have none.
 //
 // One caller at a time, but for is_due() and put_off(). `all_listed`: threads.h knows the threads
 // that there are, and which of them run.
@@ -26,8 +26,8 @@ void stop();
 // After stop().
 void go_on(bool all_listed);
 
-// At the end of an epoch that cost its thread so much CPU time. `by_timer`: no alarm brought it
-// about.
+// The end of an epoch calls this with the CPU time that the epoch cost its thread. `by_timer`: the
+// timer of the process started the epoch, not an alarm.
 void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns);
 
 uint64_t asked_period();

@@ -11,7 +11,7 @@ void prepare_find_object();
 // The file of the library that holds this address, as the loader knows it; nullptr: it does not.
 const char* file_of(const void* address);
 
-// What libc itself knows. Safe in a signal handler.
+// Asks libc's own function. This is safe in a signal handler.
 int find_object_of_libc(void* pc, dl_find_object* result);
 
 }  // namespace stab::rt

@@ -6,7 +6,7 @@
 #include "runtime/base/os.h"
 #include "runtime/image/own_text.h"
 #include "runtime/image/pads.h"
-#include "runtime/image/place.h"
+#include "runtime/image/placement.h"
 #include "runtime/image/relink.h"
 #include "runtime/image/unwind.h"
 
@@ -45,38 +45,6 @@ bool table_is_mapped(const abi::Note& note, const Shape& shape, uint64_t base) {
   return false;
 }
 
-constexpr uint64_t largest_code = uint64_t{1} << 29;
-
-uint64_t number(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
-// Arrays of a placement, over the functions that take part.
-struct Placement {
-  uint32_t* functions;
-  uint32_t* sizes;
-  uint32_t* order;
-  uint32_t* positions;
-  uint32_t* scratch;
-  uint32_t count = 0;
-  uint64_t total = 0;
-
-  explicit Placement(const Image& image)
-      : functions(image.scratch),
-        sizes(functions + image.count()),
-        order(sizes + image.count()),
-        positions(order + image.count()),
-        scratch(positions + image.count()) {}
-
-  void add(uint32_t f, uint32_t bytes) {
-    functions[count] = f;
-    sizes[count++] = bytes / unit;
-    total += bytes / unit;
-  }
-};
-
-constexpr uint64_t scratch_numbers = 6;
-
 // Once for each slot: they may be read long after the image has gone.
 bool allocate_layouts(Image& image) {
   if (image.layouts != nullptr) return true;
@@ -105,100 +73,15 @@ bool allocate(Image& image) {
 
 void free_scratch(Image& image) {
   if (image.scratch != nullptr)
-    os::unmap(number(image.scratch), align_up(image.count() * scratch_numbers * 4, os::page_size));
+    os::unmap(address_of(image.scratch),
+              align_up(image.count() * scratch_numbers * 4, os::page_size));
   image.scratch = nullptr;
-}
-
-// Code that is not as it was linked (a debugger's breakpoint, say) stays in place.
-void choose_functions(Image& image, Placement& placement) {
-  for (uint32_t f = 0; f < image.count(); ++f) {
-    const abi::Function& function = image.functions()[f];
-    const uint8_t* code = image.original(f);
-    if (abi::hash_code(code, function.size) != function.hash) {
-      ++image.altered;
-      continue;
-    }
-    copy_bytes(image.saved + uint64_t{f} * saved_bytes, code,
-               function.size < saved_bytes ? function.size : saved_bytes);
-    placement.add(f, copy_size(function) + (image.marks_calls() ? mark_bytes : 0));
-    image.moved_bytes += function.size;
-  }
-}
-
-// Those that have no home.
-void choose_called(const Image& image, const Layout& layout, Placement& placement) {
-  for (uint32_t f = 0; f < image.count(); ++f)
-    if (image.may_move_again(f) && image.was_called(f) && layout.homes[f] == no_copy)
-      placement.add(f, copy_size(image.functions()[f]) + (image.leads ? lead_bytes : 0));
 }
 
 bool anything_called(const Image& image) {
   for (uint32_t f = 0; f < image.count(); ++f)
     if (image.may_move_again(f) && image.was_called(f)) return true;
   return false;
-}
-
-// `lead`: bytes of each place before the copy.
-void adopt_places(const Image& image, Layout& layout, const Placement& placement, uint32_t lead) {
-  STAB_ALWAYS(Layout, 2,
-              placement.count == 0 || (uint64_t{placement.positions[placement.count - 1]} +
-                                       placement.sizes[placement.order[placement.count - 1]]) *
-                                              unit <=
-                                          layout.code_size - layout.homes_size);
-  for (uint32_t i = 0; i < layout.count; ++i) layout.offsets[layout.order[i]] = no_copy;
-  layout.count = 0;
-  const auto add = [&](uint32_t f, uint64_t offset) {
-    layout.order[layout.count++] = f;
-    layout.offsets[f] = static_cast<uint32_t>(offset);
-  };
-  for (uint32_t i = 0; i < layout.home_count; ++i)
-    if (image.was_called(layout.home_order[i]))
-      add(layout.home_order[i], layout.homes[layout.home_order[i]]);
-  if (2 * uint64_t{layout.count} > layout.homes_size / os::page_size)
-    os::populate(number(layout.draft), layout.homes_size);
-  for (uint32_t rank = 0; rank < placement.count; ++rank)
-    add(placement.functions[placement.order[rank]],
-        layout.homes_size + uint64_t{placement.positions[rank]} * unit + lead);
-}
-
-// In the order of the originals, and at the same place of a page.
-uint64_t place_as_linked(const Image& image, Placement& placement) {
-  constexpr uint64_t page_units = os::page_size / unit;
-  uint64_t at = 0;
-  for (uint32_t rank = 0; rank < placement.count; ++rank) {
-    const uint64_t linked = number(image.original(placement.functions[rank])) / unit;
-    at += (linked - at) % page_units;
-    placement.order[rank] = rank;
-    placement.positions[rank] = static_cast<uint32_t>(at);
-    at += placement.sizes[rank];
-  }
-  return at;
-}
-
-void choose_places(Image& image, Placement& placement) {
-  if (image.moves)
-    place(placement.sizes, placement.count, span_for(placement.total), image.random,
-          placement.order, placement.positions, placement.scratch);
-  else
-    place_as_linked(image, placement);
-}
-
-// Units of memory that any placement of these functions fits in.
-uint64_t span_of(const Image& image, Placement& placement) {
-  return image.moves ? span_for(placement.total) : place_as_linked(image, placement);
-}
-
-uint64_t largest(const Image& image) {
-  uint64_t most = 0;
-  for (uint32_t f = 0; f < image.count(); ++f) {
-    const uint64_t size = copy_size(image.functions()[f]);
-    most = size > most ? size : most;
-  }
-  return most + (mark_bytes > lead_bytes ? mark_bytes : lead_bytes);
-}
-
-bool may_have_home(const Image& image, uint32_t f) {
-  return image.may_move_again(f) && (image.uses[f] & is_in_vtable) != 0;
 }
 
 // Programs with vtables: which functions they hold.
@@ -209,47 +92,9 @@ void find_virtual(Image& image) {
   image.leads = image.leads && image.marks_calls() && image.table->pointers.count != 0;
 }
 
-// The functions of vtables have one place in each layout, for good (Layout 3).
-void choose_homes(Image& image, Layout& layout) {
-  if (!image.leads || layout.homes_size != 0) return;
-  Placement placement(image);
-  for (uint32_t f = 0; f < image.count(); ++f)
-    if (may_have_home(image, f)) placement.add(f, copy_size(image.functions()[f]) + lead_bytes);
-  const uint64_t span = span_for(placement.total);
-  if (placement.count == 0 || span * unit > largest_code) return;
-  choose_places(image, placement);
-  layout.home_count = placement.count;
-  for (uint32_t rank = 0; rank < placement.count; ++rank) {
-    const uint32_t f = placement.functions[placement.order[rank]];
-    layout.home_order[rank] = f;
-    layout.homes[f] = placement.positions[rank] * unit + lead_bytes;
-  }
-  layout.homes_size = align_up(span * unit + largest(image), os::page_size);
-}
-
-// Memory for functions that take so many units.
-const char* reserve(Image& image, Layout& layout, uint64_t units) {
-  if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return "no memory";
-  const uint64_t span = units * unit;
-  if (span > largest_code) return "the code is too large";
-  layout.code_size = layout.homes_size + align_up(span + largest(image), os::page_size);
-  layout.unwind_size = align_up(unwind_bytes(image), os::page_size);
-  const auto low = number(image.base);
-  layout.start =
-      reserve_near(layout.size(), low, low + image.table->image_size, image.random, image.side);
-  if (layout.start == nullptr) return "no memory near the image";
-  // Where most pages will hold a function anyway.
-  if (2 * uint64_t{image.count()} > layout.code_size / os::page_size)
-    os::populate(number(layout.start) + layout.homes_size, layout.code_size - layout.homes_size);
-  image.lowest = number(layout.start) < image.lowest ? number(layout.start) : image.lowest;
-  const uint64_t end = number(layout.start) + layout.code_size;
-  image.highest = end > image.highest ? end : image.highest;
-  return nullptr;
-}
-
 const char* make_switchboard(Image& image) {
   Switchboard board = measure_switchboard(*image.table);
-  const auto low = number(image.base);
+  const auto low = address_of(image.base);
   board.start =
       reserve_near(board.size(), low, low + image.table->image_size, image.random, image.side);
   if (board.start == nullptr) return "no memory near the image";
@@ -276,7 +121,8 @@ bool is_valid(const Image& image, const Layout& layout) {
   uint64_t end = 0;
   for (uint32_t rank = 0; rank < layout.count; ++rank) {
     const uint32_t f = layout.order[rank];
-    if (layout.offsets[f] < end + lead || function_at(image, layout, number(layout.copy(f))) != f)
+    if (layout.offsets[f] < end + lead ||
+        function_at(image, layout, address_of(layout.copy(f))) != f)
       return false;
     end = uint64_t{layout.offsets[f]} + copy_size(image.functions()[f]);
   }
@@ -290,9 +136,9 @@ const char* build(Image& image, bool again) {
   choose_functions(image, placement);
   Layout& layout = image.layouts[0];
   image.used = 1;
-  if (const char* problem = reserve(image, layout, span_of(image, placement))) return problem;
+  if (const char* problem = reserve(image, layout, placement)) return problem;
   choose_places(image, placement);
-  adopt_places(image, layout, placement, image.lead(layout));
+  adopt_places(image, layout, placement);
   layout.state = LayoutState::permanent;
   find_stubs(image);
   find_virtual(image);
@@ -341,10 +187,8 @@ Layout* new_layout(Image& image) {
   if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return nullptr;
   choose_homes(image, layout);
   Placement all(image);
-  for (uint32_t f = 0; f < image.count(); ++f)
-    if (image.may_move_again(f) && layout.homes[f] == no_copy)
-      all.add(f, copy_size(image.functions()[f]) + (image.leads ? lead_bytes : 0));
-  if (reserve(image, layout, span_of(image, all)) != nullptr) return nullptr;
+  choose_all(image, layout, all);
+  if (reserve(image, layout, all) != nullptr) return nullptr;
   layout.state = LayoutState::unused;
   ++image.used;
   return &layout;
@@ -365,7 +209,7 @@ uint32_t copy_size(const abi::Function& function) {
 }
 
 uint32_t function_at(const Image& image, const Layout& layout, uint64_t address) {
-  const uint64_t offset = address - number(layout.start);
+  const uint64_t offset = address - address_of(layout.start);
   const uint32_t lead = image.lead_code_of(layout);
   uint32_t low = 0;
   uint32_t high = layout.count;
@@ -435,7 +279,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   Placement placement(image);
   choose_called(image, *layout, placement);
   choose_places(image, placement);
-  adopt_places(image, *layout, placement, image.lead(*layout));
+  adopt_places(image, *layout, placement);
   draw_pads_again(image, *layout, change);
   draw_pad_bytes(image);
   fill(image, *layout);
@@ -456,9 +300,9 @@ void close_image(Image& image) {
   // One that found no memory near the image has arrays of this image's size, and is not in use.
   for (uint32_t i = 0; image.layouts != nullptr && i < most_layouts; ++i)
     release(image.layouts[i], image.count());
-  if (image.board.in_use()) os::unmap(number(image.board.start), image.board.size());
+  if (image.board.in_use()) os::unmap(address_of(image.board.start), image.board.size());
   free_scratch(image);
-  if (image.memory != nullptr) os::unmap(number(image.memory), image.memory_size);
+  if (image.memory != nullptr) os::unmap(address_of(image.memory), image.memory_size);
   Image closed;
   closed.layouts = image.layouts;  // it holds this value at every moment
   closed.note = image.note;

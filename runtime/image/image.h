@@ -106,7 +106,7 @@ struct Image {
 // With its jump tables.
 uint32_t copy_size(const abi::Function& function);
 
-// The layout that holds this address, or nullptr. Not for unused ones.
+// The layout that holds this address, or nullptr. Unused layouts hold none.
 const Layout* layout_of(const Image& image, uint64_t address);
 // The function whose copy (jump tables and the mark before it included) holds this address, or
 // no_copy.

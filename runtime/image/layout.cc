@@ -12,12 +12,8 @@ uint64_t arrays_size(uint32_t functions) {
   return align_up(uint64_t{functions} * (5 * sizeof(uint32_t) + sizeof(uint16_t)), os::page_size);
 }
 
-uint64_t number(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 bool is_whole_pages(const Layout& layout) {
-  return (number(layout.start) | layout.code_size | layout.unwind_size | layout.homes_size) %
+  return (address_of(layout.start) | layout.code_size | layout.unwind_size | layout.homes_size) %
              os::page_size ==
          0;
 }
@@ -40,9 +36,10 @@ bool allocate_arrays(Layout& layout, uint32_t functions) {
 }
 
 void release(Layout& layout, uint32_t functions) {
-  if (layout.draft != nullptr) os::unmap(number(layout.draft), layout.homes_size);
-  if (layout.start != nullptr) os::unmap(number(layout.start), layout.size());
-  if (layout.offsets != nullptr) os::unmap(number(layout.offsets), arrays_size(functions));
+  STAB_ALWAYS(Layout, 1, is_whole_pages(layout));
+  if (layout.draft != nullptr) os::unmap(address_of(layout.draft), layout.homes_size);
+  if (layout.start != nullptr) os::unmap(address_of(layout.start), layout.size());
+  if (layout.offsets != nullptr) os::unmap(address_of(layout.offsets), arrays_size(functions));
   layout = {};
 }
 
@@ -62,7 +59,7 @@ bool is_valid(const Layout& layout, uint32_t functions) {
 namespace {
 
 void drop_draft(Layout& layout) {
-  if (layout.draft != nullptr) os::unmap(number(layout.draft), layout.homes_size);
+  if (layout.draft != nullptr) os::unmap(address_of(layout.draft), layout.homes_size);
   layout.draft = nullptr;
 }
 
@@ -75,11 +72,11 @@ void drop_draft(Layout& layout) {
 // Whoever comes to a page that is not there meanwhile waits in the kernel until it is.
 bool bring_home(Layout& layout) {
   if (layout.homes_size == 0) return true;
-  const uint64_t draft = number(layout.draft);
+  const uint64_t draft = address_of(layout.draft);
   if (os::failed(os::protect(draft, layout.homes_size, os::read | os::execute))) return false;
-  const bool moved = !os::failed(os::put_pages(draft, layout.homes_size, number(layout.start)));
+  const bool moved = !os::failed(os::put_pages(draft, layout.homes_size, address_of(layout.start)));
   if (moved) layout.draft = nullptr;
-  if (!moved && !os::readable(number(layout.start))) die();
+  if (!moved && !os::readable(address_of(layout.start))) die();
   return moved;
 }
 
@@ -88,7 +85,7 @@ bool bring_home(Layout& layout) {
 bool make_writable(Layout& layout) {
   STAB_ALWAYS(Image, 3, layout.state == LayoutState::unused);
   drop_draft(layout);
-  if (os::failed(os::protect(number(layout.start) + layout.homes_size,
+  if (os::failed(os::protect(address_of(layout.start) + layout.homes_size,
                              layout.size() - layout.homes_size, os::read | os::write)))
     return false;
   if (layout.homes_size == 0) return true;
@@ -100,10 +97,10 @@ bool make_writable(Layout& layout) {
 
 bool seal(Layout& layout) {
   STAB_ALWAYS(Layout, 1, is_whole_pages(layout));
-  return !os::failed(os::protect(number(layout.start) + layout.homes_size,
+  return !os::failed(os::protect(address_of(layout.start) + layout.homes_size,
                                  layout.code_size - layout.homes_size, os::read | os::execute)) &&
          (layout.unwind_size == 0 ||
-          !os::failed(os::protect(number(layout.unwind()), layout.unwind_size, os::read))) &&
+          !os::failed(os::protect(address_of(layout.unwind()), layout.unwind_size, os::read))) &&
          bring_home(layout);
 }
 

@@ -81,10 +81,10 @@ void release(Layout& layout, uint32_t functions);
 // Invariants 1 and 2, but for the sizes of copies.
 bool is_valid(const Layout& layout, uint32_t functions);
 
-// One that is unused. False: refused.
+// The layout must be unused. Returns false if the kernel refuses.
 bool make_writable(Layout& layout);
 // The copies become executable, the descriptions read-only. What was at home before is replaced in
-// one step, as other threads see it. False: refused.
+// one step, as other threads see it. Returns false if the kernel refuses.
 bool seal(Layout& layout);
 
 }  // namespace stab::rt

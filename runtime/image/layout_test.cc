@@ -63,8 +63,9 @@ TEST_F(LayoutTest, IsNotValidWithACopyBeyondTheCode) {
 }
 
 TEST_F(LayoutTest, IsNotValidWithHalfAPage) {
-  layout_.code_size -= 16;
-  EXPECT_FALSE(is_valid(layout_, functions));
+  Layout half = layout_;
+  half.code_size -= 16;
+  EXPECT_FALSE(is_valid(half, functions));
 }
 
 TEST_F(LayoutTest, IsWrittenToAndSealedWhileNothingRefersToIt) {
@@ -81,8 +82,16 @@ TEST_F(LayoutTest, IsNotWrittenToWhileSomebodyMayRunInIt) {
 }
 
 TEST_F(LayoutTest, IsNotSealedAcrossHalfAPage) {
-  layout_.unwind_size += 8;
-  EXPECT_DEATH(seal(layout_), "Layout 1 does not hold");
+  Layout half = layout_;
+  half.unwind_size += 8;
+  EXPECT_DEATH(seal(half), "Layout 1 does not hold");
+}
+
+// The page behind it may be somebody else's.
+TEST_F(LayoutTest, IsNotReleasedWithHalfAPage) {
+  Layout half = layout_;
+  half.unwind_size += 8;
+  EXPECT_DEATH(release(half, functions), "Layout 1 does not hold");
 }
 
 TEST_F(LayoutTest, GetsItsArraysOnce) {

@@ -12,14 +12,15 @@ namespace stab::rt {
 
 class OwnText {
  public:
-  // Before anything of the text is changed: which pages are the file's own. Where that cannot be
-  // found out (there is no /proc), all stays as it is.
+  // Finds out which pages are the file's own, before any of the text is changed. Where that cannot
+  // be known (there is no /proc), all pages stay as they are.
   explicit OwnText(const Image& image);
   ~OwnText();
   OwnText(const OwnText&) = delete;
   OwnText& operator=(const OwnText&) = delete;
 
-  // When it was changed and is executable again. What is refused (before Linux 5.7) stays.
+  // Replaces those pages, once the text was changed and is executable again. Pages that the kernel
+  // refuses to replace (before Linux 5.7) stay.
   void take() const;
 
  private:

@@ -20,7 +20,8 @@ constexpr uint8_t is_active = 2;     // a frame of it was seen: asked anew at ea
 // nullptr: the frames of the function have one size.
 const abi::Frame* frame_of(const Image& image, uint32_t f);
 
-// From now on, for all images: code of any may run on a stack whose size the program chose.
+// Makes pads small from now on, in all images: their code may run on a stack whose size the program
+// chose.
 void keep_pads_small();
 
 // Notes in `uses` which functions are entered through stubs.
@@ -34,7 +35,7 @@ void draw_pads_again(Image& image, Layout& layout, PadChange change);
 // The bytes that functions read in loops or on entry: any value is right at any time.
 void draw_pad_bytes(Image& image);
 
-// In a clone of the function's frame description.
+// Writes the pad into a clone of the function's frame description.
 void pad_description(const Image& image, uint32_t f, uint32_t pad, uint8_t* description);
 
 }  // namespace stab::rt

@@ -16,10 +16,6 @@ constexpr uint32_t jump_size = 5;
 extern "C" __attribute__((visibility("hidden"))) const uint8_t __start_stab_text[];
 extern "C" __attribute__((visibility("hidden"))) const uint8_t __stop_stab_text[];
 
-uint64_t number(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 // The displacement at this offset as it was linked.
 uint32_t linked_field(const Image& image, uint32_t f, uint32_t offset) {
   if (offset + 4 <= saved_bytes) return load32(image.saved + uint64_t{f} * saved_bytes + offset);
@@ -52,11 +48,12 @@ uint8_t* branch_target(const Image& image, const Layout& layout, uint32_t f, uin
 uint64_t label_address(const Image& image, uint32_t label) {
   const abi::Label& place = elements<abi::Label>(*image.table, image.table->labels)[label];
   const uint32_t f = place.function;
-  return number(image.first().has(f) ? image.first().copy(f) : image.original(f)) + place.offset;
+  return address_of(image.first().has(f) ? image.first().copy(f) : image.original(f)) +
+         place.offset;
 }
 
 uint32_t distance(const uint8_t* field, uint64_t target) {
-  const auto value = static_cast<int64_t>(target - (number(field) + 4));
+  const auto value = static_cast<int64_t>(target - (address_of(field) + 4));
   STAB_DEBUG(Image, 2, value == static_cast<int32_t>(value));
   return static_cast<uint32_t>(value);
 }
@@ -64,17 +61,18 @@ uint32_t distance(const uint8_t* field, uint64_t target) {
 uint32_t branch_value(const Image& image, const Layout& layout, uint32_t f, uint32_t offset,
                       uint32_t callee) {
   const uint32_t linked = linked_field(image, f, offset);
-  const uint64_t target =
-      number(image.original(f)) + offset + 4 + static_cast<uint64_t>(static_cast<int32_t>(linked));
-  const uint64_t inside = target - number(image.original(callee));
-  return distance(layout.copy(f) + offset, number(branch_target(image, layout, f, callee, inside)));
+  const uint64_t target = address_of(image.original(f)) + offset + 4 +
+                          static_cast<uint64_t>(static_cast<int32_t>(linked));
+  const uint64_t inside = target - address_of(image.original(callee));
+  return distance(layout.copy(f) + offset,
+                  address_of(branch_target(image, layout, f, callee, inside)));
 }
 
 void write_jump(uint8_t* at, const uint8_t* target) {
   uint8_t bytes[8];
   __builtin_memcpy(bytes, at, sizeof bytes);
   bytes[0] = jump_opcode;
-  store32(bytes + 1, static_cast<uint32_t>(number(target) - (number(at) + jump_size)));
+  store32(bytes + 1, static_cast<uint32_t>(address_of(target) - (address_of(at) + jump_size)));
   uint64_t word = 0;
   __builtin_memcpy(&word, bytes, sizeof word);
   __atomic_store_n(reinterpret_cast<uint64_t*>(at), word, __ATOMIC_RELEASE);
@@ -86,14 +84,14 @@ struct Pages {
 };
 
 Pages pages_of(const Image& image, const abi::Range& range) {
-  const uint64_t first = number(image.base + range.start) & -os::page_size;
-  const uint64_t last = align_up(number(image.base + range.start) + range.size, os::page_size);
+  const uint64_t first = address_of(image.base + range.start) & -os::page_size;
+  const uint64_t last = align_up(address_of(image.base + range.start) + range.size, os::page_size);
   return {first, last - first};
 }
 
 bool overlaps_runtime(const Pages& pages) {
-  return pages.start < number(__stop_stab_text) &&
-         number(__start_stab_text) < pages.start + pages.size;
+  return pages.start < address_of(__stop_stab_text) &&
+         address_of(__start_stab_text) < pages.start + pages.size;
 }
 
 [[noreturn]] void die(const char* message) {
@@ -181,7 +179,8 @@ void write_mark(const Image& image, const Layout& layout, uint32_t f) {
   uint8_t* at = layout.copy(f) - mark_code;
   at[0] = 0xc6;
   at[1] = 0x05;
-  store32(at + 2, static_cast<uint32_t>(number(image.board.called(f)) - number(at + mark_code)));
+  store32(at + 2,
+          static_cast<uint32_t>(address_of(image.board.called(f)) - address_of(at + mark_code)));
   at[6] = 1;
 }
 
@@ -189,8 +188,8 @@ void write_mark(const Image& image, const Layout& layout, uint32_t f) {
 void write_lead(const Image& image, const Layout& layout, uint32_t f) {
   uint8_t* at = layout.copy(f) - lead_bytes;
   uint8_t lead[lead_bytes] = {0xff, 0x25, 0, 0, 0, 0, trap_opcode, 0x80, 0x3d, 0, 0, 0, 0, 0, 0x75};
-  store32(lead + 2, distance(at + 2, number(image.board.target(f))));
-  store32(lead + 9, distance(at + 9, number(image.board.present()) - 1));  // a byte follows
+  store32(lead + 2, distance(at + 2, address_of(image.board.target(f))));
+  store32(lead + 9, distance(at + 9, address_of(image.board.present()) - 1));  // a byte follows
   lead[13] = static_cast<uint8_t>(&layout - image.layouts);
   lead[15] = static_cast<uint8_t>(-static_cast<int>(lead_bytes));
   copy_bytes(layout.written(at), lead, lead_bytes);
@@ -201,7 +200,7 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f) {
   const auto* fixups =
       elements<abi::Fixup>(*image.table, image.table->fixups) + function.first_fixup;
   uint8_t* copy = layout.copy(f);
-  const auto shift = static_cast<uint32_t>(number(image.original(f)) - number(copy));
+  const auto shift = static_cast<uint32_t>(address_of(image.original(f)) - address_of(copy));
   for (uint32_t i = 0; i < function.fixup_count; ++i) {
     const uint32_t offset = abi::offset_of(fixups[i]);
     const uint32_t value = fixups[i].value;
@@ -230,14 +229,14 @@ void direct_to(const Image& image, const Layout& layout) {
   for (uint32_t f = 0; f < image.count(); ++f) {
     if (!image.first().has(f) || (again && !layout.has(f))) continue;
     const uint8_t* entry = again ? layout.copy(f) : first_entry(image, f);
-    __atomic_store_n(image.board.target(f), number(entry), __ATOMIC_RELEASE);
+    __atomic_store_n(image.board.target(f), address_of(entry), __ATOMIC_RELEASE);
   }
   const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
   for (uint32_t i = 0; i < image.table->labels.count; ++i) {
     const uint32_t f = labels[i].function;
     if (!image.first().has(f) || (again && !layout.has(f))) continue;
     const uint8_t* copy = again ? layout.copy(f) : image.first().copy(f);
-    __atomic_store_n(image.board.label_target(i), number(copy) + labels[i].offset,
+    __atomic_store_n(image.board.label_target(i), address_of(copy) + labels[i].offset,
                      __ATOMIC_RELEASE);
   }
 }
@@ -248,8 +247,8 @@ bool set_pointers(const Image& image) {
   for (uint32_t i = 0; i < image.table->pointers.count; ++i) {
     const uint32_t f = pointers[i].function;
     auto* where = reinterpret_cast<uint64_t*>(image.base + pointers[i].where);
-    if (image.first().has(f) && *where == number(image.original(f)))
-      *where = number(image.first().copy(f));
+    if (image.first().has(f) && *where == address_of(image.original(f)))
+      *where = address_of(image.first().copy(f));
   }
   protect_pointers(image, os::read);
   return true;
@@ -266,9 +265,9 @@ void enter_leads(const Image& image, const Layout& layout) {
     auto* where = reinterpret_cast<uint64_t*>(image.base + pointers[i].where);
     // What the program has put there itself stays.
     if (layout.homes[f] == no_copy || !layout.has(f) ||
-        (*where != number(image.original(f)) && !image.near(*where)))
+        (*where != address_of(image.original(f)) && !image.near(*where)))
       continue;
-    __atomic_store_n(where, number(layout.copy(f) - lead_code), __ATOMIC_RELEASE);
+    __atomic_store_n(where, address_of(layout.copy(f) - lead_code), __ATOMIC_RELEASE);
   }
   protect_pointers(image, os::read);
 }
@@ -292,10 +291,10 @@ bool patch_originals(const Image& image) {
     const uint32_t f = labels[slots[i].label].function;
     if (!image.first().has(f)) continue;
     const bool by_stub = image.board.in_use() && !image.anchored(f);
-    __atomic_store_n(
-        reinterpret_cast<uint64_t*>(image.base + slots[i].where),
-        by_stub ? number(image.board.stub(slots[i].label)) : label_address(image, slots[i].label),
-        __ATOMIC_RELEASE);
+    __atomic_store_n(reinterpret_cast<uint64_t*>(image.base + slots[i].where),
+                     by_stub ? address_of(image.board.stub(slots[i].label))
+                             : label_address(image, slots[i].label),
+                     __ATOMIC_RELEASE);
   }
   restore(image);
   return true;

@@ -25,13 +25,14 @@ void write_lead(const Image& image, const Layout& layout, uint32_t f);
 // Makes the layout the one whose leads run into its copies, and lets vtables lead there.
 void enter_leads(const Image& image, const Layout& layout);
 
-// Lets vtables lead to the copies themselves. Only where there is one layout: programs carry what
-// they read from a vtable to places that nobody finds (the frame of a coroutine). False: refused.
+// Makes vtables refer to the copies themselves. This is right only where there is one layout:
+// programs carry what they read from a vtable to places that the runtime cannot find (the frame of
+// a coroutine). Returns false if the kernel refuses.
 bool set_pointers(const Image& image);
 
-// Jumps from the originals to the copies of the first layout or through the switchboard, and the
-// slots in data. False: the text could not be made writable, and nothing was changed. If it cannot
-// be made executable again, the process ends: there is nothing left to run.
+// Makes the originals jump to the copies of the first layout, or through the switchboard, and sets
+// the slots in data. Returns false if the text could not be made writable; then nothing was
+// changed. If it cannot be made executable again, the process ends: it has nothing left to run.
 bool patch_originals(const Image& image);
 
 }  // namespace stab::rt

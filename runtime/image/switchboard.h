@@ -54,7 +54,7 @@ Switchboard measure_switchboard(const abi::Header& table);
 // Stubs and exception tables. `base` is the lowest address of the image.
 void write_switchboard(const Switchboard& board, const abi::Header& table, const uint8_t* base);
 
-// False: refused.
+// Returns false if the kernel refuses.
 bool seal(const Switchboard& board);
 
 // `jmp *target(%rip)`, over 6 bytes of an aligned 8.

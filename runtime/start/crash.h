@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A crash of the program is the program's: same signal, same exit status, same core. We only write
-// a line first.
+// A crash of the program stays what it would be without us: the same signal, exit status and core.
+// The runtime only writes a line first.
 #pragma once
 
 namespace stab::rt {

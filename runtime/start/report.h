@@ -19,8 +19,9 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
                   const char* why_once, const char* small_stack);
 void report_image(const Image& image, const char* problem);
 void report_signal(int number, uint64_t pc, const Place& place);
-// The last line: what comes later may not be written any more. (If the sandbox is refused, it can.)
-// A program may ask again and again: only when there were twice as many epochs is there a new line.
+// Writes the last line, because a sandbox may forbid writing any later one. (If it is refused,
+// later lines are written.) A program may ask for sandboxes again and again, so a new line is
+// written only when there were twice as many epochs as at the last one.
 void report_sandbox(const EpochCounts& epochs);
 void report_child(const EpochCounts& epochs);
 void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs);

@@ -10,8 +10,8 @@ namespace stab::rt {
 // call.
 void prepare_sandbox(const OutsideHandlers& proof);
 
-// From before the program asks for a sandbox on, unless it is refused: system calls of ours that
-// libc would not make may be forbidden then.
+// True from the moment before the program asks for a sandbox, unless the kernel refuses it: from
+// then on, system calls of ours that libc would not make may be forbidden.
 bool may_be_in_sandbox();
 
 }  // namespace stab::rt

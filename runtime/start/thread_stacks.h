@@ -23,8 +23,8 @@ constexpr uint64_t stack_wanted = uint64_t{64} << 20;
 // stacks.
 const char* raise_default_stack();
 
-// What to make a thread with: `own`, or a copy in `room` that asks for more. `room` shares what it
-// points to with `own`.
+// The attributes to make a thread with: `own`, or a copy in `room` that asks for a larger stack.
+// `room` shares what it points to with `own`.
 const pthread_attr_t* with_more_stack(const pthread_attr_t* own, pthread_attr_t& room);
 
 // After a thread could not be made: whether it may be possible with `own`, the default size

@@ -11,13 +11,14 @@
 
 namespace stab::rt::alarms {
 
-// Timers take room in the queue of signals, which the program's own need: there are not many.
+// A timer takes a place in the queue of signals, which the program's own signals need: so their
+// number is limited.
 constexpr uint32_t most = 64;
 
 // Between these two calls set() is called for each thread that runs and can answer the signal.
 void begin();
 void set(int thread, uint64_t when_ns, int signal, const void* value);
-// Of the others, those that are there keep their alarms if they have any.
+// Other threads that still exist keep the alarms that they have.
 void end(bool (*is_there)(int thread));
 
 // In the handler of its signal, which tells which timer it was.

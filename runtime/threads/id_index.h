@@ -17,7 +17,7 @@ class IdIndex {
     ++round_;
     count_ = 0;
   }
-  // One that is not there yet. False: it is full.
+  // The id must not be there yet. Returns false if the index is full.
   bool add(int id, uint32_t place) {
     if (count_ == most) return false;
     ++count_;
@@ -41,7 +41,7 @@ class IdIndex {
   };
   static constexpr uint32_t slot_count = 2 * most;
   [[nodiscard]] bool is_taken(uint32_t at) const { return slots_[at].round == round_ + 1; }
-  // Threads that were made together lie together, and few pages are touched.
+  // Threads that were made one after the other have neighbouring slots, so few pages are touched.
   static uint32_t first(int id) { return static_cast<uint32_t>(id) % slot_count; }
 
   uint64_t round_ = 0;

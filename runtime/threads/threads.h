@@ -28,7 +28,7 @@ struct Thread {
   uint64_t still_since = 0;  // the first epoch since which that has been the same
   bool asleep = false;       // seen asleep with that CPU time, and no child runs in its place
   bool seen = false;         // in this epoch: all layouts that it refers to are marked
-  // It has not run from this epoch to the present one: it has met nothing that was made meanwhile.
+  // The thread has not run since this epoch, so it refers to no layout that was made since.
   [[nodiscard]] uint64_t asleep_since() const { return asleep ? still_since : UINT64_MAX; }
   [[nodiscard]] ThreadState state() const {
     return static_cast<ThreadState>(__atomic_load_n(&state_word, __ATOMIC_ACQUIRE) & state_mask);
@@ -64,7 +64,7 @@ Thread& thread(uint32_t index);
 // Whether it found this one, and it had not ended.
 bool is_listed(int id);
 
-// What was found out of each in this epoch, for the next one.
+// Keeps what this epoch found out about each thread for the next one.
 void remember_threads(uint64_t epoch, uint64_t own_clear_since);
 // In a child of fork: its one thread has another number, and nothing is known of it.
 void forget_threads();

@@ -7,8 +7,8 @@
 
 namespace stab::rt {
 
-// Fills in the caller's pc, registers and slots. False: the rules or the stack are corrupt, or need
-// a register that is not known.
+// Fills in the caller's pc, registers and slots. Returns false if the rules or the stack are
+// corrupt or need a register that is not known.
 bool unwind_frame(Walk& walk, const Row& row, bool signal_frame, Walk& caller);
 
 }  // namespace stab::rt

@@ -9,10 +9,6 @@ namespace {
 constexpr uint64_t header_size = 12;
 constexpr uint64_t entry_size = 8;
 
-uint64_t address_of(const uint8_t* at) {
-  return reinterpret_cast<uint64_t>(at);
-}
-
 bool holds(const Extent& image, uint64_t at, uint64_t size) {
   return at >= image.start && at <= image.end && image.end - at >= size;
 }

@@ -14,8 +14,8 @@ struct Extent {
   uint64_t end;
 };
 
-// False: the pc is in no function, or the table is of another kind than linkers make. Reads nothing
-// outside of the extent.
+// Returns false if the pc is in no function, or the table is of another kind than linkers make. It
+// reads nothing outside of the extent.
 bool find_in_image_header(uint64_t pc, const uint8_t* eh_frame_hdr, const Extent& image,
                           FrameDescription& description);
 

@@ -9,10 +9,10 @@ namespace stab::rt {
 // The pages from here up are the stack (walk.h, invariant 1).
 void begin_stack(Walk& walk, uint64_t stack_pointer);
 
-// False: no aligned word of this stack.
+// Returns false if there is no aligned word of this stack.
 bool read_stack(Walk& walk, uint64_t address, uint64_t& value);
 
-// Copies code, which may be asked for anywhere. False: not all of it can be read.
+// Copies code from any address. Returns false if not all of it can be read.
 bool read_code(Walk& walk, uint64_t address, uint8_t* to, uint32_t count);
 
 inline uint64_t load64(const void* at) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/walk/rules.h"
 
-#include "runtime/walk/entry.h"
+#include "runtime/walk/description.h"
 
 namespace stab::rt {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "runtime/walk/entry.h"
+#include "runtime/walk/description.h"
 #include "runtime/walk/walk.h"
 
 namespace stab::rt {
@@ -32,8 +32,8 @@ struct Row {
   int32_t cfa_number;  // offset or expression
 };
 
-// What holds at the instruction `offset` bytes into the function. False: the description is corrupt
-// or says what no compiler for this machine says.
+// Finds what holds at the instruction `offset` bytes into the function. Returns false if the
+// description is corrupt or says what no compiler for this machine says.
 bool interpret(const FrameDescription& description, uint64_t offset, Row& row, bool& signal_frame);
 
 // The operations of an expression of a row.

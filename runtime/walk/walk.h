@@ -33,7 +33,7 @@ struct FrameDescription {
   uint64_t function_size = 0;
 };
 
-// Finds the description for a pc. False: there is none. Any number may be asked for.
+// Finds the description for a pc, which may be any number. Returns false if there is none.
 using FindDescription = bool (*)(uint64_t pc, FrameDescription& description, void* context);
 
 // By DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15.

@@ -162,7 +162,7 @@ Result<int> analyze(const AnalyzeOptions& options) {
   stats::Analysis analysis = stats::analyse(csv->data, *spec);
   add_row_notes(*csv, columns, analysis.notes);
   const std::string text = rendered(options, analysis, csv->data.response.size());
-  if (auto written = write_output(text, options.output); !written)
+  if (auto written = write_output(text, options.output, Colours::ours); !written)
     return std::unexpected(written.error());
   return exit_code({.findings = stats::findings(analysis)}, options.fail_on);
 }

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/fd.h"
 #include "stabd/paths.h"
@@ -12,17 +12,19 @@
 namespace stab::client {
 namespace {
 
-using nlohmann::json;
+using protocol::KnownMachine;
 
 constexpr std::size_t max_file_bytes = std::size_t{4} << 20;
 
-Result<json> read_known(const std::string& path) {
+Result<std::vector<KnownMachine>> read_known(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return json::array();
+  if (!std::filesystem::exists(path, ignored)) return std::vector<KnownMachine>();
   const auto text = read_file(path, max_file_bytes);
   if (!text) return std::unexpected(text.error());
-  json known = json::parse(*text, nullptr, false);
-  if (!known.is_array()) return fail(fmt::format("{} does not hold calibrations: remove it", path));
+  auto known = protocol::from_text<std::vector<KnownMachine>>(*text);
+  if (!known)
+    return fail(
+        fmt::format("{} does not hold calibrations: remove it ({})", path, known.error().message));
   return known;
 }
 
@@ -36,7 +38,7 @@ Result<void> tell_calibrations(Client& client, const std::string& path) {
   const auto known = read_known(path);
   if (!known) return std::unexpected(known.error());
   if (known->empty()) return {};
-  const auto answer = client.ask({{"verb", "learn"}, {"machines", *known}});
+  const auto answer = client.ask(protocol::LearnRequest{.machines = *known});
   if (!answer) return fail(fmt::format("{}: {}", path, answer.error().message));
   return {};
 }
@@ -44,18 +46,15 @@ Result<void> tell_calibrations(Client& client, const std::string& path) {
 Result<void> keep_calibrations(Client& client, const std::string& path) {
   const auto known = read_known(path);
   if (!known) return std::unexpected(known.error());
-  const auto answer = client.ask({{"verb", "calibrations"}});
+  auto answer = client.ask(protocol::CalibrationsRequest{});
   if (!answer) return std::unexpected(answer.error());
-  json all = answer->at("machines");
-  for (const json& machine : *known) {
-    const auto same = [&](const json& each) {
-      return each.value("key", "") == machine.value("key", "");
-    };
-    if (std::ranges::none_of(all, same)) all.push_back(machine);
-  }
+  std::vector<KnownMachine> all = std::move(answer->machines);
+  for (const KnownMachine& machine : *known)
+    if (std::ranges::find(all, machine.key, &KnownMachine::key) == all.end())
+      all.push_back(machine);
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  return write_file_atomically(path, all.dump(1) + "\n");
+  return write_file_atomically(path, protocol::to_text(all, 1) + "\n");
 }
 
 }  // namespace stab::client

@@ -8,19 +8,40 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
+
+#include "base/fd.h"
+#include "stabd/client/output.h"
 
 namespace stab::client {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t max_answer = std::size_t{2} << 30;
+constexpr int silence_ms = 5000;
+
+// A daemon of another user's may hide its state.
+bool is_stopped(pid_t process) {
+  const auto stat = read_file(fmt::format("/proc/{}/stat", process), 4096);
+  const std::size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
+  return name_end != std::string::npos && (*stat)[name_end + 2] == 'T';
+}
+
+std::string silence_of(int socket) {
+  ucred daemon{};
+  socklen_t size = sizeof daemon;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &daemon, &size) == 0 && is_stopped(daemon.pid))
+    return fmt::format(
+        "stabd is stopped and does not answer: 'kill -CONT {}' lets it go on; this "
+        "waits for it",
+        daemon.pid);
+  return "stabd has not answered for 5 s; this waits for it";
+}
 
 }  // namespace
 
 Client::Client(Fd socket)
     : socket_(std::move(socket)),
-      channel_(std::make_unique<wire::Channel>(socket_.get(), max_answer)) {}
+      channel_(std::make_unique<protocol::Channel>(socket_.get(), max_answer)) {}
 
 Result<Client> Client::connect(const std::string& socket_path) {
   sockaddr_un address{};
@@ -40,38 +61,59 @@ Result<Client> Client::connect(const std::string& socket_path) {
                     "'stabctl run', which needs none",
                     socket_path, std::strerror(number)));
   }
-  return Client(std::move(socket));
+  Client client(std::move(socket));
+  if (auto greeted = client.greet(); !greeted) return std::unexpected(greeted.error());
+  return client;
 }
 
-Result<json> Client::receive() {
-  auto line = channel_->receive();
-  if (!line) return std::unexpected(line.error());
-  if (!*line) return fail("stabd has hung up: see its log");
-  json answer = json::parse(**line, nullptr, false);
-  if (!answer.is_object())
-    return fail("stabd's answer makes no sense: are stabctl and stabd of the same version?");
-  return answer;
+// What a daemon of an earlier version says of a greeting, if it is one.
+Result<void> Client::greet() {
+  const auto reply =
+      ask(protocol::HelloRequest{.protocol = protocol::version, .version = STAB_VERSION});
+  if (reply) return {};
+  if (reply.error().message.contains("does not know the request 'hello'"))
+    return fail(
+        fmt::format("the stabd that runs is older than this stabctl {}, which speaks protocol {}: "
+                    "use the stabctl of its release, or start the newer stabd",
+                    STAB_VERSION, protocol::version));
+  return std::unexpected(reply.error());
 }
 
-Result<json> Client::ask(const json& request) {
-  if (auto sent = channel_->send(request.dump(-1, ' ', false, json::error_handler_t::replace));
-      !sent)
-    return fail("stabd has hung up: see its log");
-  auto answer = receive();
-  if (!answer) return answer;
-  if (answer->value("ok", false)) return answer;
-  return fail(answer->value("error", "stabd refused without a reason"));
-}
-
-Result<std::optional<json>> Client::listen(int signal_fd) {
-  if (auto line = channel_->buffered()) return json::parse(*line, nullptr, false);
+Result<std::optional<std::string>> Client::receive(int signal_fd) {
   std::array<pollfd, 2> fds{{{socket_.get(), POLLIN, 0}, {signal_fd, POLLIN, 0}}};
-  while (poll(fds.data(), fds.size(), -1) < 0 && errno == EINTR) {
+  bool told = false;
+  for (;;) {
+    if (auto line = channel_->buffered()) return line;
+    const int ready = poll(fds.data(), fds.size(), told ? -1 : silence_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) {
+      tell(silence_of(socket_.get()));
+      told = true;
+      continue;
+    }
+    if (fds[1].revents != 0) return std::nullopt;
+    const auto more = channel_->fill();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return fail("stabd has hung up: see its log");
   }
-  if (fds[1].revents != 0) return std::optional<json>();
-  auto answer = receive();
-  if (!answer) return std::unexpected(answer.error());
-  return std::move(*answer);
+}
+
+Result<std::string> Client::exchange(const std::string& line) {
+  // A daemon that refused us before we asked has hung up, and its words are there to be read.
+  const auto sent = channel_->send(line);
+  auto reply = receive();
+  if (!sent && !reply) return fail("stabd has hung up: see its log");
+  if (!reply) return std::unexpected(reply.error());
+  return std::move(**reply);
+}
+
+Result<std::optional<protocol::Progress>> Client::listen(int signal_fd) {
+  const auto line = receive(signal_fd);
+  if (!line) return std::unexpected(line.error());
+  if (!*line) return std::nullopt;
+  auto progress = protocol::decode<protocol::Progress>(**line);
+  if (!progress) return std::unexpected(progress.error());
+  return std::move(*progress);
 }
 
 }  // namespace stab::client

@@ -3,34 +3,43 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "stabd/wire/lines.h"
+#include "stabd/protocol/lines.h"
+#include "stabd/protocol/messages.h"
 
 namespace stab::client {
 
 class Client {
  public:
-  // The error says how to start a daemon.
+  // Greets. The error says how to start a daemon, or which program is too old.
   static Result<Client> connect(const std::string& socket_path);
 
-  // The answer's object. A refusal by the daemon is an error with its words.
-  Result<nlohmann::json> ask(const nlohmann::json& request);
+  // A refusal by the daemon is an error with its words.
+  template <class Request>
+  Result<typename Request::Reply> ask(const Request& request) {
+    const auto line = exchange(protocol::encode(request));
+    if (!line) return std::unexpected(line.error());
+    return protocol::decode_reply<typename Request::Reply>(*line);
+  }
 
   // The next line that the daemon sends by itself, after `watch`. Nothing when a signal arrived on
   // `signal_fd` first.
-  Result<std::optional<nlohmann::json>> listen(int signal_fd);
+  Result<std::optional<protocol::Progress>> listen(int signal_fd);
 
  private:
   explicit Client(Fd socket);
-  Result<nlohmann::json> receive();
+  Result<void> greet();
+  Result<std::string> exchange(const std::string& line);
+  // Waits as long as it takes; says on stderr when the daemon has been silent for five seconds.
+  // Nothing when `signal_fd` became readable first; -1: no signal is looked for.
+  Result<std::optional<std::string>> receive(int signal_fd = -1);
 
   Fd socket_;
-  std::unique_ptr<wire::Channel> channel_;
+  std::unique_ptr<protocol::Channel> channel_;
 };
 
 }  // namespace stab::client

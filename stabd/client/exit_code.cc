@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/text.h"
@@ -40,11 +39,10 @@ int exit_code(const Ending& ending, const FailOn& fail_on) {
   return exit_ok;
 }
 
-Ending ending_of(const nlohmann::json& answer) {
-  return {.complete = answer.value("complete", false),
-          .trials_failed = answer.value("failed", std::uint64_t{0}) > 0,
-          .findings = {.regressed = answer.value("regressed", false),
-                       .unsure = answer.value("unsure", true)}};
+Ending ending_of(const protocol::ReportReply& answer) {
+  return {.complete = answer.complete,
+          .trials_failed = answer.failed > 0,
+          .findings = {.regressed = answer.regressed, .unsure = answer.unsure}};
 }
 
 }  // namespace stab::client

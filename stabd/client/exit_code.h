@@ -2,10 +2,10 @@
 // What stabctl exits with after a comparison: the only place.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/error.h"
+#include "stabd/protocol/messages.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::client {
@@ -15,6 +15,8 @@ inline constexpr int exit_error = 1;      // usage, or the tool failed
 inline constexpr int exit_regressed = 2;  // something is slower (or higher)
 inline constexpr int exit_unsure = 3;     // something cannot be told
 inline constexpr int exit_failed = 5;     // trials failed, or the experiment did not end well
+// And the number of the signal, as shells have it: 130 after Ctrl-C.
+inline constexpr int exit_interrupted = 128;
 
 // --fail-on: which findings are failures.
 struct FailOn {
@@ -34,6 +36,6 @@ struct Ending {
 int exit_code(const Ending& ending, const FailOn& fail_on);
 
 // As the daemon's answer about a report or a comparison has it (doc/protocol.md).
-Ending ending_of(const nlohmann::json& answer);
+Ending ending_of(const protocol::ReportReply& answer);
 
 }  // namespace stab::client

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 namespace stab::client {
 namespace {
 
@@ -53,10 +51,10 @@ TEST(ExitCode, AnUnknownWordIsNamed) {
 // A daemon that does not say how it ended is not taken for a success.
 TEST(ExitCode, TheDaemonsAnswerIsRead) {
   const Ending read =
-      ending_of({{"complete", true}, {"failed", 2}, {"regressed", true}, {"unsure", false}});
+      ending_of({.complete = true, .failed = 2, .regressed = true, .unsure = false});
   EXPECT_TRUE(read.complete && read.trials_failed && read.findings.regressed);
   EXPECT_FALSE(read.findings.unsure);
-  EXPECT_EQ(exit_code(ending_of(nlohmann::json::object()), {}), 5);
+  EXPECT_EQ(exit_code(ending_of({}), {}), 5);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "stabd/client/client.h"
 #include "stabd/client/progress.h"
 
 namespace stab::client {
@@ -15,6 +14,7 @@ SignalFd::SignalFd() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGHUP);
   sigprocmask(SIG_BLOCK, &set, &before_);
   fd_ = Fd(signalfd(-1, &set, SFD_CLOEXEC));
 }
@@ -23,39 +23,35 @@ SignalFd::~SignalFd() {
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-void SignalFd::take() const {
+int SignalFd::take() const {
   signalfd_siginfo info{};
-  static_cast<void>(!read(fd_.get(), &info, sizeof info));
+  return read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                            : SIGINT;
 }
 
-Result<Followed> follow(const std::string& socket_path, std::int64_t id, OnInterrupt on_interrupt,
-                        const SignalFd& signals) {
+Result<Client> start_watching(const std::string& socket_path, std::int64_t id) {
   auto client = Client::connect(socket_path);
-  if (!client) return std::unexpected(client.error());
-  if (auto watching = client->ask({{"verb", "watch"}, {"id", id}}); !watching)
+  if (!client) return client;
+  if (auto watching = client->ask(protocol::WatchRequest{.id = id}); !watching)
     return std::unexpected(watching.error());
+  return client;
+}
+
+Result<Followed> follow(Client& client, const SignalFd& signals) {
   ProgressDisplay display;
   Followed followed;
-  for (;;) {
-    auto line = client->listen(signals.fd());
+  while (!followed.progress.final) {
+    auto line = client.listen(signals.fd());
     if (!line) {
       display.clear();
       return std::unexpected(line.error());
     }
     if (!*line) {
-      signals.take();
-      followed.interrupted = true;
-      if (on_interrupt == OnInterrupt::leave) break;
-      display.clear();
-      fmt::print(stderr, "cancelling; what was measured is kept\n");
-      auto other = Client::connect(socket_path);
-      // It may have ended in this very moment, which is as good.
-      if (other && !other->ask({{"verb", "cancel"}, {"id", id}})) display.clear();
-      continue;
+      followed.signal = signals.take();
+      break;
     }
     followed.progress = std::move(**line);
     display.show(followed.progress);
-    if (followed.progress.value("final", false)) break;
   }
   display.clear();
   return followed;

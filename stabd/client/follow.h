@@ -4,15 +4,16 @@
 
 #include <csignal>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "stabd/client/client.h"
+#include "stabd/protocol/messages.h"
 
 namespace stab::client {
 
-// While it lives SIGINT and SIGTERM arrive on fd() instead of ending us.
+// While it lives SIGINT, SIGTERM and SIGHUP (a lost terminal) arrive on fd() instead of ending us.
 class SignalFd {
  public:
   SignalFd();
@@ -20,24 +21,22 @@ class SignalFd {
   SignalFd(const SignalFd&) = delete;
   SignalFd& operator=(const SignalFd&) = delete;
   [[nodiscard]] int fd() const { return fd_.get(); }
-  void take() const;
+  [[nodiscard]] int take() const;  // the signal
 
  private:
   sigset_t before_{};
   Fd fd_;
 };
 
-enum class OnInterrupt {
-  leave,   // the experiment goes on without us
-  cancel,  // it is cancelled, and we wait for its end
-};
-
 struct Followed {
-  nlohmann::json progress;  // the last line
-  bool interrupted = false;
+  protocol::Progress progress;  // the last line
+  int signal = 0;               // that came before the end; 0: none
 };
 
-Result<Followed> follow(const std::string& socket_path, std::int64_t id, OnInterrupt on_interrupt,
-                        const SignalFd& signals);
+// A conversation in which progress lines of the experiment follow.
+Result<Client> start_watching(const std::string& socket_path, std::int64_t id);
+
+// To its end, or to a signal; what runs goes on then.
+Result<Followed> follow(Client& client, const SignalFd& signals);
 
 }  // namespace stab::client

@@ -3,25 +3,72 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/fd.h"
+#include "base/text.h"
 
 namespace stab::client {
+namespace {
+
+// ESC [ numbers m: the length of such a sequence at the start of the text, or 0.
+std::size_t colour_length(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const std::size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+std::string with_colours(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    std::size_t plain = text.find('\x1b');
+    while (plain != std::string_view::npos && colour_length(text.substr(plain)) == 0)
+      plain = text.find('\x1b', plain + 1);
+    plain = std::min(plain, text.size());
+    shown += for_terminal(text.substr(0, plain));
+    text.remove_prefix(plain);
+    const std::size_t length = colour_length(text);
+    shown += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return shown;
+}
+
+}  // namespace
 
 bool wants_colour() {
   const char* refused = std::getenv("NO_COLOR");
   return isatty(STDOUT_FILENO) == 1 && (refused == nullptr || *refused == '\0');
 }
 
-Result<void> write_output(std::string_view text, const std::string& path) {
+std::string for_terminal(std::string_view text) {
+  std::string lines;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    lines += one_line(text.substr(start, end - start), text.size());
+    if (end < text.size()) lines += '\n';
+    start = end + 1;
+  }
+  return lines;
+}
+
+Result<void> write_output(std::string_view text, const std::string& path, Colours colours) {
   if (!path.empty() && path != "-") return write_file_atomically(path, text);
   std::fflush(stdout);
-  auto written = write_all(STDOUT_FILENO, text);
+  const bool raw = isatty(STDOUT_FILENO) == 0;
+  auto written = write_all(
+      STDOUT_FILENO, raw ? std::string(text)
+                         : (colours == Colours::ours ? with_colours(text) : for_terminal(text)));
   if (!written && errno == EPIPE) return {};
   return written;
+}
+
+void tell(std::string_view text) {
+  const auto ignored = write_all(STDERR_FILENO, for_terminal(text) + "\n");
+  static_cast<void>(ignored);
 }
 
 }  // namespace stab::client

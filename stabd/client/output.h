@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where results go.
+// Where text goes: a file, stdout, or a terminal, which must not obey it.
 #pragma once
 
 #include <string>
@@ -9,10 +9,18 @@
 
 namespace stab::client {
 
-// A terminal, and NO_COLOR is not set.
+// Whether stdout is a terminal that shows colours.
 bool wants_colour();
 
-// To the file, or to stdout if `path` is "" or "-". A reader that has gone (as `head`) is no error.
-Result<void> write_output(std::string_view text, const std::string& path);
+// Texts of programs and users: lines stay lines, other control characters become spaces.
+std::string for_terminal(std::string_view text);
+
+// To stdout if there is no path, or it is "-". A reader that has gone is no error. On a terminal
+// only colours are left of control characters, and those only if the text is a report of ours.
+enum class Colours { none, ours };
+Result<void> write_output(std::string_view text, const std::string& path, Colours colours);
+
+// A line on stderr, fit for a terminal. Nothing follows if nobody can read it any more.
+void tell(std::string_view text);
 
 }  // namespace stab::client

@@ -8,12 +8,14 @@
 #include <algorithm>
 
 #include "base/duration.h"
+#include "base/fd.h"
 #include "base/text.h"
+#include "stabd/client/output.h"
 
 namespace stab::client {
 namespace {
 
-using nlohmann::json;
+using protocol::Progress;
 using std::chrono::steady_clock;
 
 constexpr std::uint64_t bar_width = 24;
@@ -24,20 +26,28 @@ std::string bar(std::uint64_t done, std::uint64_t total) {
   return fmt::format("[{}{}]", std::string(filled, '#'), std::string(bar_width - filled, '-'));
 }
 
-bool may_stop_early(const json& progress) {
-  const auto fewest = progress.value("fewest", std::uint64_t{0});
-  return fewest > 0 && fewest < progress.value("total", std::uint64_t{0});
+bool may_stop_early(const Progress& progress) {
+  const std::uint64_t fewest = progress.fewest.value_or(0);
+  return fewest > 0 && fewest < progress.total.value_or(0);
 }
 
-std::string counts(const json& progress) {
-  const auto number = [&](const char* key) { return progress.value(key, std::uint64_t{0}); };
+std::string counts(const Progress& progress) {
+  const std::uint64_t done = progress.done.value_or(0);
+  const std::uint64_t fewest = progress.fewest.value_or(0);
+  const std::uint64_t skipped = progress.skipped.value_or(0);
   std::string from;
-  if (may_stop_early(progress))
-    from = number("done") < number("fewest") ? fmt::format("{} to ", number("fewest")) : "at most ";
-  std::string text = fmt::format("{} of {}{} trials, {} ok, {} failed", number("done"), from,
-                                 number("total"), number("ok"), number("failed"));
-  if (number("skipped") > 0) text += fmt::format(", {} skipped", number("skipped"));
+  if (may_stop_early(progress)) from = done < fewest ? fmt::format("{} to ", fewest) : "at most ";
+  std::string text =
+      fmt::format("{} of {}{} trials, {} ok, {} failed", done, from, progress.total.value_or(0),
+                  progress.ok.value_or(0), progress.failed.value_or(0));
+  if (skipped > 0) text += fmt::format(", {} skipped", skipped);
   return text;
+}
+
+// A terminal that has gone is no reason to end.
+void draw(const std::string& text) {
+  const auto ignored = write_all(STDERR_FILENO, text);
+  static_cast<void>(ignored);
 }
 
 std::size_t terminal_width() {
@@ -47,51 +57,47 @@ std::size_t terminal_width() {
 
 }  // namespace
 
-std::string progress_text(const json& progress, std::size_t width) {
-  const std::string state = progress.value("state", "");
-  const std::string activity = progress.value("activity", "");
+std::string progress_text(const Progress& progress, std::size_t width) {
+  const std::string& state = progress.state;
+  const std::string activity = progress.activity.value_or("");
   std::string text = state;
   if (state == "building") {
-    const auto done = progress.value("builds_done", std::uint64_t{0});
-    const auto total = progress.value("builds", std::uint64_t{0});
+    const std::uint64_t done = progress.builds_done.value_or(0);
+    const std::uint64_t total = progress.builds.value_or(0);
     text = fmt::format("{} {} of {} builds", bar(done, total), done, total);
   } else if (state == "running") {
-    text = fmt::format(
-        "{} {}",
-        bar(progress.value("done", std::uint64_t{0}), progress.value("total", std::uint64_t{0})),
-        counts(progress));
-    if (progress.contains("left_ns") && progress["left_ns"].is_number())
-      text += fmt::format(
-          ", {}{} left", may_stop_early(progress) ? "at most " : "",
-          format_duration(std::chrono::nanoseconds(progress["left_ns"].get<std::int64_t>())));
-  } else if (const std::string reason = progress.value("reason", ""); !reason.empty()) {
-    text += ": " + one_line(reason, 500);
+    text = fmt::format("{} {}", bar(progress.done.value_or(0), progress.total.value_or(0)),
+                       counts(progress));
+    if (progress.left_ns)
+      text += fmt::format(", {}{} left", may_stop_early(progress) ? "at most " : "",
+                          format_duration(std::chrono::nanoseconds(*progress.left_ns)));
+  } else if (!progress.reason.empty()) {
+    text += ": " + one_line(progress.reason, 500);
   }
   if (!activity.empty()) text += " | " + one_line(activity, 100);
-  const std::string look = progress.value("look", "");
+  const std::string look = progress.look.value_or("");
   if (state == "running" && !look.empty()) text += " | " + one_line(look, 200);
   return text.size() > width ? text.substr(0, width) : text;
 }
 
 ProgressDisplay::ProgressDisplay() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
-void ProgressDisplay::show(const json& progress) {
+void ProgressDisplay::show(const Progress& progress) {
   if (terminal_) {
-    fmt::print(stderr, "\r\x1b[K{}", progress_text(progress, terminal_width() - 1));
-    std::fflush(stderr);
+    draw("\r\x1b[K" + progress_text(progress, terminal_width() - 1));
     drawn_ = true;
     return;
   }
-  const std::string state = progress.value("state", "");
+  const std::string& state = progress.state;
   const auto now = steady_clock::now();
   if (state == last_state_ && now - last_line_ < plain_pace) return;
   last_state_ = state;
   last_line_ = now;
-  fmt::print(stderr, "{}\n", progress_text(progress, 1000));
+  tell(progress_text(progress, 1000));
 }
 
 void ProgressDisplay::clear() {
-  if (std::exchange(drawn_, false)) fmt::print(stderr, "\r\x1b[K");
+  if (std::exchange(drawn_, false)) draw("\r\x1b[K");
 }
 
 }  // namespace stab::client

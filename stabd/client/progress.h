@@ -3,20 +3,21 @@
 #pragma once
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "stabd/protocol/messages.h"
 
 namespace stab::client {
 
 // "[#####-----] 120 of 240 trials, 118 ok, 2 failed, 1 min 3 s left | sort O2, block 3", at most
 // `width` characters.
-std::string progress_text(const nlohmann::json& progress, std::size_t width);
+std::string progress_text(const protocol::Progress& progress, std::size_t width);
 
 class ProgressDisplay {
  public:
   // Draws on stderr, so that stdout holds the report alone.
   ProgressDisplay();
-  void show(const nlohmann::json& progress);
+  void show(const protocol::Progress& progress);
   // Leaves the terminal's line as if nothing had been drawn.
   void clear();
 

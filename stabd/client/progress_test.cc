@@ -7,15 +7,19 @@
 namespace stab::client {
 namespace {
 
-using nlohmann::json;
+using protocol::Progress;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr std::size_t wide = 1000;
 
-json running() {
-  return {{"state", "running"}, {"done", 120}, {"total", 240},
-          {"ok", 118},          {"failed", 2}, {"activity", "sort O2, block 3"}};
+Progress running() {
+  return {.state = "running",
+          .total = 240,
+          .done = 120,
+          .ok = 118,
+          .failed = 2,
+          .activity = "sort O2, block 3"};
 }
 
 TEST(ProgressText, ARunningExperimentShowsItsBarItsCountsAndWhatItDoes) {
@@ -24,38 +28,38 @@ TEST(ProgressText, ARunningExperimentShowsItsBarItsCountsAndWhatItDoes) {
 }
 
 TEST(ProgressText, TheTimeThatIsLeftIsShownOnceItIsKnown) {
-  json progress = running();
-  progress["left_ns"] = 63'000'000'000;
+  Progress progress = running();
+  progress.left_ns = 63'000'000'000;
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("2 failed, 1 min 3 s left | sort"));
-  progress["left_ns"] = nullptr;
+  progress.left_ns.reset();
   EXPECT_THAT(progress_text(progress, wide), Not(HasSubstr("left")));
 }
 
 TEST(ProgressText, SkippedTrialsAreNamedOnlyIfThereAreAny) {
-  json progress = running();
-  progress["skipped"] = 0;
+  Progress progress = running();
+  progress.skipped = 0;
   EXPECT_THAT(progress_text(progress, wide), Not(HasSubstr("skipped")));
-  progress["skipped"] = 7;
+  progress.skipped = 7;
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("2 failed, 7 skipped"));
 }
 
 TEST(ProgressText, AnExperimentThatMayStopEarlySaysSoAndWhatItsRuleSaw) {
-  json progress = running();
-  progress["left_ns"] = 63'000'000'000;
-  progress["fewest"] = 160;
+  Progress progress = running();
+  progress.left_ns = 63'000'000'000;
+  progress.fewest = 160;
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of 160 to 240 trials"));
   EXPECT_THAT(progress_text(progress, wide), HasSubstr(", at most 1 min 3 s left"));
-  progress["fewest"] = 80;
-  progress["look"] = "after 40 blocks the widest interval is +-2 %";
+  progress.fewest = 80;
+  progress.look = "after 40 blocks the widest interval is +-2 %";
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of at most 240 trials"));
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("block 3 | after 40 blocks the widest"));
-  progress["fewest"] = 240;
+  progress.fewest = 240;
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of 240 trials"));
 }
 
 TEST(ProgressText, TheBarIsEmptyAtTheStartFullAtTheEndAndNeverLonger) {
-  const auto bar_at = [](int done, int total) {
-    return progress_text({{"state", "building"}, {"builds_done", done}, {"builds", total}}, 26);
+  const auto bar_at = [](std::uint64_t done, std::uint64_t total) {
+    return progress_text({.state = "building", .builds = total, .builds_done = done}, 26);
   };
   EXPECT_EQ(bar_at(0, 3), "[------------------------]");
   EXPECT_EQ(bar_at(2, 3), "[################--------]");
@@ -65,20 +69,20 @@ TEST(ProgressText, TheBarIsEmptyAtTheStartFullAtTheEndAndNeverLonger) {
 }
 
 TEST(ProgressText, OneMissingTrialIsNotAFullBar) {
-  json progress = running();
-  progress["total"] = 1'000'000;
-  progress["done"] = 999'999;
+  Progress progress = running();
+  progress.total = 1'000'000;
+  progress.done = 999'999;
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("#-]"));
 }
 
 TEST(ProgressText, BuildsAreCounted) {
-  EXPECT_THAT(progress_text({{"state", "building"}, {"builds_done", 1}, {"builds", 4}}, wide),
+  EXPECT_THAT(progress_text({.state = "building", .builds = 4, .builds_done = 1}, wide),
               HasSubstr("] 1 of 4 builds"));
 }
 
 TEST(ProgressText, AnotherStateIsShownWithItsReason) {
-  EXPECT_EQ(progress_text({{"state", "queued"}, {"reason", ""}}, wide), "queued");
-  EXPECT_EQ(progress_text({{"state", "paused"}, {"reason", "the disk\nis full"}}, wide),
+  EXPECT_EQ(progress_text({.state = "queued"}, wide), "queued");
+  EXPECT_EQ(progress_text({.state = "paused", .reason = "the disk\nis full"}, wide),
             "paused: the disk is full");
 }
 
@@ -89,14 +93,14 @@ TEST(ProgressText, ItIsNeverWiderThanTheTerminal) {
 }
 
 TEST(ProgressText, NothingMovesTheCursor) {
-  json progress = running();
-  progress["activity"] = "a\x1b[2Jb\r\nc\t";
+  Progress progress = running();
+  progress.activity = "a\x1b[2Jb\r\nc\t";
   EXPECT_THAT(progress_text(progress, wide), testing::EndsWith(" | a [2Jb  c "));
 }
 
 TEST(ProgressText, WhatIsMissingCountsAsNothingYet) {
-  EXPECT_EQ(progress_text(json::object(), wide), "");
-  EXPECT_THAT(progress_text({{"state", "running"}}, wide), HasSubstr("0 of 0 trials, 0 ok"));
+  EXPECT_EQ(progress_text({}, wide), "");
+  EXPECT_THAT(progress_text({.state = "running"}, wide), HasSubstr("0 of 0 trials, 0 ok"));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -19,12 +18,18 @@
 namespace stab::client {
 namespace {
 
-using nlohmann::json;
-
-Result<json> ask(const Common& common, const json& request) {
+template <class Request>
+Result<typename Request::Reply> ask(const Common& common, const Request& request) {
   auto client = Client::connect(common.socket_path);
   if (!client) return std::unexpected(client.error());
   return client->ask(request);
+}
+
+// JSON leaves some control characters as they are.
+Result<int> print_json(const std::string& text) {
+  if (auto written = write_output(text + "\n", "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
 }
 
 std::string local_time(std::int64_t ns) {
@@ -34,7 +39,7 @@ std::string local_time(std::int64_t ns) {
 }
 
 Result<int> exit_code_of(const Common& common, std::int64_t id) {
-  const auto report = ask(common, {{"verb", "report"}, {"id", id}, {"format", "json"}});
+  const auto report = ask(common, protocol::ReportRequest{.id = id, .format = "json"});
   if (!report) return std::unexpected(report.error());
   return exit_code(ending_of(*report), common.fail_on);
 }
@@ -44,14 +49,13 @@ Result<int> exit_code_of(const Common& common, std::int64_t id) {
 Result<int> submit(const Common& common, const std::string& plan_path, bool wait) {
   const auto plan = read_plan_file(plan_path);
   if (!plan) return std::unexpected(plan.error());
-  const auto answer = ask(common, {{"verb", "submit"},
-                                   {"plan", plan->text},
-                                   {"directory", plan->directory},
-                                   {"file", plan->path}});
+  const auto answer =
+      ask(common, protocol::SubmitRequest{
+                      .plan = plan->text, .directory = plan->directory, .file = plan->path});
   if (!answer) return std::unexpected(answer.error());
-  const std::int64_t id = answer->value("id", std::int64_t{0});
+  const std::int64_t id = answer->id;
   if (common.json)
-    fmt::print("{}\n", json{{"id", id}}.dump());
+    fmt::print("{}\n", fmt::format("{{\"id\":{}}}", id));
   else
     fmt::print("experiment {} is queued; follow it with 'stabctl watch {}'\n", id, id);
   std::fflush(stdout);
@@ -59,85 +63,91 @@ Result<int> submit(const Common& common, const std::string& plan_path, bool wait
 }
 
 Result<int> list(const Common& common) {
-  const auto answer = ask(common, {{"verb", "list"}});
+  const auto answer = ask(common, protocol::ListRequest{});
   if (!answer) return std::unexpected(answer.error());
-  const json& experiments = answer->at("experiments");
+  const std::vector<protocol::Summary>& experiments = answer->experiments;
   if (common.json) {
-    fmt::print("{}\n", experiments.dump(2));
-    return exit_ok;
+    return print_json(protocol::to_text(experiments, 2));
   }
   if (experiments.empty())
     fmt::print("there are no experiments: submit a plan with 'stabctl submit plan.toml'\n");
-  for (const json& row : experiments)
-    fmt::print("{:>5}  {:<10} {:>8} trials  {}  {}{}\n", row.value("id", 0), row.value("state", ""),
-               row.value("trials", 0), local_time(row.value("submitted_ns", std::int64_t{0})),
-               row.value("name", ""),
-               row.value("reason", "").empty()
-                   ? ""
-                   : "  (" + one_line(row.value("reason", ""), 100) + ")");
+  for (const protocol::Summary& row : experiments)
+    fmt::print("{:>5}  {:<10} {:>8} trials  {}  {}{}\n", row.id, for_terminal(row.state),
+               row.trials, local_time(row.submitted_ns), one_line(row.name, 100),
+               row.reason.empty() ? "" : "  (" + one_line(row.reason, 100) + ")");
   return exit_ok;
 }
 
 Result<int> status(const Common& common, std::int64_t id) {
-  const auto answer = ask(common, {{"verb", "status"}, {"id", id}});
+  const auto answer = ask(common, protocol::StatusRequest{.id = id});
   if (!answer) return std::unexpected(answer.error());
   if (common.json) {
-    fmt::print("{}\n", answer->dump(2));
-    return exit_ok;
+    return print_json(protocol::to_text(*answer, 2));
   }
-  const json& experiment = answer->at("experiment");
-  fmt::print("experiment {}: {}\n", id, experiment.value("name", ""));
-  fmt::print("{}\n", progress_text(answer->at("progress"), 1000));
-  for (const json& event : answer->at("events"))
-    fmt::print("{}  {:<8} {}\n", local_time(event.value("at_ns", std::int64_t{0})),
-               event.value("kind", ""), event.value("text", ""));
+  fmt::print("experiment {}: {}\n", id, one_line(answer->experiment.name, 100));
+  fmt::print("{}\n", progress_text(answer->progress, 1000));
+  for (const store::Event& event : answer->events)
+    fmt::print("{}  {:<8} {}\n", local_time(event.at_ns), event.kind, for_terminal(event.text));
   return exit_ok;
 }
 
 Result<int> watch(const Common& common, std::int64_t id) {
+  auto watching = start_watching(common.socket_path, id);
+  if (!watching) return std::unexpected(watching.error());
   const SignalFd signals;
-  const auto followed = follow(common.socket_path, id, OnInterrupt::leave, signals);
+  const auto followed = follow(*watching, signals);
   if (!followed) return std::unexpected(followed.error());
-  if (followed->interrupted) {
-    fmt::print(stderr, "experiment {} goes on\n", id);
-    return exit_ok;
+  if (followed->signal != 0) {
+    tell(fmt::format("experiment {} goes on; follow it with 'stabctl watch {}'", id, id));
+    return exit_interrupted + followed->signal;
   }
-  if (common.json)
-    fmt::print("{}\n", followed->progress.dump());
-  else
+  if (common.json) {
+    if (auto printed = print_json(protocol::to_text(followed->progress, -1)); !printed)
+      return printed;
+  } else {
     fmt::print("experiment {}: {}\n", id, progress_text(followed->progress, 1000));
+  }
   return exit_code_of(common, id);
 }
 
 Result<int> cancel(const Common& common, std::int64_t id) {
-  const auto answer = ask(common, {{"verb", "cancel"}, {"id", id}});
+  const auto answer = ask(common, protocol::CancelRequest{.id = id});
   if (!answer) return std::unexpected(answer.error());
-  fmt::print("experiment {} is cancelled; what was measured is kept\n", id);
+  auto watching = start_watching(common.socket_path, id);
+  if (!watching) return std::unexpected(watching.error());
+  const SignalFd signals;
+  const auto followed = follow(*watching, signals);
+  if (!followed) return std::unexpected(followed.error());
+  if (followed->signal != 0) {
+    tell(fmt::format("experiment {} is being cancelled; what it runs may still be alive", id));
+    return exit_interrupted + followed->signal;
+  }
+  fmt::print("experiment {} is {}; what was measured is kept\n", id,
+             one_line(followed->progress.state, 20));
   return exit_ok;
 }
 
 Result<int> report(const Common& common, std::int64_t id, const std::string& format,
                    const std::string& output) {
   const std::string wanted = common.json ? "json" : format;
-  const auto answer = ask(common, {{"verb", "report"},
-                                   {"id", id},
-                                   {"format", wanted},
-                                   {"full", common.full},
-                                   {"colour", output.empty() && wants_colour()}});
+  const auto answer =
+      ask(common, protocol::ReportRequest{.id = id,
+                                          .format = wanted,
+                                          .colour = output.empty() && wants_colour(),
+                                          .full = common.full});
   if (!answer) return std::unexpected(answer.error());
-  if (auto written = write_output(answer->value("text", ""), output); !written)
+  if (auto written = write_output(answer->text, output, Colours::ours); !written)
     return std::unexpected(written.error());
   return exit_ok;
 }
 
 Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) {
-  const auto answer = ask(common, {{"verb", "compare"},
-                                   {"ids", ids},
-                                   {"format", common.json ? "json" : "text"},
-                                   {"full", common.full},
-                                   {"colour", wants_colour()}});
+  const auto answer = ask(common, protocol::CompareRequest{.ids = ids,
+                                                           .format = common.json ? "json" : "text",
+                                                           .colour = wants_colour(),
+                                                           .full = common.full});
   if (!answer) return std::unexpected(answer.error());
-  if (auto written = write_output(answer->value("text", ""), ""); !written)
+  if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());
   return exit_code(ending_of(*answer), common.fail_on);
 }
@@ -145,9 +155,9 @@ Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) 
 Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
                         const std::string& output) {
   const auto answer =
-      ask(common, {{"verb", "export"}, {"id", id}, {"format", common.json ? "json" : format}});
+      ask(common, protocol::ExportRequest{.id = id, .format = common.json ? "json" : format});
   if (!answer) return std::unexpected(answer.error());
-  if (auto written = write_output(answer->value("text", ""), output); !written)
+  if (auto written = write_output(answer->text, output, Colours::none); !written)
     return std::unexpected(written.error());
   return exit_ok;
 }

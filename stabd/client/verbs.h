@@ -36,15 +36,21 @@ Result<int> export_rows(const Common& common, std::int64_t id, const std::string
 // there is one.
 Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd = "");
 
+// All keys of a plan: what each may be, what holds without it, what it means. Text is the table of
+// doc/plans.md.
+Result<int> keys(const Common& common);
+
 struct RunOptions {
   std::string plan_path;
   std::string state_directory;  // "": a new private one
   std::string calibrations;     // file that carries them from run to run; "": the user's own
   std::string format = "text";
-  bool full = false;  // as in Common
+  bool full = false;   // as in Common
+  bool again = false;  // measure, whatever there is of this plan
   FailOn fail_on{};
 };
-// With a daemon of its own, which ends with it.
+// With a daemon of its own, which ends with it. A signal pauses the experiment; the same call goes
+// on.
 Result<int> run(const RunOptions& options);
 
 }  // namespace stab::client

@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "stabd/protocol/messages.h"
+
 namespace stab::daemon {
 namespace {
 
@@ -48,8 +50,13 @@ Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_
     connection->close();
     return nullptr;
   }
+  connection->listen();
+  return connection;
+}
+
+void Connection::listen() {
   uv_read_start(
-      stream,
+      reinterpret_cast<uv_stream_t*>(&pipe_),
       [](uv_handle_t*, size_t wanted, uv_buf_t* buffer) {
         *buffer = uv_buf_init(new char[wanted], static_cast<unsigned>(wanted));
       },
@@ -57,17 +64,28 @@ Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_
         const std::unique_ptr<char[]> bytes(buffer->base);
         if (count != 0) owner(reinterpret_cast<uv_handle_t*>(handle))->received(count, bytes.get());
       });
-  return connection;
 }
 
 void Connection::received(ssize_t count, const char* bytes) {
   if (count < 0) return close();
   if (!lines_.add(std::string_view(bytes, static_cast<std::size_t>(count)))) {
-    send(R"({"ok":false,"error":"the request is too long"})");
+    send(protocol::encode_refusal("the request is too long"));
     return close_when_sent();
   }
-  while (auto line = lines_.next()) {
+  serve();
+}
+
+void Connection::serve() {
+  auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);
+  for (;;) {
     if (closing_when_sent_ || uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0) return;
+    if (uv_stream_get_write_queue_size(stream) > enough_waiting) {
+      resting_ = true;
+      uv_read_stop(stream);
+      return;
+    }
+    const auto line = lines_.next();
+    if (!line) return;
     on_line_(*this, *line);
   }
 }
@@ -97,6 +115,13 @@ void Connection::send(std::string line) {
 void Connection::written() {
   --writes_;
   if (closing_when_sent_ && writes_ == 0) close();
+  const auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);
+  if (!resting_ || uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0 ||
+      uv_stream_get_write_queue_size(stream) > enough_waiting)
+    return;
+  resting_ = false;
+  if (!closing_when_sent_) listen();
+  serve();
 }
 
 void Connection::close_when_sent() {

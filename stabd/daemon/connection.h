@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "stabd/wire/lines.h"
+#include "stabd/protocol/lines.h"
 
 namespace stab::daemon {
 
@@ -17,6 +17,8 @@ namespace stab::daemon {
 inline constexpr std::size_t max_request_line = std::size_t{8} << 20;
 // A client that does not read is dropped when this much waits for it.
 inline constexpr std::size_t max_waiting_answer = std::size_t{1} << 30;
+// Above this its next request waits until it has read.
+inline constexpr std::size_t enough_waiting = std::size_t{1} << 20;
 
 struct Peer {
   std::uint32_t uid = 0;
@@ -41,22 +43,27 @@ class Connection {
   void close_when_sent();
   void close();
 
+  // It speaks our version of the protocol.
+  bool greeted = false;
   // The experiment whose progress this client watches; 0: none.
   std::int64_t watched = 0;
 
  private:
   Connection() = default;
   ~Connection() = default;
+  void listen();
   void received(ssize_t count, const char* bytes);
+  void serve();
   void written();
 
   uv_pipe_t pipe_{};
   Peer peer_;
-  wire::LineBuffer lines_{max_request_line};
+  protocol::LineBuffer lines_{max_request_line};
   OnLine on_line_;
   OnClosed on_closed_;
   std::size_t writes_ = 0;
   bool closing_when_sent_ = false;
+  bool resting_ = false;  // until what waits has been read
 };
 
 }  // namespace stab::daemon

@@ -27,6 +27,10 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t storage_retry_ms = 2000;
 constexpr std::uint64_t progress_ms = 100;
 
+bool is_root() {
+  return geteuid() == 0;
+}
+
 template <class Handle>
 Daemon* owner(Handle* handle) {
   return static_cast<Daemon*>(handle->data);
@@ -37,11 +41,24 @@ uv_handle_t* as_handle(Handle* handle) {
   return reinterpret_cast<uv_handle_t*>(handle);
 }
 
-Result<void> make_directory(const std::string& path) {
+// Folders on the way are made, too, all with this mask of rights that they do not get.
+Result<void> make_directory(const std::string& path, mode_t mask = 077) {
+  const mode_t before = umask(mask);
   std::error_code error;
   fs::create_directories(path, error);
+  umask(before);
   if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()));
   return {};
+}
+
+// Folders that other users pass through: to the socket, to builds of theirs. An earlier version
+// made them for root alone.
+constexpr mode_t passable = 022;
+
+void warn_if_closed(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) == 0 && status.st_uid == 0 && (status.st_mode & S_IXOTH) == 0)
+    spdlog::warn("other users cannot pass through {}: 'chmod o+x {}' lets them", path, path);
 }
 
 std::vector<unsigned> current_cpus() {
@@ -122,8 +139,9 @@ Result<void> Daemon::prepare() {
 
 Result<void> Daemon::listen() {
   if (auto cleared = clear_socket(options_.socket_path); !cleared) return cleared;
-  if (auto made = make_directory(fs::path(options_.socket_path).parent_path().string()); !made)
-    return made;
+  const std::string folder = fs::path(options_.socket_path).parent_path().string();
+  if (auto made = make_directory(folder, is_root() ? passable : 077); !made) return made;
+  if (is_root() && options_.socket_mode != 0600) warn_if_closed(folder);
   uv_loop_init(&loop_);
   loop_open_ = true;
   loop_.data = this;
@@ -191,6 +209,7 @@ void Daemon::run() {
 // The worker goes first; what it was busy with is not stored and runs again.
 void Daemon::stop() {
   if (std::exchange(stopping_, true)) return;
+  if (session_) session_->rest();
   if (worker_)
     worker_->stop();
   else
@@ -207,9 +226,22 @@ void Daemon::accept() {
       [this](Connection& connection) { clients_.erase(&connection); });
   if (client == nullptr) return;
   clients_.insert(client);
-  if (clients_.size() <= max_clients) return;
-  client->send(R"({"ok":false,"error":"stabd has too many clients: try again later"})");
-  client->close_when_sent();
+  const std::uint32_t uid = client->peer().uid;
+  // Who can end us anyway is never kept out.
+  if (uid == 0 || uid == geteuid()) return;
+  const auto others = [](const Connection* each) {
+    return each->peer().uid != 0 && each->peer().uid != geteuid();
+  };
+  const auto same = [&](const Connection* each) { return each->peer().uid == uid; };
+  const auto refuse = [&](const std::string& why) {
+    client->send(protocol::encode_refusal(why));
+    client->close_when_sent();
+  };
+  if (std::cmp_greater(std::ranges::count_if(clients_, same), max_clients_of_user))
+    return refuse(
+        fmt::format("you have {} connections to stabd already: end some", max_clients_of_user));
+  if (std::cmp_greater(std::ranges::count_if(clients_, others), max_clients))
+    refuse("stabd has too many clients: try again later");
 }
 
 // An experiment that a killed daemon left goes first.
@@ -219,7 +251,9 @@ void Daemon::load_queue() {
     spdlog::error("the queue cannot be read: {}", experiments.error().message);
     return;
   }
-  for (const store::Experiment& experiment : *experiments) {
+  for (const store::Damage& row : experiments->damaged)
+    spdlog::error("experiment {} is refused: {}", row.row, row.problem);
+  for (const store::Experiment& experiment : experiments->intact) {
     const auto state = state_from(experiment.state);
     if (!state || is_final(*state)) continue;
     if (*state == State::queued)
@@ -270,8 +304,8 @@ SessionPorts Daemon::ports() {
   return {
       .start_worker = [this] { return start_worker(); },
       .send =
-          [this](const std::string& line) {
-            if (worker_) worker_->send(line);
+          [this](const std::string& line, std::chrono::nanoseconds within) {
+            if (worker_) worker_->send(line, within);
           },
       .stop_worker =
           [this] {
@@ -310,9 +344,13 @@ Result<void> Daemon::start_worker() {
   if (stopping_) return fail("stabd is stopping");
   const store::Experiment& experiment = session_->experiment();
   const std::string cache = cache_of(experiment);
+  if (is_root()) {
+    if (auto made = make_directory(options_.cache_directory, passable); !made) return made;
+    if (experiment.uid != 0) warn_if_closed(options_.cache_directory);
+  }
   if (auto made = make_directory(cache); !made) return made;
   run_on(allowed_cpus_);  // a worker starts with all that we may use
-  if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
+  if (is_root() && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
     return fail_errno("cannot give " + cache + " to the submitter");
   auto worker = WorkerProcess::start(&loop_,
                                      {.program = options_.program,
@@ -324,6 +362,11 @@ Result<void> Daemon::start_worker() {
                                      {.said =
                                           [this](const std::string& line) {
                                             session_->worker_said(line);
+                                            after_session_step();
+                                          },
+                                      .silent =
+                                          [this](const std::string& how) {
+                                            session_->worker_silent(how);
                                             after_session_step();
                                           },
                                       .ended =
@@ -338,9 +381,13 @@ Result<void> Daemon::start_worker() {
   return {};
 }
 
+Result<void> Daemon::has_room() const {
+  if (queue_.size() < max_queue) return {};
+  return fail(fmt::format("the queue is full ({} experiments): cancel some or wait", max_queue));
+}
+
 Result<store::Id> Daemon::submit(const store::Experiment& experiment) {
-  if (queue_.size() >= max_queue)
-    return fail(fmt::format("the queue is full ({} experiments): cancel some or wait", max_queue));
+  if (auto room = has_room(); !room) return std::unexpected(room.error());
   const auto id = store_->add_experiment(experiment);
   if (!id) return fail("the experiment cannot be stored: " + id.error().message);
   queue_.push_back(*id);
@@ -373,13 +420,13 @@ void Daemon::publish_progress() {
   for (Connection* client : std::set<Connection*>(clients_)) {
     if (client->watched == 0) continue;
     const bool current = session_ && session_->experiment().id == client->watched;
-    const auto row = current ? session_->experiment()
+    const auto row = current ? session_->shown()
                              : store_->experiment(client->watched)
                                    .value_or(std::nullopt)
                                    .value_or(store::Experiment());
-    client->send(progress_line(row, current ? session_.get() : nullptr));
+    client->send(protocol::encode(progress_of(row, current ? session_.get() : nullptr)));
     const auto state = state_from(row.state);
-    if (!state || (is_final(*state) && (!current || session_->finished()))) client->watched = 0;
+    if (!state || is_final(*state)) client->watched = 0;
   }
 }
 

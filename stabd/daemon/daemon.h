@@ -33,7 +33,9 @@ struct DaemonOptions {
   bool isolate = true;  // use pid namespaces where they are allowed
 };
 
-inline constexpr std::size_t max_clients = 64;
+// Of users that are neither root nor the daemon's own.
+inline constexpr std::size_t max_clients = 256;
+inline constexpr std::size_t max_clients_of_user = 16;
 inline constexpr std::size_t max_queue = 1000;
 
 class Daemon {
@@ -52,6 +54,8 @@ class Daemon {
   store::Store& store() { return *store_; }
   [[nodiscard]] const DaemonOptions& options() const { return options_; }
   [[nodiscard]] const Session* session() const { return session_.get(); }
+  // Whether one more may be submitted.
+  [[nodiscard]] Result<void> has_room() const;
   Result<store::Id> submit(const store::Experiment& experiment);
   Result<void> cancel(store::Id id);
 

@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "design/expand.h"
@@ -18,208 +15,215 @@
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/progress.h"
+#include "stabd/protocol/messages.h"
 #include "stabd/results/compare.h"
 #include "stabd/results/document.h"
 #include "stabd/results/export.h"
-#include "stabd/wire/calibration.h"
 #include "toml/problems.h"
 
 namespace stab::daemon {
 namespace {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
-struct Request {
+// Who asks whom.
+struct Context {
   Daemon& daemon;
   Connection& connection;
-  const json& body;
-
-  [[nodiscard]] std::string text(const char* key) const { return body.at(key).get<std::string>(); }
-  [[nodiscard]] std::string text_or(const char* key, const char* otherwise) const {
-    return body.contains(key) ? text(key) : std::string(otherwise);
-  }
-  [[nodiscard]] store::Id id() const { return body.at("id").get<store::Id>(); }
 };
 
-bool may_see(const Request& request, const store::Experiment& experiment) {
-  const std::uint32_t uid = request.connection.peer().uid;
+bool may_see(const Context& context, const store::Experiment& experiment) {
+  const std::uint32_t uid = context.connection.peer().uid;
   return uid == 0 || uid == geteuid() || uid == experiment.uid;
 }
 
-Result<store::Experiment> find(const Request& request, store::Id id) {
-  const Session* session = request.daemon.session();
-  auto found = request.daemon.store().experiment(id);
+Result<store::Experiment> find(const Context& context, store::Id id) {
+  const Session* session = context.daemon.session();
+  auto found = context.daemon.store().experiment(id);
   if (!found) return fail(found.error().message);
   // An experiment of somebody else is answered as one that does not exist.
-  if (!*found || !may_see(request, **found))
+  if (!*found || !may_see(context, **found))
     return fail(fmt::format("there is no experiment {}: see 'stabctl list'", id));
-  return session != nullptr && session->experiment().id == id ? session->experiment() : **found;
+  return session != nullptr && session->experiment().id == id ? session->shown() : **found;
 }
 
-Result<store::Experiment> find(const Request& request) {
-  return find(request, request.id());
+// Said to clients of every version there may be: the first line of a conversation.
+Result<protocol::HelloReply> answer(const Context& context, const protocol::HelloRequest& request) {
+  if (request.protocol != protocol::version)
+    return fail(fmt::format(
+        "this is stabd {}, which speaks protocol {}, and stabctl {} speaks {}: use the "
+        "stabctl of the same release as stabd, or start the newer stabd",
+        STAB_VERSION, protocol::version, one_line(request.version, 50), request.protocol));
+  context.connection.greeted = true;
+  return protocol::HelloReply{.protocol = protocol::version, .version = STAB_VERSION};
 }
 
-Result<ordered_json> version(const Request& request) {
-  return ordered_json{{"version", STAB_VERSION},
-                      {"pid", getpid()},
-                      {"state", request.daemon.options().state_directory}};
+Result<protocol::VersionReply> answer(const Context& context, const protocol::VersionRequest&) {
+  return protocol::VersionReply{
+      .version = STAB_VERSION, .pid = getpid(), .state = context.daemon.options().state_directory};
 }
 
-Result<ordered_json> submit(const Request& request) {
-  const Peer& peer = request.connection.peer();
-  const std::string text = request.text("plan");
-  const std::string file = request.text_or("file", "plan");
-  const std::string directory = request.text("directory");
-  if (!directory.starts_with('/')) return fail("the plan's directory must be an absolute path");
-  const auto plan = plan::read_plan(text);
-  if (!plan) return fail(toml::describe(plan.error(), one_line(file, 500)));
+Result<protocol::SubmitReply> answer(const Context& context,
+                                     const protocol::SubmitRequest& request) {
+  const Peer& peer = context.connection.peer();
+  if (!request.directory.starts_with('/'))
+    return fail("the plan's directory must be an absolute path");
+  if (auto room = context.daemon.has_room(); !room) return std::unexpected(room.error());
+  const auto plan = plan::read_plan(request.plan);
+  if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto id = request.daemon.submit(
+  const auto id = context.daemon.submit(
       {.name = plan->name,
-       .plan = text,
-       .directory = directory,
+       .plan = request.plan,
+       .directory = request.directory,
        .uid = peer.uid,
        .gid = peer.gid,
        .state = "queued",
        .submitted_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(),
        .trials = plan::expand(*plan).trials.size()});
   if (!id) return std::unexpected(id.error());
-  return ordered_json{{"id", *id}};
+  return protocol::SubmitReply{.id = *id};
 }
 
-Result<ordered_json> list(const Request& request) {
-  const auto experiments = request.daemon.store().experiments();
+Result<protocol::ListReply> answer(const Context& context, const protocol::ListRequest&) {
+  const auto experiments = context.daemon.store().experiments();
   if (!experiments) return fail(experiments.error().message);
-  ordered_json rows = ordered_json::array();
-  for (const store::Experiment& experiment : *experiments)
-    if (may_see(request, experiment)) rows.push_back(summary_json(experiment));
-  return ordered_json{{"experiments", std::move(rows)}};
+  protocol::ListReply reply;
+  const Session* session = context.daemon.session();
+  for (const store::Experiment& row : experiments->intact) {
+    const bool current = session != nullptr && session->experiment().id == row.id;
+    if (may_see(context, row))
+      reply.experiments.push_back(summary_of(current ? session->shown() : row));
+  }
+  // Whose it is cannot be told either: everybody sees that there is one.
+  for (const store::Damage& row : experiments->damaged)
+    reply.experiments.push_back(
+        {.id = row.row,
+         .state = "damaged",
+         .reason = fmt::format("row {} of table {}: {}", row.row, row.table, row.problem)});
+  std::ranges::sort(reply.experiments, {}, &protocol::Summary::id);
+  return reply;
 }
 
-Result<ordered_json> status(const Request& request) {
-  const auto experiment = find(request);
+Result<protocol::StatusReply> answer(const Context& context,
+                                     const protocol::StatusRequest& request) {
+  const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  const Session* session = request.daemon.session();
+  const Session* session = context.daemon.session();
   const bool current = session != nullptr && session->experiment().id == experiment->id;
-  ordered_json answer{
-      {"experiment", summary_json(*experiment)},
-      {"progress", ordered_json::parse(progress_line(*experiment, current ? session : nullptr))}};
-  const auto events = request.daemon.store().events(experiment->id);
+  auto events = context.daemon.store().events(experiment->id);
   if (!events) return fail(events.error().message);
-  answer["events"] = ordered_json::array();
-  for (const store::Event& event : *events)
-    answer["events"].push_back(
-        {{"at_ns", event.at_ns}, {"kind", event.kind}, {"text", event.text}});
-  return answer;
+  return protocol::StatusReply{.experiment = summary_of(*experiment),
+                               .plan = experiment->plan,
+                               .progress = progress_of(*experiment, current ? session : nullptr),
+                               .events = std::move(*events)};
 }
 
-Result<ordered_json> watch(const Request& request) {
-  const auto experiment = find(request);
+Result<protocol::WatchReply> answer(const Context& context, const protocol::WatchRequest& request) {
+  const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  request.connection.watched = experiment->id;
-  return ordered_json{{"experiment", summary_json(*experiment)}};
+  context.connection.watched = experiment->id;
+  return protocol::WatchReply{.experiment = summary_of(*experiment)};
 }
 
-Result<ordered_json> cancel(const Request& request) {
-  const auto experiment = find(request);
+Result<protocol::CancelReply> answer(const Context& context,
+                                     const protocol::CancelRequest& request) {
+  const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  if (auto cancelled = request.daemon.cancel(experiment->id); !cancelled)
+  if (auto cancelled = context.daemon.cancel(experiment->id); !cancelled)
     return std::unexpected(cancelled.error());
-  return ordered_json{{"id", experiment->id}};
+  return protocol::CancelReply{.id = experiment->id};
 }
 
 // What exit codes are made of (stabd/client/exit_code.h).
-ordered_json ending(bool complete, std::uint64_t failed, const stats::Findings& findings) {
-  return {{"complete", complete},
-          {"failed", failed},
-          {"regressed", findings.regressed},
-          {"unsure", findings.unsure}};
+protocol::ReportReply ending(bool complete, std::uint64_t failed, const stats::Findings& findings) {
+  return {.complete = complete,
+          .failed = failed,
+          .regressed = findings.regressed,
+          .unsure = findings.unsure};
 }
 
-report::TextOptions text_options(const Request& request) {
-  return {.colour = request.body.value("colour", false), .full = request.body.value("full", false)};
-}
-
-Result<ordered_json> report(const Request& request) {
-  const auto experiment = find(request);
+Result<protocol::ReportReply> answer(const Context& context,
+                                     const protocol::ReportRequest& request) {
+  const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
   const auto document = results::make_document(
-      request.daemon.store(), *experiment, request.daemon.options().state_directory + "/stabd.db");
+      context.daemon.store(), *experiment, context.daemon.options().state_directory + "/stabd.db");
   if (!document) return std::unexpected(document.error());
-  const std::string format = request.text_or("format", "text");
-  ordered_json answer =
+  protocol::ReportReply reply =
       ending(experiment->state == to_string(State::done),
              document->trials.failed + document->trials.skipped, document->findings());
-  if (format == "text")
-    answer["text"] = report::text(*document, text_options(request));
-  else if (format == "json")
-    answer["text"] = report::json(*document);
+  if (request.format == "text")
+    reply.text = report::text(*document, {.colour = request.colour, .full = request.full});
+  else if (request.format == "json")
+    reply.text = report::json(*document);
   else
     return fail(fmt::format("there is no report format '{}': text and json are there",
-                            one_line(format, 50)));
-  return answer;
+                            one_line(request.format, 50)));
+  return reply;
 }
 
-Result<ordered_json> compare(const Request& request) {
+Result<protocol::ReportReply> answer(const Context& context,
+                                     const protocol::CompareRequest& request) {
   std::vector<store::Experiment> experiments;
-  for (const json& id : request.body.at("ids")) {
-    auto found = find(request, id.get<store::Id>());
+  for (const store::Id id : request.ids) {
+    auto found = find(context, id);
     if (!found) return std::unexpected(found.error());
     experiments.push_back(std::move(*found));
   }
-  const auto comparison = results::compare(request.daemon.store(), experiments);
+  const auto comparison = results::compare(context.daemon.store(), experiments);
   if (!comparison) return std::unexpected(comparison.error());
-  ordered_json answer = ending(comparison->complete, comparison->failed, comparison->findings);
-  if (request.text_or("format", "text") == "json")
-    answer["text"] = report::analysis_json(comparison->title, comparison->analysis);
+  protocol::ReportReply reply =
+      ending(comparison->complete, comparison->failed, comparison->findings);
+  if (request.format == "json")
+    reply.text = report::analysis_json(comparison->title, comparison->analysis);
   else
-    answer["text"] =
-        report::analysis_text(comparison->title, comparison->analysis, text_options(request));
-  return answer;
+    reply.text = report::analysis_text(comparison->title, comparison->analysis,
+                                       {.colour = request.colour, .full = request.full});
+  return reply;
 }
 
-Result<ordered_json> export_rows(const Request& request) {
-  const auto experiment = find(request);
+Result<protocol::ExportReply> answer(const Context& context,
+                                     const protocol::ExportRequest& request) {
+  const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  const std::string format = request.text_or("format", "csv");
-  if (format != "csv" && format != "json")
+  if (request.format != "csv" && request.format != "json")
     return fail(fmt::format("there is no export format '{}': csv and json are there",
-                            one_line(format, 50)));
-  const auto text = format == "csv" ? results::export_csv(request.daemon.store(), *experiment)
-                                    : results::export_json(request.daemon.store(), *experiment);
+                            one_line(request.format, 50)));
+  auto text = request.format == "csv" ? results::export_csv(context.daemon.store(), *experiment)
+                                      : results::export_json(context.daemon.store(), *experiment);
   if (!text) return std::unexpected(text.error());
-  return ordered_json{{"text", *text}};
+  return protocol::ExportReply{.text = std::move(*text)};
 }
 
 // Calibrations say nothing of anybody's programs but their names.
-Result<ordered_json> calibrations(const Request& request) {
-  store::Store& store = request.daemon.store();
+Result<protocol::CalibrationsReply> answer(const Context& context,
+                                           const protocol::CalibrationsRequest&) {
+  store::Store& store = context.daemon.store();
   const auto ids = store.calibrated_machines();
   if (!ids) return fail(ids.error().message);
-  std::vector<wire::KnownMachine> machines;
+  protocol::CalibrationsReply reply;
   for (const store::Id id : *ids) {
     const auto machine = store.machine(id);
     if (!machine) return fail(machine.error().message);
-    const auto found = store.calibrations(id);
+    auto found = store.calibrations(id);
     if (!found) return fail(found.error().message);
-    if (*machine) machines.push_back({.machine = **machine, .calibrations = *found});
+    if (*machine)
+      reply.machines.push_back({.key = (*machine)->key,
+                                .host = (*machine)->host,
+                                .facts = (*machine)->facts,
+                                .calibrations = std::move(*found)});
   }
-  return ordered_json{{"machines", wire::to_json(machines)}};
+  return reply;
 }
 
 // From another database of the daemon's own user; what others say of the machine is not believed.
-Result<ordered_json> learn(const Request& request) {
-  const std::uint32_t uid = request.connection.peer().uid;
+Result<protocol::LearnReply> answer(const Context& context, const protocol::LearnRequest& request) {
+  const std::uint32_t uid = context.connection.peer().uid;
   if (uid != 0 && uid != geteuid())
     return fail("only root and the user of stabd may bring calibrations from elsewhere");
-  const auto machines = wire::read_machines(request.body.at("machines"));
-  if (!machines) return std::unexpected(machines.error());
-  store::Store& store = request.daemon.store();
+  store::Store& store = context.daemon.store();
   std::size_t count = 0;
-  for (const wire::KnownMachine& known : *machines) {
-    const auto id = store.add_machine(known.machine);
+  for (const protocol::KnownMachine& known : request.machines) {
+    const auto id = store.add_machine({.key = known.key, .host = known.host, .facts = known.facts});
     if (!id) return fail(id.error().message);
     const auto mine = store.calibrations(*id);
     if (!mine) return fail(mine.error().message);
@@ -235,45 +239,32 @@ Result<ordered_json> learn(const Request& request) {
     if (auto added = store.add_calibrations(fresh); !added) return fail(added.error().message);
     count += fresh.size();
   }
-  return ordered_json{{"learned", count}};
+  return protocol::LearnReply{.learned = count};
 }
 
-using Handler = Result<ordered_json> (*)(const Request&);
-
-const std::map<std::string, Handler, std::less<>>& handlers() {
-  static const std::map<std::string, Handler, std::less<>> table{
-      {"version", version}, {"submit", submit},
-      {"list", list},       {"status", status},
-      {"watch", watch},     {"cancel", cancel},
-      {"report", report},   {"export", export_rows},
-      {"compare", compare}, {"calibrations", calibrations},
-      {"learn", learn}};
-  return table;
-}
-
-Result<ordered_json> answer_to(Daemon& daemon, Connection& connection, const std::string& line) {
+template <class Request>
+std::string reply_to(const Context& context, const Request& request) {
+  if (!context.connection.greeted && !std::is_same_v<Request, protocol::HelloRequest>)
+    return protocol::encode_refusal(
+        fmt::format("stabd {} answers after a greeting in its protocol {}: use the stabctl of the "
+                    "same release",
+                    STAB_VERSION, protocol::version));
   try {
-    const json body = json::parse(line);
-    const std::string verb = body.at("verb").get<std::string>();
-    const auto handler = handlers().find(verb);
-    if (handler == handlers().end())
-      return fail(fmt::format("stabd does not know the request '{}'", one_line(verb, 50)));
-    return handler->second({daemon, connection, body});
-  } catch (const json::exception& error) {
-    return fail(fmt::format("not a request: {}", one_line(error.what(), 200)));
+    const auto reply = answer(context, request);
+    return reply ? protocol::encode(*reply) : protocol::encode_refusal(reply.error().message);
   } catch (const std::exception& error) {
-    return fail(fmt::format("stabd cannot answer this: {}", one_line(error.what(), 200)));
+    return protocol::encode_refusal(
+        fmt::format("stabd cannot answer this: {}", one_line(error.what(), 200)));
   }
 }
 
 }  // namespace
 
 void handle_request(Daemon& daemon, Connection& connection, const std::string& line) {
-  auto answer = answer_to(daemon, connection, line);
-  ordered_json reply =
-      answer ? std::move(*answer) : ordered_json{{"error", answer.error().message}};
-  reply["ok"] = answer.has_value();
-  connection.send(reply.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  const auto request = protocol::decode_request(line);
+  if (!request) return connection.send(protocol::encode_refusal(request.error().message));
+  const Context context{.daemon = daemon, .connection = connection};
+  connection.send(std::visit([&](const auto& each) { return reply_to(context, each); }, *request));
 }
 
 }  // namespace stab::daemon

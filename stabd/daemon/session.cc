@@ -18,6 +18,10 @@ using std::chrono::steady_clock;
 using store::TrialStatus;
 
 constexpr unsigned max_losses = 3;
+// Beyond what the plan allows: a worker that is stopped or hangs costs its experiment, not the
+// queue. Where processes do not end the worker itself waits for 30 s.
+constexpr std::chrono::seconds setup_deadline{60};
+constexpr std::chrono::seconds trial_grace{45};
 
 std::int64_t wall_clock_ns() {
   return std::chrono::duration_cast<nanoseconds>(
@@ -38,14 +42,15 @@ Session::Session(store::Store& store, store::Experiment experiment, plan::Plan p
       plan_(std::move(plan)),
       expansion_(plan::expand(plan_)),
       ports_(std::move(ports)),
-      state_(state_from(experiment_.state).value_or(State::queued)) {
+      state_(state_from(experiment_.state).value_or(State::queued)),
+      since_(steady_clock::now()) {
   schedule_ = std::make_unique<Schedule>(plan_, expansion_, std::vector<store::Store::Progress>());
 }
 
 void Session::apply(Event event, const std::string& reason) {
   const auto to = next(state_, event);
   if (!to) return;
-  const State from = std::exchange(state_, *to);
+  const State from = before_ = std::exchange(state_, *to);
   experiment_.state = to_string(state_);
   experiment_.reason = one_line(reason, 2000);
   if (experiment_.started_ns == 0 && state_ == State::building)
@@ -53,10 +58,34 @@ void Session::apply(Event event, const std::string& reason) {
   if (is_final(state_)) experiment_.ended_ns = wall_clock_ns();
   spdlog::info("experiment {}: {} -> {}{}{}", experiment_.id, to_string(from), experiment_.state,
                reason.empty() ? "" : ": ", experiment_.reason);
+  add_duration();
   save_state();
   const bool wants_worker = state_ == State::building || state_ == State::running;
   if (has_worker_ && !wants_worker) ports_.stop_worker();
   if (state_ == State::paused) ports_.retry_later();
+}
+
+// By the monotonic clock: what the wall clock does meanwhile does not matter.
+void Session::add_duration() {
+  const auto now = steady_clock::now();
+  const auto driven = std::chrono::duration_cast<nanoseconds>(now - std::exchange(since_, now));
+  experiment_.duration_ns = experiment_.duration_ns.value_or(0) + driven.count();
+}
+
+store::Experiment Session::shown() const {
+  store::Experiment row = experiment_;
+  if (!is_final(state_) || finished()) return row;
+  row.state = to_string(before_);
+  row.reason = "it is being ended: " + row.reason;
+  row.ended_ns = 0;
+  return row;
+}
+
+void Session::rest() {
+  add_duration();
+  if (is_final(state_)) return;
+  if (auto saved = store_.update_experiment(experiment_); !saved)
+    spdlog::warn("experiment {}: {}", experiment_.id, saved.error().message);
 }
 
 // A state that cannot be stored now is stored by the next retry; what the daemon does goes by
@@ -105,6 +134,10 @@ void Session::load_progress() {
           builds.error().message);
     return;
   }
+  // A daemon that was killed could not store how long it had driven the experiment.
+  std::int64_t measured = 0;
+  for (const store::Store::Progress& each : *progress) measured += each.wall_ns;
+  experiment_.duration_ns = std::max(experiment_.duration_ns.value_or(0), measured);
   earlier_builds_ = std::move(*builds);
   schedule_ = std::make_unique<Schedule>(plan_, expansion_, *progress);
   builds_ = collect_builds(plan_, expansion_);
@@ -124,34 +157,30 @@ void Session::start() {
     return;
   }
   has_worker_ = true;
-  ports_.send(wire::encode(wire::SetupRequest{.cpus = plan_.cpus}));
+  ports_.send(protocol::encode(protocol::SetupRequest{.cpus = plan_.cpus}), setup_deadline);
 }
 
 void Session::worker_said(const std::string& line) {
   if (state_ != State::building && state_ != State::running) return;  // it is being stopped
-  const std::string kind = wire::kind_of(line);
-  const auto bad = [&](const Error& error) {
-    spdlog::error("experiment {}: the worker answered nonsense: {}", experiment_.id, error.message);
+  if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
+      setup && setup->protocol != protocol::version)
+    return apply(Event::refused, protocol::worker_mismatch());
+  const auto reply = protocol::decode_work_reply(line);
+  const auto bad = [&](std::string_view why) {
+    spdlog::error("experiment {}: the worker answered nonsense: {}", experiment_.id, why);
     ports_.stop_worker();
   };
-  if (kind == "setup") {
-    const auto reply = wire::decode_setup_reply(line);
-    return reply ? set_up(*reply) : bad(reply.error());
-  }
-  if (kind == "build") {
-    const auto reply = wire::decode_build_reply(line);
-    return reply && next_build_ < builds_.slots.size()
-               ? built(*reply)
-               : bad(reply ? Error{"no build was asked for"} : reply.error());
-  }
-  const auto reply = wire::decode_run_reply(line);
-  return reply && running_ ? ran(*reply)
-                           : bad(reply ? Error{"no trial was asked for"} : reply.error());
+  if (!reply) return bad(reply.error().message);
+  if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(*setup);
+  if (const auto* build = std::get_if<protocol::BuildReply>(&*reply))
+    return next_build_ < builds_.slots.size() ? built(*build) : bad("no build was asked for");
+  return running_ ? ran(std::get<protocol::RunReply>(*reply)) : bad("no trial was asked for");
 }
 
-void Session::set_up(const wire::SetupReply& reply) {
+void Session::set_up(const protocol::SetupReply& reply) {
   if (!reply.error.empty()) return apply(Event::refused, reply.error);
-  const auto machine = store_.add_machine(reply.machine);
+  const auto machine = store_.add_machine(
+      {.key = reply.machine_key, .host = reply.machine_host, .facts = reply.machine_facts});
   if (!machine) {
     stored(std::unexpected(machine.error()));
     return;
@@ -212,7 +241,7 @@ void Session::ask_for_trial(const Schedule::Step& step) {
     late["OUT"] = builds_.slots[static_cast<std::size_t>(slot)].out;
     late["DIR"] = builds_.slots[static_cast<std::size_t>(slot)].directory;
   }
-  wire::RunRequest request{
+  protocol::RunRequest request{
       .argv = task.run,
       .env = task.env,
       .env_bytes = task.env_bytes,
@@ -229,10 +258,11 @@ void Session::ask_for_trial(const Schedule::Step& step) {
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);
   running_ = step;
-  ports_.send(wire::encode(request));
+  // Its program and the check's command have this time each.
+  ports_.send(protocol::encode(request), 2 * benchmark.timeout + trial_grace);
 }
 
-void Session::ran(wire::RunReply reply) {
+void Session::ran(protocol::RunReply reply) {
   store::Trial row = row_for(*running_);
   row.status = reply.status;
   row.reason = std::move(reply.reason);
@@ -292,6 +322,12 @@ void Session::worker_ended(const std::string& how) {
   spdlog::warn("experiment {}: the worker {}; a new one goes on", experiment_.id, how);
   apply(Event::worker_lost, "");
   start();
+}
+
+void Session::worker_silent(const std::string& how) {
+  apply(Event::gave_up, fmt::format("the worker {}: it was stopped, or something that it waits for "
+                                    "does not end",
+                                    how));
 }
 
 void Session::retry_storage() {

@@ -24,7 +24,7 @@
 #include "stabd/daemon/builds.h"
 #include "stabd/daemon/schedule.h"
 #include "stabd/daemon/state.h"
-#include "stabd/wire/work.h"
+#include "stabd/protocol/work.h"
 #include "store/store.h"
 
 namespace stab::daemon {
@@ -32,8 +32,9 @@ namespace stab::daemon {
 // What the daemon does for a session.
 struct SessionPorts {
   std::function<Result<void>()> start_worker;  // a fresh one; the session has none when it asks
-  std::function<void(std::string)> send;       // a line to the worker
-  std::function<void()> stop_worker;           // politely, then by force; worker_ended() follows
+  // A line to the worker, which must answer within the time; worker_silent() follows if it does not.
+  std::function<void(std::string, std::chrono::nanoseconds)> send;
+  std::function<void()> stop_worker;  // politely, then by force; worker_ended() follows
   std::function<void(const std::vector<unsigned>& cpus)>
       stay_off_trials;                // run on these from now on
   std::function<void()> call_again;   // calls continue_work() soon
@@ -50,6 +51,10 @@ class Session {
   void start();
   void worker_said(const std::string& line);
   void worker_ended(const std::string& how);
+  // It gave no answer in the time that was set with its request, and is being killed.
+  void worker_silent(const std::string& how);
+  // Before the daemon stops: what must not be lost is stored.
+  void rest();
   void continue_work();
   void retry_storage();
   void cancel();
@@ -59,6 +64,8 @@ class Session {
     return is_final(state_) && !has_worker_ && !unsaved_ && !pending_;
   }
   [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
+  // As it is shown: it has not ended while something of it may be alive.
+  [[nodiscard]] store::Experiment shown() const;
   [[nodiscard]] const Counts& counts() const { return schedule_->counts(); }
 
   struct Progress {
@@ -74,19 +81,20 @@ class Session {
  private:
   void apply(Event event, const std::string& reason);
   void save_state();
+  void add_duration();
   bool stored(const store::Outcome<void>& outcome);
   void load_progress();
-  void set_up(const wire::SetupReply& reply);
+  void set_up(const protocol::SetupReply& reply);
   void ask_for_build();
-  void built(const wire::BuildReply& reply);
-  bool same_as_before(const wire::BuildReply& reply);
+  void built(const protocol::BuildReply& reply);
+  bool same_as_before(const protocol::BuildReply& reply);
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
   void builds_complete();
   // Whether the plan's rule ends the experiment before this step. Asked where a block begins, when
   // nothing runs.
   bool ends_before(const Schedule::Step& step);
   void ask_for_trial(const Schedule::Step& step);
-  void ran(wire::RunReply reply);
+  void ran(protocol::RunReply reply);
   void keep(store::Trial row);
   void analyse();
   [[nodiscard]] store::Trial row_for(const Schedule::Step& step) const;
@@ -98,6 +106,7 @@ class Session {
   plan::Expansion expansion_;
   SessionPorts ports_;
   State state_ = State::queued;
+  State before_ = State::queued;  // the state before this one
   std::unique_ptr<Schedule> schedule_;
   Builds builds_;
   std::vector<store::Build> earlier_builds_;  // what the store had when this worker started
@@ -111,6 +120,7 @@ class Session {
   std::optional<store::Trial> pending_;    // E2
   std::chrono::nanoseconds last_commit_{
       0};  // what storing the last trial took; a reading of the next one
+  std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns is up to here
   std::chrono::steady_clock::time_point trials_since_;
   std::uint64_t finished_then_ = 0;
 };

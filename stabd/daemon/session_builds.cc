@@ -13,6 +13,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
+constexpr std::chrono::minutes build_grace{5};
+
 // Whether the trials need the sources after the build.
 bool uses_tree(const plan::Benchmark& benchmark) {
   const auto uses = [](const std::string& text) {
@@ -31,13 +33,15 @@ void Session::ask_for_build() {
   if (next_build_ >= builds_.slots.size()) return builds_complete();
   const BuildSlot& slot = builds_.slots[next_build_];
   const plan::Benchmark& benchmark = plan_.benchmarks[slot.benchmark];
-  ports_.send(wire::encode(wire::BuildRequest{.command = slot.command,
-                                              .directory = experiment_.directory,
-                                              .sources = benchmark.sources,
-                                              .cache = ports_.cache(experiment_),
-                                              .keep_tree = uses_tree(benchmark),
-                                              .known_key = known_key(slot),
-                                              .timeout = benchmark.build_timeout}));
+  const protocol::BuildRequest request{.command = slot.command,
+                                       .directory = experiment_.directory,
+                                       .sources = benchmark.sources,
+                                       .cache = ports_.cache(experiment_),
+                                       .keep_tree = uses_tree(benchmark),
+                                       .known_key = known_key(slot),
+                                       .timeout = benchmark.build_timeout};
+  // Another daemon may be at the same build, and sources are copied before it begins.
+  ports_.send(protocol::encode(request), 3 * benchmark.build_timeout + build_grace);
 }
 
 // The key of this build when the experiment was started for the first time; "" if it was not built
@@ -50,7 +54,7 @@ std::string Session::known_key(const BuildSlot& slot) const {
 }
 
 // A resumed experiment must not go on with other sources or another compiler than it began with.
-bool Session::same_as_before(const wire::BuildReply& reply) {
+bool Session::same_as_before(const protocol::BuildReply& reply) {
   const BuildSlot& slot = builds_.slots[next_build_];
   const std::string known = known_key(slot);
   if (known.empty() || reply.key.empty() || reply.key == known) return true;
@@ -62,7 +66,7 @@ bool Session::same_as_before(const wire::BuildReply& reply) {
   return false;
 }
 
-void Session::built(const wire::BuildReply& reply) {
+void Session::built(const protocol::BuildReply& reply) {
   if (!same_as_before(reply)) return;
   BuildSlot& slot = builds_.slots[next_build_];
   const std::string& benchmark = plan_.benchmarks[slot.benchmark].name;

@@ -12,7 +12,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "stabd/wire/scope.h"
+#include "base/duration.h"
+#include "stabd/protocol/scope.h"
 
 namespace stab::daemon {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 constexpr std::uint64_t grace_ms = 15'000;
 constexpr int max_send_waits = 10'000;  // about a second
 constexpr std::chrono::milliseconds leftover_deadline{30'000};
+constexpr std::chrono::seconds turn{1};
 
 using nlohmann::json;
 
@@ -59,7 +61,7 @@ std::string describe(int status) {
 // Without a namespace the end of a worker is not the end of all that it started.
 void end_left_behind(const WorkerStart& start) {
   if (start.scope == machine::Scope::pid_namespace) return;
-  const auto ended = machine::end_marked(wire::marker_entry(start.token), leftover_deadline);
+  const auto ended = machine::end_marked(protocol::marker_entry(start.token), leftover_deadline);
   if (!ended) spdlog::error("{}", ended.error().message);
 }
 
@@ -81,9 +83,9 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
 
   machine::ContainedStart what;
   what.argv = {start.program, "--worker"};
-  what.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", wire::scope_entry(start.scope)};
+  what.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", protocol::scope_entry(start.scope)};
   if (start.scope == machine::Scope::process_tree)
-    what.environment.push_back(wire::marker_entry(start.token));
+    what.environment.push_back(protocol::marker_entry(start.token));
   what.scope = start.scope;
   what.uid = start.uid;
   what.gid = start.gid;
@@ -106,8 +108,10 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   uv_poll_init(loop, &worker->socket_poll_, worker->socket_.get());
   uv_poll_init(loop, &worker->process_poll_, worker->process_.pidfd.get());
   uv_timer_init(loop, &worker->grace_);
-  worker->open_handles_ = 3;
-  worker->socket_poll_.data = worker->process_poll_.data = worker->grace_.data = worker.get();
+  uv_timer_init(loop, &worker->answer_);
+  worker->open_handles_ = 4;
+  worker->socket_poll_.data = worker->process_poll_.data = worker->grace_.data =
+      worker->answer_.data = worker.get();
   uv_poll_start(&worker->socket_poll_, UV_READABLE,
                 [](uv_poll_t* handle, int, int) { owner(handle)->read_some(); });
   uv_poll_start(&worker->process_poll_, UV_READABLE,
@@ -115,8 +119,11 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   return worker;
 }
 
-void WorkerProcess::send(const std::string& line) {
+void WorkerProcess::send(const std::string& line, std::chrono::nanoseconds within) {
   if (asked_ || !socket_) return;
+  within_ = within;
+  late_ = false;
+  expect_answer(within);
   // libuv made the descriptor non-blocking; the worker reads as soon as it is idle, so waiting is
   // short and rare.
   const std::string all = line + "\n";
@@ -148,8 +155,10 @@ bool WorkerProcess::read_some() {
     return false;
   }
   const auto alive = self_;  // a line may lead to our end
-  while (auto line = lines_.next())
+  while (auto line = lines_.next()) {
+    uv_timer_stop(&answer_);
     if (!asked_) events_.said(*line);
+  }
   return true;
 }
 
@@ -161,10 +170,28 @@ void WorkerProcess::stop() {
       1000);
 }
 
+void WorkerProcess::expect_answer(std::chrono::nanoseconds within) {
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(within);
+  uv_timer_start(
+      &answer_, [](uv_timer_t* handle) { owner(handle)->fell_silent(); },
+      static_cast<std::uint64_t>(ms.count()), 0);
+}
+
+// Asking it to stop would be no use: it does not listen. If it was us who could not listen, the
+// next turn of the loop reads the answer that waits.
+void WorkerProcess::fell_silent() {
+  if (!std::exchange(late_, true)) return expect_answer(turn);
+  if (std::exchange(asked_, true)) return;
+  const auto alive = self_;
+  kill(process_.pid, SIGKILL);
+  events_.silent(fmt::format("did not answer within {}", format_duration(within_)));
+}
+
 void WorkerProcess::process_ended() {
   int status = 0;
   if (waitpid(process_.pid, &status, WNOHANG) != process_.pid) return;
   uv_poll_stop(&process_poll_);
+  uv_timer_stop(&answer_);
   const auto alive = self_;
   while (read_some()) {
     // its last words
@@ -183,6 +210,7 @@ void WorkerProcess::close_handles() {
   uv_close(reinterpret_cast<uv_handle_t*>(&socket_poll_), closed);
   uv_close(reinterpret_cast<uv_handle_t*>(&process_poll_), closed);
   uv_close(reinterpret_cast<uv_handle_t*>(&grace_), closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&answer_), closed);
 }
 
 Result<void> end_recorded_worker(const std::string& record, const std::string& token) {
@@ -194,7 +222,7 @@ Result<void> end_recorded_worker(const std::string& record, const std::string& t
     unlink(record.c_str());
   }
   if (isolated) return {};
-  const auto marked = machine::end_marked(wire::marker_entry(token), leftover_deadline);
+  const auto marked = machine::end_marked(protocol::marker_entry(token), leftover_deadline);
   if (!marked) return std::unexpected(marked.error());
   if (*marked > 0) spdlog::warn("ended {} processes of an interrupted trial", *marked);
   return {};

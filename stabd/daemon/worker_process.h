@@ -4,7 +4,7 @@
 
 #include <uv.h>
 
-#include <deque>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "machine/containment.h"
-#include "stabd/wire/lines.h"
+#include "stabd/protocol/lines.h"
 
 namespace stab::daemon {
 
@@ -27,6 +27,8 @@ struct WorkerStart {
 
 struct WorkerEvents {
   std::function<void(const std::string& line)> said;
+  // It did not answer in time and is being killed; ended() follows.
+  std::function<void(const std::string& how)> silent;
   // Called once, when it and all that it started have ended.
   std::function<void(const std::string& how)> ended;
 };
@@ -40,26 +42,32 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // Small lines to a process that waits for them: never blocks for long.
-  void send(const std::string& line);
+  // Small lines to a process that waits for them: never blocks for long. The answer must come within
+  // the time.
+  void send(const std::string& line, std::chrono::nanoseconds within);
   // Hangs up, which ends what it runs; after a grace it is killed.
   void stop();
 
  private:
   WorkerProcess() = default;
+  void expect_answer(std::chrono::nanoseconds within);
+  void fell_silent();
   bool read_some();  // whether there may be more
   void process_ended();
   void close_handles();
 
   machine::Contained process_;
   Fd socket_;
-  wire::LineBuffer lines_{std::size_t{64} << 20};
+  protocol::LineBuffer lines_{std::size_t{64} << 20};
   WorkerEvents events_;
   WorkerStart start_;
   uv_poll_t socket_poll_{};
   uv_poll_t process_poll_{};
   uv_timer_t grace_{};
+  uv_timer_t answer_{};  // runs while an answer is due
   int open_handles_ = 0;
+  std::chrono::nanoseconds within_{0};
+  bool late_ = false;  // the time has passed once
   bool asked_ = false;
   std::shared_ptr<WorkerProcess> self_;
 };

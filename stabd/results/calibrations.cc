@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "plan/reading/reader.h"
+#include "report/words/answer.h"
 #include "stabd/results/document.h"
-#include "stats/words/answer.h"
 
 namespace stab::results {
 namespace {
@@ -114,7 +114,7 @@ std::string below_the_floor(const stats::Analysis& analysis, const report::Noise
     if (++count > shown) continue;
     text +=
         fmt::format("{}{} {} {} ({})", text.empty() ? "" : ", ", effect.subject, effect.treatment,
-                    effect.level, stats::percent_change(*effect.ratio, effect.low, effect.high));
+                    effect.level, report::percent_change(*effect.ratio, effect.low, effect.high));
   }
   if (count > shown) text += fmt::format(" and {} more", count - shown);
   if (text.empty()) return "";
@@ -122,7 +122,7 @@ std::string below_the_floor(const stats::Analysis& analysis, const report::Noise
       "Below this machine's noise floor of {}: {}. With {} blocks, such changes come out here "
       "where "
       "nothing differs; more blocks would tell.",
-      stats::margin_words(floor.margin), text, floor.blocks);
+      report::margin_words(floor.margin), text, floor.blocks);
 }
 
 }  // namespace stab::results

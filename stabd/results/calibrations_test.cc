@@ -9,8 +9,8 @@
 #include "design/expand.h"
 #include "plan/reading/testing.h"
 #include "report/text.h"
+#include "report/words/answer.h"
 #include "stabd/results/document.h"
-#include "stats/words/answer.h"
 #include "store/test_support.h"
 
 namespace stab::results {
@@ -105,7 +105,7 @@ TEST_F(CalibrationsTest, AreWhatTheReportSays) {
   EXPECT_FALSE(document->noise);
   const std::string text = report::text(*document);
   EXPECT_THAT(text, HasSubstr("this machine cannot resolve less than " +
-                              stats::margin_words(*rows[2].margin)));
+                              report::margin_words(*rows[2].margin)));
   EXPECT_THAT(text, HasSubstr("any one of them"));
 }
 
@@ -122,7 +122,7 @@ TEST_F(CalibrationsTest, AreQuotedByLaterReportsOnThatMachineOnly) {
   EXPECT_EQ(here->noise->margin, store_->calibrations(machine_).value()[2].margin);
   EXPECT_THAT(report::text(*here),
               HasSubstr("  Noise     this machine's noise floor: " +
-                        stats::margin_words(here->noise->margin) + " in comparisons of 3 blocks"));
+                        report::margin_words(here->noise->margin) + " in comparisons of 3 blocks"));
   EXPECT_THAT(report::text(*here), HasSubstr("2023-11-14; differences below cannot be told"));
   EXPECT_FALSE(there->noise);
   EXPECT_THAT(report::text(*there), Not(HasSubstr("  Noise ")));

@@ -12,11 +12,11 @@
 
 #include "design/expand.h"
 #include "plan/reading/reader.h"
+#include "report/words/answer.h"
 #include "stabd/results/document.h"
 #include "stabd/results/response.h"
 #include "stats/analyse/analyse.h"
 #include "stats/verdicts/stopping.h"
-#include "stats/words/answer.h"
 #include "toml/problems.h"
 
 namespace stab::results {
@@ -180,7 +180,7 @@ void withhold_verdicts(stats::Analysis& analysis) {
       number->reset();
     effect.needed.reset();
   }
-  analysis.answer = fmt::format("no verdict: {}\n{}", one_session, stats::answer(analysis));
+  analysis.withheld = one_session;
   for (stats::Effect& effect : analysis.effects) effect.reason = one_session;
 }
 

@@ -52,27 +52,22 @@ void add_readings(const Names& names, const store::Trial& trial, ordered_json& r
   }
 }
 
+ordered_json cell_of(const std::string& text) {
+  return text;
+}
+// 64 bits do not fit a double, which is what most readers make of a number.
+ordered_json cell_of(const std::optional<std::uint64_t>& number) {
+  return number ? ordered_json(std::to_string(*number)) : ordered_json(nullptr);
+}
+template <class T>
+ordered_json cell_of(const std::optional<T>& value) {
+  return or_null(value);
+}
+
 void add_layout(const store::Layout& layout, ordered_json& row) {
-  row["randomized"] = or_null(layout.randomized);
-  row["randomization"] = layout.kind;
-  row["layout_note"] = layout.note;
-  row["layout_seed"] =
-      layout.seed ? ordered_json(std::to_string(*layout.seed)) : ordered_json(nullptr);
-  row["epochs"] = or_null(layout.epochs);
-  row["given_up"] = or_null(layout.given_up);
-  row["epochs_ns"] = or_null(layout.epochs_ns);
-  row["longest_pause_ns"] = or_null(layout.longest_pause_ns);
-  row["functions"] = or_null(layout.functions);
-  row["moved_functions"] = or_null(layout.moved_functions);
-  row["text_bytes"] = or_null(layout.text_bytes);
-  row["moved_bytes"] = or_null(layout.moved_bytes);
-  row["setup_ns"] = or_null(layout.setup_ns);
-  row["main_to_exit_ns"] = or_null(layout.main_to_exit_ns);
-  row["region_ns"] = or_null(layout.region_ns);
-  row["regions"] = or_null(layout.regions);
-  row["heap_operations"] = or_null(layout.heap_operations);
-  row["heap_bytes"] = or_null(layout.heap_bytes);
-  row["heap_fixed_bytes"] = or_null(layout.heap_fixed_bytes);
+  store::for_each_layout_column([&](const store::LayoutColumn& column, auto member) {
+    row[column.name] = cell_of(layout.*member);
+  });
 }
 
 // The one place that says which columns there are and in which order.
@@ -88,8 +83,7 @@ ordered_json row_of(const Names& names, const store::Trial& trial) {
     const auto level = trial.levels.find(factor);
     row[factor] = level == trial.levels.end() ? ordered_json(nullptr) : ordered_json(level->second);
   }
-  row["seed"] = std::to_string(
-      trial.seed);  // 64 bits do not fit a double, which is what most readers make of a number
+  row["seed"] = cell_of(std::optional(trial.seed));
   row["status"] = store::to_string(trial.status);
   row["reason"] = trial.reason;
   row["exit_code"] = or_null(trial.exit_code);

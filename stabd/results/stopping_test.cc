@@ -81,6 +81,7 @@ TEST(Stopping, EachRuleBringsItsErrorControl) {
 TEST(Stopping, TheReportSaysTheRuleAndItsLevels) {
   plan::Plan plan;
   plan.design.stop = precision;
+  plan.analysis.alpha = 0.05;
   stats::Analysis analysis = with({within(0.996, 1.004)});
   analysis.spec.alpha = 0.0375;
   const report::Stopping stopping = stopping_of(plan, analysis, 22);

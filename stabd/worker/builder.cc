@@ -18,6 +18,7 @@
 #include "machine/child.h"
 #include "machine/environment.h"
 #include "plan/substitute.h"
+#include "stabd/worker/binary.h"
 #include "stabd/worker/tools.h"
 
 namespace stab::worker {
@@ -27,41 +28,20 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view cache_format = "stabd build 1";
-constexpr std::size_t max_binary_bytes = std::size_t{4} << 30;
 constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
 constexpr int lock_poll_ms = 50;
 constexpr std::size_t key_digits = 32;
 
-wire::BuildReply failed(wire::BuildReply reply, std::string why) {
+protocol::BuildReply failed(protocol::BuildReply reply, std::string why) {
   reply.status = store::BuildStatus::failed;
   reply.output = std::move(why);
   return reply;
 }
 
-// The note that linkers write: a digest of the binary, folder names included. Its length is the
-// linker's choice: 20 bytes by default, 8 with --build-id=fast.
-void blank_build_id(std::string& content) {
-  using namespace std::string_view_literals;
-  constexpr auto header = "\x03\0\0\0GNU\0"sv;  // its type and owner, after two lengths
-  constexpr std::size_t longest = 64;
-  for (std::size_t at = content.find(header); at != std::string::npos;
-       at = content.find(header, at + 1)) {
-    if (at < 8 || content.compare(at - 8, 4, "\x04\0\0\0"sv) != 0) continue;
-    const std::size_t start = at + header.size();
-    const std::size_t size = static_cast<unsigned char>(content[at - 4]);
-    if (content.compare(at - 3, 3, "\0\0\0"sv) != 0 || size > longest) continue;
-    if (start + size <= content.size()) content.replace(start, size, size, '\0');
-  }
-}
-
-// Two builds that differ in nothing but their folder's name are equal.
-std::string digest_without(std::string_view key, std::string content) {
-  const std::string blank(key.size(), '0');
-  for (std::size_t at = content.find(key); at != std::string::npos;
-       at = content.find(key, at + key.size()))
-    content.replace(at, key.size(), blank);
-  blank_build_id(content);
-  return sha256_hex(content);
+// What is in the cache may take as long as a build.
+Reading reading_of(std::string_view key, const protocol::BuildRequest& request, int stop_fd) {
+  return {
+      .key = key, .until = std::chrono::steady_clock::now() + request.timeout, .stop_fd = stop_fd};
 }
 
 // Waits for another daemon that builds the same; nothing if we are to stop.
@@ -96,8 +76,8 @@ struct Builder::Place {
   [[nodiscard]] std::string tree() const { return folder + "/tree"; }
   [[nodiscard]] std::string complete() const { return folder + "/complete"; }
 
-  [[nodiscard]] wire::BuildReply reply() const {
-    wire::BuildReply reply;
+  [[nodiscard]] protocol::BuildReply reply() const {
+    protocol::BuildReply reply;
     reply.key = key;
     reply.directory = tree();
     reply.out = out();
@@ -105,21 +85,23 @@ struct Builder::Place {
   }
 
   // What an earlier build left, if all of it is still as it was.
-  [[nodiscard]] std::optional<wire::BuildReply> cached(bool needs_tree,
-                                                       wire::BuildReply reply) const {
+  [[nodiscard]] std::optional<protocol::BuildReply> cached(bool needs_tree,
+                                                           const Reading& reading) const {
     const auto text = read_file(complete(), 1 << 20);
     if (!text || (needs_tree && !fs::is_directory(tree()))) return std::nullopt;
     const json record = json::parse(*text, nullptr, false);
     if (!record.is_object() || !record.contains("binary_sha256") || !record.contains("duration_ns"))
       return std::nullopt;
-    const auto binary = read_file(out(), max_binary_bytes);
-    const std::string digest = binary ? digest_without(key, *binary) : "";
+    const auto binary = digest_of(out(), reading);
+    if (!binary) return std::nullopt;
+    const std::string digest = binary->value_or("");
+    protocol::BuildReply answer = reply();
     if (record["binary_sha256"] != digest) return std::nullopt;
-    reply.status = store::BuildStatus::cached;
-    reply.binary_sha256 = digest;
-    reply.duration_ns =
+    answer.status = store::BuildStatus::cached;
+    answer.binary_sha256 = digest;
+    answer.duration_ns =
         record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
-    return reply;
+    return answer;
   }
 };
 
@@ -131,7 +113,7 @@ Builder::Builder(machine::Scope scope, int stop_fd, std::string marker, std::fun
   if (!marker.empty()) environment_.push_back(std::move(marker));
 }
 
-Result<Sources> Builder::sources_for(const wire::BuildRequest& request) {
+Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
   std::string name = request.directory;
   for (const std::string& source : request.sources) name += '\n' + source;
   if (const auto known = taken_.find(name); known != taken_.end()) return known->second;
@@ -142,15 +124,15 @@ Result<Sources> Builder::sources_for(const wire::BuildRequest& request) {
 
 // An experiment that goes on after a kill uses what it began with, whatever has happened to the
 // sources since.
-std::optional<wire::BuildReply> Builder::known(const wire::BuildRequest& request) const {
+std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest& request) const {
   const bool is_key = request.known_key.size() == key_digits &&
                       request.known_key.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!is_key) return std::nullopt;
   const Place place{.key = request.known_key, .folder = request.cache + "/" + request.known_key};
-  return place.cached(request.keep_tree, place.reply());
+  return place.cached(request.keep_tree, reading_of(place.key, request, stop_fd_));
 }
 
-wire::BuildReply Builder::build(const wire::BuildRequest& request) {
+protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   if (auto earlier = known(request)) return *earlier;
   const auto sources = sources_for(request);
   if (!sources) return failed({}, sources.error().message);
@@ -167,13 +149,14 @@ wire::BuildReply Builder::build(const wire::BuildRequest& request) {
 
   const auto lock = lock_folder(place.folder + ".lock", stop_fd_);
   if (!lock) return failed({}, fmt::format("cannot lock {}.lock", place.folder));
-  if (auto cached = place.cached(request.keep_tree, place.reply())) return *cached;
+  if (auto cached = place.cached(request.keep_tree, reading_of(place.key, request, stop_fd_)))
+    return *cached;
   return build_in(place, request, *sources);
 }
 
-wire::BuildReply Builder::build_in(const Place& place, const wire::BuildRequest& request,
-                                   const Sources& sources) {
-  wire::BuildReply reply = place.reply();
+protocol::BuildReply Builder::build_in(const Place& place, const protocol::BuildRequest& request,
+                                       const Sources& sources) {
+  protocol::BuildReply reply = place.reply();
   std::error_code error;
   fs::remove_all(place.folder, error);
   fs::create_directories(place.folder, error);
@@ -196,22 +179,27 @@ wire::BuildReply Builder::build_in(const Place& place, const wire::BuildRequest&
   launch.bind = bind_;
   launch.stop_fd = stop_fd_;
   launch.scope = scope_;
+  const auto until = std::chrono::steady_clock::now() + request.timeout;
   const machine::Ended ended = machine::run(launch);
 
-  const std::string printed = tail(ended.out, wire::kept_output);
+  const std::string printed = tail(ended.out, protocol::kept_output);
   if (ended.how != machine::End::exited)
     return failed(reply, fmt::format("{}\nthe build command {}", printed, ended.reason));
   if (ended.exit_code != 0)
     return failed(reply, fmt::format("{}\nthe build command ended with exit code {}", printed,
                                      ended.exit_code));
-  const auto binary = read_file(place.out(), max_binary_bytes);
-  if (!binary && request.command.contains("${OUT}"))
+  const auto binary =
+      digest_of(place.out(), {.key = place.key, .until = until, .stop_fd = stop_fd_});
+  if (!binary)
+    return failed(reply, fmt::format("{}\nthe build command succeeded, but {}", printed,
+                                     binary.error().message));
+  if (!*binary && request.command.contains("${OUT}"))
     return failed(
         reply, fmt::format("{}\nthe build command succeeded but did not write ${{OUT}}", printed));
   if (!request.keep_tree) fs::remove_all(place.tree(), error);
 
   reply.status = store::BuildStatus::built;
-  reply.binary_sha256 = binary ? digest_without(place.key, *binary) : "";
+  reply.binary_sha256 = binary->value_or("");
   reply.output = printed;
   reply.duration_ns = ended.wall.count();
   const json record{{"binary_sha256", reply.binary_sha256}, {"duration_ns", reply.duration_ns}};

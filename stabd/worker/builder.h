@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "machine/processes.h"
-#include "stabd/wire/work.h"
+#include "stabd/protocol/work.h"
 #include "stabd/worker/sources.h"
 
 namespace stab::worker {
@@ -24,18 +24,19 @@ namespace stab::worker {
 class Builder {
  public:
   // `bind` is called in each build's process; a build stops when `stop_fd` becomes readable.
-  // `marker`: see wire/scope.h.
+  // `marker`: see protocol/scope.h.
   Builder(machine::Scope scope, int stop_fd, std::string marker, std::function<bool()> bind);
 
   // A failing build is a reply with its output, no error.
-  wire::BuildReply build(const wire::BuildRequest& request);
+  protocol::BuildReply build(const protocol::BuildRequest& request);
 
  private:
   struct Place;
-  [[nodiscard]] std::optional<wire::BuildReply> known(const wire::BuildRequest& request) const;
-  Result<Sources> sources_for(const wire::BuildRequest& request);
-  wire::BuildReply build_in(const Place& place, const wire::BuildRequest& request,
-                            const Sources& sources);
+  [[nodiscard]] std::optional<protocol::BuildReply> known(
+      const protocol::BuildRequest& request) const;
+  Result<Sources> sources_for(const protocol::BuildRequest& request);
+  protocol::BuildReply build_in(const Place& place, const protocol::BuildRequest& request,
+                                const Sources& sources);
 
   machine::Scope scope_;
   int stop_fd_;

@@ -37,14 +37,14 @@ class BuilderTest : public ::testing::Test {
                        std::function<bool()> bind = nullptr) {
     return {machine::Scope::process_tree, stop_fd, std::move(marker), std::move(bind)};
   }
-  [[nodiscard]] wire::BuildRequest request(const std::string& command) const {
+  [[nodiscard]] protocol::BuildRequest request(const std::string& command) const {
     return {.command = command,
             .directory = folder_ / "plan",
             .sources = {},
             .cache = folder_ / "cache",
             .timeout = 60s};
   }
-  [[nodiscard]] wire::BuildReply build(const std::string& command) const {
+  [[nodiscard]] protocol::BuildReply build(const std::string& command) const {
     return fresh().build(request(command));
   }
   // How often a command with this at its start has run.
@@ -118,7 +118,7 @@ TEST_F(BuilderTest, OneExperimentSeesTheSourcesAsTheyWereAtItsFirstBuild) {
 TEST_F(BuilderTest, AnExperimentThatGoesOnUsesWhatItBeganWith) {
   const auto first = build(compile);
   folder_.write("plan/hello.c", "#error changed in the meantime\n");
-  wire::BuildRequest again = request(compile);
+  protocol::BuildRequest again = request(compile);
   again.known_key = first.key;
   const auto resumed = fresh().build(again);
   EXPECT_EQ(resumed.status, BuildStatus::cached) << resumed.output;
@@ -129,7 +129,7 @@ TEST_F(BuilderTest, AnExperimentThatGoesOnUsesWhatItBeganWith) {
 
 TEST_F(BuilderTest, AnEarlierBuildThatIsDamagedOrGoneIsNotUsed) {
   const auto first = build(compile);
-  wire::BuildRequest again = request(compile);
+  protocol::BuildRequest again = request(compile);
   again.known_key = first.key;
   std::ofstream(first.out, std::ios::app) << "x";
   EXPECT_EQ(fresh().build(again).status, BuildStatus::built);
@@ -141,7 +141,7 @@ TEST_F(BuilderTest, WhatIsNoKeyIsNotLookedFor) {
   const auto first = build(compile);
   folder_.write("cache/plan/complete", folder_.read("cache/" + first.key + "/complete"));
   fs::copy_file(first.out, folder_ / "cache/plan/out");
-  wire::BuildRequest again = request(compile);
+  protocol::BuildRequest again = request(compile);
   for (const std::string& key :
        {"plan"s, "../cache/plan"s, "./" + first.key.substr(2), first.key + "/"}) {
     again.known_key = key;
@@ -235,7 +235,8 @@ TEST_F(BuilderTest, ASignalIsAFailureThatNamesIt) {
 }
 
 TEST_F(BuilderTest, ATimeoutEndsTheCommandAndItsChildren) {
-  wire::BuildRequest slow = request("echo started; setsid sleep 1000 & sleep 1000; echo > ${OUT}");
+  protocol::BuildRequest slow =
+      request("echo started; setsid sleep 1000 & sleep 1000; echo > ${OUT}");
   slow.timeout = 300ms;
   const auto reply = fresh().build(slow);
   EXPECT_EQ(reply.status, BuildStatus::failed);
@@ -248,14 +249,14 @@ TEST_F(BuilderTest, EndlessOutputIsAFailureAndOnlyItsEndIsKept) {
   const auto reply = build("yes; echo > ${OUT}");
   EXPECT_EQ(reply.status, BuildStatus::failed);
   EXPECT_THAT(reply.output, HasSubstr("output limit"));
-  EXPECT_LT(reply.output.size(), wire::kept_output + 500);
+  EXPECT_LT(reply.output.size(), protocol::kept_output + 500);
 }
 
 TEST_F(BuilderTest, TheEndOfALongOutputIsKept) {
   const auto reply = build("head -c 100000 /dev/zero | tr '\\0' x; echo the end; echo > ${OUT}");
   ASSERT_EQ(reply.status, BuildStatus::built);
   EXPECT_THAT(reply.output, HasSubstr("the end"));
-  EXPECT_LT(reply.output.size(), wire::kept_output + 500);
+  EXPECT_LT(reply.output.size(), protocol::kept_output + 500);
 }
 
 TEST_F(BuilderTest, ARequestToStopEndsTheBuild) {
@@ -278,7 +279,7 @@ TEST_F(BuilderTest, ARequestToStopEndsTheWaitForSomebodyElsesBuild) {
 TEST_F(BuilderTest, TheTreeIsKeptOnlyForTrialsThatUseIt) {
   const auto without = build(compile);
   EXPECT_FALSE(fs::exists(without.directory));
-  wire::BuildRequest keeping = request(compile);
+  protocol::BuildRequest keeping = request(compile);
   keeping.keep_tree = true;
   const auto with = fresh().build(keeping);
   EXPECT_EQ(with.status, BuildStatus::built);  // what the cache had does not do
@@ -305,7 +306,7 @@ TEST_F(BuilderTest, TheCommandKnowsItsPlacesAndRunsInItsTree) {
 }
 
 TEST_F(BuilderTest, MissingSourcesAreAFailureThatNamesThem) {
-  wire::BuildRequest wrong = request(compile);
+  protocol::BuildRequest wrong = request(compile);
   wrong.sources = {"hell.c"};
   const auto reply = fresh().build(wrong);
   EXPECT_EQ(reply.status, BuildStatus::failed);
@@ -314,7 +315,7 @@ TEST_F(BuilderTest, MissingSourcesAreAFailureThatNamesThem) {
 
 TEST_F(BuilderTest, OnlyTheNamedSourcesAreThere) {
   folder_.write("plan/notes.txt", "x");
-  wire::BuildRequest some = request("ls > ${OUT}");
+  protocol::BuildRequest some = request("ls > ${OUT}");
   some.sources = {"hello.c"};
   EXPECT_EQ(text_of(fresh().build(some).out), "hello.c\n");
 }

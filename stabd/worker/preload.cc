@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t max_program_bytes = std::size_t{1} << 30;
 
 // As the trial's exec finds it: a path, or a name that is looked for in the usual places.
-std::string find_program(const wire::RunRequest& request) {
+std::string find_program(const protocol::RunRequest& request) {
   const std::string& name = request.argv.front();
   if (name.starts_with('/')) return name;
   if (name.contains('/')) return request.directory + "/" + name;
@@ -54,7 +54,7 @@ std::string installed_library() {
 
 }  // namespace
 
-std::string heap_library_for(const wire::RunRequest& request) {
+std::string heap_library_for(const protocol::RunRequest& request) {
   if (!plan::wants_heap(request.options) || request.argv.empty()) return "";
   const std::string program = find_program(request);
   if (program.empty() || is_shell(program) || !is_plain_elf(program)) return "";

@@ -4,13 +4,13 @@
 
 #include <string>
 
-#include "stabd/wire/work.h"
+#include "stabd/protocol/work.h"
 
 namespace stab::worker {
 
 // The library's path if this trial is to have it: the plan says something of the heap, in whichever
 // arm, and the program is an ELF file without our runtime, and no shell, which would only start the
 // program. "" otherwise, or if the library is not installed.
-std::string heap_library_for(const wire::RunRequest& request);
+std::string heap_library_for(const protocol::RunRequest& request);
 
 }  // namespace stab::worker

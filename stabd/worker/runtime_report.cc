@@ -252,7 +252,8 @@ Layout read_report(std::string_view text, int own) {
   return reader.result(own);
 }
 
-std::string layout_fault(const wire::RunRequest& request, const Layout& layout, bool preloaded) {
+std::string layout_fault(const protocol::RunRequest& request, const Layout& layout,
+                         bool preloaded) {
   if (request.needs == plan::Needs::nothing) return "";
   if (!layout.randomized)
     return fmt::format(
@@ -271,7 +272,7 @@ std::string layout_fault(const wire::RunRequest& request, const Layout& layout, 
   return "";
 }
 
-std::string response_fault(const wire::RunRequest& request, const Layout& layout) {
+std::string response_fault(const protocol::RunRequest& request, const Layout& layout) {
   const bool region = request.response == "region";
   if (!region && request.response != "main_to_exit") return "";
   if (!layout.randomized)

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "plan/plan.h"
-#include "stabd/wire/work.h"
+#include "stabd/protocol/work.h"
 #include "store/records.h"
 
 namespace stab::worker {
@@ -31,9 +31,9 @@ store::Layout read_report(std::string_view text, int own);
 
 // Why the layout is not what the trial needs; "" if it is. `preloaded`: the program has of our
 // runtime the heap only, by libstabheap.so.
-std::string layout_fault(const wire::RunRequest& request, const store::Layout& layout,
+std::string layout_fault(const protocol::RunRequest& request, const store::Layout& layout,
                          bool preloaded = false);
 // Why the response is missing; "" if it is there or does not come from the report.
-std::string response_fault(const wire::RunRequest& request, const store::Layout& layout);
+std::string response_fault(const protocol::RunRequest& request, const store::Layout& layout);
 
 }  // namespace stab::worker

@@ -37,8 +37,8 @@ std::string of_process(int pid, std::string text) {
   return text;
 }
 
-wire::RunRequest asking(plan::Needs needs, plan::Variables options = {}) {
-  wire::RunRequest request;
+protocol::RunRequest asking(plan::Needs needs, plan::Variables options = {}) {
+  protocol::RunRequest request;
   request.needs = needs;
   request.options = std::move(options);
   return request;
@@ -260,7 +260,7 @@ TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {
 }
 
 TEST(ResponseFault, SaysWhatIsMissing) {
-  wire::RunRequest request;
+  protocol::RunRequest request;
   request.response = "wall";
   EXPECT_EQ(response_fault(request, Layout()), "");
   request.response = "main_to_exit";

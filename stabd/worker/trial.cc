@@ -28,7 +28,7 @@ struct ForRuntime {
   std::string library{};  // that brings it, or ""
 };
 
-std::vector<std::string> environment_of(const wire::RunRequest& request,
+std::vector<std::string> environment_of(const protocol::RunRequest& request,
                                         const TrialContext& context, const ForRuntime& runtime) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : request.env) variables[name] = value;
@@ -42,7 +42,7 @@ std::vector<std::string> environment_of(const wire::RunRequest& request,
   return machine::make_environment(std::move(variables), request.env_bytes);
 }
 
-machine::Launch launch_of(const wire::RunRequest& request, const TrialContext& context,
+machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context,
                           const ForRuntime& runtime) {
   machine::Launch launch;
   launch.argv = request.argv;
@@ -106,7 +106,7 @@ class MemoryFile {
 };
 
 // "" if the command accepts the output.
-std::string run_check_command(const wire::RunRequest& request, const TrialContext& context,
+std::string run_check_command(const protocol::RunRequest& request, const TrialContext& context,
                               const std::string& out) {
   MemoryFile memory("stdout");
   machine::Launch launch = launch_of(request, context, {});
@@ -123,7 +123,7 @@ std::string run_check_command(const wire::RunRequest& request, const TrialContex
 }
 
 // "" if the output is as the plan says.
-std::string find_fault(const wire::RunRequest& request, const TrialContext& context,
+std::string find_fault(const protocol::RunRequest& request, const TrialContext& context,
                        const std::string& out, const std::string& digest) {
   const plan::Check& check = request.check;
   if (check.stdout_sha256 && digest != *check.stdout_sha256)
@@ -141,16 +141,16 @@ std::string find_fault(const wire::RunRequest& request, const TrialContext& cont
 
 }  // namespace
 
-wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& context) {
+protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context) {
   const MemoryFile report("report");
   const ForRuntime runtime{.report = report.is_open() ? report.path() : "",
                            .library = heap_library_for(request)};
   machine::Ended ended = machine::run(launch_of(request, context, runtime));
-  wire::RunReply reply;
+  protocol::RunReply reply;
   reply.status = status_of(ended, request.check.exit);
   reply.reason = ended.reason;
   reply.started_ns = ended.started_ns;
-  reply.stderr_tail = tail(ended.err, wire::kept_output);
+  reply.stderr_tail = tail(ended.err, protocol::kept_output);
   if (ended.how == machine::End::not_started || ended.how == machine::End::stopped) return reply;
 
   if (ended.how == machine::End::exited) reply.exit_code = ended.exit_code;

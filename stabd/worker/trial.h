@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "machine/processes.h"
-#include "stabd/wire/work.h"
+#include "stabd/protocol/work.h"
 
 namespace stab::worker {
 
@@ -18,6 +18,6 @@ struct TrialContext {
 };
 
 // Every outcome is a reply.
-wire::RunReply run_trial(const wire::RunRequest& request, const TrialContext& context);
+protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context);
 
 }  // namespace stab::worker

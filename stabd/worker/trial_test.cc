@@ -27,8 +27,8 @@ class TrialTest : public ::testing::Test {
   TrialTest() { folder_.write("expected.txt", "hello\n"); }
   void SetUp() override { ASSERT_TRUE(machine::adopt_orphans()); }
 
-  [[nodiscard]] wire::RunRequest request(const std::string& script) const {
-    wire::RunRequest request;
+  [[nodiscard]] protocol::RunRequest request(const std::string& script) const {
+    protocol::RunRequest request;
     request.argv = {"/bin/sh", "-c", script};
     request.directory = folder_ / "";
     request.timeout = 30s;
@@ -36,25 +36,25 @@ class TrialTest : public ::testing::Test {
     return request;
   }
   // A trial that says hello, with a check that `judge` makes.
-  [[nodiscard]] wire::RunReply hello(const std::function<void(plan::Check&)>& judge) const {
-    wire::RunRequest trial = request("echo hello");
+  [[nodiscard]] protocol::RunReply hello(const std::function<void(plan::Check&)>& judge) const {
+    protocol::RunRequest trial = request("echo hello");
     judge(trial.check);
     return run_trial(trial, {});
   }
-  [[nodiscard]] wire::RunReply by_digest(const std::string& digest) const {
+  [[nodiscard]] protocol::RunReply by_digest(const std::string& digest) const {
     return hello([&](plan::Check& check) { check.stdout_sha256 = digest; });
   }
-  [[nodiscard]] wire::RunReply by_file(const std::string& file) const {
+  [[nodiscard]] protocol::RunReply by_file(const std::string& file) const {
     return hello([&](plan::Check& check) { check.stdout_file = file; });
   }
-  [[nodiscard]] wire::RunReply by_command(const std::string& command) const {
+  [[nodiscard]] protocol::RunReply by_command(const std::string& command) const {
     return hello([&](plan::Check& check) { check.command = command; });
   }
 
   test::Folder folder_;
 };
 
-std::optional<std::int64_t> reading(const wire::RunReply& reply, const std::string& name) {
+std::optional<std::int64_t> reading(const protocol::RunReply& reply, const std::string& name) {
   for (const auto& reading : reply.readings)
     if (reading.name == name && reading.status == counters::Status::counted) return reading.value;
   return std::nullopt;
@@ -91,7 +91,7 @@ TEST_F(TrialTest, AnotherExitCodeThanTheExpectedOneIsWrong) {
 }
 
 TEST_F(TrialTest, TheExpectedExitCodeNeedNotBeZero) {
-  wire::RunRequest trial = request("exit 3");
+  protocol::RunRequest trial = request("exit 3");
   trial.check.exit = 3;
   EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
   trial.argv = {"/bin/true"};
@@ -107,7 +107,7 @@ TEST_F(TrialTest, AProgramThatASignalEndedHasNoExitCode) {
 }
 
 TEST_F(TrialTest, AProgramThatHangsIsEndedWithItsChildren) {
-  wire::RunRequest trial = request("echo before >&2; setsid sleep 1000 & sleep 1000");
+  protocol::RunRequest trial = request("echo before >&2; setsid sleep 1000 & sleep 1000");
   trial.timeout = 300ms;
   const auto reply = run_trial(trial, {});
   EXPECT_EQ(reply.status, TrialStatus::timeout);
@@ -125,7 +125,7 @@ TEST_F(TrialTest, AProgramThatPrintsWithoutEndIsEnded) {
 }
 
 TEST_F(TrialTest, AMissingProgramIsNotStartedAndHasNoTimes) {
-  wire::RunRequest trial = request("");
+  protocol::RunRequest trial = request("");
   trial.argv = {"./missing"};
   const auto reply = run_trial(trial, {});
   EXPECT_EQ(reply.status, TrialStatus::not_started);
@@ -139,7 +139,7 @@ TEST_F(TrialTest, AMissingProgramIsNotStartedAndHasNoTimes) {
 }
 
 TEST_F(TrialTest, AMissingInputIsNotStarted) {
-  wire::RunRequest trial = request("cat");
+  protocol::RunRequest trial = request("cat");
   trial.stdin_path = folder_ / "missing.txt";
   const auto reply = run_trial(trial, {});
   EXPECT_EQ(reply.status, TrialStatus::not_started);
@@ -205,13 +205,13 @@ TEST_F(TrialTest, ACheckCommandGetsTheOutputOnItsStdin) {
 }
 
 TEST_F(TrialTest, ACheckCommandGetsAllOfALargeOutput) {
-  wire::RunRequest trial = request("head -c 1000000 /dev/zero");
+  protocol::RunRequest trial = request("head -c 1000000 /dev/zero");
   trial.check.command = "test $(wc -c) = 1000000";
   EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
 }
 
 TEST_F(TrialTest, ACheckCommandThatHangsOrCrashesIsNotASuccess) {
-  wire::RunRequest trial = request("echo hello");
+  protocol::RunRequest trial = request("echo hello");
   trial.check.command = "sleep 1000";
   trial.timeout = 300ms;
   const auto hung = run_trial(trial, {});
@@ -224,7 +224,7 @@ TEST_F(TrialTest, ACheckRunsBesideTheTrialsCpus) {
   TrialContext context;
   context.bind = [] { return true; };
   context.bind_others = [] { return false; };
-  wire::RunRequest trial = request("echo hello");
+  protocol::RunRequest trial = request("echo hello");
   EXPECT_EQ(run_trial(trial, context).status, TrialStatus::ok);
   trial.check.command = "true";
   EXPECT_EQ(run_trial(trial, context).status, TrialStatus::check_failed);
@@ -246,7 +246,7 @@ TEST_F(TrialTest, EveryCheckOfAPlanMustHold) {
 }
 
 TEST_F(TrialTest, AWrongExitIsReportedEvenIfTheOutputIsWrongToo) {
-  wire::RunRequest trial = request("echo bye; exit 1");
+  protocol::RunRequest trial = request("echo bye; exit 1");
   trial.check.stdout_file = "expected.txt";
   trial.check.command = "touch checked";
   EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::wrong_exit);
@@ -256,7 +256,7 @@ TEST_F(TrialTest, AWrongExitIsReportedEvenIfTheOutputIsWrongToo) {
 TEST_F(TrialTest, TheEnvironmentIsThePlansWithTheMarkAndOfTheSameSize) {
   TrialContext marked;
   marked.marker = "MARK=here";
-  wire::RunRequest trial = request("echo $FLAVOUR $MARK; wc -c < /proc/$$/environ >&2");
+  protocol::RunRequest trial = request("echo $FLAVOUR $MARK; wc -c < /proc/$$/environ >&2");
   trial.env = {{"FLAVOUR", "sour"}};
   trial.check.stdout_sha256 = sha256_hex("sour here\n");
   const auto reply = run_trial(trial, marked);
@@ -268,7 +268,7 @@ TEST_F(TrialTest, TheEnvironmentIsThePlansWithTheMarkAndOfTheSameSize) {
 }
 
 TEST_F(TrialTest, OptionsOfTheRuntimeHaveOneSizeAndAPlaceToReportTo) {
-  wire::RunRequest trial =
+  protocol::RunRequest trial =
       request("printf %s \"$STABILIZER_OPTIONS\" | wc -c; cat /proc/$$/environ | wc -c");
   trial.options = {{"code", "0"}, {"seed", "1"}};
   const auto short_one = run_trial(trial, {});
@@ -285,7 +285,7 @@ TEST_F(TrialTest, OptionsOfTheRuntimeHaveOneSizeAndAPlaceToReportTo) {
 }
 
 TEST_F(TrialTest, ATrialWithoutTheLayoutThatItNeedsDoesNotCount) {
-  wire::RunRequest trial = request("true");
+  protocol::RunRequest trial = request("true");
   EXPECT_EQ(run_trial(trial, {}).layout, store::Layout());
   trial.needs = plan::Needs::randomized;
   const auto plain = run_trial(trial, {});
@@ -297,7 +297,7 @@ TEST_F(TrialTest, ATrialWithoutTheLayoutThatItNeedsDoesNotCount) {
 }
 
 TEST_F(TrialTest, ATrialWithoutItsResponseDoesNotCount) {
-  wire::RunRequest trial = request("true");
+  protocol::RunRequest trial = request("true");
   trial.response = "region";
   EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::not_measured);
   trial.response = "wall";
@@ -305,19 +305,19 @@ TEST_F(TrialTest, ATrialWithoutItsResponseDoesNotCount) {
 }
 
 TEST_F(TrialTest, ACheckCommandDoesNotReport) {
-  wire::RunRequest trial = request("true");
+  protocol::RunRequest trial = request("true");
   trial.check.command = "case $STABILIZER_OPTIONS in *report=*) exit 1;; esac";
   EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
 }
 
 TEST_F(TrialTest, TheProgramRunsInItsDirectoryWithItsInput) {
-  wire::RunRequest trial = request("cat; cat expected.txt");
+  protocol::RunRequest trial = request("cat; cat expected.txt");
   trial.stdin_path = folder_ / "expected.txt";
   EXPECT_EQ(run_trial(trial, {}).stdout_sha256, sha256_hex("hello\nhello\n"));
 }
 
 TEST_F(TrialTest, AslrIsAsThePlanSays) {
-  wire::RunRequest trial = request("");
+  protocol::RunRequest trial = request("");
   trial.argv = {"/bin/grep", "stack", "/proc/self/maps"};
   const auto digest = [&] { return run_trial(trial, {}).stdout_sha256; };
   EXPECT_EQ(digest(), digest());
@@ -330,7 +330,7 @@ TEST_F(TrialTest, OnlyTheEndOfALongStderrIsKeptAndAlwaysAsText) {
       run_trial(request("head -c 100000 /dev/zero >&2; printf '\\377the end' >&2"), {});
   EXPECT_THAT(reply.stderr_tail, HasSubstr("?the end"));
   EXPECT_THAT(reply.stderr_tail, Not(HasSubstr("\377")));
-  EXPECT_LT(reply.stderr_tail.size(), wire::kept_output + 100);
+  EXPECT_LT(reply.stderr_tail.size(), protocol::kept_output + 100);
 }
 
 }  // namespace

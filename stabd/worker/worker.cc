@@ -11,9 +11,9 @@
 
 #include "machine/facts.h"
 #include "machine/topology.h"
-#include "stabd/wire/lines.h"
-#include "stabd/wire/scope.h"
-#include "stabd/wire/work.h"
+#include "stabd/protocol/lines.h"
+#include "stabd/protocol/scope.h"
+#include "stabd/protocol/work.h"
 #include "stabd/worker/builder.h"
 #include "stabd/worker/trial.h"
 
@@ -23,34 +23,34 @@ namespace {
 class Worker {
  public:
   explicit Worker(machine::Scope scope)
-      : scope_(scope),
-        builder_(scope, daemon_fd, wire::marker_from_environment(), [this] { return bind_all(); }) {
-  }
+      : scope_(scope), builder_(scope, daemon_fd, protocol::marker_from_environment(), [this] {
+          return bind_all();
+        }) {}
 
   // Nothing: not a request that this worker can answer now.
   std::optional<std::string> answer(const std::string& line) {
-    const std::string kind = wire::kind_of(line);
-    if (kind == "setup") {
-      const auto request = wire::decode_setup(line);
-      if (request) return wire::encode(set_up(*request));
-    } else if (kind == "build" && topology_) {
-      const auto request = wire::decode_build(line);
-      if (request) return wire::encode(builder_.build(*request));
-    } else if (kind == "run" && topology_) {
-      const auto request = wire::decode_run(line);
-      if (request) return wire::encode_run(run_trial(*request, context()));
-    }
-    return std::nullopt;
+    if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
+        setup && setup->protocol != protocol::version)
+      return protocol::encode(protocol::SetupReply{.error = protocol::worker_mismatch()});
+    const auto request = protocol::decode_work(line);
+    if (!request) return std::nullopt;
+    if (const auto* setup = std::get_if<protocol::SetupRequest>(&*request))
+      return protocol::encode(set_up(*setup));
+    if (!topology_) return std::nullopt;
+    if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
+      return protocol::encode(builder_.build(*build));
+    return protocol::encode(run_trial(std::get<protocol::RunRequest>(*request), context()));
   }
 
  private:
-  wire::SetupReply set_up(const wire::SetupRequest& request) {
-    wire::SetupReply reply;
+  protocol::SetupReply set_up(const protocol::SetupRequest& request) {
+    protocol::SetupReply reply;
     auto topology = machine::Topology::load();
-    if (!topology)
-      return {.error = topology.error().message, .trial_cpus = "", .notes = {}, .machine = {}};
+    if (!topology) return {.error = topology.error().message};
     const machine::Facts facts = machine::read_facts(*topology);
-    reply.machine = {.key = facts.key, .host = facts.host, .facts = facts.facts_json};
+    reply.machine_key = facts.key;
+    reply.machine_host = facts.host;
+    reply.machine_facts = facts.facts_json;
     const auto choice = topology->choose_cpus(request.cpus);
     if (!choice) {
       reply.error = choice.error().message;
@@ -74,7 +74,7 @@ class Worker {
             .stop_fd = daemon_fd,
             .bind = [this] { return topology_->bind(choice_.trial).has_value(); },
             .bind_others = [this] { return topology_->bind(choice_.others).has_value(); },
-            .marker = wire::marker_from_environment()};
+            .marker = protocol::marker_from_environment()};
   }
 
   bool bind_all() { return topology_->bind(topology_->allowed()).has_value(); }
@@ -92,9 +92,9 @@ int serve() {
   // Large outputs go back to the system at once: a trial's peak memory is counted from what we hold
   // when it is forked.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-  const machine::Scope scope = wire::scope_from_environment();
+  const machine::Scope scope = protocol::scope_from_environment();
   if (scope == machine::Scope::process_tree && !machine::adopt_orphans()) return 1;
-  wire::Channel channel(daemon_fd, wire::max_work_line);
+  protocol::Channel channel(daemon_fd, protocol::max_work_line);
   Worker worker(scope);
   for (;;) {
     const auto line = channel.receive();

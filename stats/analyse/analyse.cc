@@ -18,7 +18,6 @@
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
 #include "stats/verdicts/foresight.h"
-#include "stats/words/answer.h"
 
 namespace stab::stats {
 namespace {
@@ -235,7 +234,6 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   if (!prepared.spec.block.empty()) note_skew(prepared, analysis, notes);
   note_pooling(prepared, notes);
   note_looks(prepared, notes);
-  analysis.answer = answer(analysis);
   analysis.notes = notes.sentences();
   return analysis;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a dataset and a spec to the result: the design's models, the verdicts, the answer.
+// From a dataset and a spec to the result: the design's models, the effects and the verdicts.
 #pragma once
 
 #include "stats/data/dataset.h"
@@ -8,8 +8,7 @@
 
 namespace stab::stats {
 
-// Any dataset and any spec give a result. If nothing can be computed, `answer` says that it cannot
-// tell and a note why.
+// Any dataset and any spec give a result. If nothing can be computed, a note says why.
 Analysis analyse(const Dataset& data, const Spec& spec);
 
 }  // namespace stab::stats

@@ -57,7 +57,6 @@ void expect_sane(const Analysis& analysis) {
   for (const VarianceComponents& c : analysis.components)
     EXPECT_TRUE(finite(c.between) && finite(c.within) && finite(c.p));
   if (!complete) EXPECT_THAT(analysis.notes, Not(IsEmpty()));
-  EXPECT_FALSE(analysis.answer.empty());
 }
 
 TEST(Analyse, WithoutBlocksAnEffectIsWelchsOnLogarithms) {
@@ -112,7 +111,6 @@ TEST(Analyse, NoDataGivesNoTablesAndANote) {
   const Analysis analysis = analyse({}, opt_only());
   EXPECT_THAT(analysis.tables, IsEmpty());
   EXPECT_THAT(analysis.notes, Contains(HasSubstr("no trial")));
-  EXPECT_THAT(analysis.answer, HasSubstr("cannot tell"));
   expect_sane(analysis);
 }
 

@@ -13,7 +13,6 @@
 #include "stats/tests/normality.h"
 #include "stats/tests/student.h"
 #include "stats/tests/wilcoxon.h"
-#include "stats/words/answer.h"
 
 namespace stab::stats {
 namespace {

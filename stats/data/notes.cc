@@ -7,6 +7,20 @@
 
 namespace stab::stats {
 
+std::string p_words(double p) {
+  if (p < 1e-4) return "p < 0.0001";
+  return fmt::format("p = {:.3g}", p);
+}
+
+std::string count_words(std::size_t n, const std::string& unit) {
+  if (unit.size() < 2) return fmt::format("{} levels of {}", n, unit);
+  return fmt::format("{} {}{}", n, unit, n == 1 ? "" : "s");
+}
+
+std::string plural(const std::string& unit) {
+  return unit.size() < 2 ? "levels of " + unit : unit + "s";
+}
+
 void Notes::add(std::string_view subject, std::string sentence) {
   auto entry = std::ranges::find(entries_, sentence, &Entry::sentence);
   if (entry == entries_.end())

@@ -2,12 +2,19 @@
 // Collects what a reader must know, once each, with the subjects that it is true of.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace stab::stats {
+
+// How notes write numbers: "p = 0.0898", "p < 0.0001".
+std::string p_words(double p);
+// "5 programs"; a name of one letter does not take an s.
+std::string count_words(std::size_t n, const std::string& unit);
+std::string plural(const std::string& unit);
 
 class Notes {
  public:

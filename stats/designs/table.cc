@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "stats/data/notes.h"
 #include "stats/data/terms.h"
 #include "stats/numbers/distribution.h"
 #include "stats/tests/effect_size.h"
-#include "stats/words/answer.h"
 
 namespace stab::stats {
 

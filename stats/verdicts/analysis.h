@@ -185,8 +185,8 @@ struct Analysis {
   std::vector<PaddingSeeds> padding{};
   std::vector<Assumption> assumptions{};
   std::optional<Calibration> calibration{};  // then there are no tables and effects
-  std::string answer{};              // one sentence: the verdicts on the suite, or on each subject
-  std::vector<std::string> notes{};  // what was left out or could not be done, and why
+  std::string withheld{};                    // why there are no verdicts; "": there are
+  std::vector<std::string> notes{};          // what was left out or could not be done, and why
 };
 
 }  // namespace stab::stats

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "stats/verdicts/foresight.h"
 
-#include <cmath>
+#include <fmt/format.h>
 
+#include <cmath>
+#include <map>
+
+#include "stats/data/notes.h"
 #include "stats/planning/power.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::stats {
 namespace {
+
+// Below so many degrees of freedom the t distribution's tails are long.
+constexpr double few_df = 5;
 
 void foresee(Effect& effect, double alpha, std::optional<double> margin) {
   const Estimate& estimate = *effect.estimate;
@@ -32,6 +39,24 @@ void add_foresight(const Prepared& data, Analysis& analysis) {
       if (effect->estimate && alpha > 0) foresee(*effect, alpha, analysis.spec.equivalence);
     }
   }
+}
+
+std::vector<std::string> few_sentences(const std::vector<const Effect*>& effects) {
+  std::map<std::string, const Effect*> fewest;  // by what counts as a number
+  for (const Effect* effect : effects) {
+    if (effect->estimate && effect->estimate->variance == 0) continue;  // exact
+    if (!effect->df || *effect->df >= few_df || effect->unit.empty()) continue;
+    const auto [entry, fresh] = fewest.try_emplace(effect->unit, effect);
+    if (!fresh && *effect->df < *entry->second->df) entry->second = effect;
+  }
+  std::vector<std::string> result;
+  for (const auto& [unit, effect] : fewest)
+    result.push_back(fmt::format(
+        "With {:.3g} degree{} of freedom from {} only large effects can be seen: more {} would "
+        "help",
+        *effect->df, *effect->df == 1 ? "" : "s",
+        effect->units > 0 ? count_words(effect->units, unit) : plural(unit), plural(unit)));
+  return result;
 }
 
 }  // namespace stab::stats

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Bad plans and bad programs: each gets a message that says what to change, and the daemon serves
 // on.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 
 #include "base/fd.h"
-#include "stabd/wire/lines.h"
+#include "stabd/protocol/lines.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -223,24 +226,99 @@ TEST_F(Faults, AnUnknownExperimentIsNamed) {
 }
 
 TEST_F(Faults, NonsenseOnTheSocketIsAnsweredLineByLine) {
-  const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  lab_.path("s.sock").copy(address.sun_path, sizeof address.sun_path - 1);
-  ASSERT_EQ(connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  wire::Channel channel(socket.get(), 1 << 20);
+  const Fd socket = lab_.connect();
+  protocol::Channel channel(socket.get(), 1 << 20);
   for (const char* line :
-       {"hello", "{}", R"({"verb":7})", R"({"verb":"report","id":"x"})", R"({"verb":"dance"})",
+       {"hello", "{}", R"({"verb":7})", R"({"verb":"hello","protocol":1e300})",
+        R"({"verb":"hello","protocol":2})", R"({"verb":"report","id":"x"})",
+        R"({"verb":"report","id":1.9})", R"({"verb":"report","id":-1})", R"({"verb":"dance"})",
         "[]", R"({"verb":"submit","plan":1,"directory":"/"})", "\xff\xfe\x01"}) {
     ASSERT_TRUE(channel.send(line));
     const auto answer = channel.receive();
     ASSERT_TRUE(answer && *answer) << line;
     const json reply = json::parse(**answer);
+    if (reply.contains("protocol")) continue;  // the greeting is no nonsense
     EXPECT_EQ(reply["ok"], false) << line;
     EXPECT_NE(reply["error"], "") << line;
   }
   std::string endless(std::size_t{9} << 20, 'x');
   static_cast<void>(channel.send(endless));
+}
+
+TEST_F(Faults, AClientOfAnotherVersionIsToldWhatToDo) {
+  const Fd socket = lab_.connect();
+  protocol::Channel channel(socket.get(), 1 << 20);
+  const auto ask = [&](const char* line) {
+    EXPECT_TRUE(channel.send(line));
+    return json::parse(channel.receive().value().value_or("null"));
+  };
+  EXPECT_THAT(ask(R"({"verb":"list"})")["error"].get<std::string>(),
+              HasSubstr("use the stabctl of the same release"));
+  const json refused = ask(R"({"verb":"hello","protocol":77,"version":"9.9"})");
+  EXPECT_EQ(refused["ok"], false);
+  EXPECT_THAT(refused["error"].get<std::string>(), HasSubstr("stabctl 9.9 speaks 77"));
+  EXPECT_EQ(ask(R"({"verb":"hello","protocol":2})")["ok"], true);
+  EXPECT_EQ(ask(R"({"verb":"list"})")["ok"], true);
+}
+
+std::size_t peak_memory_kb(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  std::string word;
+  std::size_t number = 0;
+  while (status >> word)
+    if (word == "VmHWM:" && status >> number) return number;
+  return 0;
+}
+
+TEST_F(Faults, NoMessageMakesTheDaemonHoldMuchMoreThanItsBytes) {
+  // A sanitizer keeps freed memory for a while.
+#if __has_feature(address_sanitizer)
+  constexpr std::size_t allowed = 256U << 10U;
+#else
+  constexpr std::size_t allowed = 64U << 10U;
+#endif
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  std::string pairs = "[";
+  while (pairs.size() < bytes - 4) pairs += "[],";
+  const std::size_t before = peak_memory_kb(lab_.daemon());
+  for (const std::string& line : {std::string(bytes - 1, '['), pairs + "0]"}) {
+    const Fd socket = lab_.connect();
+    protocol::Channel channel(socket.get(), 1 << 20);
+    ASSERT_TRUE(channel.send(line));
+    const auto answer = channel.receive();
+    ASSERT_TRUE(answer && *answer);
+    EXPECT_EQ(json::parse(**answer)["ok"], false);
+  }
+  const std::size_t after = peak_memory_kb(lab_.daemon());
+  ASSERT_GT(before, 0U);
+  EXPECT_LT(after - before, allowed);
+}
+
+TEST_F(Faults, ManyKeysAreReadInNoTime) {
+  std::string line = "{";
+  for (int i = 0; i < 262'000; ++i) line += fmt::format("\"{:06}\":0,", i);
+  line += "\"verb\":\"list\"}";
+  const Fd socket = lab_.connect();
+  protocol::Channel channel(socket.get(), 1 << 20);
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(channel.send(line));
+  ASSERT_TRUE(channel.receive().value_or(std::nullopt));
+  // An object whose look-ups go through all keys takes minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
+}
+
+TEST_F(Faults, ADaemonThatCouldNotListenReadsTheAnswerThatWaits) {
+  lab_.write("stop.toml",
+             "[experiment]\nname = \"stop\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
+             "\"0.05\"]\nrepetitions = 100\ntimeout = \"1s\"\n");
+  const int id = lab_.submit("stop.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  // Longer than a worker has for an answer: twice the timeout and 45 s.
+  kill(lab_.daemon(), SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(50));
+  kill(lab_.daemon(), SIGCONT);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(lab_.state(id), "done");
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,8 +15,6 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
-
-#include "base/fd.h"
 
 namespace stab::test {
 namespace {
@@ -87,6 +87,38 @@ Output run_program(const std::vector<std::string>& argv, const std::string& dire
   return output;
 }
 
+pid_t start_program(const std::vector<std::string>& argv, const std::string& directory,
+                    const std::string& file) {
+  // Emptied before it starts: nobody takes what stands there for its words.
+  const Fd out(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  const pid_t child = fork();
+  if (child != 0) return child;
+  dup2(open("/dev/null", O_RDONLY), 0);
+  dup2(out.get(), 1);
+  dup2(out.get(), 2);
+  execute(argv, directory);
+}
+
+int end_of(pid_t child, std::chrono::seconds limit) {
+  const auto end = steady_clock::now() + limit;
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (steady_clock::now() > end) return -1000;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+bool wait_for_text(const std::string& file, const std::string& text, std::chrono::seconds limit) {
+  const auto end = steady_clock::now() + limit;
+  while (steady_clock::now() < end) {
+    const auto content = read_file(file, 1 << 20);
+    if (content && content->contains(text)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
 Lab::Lab() {
   std::string path = "/tmp/stabd-test-XXXXXX";
   if (mkdtemp(path.data()) == nullptr) std::abort();
@@ -145,6 +177,16 @@ Output Lab::ctl(std::vector<std::string> arguments) const {
   std::vector<std::string> argv{binary("stabctl"), "--socket", path("s.sock")};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   return run_program(argv, folder_);
+}
+
+Fd Lab::connect() const {
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path("s.sock").copy(address.sun_path, sizeof address.sun_path - 1);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return {};
+  return socket;
 }
 
 int Lab::submit(const std::string& plan) const {

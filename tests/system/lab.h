@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
+
 namespace stab::test {
 
 struct Output {
@@ -20,6 +22,15 @@ struct Output {
 
 // Runs a program to its end; all of its output is kept.
 Output run_program(const std::vector<std::string>& argv, const std::string& directory);
+
+// Starts one; stdout and stderr go to a file.
+pid_t start_program(const std::vector<std::string>& argv, const std::string& directory,
+                    const std::string& file);
+// Its exit code, or -signal; -1000 if it does not end within the time.
+int end_of(pid_t child, std::chrono::seconds limit = std::chrono::seconds(60));
+// Whether the file gets to hold the text.
+bool wait_for_text(const std::string& file, const std::string& text,
+                   std::chrono::seconds limit = std::chrono::seconds(60));
 
 class Lab {
  public:
@@ -42,6 +53,8 @@ class Lab {
 
   // stabctl with this daemon's socket.
   Output ctl(std::vector<std::string> arguments) const;
+  // A conversation with this daemon of which nothing has been said.
+  [[nodiscard]] Fd connect() const;
   // Submits a plan file and returns its id; 0 if it is refused.
   int submit(const std::string& plan) const;
   // The experiment's state, as `list` says.

@@ -192,34 +192,6 @@ TEST_F(Life, AQueuedExperimentWaitsAndCanBeCancelled) {
   EXPECT_TRUE(lab_.wait_until_final(first));
 }
 
-TEST_F(Life, CtrlCCancelsARunAndPrintsWhatThereIs) {
-  const std::string out = lab_.path("out.txt");
-  const pid_t child = fork();
-  if (child == 0) {
-    const int file = open(out.c_str(), O_WRONLY | O_CREAT, 0644);
-    dup2(file, 1);
-    dup2(file, 2);
-    execl(stabctl().c_str(), "stabctl", "run", "--state", lab_.path("run").c_str(),
-          lab_.path("long.toml").c_str(), static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  for (int i = 0; i < 600; ++i) {
-    usleep(50'000);
-    const auto text = read_file(out, 1 << 20);
-    if (text && text->contains("of 5000 trials")) break;
-  }
-  usleep(300'000);
-  kill(child, SIGINT);
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 5);
-  const auto text = read_file(out, 1 << 20);
-  ASSERT_TRUE(text);
-  EXPECT_THAT(*text, HasSubstr("cancelled"));
-  EXPECT_THAT(*text, HasSubstr("/run/stabd.db"));
-}
-
 TEST_F(Life, ASecondDaemonOnTheSameDatabaseNamesTheFirst) {
   ASSERT_TRUE(lab_.start_daemon());
   const Output second = run_program({std::string(STAB_BIN_DIR) + "/stabd", "--state",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exception tables (LSDA) for code that moves again while an exception is on its way: the unwinder
-// keeps the address of a landing pad over destructors that may run for long, so a landing pad is a
-// stub, which stays.
+// Exception tables (LSDA) for code that may move again while an exception is thrown: the unwinder
+// keeps the address of a landing pad while destructors run, which may take long. So a landing pad
+// is a stub, which never moves.
 #pragma once
 
 #include <cstdint>

@@ -152,29 +152,19 @@ Decoder::~Decoder() = default;
 DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_t address) const {
   DecodedFunction result;
   result.starts.resize(code.size());
-  std::uint64_t offset = 0;
   bool runs_on = true;
-  while (offset < code.size()) {
-    llvm::MCInst instruction;
-    std::uint64_t length = 0;
-    impl_->collector->fields.clear();
-    const auto rest = code.subspan(offset);
-    const auto status = impl_->disassembler->getInstruction(
-        instruction, length, llvm::ArrayRef<std::uint8_t>(rest.data(), rest.size()),
-        address + offset, llvm::nulls());
-    if (status != llvm::MCDisassembler::Success || length == 0 || length > rest.size())
-      return result;
-    result.starts[offset] = true;
-    impl_->collect(instruction, rest.subspan(0, length), offset, result.operands);
-    result.sets_stack_pointer |= impl_->sets_stack_pointer(instruction);
-    result.values |= impl_->values_written(instruction);
+  result.complete = impl_->read(code, address, [&](const Decoded& at) {
+    result.starts[at.offset] = true;
+    impl_->collect(at.instruction, code.subspan(at.offset, at.length), at.offset, result.operands);
+    result.sets_stack_pointer |= impl_->sets_stack_pointer(at.instruction);
+    result.values |= impl_->values_written(at.instruction);
     // Padding after the end of the last block belongs to the function's size with some assemblers.
-    const bool padding = impl_->instructions->getName(instruction.getOpcode()).starts_with("NOOP");
-    if (!padding) runs_on = impl_->may_run_on(instruction);
-    offset += length;
-  }
+    const bool padding =
+        impl_->instructions->getName(at.instruction.getOpcode()).starts_with("NOOP");
+    if (!padding) runs_on = impl_->may_run_on(at.instruction);
+  });
+  if (!result.complete) return result;
   std::ranges::sort(result.operands, {}, &Operand::offset);
-  result.complete = true;
   result.open_end = runs_on;
   return result;
 }

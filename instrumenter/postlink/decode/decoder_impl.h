@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LLVM's disassembler, as decoder.cc and stack_decoder.cc use it.
+// LLVM's disassembler, as the three readers of code use it: decoder.cc, stack_decoder.cc and
+// stack_moves.cc.
 #pragma once
 
 #include <llvm/MC/MCAsmInfo.h>
@@ -11,9 +12,11 @@
 #include <llvm/MC/MCRegisterInfo.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/MCTargetOptions.h>
+#include <llvm/Support/raw_ostream.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,8 +53,58 @@ class FieldCollector : public llvm::MCSymbolizer {
   std::vector<Field> fields;
 };
 
+constexpr unsigned memory_operands = 5;  // base, scale, index, displacement, segment
+
+// The first of an instruction's memory_operands; nothing if it has none.
+inline std::optional<unsigned> find_memory_operands(const llvm::MCInstrDesc& description,
+                                                    const llvm::MCInst& instruction, bool lea) {
+  const auto operands = description.operands();
+  for (unsigned i = 0; i + memory_operands <= operands.size() &&
+                       i + memory_operands <= instruction.getNumOperands();
+       ++i)
+    // A lea says less of its operands than others.
+    if (lea ? i == 1 : operands[i].OperandType == llvm::MCOI::OPERAND_MEMORY) return i;
+  return std::nullopt;
+}
+
+inline std::int64_t immediate_of(const llvm::MCInst& instruction, unsigned i) {
+  return i < instruction.getNumOperands() && instruction.getOperand(i).isImm()
+             ? instruction.getOperand(i).getImm()
+             : 0;
+}
+
+// A jump, conditional or not, to an address that stands in it.
+inline bool jumps_directly(llvm::StringRef name) {
+  return name == "JMP_1" || name == "JMP_4" || name == "JCC_1" || name == "JCC_4" ||
+         name.starts_with("LOOP") || name == "JRCXZ" || name == "JECXZ";
+}
+
+// An instruction and where it lies, counted from the start of the code that is read.
+struct Decoded {
+  llvm::MCInst instruction;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
 struct Decoder::Impl {
   Impl();
+  // Calls `each` for one instruction after the other. Returns false at bytes that the decoder does
+  // not know, and reads nothing behind them.
+  template <class Each>
+  bool read(std::span<const std::uint8_t> code, std::uint64_t address, Each each) const {
+    for (Decoded next; next.offset < code.size(); next.offset += next.length) {
+      const auto rest = code.subspan(next.offset);
+      next.instruction = llvm::MCInst();
+      collector->fields.clear();
+      const auto status = disassembler->getInstruction(
+          next.instruction, next.length, llvm::ArrayRef<std::uint8_t>(rest.data(), rest.size()),
+          address + next.offset, llvm::nulls());
+      if (status != llvm::MCDisassembler::Success || next.length == 0 || next.length > rest.size())
+        return false;
+      each(next);
+    }
+    return true;
+  }
   void number_registers();
   [[nodiscard]] bool refers_to_pc(const llvm::MCInst& instruction) const;
   void collect(const llvm::MCInst& instruction, std::span<const std::uint8_t> bytes,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What each instruction does to the stack pointer and to rbp, and what it reaches through them.
-#include <llvm/Support/raw_ostream.h>
-
 #include <algorithm>
 
 #include "instrumenter/postlink/decode/decoder_impl.h"
@@ -11,8 +9,6 @@ namespace {
 
 using Kind = StackStep::Kind;
 using Base = StackStep::Base;
-
-constexpr unsigned memory_operands = 5;  // base, scale, index, displacement, segment
 
 // One instruction.
 class Reader {
@@ -41,11 +37,7 @@ class Reader {
                ? instruction_.getOperand(i).getReg()
                : 0;
   }
-  [[nodiscard]] std::int64_t immediate(unsigned i) const {
-    return i < instruction_.getNumOperands() && instruction_.getOperand(i).isImm()
-               ? instruction_.getOperand(i).getImm()
-               : 0;
-  }
+  [[nodiscard]] std::int64_t immediate(unsigned i) const { return immediate_of(instruction_, i); }
   [[nodiscard]] bool is_part_of(unsigned small, unsigned large) const {
     return small != 0 && registers_.isSubRegisterEq(large, small);
   }
@@ -54,28 +46,22 @@ class Reader {
   }
 
   void find_memory() {
-    const auto operands = description_.operands();
-    const bool lea = name_.starts_with("LEA");  // says less of its operands than others
-    for (unsigned i = 0; i + memory_operands <= operands.size() &&
-                         i + memory_operands <= instruction_.getNumOperands();
-         ++i) {
-      if (lea ? i != 1 : operands[i].OperandType != llvm::MCOI::OPERAND_MEMORY) continue;
-      memory_ = i;
-      step_.is_address = lea;
-      step_.indexed = reg(i + 2) != 0;
-      step_.displacement = immediate(i + 3);
-      step_.base = is_part_of(reg(i), rsp_)   ? Base::rsp
-                   : is_part_of(reg(i), rbp_) ? Base::rbp
-                                              : Base::none;
-      return;
-    }
+    const bool lea = name_.starts_with("LEA");
+    const auto found = find_memory_operands(description_, instruction_, lea);
+    if (!found) return;
+    memory_ = *found;
+    step_.is_address = lea;
+    step_.indexed = reg(memory_ + 2) != 0;
+    step_.displacement = immediate(memory_ + 3);
+    step_.base = is_part_of(reg(memory_), rsp_)   ? Base::rsp
+                 : is_part_of(reg(memory_), rbp_) ? Base::rbp
+                                                  : Base::none;
   }
 
   bool is_flow(std::uint64_t next) {
     if (name_.starts_with("CALL64")) return step_.kind = Kind::call, true;
     if (description_.isReturn()) return step_.kind = Kind::ret, true;
-    if (name_ == "JMP_1" || name_ == "JMP_4" || name_ == "JCC_1" || name_ == "JCC_4" ||
-        name_.starts_with("LOOP") || name_ == "JRCXZ" || name_ == "JECXZ") {
+    if (jumps_directly(name_)) {
       step_.kind = name_.starts_with("JMP") ? Kind::jump : Kind::branch;
       step_.target = next + static_cast<std::uint64_t>(immediate(0));
       return true;
@@ -178,25 +164,16 @@ class Reader {
 std::vector<StackStep> Decoder::stack_steps(std::span<const std::uint8_t> code,
                                             std::uint64_t address) const {
   std::vector<StackStep> steps;
-  for (std::uint64_t offset = 0; offset < code.size();) {
-    llvm::MCInst instruction;
-    std::uint64_t length = 0;
-    impl_->collector->fields.clear();
-    const auto rest = code.subspan(offset);
-    const auto status = impl_->disassembler->getInstruction(
-        instruction, length, llvm::ArrayRef<std::uint8_t>(rest.data(), rest.size()),
-        address + offset, llvm::nulls());
-    if (status != llvm::MCDisassembler::Success || length == 0 || length > rest.size()) return {};
+  const bool complete = impl_->read(code, address, [&](const Decoded& at) {
     StackStep step =
-        Reader(*impl_->instructions, *impl_->registers, impl_->rsp, impl_->rbp, instruction)
-            .read(address + offset, length);
-    step.offset = static_cast<std::uint32_t>(offset);
+        Reader(*impl_->instructions, *impl_->registers, impl_->rsp, impl_->rbp, at.instruction)
+            .read(address + at.offset, at.length);
+    step.offset = static_cast<std::uint32_t>(at.offset);
     // The number is what such an instruction ends with.
-    if (step.field != 0) step.field = static_cast<std::uint32_t>(offset + length - 4);
+    if (step.field != 0) step.field = static_cast<std::uint32_t>(at.offset + at.length - 4);
     steps.push_back(step);
-    offset += length;
-  }
-  return steps;
+  });
+  return complete ? steps : std::vector<StackStep>{};
 }
 
 }  // namespace stab::instrumenter

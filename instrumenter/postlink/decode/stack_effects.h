@@ -5,9 +5,10 @@
 
 namespace stab::instrumenter {
 
-// What one instruction does to a state. `own_base` is the base that it makes if it aligns or
-// lowers. `compiled`: nothing that got the address of something in the frame writes to its other
-// words. False: the stack pointer may be another stack's.
+// Applies one instruction to a state. `own_base` is the base that the instruction makes if it
+// aligns or lowers the stack pointer. `compiled`: whoever gets the address of an object in the
+// frame writes to no other word of it. Returns false if the stack pointer may then lie on another
+// stack.
 bool carry_out(const StackMove& move, std::uint32_t own_base, bool compiled, StackState& state);
 
 }  // namespace stab::instrumenter

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/postlink/decode/stack_moves.h"
 
-#include <llvm/Support/raw_ostream.h>
-
 #include <algorithm>
 
 #include "instrumenter/postlink/decode/decoder_impl.h"
@@ -12,7 +10,6 @@ namespace {
 
 using Kind = StackMove::Kind;
 
-constexpr unsigned memory_operands = 5;  // base, scale, index, displacement, segment
 constexpr std::uint32_t largest_store = 64;
 
 bool is_one_of(llvm::StringRef name, std::initializer_list<llvm::StringRef> names) {
@@ -62,11 +59,7 @@ class MoveReader {
                ? numbers_[instruction_.getOperand(i).getReg()]
                : no_register;
   }
-  [[nodiscard]] std::int64_t immediate(unsigned i) const {
-    return i < instruction_.getNumOperands() && instruction_.getOperand(i).isImm()
-               ? instruction_.getOperand(i).getImm()
-               : 0;
-  }
+  [[nodiscard]] std::int64_t immediate(unsigned i) const { return immediate_of(instruction_, i); }
   [[nodiscard]] bool in_memory_operand(unsigned i) const {
     return move_.has_memory && i >= memory_ && i < memory_ + memory_operands;
   }
@@ -75,22 +68,17 @@ class MoveReader {
   }
 
   void find_memory() {
-    const auto operands = description_.operands();
-    const bool lea = name_.starts_with("LEA");  // says less of its operands than others
-    for (unsigned i = 0; i + memory_operands <= operands.size() &&
-                         i + memory_operands <= instruction_.getNumOperands();
-         ++i) {
-      if (lea ? i != 1 : operands[i].OperandType != llvm::MCOI::OPERAND_MEMORY) continue;
-      memory_ = i;
-      move_.has_memory = true;
-      move_.base = reg(i);
-      move_.index = reg(i + 2);
-      move_.displacement = immediate(i + 3);
-      move_.foreign =
-          instruction_.getOperand(i + 4).isReg() && instruction_.getOperand(i + 4).getReg() != 0;
-      break;
-    }
-    if (move_.has_memory && !lea && description_.mayStore()) move_.stored_bytes = bytes_of(name_);
+    const bool lea = name_.starts_with("LEA");
+    const auto found = find_memory_operands(description_, instruction_, lea);
+    if (!found) return;
+    memory_ = *found;
+    move_.has_memory = true;
+    move_.base = reg(memory_);
+    move_.index = reg(memory_ + 2);
+    move_.displacement = immediate(memory_ + 3);
+    const llvm::MCOperand& segment = instruction_.getOperand(memory_ + 4);
+    move_.foreign = segment.isReg() && segment.getReg() != 0;
+    if (!lea && description_.mayStore()) move_.stored_bytes = bytes_of(name_);
   }
 
   void find_registers() {
@@ -109,8 +97,7 @@ class MoveReader {
       if (name_ == "CALL64pcrel32") move_.target = next + static_cast<std::uint64_t>(immediate(0));
       return true;
     }
-    if (name_ == "JMP_1" || name_ == "JMP_4" || name_ == "JCC_1" || name_ == "JCC_4" ||
-        name_.starts_with("LOOP") || name_ == "JRCXZ" || name_ == "JECXZ") {
+    if (jumps_directly(name_)) {
       move_.kind = name_.starts_with("JMP") ? Kind::jump : Kind::branch;
       move_.target = next + static_cast<std::uint64_t>(immediate(0));
       return true;
@@ -209,19 +196,10 @@ class MoveReader {
 std::vector<StackMove> Decoder::stack_moves(std::span<const std::uint8_t> code,
                                             std::uint64_t address) const {
   std::vector<StackMove> moves;
-  for (std::uint64_t offset = 0; offset < code.size();) {
-    llvm::MCInst instruction;
-    std::uint64_t length = 0;
-    impl_->collector->fields.clear();
-    const auto rest = code.subspan(offset);
-    const auto status = impl_->disassembler->getInstruction(
-        instruction, length, llvm::ArrayRef<std::uint8_t>(rest.data(), rest.size()),
-        address + offset, llvm::nulls());
-    if (status != llvm::MCDisassembler::Success || length == 0 || length > rest.size()) break;
-    moves.push_back(MoveReader(*impl_->instructions, impl_->general_numbers, instruction)
-                        .read(address + offset, length));
-    offset += length;
-  }
+  (void)impl_->read(code, address, [&](const Decoded& at) {
+    moves.push_back(MoveReader(*impl_->instructions, impl_->general_numbers, at.instruction)
+                        .read(address + at.offset, at.length));
+  });
   return moves;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Instructions as far as they carry places of the stack about: between registers, and to and from
-// memory.
+// How instructions copy addresses of the stack between registers and memory.
 #pragma once
 
 #include <array>

@@ -39,7 +39,7 @@ struct StackValue {
   }
 };
 
-// What holds on two ways that meet.
+// What is known where two paths of control meet.
 StackValue join(const StackValue& a, const StackValue& b);
 
 // Words of the own stack that hold such places. What others may write, because they were given the
@@ -57,7 +57,7 @@ class StackWords {
   void overwrite_near(const StackValue& place);
   void give_away(const StackValue& place);
   void overwrite_given_away();
-  // Where a call's own frame goes.
+  // Forgets the words below, where the frame of a called function will lie.
   void forget_below(const StackValue& stack_pointer);
   // The base is another place from now on.
   void forget_base(std::uint32_t base);

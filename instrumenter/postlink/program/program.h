@@ -114,7 +114,7 @@ struct Slot {
   bool readonly = false;
 };
 
-// An entry of a vtable.
+// A pointer to a function in a vtable.
 struct Pointer {
   std::uint64_t where = 0;
   std::uint32_t function = 0;

@@ -2,10 +2,10 @@
 // The default allocator. A block is picked at random from the bag of its thread and class; what is
 // freed goes into the bag. So a block is one of about 200 free slots, recently used ones and fresh
 // ones, and costs one random number.
-// A class of small objects that has grown beyond a limit keeps those together that are made
-// together, since random order in memory that no cache holds costs several times the run time:
-// fresh slots in the order of their addresses, in each slab from a random one on, and of freed ones
-// a random one of the newest few.
+// A class of small objects that has grown beyond a limit places objects near each other that are
+// allocated one after the other, because random order in memory that no cache holds costs several
+// times the run time: it gives fresh slots in the order of their addresses, in each slab from a
+// random one on, and of freed slots a random one of the newest few.
 #pragma once
 
 #include <stddef.h>

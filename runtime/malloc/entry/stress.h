@@ -34,7 +34,7 @@ class Stress {
  public:
   Stress(const Allocator& allocator, std::uint64_t seed) : allocator_(allocator), seed_(seed) {}
 
-  // False: something was wrong; the first fault is on standard error.
+  // Returns false if something was wrong, and writes the first fault to standard error.
   bool run(unsigned threads, unsigned steps) {
     std::vector<std::thread> all;
     for (unsigned t = 0; t < threads; ++t) all.emplace_back([=, this] { work(t, steps); });

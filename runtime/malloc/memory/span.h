@@ -95,7 +95,7 @@ inline Span* span_of(const void* address) {
   return __atomic_load_n(&leaf[(a >> unit_bits) & (leaf_entries - 1)], __ATOMIC_ACQUIRE);
 }
 
-// Makes room in the table for these addresses. False: there is no memory for it.
+// Makes room in the table for these addresses. Returns false if there is no memory for it.
 bool prepare_directory(uint64_t start, uint64_t size);
 // One unit leads to this span from now on. The table has room for it.
 void lead_to(uint64_t address, Span* span);

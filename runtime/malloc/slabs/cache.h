@@ -83,7 +83,7 @@ inline void end_unless_shared(const Cache& cache) {
   if (&cache == own_cache) end_if_damaged();
 }
 
-// Room for twice as many slots, at most twice the limit. False: it did not grow.
+// Makes room for twice as many slots, at most twice the limit. Returns false if it did not grow.
 bool enlarge(Bag& bag, unsigned c);
 
 // Of all threads, since the program's start. Takes no lock, so a signal handler may ask.

@@ -50,8 +50,9 @@ constexpr uint32_t stride_of(uint32_t size) {
   return size % 2048 == 0 ? size + 144 : size + 16;
 }
 
-// Four for each doubling. The smallest is 32: a small object and the text or number that it points
-// to are made together, and lie together while both are in one class.
+// There are four classes for each doubling. The smallest is 32: a small object and the text or
+// number that it points to are allocated one after the other, and lie near each other as long as
+// both are in one class.
 constexpr Classes make_fine_classes() {
   Classes classes;
   classes.offset = 16;

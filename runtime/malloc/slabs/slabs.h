@@ -38,7 +38,8 @@ class Slabs {
   // How many it found; fewer than `count` only if there is no memory. In address order but for the
   // order of slabs.
   unsigned take(unsigned c, void** slots, unsigned count);
-  // Rows follow each other, in an unused slab from a random slot on. False: there is no memory.
+  // Rows follow each other, in an unused slab from a random slot on. Returns false if there is no
+  // memory.
   bool take_row(unsigned c, Row& row);
   // What is no slot of the program, or free already, is left out and noted: end_if_damaged.
   void give(unsigned c, void* const* slots, unsigned count);

@@ -64,22 +64,21 @@ void correct_for_early_stop(Pilot& pilot) {
 std::optional<Pilot> find_pilot(const Common& common, const std::string& name, std::size_t trials) {
   auto client = Client::connect(common.socket_path);
   if (!client) return std::nullopt;
-  const auto answer = client->ask({{"verb", "list"}});
+  const auto answer = client->ask(protocol::ListRequest{});
   if (!answer) return std::nullopt;
   std::optional<Pilot> pilot;
-  for (const auto& row : answer->at("experiments")) {
-    if (row.value("name", "") != name || row.value("state", "") != "done" ||
-        row.value("trials", 0) == 0)
-      continue;
-    const auto taken = row.at("ended_ns").get<double>() - row.at("started_ns").get<double>();
-    const double scaled = taken * static_cast<double>(trials) / row.at("trials").get<double>();
-    pilot = Pilot{row.at("id").get<std::int64_t>(),
-                  std::chrono::nanoseconds(static_cast<std::int64_t>(scaled)),
-                  {}};
+  for (const protocol::Summary& row : answer->experiments) {
+    if (row.name != name || row.state != "done" || row.trials == 0) continue;
+    // What earlier versions measured is the difference of two times of day.
+    const auto taken = static_cast<double>(
+        row.duration_ns.value_or(row.ended_ns.value_or(0) - row.started_ns.value_or(0)));
+    if (taken <= 0) continue;
+    const double scaled = taken * static_cast<double>(trials) / static_cast<double>(row.trials);
+    pilot = Pilot{row.id, std::chrono::nanoseconds(static_cast<std::int64_t>(scaled)), {}};
   }
   if (!pilot) return pilot;
-  const auto report = client->ask({{"verb", "report"}, {"id", pilot->id}, {"format", "json"}});
-  if (report) pilot->report = nlohmann::json::parse(report->value("text", ""), nullptr, false);
+  const auto report = client->ask(protocol::ReportRequest{.id = pilot->id, .format = "json"});
+  if (report) pilot->report = nlohmann::json::parse(report->text, nullptr, false);
   if (pilot->report.is_object()) correct_for_early_stop(*pilot);
   return pilot;
 }

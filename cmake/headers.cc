@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+// A target needs a source; see product_headers.h and test_headers.h.

@@ -1,2 +1,0 @@
-// SPDX-License-Identifier: MIT
-// A target needs a source; see test_headers.h.

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "machine/quiet/doctor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <sstream>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace stab::machine {
+namespace {
+
+constexpr std::size_t limit = 16 << 20;
+
+class Examination {
+ public:
+  Examination(const Topology& topology, std::string root)
+      : topology_(topology), root_(std::move(root)) {}
+
+  std::vector<Finding> all() {
+    const auto choice = topology_.choose_cpus(1);
+    look_at_cpus(choice);
+    look_at_the_host();
+    look_at_load();
+    look_at_clock();
+    look_at_heat();
+    look_at_power();
+    look_at_swap();
+    look_at_counters();
+    look_at_isolation();
+    for (const Knob& knob : knobs()) look_at(knob, choice ? *choice : CpuChoice{});
+    return std::move(findings_);
+  }
+
+ private:
+  void add(std::string name, Grade grade, std::string found, std::string meaning = "",
+           std::string mend = "") {
+    findings_.push_back({.name = std::move(name),
+                         .grade = grade,
+                         .found = std::move(found),
+                         .meaning = std::move(meaning),
+                         .mend = std::move(mend)});
+  }
+
+  [[nodiscard]] std::optional<std::string> content(const std::string& path) const {
+    auto text = read_file(root_ + path, limit);
+    if (!text) return std::nullopt;
+    return *text;
+  }
+  [[nodiscard]] std::optional<std::string> line(const std::string& path) const {
+    const auto text = content(path);
+    if (!text) return std::nullopt;
+    return value_in(*text, Form::word);
+  }
+  [[nodiscard]] std::vector<std::string> files(const std::string& pattern) const {
+    return files_like(pattern, root_);
+  }
+
+  void look_at_cpus(const Result<CpuChoice>& choice) {
+    const std::string allowed =
+        fmt::format("CPUs {}", stab::machine::to_string(topology_.allowed()));
+    if (!choice) return add("cpus", Grade::poor, allowed, choice.error().message);
+    if (choice->shared)
+      return add("cpus", Grade::poor, allowed,
+                 "there is none for trials alone: everything else runs on the same one",
+                 "give this process at least two CPUs (nproc says how many it has)");
+    const std::string which =
+        fmt::format("trials on {}, everything else on {}", stab::machine::to_string(choice->trial),
+                    stab::machine::to_string(choice->others));
+    if (choice->siblings)
+      return add("cpus", Grade::fair, which, "they are in one core and slow each other down",
+                 "give this process CPUs of at least two cores");
+    add("cpus", Grade::good, which);
+  }
+
+  void look_at_the_host() {
+    const auto cpuinfo = content("/proc/cpuinfo");
+    if (!cpuinfo || !cpuinfo->contains(" hypervisor"))
+      return add("host", Grade::good, "no hypervisor is seen");
+    const auto stat = content("/proc/stat");
+    std::istringstream words(stat.value_or(""));
+    std::string name;
+    words >> name;
+    std::uint64_t total = 0;
+    std::uint64_t steal = 0;
+    // user nice system idle iowait irq softirq steal
+    for (int column = 0; column < 8; ++column) {
+      std::uint64_t ticks = 0;
+      words >> ticks;
+      total += column == 3 || column == 4 ? 0 : ticks;
+      if (column == 7) steal = ticks;
+    }
+    const double share =
+        total == 0 ? 0 : 100.0 * static_cast<double>(steal) / static_cast<double>(total);
+    add("host", share >= 1 ? Grade::poor : Grade::fair,
+        fmt::format("a virtual machine; its host took {:.2g} % of the CPU time so far", share),
+        "what else runs on the host slows trials down, and nothing in here can stop it",
+        "measure on a machine of your own, or plan with what 'stabctl check --sd' says");
+  }
+
+  void look_at_load() {
+    const auto load = line("/proc/loadavg");
+    if (!load) return;
+    const double average = std::strtod(load->c_str(), nullptr);
+    const auto cpus = std::max<std::size_t>(topology_.allowed().size(), 1);
+    const std::string found = fmt::format("load {:.2f} on {} CPUs", average, cpus);
+    // One CPU is for trials.
+    const double room = static_cast<double>(cpus) - 1;
+    if (average < 0.3) return add("load", Grade::good, found);
+    add("load", average > room ? Grade::poor : Grade::fair, found,
+        "other programs take CPU time, caches and memory bandwidth from trials",
+        "top shows them; end what need not run");
+  }
+
+  void look_at_clock() {
+    const auto clock = line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    if (!clock)
+      return add("clock", Grade::fair, "unknown", "how exact the clock is cannot be told");
+    const bool quick = *clock == "tsc" || *clock == "kvm-clock" ||
+                       *clock == "hyperv_clocksource_tsc_page" || *clock == "arch_sys_counter";
+    if (quick) return add("clock", Grade::good, *clock);
+    add("clock", Grade::fair, *clock,
+        "reading the clock takes a system call or longer, which programs that ask often pay",
+        "boot with tsc=reliable if the CPU's counter is steady");
+  }
+
+  void look_at_heat() {
+    std::uint64_t times = 0;
+    const auto counts =
+        files("/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count");
+    for (const std::string& file : counts)
+      times += std::strtoull(line(file).value_or("0").c_str(), nullptr, 10);
+    if (counts.empty())
+      return add("heat", Grade::good, "this machine does not say whether it was throttled");
+    if (times == 0) return add("heat", Grade::good, "never throttled since boot");
+    add("heat", Grade::fair, fmt::format("throttled {} times since boot", times),
+        "a hot CPU lowers its frequency by itself",
+        "better cooling, or a lower scaling_max_freq that it can keep");
+  }
+
+  void look_at_power() {
+    for (const std::string& file : files("/sys/class/power_supply/*/online")) {
+      const std::string type = file.substr(0, file.rfind('/')) + "/type";
+      if (line(type) != "Mains" || line(file) != "0") continue;
+      return add("power", Grade::poor, "on battery",
+                 "the firmware saves energy by running slower than it could", "plug it in");
+    }
+  }
+
+  void look_at_swap() {
+    const auto swaps = content("/proc/swaps");
+    if (!swaps) return;
+    std::istringstream rows(*swaps);
+    std::string row;
+    std::getline(rows, row);
+    std::uint64_t used = 0;
+    while (std::getline(rows, row)) {
+      std::istringstream words(row);
+      std::string name;
+      std::string type;
+      std::uint64_t size = 0;
+      std::uint64_t in_use = 0;
+      if (words >> name >> type >> size >> in_use) used += in_use;
+    }
+    if (used < 1024) return add("swap", Grade::good, "not in use");
+    add("swap", Grade::fair, fmt::format("{} MiB in use", used / 1024),
+        "memory of programs comes back from a disk while trials run",
+        "end what need not run, then: sudo swapoff -a");
+  }
+
+  void look_at_counters() {
+    const auto hardware = files("/sys/bus/event_source/devices/cpu*");
+    if (hardware.empty())
+      add("counters", Grade::fair, "none of the hardware",
+          "cycles, misses and the like cannot be measured; time can",
+          "in a virtual machine: ask for a virtual PMU");
+    else
+      add("counters", Grade::good,
+          fmt::format("of the hardware ({})",
+                      hardware.front().substr(hardware.front().rfind('/') + 1)));
+    const auto paranoid = line("/proc/sys/kernel/perf_event_paranoid");
+    if (!paranoid)
+      return add("counting", Grade::fair, "not in this kernel", "no counter can be read");
+    const long level = std::strtol(paranoid->c_str(), nullptr, 10);
+    const std::string found = fmt::format("perf_event_paranoid is {}", level);
+    const std::string mend = "sudo sysctl kernel.perf_event_paranoid=1";
+    if (level > 2)
+      return add("counting", Grade::fair, found, "users without rights cannot count anything",
+                 mend);
+    if (level > 1)
+      return add("counting", Grade::good,
+                 found + ": users count what happens outside of the kernel");
+    add("counting", Grade::good, found);
+  }
+
+  void look_at_isolation() {
+    const auto isolated = line("/sys/devices/system/cpu/isolated");
+    if (isolated && !isolated->empty())
+      return add("isolation", Grade::good, "CPUs " + *isolated + " by isolcpus");
+    const auto controllers = line("/sys/fs/cgroup/cgroup.controllers");
+    if (controllers && (" " + *controllers + " ").contains(" cpuset "))
+      return add("isolation", Grade::fair, "cpusets of cgroup v2",
+                 "other programs may run on the trials' CPUs until a cpuset keeps them away",
+                 "boot with isolcpus=LIST, or use cpuset.cpus.partition");
+    if (!files("/sys/fs/cgroup/cpuset/cpuset.cpus").empty())
+      return add("isolation", Grade::fair, "cpusets of cgroup v1",
+                 "other programs may run on the trials' CPUs until a cpuset keeps them away",
+                 "boot with isolcpus=LIST, or use cpuset.cpu_exclusive");
+    add("isolation", Grade::fair, "none", "other programs may run on the trials' CPUs",
+        "boot with isolcpus=LIST");
+  }
+
+  void look_at(const Knob& knob, const CpuChoice& cpus) {
+    const auto settings = read_knob(knob, cpus, root_);
+    const std::string name(knob.name);
+    if (settings.empty())
+      return add(name, knob.missing, "not on this machine",
+                 knob.missing == Grade::good
+                     ? ""
+                     : "it can be neither seen nor set; in a virtual machine the host decides");
+    const auto loud = [](const Setting& setting) { return !setting.is_quiet(); };
+    const auto first = std::ranges::find_if(settings, loud);
+    if (first == settings.end()) return add(name, Grade::good, settings.front().found);
+    if (!first->error.empty())
+      return add(name, knob.loud, first->error, std::string(knob.effect),
+                 "look again as root: sudo stabctl doctor");
+    const auto count = std::ranges::count_if(settings, loud);
+    std::string found = settings.size() == 1
+                            ? first->found
+                            : fmt::format("{} of {} are not quiet, such as {} ({})", count,
+                                          settings.size(), first->file, first->found);
+    std::string mend = fmt::format("sudo stabctl quiesce apply --knobs {}", name);
+    if (settings.size() == 1)
+      mend = fmt::format("echo {} | sudo tee {}", first->quiet, first->file);
+    if (!knob.boot.empty()) mend += fmt::format("; or boot with {}", knob.boot);
+    if (knob.loud == Grade::good)
+      return add(name, Grade::good, found + ": " + std::string(knob.effect));
+    add(name, knob.loud, std::move(found), std::string(knob.effect), std::move(mend));
+  }
+
+  const Topology& topology_;
+  std::string root_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::string_view to_string(Grade grade) {
+  switch (grade) {
+    case Grade::good:
+      return "good";
+    case Grade::fair:
+      return "fair";
+    case Grade::poor:
+      return "poor";
+  }
+  return "";
+}
+
+std::vector<Finding> examine(const Topology& topology, const std::string& root) {
+  return Examination(topology, root).all();
+}
+
+Grade overall(std::span<const Finding> findings) {
+  Grade worst = Grade::good;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.grade);
+  return worst;
+}
+
+}  // namespace stab::machine

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "machine/quiet/knobs.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace stab::machine {
+namespace {
+
+constexpr std::size_t limit = 64 << 10;
+
+constexpr std::array table{
+    Knob{.name = "governor",
+         .places = {{{"/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", "performance"}}},
+         .standard = true,
+         .loud = Grade::poor,
+         .missing = Grade::fair,
+         .effect = "the frequency follows the load: the first milliseconds of a trial run slower",
+         .boot = "cpufreq.default_governor=performance"},
+    Knob{.name = "energy_preference",
+         .places = {{{"/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference",
+                      "performance"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "the CPU saves energy by running slower than it could",
+         .boot = ""},
+    Knob{.name = "boost",
+         .places = {{{"/sys/devices/system/cpu/intel_pstate/no_turbo", "1"},
+                     {"/sys/devices/system/cpu/cpufreq/boost", "0"}}},
+         .standard = true,
+         .loud = Grade::poor,
+         .missing = Grade::fair,
+         .effect = "the frequency depends on temperature and on what the other cores do",
+         .boot = ""},
+    Knob{.name = "smt",
+         .places = {{{"/sys/devices/system/cpu/smt/control", "off", Form::word,
+                      "forceoff notsupported notimplemented"}}},
+         .standard = false,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "whatever runs on the other CPU of a trial's core slows the trial down",
+         .boot = "nosmt"},
+    Knob{.name = "idle_states",
+         .places = {{{"/sys/devices/system/cpu/cpu{trial}/cpuidle/state[2-9]/disable", "1"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "a CPU that sleeps deeply between trials wakes up late and with cold caches",
+         .boot = "cpuidle.off=1"},
+    Knob{.name = "irq_affinity",
+         .places = {{{"/proc/irq/[0-9]*/smp_affinity_list", "{others}", Form::cpus}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "interrupts of devices are served on the trials' CPUs",
+         .boot = "irqaffinity=LIST"},
+    Knob{.name = "timer_migration",
+         .places = {{{"/proc/sys/kernel/timer_migration", "0"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "timers of idle CPUs move to those that are busy, which are the trials'",
+         .boot = "sysctl.kernel.timer_migration=0"},
+    Knob{.name = "nmi_watchdog",
+         .places = {{{"/proc/sys/kernel/nmi_watchdog", "0"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "it interrupts every CPU and takes one of the hardware counters",
+         .boot = "nmi_watchdog=0"},
+    Knob{.name = "numa_balancing",
+         .places = {{{"/proc/sys/kernel/numa_balancing", "0"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect =
+             "the kernel takes pages away to see who uses them, and moves them while a trial runs",
+         .boot = "numa_balancing=disable"},
+    Knob{.name = "khugepaged",
+         .places = {{{"/sys/kernel/mm/transparent_hugepage/khugepaged/defrag", "0"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect =
+             "a thread of the kernel makes huge pages of a running trial's memory, now or later",
+         .boot = ""},
+    Knob{.name = "thp",
+         .places = {{{"/sys/kernel/mm/transparent_hugepage/enabled", "never", Form::choice}}},
+         .standard = false,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "memory that asks for huge pages gets them only while there are some: run times "
+                   "have two modes",
+         .boot = "transparent_hugepage=never"},
+    Knob{.name = "compaction",
+         .places = {{{"/proc/sys/vm/compaction_proactiveness", "0"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect =
+             "the kernel moves pages together in the background, also those of a running trial",
+         .boot = "sysctl.vm.compaction_proactiveness=0"},
+    Knob{.name = "ksm",
+         .places = {{{"/sys/kernel/mm/ksm/run", "0"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "equal pages are merged, and the first write to each of them takes a fault",
+         .boot = ""},
+    Knob{.name = "swappiness",
+         .places = {{{"/proc/sys/vm/swappiness", "0"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "pages of a program may be written to a disk while files stay in memory",
+         .boot = "sysctl.vm.swappiness=0"},
+    Knob{.name = "aslr",
+         .places = {{{"/proc/sys/kernel/randomize_va_space", "0"}}},
+         .standard = false,
+         .loud = Grade::good,
+         .missing = Grade::good,
+         .effect = "each process has another layout of its address space, which a plan's aslr "
+                   "factor controls by itself",
+         .boot = "norandmaps"},
+};
+
+std::string replaced(std::string_view text, std::string_view what, const std::string& with) {
+  const auto at = text.find(what);
+  if (at == std::string_view::npos) return std::string(text);
+  return std::string(text.substr(0, at)) + with + std::string(text.substr(at + what.size()));
+}
+
+std::vector<std::string> patterns(const Place& place, const CpuChoice& cpus) {
+  if (place.files.empty()) return {};
+  if (!place.files.contains("{trial}")) return {std::string(place.files)};
+  std::vector<std::string> all;
+  for (const unsigned cpu : cpus.trial)
+    all.push_back(replaced(place.files, "{trial}", std::to_string(cpu)));
+  return all;
+}
+
+// "0-2,8" -> {0, 1, 2, 8}; nothing if it is no such list.
+std::set<unsigned> cpus_in(std::string_view list) {
+  std::set<unsigned> cpus;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(part.size() + 1, list.size()));
+    unsigned first = 0;
+    const auto begin = std::from_chars(part.data(), part.data() + part.size(), first);
+    unsigned last = first;
+    if (begin.ptr != part.data() + part.size() && *begin.ptr == '-')
+      std::from_chars(begin.ptr + 1, part.data() + part.size(), last);
+    if (begin.ec != std::errc{} || last < first || last - first > 1 << 16) return {};
+    for (unsigned cpu = first; cpu <= last; ++cpu) cpus.insert(cpu);
+  }
+  return cpus;
+}
+
+}  // namespace
+
+std::span<const Knob> knobs() {
+  return table;
+}
+
+const Knob* find_knob(std::string_view name) {
+  const auto* found = std::ranges::find(table, name, &Knob::name);
+  return found == table.end() ? nullptr : found;
+}
+
+bool Setting::is_quiet() const {
+  return error.empty() &&
+         (same_value(found, quiet, form) || (" " + as_good + " ").contains(" " + found + " "));
+}
+
+std::vector<std::string> files_like(const std::string& pattern, const std::string& root) {
+  std::vector<std::string> files;
+  glob_t found{};
+  if (glob((root + pattern).c_str(), 0, nullptr, &found) == 0)
+    for (std::size_t i = 0; i < found.gl_pathc; ++i)
+      files.push_back(std::string(found.gl_pathv[i]).substr(root.size()));
+  globfree(&found);
+  return files;
+}
+
+std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const std::string& root) {
+  std::vector<Setting> settings;
+  for (const Place& place : knob.places) {
+    for (const std::string& pattern : patterns(place, cpus)) {
+      for (const std::string& file : files_like(pattern, root)) {
+        Setting setting{.file = file,
+                        .found = {},
+                        .quiet = replaced(place.quiet, "{others}", to_string(cpus.others)),
+                        .form = place.form,
+                        .as_good = std::string(place.as_good),
+                        .error = {}};
+        const auto content = read_file(root + file, limit);
+        if (content)
+          setting.found = value_in(*content, place.form);
+        else
+          setting.error = content.error().message;
+        settings.push_back(std::move(setting));
+      }
+    }
+  }
+  return settings;
+}
+
+const Place* place_of(std::string_view knob, std::string_view file) {
+  const Knob* row = find_knob(knob);
+  if (row == nullptr) return nullptr;
+  const auto holds = [path = std::string(file)](const Place& place) {
+    const std::string pattern = replaced(place.files, "{trial}", "[0-9]*");
+    // FNM_PATHNAME: a '*' does not reach into another folder.
+    return !pattern.empty() &&
+           fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
+  };
+  const auto* found = std::ranges::find_if(row->places, holds);
+  return found == row->places.end() ? nullptr : found;
+}
+
+std::string value_in(std::string_view content, Form form) {
+  std::string_view line = content.substr(0, content.find('\n'));
+  if (form == Form::choice) {
+    const auto open = line.find('[');
+    const auto close = line.find(']', open == std::string_view::npos ? 0 : open);
+    if (open != std::string_view::npos && close != std::string_view::npos)
+      line = line.substr(open + 1, close - open - 1);
+  }
+  while (line.ends_with(' ') || line.ends_with('\t')) line.remove_suffix(1);
+  return one_line(line, limit);
+}
+
+bool same_value(std::string_view a, std::string_view b, Form form) {
+  if (a == b) return true;
+  if (form != Form::cpus) return false;
+  const auto cpus = cpus_in(a);
+  return !cpus.empty() && cpus == cpus_in(b);
+}
+
+}  // namespace stab::machine

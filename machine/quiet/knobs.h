@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The settings of a machine that disturb measurements: where each is, what is quiet, and what it does. A row a knob.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "machine/topology.h"
+
+namespace stab::machine {
+
+// How a file of the kernel shows its value.
+enum class Form {
+  word,    // as it is written
+  choice,  // all values, with the one in force in brackets: "always [madvise] never"
+  cpus,    // "0-3,8": two spellings of the same CPUs are the same value
+};
+
+struct Place {
+  // As in glob(7). {trial} stands for the number of a CPU for trials: one pattern for each of them.
+  std::string_view files;
+  // {others} stands for the CPUs that trials do not use.
+  std::string_view quiet;
+  Form form = Form::word;
+  std::string_view as_good = "";  // other values that disturb nothing, with blanks between
+};
+
+// What a finding means to a measurement.
+enum class Grade { good, fair, poor };
+
+struct Knob {
+  std::string_view name;
+  // The drivers of CPUs differ in where they keep a setting: of these places those count that are there.
+  std::array<Place, 2> places;
+  bool standard;            // changed unless a list says otherwise
+  Grade loud;               // what it means where it is not quiet
+  Grade missing;            // what it means where no place is there
+  std::string_view effect;  // what it does to a measurement where it is not quiet
+  std::string_view boot;    // what makes it so from boot on; "" if nothing does
+};
+
+// In the order in which they are changed.
+std::span<const Knob> knobs();
+const Knob* find_knob(std::string_view name);  // null if there is none
+
+// One file of a knob.
+struct Setting {
+  std::string file;   // without the root
+  std::string found;  // "" if it cannot be read
+  std::string quiet;
+  Form form = Form::word;
+  std::string as_good;
+  std::string error;  // why it cannot be read
+  [[nodiscard]] bool is_quiet() const;
+};
+
+// The knob's files that are there, in the order of their names. `root` stands before /proc and /sys, for tests.
+std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const std::string& root);
+
+// The knob's place that this file belongs to; null for any other file, which is no setting of ours.
+const Place* place_of(std::string_view knob, std::string_view file);
+
+// Files that a pattern of glob(7) names, in the order of their names, without the root.
+std::vector<std::string> files_like(const std::string& pattern, const std::string& root);
+
+// The value of a file with this content.
+std::string value_in(std::string_view content, Form form);
+bool same_value(std::string_view a, std::string_view b, Form form);
+
+}  // namespace stab::machine

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "machine/quiet/quiet.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ranges>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace stab::machine {
+namespace {
+
+using What = Outcome::What;
+
+constexpr std::size_t limit = 64 << 10;
+
+Result<std::string> value_of(const std::string& path, Form form) {
+  auto content = read_file(path, limit);
+  if (!content) return std::unexpected(content.error());
+  return value_in(*content, form);
+}
+
+// One write, which the kernel takes whole or not at all. No truncation: a file that stands for one of the kernel's is
+// never seen empty, and only its first line counts.
+Result<void> put(const std::string& path, const std::string& value) {
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return fail_errno(fmt::format("cannot open {}", path));
+  const std::string line = value + "\n";
+  const ssize_t n = write(fd.get(), line.data(), line.size());
+  if (n < 0) return fail_errno(fmt::format("{} does not take {}", path, value));
+  if (static_cast<std::size_t>(n) != line.size())
+    return fail(fmt::format("{} does not take {}", path, value));
+  return {};
+}
+
+// Writes and reads back.
+Result<void> set(const std::string& path, const std::string& value, Form form) {
+  if (auto written = put(path, value); !written) return written;
+  const auto now = value_of(path, form);
+  if (!now) return std::unexpected(now.error());
+  if (!same_value(*now, value, form))
+    return fail(fmt::format("{} reads back as {}, not as {}", path, *now, value));
+  return {};
+}
+
+Outcome outcome_of(const Setting& setting, std::string_view knob) {
+  Outcome outcome{.knob = std::string(knob),
+                  .file = setting.file,
+                  .what = What::quiet,
+                  .found = setting.found,
+                  .value = setting.found,
+                  .reason = setting.error};
+  if (!setting.error.empty()) outcome.what = What::refused;
+  return outcome;
+}
+
+// A change that did not come about is taken back at once.
+void change(Outcome& outcome, const Setting& setting, const std::string& root) {
+  if (auto done = set(root + setting.file, setting.quiet, setting.form); done) {
+    outcome.what = What::changed;
+    outcome.value = setting.quiet;
+    return;
+  } else {
+    outcome.what = What::refused;
+    outcome.reason = done.error().message;
+  }
+  const auto now = value_of(root + setting.file, setting.form);
+  if (now && !same_value(*now, setting.found, setting.form))
+    (void)set(root + setting.file, setting.found, setting.form);
+}
+
+// invariant 2
+Outcome put_back(const Change& made, const std::string& root) {
+  Outcome outcome{.knob = made.knob,
+                  .file = made.file,
+                  .what = What::restored,
+                  .found = made.found,
+                  .value = made.found,
+                  .reason = {}};
+  const auto now = value_of(root + made.file, made.form);
+  if (!now) {
+    outcome.what = What::refused;
+    outcome.reason = now.error().message;
+  } else if (same_value(*now, made.found, made.form)) {
+    outcome.value = *now;
+  } else if (!same_value(*now, made.set, made.form)) {
+    outcome.what = What::foreign;
+    outcome.value = *now;
+    outcome.reason = fmt::format("somebody else has set it to {} since", *now);
+  } else if (const auto back = set(root + made.file, made.found, made.form); !back) {
+    outcome.what = What::refused;
+    outcome.value = *now;
+    outcome.reason = back.error().message;
+  }
+  return outcome;
+}
+
+}  // namespace
+
+std::string_view to_string(What what) {
+  switch (what) {
+    case What::changed:
+      return "changed";
+    case What::quiet:
+      return "quiet";
+    case What::refused:
+      return "refused";
+    case What::absent:
+      return "absent";
+    case What::restored:
+      return "restored";
+    case What::foreign:
+      return "foreign";
+  }
+  return "";
+}
+
+Result<std::vector<const Knob*>> choose_knobs(std::span<const std::string> names) {
+  std::vector<const Knob*> chosen;
+  for (const Knob& knob : knobs())
+    if (names.empty() ? knob.standard : std::ranges::find(names, knob.name) != names.end())
+      chosen.push_back(&knob);
+  for (const std::string& name : names) {
+    if (find_knob(name) != nullptr) continue;
+    std::vector<std::string> known;
+    for (const Knob& knob : knobs()) known.emplace_back(knob.name);
+    const std::string near = nearest(name, known);
+    return fail(fmt::format("there is no knob {}{}; the knobs are {}", name,
+                            near.empty() ? "" : "; did you mean " + near + "?",
+                            fmt::join(known, ", ")));
+  }
+  return chosen;
+}
+
+Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> knobs,
+                                     const CpuChoice& cpus, const std::string& root) {
+  std::vector<Outcome> outcomes;
+  for (const Knob* knob : knobs) {
+    const auto settings = read_knob(*knob, cpus, root);
+    std::vector<Change> planned;
+    for (const Setting& setting : settings)
+      if (setting.error.empty() && !setting.is_quiet())
+        planned.push_back({.knob = std::string(knob->name),
+                           .file = setting.file,
+                           .found = setting.found,
+                           .set = setting.quiet,
+                           .form = setting.form});
+    if (!planned.empty())
+      if (auto logged = log.add(planned); !logged)
+        return std::unexpected(logged.error());  // invariant 1
+    for (const Setting& setting : settings) {
+      outcomes.push_back(outcome_of(setting, knob->name));
+      if (setting.error.empty() && !setting.is_quiet()) change(outcomes.back(), setting, root);
+    }
+    if (settings.empty())
+      outcomes.push_back({.knob = std::string(knob->name),
+                          .file = {},
+                          .what = What::absent,
+                          .found = {},
+                          .value = {},
+                          .reason = "this machine has no such setting"});
+  }
+  return outcomes;
+}
+
+Result<std::vector<Outcome>> restore(UndoLog& log, const std::string& root, UndoLog::Mark from) {
+  std::vector<Outcome> outcomes;
+  for (const Change& made : std::views::reverse(log.changes().subspan(from.changes)))
+    outcomes.push_back(put_back(made, root));
+  const bool all = std::ranges::find(outcomes, What::refused, &Outcome::what) == outcomes.end();
+  if (from.changes > 0) {
+    if (all)
+      if (auto shortened = log.back_to(from); !shortened) return std::unexpected(shortened.error());
+    return outcomes;
+  }
+  if (log.damaged() > 0) {
+    const auto copy = log.set_aside();
+    if (!copy) return std::unexpected(copy.error());
+    outcomes.push_back({.knob = {},
+                        .file = {},
+                        .what = What::refused,
+                        .found = {},
+                        .value = {},
+                        .reason = fmt::format(
+                            "{} of the log's lines cannot be read, so what they changed may stay; "
+                            "they are kept in {}",
+                            log.damaged(), *copy)});
+  }
+  if (!all) return outcomes;
+  if (auto cleared = log.clear(); !cleared) return std::unexpected(cleared.error());  // invariant 3
+  return outcomes;
+}
+
+}  // namespace stab::machine

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// All keys of a plan, in the order in which messages list those of a table. keys.h reads them;
+// `stabctl keys` prints them, which is the table of doc/plans.md.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "design/fractional.h"
+#include "plan/plan.h"
+#include "plan/rules.h"
+
+namespace stab::plan {
+
+// What a key may be. `standard` is its value where the plan gives none.
+template <class T>
+struct Whole {
+  T min;
+  T max;
+  std::optional<T> standard = std::nullopt;
+};
+using Count = Whole<std::uint32_t>;
+using Seed = Whole<std::uint64_t>;
+// Blocks of `design.stop`: fewer than the least would make its rule say more than it knows.
+struct Blocks {
+  std::uint32_t least_precise;
+  std::uint32_t least_sequential;
+  std::uint32_t max;
+  std::optional<std::uint32_t> standard = std::nullopt;
+};
+struct Number {
+  double min;
+  double max;
+  std::optional<double> standard;
+};
+struct Percentage {};
+struct Flag {
+  std::optional<bool> standard;
+};
+struct Duration {
+  std::optional<std::chrono::nanoseconds> standard = std::nullopt;
+};
+struct Bytes {
+  std::uint64_t max;
+  std::optional<std::uint64_t> standard = std::nullopt;
+};
+struct Choice {
+  std::span<const std::string_view> words;
+  std::optional<std::string_view> standard = std::nullopt;
+};
+struct Text {
+  bool (*rule)(std::string_view);
+  std::string_view words;
+  std::optional<std::string_view> standard = std::nullopt;
+};
+struct Texts {
+  bool (*rule)(std::string_view);  // of each
+  std::string_view words;
+};
+// What code of its own reads: so many of them.
+struct Several {
+  std::size_t least;
+  std::size_t most;
+  std::string_view words;
+};
+// The same without a number.
+struct Other {
+  std::string_view words;
+};
+
+using Kind = std::variant<Count, Seed, Blocks, Number, Percentage, Flag, Duration, Bytes, Choice,
+                          Text, Texts, Several, Other>;
+
+struct Key {
+  std::string_view path;  // names in capitals are the user's
+  Kind kind;
+  std::string_view meaning;
+  std::string_view otherwise = "";  // what holds without it, if that is no `standard`
+};
+
+namespace words {
+inline constexpr std::array<std::string_view, 2> on_build_failure{"fail-benchmark",
+                                                                  "fail-experiment"};
+inline constexpr std::array kinds{
+    to_string(DesignKind::one_way),        to_string(DesignKind::within_subjects),
+    to_string(DesignKind::full_factorial), to_string(DesignKind::nested),
+    to_string(DesignKind::custom),         to_string(DesignKind::fractional),
+    to_string(DesignKind::calibration),    to_string(DesignKind::padding_study)};
+inline constexpr std::array<std::string_view, 1> orders{"randomized-blocks"};
+inline constexpr std::array rules{to_string(StopRule::precision), to_string(StopRule::sequential)};
+inline constexpr std::array<std::string_view, 2> on_absent{"record", "refuse"};
+inline constexpr std::array<std::string_view, 3> quiesce{"off", "best-effort", "strict"};
+inline constexpr std::array<std::string_view, 7> responses{
+    "wall", "user", "system", "cpu", "max_rss", "main_to_exit", "region"};
+inline constexpr std::array<std::string_view, 2> methods{"standard", "stabilizer"};
+inline constexpr std::array<std::string_view, 2> errors{"own", "pooled"};
+inline constexpr std::array<std::string_view, 2> programs{"these", "like-these"};
+inline constexpr std::array<std::string_view, 2> pairs{"baseline", "all"};
+inline constexpr std::array<std::string_view, 2> directions{"lower", "higher"};
+inline constexpr std::array<std::string_view, 1> per{"block"};
+}  // namespace words
+
+inline constexpr std::uint32_t max_repeats = 100'000;
+inline constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
+inline constexpr std::uint32_t max_env_bytes = std::uint32_t{1} << 20;
+inline constexpr std::uint32_t max_blocks = 1'000'000;
+
+inline constexpr Key keys[] = {
+    {"experiment.name", Text{is_title, title_rule}, "what it is called", "required"},
+    {"experiment.seed", Seed{0, std::numeric_limits<std::int64_t>::max(), 1},
+     "every random choice derives from it"},
+    {"experiment.question", Text{is_question, question_rule}, "shown with the answer"},
+
+    {"variables.NAME", Text{is_word, word_rule}, "stands for `${NAME}`"},
+    {"variables.CC", Text{is_word, word_rule, "clang-19"}, "the compiler of C"},
+    {"variables.CXX", Text{is_word, word_rule, "clang++-19"}, "the compiler of C++"},
+    {"variables.CFLAGS", Text{is_word, word_rule, ""}, "options for C"},
+    {"variables.CXXFLAGS", Text{is_word, word_rule, ""}, "options for C++"},
+    {"variables.LDFLAGS", Text{is_word, word_rule, ""},
+     "options for the linker; some factors add to them"},
+
+    {"defaults.repetitions", Count{1, max_repeats, 30}, "measured blocks; not with `design.stop`"},
+    {"defaults.timeout", Duration{std::chrono::minutes(1)}, "then a trial is ended and has failed"},
+    {"defaults.build_timeout", Duration{std::chrono::minutes(30)},
+     "then a build is ended and has failed"},
+    {"defaults.output_limit", Bytes{max_output, std::uint64_t{16} << 20},
+     "most bytes that a trial may write to stdout, and to stderr"},
+    {"defaults.warmup", Count{0, 1000, 0}, "blocks that run first and are not analysed"},
+    {"defaults.retries", Count{0, 10, 0}, "further attempts at a trial that failed"},
+    {"defaults.give_up_after", Count{0, 1000, 5},
+     "failed trials of a benchmark in a row, then its others are skipped; 0: never"},
+    {"defaults.on_build_failure", Choice{words::on_build_failure, "fail-benchmark"},
+     "what a failed build ends"},
+
+    {"benchmark.name", Text{is_name, name_rule}, "another one for each benchmark", "required"},
+    {"benchmark.build", Text{is_filled_word, filled_word_rule},
+     "for `/bin/sh`, in a private copy of the sources; writes `${OUT}`", "`run` names a program"},
+    {"benchmark.run", Texts{is_word, word_rule}, "the program and its arguments, no shell",
+     "required"},
+    {"benchmark.env.NAME", Text{is_word, word_rule}, "a variable of the environment"},
+    {"benchmark.stdin", Text{is_filled_word, filled_word_rule}, "a file", "nothing to read"},
+    {"benchmark.sources", Texts{is_relative_path, relative_path_rule},
+     "files and folders that the build reads", "the plan's folder"},
+    {"benchmark.check.exit", Count{0, 255, 0}, "the exit code that is right"},
+    {"benchmark.check.stdout_sha256", Text{is_sha256, sha256_rule}, "of what is right on stdout"},
+    {"benchmark.check.stdout_file", Text{is_relative_path, relative_path_rule},
+     "a file that stdout must be equal to"},
+    {"benchmark.check.command", Text{is_filled_word, filled_word_rule},
+     "for `/bin/sh`; gets stdout on its stdin and exits with 0 if it is right"},
+    {"benchmark.repetitions", Count{1, max_repeats}, "of this benchmark", "`defaults`"},
+    {"benchmark.timeout", Duration{}, "of this benchmark", "`defaults`"},
+    {"benchmark.build_timeout", Duration{}, "of this benchmark", "`defaults`"},
+    {"benchmark.output_limit", Bytes{max_output}, "of this benchmark", "`defaults`"},
+
+    {"factor.NAME.levels", Other{"a table, or an array for built-in factors"},
+     "`{ LEVEL = { VARIABLE = \"text\" } }`, or a list", "`random`"},
+    {"factor.NAME.random.per", Choice{words::per}, "one value for all cells of a block"},
+    {"factor.NAME.random.seeds", Count{2, max_repeats}, "seeds that each cell gets",
+     "required without `per`"},
+    {"factor.NAME.random.runs", Count{1, max_repeats}, "how often each seed is run",
+     "required without `per`"},
+    {"factor.env_bytes.random.min", Count{0, max_env_bytes, 0}, "the least that is drawn"},
+    {"factor.env_bytes.random.max", Count{0, max_env_bytes, 4096}, "the most that is drawn"},
+
+    {"randomize.OPTION", Other{"as its level would be"},
+     "an option of szc's runtime, the same in all trials: see below", "the runtime's own"},
+
+    {"design.kind", Choice{words::kinds, to_string(DesignKind::full_factorial)}, "see below"},
+    {"design.order", Choice{words::orders, "randomized-blocks"}, "there is no other"},
+    {"design.cells", Several{1, 1'000, "tables"},
+     "of `custom`: the level of each treatment, as in `{ opt = \"O2\" }`", "required there"},
+    {"design.stop.rule", Choice{words::rules},
+     "`precision`: ends when every change is known well enough; `sequential`: when every "
+     "comparison has a verdict",
+     "required in `stop`"},
+    {"design.stop.half_width", Percentage{},
+     "of `precision`: each interval of a ratio is at most twice as wide", "required there"},
+    {"design.stop.min", Blocks{15, 5, max_blocks, 20}, "blocks before it may end"},
+    {"design.stop.max", Blocks{15, 5, max_blocks}, "blocks at most", "required in `stop`"},
+    {"design.stop.looks", Count{2, 20, 5},
+     "of `sequential`: how often it is asked, evenly spaced from `min` to `max`"},
+    {"design.comparisons", Count{2, 10'000, 20},
+     "of `calibration`: how often each benchmark is compared with itself"},
+    {"design.generators", Several{1, max_fractional_treatments - 1, "texts"},
+     "of `fractional`, as in `[\"d = a:b:c\"]`", "`resolution`"},
+    {"design.resolution", Count{3, max_fractional_treatments}, "of `fractional`", "`generators`"},
+
+    {"measure.counters", Other{"an empty array"}, "this version counts no events"},
+    {"measure.on_absent", Choice{words::on_absent}, "no effect without counters"},
+
+    {"machine.cpus", Count{1, 1024, 1}, "CPUs that are reserved for a trial"},
+    {"machine.quiesce", Choice{words::quiesce, "off"}, "this version takes `off` only"},
+    {"machine.aslr", Flag{false}, "address space randomization where no factor says otherwise"},
+
+    {"analysis.response", Choice{words::responses, "wall"},
+     "what is compared; `main_to_exit` and `region` need programs that szc built"},
+    {"analysis.log", Flag{true},
+     "compare geometric means; never in a padding study or with `stabilizer`"},
+    {"analysis.alpha", Number{0.0001, 0.5, 0.05}, "level of the tests"},
+    {"analysis.equivalence", Percentage{}, "the smallest change that matters", "none"},
+    {"analysis.method", Choice{words::methods, "standard"},
+     "`stabilizer`: the paper of 2013, on raw numbers, for `within-subjects`"},
+    {"analysis.sums_of_squares", Count{2, 3, 2},
+     "how the terms of unbalanced data are adjusted for each other; `pooled` only"},
+    {"analysis.error", Choice{words::errors, "own"},
+     "`own`: each comparison's error is its own; `pooled`: all share one, where there are blocks"},
+    {"analysis.programs", Choice{words::programs, "like-these"},
+     "of `within-subjects`, which answer decides: on these programs, or on programs like these"},
+    {"analysis.pairs", Choice{words::pairs, "baseline"},
+     "`baseline`: levels are compared with the first one; `all`: with each other"},
+    {"analysis.better", Choice{words::directions, "lower"}, "which response is better"}};
+
+}  // namespace stab::plan

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The table of keys in doc/plans.md is what `stabctl keys` prints, and its JSON has the same keys.
+set -euo pipefail
+stabctl=$2/bin/stabctl
+document=$1/doc/plans.md
+
+"$stabctl" keys | diff <(awk '/^\| key \| value \|/ { on = 1 } on && /^$/ { exit } on' "$document") - ||
+  { echo "FAILED: paste the output of 'stabctl keys' into $document"; exit 1; }
+
+json=$("$stabctl" keys --json | sed -nE 's/^ +"key": "([^"]+)",?$/\1/p')
+text=$("$stabctl" keys | sed -nE 's/^\| `([^`]+)` .*/\1/p')
+[[ $(wc -l <<<"$text") -gt 50 && $text == "$json" ]] || { echo "FAILED: JSON has other keys: $json"; exit 1; }

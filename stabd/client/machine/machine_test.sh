@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# machine_test.sh SOURCE BUILD: stabctl doctor and quiesce, over a folder that stands for a machine.
+set -u
+stabctl=$2/bin/stabctl
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+fail() { echo "FAILED: $*"; bad=1; }
+expect() { [[ $2 == *"$3"* ]] || fail "$1: no '$3' in: $2"; }
+put() { mkdir -p "$(dirname "$work$1")" && echo "$2" >"$work$1"; }
+holds() { [ "$(head -1 "$work$1")" = "$2" ] || fail "$3: $1 holds $(head -1 "$work$1"), not $2"; }
+
+swappiness=/proc/sys/vm/swappiness watchdog=/proc/sys/kernel/nmi_watchdog
+put /proc/sys/kernel/random/boot_id 4b1c
+put $swappiness 60
+put $watchdog 1
+
+out=$("$stabctl" doctor --root "$work") || fail "doctor ends with $?"
+expect doctor "$out" "This machine is "
+expect doctor "$out" "echo 0 | sudo tee $swappiness"
+json=$("$stabctl" doctor --root "$work" --json)
+expect "doctor --json" "$json" '"name": "swappiness"'
+holds $swappiness 60 "doctor changes nothing"
+
+out=$("$stabctl" quiesce status --root "$work") || fail "status ends with $?"
+expect status "$out" "$swappiness: 60 (quiet is 0)"
+expect status "$out" "absent    governor"
+
+out=$("$stabctl" quiesce apply --root "$work") || fail "apply ends with $?"
+expect apply "$out" "$swappiness: 60 -> 0"
+holds $swappiness 0 apply
+holds $watchdog 0 apply
+put $watchdog 2
+out=$("$stabctl" quiesce restore --root "$work") || fail "restore ends with $?"
+expect restore "$out" "$swappiness: 60"
+expect restore "$out" "somebody else has set it to 2 since"
+holds $swappiness 60 restore
+holds $watchdog 2 restore
+expect "a second restore" "$("$stabctl" quiesce restore --root "$work")" "there is nothing to put back"
+
+# One knob, and names that are none.
+put $watchdog 1
+"$stabctl" quiesce apply --root "$work" --knobs nmi_watchdog --json >"$work/json" || fail "apply --knobs ends with $?"
+expect "apply --json" "$(cat "$work/json")" '"outcome": "changed"'
+holds $watchdog 0 "apply --knobs"
+holds $swappiness 60 "apply --knobs"
+"$stabctl" quiesce restore --root "$work" >/dev/null
+out=$("$stabctl" quiesce apply --root "$work" --knobs swapiness 2>&1) && fail "a wrong name is taken"
+expect "a wrong name" "$out" "did you mean swappiness?"
+
+# All or nothing.
+mv "$work$swappiness" "$work/elsewhere" && ln -s "$work/elsewhere" "$work$swappiness"
+out=$("$stabctl" quiesce apply --root "$work" --strict 2>&1) && fail "--strict ends with 0"
+expect --strict "$out" "everything is as it was"
+holds $watchdog 1 --strict
+"$stabctl" quiesce apply --root "$work" --knobs nmi_watchdog >/dev/null || fail "apply ends with $?"
+"$stabctl" quiesce apply --root "$work" --strict >/dev/null 2>&1 && fail "--strict ends with 0"
+holds $watchdog 0 "--strict after an apply"
+"$stabctl" quiesce restore --root "$work" >/dev/null || fail "restore ends with $?"
+holds $watchdog 1 "restore after both"
+out=$("$stabctl" quiesce apply --root "$work") || fail "without --strict it ends with $?"
+expect "what refuses" "$out" "refused   swappiness"
+holds $watchdog 0 "without --strict"
+"$stabctl" quiesce restore --root "$work" >/dev/null || fail "restore ends with $?"
+holds $watchdog 1 "at the end"
+
+"$stabctl" quiesce 2>/dev/null && fail "quiesce without a verb ends with 0"
+exit $bad

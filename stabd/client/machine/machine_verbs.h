@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What stabctl does about the machine that it runs on. No daemon needed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stab::client {
+
+struct MachineOptions {
+  std::vector<std::string> knobs;  // none: the standard ones
+  unsigned trial_cpus = 1;
+  bool strict = false;  // apply: all or nothing
+  bool json = false;
+  std::string root;  // stands before /proc and /sys
+  std::string log;   // "": that of the machine
+};
+
+Result<int> doctor(const MachineOptions& options);
+Result<int> quiesce_status(const MachineOptions& options);
+Result<int> quiesce_apply(const MachineOptions& options);
+Result<int> quiesce_restore(const MachineOptions& options);
+
+}  // namespace stab::client

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "machine/quiet/quiet.h"
+#include "stabd/client/exit_code.h"
+#include "stabd/client/machine/machine_verbs.h"
+#include "stabd/client/output.h"
+#include "stabd/paths.h"
+
+namespace stab::client {
+namespace {
+
+using machine::Outcome;
+
+// One for the machine, whatever daemon changes it: its knobs are shared.
+std::string log_of(const MachineOptions& options) {
+  if (!options.log.empty()) return options.log;
+  return options.root + default_state_directory() + "/quiesce.undo";
+}
+
+Result<machine::CpuChoice> cpus_of(const MachineOptions& options) {
+  const auto topology = machine::Topology::load();
+  if (!topology) return std::unexpected(topology.error());
+  return topology->choose_cpus(options.trial_cpus);
+}
+
+std::string as_json(std::span<const Outcome> outcomes) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Outcome& outcome : outcomes)
+    rows.push_back({{"knob", outcome.knob},
+                    {"file", outcome.file},
+                    {"outcome", machine::to_string(outcome.what)},
+                    {"found", outcome.found},
+                    {"value", outcome.value},
+                    {"reason", outcome.reason}});
+  return rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// One line for each file that there is something to say of; what is as it should be is counted for each knob.
+std::string as_text(std::span<const Outcome> outcomes) {
+  std::string text;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Outcome& outcome = outcomes[i];
+    std::string line = fmt::format("{:<9} {:<18} ", machine::to_string(outcome.what), outcome.knob);
+    if (outcome.what == Outcome::What::quiet) {
+      std::size_t count = 1;
+      for (; i + 1 < outcomes.size() && outcomes[i + 1].what == outcome.what &&
+             outcomes[i + 1].knob == outcome.knob;
+           ++i)
+        ++count;
+      line += count == 1 ? outcome.file : fmt::format("{} and {} more", outcome.file, count - 1);
+    } else {
+      line += outcome.file;
+    }
+    if (outcome.found != outcome.value)
+      line += fmt::format(": {} -> {}", outcome.found, outcome.value);
+    else if (!outcome.found.empty())
+      line += ": " + outcome.found;
+    if (!outcome.reason.empty()) line += (outcome.file.empty() ? "" : "; ") + outcome.reason;
+    text += line + "\n";
+  }
+  return text;
+}
+
+Result<int> show(const MachineOptions& options, std::span<const Outcome> outcomes, int code) {
+  const std::string text = options.json ? as_json(outcomes) : as_text(outcomes);
+  if (auto written = write_output(text, "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return code;
+}
+
+bool any(std::span<const Outcome> outcomes, Outcome::What what) {
+  return std::ranges::find(outcomes, what, &Outcome::what) != outcomes.end();
+}
+
+}  // namespace
+
+Result<int> quiesce_status(const MachineOptions& options) {
+  const auto chosen = machine::choose_knobs(options.knobs);
+  if (!chosen) return std::unexpected(chosen.error());
+  const auto cpus = cpus_of(options);
+  if (!cpus) return std::unexpected(cpus.error());
+  nlohmann::json rows = nlohmann::json::array();
+  std::string text;
+  for (const machine::Knob* knob : *chosen) {
+    const auto settings = machine::read_knob(*knob, *cpus, options.root);
+    if (settings.empty()) text += fmt::format("absent    {}\n", knob->name);
+    for (const machine::Setting& setting : settings) {
+      const std::string state = !setting.error.empty() ? "unknown"
+                                : setting.is_quiet()   ? "quiet"
+                                                       : "loud";
+      rows.push_back({{"knob", knob->name},
+                      {"file", setting.file},
+                      {"state", state},
+                      {"value", setting.found},
+                      {"quiet", setting.quiet},
+                      {"effect", knob->effect},
+                      {"reason", setting.error}});
+      text += fmt::format(
+          "{:<9} {:<18} {}: {}{}\n", state, knob->name, setting.file, setting.found,
+          state == "loud" ? fmt::format(" (quiet is {})", setting.quiet) : setting.error);
+    }
+    if (settings.empty())
+      rows.push_back({{"knob", knob->name},
+                      {"file", ""},
+                      {"state", "absent"},
+                      {"value", ""},
+                      {"quiet", ""},
+                      {"effect", knob->effect},
+                      {"reason", "this machine has no such setting"}});
+  }
+  const std::string shown =
+      options.json ? rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+                   : text;
+  if (auto written = write_output(shown, "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+Result<int> quiesce_apply(const MachineOptions& options) {
+  const auto chosen = machine::choose_knobs(options.knobs);
+  if (!chosen) return std::unexpected(chosen.error());
+  const auto cpus = cpus_of(options);
+  if (!cpus) return std::unexpected(cpus.error());
+  auto log = machine::UndoLog::open(log_of(options), options.root);
+  if (!log) return std::unexpected(log.error());
+  const machine::UndoLog::Mark before = log->mark();
+  const auto outcomes = machine::quiesce(*log, *chosen, *cpus, options.root);
+  if (outcomes && (!options.strict || !any(*outcomes, Outcome::What::refused)))
+    return show(options, *outcomes, exit_ok);
+  // What was changed by this call goes back.
+  const auto back = machine::restore(*log, options.root, before);
+  if (!outcomes) return std::unexpected(outcomes.error());
+  if (!back) return std::unexpected(back.error());
+  (void)show(options, *outcomes, exit_error);
+  if (any(*back, Outcome::What::refused))
+    return fail(
+        "--strict: not everything can be made quiet, and not all of it could be put back: "
+        "try 'stabctl quiesce restore'");
+  return fail("--strict: not everything can be made quiet, so everything is as it was");
+}
+
+Result<int> quiesce_restore(const MachineOptions& options) {
+  auto log = machine::UndoLog::open(log_of(options), options.root);
+  if (!log) return std::unexpected(log.error());
+  const auto outcomes = machine::restore(*log, options.root);
+  if (!outcomes) return std::unexpected(outcomes.error());
+  if (outcomes->empty() && !options.json) {
+    fmt::print("there is nothing to put back\n");
+    return exit_ok;
+  }
+  return show(options, *outcomes, any(*outcomes, Outcome::What::refused) ? exit_error : exit_ok);
+}
+
+}  // namespace stab::client

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/output.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "base/fd.h"
+
+namespace stab::client {
+namespace {
+
+TEST(ForTerminal, LinesStayAndOtherControlCharactersDoNot) {
+  EXPECT_EQ(for_terminal("a\n\x1b[2Jb\tc\r\n\n"), "a\n [2Jb c \n\n");
+  EXPECT_EQ(for_terminal("\xc2\x9b"
+                         "31mx"),
+            "  31mx");
+  EXPECT_EQ(for_terminal(""), "");
+}
+
+// A terminal of our own in place of stdout.
+class Terminal {
+ public:
+  Terminal() : ours_(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), before_(dup(1)) {
+    grantpt(ours_.get());
+    unlockpt(ours_.get());
+    const Fd theirs(open(ptsname(ours_.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
+    termios raw{};
+    tcgetattr(theirs.get(), &raw);
+    cfmakeraw(&raw);
+    tcsetattr(theirs.get(), TCSANOW, &raw);
+    dup2(theirs.get(), 1);
+  }
+  ~Terminal() { dup2(before_.get(), 1); }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  std::string shown() const {
+    std::string text;
+    std::array<char, 4096> buffer;
+    pollfd ready{ours_.get(), POLLIN, 0};
+    while (poll(&ready, 1, 200) > 0) {
+      const ssize_t n = read(ours_.get(), buffer.data(), buffer.size());
+      if (n <= 0) break;
+      text.append(buffer.data(), static_cast<std::size_t>(n));
+    }
+    return text;
+  }
+
+ private:
+  Fd ours_;
+  Fd before_;
+};
+
+TEST(WriteOutput, ATerminalGetsColoursOfOursAndNothingElseThatItObeys) {
+  const Terminal terminal;
+  ASSERT_TRUE(write_output("\x1b[1mbold\x1b[0m\x1b[2J\x1b]0;t\x07\x1b[\x1b", "", Colours::ours));
+  EXPECT_EQ(terminal.shown(), "\x1b[1mbold\x1b[0m [2J ]0;t  [ ");
+  ASSERT_TRUE(write_output("\x1b[1mbold\x1b[0m", "", Colours::none));
+  EXPECT_EQ(terminal.shown(), " [1mbold [0m");
+}
+
+}  // namespace
+}  // namespace stab::client

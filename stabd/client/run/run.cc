@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/text.h"
+#include "plan/reading/reader.h"
+#include "stabd/client/calibrations.h"
+#include "stabd/client/client.h"
+#include "stabd/client/follow.h"
+#include "stabd/client/output.h"
+#include "stabd/client/plan_file.h"
+#include "stabd/client/run/embedded.h"
+#include "stabd/client/run/folder.h"
+#include "stabd/client/verbs.h"
+#include "toml/problems.h"
+
+namespace stab::client {
+namespace {
+
+bool is_final(const std::string& state) {
+  return state == "done" || state == "failed" || state == "cancelled";
+}
+
+struct Earlier {
+  std::int64_t id = 0;
+  bool ended = false;
+};
+
+// The last experiment of this plan that the folder holds. What is unfinished there must be of the
+// same plan.
+Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan) {
+  const auto answer = client.ask(protocol::ListRequest{});
+  if (!answer) return std::unexpected(answer.error());
+  std::optional<Earlier> found;
+  for (const protocol::Summary& row : answer->experiments) {
+    const auto status = client.ask(protocol::StatusRequest{.id = row.id});
+    if (!status) continue;  // it is damaged
+    const bool ended = is_final(row.state);
+    if (status->plan == plan.text && status->experiment.directory == plan.directory)
+      found = {.id = row.id, .ended = ended};
+    else if (!ended)
+      return fail(
+          fmt::format("the folder holds an unfinished experiment of another plan, '{}': run that "
+                      "plan, or name another folder "
+                      "with --state",
+                      row.name));
+  }
+  return found;
+}
+
+Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool again) {
+  const auto known = earlier(client, plan);
+  if (!known) return std::unexpected(known.error());
+  if (*known && !(*known)->ended && again) {
+    if (auto ended = client.ask(protocol::CancelRequest{.id = (*known)->id}); !ended)
+      return std::unexpected(ended.error());
+  } else if (*known && !(*known)->ended) {
+    tell(fmt::format("experiment {} goes on where it was interrupted", (*known)->id));
+    return (*known)->id;
+  }
+  if (*known && !again) {
+    tell(fmt::format("experiment {} has ended; --again measures again", (*known)->id));
+    return (*known)->id;
+  }
+  const auto answer = client.ask(
+      protocol::SubmitRequest{.plan = plan.text, .directory = plan.directory, .file = plan.path});
+  if (!answer) return std::unexpected(answer.error());
+  return answer->id;
+}
+
+// What runs is ended with the daemon, and runs again when the same call is made.
+int paused(const RunOptions& options, const std::string& state, const Followed& followed) {
+  tell(fmt::format("paused; this goes on: stabctl run --state {} {}", shell_quote(state),
+                   shell_quote(options.plan_path)));
+  return exit_interrupted + followed.signal;
+}
+
+}  // namespace
+
+Result<int> run(const RunOptions& options) {
+  const auto file = read_plan_file(options.plan_path);
+  if (!file) return std::unexpected(file.error());
+  const auto plan = plan::read_plan(file->text);
+  if (!plan) return fail(toml::describe(plan.error(), file->path));
+  const auto folder = choose_folder(
+      options.state_directory,
+      {.experiment = plan->name, .plan = file->text, .directory = file->directory}, options.again);
+  if (!folder) return std::unexpected(folder.error());
+  const std::string& state = folder->path;
+
+  const SignalFd signals;
+  const auto daemon = EmbeddedDaemon::start(state);
+  if (!daemon) return std::unexpected(daemon.error());
+  auto client = Client::connect(daemon->socket_path());
+  if (!client) return std::unexpected(client.error());
+  const std::string known =
+      options.calibrations.empty() ? calibrations_file() : options.calibrations;
+  if (auto told = tell_calibrations(*client, known); !told)
+    tell("earlier calibrations are not quoted: " + told.error().message);
+  const auto id = submit_or_resume(*client, *file, options.again);
+  if (!id) return std::unexpected(id.error());
+  auto watching = start_watching(daemon->socket_path(), *id);
+  if (!watching) return std::unexpected(watching.error());
+  const auto followed = follow(*watching, signals);
+  if (!followed) return std::unexpected(followed.error());
+  if (followed->signal != 0) return paused(options, state, *followed);
+  mark_ended(*folder);
+
+  const auto answer = client->ask(protocol::ReportRequest{
+      .id = *id, .format = options.format, .colour = wants_colour(), .full = options.full});
+  if (!answer) return std::unexpected(answer.error());
+  if (auto written = write_output(answer->text, "", Colours::ours); !written)
+    return std::unexpected(written.error());
+  if (plan->design.kind == plan::DesignKind::calibration)
+    if (auto kept = keep_calibrations(*client, known); !kept)
+      tell("later runs will not quote this calibration: " + kept.error().message);
+  tell(fmt::format("the database is {}/stabd.db", state));
+  return exit_code(ending_of(*answer), options.fail_on);
+}
+
+}  // namespace stab::client

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// What the daemon asks of a worker and what the worker answers. The worker answers each request
+// with one reply of the same kind. Anything that arrives while it builds or runs, and the end of
+// the stream, means: stop.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "design/resolve.h"
+#include "plan/plan.h"
+#include "stabd/protocol/field.h"
+#include "stabd/protocol/messages.h"
+#include "store/records.h"
+
+namespace stab::plan {
+BOOST_DESCRIBE_STRUCT(Check, (), (exit, stdout_sha256, stdout_file, command))
+}  // namespace stab::plan
+
+namespace stab::counters {
+BOOST_DESCRIBE_STRUCT(Reading, (), (name, status, value, coverage, reason))
+}  // namespace stab::counters
+
+namespace stab::store {
+// Of a trial, what its run decides; the daemon knows the rest.
+BOOST_DESCRIBE_STRUCT(Trial, (),
+                      (status, reason, exit_code, signal, started_ns, wall_ns, user_ns, system_ns,
+                       max_rss_bytes, stdout_sha256, stderr_tail, layout, readings))
+}  // namespace stab::store
+
+namespace stab::protocol {
+
+// A build's output and a trial's, JSON-escaped, stay far below this.
+inline constexpr std::size_t max_work_line = std::size_t{8} << 20;
+inline constexpr std::size_t kept_output =
+    16384;  // bytes of a build's output or a trial's stderr that are stored
+
+// What both sides look at first; no version may change it.
+struct SetupVersion {
+  static constexpr Tag tag{.key = "kind", .value = "setup"};
+  std::uint32_t protocol = 1;
+};
+BOOST_DESCRIBE_STRUCT(SetupVersion, (), (protocol))
+// The first version says nothing of it.
+template <>
+inline constexpr Field field<&SetupVersion::protocol>{.may_lack = true};
+
+struct SetupRequest {
+  static constexpr Tag tag{.key = "kind", .value = "setup"};
+  std::uint32_t protocol = version;
+  std::uint32_t cpus = 1;
+};
+BOOST_DESCRIBE_STRUCT(SetupRequest, (), (protocol, cpus))
+struct SetupReply {
+  static constexpr Tag tag{.key = "kind", .value = "setup"};
+  std::uint32_t protocol = version;
+  std::string error{};                 // "" if the worker is ready
+  std::vector<unsigned> other_cpus{};  // for everything that is no trial
+  std::string trial_cpus{};            // "1" or "2-3"
+  std::vector<std::string> notes{};
+  std::string machine_key{};
+  std::string machine_host{};
+  std::string machine_facts{};
+};
+BOOST_DESCRIBE_STRUCT(SetupReply, (),
+                      (protocol, error, other_cpus, trial_cpus, notes, machine_key, machine_host,
+                       machine_facts))
+
+struct BuildRequest {
+  static constexpr Tag tag{.key = "kind", .value = "build"};
+  std::string command{};               // still holds ${OUT}, ${DIR}, ${SRC}
+  std::string directory{};             // the plan's
+  std::vector<std::string> sources{};  // relative to it; empty: all of it
+  std::string cache{};                 // folder of all builds
+  bool keep_tree = false;              // the trials use ${DIR}
+  // Of an earlier build for this experiment; used as it is if it is still there.
+  std::string known_key{};
+  std::chrono::nanoseconds timeout{0};
+};
+BOOST_DESCRIBE_STRUCT(BuildRequest, (),
+                      (command, directory, sources, cache, keep_tree, known_key, timeout))
+template <>
+inline constexpr Field field<&BuildRequest::timeout>{.name = "timeout_ns", .least = 0};
+
+struct BuildReply {
+  static constexpr Tag tag{.key = "kind", .value = "build"};
+  store::BuildStatus status = store::BuildStatus::failed;
+  std::string key{};
+  std::string directory{};  // what ${DIR} stands for
+  std::string out{};        // what ${OUT} stands for
+  std::string binary_sha256{};
+  std::string output{};  // why it failed, or what the compiler said
+  std::int64_t duration_ns = 0;
+};
+BOOST_DESCRIBE_STRUCT(BuildReply, (),
+                      (status, key, directory, out, binary_sha256, output, duration_ns))
+
+struct RunRequest {
+  static constexpr Tag tag{.key = "kind", .value = "run"};
+  std::vector<std::string> argv{};
+  plan::Variables env{};
+  std::uint64_t env_bytes = 0;
+  std::string directory{};
+  std::string stdin_path{};
+  bool aslr = false;
+  std::chrono::nanoseconds timeout{0};
+  std::uint64_t output_limit = 0;
+  plan::Check check{};
+  plan::Variables options{};  // of the runtime that szc links in, as in plan::Task
+  plan::Needs needs = plan::Needs::nothing;
+  std::string response{};  // of the analysis: it must have been measured
+};
+BOOST_DESCRIBE_STRUCT(RunRequest, (),
+                      (argv, env, env_bytes, directory, stdin_path, aslr, timeout, output_limit,
+                       check, options, needs, response))
+template <>
+inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
+template <>
+inline constexpr Field field<&RunRequest::timeout>{.name = "timeout_ns", .least = 0};
+
+using RunReply = store::Trial;
+template <>
+inline constexpr Tag tag<RunReply>{.key = "kind", .value = "run"};
+
+using WorkRequest = std::variant<SetupRequest, BuildRequest, RunRequest>;
+using WorkReply = std::variant<SetupReply, BuildReply, RunReply>;
+
+// The reason of a worker and a daemon that do not speak the same protocol.
+std::string worker_mismatch();
+
+Result<WorkRequest> decode_work(std::string_view line);
+Result<WorkReply> decode_work_reply(std::string_view line);
+
+}  // namespace stab::protocol

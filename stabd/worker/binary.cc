@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/worker/binary.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/fd.h"
+#include "base/hash.h"
+
+namespace stab::worker {
+namespace {
+
+constexpr std::size_t piece = std::size_t{1} << 20;
+constexpr std::size_t longest_id = 64;
+// What is blanked is shorter than this: it is never cut in two.
+constexpr std::size_t kept = 256;
+
+// The note that linkers write: a digest of the binary, folder names included. Its length is the
+// linker's choice: 20 bytes by default, 8 with --build-id=fast.
+void blank_build_id(std::string& content) {
+  using namespace std::string_view_literals;
+  constexpr auto header = "\x03\0\0\0GNU\0"sv;  // its type and owner, after two lengths
+  for (std::size_t at = content.find(header); at != std::string::npos;
+       at = content.find(header, at + 1)) {
+    if (at < 8 || content.compare(at - 8, 4, "\x04\0\0\0"sv) != 0) continue;
+    const std::size_t start = at + header.size();
+    const std::size_t size = static_cast<unsigned char>(content[at - 4]);
+    if (content.compare(at - 3, 3, "\0\0\0"sv) != 0 || size > longest_id) continue;
+    if (start + size <= content.size()) content.replace(start, size, size, '\0');
+  }
+}
+
+void blank_key(std::string& content, std::string_view key) {
+  const std::string blank(key.size(), '0');
+  for (std::size_t at = content.find(key); at != std::string::npos;
+       at = content.find(key, at + key.size()))
+    content.replace(at, key.size(), blank);
+}
+
+bool asked_to_stop(int fd) {
+  pollfd stop{fd, POLLIN, 0};
+  return fd >= 0 && poll(&stop, 1, 0) > 0;
+}
+
+Result<void> check_file(int fd, const std::string& path) {
+  struct stat status{};
+  if (fstat(fd, &status) != 0) return fail_errno(fmt::format("cannot look at {}", path));
+  if (!S_ISREG(status.st_mode)) return fail("${OUT} is not a regular file");
+  if (std::cmp_greater(status.st_size, max_binary_bytes))
+    return fail(
+        fmt::format("${{OUT}} has {} bytes, and {} are allowed", status.st_size, max_binary_bytes));
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> digest_of(const std::string& path, const Reading& reading) {
+  // Without O_NONBLOCK a FIFO that nobody writes would hang us.
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd && errno == ENOENT) return std::nullopt;
+  if (!fd) return fail_errno("${OUT} cannot be opened");
+  if (auto checked = check_file(fd.get(), path); !checked) return std::unexpected(checked.error());
+  Sha256 hash;
+  std::string content;
+  std::string buffer(piece, '\0');
+  std::uint64_t bytes = 0;
+  for (;;) {
+    const ssize_t n = read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("${OUT} cannot be read");
+    content.append(buffer, 0, static_cast<std::size_t>(n));
+    blank_key(content, reading.key);
+    blank_build_id(content);
+    if (n == 0) break;
+    // It may grow while it is read.
+    if ((bytes += static_cast<std::uint64_t>(n)) > max_binary_bytes)
+      return fail(fmt::format("${{OUT}} has more than {} bytes", max_binary_bytes));
+    if (std::chrono::steady_clock::now() > reading.until)
+      return fail("${OUT} could not be read before the build's timeout");
+    if (asked_to_stop(reading.stop_fd)) return fail("${OUT} was not read to its end");
+    if (content.size() <= kept) continue;
+    hash.add(std::string_view(content).substr(0, content.size() - kept));
+    content.erase(0, content.size() - kept);
+  }
+  hash.add(content);
+  return hash.hex();
+}
+
+}  // namespace stab::worker

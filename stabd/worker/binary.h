@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The digest of what a build wrote, whatever it is.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace stab::worker {
+
+inline constexpr std::uint64_t max_binary_bytes = std::uint64_t{4} << 30;
+
+struct Reading {
+  std::string_view key;  // of the build: the name of its folder
+  std::chrono::steady_clock::time_point until;
+  int stop_fd = -1;  // readable: stop
+};
+
+// Two builds that differ in nothing but their folder's name and the linker's note of a digest have
+// the same. Nothing if there is no such file. An error if it is not a regular file, is larger than
+// the limit, or takes too long. Holds a megabyte of it at a time.
+Result<std::optional<std::string>> digest_of(const std::string& path, const Reading& reading);
+
+}  // namespace stab::worker

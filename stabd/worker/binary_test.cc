@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/worker/binary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "base/hash.h"
+#include "stabd/testing.h"
+
+namespace stab::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+using ::testing::HasSubstr;
+
+constexpr std::string_view key = "0123456789abcdef0123456789abcdef";
+constexpr std::string_view other = "fedcba9876543210fedcba9876543210";
+constexpr std::size_t piece = std::size_t{1} << 20;
+
+class Binary : public ::testing::Test {
+ protected:
+  Result<std::optional<std::string>> digest(std::string_view name = key) const {
+    return digest_of(folder_ / "out", {.key = name, .until = steady_clock::now() + 60s});
+  }
+
+  std::string digest_of_text(const std::string& text, std::string_view name = key) const {
+    folder_.write("out", text);
+    return digest(name).value().value_or("none");
+  }
+
+  test::Folder folder_;
+};
+
+TEST_F(Binary, TheFoldersNameDoesNotCountWhereverItStands) {
+  for (const std::size_t before : {std::size_t{0}, piece - 33, piece - 32, piece - 31, piece - 1,
+                                   piece, piece - 257, piece - 256, 3 * piece + 7}) {
+    const std::string start(before, 'x');
+    const std::string mine = start + std::string(key) + "yz";
+    EXPECT_EQ(digest_of_text(mine), digest_of_text(start + std::string(other) + "yz", other))
+        << before;
+    EXPECT_EQ(digest_of_text(mine), sha256_hex(start + std::string(32, '0') + "yz")) << before;
+    EXPECT_NE(digest_of_text(mine), digest_of_text(start + std::string(other) + "yz")) << before;
+  }
+}
+
+TEST_F(Binary, TheLinkersNoteDoesNotCountWhereverItStands) {
+  using namespace std::string_literals;
+  const auto note = [](std::size_t before, char id) {
+    return std::string(before, 'x') + "\4\0\0\0\x14\0\0\0\3\0\0\0GNU\0"s + std::string(20, id) +
+           "y";
+  };
+  for (const std::size_t before :
+       {std::size_t{0}, piece - 37, piece - 36, piece - 16, piece - 8, piece - 4, piece - 1, piece,
+        piece - 256, piece - 248, 2 * piece - 20}) {
+    const std::string one = digest_of_text(note(before, 'a'));
+    EXPECT_EQ(one, digest_of_text(note(before, 'b'))) << before;
+    EXPECT_EQ(one, sha256_hex(note(before, '\0'))) << before;
+  }
+}
+
+TEST_F(Binary, AFileThatIsNotThereIsNoError) {
+  EXPECT_EQ(digest().value(), std::nullopt);
+}
+
+TEST_F(Binary, OnlyARegularFileOfASizeThatIsAllowedIsRead) {
+  ASSERT_EQ(symlink("/dev/zero", (folder_ / "out").c_str()), 0);
+  EXPECT_THAT(digest().error().message, HasSubstr("not a regular file"));
+  unlink((folder_ / "out").c_str());
+  ASSERT_EQ(mkfifo((folder_ / "out").c_str(), 0600), 0);
+  EXPECT_THAT(digest().error().message, HasSubstr("not a regular file"));
+  unlink((folder_ / "out").c_str());
+  folder_.write("out", "");
+  ASSERT_EQ(truncate((folder_ / "out").c_str(), off_t{max_binary_bytes} + 1), 0);
+  EXPECT_THAT(digest().error().message, HasSubstr("4294967297 bytes"));
+}
+
+TEST_F(Binary, ReadingEndsWithItsTimeAndWhenItIsToStop) {
+  folder_.write("out", std::string(piece, 'x'));
+  const auto late = digest_of(folder_ / "out", {.key = key, .until = steady_clock::now()});
+  EXPECT_THAT(late.error().message, HasSubstr("before the build's timeout"));
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  const auto stopped = digest_of(
+      folder_ / "out", {.key = key, .until = steady_clock::now() + 60s, .stop_fd = ends[0]});
+  EXPECT_FALSE(stopped);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace stab::worker

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// What a user's program, build, worker or disk may do, and what it must not cost others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/fd.h"
+#include "stabd/protocol/lines.h"
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* healthy =
+    "[experiment]\nname = \"healthy\"\n[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
+    "repetitions = 2\n";
+
+class Hostile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    lab_.write("healthy.toml", healthy);
+    ASSERT_TRUE(lab_.start_daemon());
+  }
+
+  void expect_healthy() {
+    const int id = lab_.submit("healthy.toml");
+    ASSERT_NE(id, 0);
+    EXPECT_TRUE(lab_.wait_until_final(id));
+    EXPECT_EQ(lab_.state(id), "done");
+  }
+
+  // The output of stabctl on a terminal.
+  std::string on_terminal(const std::string& arguments) const {
+    return run_program({"/usr/bin/script", "-qec",
+                        std::string(STAB_BIN_DIR) + "/stabctl --socket " + lab_.path("s.sock") +
+                            " " + arguments,
+                        "/dev/null"},
+                       lab_.folder())
+        .out;
+  }
+
+  int build(const std::string& command, const std::string& more = "") {
+    lab_.write("build.sh", "#!/bin/sh\n" + command + "\n", true);
+    lab_.write("plan.toml",
+               "[experiment]\nname = \"hostile\"\n[[benchmark]]\nname = \"bad\"\n"
+               "build = \"./build.sh ${OUT}\"\nsources = [\"build.sh\"]\nrun = [\"${OUT}\"]\n"
+               "repetitions = 1\n" +
+                   more);
+    const int id = lab_.submit("plan.toml");
+    EXPECT_NE(id, 0);
+    return id;
+  }
+
+  Lab lab_;
+};
+
+TEST_F(Hostile, EscapeSequencesOfABuildNeverReachATerminal) {
+  // ESC [ 2 J; the same as one character beyond ASCII; a title; a colour.
+  const int id = build(R"(printf 'x\033[2Jy\302\2332Jz\033]0;title\007w\033[31mred' >&2; exit 1)");
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const std::string number = std::to_string(id);
+  for (const std::string& verb : {"status " + number, "status --json " + number, "report " + number,
+                                  "export " + number, std::string("list"), "watch " + number}) {
+    const std::string shown = on_terminal(verb);
+    EXPECT_THAT(shown, Not(HasSubstr("\x1b[2J"))) << verb;
+    EXPECT_THAT(shown, Not(HasSubstr("\x1b]"))) << verb;
+    EXPECT_THAT(shown, Not(HasSubstr("\x1b[31m"))) << verb;
+    EXPECT_THAT(shown, Not(HasSubstr("\xc2\x9b"))) << verb;
+    EXPECT_THAT(shown, Not(HasSubstr("\x07"))) << verb;
+  }
+  EXPECT_THAT(on_terminal("status " + number), HasSubstr("x [2Jy"));
+  // Into a pipe, too, where a terminal may be at its end.
+  EXPECT_THAT(lab_.ctl({"status", number}).out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(Hostile, AnOutputThatNeverEndsIsNotRead) {
+  const int id = build("ln -sf /dev/zero \"$1\"");
+  ASSERT_TRUE(lab_.wait_until_final(id, 60s));
+  EXPECT_THAT(lab_.ctl({"status", std::to_string(id)}).out,
+              HasSubstr("${OUT} is not a regular file"));
+  expect_healthy();
+}
+
+TEST_F(Hostile, AnOutputOfHolesIsRefusedBySize) {
+  const int id = build("truncate -s 1T \"$1\"");
+  ASSERT_TRUE(lab_.wait_until_final(id, 60s));
+  EXPECT_THAT(lab_.ctl({"status", std::to_string(id)}).out,
+              HasSubstr("${OUT} has 1099511627776 bytes"));
+}
+
+std::size_t peak_memory_kb(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  std::string word;
+  std::size_t number = 0;
+  while (status >> word)
+    if (word == "VmHWM:" && status >> number) return number;
+  return 0;
+}
+
+TEST_F(Hostile, ReadingALargeOutputHeedsTheTimeoutAndHoldsLittle) {
+  const int id = build("truncate -s 4G \"$1\"", "build_timeout = \"2s\"\n");
+  std::size_t peak = 0;
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  while (std::chrono::steady_clock::now() < end) {
+    if (const pid_t worker = lab_.worker(); worker > 0)
+      peak = std::max(peak, peak_memory_kb(worker));
+    const std::string state = lab_.state(id);
+    if (state == "done" || state == "failed") break;
+  }
+  EXPECT_THAT(lab_.ctl({"status", std::to_string(id)}).out,
+              HasSubstr("could not be read before the build's timeout"));
+  EXPECT_GT(peak, 0U);
+  EXPECT_LT(peak, 256U << 10U);
+}
+
+TEST_F(Hostile, AStoppedWorkerCostsItsExperimentAndNotTheQueue) {
+  lab_.write("stopped.toml",
+             "[experiment]\nname = \"stopped\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
+             "\"0.05\"]\nrepetitions = 5000\ntimeout = \"1s\"\n");
+  const int id = lab_.submit("stopped.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  const pid_t worker = lab_.worker();
+  ASSERT_GT(worker, 0);
+  kill(worker, SIGSTOP);
+  const int next = lab_.submit("healthy.toml");
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(lab_.state(id), "failed");
+  EXPECT_THAT(lab_.ctl({"status", std::to_string(id)}).out, HasSubstr("did not answer within"));
+  ASSERT_TRUE(lab_.wait_until_final(next));
+  EXPECT_EQ(lab_.state(next), "done");
+}
+
+TEST_F(Hostile, ADamagedExperimentIsRefusedAndNamedAndTheOthersGoOn) {
+  const int first = lab_.submit("healthy.toml");
+  const int second = lab_.submit("healthy.toml");
+  ASSERT_TRUE(lab_.wait_until_final(first));
+  ASSERT_TRUE(lab_.wait_until_final(second));
+  lab_.end_daemon(SIGTERM);
+  const Output changed = run_program({"/usr/bin/sqlite3", lab_.path("state/stabd.db"),
+                                      "update experiment set name = 'spoilt', state = 'queued' "
+                                      "where id = 1"},
+                                     lab_.folder());
+  ASSERT_EQ(changed.code, 0) << changed.err;
+  ASSERT_TRUE(lab_.start_daemon());
+  const Output list = lab_.ctl({"list"});
+  EXPECT_EQ(list.code, 0) << list.err;
+  EXPECT_THAT(list.out, HasSubstr("damaged"));
+  EXPECT_THAT(list.out, HasSubstr("row 1 of table experiment"));
+  EXPECT_EQ(lab_.state(second), "done");
+  EXPECT_EQ(lab_.ctl({"report", std::to_string(second)}).code, 0);
+  const Output refused = lab_.ctl({"report", std::to_string(first)});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("row 1 of table experiment is damaged"));
+  expect_healthy();
+}
+
+// What the daemon that starts it says first, in the words of another version.
+TEST_F(Hostile, AWorkerOfAnotherVersionSaysWhatToDo) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const Fd ours(ends[0]);
+  Fd theirs(ends[1]);
+  const pid_t worker = fork();
+  if (worker == 0) {
+    dup2(theirs.get(), 3);
+    execl(STAB_BIN_DIR "/stabd", "stabd", "--worker", static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  theirs.reset();
+  protocol::Channel channel(ours.get(), 1 << 20);
+  for (const char* line :
+       {R"({"kind":"setup","cpus":1})", R"({"kind":"setup","protocol":77,"processors":[1]})"}) {
+    ASSERT_TRUE(channel.send(line));
+    const auto answer = channel.receive();
+    ASSERT_TRUE(answer && *answer);
+    EXPECT_THAT(json::parse(**answer)["error"].get<std::string>(),
+                HasSubstr("start the daemon anew"));
+  }
+  ASSERT_TRUE(channel.send(R"({"kind":"setup","protocol":2,"cpus":1})"));
+  EXPECT_EQ(json::parse(channel.receive().value().value())["error"], "");
+  ASSERT_TRUE(channel.send(R"({"kind":"run","argv":7})"));
+  EXPECT_EQ(channel.receive().value(), std::nullopt);
+  EXPECT_EQ(end_of(worker), 1);
+}
+
+}  // namespace
+}  // namespace stab::test

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+// What becomes of a run, a watch and a cancel when somebody interrupts them, and of times when the
+// clock jumps.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "base/fd.h"
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* long_plan =
+    "[experiment]\nname = \"long\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
+    "\"0.05\"]\nrepetitions = 5000\n";
+constexpr const char* short_plan =
+    "[experiment]\nname = \"short\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
+    "\"0.05\"]\nrepetitions = 40\n";
+
+// Long enough that a second one can begin beside it on a slow machine.
+constexpr const char* middle_plan =
+    "[experiment]\nname = \"middle\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
+    "\"0.05\"]\nrepetitions = 200\n";
+
+class Interrupted : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    lab_.write("long.toml", long_plan);
+    lab_.write("short.toml", short_plan);
+    lab_.write("middle.toml", middle_plan);
+  }
+
+  std::vector<std::string> run_of(const std::string& plan, const std::string& state) const {
+    return {std::string(STAB_BIN_DIR) + "/stabctl",
+            "run",
+            "--fail-on",
+            "trials",
+            "--state",
+            state,
+            lab_.path(plan)};
+  }
+
+  pid_t start_run(const std::string& plan) const {
+    return start_program(run_of(plan, lab_.path("run")), lab_.folder(), out());
+  }
+
+  pid_t start_ctl(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> argv{std::string(STAB_BIN_DIR) + "/stabctl", "--socket",
+                                  lab_.path("s.sock")};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return start_program(argv, lab_.folder(), out());
+  }
+
+  std::string out() const { return lab_.path("out.txt"); }
+  std::string said() const { return read_file(out(), 1 << 20).value_or(""); }
+
+  std::string trials_of_run() const {
+    return run_program({"/usr/bin/sqlite3", lab_.path("run/stabd.db"),
+                        "select count(*), count(distinct position), "
+                        "(select count(*) from experiment) from trial"},
+                       lab_.folder())
+        .out;
+  }
+
+  Lab lab_;
+};
+
+TEST_F(Interrupted, ASignalPausesARunAndTheSameCommandGoesOn) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const pid_t run = start_run("short.toml");
+    ASSERT_TRUE(wait_for_text(out(), " of 40 trials"));
+    kill(run, signal);
+    EXPECT_EQ(end_of(run), 128 + signal);
+    EXPECT_THAT(said(), HasSubstr("paused; this goes on: stabctl run --state "));
+    EXPECT_THAT(said(), Not(HasSubstr("cancel")));
+  }
+  const Output rest = run_program(run_of("short.toml", lab_.path("run")), lab_.folder());
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("experiment 1 goes on where it was interrupted"));
+  EXPECT_EQ(trials_of_run(), "40|40|1\n");
+}
+
+// Root's runs are below /var/lib, which is our own here.
+bool own_state_folder(const Lab& lab) {
+  setenv("XDG_STATE_HOME", lab.path("xdg").c_str(), 1);
+  if (geteuid() != 0) return true;
+  return unshare(CLONE_NEWNS) == 0 &&
+         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("tmpfs", "/var/lib", "tmpfs", 0, "mode=755") == 0;
+}
+
+TEST_F(Interrupted, ARunWithoutAFolderGoesOnInTheOneThatItBeganWith) {
+  if (!own_state_folder(lab_)) GTEST_SKIP() << "mounts of our own are not allowed here";
+  const std::vector<std::string> argv{std::string(STAB_BIN_DIR) + "/stabctl", "run", "--fail-on",
+                                      "trials", lab_.path("middle.toml")};
+  // Two at the same time have a folder each.
+  const pid_t first = start_program(argv, lab_.folder(), out());
+  ASSERT_TRUE(wait_for_text(out(), " of 200 trials"));
+  const pid_t second = start_program(argv, lab_.folder(), lab_.path("second.txt"));
+  ASSERT_TRUE(wait_for_text(lab_.path("second.txt"), " of 200 trials"));
+  for (const pid_t run : {first, second}) kill(run, SIGINT);
+  for (const pid_t run : {first, second}) EXPECT_EQ(end_of(run), 128 + SIGINT);
+  EXPECT_THAT(read_file(lab_.path("second.txt"), 1 << 20).value_or(""),
+              Not(HasSubstr("goes on where")));
+  lab_.write("other.toml", std::string(short_plan) + "timeout = \"9s\"\n");
+  auto other = argv;
+  other.back() = lab_.path("other.toml");
+  EXPECT_THAT(run_program(other, lab_.folder()).err, Not(HasSubstr("goes on where")));
+  for (int i = 0; i < 2; ++i) {
+    const Output rest = run_program(argv, lab_.folder());
+    EXPECT_EQ(rest.code, 0) << rest.err;
+    EXPECT_THAT(rest.err, HasSubstr("experiment 1 goes on where it was interrupted"));
+  }
+  // They have ended: the next call measures.
+  const pid_t next = start_program(argv, lab_.folder(), out());
+  ASSERT_TRUE(wait_for_text(out(), " of 200 trials"));
+  kill(next, SIGINT);
+  EXPECT_EQ(end_of(next), 128 + SIGINT);
+  EXPECT_THAT(said(), Not(HasSubstr("goes on where")));
+  EXPECT_THAT(said(), Not(HasSubstr("has ended")));
+  if (geteuid() == 0) umount2("/var/lib", MNT_DETACH);
+}
+
+TEST_F(Interrupted, AFinishedRunShowsItsReportUntilItIsToMeasureAgain) {
+  const auto argv = run_of("short.toml", lab_.path("run"));
+  const Output first = run_program(argv, lab_.folder());
+  ASSERT_EQ(first.code, 0) << first.err;
+  const Output second = run_program(argv, lab_.folder());
+  EXPECT_EQ(second.code, 0);
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_THAT(second.err, HasSubstr("--again measures again"));
+  EXPECT_EQ(trials_of_run(), "40|40|1\n");
+  auto again = argv;
+  again.emplace_back("--again");
+  EXPECT_EQ(run_program(again, lab_.folder()).code, 0);
+  EXPECT_EQ(trials_of_run(), "80|40|2\n");
+}
+
+TEST_F(Interrupted, AgainBeginsAnewBesideAnInterruptedRun) {
+  const pid_t run = start_run("middle.toml");
+  ASSERT_TRUE(wait_for_text(out(), " of 200 trials"));
+  kill(run, SIGINT);
+  ASSERT_EQ(end_of(run), 128 + SIGINT);
+  auto argv = run_of("middle.toml", lab_.path("run"));
+  argv.emplace_back("--again");
+  const pid_t again = start_program(argv, lab_.folder(), out());
+  ASSERT_TRUE(wait_for_text(out(), " of 200 trials"));
+  kill(again, SIGINT);
+  EXPECT_EQ(end_of(again), 128 + SIGINT);
+  EXPECT_THAT(said(), Not(HasSubstr("goes on where")));
+  const std::string states = run_program({"/usr/bin/sqlite3", lab_.path("run/stabd.db"),
+                                          "select group_concat(state) from experiment"},
+                                         lab_.folder())
+                                 .out;
+  EXPECT_THAT(states, HasSubstr("cancelled,"));
+}
+
+TEST_F(Interrupted, AKilledRunLeavesNothingOutsideItsFolderAndGoesOn) {
+  const pid_t run = start_run("short.toml");
+  ASSERT_TRUE(wait_for_text(out(), " of 40 trials"));
+  // All that the run made is in its own folder.
+  EXPECT_TRUE(fs::is_socket(lab_.path("run/run.sock")));
+  kill(run, SIGKILL);
+  EXPECT_EQ(end_of(run), -SIGKILL);
+  // The daemon of the killed run ends by itself; until then the database is its own.
+  Output rest;
+  for (int i = 0; i < 50 && rest.code != 0; ++i) {
+    rest = run_program(run_of("short.toml", lab_.path("run")), lab_.folder());
+    if (rest.code != 0) std::this_thread::sleep_for(200ms);
+  }
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(trials_of_run(), "40|40|1\n");
+}
+
+TEST_F(Interrupted, CtrlCEndsARunThatWaitsForAFullDisk) {
+  if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    GTEST_SKIP() << "mounts of our own are not allowed here";
+  fs::create_directory(lab_.path("run"));
+  ASSERT_EQ(mount("tmpfs", lab_.path("run").c_str(), "tmpfs", 0, "size=1m"), 0);
+  const pid_t run = start_run("long.toml");
+  ASSERT_TRUE(wait_for_text(out(), " of 5000 trials"));
+  const Fd filler(open(lab_.path("run/filler").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const std::string bytes(4096, 'x');
+  while (write_all(filler.get(), bytes)) {
+  }
+  ASSERT_TRUE(wait_for_text(out(), "paused: "));
+  kill(run, SIGINT);
+  EXPECT_EQ(end_of(run), 128 + SIGINT);
+  umount2(lab_.path("run").c_str(), MNT_DETACH);
+}
+
+TEST_F(Interrupted, WatchingAndWaitingEndWithTheSignalAndTheExperimentGoesOn) {
+  ASSERT_TRUE(lab_.start_daemon());
+  const pid_t wait = start_ctl({"submit", "--wait", lab_.path("long.toml")});
+  ASSERT_TRUE(wait_for_text(out(), " of 5000 trials"));
+  kill(wait, SIGTERM);
+  EXPECT_EQ(end_of(wait), 128 + SIGTERM);
+  const pid_t watch = start_ctl({"watch", "1"});
+  ASSERT_TRUE(wait_for_text(out(), " of 5000 trials"));
+  kill(watch, SIGINT);
+  EXPECT_EQ(end_of(watch), 128 + SIGINT);
+  EXPECT_THAT(said(), HasSubstr("experiment 1 goes on"));
+  EXPECT_EQ(lab_.state(1), "running");
+}
+
+TEST_F(Interrupted, CancelledIsSaidWhenNothingIsAliveAnyMore) {
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = lab_.submit("long.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  // A worker that cannot hear is ended by force, after a grace.
+  const pid_t worker = lab_.worker();
+  ASSERT_GT(worker, 0);
+  kill(worker, SIGSTOP);
+  const pid_t cancel = start_ctl({"cancel", std::to_string(id)});
+  std::this_thread::sleep_for(1s);
+  EXPECT_EQ(kill(worker, 0), 0);
+  EXPECT_EQ(lab_.state(id), "running");
+  EXPECT_THAT(said(), Not(HasSubstr("is cancelled")));
+  EXPECT_EQ(end_of(cancel), 0);
+  EXPECT_EQ(kill(worker, 0), -1);
+  EXPECT_THAT(said(), HasSubstr("is cancelled; what was measured is kept"));
+  EXPECT_EQ(lab_.state(id), "cancelled");
+}
+
+TEST_F(Interrupted, AClientOfAStoppedDaemonSaysSoAndWaits) {
+  ASSERT_TRUE(lab_.start_daemon());
+  kill(lab_.daemon(), SIGSTOP);
+  const pid_t list = start_ctl({"list"});
+  EXPECT_TRUE(wait_for_text(out(), "stabd is stopped and does not answer", 20s));
+  EXPECT_THAT(said(), HasSubstr("kill -CONT " + std::to_string(lab_.daemon())));
+  kill(lab_.daemon(), SIGCONT);
+  EXPECT_EQ(end_of(list), 0);
+  EXPECT_THAT(said(), HasSubstr("there are no experiments"));
+}
+
+// The daemon's wall clock, and no other's, goes back by five hours when a file appears.
+constexpr const char* jump_c = R"(#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  static int (*real)(clockid_t, struct timespec*);
+  if (!real) real = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
+  const int result = real(clock, now);
+  if (clock == CLOCK_REALTIME && access(JUMP, F_OK) == 0) now->tv_sec -= 5 * 3600;
+  return result;
+}
+)";
+
+TEST_F(Interrupted, AJumpOfTheWallClockDoesNotMakeADurationNegative) {
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "a sanitizer's runtime must come before what is preloaded";
+#endif
+  lab_.write("jump.c", jump_c);
+  const Output built =
+      run_program({"/usr/bin/cc", "-shared", "-fPIC", "-DJUMP=\"" + lab_.path("jumped") + "\"",
+                   "-o", lab_.path("jump.so"), lab_.path("jump.c")},
+                  lab_.folder());
+  ASSERT_EQ(built.code, 0) << built.err;
+  setenv("LD_PRELOAD", lab_.path("jump.so").c_str(), 1);
+  const bool started = lab_.start_daemon();
+  unsetenv("LD_PRELOAD");
+  ASSERT_TRUE(started);
+  const int id = lab_.submit("short.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  lab_.write("jumped", "");
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const json row = json::parse(lab_.ctl({"list", "--json"}).out)[0];
+  EXPECT_LT(row["ended_ns"].get<std::int64_t>(), row["started_ns"].get<std::int64_t>());
+  EXPECT_GT(row["duration_ns"].get<std::int64_t>(), 40 * 50'000'000LL);
+  const std::string check = lab_.ctl({"check", lab_.path("short.toml")}).out;
+  EXPECT_THAT(check, HasSubstr("about "));
+  EXPECT_THAT(check, Not(HasSubstr("about -")));
+  EXPECT_GT(json::parse(lab_.ctl({"check", "--json", lab_.path("short.toml")}).out).dump().size(),
+            0U);
+}
+
+}  // namespace
+}  // namespace stab::test
