@@ -46,7 +46,7 @@ allowed() {
     runtime/malloc/slabs) echo "runtime/base runtime/malloc/memory" ;;
     runtime/malloc/allocators) echo "runtime/base runtime/malloc/memory runtime/malloc/slabs" ;;
     runtime/malloc/optional) echo "runtime/base runtime/malloc/memory runtime/malloc/slabs runtime/malloc/allocators" ;;
-    runtime/malloc/entry) echo "runtime/base runtime/malloc/* runtime/abi/abi.h" ;;
+    runtime/malloc/interface) echo "runtime/base runtime/malloc/* runtime/abi/abi.h" ;;
     runtime/epoch) echo "runtime/base runtime/abi runtime/arch runtime/walk runtime/image runtime/debug runtime/threads" ;;
     runtime/start) echo "runtime/*" ;;
     instrumenter) echo "runtime/abi/interposed.inc" ;;

@@ -30,11 +30,11 @@ class Tlsf {
   static constexpr unsigned columns = 16;
 
   struct Block;
-  struct Place {
+  struct Bin {
     unsigned row;
     unsigned column;
   };
-  static Place place_of(size_t size);
+  static Bin bin_of(size_t size);
 
   Block* find(size_t size);
   bool add_pool(size_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/entry/fork.h"
+#include "runtime/malloc/interface/fork.h"
 
 #include "runtime/base/random.h"
 #include "runtime/malloc/memory/arena.h"

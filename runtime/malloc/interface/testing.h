@@ -11,7 +11,7 @@
 
 #include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/entry/open.h"
+#include "runtime/malloc/interface/open.h"
 
 namespace stab::heap {
 

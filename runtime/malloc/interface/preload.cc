@@ -6,8 +6,8 @@
 #include "runtime/base/os.h"
 #include "runtime/base/report_file.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/entry/choice.h"
-#include "runtime/malloc/entry/heap_report.h"
+#include "runtime/malloc/interface/choice.h"
+#include "runtime/malloc/interface/heap_report.h"
 
 extern "C" __attribute__((weak)) void stab_add_image();
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/entry/choice.h"
+#include "runtime/malloc/interface/choice.h"
 
 #include "runtime/base/environment.h"
 #include "runtime/base/os.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/entry/names.h"
-#include "runtime/malloc/entry/open.h"
+#include "runtime/malloc/interface/names.h"
+#include "runtime/malloc/interface/open.h"
 #include "runtime/malloc/memory/large.h"
 #include "runtime/malloc/optional/bitmap.h"
 #include "runtime/malloc/slabs/cache.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/entry/names.h"
+#include "runtime/malloc/interface/names.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "runtime/base/os.h"
 #include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/entry/choice.h"
+#include "runtime/malloc/interface/choice.h"
 
 namespace {
 
