@@ -39,7 +39,8 @@ allowed() {
     report) echo "base stats/* report/words report/sections" ;;
     store) echo "base plan/plan.h counters/reading.h" ;;
     runtime | runtime/base) echo "" ;;
-    runtime/abi | runtime/arch | runtime/walk | runtime/threads) echo "runtime/base" ;;
+    runtime/abi | runtime/arch | runtime/threads) echo "runtime/base" ;;
+    runtime/walk) echo "runtime/base runtime/abi/byte_reader.h" ;;
     runtime/image) echo "runtime/base runtime/abi" ;;
     runtime/debug) echo "runtime/base runtime/image" ;;
     runtime/malloc/memory) echo "runtime/base" ;;
@@ -51,7 +52,7 @@ allowed() {
     runtime/start) echo "runtime/*" ;;
     instrumenter) echo "runtime/abi/interposed.inc" ;;
     instrumenter/pass) echo "base runtime/abi" ;;
-    instrumenter/postlink/elf) echo "base" ;;
+    instrumenter/postlink/elf) echo "base runtime/abi/byte_reader.h" ;;
     instrumenter/postlink/decode) echo "" ;;
     instrumenter/postlink/program) echo "runtime/abi instrumenter/postlink/elf instrumenter/postlink/decode" ;;
     instrumenter/postlink/code) echo "$below_stages" ;;

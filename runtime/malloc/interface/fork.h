@@ -6,9 +6,9 @@
 
 namespace stab::heap {
 
-// From now on fork() waits until no thread is in the middle of something. The child has a stream of
-// random numbers of its own, which follows from the seed and from how many forks came before. What
-// other threads kept in their bags is lost to it.
+// From now on fork() waits until no thread holds a lock of the heap. The child draws from a stream
+// of random numbers of its own, which follows from the seed and the number of forks before it. It
+// cannot use the slots that were in the bags of other threads.
 void survive_forks(uint64_t seed);
 
 }  // namespace stab::heap
