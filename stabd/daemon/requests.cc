@@ -10,15 +10,11 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "plan/reading/reader.h"
-#include "report/json.h"
-#include "report/text.h"
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/progress.h"
 #include "stabd/protocol/messages.h"
-#include "stabd/results/compare.h"
-#include "stabd/results/document.h"
-#include "stabd/results/export.h"
+#include "stabd/results/answers.h"
 #include "toml/problems.h"
 
 namespace stab::daemon {
@@ -133,32 +129,23 @@ Result<protocol::CancelReply> answer(const Context& context,
   return protocol::CancelReply{.id = experiment->id};
 }
 
-// What exit codes are made of (stabd/client/exit_code.h).
-protocol::ReportReply ending(bool complete, std::uint64_t failed, const stats::Findings& findings) {
-  return {.complete = complete,
-          .failed = failed,
-          .regressed = findings.regressed,
-          .unsure = findings.unsure};
+// With what exit codes are made of (stabd/client/exit_code.h).
+Result<protocol::ReportReply> reply_with(Result<results::Answer> made) {
+  if (!made) return std::unexpected(made.error());
+  return protocol::ReportReply{.text = std::move(made->text),
+                               .complete = made->complete,
+                               .failed = made->failed,
+                               .regressed = made->findings.regressed,
+                               .unsure = made->findings.unsure};
 }
 
 Result<protocol::ReportReply> answer(const Context& context,
                                      const protocol::ReportRequest& request) {
   const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  const auto document = results::make_document(
-      context.daemon.store(), *experiment, context.daemon.options().state_directory + "/stabd.db");
-  if (!document) return std::unexpected(document.error());
-  protocol::ReportReply reply =
-      ending(experiment->state == to_string(State::done),
-             document->trials.failed + document->trials.skipped, document->findings());
-  if (request.format == "text")
-    reply.text = report::text(*document, {.colour = request.colour, .full = request.full});
-  else if (request.format == "json")
-    reply.text = report::json(*document);
-  else
-    return fail(fmt::format("there is no report format '{}': text and json are there",
-                            one_line(request.format, 50)));
-  return reply;
+  return reply_with(results::answer_report(
+      context.daemon.store(), *experiment, context.daemon.options().state_directory + "/stabd.db",
+      {.name = request.format, .colour = request.colour, .full = request.full}));
 }
 
 Result<protocol::ReportReply> answer(const Context& context,
@@ -169,27 +156,16 @@ Result<protocol::ReportReply> answer(const Context& context,
     if (!found) return std::unexpected(found.error());
     experiments.push_back(std::move(*found));
   }
-  const auto comparison = results::compare(context.daemon.store(), experiments);
-  if (!comparison) return std::unexpected(comparison.error());
-  protocol::ReportReply reply =
-      ending(comparison->complete, comparison->failed, comparison->findings);
-  if (request.format == "json")
-    reply.text = report::analysis_json(comparison->title, comparison->analysis);
-  else
-    reply.text = report::analysis_text(comparison->title, comparison->analysis,
-                                       {.colour = request.colour, .full = request.full});
-  return reply;
+  return reply_with(results::answer_compare(
+      context.daemon.store(), experiments,
+      {.name = request.format, .colour = request.colour, .full = request.full}));
 }
 
 Result<protocol::ExportReply> answer(const Context& context,
                                      const protocol::ExportRequest& request) {
   const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  if (request.format != "csv" && request.format != "json")
-    return fail(fmt::format("there is no export format '{}': csv and json are there",
-                            one_line(request.format, 50)));
-  auto text = request.format == "csv" ? results::export_csv(context.daemon.store(), *experiment)
-                                      : results::export_json(context.daemon.store(), *experiment);
+  auto text = results::answer_export(context.daemon.store(), *experiment, request.format);
   if (!text) return std::unexpected(text.error());
   return protocol::ExportReply{.text = std::move(*text)};
 }
