@@ -67,7 +67,7 @@ allowed() {
     stabd/main_stabd.cc) echo "stabd/paths.h stabd/daemon/daemon.h stabd/worker/worker.h" ;;
     stabd/main_stabctl.cc) echo "stabd/paths.h stabd/client stabd/client/machine" ;;
     stabd/worker) echo "$below_stabd stabd/protocol stabd/testing.h" ;;
-    stabd/results) echo "$below_stabd stabd/testing.h" ;;
+    stabd/results) echo "$below_stabd stabd/protocol/messages.h stabd/testing.h" ;;
     stabd/daemon) echo "$below_stabd stabd/protocol stabd/results" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd stabd/protocol stabd/client stabd/daemon/builds.h" ;;

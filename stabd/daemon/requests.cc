@@ -129,23 +129,12 @@ Result<protocol::CancelReply> answer(const Context& context,
   return protocol::CancelReply{.id = experiment->id};
 }
 
-// With what exit codes are made of (stabd/client/exit_code.h).
-Result<protocol::ReportReply> reply_with(Result<results::Answer> made) {
-  if (!made) return std::unexpected(made.error());
-  return protocol::ReportReply{.text = std::move(made->text),
-                               .complete = made->complete,
-                               .failed = made->failed,
-                               .regressed = made->findings.regressed,
-                               .unsure = made->findings.unsure};
-}
-
 Result<protocol::ReportReply> answer(const Context& context,
                                      const protocol::ReportRequest& request) {
   const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  return reply_with(results::answer_report(
-      context.daemon.store(), *experiment, context.daemon.options().state_directory + "/stabd.db",
-      {.name = request.format, .colour = request.colour, .full = request.full}));
+  return results::answer_report(context.daemon.store(), *experiment,
+                                context.daemon.options().state_directory + "/stabd.db", request);
 }
 
 Result<protocol::ReportReply> answer(const Context& context,
@@ -156,18 +145,14 @@ Result<protocol::ReportReply> answer(const Context& context,
     if (!found) return std::unexpected(found.error());
     experiments.push_back(std::move(*found));
   }
-  return reply_with(results::answer_compare(
-      context.daemon.store(), experiments,
-      {.name = request.format, .colour = request.colour, .full = request.full}));
+  return results::answer_compare(context.daemon.store(), experiments, request);
 }
 
 Result<protocol::ExportReply> answer(const Context& context,
                                      const protocol::ExportRequest& request) {
   const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  auto text = results::answer_export(context.daemon.store(), *experiment, request.format);
-  if (!text) return std::unexpected(text.error());
-  return protocol::ExportReply{.text = std::move(*text)};
+  return results::answer_export(context.daemon.store(), *experiment, request);
 }
 
 // Calibrations say nothing of anybody's programs but their names.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/text.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -13,46 +15,58 @@
 namespace stab::results {
 namespace {
 
-report::TextOptions options_of(const Format& format) {
-  return {.colour = format.colour, .full = format.full};
+template <class Request>
+report::TextOptions options_of(const Request& request) {
+  return {.colour = request.colour, .full = request.full};
+}
+
+protocol::ReportReply reply_of(std::string text, bool complete, std::uint64_t failed,
+                               const stats::Findings& findings) {
+  return {.text = std::move(text),
+          .complete = complete,
+          .failed = failed,
+          .regressed = findings.regressed,
+          .unsure = findings.unsure};
 }
 
 }  // namespace
 
-Result<Answer> answer_report(store::Store& store, const store::Experiment& experiment,
-                             const std::string& database, const Format& format) {
-  const bool json = format.name == "json";
-  if (!json && format.name != "text")
+Result<protocol::ReportReply> answer_report(store::Store& store,
+                                            const store::Experiment& experiment,
+                                            const std::string& database,
+                                            const protocol::ReportRequest& request) {
+  const bool json = request.format == "json";
+  if (!json && request.format != "text")
     return fail(fmt::format("there is no report format '{}': text and json are there",
-                            one_line(format.name, 50)));
+                            one_line(request.format, 50)));
   const auto document = make_document(store, experiment, database);
   if (!document) return std::unexpected(document.error());
-  return Answer{
-      .text = json ? report::json(*document) : report::text(*document, options_of(format)),
-      .complete = experiment.state == "done",
-      .failed = document->trials.failed + document->trials.skipped,
-      .findings = document->findings()};
+  return reply_of(json ? report::json(*document) : report::text(*document, options_of(request)),
+                  experiment.state == "done", document->trials.failed + document->trials.skipped,
+                  document->findings());
 }
 
-Result<Answer> answer_compare(store::Store& store, std::span<const store::Experiment> experiments,
-                              const Format& format) {
-  const auto comparison = compare(store, experiments);
-  if (!comparison) return std::unexpected(comparison.error());
-  const std::string& title = comparison->title;
-  return Answer{.text = format.name == "json" ? report::analysis_json(title, comparison->analysis)
-                                              : report::analysis_text(title, comparison->analysis,
-                                                                      options_of(format)),
-                .complete = comparison->complete,
-                .failed = comparison->failed,
-                .findings = comparison->findings};
+Result<protocol::ReportReply> answer_compare(store::Store& store,
+                                             std::span<const store::Experiment> experiments,
+                                             const protocol::CompareRequest& request) {
+  const auto found = compare(store, experiments);
+  if (!found) return std::unexpected(found.error());
+  std::string text = request.format == "json" ? report::analysis_json(found->title, found->analysis)
+                                              : report::analysis_text(found->title, found->analysis,
+                                                                      options_of(request));
+  return reply_of(std::move(text), found->complete, found->failed, found->findings);
 }
 
-Result<std::string> answer_export(store::Store& store, const store::Experiment& experiment,
-                                  const std::string& format) {
-  if (format == "csv") return export_csv(store, experiment);
-  if (format == "json") return export_json(store, experiment);
-  return fail(
-      fmt::format("there is no export format '{}': csv and json are there", one_line(format, 50)));
+Result<protocol::ExportReply> answer_export(store::Store& store,
+                                            const store::Experiment& experiment,
+                                            const protocol::ExportRequest& request) {
+  if (request.format != "csv" && request.format != "json")
+    return fail(fmt::format("there is no export format '{}': csv and json are there",
+                            one_line(request.format, 50)));
+  auto text =
+      request.format == "csv" ? export_csv(store, experiment) : export_json(store, experiment);
+  if (!text) return std::unexpected(text.error());
+  return protocol::ExportReply{.text = std::move(*text)};
 }
 
 }  // namespace stab::results
