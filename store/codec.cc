@@ -23,11 +23,6 @@ std::uint32_t small(const Row& row, std::string_view column) {
   return static_cast<std::uint32_t>(row.integer(column));
 }
 
-std::optional<int> optional_int(const Row& row, std::string_view column) {
-  const auto value = row.optional_integer(column);
-  return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
-}
-
 template <class T>
 std::optional<std::int64_t> widened(std::optional<T> value) {
   return value ? std::optional<std::int64_t>(*value) : std::nullopt;
@@ -35,10 +30,6 @@ std::optional<std::int64_t> widened(std::optional<T> value) {
 
 std::int64_t flag(bool value) {
   return value ? 1 : 0;
-}
-
-std::map<std::string, std::string> parse_levels(const std::string& text) {
-  return nlohmann::json::parse(text).get<std::map<std::string, std::string>>();
 }
 
 void set(Row& row, std::string_view column, const std::string& text) {
@@ -52,25 +43,9 @@ void set(Row& row, std::string_view column, const std::optional<T>& number) {
   row.set(column, widened(number));
 }
 
-void get(const Row& row, std::string_view column, std::string& text) {
-  text = row.text_or_empty(column);
-}
-template <class T>
-void get(const Row& row, std::string_view column, std::optional<T>& number) {
-  number.reset();
-  if (const auto stored = row.optional_integer(column)) number = static_cast<T>(*stored);
-}
-
 void add_layout(const Layout& layout, Row& row) {
   for_each_layout_column(
       [&](const LayoutColumn& column, auto member) { set(row, column.name, layout.*member); });
-}
-
-Layout to_layout(const Row& row) {
-  Layout layout;
-  for_each_layout_column(
-      [&](const LayoutColumn& column, auto member) { get(row, column.name, layout.*member); });
-  return layout;
 }
 
 template <class Status>
@@ -182,32 +157,6 @@ Row to_row(const Trial& trial) {
   return row;
 }
 
-Trial to_trial(const Row& row) {
-  return {.experiment = row.integer("experiment"),
-          .position = small(row, "position"),
-          .attempt = small(row, "attempt"),
-          .last = row.integer("last") != 0,
-          .block = small(row, "block"),
-          .warmup = row.integer("warmup") != 0,
-          .benchmark = row.text("benchmark"),
-          .levels = parse_levels(row.text("levels")),
-          .seed = to_unsigned(row.integer("seed")),
-          .build = row.text("build"),
-          .status = known(trial_status(row.text("status")), row),
-          .reason = row.text("reason"),
-          .exit_code = optional_int(row, "exit_code"),
-          .signal = optional_int(row, "signal"),
-          .started_ns = row.integer("started_ns"),
-          .wall_ns = row.optional_integer("wall_ns"),
-          .user_ns = row.optional_integer("user_ns"),
-          .system_ns = row.optional_integer("system_ns"),
-          .max_rss_bytes = row.optional_integer("max_rss_bytes"),
-          .stdout_sha256 = row.text("stdout_sha256"),
-          .stderr_tail = row.text("stderr_tail"),
-          .layout = to_layout(row),
-          .readings = {}};
-}
-
 Row to_row(const counters::Reading& reading, Id trial, std::size_t ordinal) {
   const bool absent = reading.status == counters::Status::absent;
   Row row;
@@ -219,14 +168,6 @@ Row to_row(const counters::Reading& reading, Id trial, std::size_t ordinal) {
   row.set("coverage", reading.coverage);
   row.set("reason", reading.reason);
   return row;
-}
-
-counters::Reading to_reading(const Row& row) {
-  return {.name = row.text("name"),
-          .status = known(counters::reading_status(row.text("status")), row),
-          .value = row.optional_integer("value").value_or(0),
-          .coverage = row.real("coverage"),
-          .reason = row.text("reason")};
 }
 
 Row to_row(const Calibration& calibration) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Records to rows and back. The column `id` is the connection's business. Throws (see failure.h).
+// Records to rows and back; trials and their readings come back in many_rows.h. The column `id` is
+// the connection's business. Throws (see failure.h).
 #pragma once
 
 #include <string_view>
@@ -20,8 +21,6 @@ Row to_row(const Event& event);
 Machine to_machine(const Row& row);
 Experiment to_experiment(const Row& row);
 Build to_build(const Row& row);
-Trial to_trial(const Row& row);  // without its readings
-counters::Reading to_reading(const Row& row);
 Calibration to_calibration(const Row& row);
 Event to_event(const Row& row);
 

@@ -3,32 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <utility>
 
-#include "base/hash.h"
+#include "store/checksum.h"
 #include "store/failure.h"
 
 namespace stab::store {
-namespace {
-
-void add_value(Sha256& hash, std::int64_t value) {
-  hash.add_field("i");
-  hash.add_field(fmt::format_int(value).c_str());
-}
-
-void add_value(Sha256& hash, double value) {
-  hash.add_field("r");
-  hash.add_field(fmt::format_int(std::bit_cast<std::uint64_t>(value)).c_str());
-}
-
-void add_value(Sha256& hash, const std::string& value) {
-  hash.add_field("t");
-  hash.add_field(value);
-}
-
-}  // namespace
-
 // SQLite keeps integral reals as integers and so forgets the sign of zero.
 void Row::set(std::string_view column, double value) {
   put(column, value == 0 ? 0.0 : value);
@@ -96,16 +76,16 @@ std::string Row::text_or_empty(std::string_view column) const {
 }
 
 std::int64_t Row::checksum(std::string_view table) const {
-  Sha256 hash;
-  hash.add_field(table);
+  ChecksumText text;
+  text.begin(table);
   for (const auto& [column, value] : values_) {
     if (std::holds_alternative<std::monostate>(value)) continue;
-    hash.add_field(column);
-    if (const auto* number = std::get_if<std::int64_t>(&value)) add_value(hash, *number);
-    if (const auto* number = std::get_if<double>(&value)) add_value(hash, *number);
-    if (const auto* found = std::get_if<std::string>(&value)) add_value(hash, *found);
+    text.add_name(column);
+    if (const auto* number = std::get_if<std::int64_t>(&value)) text.add(*number);
+    if (const auto* number = std::get_if<double>(&value)) text.add(*number);
+    if (const auto* found = std::get_if<std::string>(&value)) text.add(std::string_view(*found));
   }
-  return std::bit_cast<std::int64_t>(hash.word());
+  return text.value();
 }
 
 }  // namespace stab::store
