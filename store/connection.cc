@@ -82,13 +82,15 @@ void check_version(SQLite::Database& database) {
 }  // namespace
 
 Connection::Connection(const std::string& path)
-    : database_(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms),
+    : database_(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX,
+                busy_timeout_ms),
       statements_(database_) {
   configure(database_);
 }
 
 Connection::Connection(const std::string& path, ReadOnly)
-    : database_(path, SQLite::OPEN_READONLY, busy_timeout_ms), statements_(database_) {
+    : database_(path, SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, busy_timeout_ms),
+      statements_(database_) {
   check_version(database_);
   database_.exec("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF");
 }

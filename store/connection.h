@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "store/cursor.h"
-#include "store/row.h"
+#include "store/rows/cursor.h"
+#include "store/rows/row.h"
 #include "store/statements.h"
 
 namespace stab::store {

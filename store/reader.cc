@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/codec.h"
 #include "store/connection.h"
 #include "store/failure.h"
-#include "store/many_rows.h"
+#include "store/rows/codec.h"
+#include "store/rows/many_rows.h"
 #include "store/verify.h"
 
 namespace stab::store {

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "store/codec.h"
 #include "store/connection.h"
 #include "store/failure.h"
 #include "store/lock.h"
+#include "store/rows/codec.h"
 #include "store/schema.h"
 
 namespace stab::store {

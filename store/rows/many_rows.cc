@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/many_rows.h"
+#include "store/rows/many_rows.h"
 
 #include <fmt/format.h>
 

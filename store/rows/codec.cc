@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/codec.h"
+#include "store/rows/codec.h"
 
 #include <fmt/format.h>
 

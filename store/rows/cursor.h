@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "store/checksum.h"
-#include "store/row.h"
+#include "store/rows/checksum.h"
+#include "store/rows/row.h"
 
 namespace stab::store {
 
@@ -48,6 +48,7 @@ class Cursor {
  private:
   struct Column {
     std::string name;
+    std::string piece;  // of its name, in the checksum's text
     int place = 0;
   };
   void need(int place, int type, const char* what) const;

@@ -11,16 +11,19 @@ namespace stab::store {
 
 class ChecksumText {
  public:
+  // A text as it goes in: with its length before it.
+  static std::string piece(std::string_view text);
+
   void begin(std::string_view table);
-  // Each column: its name, then its value.
-  void add_name(std::string_view column) { add_piece(column); }
+  // Each column: piece() of its name, then its value.
+  void add_name(std::string_view piece) { text_ += piece; }
   void add(std::int64_t value);
   void add(double value);
   void add(std::string_view value);
   [[nodiscard]] std::int64_t value() const;
 
  private:
-  void add_piece(std::string_view bytes);  // with its length before it
+  void add_piece(std::string_view bytes);
 
   std::string text_;
 };

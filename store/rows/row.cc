@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "store/row.h"
+#include "store/rows/row.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "store/checksum.h"
 #include "store/failure.h"
+#include "store/rows/checksum.h"
 
 namespace stab::store {
 // SQLite keeps integral reals as integers and so forgets the sign of zero.
@@ -80,7 +80,7 @@ std::int64_t Row::checksum(std::string_view table) const {
   text.begin(table);
   for (const auto& [column, value] : values_) {
     if (std::holds_alternative<std::monostate>(value)) continue;
-    text.add_name(column);
+    text.add_name(ChecksumText::piece(column));
     if (const auto* number = std::get_if<std::int64_t>(&value)) text.add(*number);
     if (const auto* number = std::get_if<double>(&value)) text.add(*number);
     if (const auto* found = std::get_if<std::string>(&value)) text.add(std::string_view(*found));

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/cursor.h"
 #include "store/records.h"
+#include "store/rows/cursor.h"
 
 namespace stab::store {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/row.h"
+#include "store/rows/row.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "store/records.h"
-#include "store/row.h"
+#include "store/rows/row.h"
 
 namespace stab::store {
 

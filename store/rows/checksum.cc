@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/checksum.h"
+#include "store/rows/checksum.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,10 @@
 #include "base/hash.h"
 
 namespace stab::store {
+
+std::string ChecksumText::piece(std::string_view text) {
+  return fmt::format("{}:{}", text.size(), text);
+}
 
 void ChecksumText::begin(std::string_view table) {
   text_.clear();
@@ -22,19 +26,19 @@ void ChecksumText::add_piece(std::string_view bytes) {
 }
 
 void ChecksumText::add(std::int64_t value) {
-  add_piece("i");
+  text_ += "1:i";
   const fmt::format_int digits(value);
   add_piece({digits.data(), digits.size()});
 }
 
 void ChecksumText::add(double value) {
-  add_piece("r");
+  text_ += "1:r";
   const fmt::format_int digits(std::bit_cast<std::uint64_t>(value));
   add_piece({digits.data(), digits.size()});
 }
 
 void ChecksumText::add(std::string_view value) {
-  add_piece("t");
+  text_ += "1:t";
   add_piece(value);
 }
 

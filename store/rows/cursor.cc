@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/cursor.h"
+#include "store/rows/cursor.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ Cursor::Cursor(sqlite3* database, std::string_view table, std::string_view query
     if (name == "checksum")
       checksum_ = i;
     else
-      columns_.push_back({name, i});
+      columns_.push_back({.name = name, .piece = ChecksumText::piece(name), .place = i});
   }
   std::ranges::sort(columns_, {}, &Column::name);
   id_ = place("id");
@@ -105,10 +105,10 @@ std::string_view Cursor::text_or_empty(int place) const {
 bool Cursor::intact() {
   sqlite3_stmt* const statement = statement_.get();
   text_.begin(table_);
-  for (const auto& [name, place] : columns_) {
+  for (const auto& [name, piece, place] : columns_) {
     const int type = sqlite3_column_type(statement, place);
     if (type == SQLITE_NULL) continue;
-    text_.add_name(name);
+    text_.add_name(piece);
     if (type == SQLITE_INTEGER)
       text_.add(std::int64_t{sqlite3_column_int64(statement, place)});
     else if (type == SQLITE_FLOAT)
@@ -127,7 +127,7 @@ void Cursor::require_intact() {
 Row Cursor::row() const {
   sqlite3_stmt* const statement = statement_.get();
   Row row;
-  for (const auto& [name, place] : columns_) switch (sqlite3_column_type(statement, place)) {
+  for (const auto& [name, piece, place] : columns_) switch (sqlite3_column_type(statement, place)) {
       case SQLITE_NULL:
         row.set_value(name, {});
         break;
