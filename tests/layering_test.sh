@@ -72,7 +72,7 @@ allowed() {
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd stabd/protocol stabd/client stabd/daemon/builds.h" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
-    stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/builds.h" ;;
+    stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/builds.h stabd/results/answers.h" ;;
     bench | tests) echo "base toml plan plan/* design counters machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;
   esac

@@ -31,7 +31,7 @@ protocol::ReportReply reply_of(std::string text, bool complete, std::uint64_t fa
 
 }  // namespace
 
-Result<protocol::ReportReply> answer_report(store::Store& store,
+Result<protocol::ReportReply> answer_report(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const std::string& database,
                                             const protocol::ReportRequest& request) {
@@ -46,7 +46,7 @@ Result<protocol::ReportReply> answer_report(store::Store& store,
                   document->findings());
 }
 
-Result<protocol::ReportReply> answer_compare(store::Store& store,
+Result<protocol::ReportReply> answer_compare(store::Reader& store,
                                              std::span<const store::Experiment> experiments,
                                              const protocol::CompareRequest& request) {
   const auto found = compare(store, experiments);
@@ -57,7 +57,7 @@ Result<protocol::ReportReply> answer_compare(store::Store& store,
   return reply_of(std::move(text), found->complete, found->failed, found->findings);
 }
 
-Result<protocol::ExportReply> answer_export(store::Store& store,
+Result<protocol::ExportReply> answer_export(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const protocol::ExportRequest& request) {
   if (request.format != "csv" && request.format != "json")

@@ -13,15 +13,15 @@
 namespace stab::results {
 
 // `database` is shown to the reader. An unknown format is an error that names those there are.
-Result<protocol::ReportReply> answer_report(store::Store& store,
+Result<protocol::ReportReply> answer_report(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const std::string& database,
                                             const protocol::ReportRequest& request);
 // Of one experiment or two; see compare.h.
-Result<protocol::ReportReply> answer_compare(store::Store& store,
+Result<protocol::ReportReply> answer_compare(store::Reader& store,
                                              std::span<const store::Experiment> experiments,
                                              const protocol::CompareRequest& request);
-Result<protocol::ExportReply> answer_export(store::Store& store,
+Result<protocol::ExportReply> answer_export(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const protocol::ExportRequest& request);
 

@@ -70,7 +70,7 @@ store::Outcome<void> keep_calibration(store::Store& store, const store::Experime
   return store.add_calibrations(calibration_rows(document->analysis, experiment));
 }
 
-store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Store& store,
+store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Reader& store,
                                                                  store::Id machine,
                                                                  const std::string& response) {
   const auto rows = store.calibrations(machine);

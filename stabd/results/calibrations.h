@@ -23,7 +23,7 @@ std::vector<store::Calibration> calibration_rows(const stats::Analysis& analysis
 store::Outcome<void> keep_calibration(store::Store& store, const store::Experiment& experiment);
 
 // What the latest calibration of the machine says of the response. Nothing if there is none.
-store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Store& store,
+store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Reader& store,
                                                                  store::Id machine,
                                                                  const std::string& response);
 

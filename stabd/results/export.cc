@@ -20,7 +20,7 @@ struct Names {
   std::vector<std::string> readings;
 };
 
-Result<Names> collect(store::Store& store, store::Id experiment) {
+Result<Names> collect(store::Reader& store, store::Id experiment) {
   Names names;
   std::set<std::string> seen;
   const auto read = store.for_each_trial(experiment, [&](const store::Trial& trial) {
@@ -107,7 +107,7 @@ std::string cell(const ordered_json& value) {
 
 }  // namespace
 
-Result<std::string> export_csv(store::Store& store, const store::Experiment& experiment) {
+Result<std::string> export_csv(store::Reader& store, const store::Experiment& experiment) {
   const auto names = collect(store, experiment.id);
   if (!names) return std::unexpected(names.error());
   std::vector<std::string> cells;
@@ -125,7 +125,7 @@ Result<std::string> export_csv(store::Store& store, const store::Experiment& exp
   return text;
 }
 
-Result<std::string> export_json(store::Store& store, const store::Experiment& experiment) {
+Result<std::string> export_json(store::Reader& store, const store::Experiment& experiment) {
   const auto names = collect(store, experiment.id);
   if (!names) return std::unexpected(names.error());
   std::string text = "[";
