@@ -188,10 +188,16 @@ Result<protocol::ExportReply> answer(const Context& context,
   if (request.format != "csv" && request.format != "json")
     return fail(fmt::format("there is no export format '{}': csv and json are there",
                             one_line(request.format, 50)));
-  auto text = request.format == "csv" ? results::export_csv(context.daemon.store(), *experiment)
-                                      : results::export_json(context.daemon.store(), *experiment);
-  if (!text) return std::unexpected(text.error());
-  return protocol::ExportReply{.text = std::move(*text)};
+  std::string text;
+  const auto add = [&](std::string_view piece) -> Result<void> {
+    text += piece;
+    return {};
+  };
+  const auto written = request.format == "csv"
+                           ? results::export_csv(context.daemon.store(), *experiment, add)
+                           : results::export_json(context.daemon.store(), *experiment, add);
+  if (!written) return std::unexpected(written.error());
+  return protocol::ExportReply{.text = std::move(text)};
 }
 
 // Calibrations say nothing of anybody's programs but their names.
