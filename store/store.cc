@@ -60,7 +60,8 @@ struct Store::Impl {
   }
 
   std::vector<counters::Reading> readings_of(const Stored& trial);
-  void unmark_earlier_attempts(const Trial& trial);
+  // Those attempts stand no longer; how many they are.
+  std::uint64_t unmark(std::string_view which, Connection::Arguments arguments);
 };
 
 // Two paths to one file must not give two locks.
@@ -117,6 +118,18 @@ Outcome<void> Store::update_experiment(const Experiment& experiment) {
   });
 }
 
+Outcome<std::uint64_t> Store::open_again(const Experiment& experiment, bool always) {
+  std::uint64_t open = 0;
+  auto written = impl_->write(fmt::format("experiment {}", experiment.id), [&] {
+    open = impl_->unmark("WHERE experiment = ? AND last = 1 AND status <> ?",
+                         {experiment.id, std::string(to_string(TrialStatus::ok))});
+    if (open > 0 || always)
+      impl_->connection.update("experiment", experiment.id, to_row(experiment));
+  });
+  if (!written) return std::unexpected(written.error());
+  return open;
+}
+
 Outcome<std::optional<Experiment>> Store::experiment(Id id) {
   return impl_->read(fmt::format("experiment {}", id),
                      [&] { return impl_->find("experiment", id, to_experiment); });
@@ -158,26 +171,26 @@ Outcome<std::vector<Build>> Store::builds(Id experiment) {
 }
 
 // Their checksums change with the mark, so each is read, checked and written anew.
-void Store::Impl::unmark_earlier_attempts(const Trial& trial) {
-  std::vector<Stored> earlier;
-  const auto keep = [&](const Stored& stored) {
-    earlier.push_back(stored);
+std::uint64_t Store::Impl::unmark(std::string_view which, Connection::Arguments arguments) {
+  std::vector<Stored> found;
+  connection.select("trial", which, arguments, [&](const Stored& stored) {
+    found.push_back(stored);
     return true;
-  };
-  connection.select("trial", "WHERE experiment = ? AND position = ? AND attempt < ? AND last = 1",
-                    {trial.experiment, std::int64_t{trial.position}, std::int64_t{trial.attempt}},
-                    keep);
-  for (Stored& stored : earlier) {
+  });
+  for (Stored& stored : found) {
     stored.row.set("last", std::int64_t{0});
     connection.update("trial", stored.id, stored.row);
   }
+  return found.size();
 }
 
 Outcome<void> Store::add_trial(const Trial& trial) {
   const std::string what = fmt::format("trial {} (attempt {}) of experiment {}", trial.position,
                                        trial.attempt, trial.experiment);
   return impl_->write(what, [&] {
-    if (trial.last && trial.attempt > 0) impl_->unmark_earlier_attempts(trial);
+    if (trial.last && trial.attempt > 0)
+      impl_->unmark("WHERE experiment = ? AND position = ? AND attempt < ? AND last = 1",
+                    {trial.experiment, std::int64_t{trial.position}, std::int64_t{trial.attempt}});
     const Id id = impl_->connection.insert("trial", to_row(trial));
     std::size_t ordinal = 0;
     for (const counters::Reading& reading : trial.readings)

@@ -29,7 +29,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 5;
+inline constexpr int schema_version = 6;
 
 struct StoreError {
   std::string message{};
@@ -62,6 +62,9 @@ class Store {
   Outcome<Id> add_experiment(const Experiment& experiment);  // its id field is ignored
   Outcome<void> update_experiment(
       const Experiment& experiment);  // all columns; an unknown id is an error
+  // The standing attempts that did not succeed stand no longer: their positions are open again.
+  // Returns how many. The row is stored with it if there are any, or `always`.
+  Outcome<std::uint64_t> open_again(const Experiment& experiment, bool always);
   Outcome<std::optional<Experiment>> experiment(Id id);
   // Those that are as they were written, oldest first, and what is wrong with the others.
   struct Experiments {
