@@ -19,7 +19,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 5;
+inline constexpr int schema_version = 6;
 
 struct StoreError {
   std::string message{};
