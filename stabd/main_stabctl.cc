@@ -33,7 +33,9 @@ struct Arguments {
   std::string fail_on = "trials,regressed,unsure";
   std::int64_t id = 0;
   std::vector<std::int64_t> ids;
+  std::int64_t priority = 0;
   bool wait = false;
+  bool queue = false;
   std::string report_format = "text";
   std::string export_format = "csv";
   std::string output;
@@ -129,9 +131,15 @@ class CommandLine {
     full_flag(run);
     json_flag(run);
 
-    CLI::App* submit = verb("submit", "Queue a plan",
-                            [&a] { return stab::client::submit(a.common, a.plan, a.wait); });
+    CLI::App* submit = verb("submit", "Queue a plan", [&a] {
+      return stab::client::submit(a.common, a.plan, a.priority, a.wait);
+    });
     submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
+    submit
+        ->add_option("--priority", a.priority,
+                     "More goes first; above 0 is for root and the user of stabd")
+        ->capture_default_str()
+        ->check(CLI::Range(-100, 100));
     submit->add_flag("--wait", a.wait, "Follow it to its end");
     fail_on_option(submit);
     json_flag(submit);
@@ -167,6 +175,25 @@ class CommandLine {
     with_id(verb("cancel",
                  "End an experiment and wait until all of it has ended; what was measured is kept",
                  [&a] { return stab::client::cancel(a.common, a.id); }));
+
+    const auto on_queue = [&](const char* name, const char* help, auto what) {
+      CLI::App* added = verb(name, help, [&a, what] { return what(a.common, a.ids, a.queue); });
+      added->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'");
+      added->add_flag("--queue", a.queue,
+                      "The whole queue: what runs goes on, no other experiment begins");
+      json_flag(added);
+    };
+    on_queue("pause",
+             "Let others pass: an experiment waits until 'resume'; its trial under way is measured "
+             "again then",
+             stab::client::pause);
+    on_queue("resume", "Let a paused experiment, or the queue, go on", stab::client::resume);
+    CLI::App* retry = verb("retry",
+                           "Go on with an experiment that failed or was cancelled, and measure "
+                           "once more what did not succeed",
+                           [&a] { return stab::client::retry(a.common, a.ids); });
+    retry->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
+    json_flag(retry);
 
     const auto state_option = [&](CLI::App* added) {
       added->add_option("--state", a.common.state,

@@ -52,12 +52,18 @@ int run(int argc, char** argv) {
   app.add_option("--log", level, "Least level that is logged")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  std::int64_t idle_seconds = options.idle_limit.count();
+  app.add_option("--idle-limit", idle_seconds,
+                 "Seconds after which a client that says nothing is let go; 0: never")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
   app.add_option("--ready-fd", options.ready_fd,
                  "Descriptor that gets a line when clients can connect");
   app.add_flag("--no-namespaces", no_namespaces, "Do not contain trials in pid namespaces");
   app.add_flag("--worker", worker)->group("");
   CLI11_PARSE(app, argc, argv);
   if (worker) return stab::worker::serve();
+  options.idle_limit = std::chrono::seconds(idle_seconds);
 
   options.isolate = !no_namespaces;
   options.socket_mode = static_cast<unsigned>(std::stoul(mode, nullptr, 8));

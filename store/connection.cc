@@ -93,6 +93,8 @@ Connection::Connection(const std::string& path, ReadOnly)
       statements_(database_) {
   check_version(database_);
   database_.exec("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF");
+  // Everything is read of one state: from the first read of a transaction on, this one.
+  database_.exec("BEGIN; SELECT count(*) FROM sqlite_schema");
 }
 
 void Connection::transaction(const std::function<void()>& action) {

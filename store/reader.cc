@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "store/connection.h"
@@ -50,6 +51,23 @@ void pass_on(Connection& connection, Id experiment, const std::function<bool(con
       refuse_damaged({.table = "trial", .row = trials.id(), .problem = problem});
     if (!row(trial)) return;
   }
+}
+
+Reader::Names names_of(Connection& connection, Id experiment) {
+  Reader::Names names;
+  std::set<std::string> factors;
+  SQLite::Statement levels(connection.database(),
+                           "SELECT DISTINCT levels FROM trial WHERE experiment = ?");
+  levels.bind(1, experiment);
+  while (levels.executeStep())
+    for (auto& [factor, level] : levels_in(levels.getColumn(0).getString())) factors.insert(factor);
+  names.factors.assign(factors.begin(), factors.end());
+  std::set<std::string> seen;
+  Cursor readings(connection.database().getHandle(), "reading", readings_sql, {experiment});
+  for (const int place = readings.place("name"); readings.step();)
+    if (const std::string name(readings.text(place)); seen.insert(name).second)
+      names.readings.push_back(name);
+  return names;
 }
 
 std::vector<Reader::Progress> progress_of(Connection& connection, Id experiment) {
@@ -126,6 +144,11 @@ Outcome<std::vector<Build>> Reader::builds(Id experiment) {
 Outcome<void> Reader::for_each_trial(Id experiment, const std::function<bool(const Trial&)>& row) {
   return reading(fmt::format("the trials of experiment {}", experiment), path_,
                  [&] { pass_on(*connection_, experiment, row); });
+}
+
+Outcome<Reader::Names> Reader::names(Id experiment) {
+  return reading(fmt::format("the trials of experiment {}", experiment), path_,
+                 [&] { return names_of(*connection_, experiment); });
 }
 
 Outcome<std::vector<Reader::Progress>> Reader::progress(Id experiment) {

@@ -19,7 +19,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 5;
+inline constexpr int schema_version = 6;
 
 struct StoreError {
   std::string message{};
@@ -32,8 +32,9 @@ class Connection;
 
 class Reader {
  public:
-  // Of a database that another process may be writing; takes no lock and never changes it. Fails if
-  // there is none or if its schema is not of this version.
+  // Of a database that another process may be writing; takes no lock and never changes it. All that
+  // is read is of the moment of opening. As long as it is open the writer's log can only grow. Fails
+  // if there is no database or if its schema is not of this version.
   static Outcome<std::unique_ptr<Reader>> open(const std::string& path);
   virtual ~Reader();
   Reader(const Reader&) = delete;
@@ -63,6 +64,14 @@ class Reader {
   // damaged row or missing reading; what was passed on before must then not be used either. `row`
   // must not change the store; the trial is gone when it returns.
   Outcome<void> for_each_trial(Id experiment, const std::function<bool(const Trial&)>& row);
+
+  // The names that occur in its trials, from rows that are not checked for damage. Factors in their
+  // order, readings in that of their first appearance.
+  struct Names {
+    std::vector<std::string> factors;
+    std::vector<std::string> readings;
+  };
+  Outcome<Names> names(Id experiment);
 
   // What a resumed session must know: per position, the number of attempts and the status of the
   // last one.

@@ -42,6 +42,9 @@ struct Experiment {
   Id machine = 0;                 // 0: not known before it starts
   // For which daemons have driven it, by the monotonic clock; none in rows of earlier versions.
   std::optional<std::int64_t> duration_ns{};
+  std::int64_t priority = 0;  // more goes first
+  // Who paused it, and so who may let it go on: a user id.
+  std::optional<std::uint32_t> held_by{};
 
   bool operator==(const Experiment&) const = default;
 };

@@ -159,8 +159,14 @@ void add_duration(Connection& connection) {
   connection.database().exec("ALTER TABLE experiment ADD COLUMN duration_ns INTEGER");
 }
 
+// Of the queue.
+void add_turns(Connection& connection) {
+  connection.database().exec("ALTER TABLE experiment ADD COLUMN priority INTEGER");
+  connection.database().exec("ALTER TABLE experiment ADD COLUMN held_by INTEGER");
+}
+
 constexpr std::array<Step, schema_version> steps{create_version_1, add_layout<2>, add_layout<3>,
-                                                 add_calibrations, add_duration};
+                                                 add_calibrations, add_duration,  add_turns};
 
 }  // namespace
 

@@ -121,6 +121,15 @@ Row first_version_of(const Trial& trial) {
   return row;
 }
 
+// As versions before the fifth wrote it.
+Row old_row_of(const Experiment& experiment) {
+  static constexpr std::array later{"duration_ns", "priority", "held_by"};
+  Row row;
+  for (const auto& [column, value] : to_row(experiment).values())
+    if (std::ranges::find(later, column) == later.end()) row.set_value(column, value);
+  return row;
+}
+
 TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
   const TemporaryDirectory directory;
   const std::string path = directory / "stab.db";
@@ -129,7 +138,7 @@ TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
     Connection connection(path);
     migrate(connection, schema_steps().first(1));
     connection.transaction([&] {
-      old = example_trial(connection.insert("experiment", to_row(example_experiment())), 0);
+      old = example_trial(connection.insert("experiment", old_row_of(example_experiment())), 0);
       old.readings.clear();
       connection.insert("trial", first_version_of(old));
     });
@@ -148,7 +157,8 @@ TEST(Schema, AnExperimentKeepsItsDurationAndAnOldOneHasNone) {
   {
     Connection connection(path);
     migrate(connection, schema_steps().first(4));
-    connection.transaction([&] { connection.insert("experiment", to_row(example_experiment())); });
+    connection.transaction(
+        [&] { connection.insert("experiment", old_row_of(example_experiment())); });
   }
   const auto store = open_or_fail(path);
   Experiment experiment = store->experiment(1).value().value();
@@ -157,6 +167,22 @@ TEST(Schema, AnExperimentKeepsItsDurationAndAnOldOneHasNone) {
   ASSERT_TRUE(store->update_experiment(experiment));
   EXPECT_EQ(store->experiment(1).value(), experiment);
   EXPECT_TRUE(store->verify().value().empty());
+}
+
+TEST(Schema, WhatIsNoLongerHeldIsIntactAgain) {
+  const TemporaryDirectory directory;
+  const auto store = open_or_fail(directory / "stab.db");
+  Experiment experiment = example_experiment();
+  experiment.duration_ns = 5;
+  experiment.priority = -3;
+  experiment.held_by = 1000;
+  experiment.id = store->add_experiment(experiment).value();
+  EXPECT_EQ(store->experiment(experiment.id).value(), experiment);
+  experiment.duration_ns.reset();
+  experiment.priority = 0;
+  experiment.held_by.reset();
+  ASSERT_TRUE(store->update_experiment(experiment));
+  EXPECT_EQ(store->experiment(experiment.id).value(), experiment);
 }
 
 TEST(Schema, AThirdVersionGetsCalibrationsAndKeepsItsRows) {
@@ -170,7 +196,7 @@ TEST(Schema, AThirdVersionGetsCalibrationsAndKeepsItsRows) {
     EXPECT_EQ(connection.number("PRAGMA user_version"), 3);
     connection.transaction([&] {
       machine = connection.insert("machine", to_row(example_machine()));
-      experiment = connection.insert("experiment", to_row(example_experiment()));
+      experiment = connection.insert("experiment", old_row_of(example_experiment()));
     });
   }
   const auto store = open_or_fail(path);

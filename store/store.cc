@@ -74,6 +74,17 @@ Outcome<void> Store::update_experiment(const Experiment& experiment) {
                [&] { connection().update("experiment", experiment.id, to_row(experiment)); });
 }
 
+Outcome<std::uint64_t> Store::open_again(const Experiment& experiment, bool always) {
+  std::uint64_t open = 0;
+  auto written = write(fmt::format("experiment {}", experiment.id), [&] {
+    open = unmark("WHERE experiment = ? AND last = 1 AND status <> ?",
+                  {experiment.id, std::string(to_string(TrialStatus::ok))});
+    if (open > 0 || always) connection().update("experiment", experiment.id, to_row(experiment));
+  });
+  if (!written) return std::unexpected(written.error());
+  return open;
+}
+
 Outcome<void> Store::add_build(const Build& build) {
   return write(fmt::format("the build of {}", build.benchmark), [&] {
     const Id same = connection().number(
@@ -87,23 +98,23 @@ Outcome<void> Store::add_build(const Build& build) {
 }
 
 // Their checksums change with the mark, so each is read, checked and written anew.
-void Store::unmark_earlier_attempts(const Trial& trial) {
-  std::vector<Stored> earlier;
-  const auto keep = [&](const Stored& stored) {
-    earlier.push_back(stored);
+std::uint64_t Store::unmark(std::string_view which, std::initializer_list<Value> arguments) {
+  std::vector<Stored> found;
+  connection().select("trial", which, arguments, [&](const Stored& stored) {
+    found.push_back(stored);
     return true;
-  };
-  connection().select("trial", "WHERE experiment = ? AND position = ? AND attempt < ? AND last = 1",
-                      {trial.experiment, std::int64_t{trial.position}, std::int64_t{trial.attempt}},
-                      keep);
-  for (Stored& stored : earlier) {
+  });
+  for (Stored& stored : found) {
     stored.row.set("last", std::int64_t{0});
     connection().update("trial", stored.id, stored.row);
   }
+  return found.size();
 }
 
 void Store::insert(const Trial& trial) {
-  if (trial.last && trial.attempt > 0) unmark_earlier_attempts(trial);
+  if (trial.last && trial.attempt > 0)
+    unmark("WHERE experiment = ? AND position = ? AND attempt < ? AND last = 1",
+           {trial.experiment, std::int64_t{trial.position}, std::int64_t{trial.attempt}});
   const Id id = connection().insert("trial", to_row(trial));
   std::size_t ordinal = 0;
   for (const counters::Reading& reading : trial.readings)

@@ -16,7 +16,9 @@
 // keeps what it has and tries again.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +26,7 @@
 #include <vector>
 
 #include "store/reader.h"
+#include "store/rows/row.h"
 
 namespace stab::store {
 
@@ -41,6 +44,9 @@ class Store : public Reader {
   Outcome<Id> add_experiment(const Experiment& experiment);  // its id field is ignored
   Outcome<void> update_experiment(
       const Experiment& experiment);  // all columns; an unknown id is an error
+  // The standing attempts that did not succeed stand no longer: their positions are open again.
+  // Returns how many. The row is stored with it if there are any, or `always`.
+  Outcome<std::uint64_t> open_again(const Experiment& experiment, bool always);
 
   Outcome<void> add_build(
       const Build& build);  // replaces the one with the same experiment, benchmark and key
@@ -63,7 +69,8 @@ class Store : public Reader {
   Outcome<void> write(std::string_view what, const std::function<void()>& action);
   Outcome<Id> add(std::string_view what, const std::function<Id()>& action);
   void insert(const Trial& trial);
-  void unmark_earlier_attempts(const Trial& trial);
+  // Those attempts stand no longer; how many they are.
+  std::uint64_t unmark(std::string_view which, std::initializer_list<Value> arguments);
 };
 
 }  // namespace stab::store

@@ -268,5 +268,33 @@ TEST_F(StoreTest, OfCalibrationsAllOrNoneAreStored) {
   EXPECT_TRUE(store_->calibrations(machine)->empty());
 }
 
+TEST_F(StoreTest, PositionsWithoutASuccessAreOpenedAgain) {
+  Trial good = example_trial(experiment_, 0);
+  good.status = TrialStatus::ok;
+  add(good);
+  add(example_trial(experiment_, 1));
+  add(example_trial(experiment_, 2, 0));
+  add(example_trial(experiment_, 2, 1));
+  Experiment row = store_->experiment(experiment_).value().value();
+  row.state = "queued";
+  EXPECT_EQ(store_->open_again(row, false).value(), 2U);
+  EXPECT_EQ(store_->experiment(experiment_).value(), row);
+  const auto progress = store_->progress(experiment_).value();
+  EXPECT_TRUE(progress[0].done);
+  EXPECT_FALSE(progress[1].done);
+  EXPECT_FALSE(progress[2].done);
+  EXPECT_EQ(progress[2].attempts, 2U);
+  EXPECT_TRUE(store_->verify().value().empty());
+}
+
+TEST_F(StoreTest, WhereNothingIsOpenedTheRowIsStoredOnlyIfAsked) {
+  Experiment row = store_->experiment(experiment_).value().value();
+  row.state = "queued";
+  EXPECT_EQ(store_->open_again(row, false).value(), 0U);
+  EXPECT_EQ(store_->experiment(experiment_).value()->state, "running");
+  EXPECT_EQ(store_->open_again(row, true).value(), 0U);
+  EXPECT_EQ(store_->experiment(experiment_).value()->state, "queued");
+}
+
 }  // namespace
 }  // namespace stab::store

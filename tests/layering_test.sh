@@ -68,11 +68,12 @@ allowed() {
     stabd/main_stabctl.cc) echo "stabd/paths.h stabd/client stabd/client/machine" ;;
     stabd/worker) echo "$below_stabd stabd/protocol stabd/testing.h" ;;
     stabd/results) echo "$below_stabd stabd/protocol/messages.h stabd/testing.h" ;;
-    stabd/daemon) echo "$below_stabd stabd/protocol stabd/results" ;;
+    stabd/daemon/session) echo "$below_stabd stabd/protocol stabd/results" ;;
+    stabd/daemon) echo "$below_stabd stabd/protocol stabd/results stabd/daemon/session" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
-    stabd/client/check) echo "$below_stabd stabd/protocol stabd/client stabd/daemon/builds.h" ;;
+    stabd/client/check) echo "$below_stabd stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
-    stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/builds.h stabd/results/answers.h" ;;
+    stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h" ;;
     bench | tests) echo "base toml plan plan/* design counters machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;
   esac

@@ -49,6 +49,16 @@ Result<int> print_json(const std::string& text) {
   return exit_ok;
 }
 
+// In the list, behind the name.
+std::string remark(const protocol::Summary& row) {
+  std::string text;
+  if (row.place) text += *row.place == 1 ? "next" : fmt::format("{} are before it", *row.place - 1);
+  if (row.priority != 0)
+    text += fmt::format("{}priority {}", text.empty() ? "" : ", ", row.priority);
+  if (!row.reason.empty()) text += (text.empty() ? "" : ", ") + one_line(row.reason, 100);
+  return text.empty() ? "" : "  (" + text + ")";
+}
+
 Result<int> exit_code_of(const Common& common, std::int64_t id) {
   const auto report = ask(common, protocol::ReportRequest{.id = id, .format = "json"});
   if (!report) return std::unexpected(report.error());
@@ -57,12 +67,14 @@ Result<int> exit_code_of(const Common& common, std::int64_t id) {
 
 }  // namespace
 
-Result<int> submit(const Common& common, const std::string& plan_path, bool wait) {
+Result<int> submit(const Common& common, const std::string& plan_path, std::int64_t priority,
+                   bool wait) {
   const auto plan = read_plan_file(plan_path);
   if (!plan) return std::unexpected(plan.error());
-  const auto answer =
-      ask(common, protocol::SubmitRequest{
-                      .plan = plan->text, .directory = plan->directory, .file = plan->path});
+  const auto answer = ask(common, protocol::SubmitRequest{.plan = plan->text,
+                                                          .directory = plan->directory,
+                                                          .file = plan->path,
+                                                          .priority = priority});
   if (!answer) return std::unexpected(answer.error());
   const std::int64_t id = answer->id;
   if (common.json)
@@ -84,8 +96,9 @@ Result<int> list(const Common& common) {
     fmt::print("there are no experiments: submit a plan with 'stabctl submit plan.toml'\n");
   for (const protocol::Summary& row : experiments)
     fmt::print("{:>5}  {:<10} {:>8} trials  {}  {}{}\n", row.id, for_terminal(row.state),
-               row.trials, local_time(row.submitted_ns), one_line(row.name, 100),
-               row.reason.empty() ? "" : "  (" + one_line(row.reason, 100) + ")");
+               row.trials, local_time(row.submitted_ns), one_line(row.name, 100), remark(row));
+  if (answer->queue_paused)
+    fmt::print("the queue is paused: 'stabctl resume --queue' lets it go on\n");
   return exit_ok;
 }
 

@@ -19,11 +19,17 @@ struct Common {
   FailOn fail_on{};
 };
 
-Result<int> submit(const Common& common, const std::string& plan_path, bool wait);
+Result<int> submit(const Common& common, const std::string& plan_path, std::int64_t priority,
+                   bool wait);
 Result<int> list(const Common& common);
 Result<int> status(const Common& common, std::int64_t id);
 Result<int> watch(const Common& common, std::int64_t id);
 Result<int> cancel(const Common& common, std::int64_t id);
+// These experiments, or the whole queue.
+Result<int> pause(const Common& common, const std::vector<std::int64_t>& ids, bool queue);
+Result<int> resume(const Common& common, const std::vector<std::int64_t>& ids, bool queue);
+// Those that failed or were cancelled go on; what did not succeed is measured once more.
+Result<int> retry(const Common& common, const std::vector<std::int64_t>& ids);
 // `id` may be 0, and `ids` empty, if a folder is named that holds one experiment.
 Result<int> report(const Common& common, std::int64_t id, const std::string& format,
                    const std::string& output);

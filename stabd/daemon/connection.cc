@@ -50,8 +50,13 @@ Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_
     connection->close();
     return nullptr;
   }
+  connection->active_ms_ = uv_now(server->loop);
   connection->listen();
   return connection;
+}
+
+std::chrono::milliseconds Connection::idle() const {
+  return std::chrono::milliseconds(uv_now(pipe_.loop) - active_ms_);
 }
 
 void Connection::listen() {
@@ -68,6 +73,7 @@ void Connection::listen() {
 
 void Connection::received(ssize_t count, const char* bytes) {
   if (count < 0) return close();
+  active_ms_ = uv_now(pipe_.loop);
   if (!lines_.add(std::string_view(bytes, static_cast<std::size_t>(count)))) {
     send(protocol::encode_refusal("the request is too long"));
     return close_when_sent();
@@ -114,6 +120,7 @@ void Connection::send(std::string line) {
 
 void Connection::written() {
   --writes_;
+  active_ms_ = uv_now(pipe_.loop);
   if (closing_when_sent_ && writes_ == 0) close();
   const auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);
   if (!resting_ || uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0 ||

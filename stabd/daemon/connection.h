@@ -4,6 +4,7 @@
 
 #include <uv.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +40,8 @@ class Connection {
 
   [[nodiscard]] const Peer& peer() const { return peer_; }
   void send(std::string line);
+  // Since it last said something or took something of an answer.
+  [[nodiscard]] std::chrono::milliseconds idle() const;
   // After what is still to be written.
   void close_when_sent();
   void close();
@@ -64,6 +67,7 @@ class Connection {
   std::size_t writes_ = 0;
   bool closing_when_sent_ = false;
   bool resting_ = false;  // until what waits has been read
+  std::uint64_t active_ms_ = 0;
 };
 
 }  // namespace stab::daemon

@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "plan/reading/reader.h"
+#include "stabd/daemon/folders.h"
 #include "stabd/daemon/progress.h"
 #include "stabd/daemon/requests.h"
 #include "toml/problems.h"
@@ -27,10 +28,6 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t storage_retry_ms = 2000;
 constexpr std::uint64_t progress_ms = 100;
 
-bool is_root() {
-  return geteuid() == 0;
-}
-
 template <class Handle>
 Daemon* owner(Handle* handle) {
   return static_cast<Daemon*>(handle->data);
@@ -39,26 +36,6 @@ Daemon* owner(Handle* handle) {
 template <class Handle>
 uv_handle_t* as_handle(Handle* handle) {
   return reinterpret_cast<uv_handle_t*>(handle);
-}
-
-// Folders on the way are made, too, all with this mask of rights that they do not get.
-Result<void> make_directory(const std::string& path, mode_t mask = 077) {
-  const mode_t before = umask(mask);
-  std::error_code error;
-  fs::create_directories(path, error);
-  umask(before);
-  if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()));
-  return {};
-}
-
-// Folders that other users pass through: to the socket, to builds of theirs. An earlier version
-// made them for root alone.
-constexpr mode_t passable = 022;
-
-void warn_if_closed(const std::string& path) {
-  struct stat status{};
-  if (stat(path.c_str(), &status) == 0 && status.st_uid == 0 && (status.st_mode & S_IXOTH) == 0)
-    spdlog::warn("other users cannot pass through {}: 'chmod o+x {}' lets them", path, path);
 }
 
 std::vector<unsigned> current_cpus() {
@@ -102,7 +79,7 @@ Result<void> clear_socket(const std::string& path) {
 
 }  // namespace
 
-Daemon::Daemon(DaemonOptions options) : options_(std::move(options)) {}
+Daemon::Daemon(DaemonOptions options) : options_(std::move(options)), queue_(geteuid()) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options) {
   std::unique_ptr<Daemon> daemon(new Daemon(std::move(options)));
@@ -113,7 +90,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options) {
 Result<void> Daemon::prepare() {
   // Plans, their output and copies of their sources are their owners' business.
   umask(077);
-  if (auto made = make_directory(options_.state_directory); !made) return made;
+  if (auto made = make_private_folder(options_.state_directory); !made) return made;
   const std::string database = options_.state_directory + "/stabd.db";
   auto store = store::Store::open(database);
   if (!store) return fail(store.error().message);
@@ -141,8 +118,8 @@ Result<void> Daemon::prepare() {
 Result<void> Daemon::listen() {
   if (auto cleared = clear_socket(options_.socket_path); !cleared) return cleared;
   const std::string folder = fs::path(options_.socket_path).parent_path().string();
-  if (auto made = make_directory(folder, is_root() ? passable : 077); !made) return made;
-  if (is_root() && options_.socket_mode != 0600) warn_if_closed(folder);
+  if (auto made = make_passable_folder(folder); !made) return made;
+  if (geteuid() == 0 && options_.socket_mode != 0600) warn_if_closed(folder);
   uv_loop_init(&loop_);
   loop_open_ = true;
   loop_.data = this;
@@ -152,8 +129,9 @@ Result<void> Daemon::listen() {
   uv_idle_init(&loop_, &again_);
   uv_timer_init(&loop_, &storage_retry_);
   uv_timer_init(&loop_, &progress_);
+  uv_timer_init(&loop_, &idle_);
   server_.data = on_term_.data = on_int_.data = again_.data = storage_retry_.data = progress_.data =
-      this;
+      idle_.data = this;
 
   const mode_t before = umask(0777 & ~options_.socket_mode);
   const int bound = uv_pipe_bind(&server_, options_.socket_path.c_str());
@@ -172,7 +150,7 @@ Result<void> Daemon::listen() {
 
 Daemon::~Daemon() {
   if (!loop_open_) return;
-  for (Connection* client : std::set<Connection*>(clients_)) client->close();
+  clients_.close_all();
   uv_walk(
       &loop_,
       [](uv_handle_t* handle, void*) {
@@ -192,9 +170,6 @@ void Daemon::watch_signals() {
 
 void Daemon::run() {
   watch_signals();
-  uv_timer_start(
-      &progress_, [](uv_timer_t* handle) { owner(handle)->publish_progress(); }, progress_ms,
-      progress_ms);
   spdlog::info("stabd {} serves {}, state in {}", STAB_VERSION, options_.socket_path,
                options_.state_directory);
   if (options_.ready_fd >= 0) {
@@ -218,59 +193,31 @@ void Daemon::stop() {
 }
 
 void Daemon::accept() {
-  Connection* client = Connection::accept(
-      reinterpret_cast<uv_stream_t*>(&server_),
-      [this](Connection& connection, const std::string& line) {
-        handle_request(*this, connection, line);
-        after_session_step();
-      },
-      [this](Connection& connection) { clients_.erase(&connection); });
-  if (client == nullptr) return;
-  clients_.insert(client);
-  const std::uint32_t uid = client->peer().uid;
-  // Who can end us anyway is never kept out.
-  if (uid == 0 || uid == geteuid()) return;
-  const auto others = [](const Connection* each) {
-    return each->peer().uid != 0 && each->peer().uid != geteuid();
-  };
-  const auto same = [&](const Connection* each) { return each->peer().uid == uid; };
-  const auto refuse = [&](const std::string& why) {
-    client->send(protocol::encode_refusal(why));
-    client->close_when_sent();
-  };
-  if (std::cmp_greater(std::ranges::count_if(clients_, same), max_clients_of_user))
-    return refuse(
-        fmt::format("you have {} connections to stabd already: end some", max_clients_of_user));
-  if (std::cmp_greater(std::ranges::count_if(clients_, others), max_clients))
-    refuse("stabd has too many clients: try again later");
+  clients_.accept(reinterpret_cast<uv_stream_t*>(&server_),
+                  [this](Connection& connection, const std::string& line) {
+                    handle_request(*this, connection, line);
+                    after_session_step();
+                  });
+  const auto limit = std::chrono::milliseconds(options_.idle_limit).count();
+  if (limit > 0 && uv_is_active(as_handle(&idle_)) == 0)
+    uv_timer_start(
+        &idle_, [](uv_timer_t* handle) { owner(handle)->end_idle_clients(); },
+        static_cast<std::uint64_t>(limit), static_cast<std::uint64_t>(limit) / 4);
 }
 
-// An experiment that a killed daemon left goes first.
-void Daemon::load_queue() {
-  const auto experiments = store_->experiments();
-  if (!experiments) {
-    spdlog::error("the queue cannot be read: {}", experiments.error().message);
-    return;
-  }
-  for (const store::Damage& row : experiments->damaged)
-    spdlog::error("experiment {} is refused: {}", row.row, row.problem);
-  for (const store::Experiment& experiment : experiments->intact) {
-    const auto state = state_from(experiment.state);
-    if (!state || is_final(*state)) continue;
-    if (*state == State::queued)
-      queue_.push_back(experiment.id);
-    else
-      queue_.push_front(experiment.id);
-  }
+// The timer rests while nobody is connected: an idle daemon does not wake up.
+void Daemon::end_idle_clients() {
+  clients_.end_idle(options_.idle_limit);
+  if (clients_.empty()) uv_timer_stop(&idle_);
 }
 
 void Daemon::run_next() {
-  while (!session_ && !queue_.empty() && !stopping_) {
-    const store::Id id = queue_.front();
-    queue_.pop_front();
-    auto experiment = store_->experiment(id);
+  while (!session_ && !stopping_ && !queue_held_) {
+    const auto first = queue_.take();
+    if (!first) return;
+    auto experiment = store_->experiment(first->id);
     if (!experiment || !*experiment) {
-      spdlog::error("experiment {} cannot be read: {}", id,
+      spdlog::error("experiment {} cannot be read: {}", first->id,
                     experiment ? "it is gone" : experiment.error().message);
       continue;
     }
@@ -280,12 +227,13 @@ void Daemon::run_next() {
       (*experiment)->reason =
           "this version of stabd refuses its plan: " + toml::describe(plan.error(), "plan");
       const auto saved = store_->update_experiment(**experiment);
-      if (!saved) spdlog::error("experiment {}: {}", id, saved.error().message);
+      if (!saved) spdlog::error("experiment {}: {}", first->id, saved.error().message);
       continue;
     }
     session_ =
         std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan), ports());
     session_->start();
+    queue_.had_turn(first->uid, session_->experiment().started_ns);
     after_session_step();
   }
 }
@@ -294,7 +242,9 @@ void Daemon::run_next() {
 void Daemon::after_session_step() {
   if (!session_ || !session_->finished()) return;
   publish_progress();
+  const store::Experiment ended = session_->experiment();
   session_.reset();
+  if (ended.held_by) queue_.add(waiting_from(ended));
   if (stopping_)
     uv_stop(&loop_);
   else
@@ -345,13 +295,11 @@ Result<void> Daemon::start_worker() {
   if (stopping_) return fail("stabd is stopping");
   const store::Experiment& experiment = session_->experiment();
   const std::string cache = cache_of(experiment);
-  if (is_root()) {
-    if (auto made = make_directory(options_.cache_directory, passable); !made) return made;
-    if (experiment.uid != 0) warn_if_closed(options_.cache_directory);
-  }
-  if (auto made = make_directory(cache); !made) return made;
+  if (auto made = make_passable_folder(options_.cache_directory); !made) return made;
+  if (geteuid() == 0 && experiment.uid != 0) warn_if_closed(options_.cache_directory);
+  if (auto made = make_private_folder(cache); !made) return made;
   run_on(allowed_cpus_);  // a worker starts with all that we may use
-  if (is_root() && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
+  if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
     return fail_errno("cannot give " + cache + " to the submitter");
   auto worker = WorkerProcess::start(&loop_,
                                      {.program = options_.program,
@@ -382,53 +330,24 @@ Result<void> Daemon::start_worker() {
   return {};
 }
 
-Result<void> Daemon::has_room() const {
-  if (queue_.size() < max_queue) return {};
-  return fail(fmt::format("the queue is full ({} experiments): cancel some or wait", max_queue));
-}
-
-Result<store::Id> Daemon::submit(const store::Experiment& experiment) {
-  if (auto room = has_room(); !room) return std::unexpected(room.error());
-  const auto id = store_->add_experiment(experiment);
-  if (!id) return fail("the experiment cannot be stored: " + id.error().message);
-  queue_.push_back(*id);
-  run_next();
-  return *id;
-}
-
-Result<void> Daemon::cancel(store::Id id) {
-  if (session_ && session_->experiment().id == id) {
-    session_->cancel();
-    return {};
-  }
-  const auto place = std::ranges::find(queue_, id);
-  auto experiment = store_->experiment(id);
-  if (!experiment) return fail(experiment.error().message);
-  if (place == queue_.end() || !*experiment)
-    return fail(fmt::format("experiment {} is not waiting and not running", id));
-  (*experiment)->state = to_string(State::cancelled);
-  (*experiment)->reason = "cancelled by the user before it began";
-  (*experiment)->ended_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                std::chrono::system_clock::now().time_since_epoch())
-                                .count();
-  if (auto saved = store_->update_experiment(**experiment); !saved)
-    return fail(saved.error().message);
-  queue_.erase(place);
-  return {};
+void Daemon::publish_soon() {
+  if (uv_is_active(as_handle(&progress_)) == 0)
+    uv_timer_start(
+        &progress_, [](uv_timer_t* handle) { owner(handle)->publish_progress(); }, 0, progress_ms);
 }
 
 void Daemon::publish_progress() {
-  for (Connection* client : std::set<Connection*>(clients_)) {
-    if (client->watched == 0) continue;
-    const bool current = session_ && session_->experiment().id == client->watched;
+  clients_.for_each_watcher([this](Connection& client) {
+    const bool current = session_ && session_->experiment().id == client.watched;
     const auto row = current ? session_->shown()
-                             : store_->experiment(client->watched)
+                             : store_->experiment(client.watched)
                                    .value_or(std::nullopt)
                                    .value_or(store::Experiment());
-    client->send(protocol::encode(progress_of(row, current ? session_.get() : nullptr)));
+    client.send(protocol::encode(progress_of(row, current ? session_.get() : nullptr)));
     const auto state = state_from(row.state);
-    if (!state || is_final(*state)) client->watched = 0;
-  }
+    if (!state || is_final(*state)) client.watched = 0;
+  });
+  if (!clients_.anyone_watches()) uv_timer_stop(&progress_);
 }
 
 }  // namespace stab::daemon

@@ -6,18 +6,19 @@
 
 #include <uv.h>
 
+#include <chrono>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "machine/processes.h"
-#include "stabd/daemon/connection.h"
-#include "stabd/daemon/session.h"
+#include "stabd/daemon/clients.h"
+#include "stabd/daemon/queue.h"
+#include "stabd/daemon/session/session.h"
 #include "stabd/daemon/worker_process.h"
 #include "store/store.h"
 
@@ -31,12 +32,11 @@ struct DaemonOptions {
   unsigned socket_mode = 0600;
   int ready_fd = -1;    // gets "ready\n" when clients can connect
   bool isolate = true;  // use pid namespaces where they are allowed
+  // After which a client that says nothing is let go; 0: never.
+  std::chrono::seconds idle_limit{600};
 };
 
-// Of users that are neither root nor the daemon's own.
-inline constexpr std::size_t max_clients = 256;
-inline constexpr std::size_t max_clients_of_user = 16;
-inline constexpr std::size_t max_queue = 1000;
+Waiting waiting_from(const store::Experiment& experiment);
 
 class Daemon {
  public:
@@ -54,10 +54,19 @@ class Daemon {
   store::Store& store() { return *store_; }
   [[nodiscard]] const DaemonOptions& options() const { return options_; }
   [[nodiscard]] const Session* session() const { return session_.get(); }
-  // Whether one more may be submitted.
-  [[nodiscard]] Result<void> has_room() const;
+  [[nodiscard]] const Queue& queue() const { return queue_; }
+  // No further experiment begins.
+  [[nodiscard]] bool queue_held() const { return queue_held_; }
+  void publish_soon();  // somebody watches
+
+  // What users may do with experiments, in daemon_queue.cc. Who asks may do it to this one.
   Result<store::Id> submit(const store::Experiment& experiment);
   Result<void> cancel(store::Id id);
+  Result<void> hold(store::Id id, std::uint32_t uid);
+  Result<void> let_go(store::Id id, std::uint32_t uid);
+  // Returns how many positions are open again.
+  Result<std::uint64_t> retry(store::Experiment experiment);
+  Result<void> hold_queue(bool held, std::uint32_t uid);
 
  private:
   explicit Daemon(DaemonOptions options);
@@ -66,6 +75,7 @@ class Daemon {
   void watch_signals();
   void stop();
   void accept();
+  void end_idle_clients();
   void load_queue();
   void run_next();
   void after_session_step();
@@ -73,16 +83,19 @@ class Daemon {
   Result<void> start_worker();
   [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
   void publish_progress();
+  Result<void> change_waiting(store::Id id, Event event,
+                              const std::function<void(store::Experiment&)>& change);
 
   DaemonOptions options_;
   std::vector<unsigned> allowed_cpus_;  // when we were started
   machine::Containment containment_ = machine::Containment::process_tree;
   std::string token_;
   std::unique_ptr<store::Store> store_;
-  std::deque<store::Id> queue_;
+  Queue queue_;
+  bool queue_held_ = false;
   std::unique_ptr<Session> session_;
   std::shared_ptr<WorkerProcess> worker_;
-  std::set<Connection*> clients_;
+  Clients clients_;
   bool stopping_ = false;
 
   uv_loop_t loop_{};
@@ -91,7 +104,8 @@ class Daemon {
   uv_signal_t on_int_{};
   uv_idle_t again_{};  // active while the session asked to be called again
   uv_timer_t storage_retry_{};
-  uv_timer_t progress_{};  // publishes at a human pace
+  uv_timer_t progress_{};  // publishes at a human pace while somebody watches
+  uv_timer_t idle_{};      // while there are clients
   bool loop_open_ = false;
 };
 

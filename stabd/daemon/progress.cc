@@ -21,7 +21,9 @@ protocol::Summary summary_of(const store::Experiment& experiment) {
           .submitted_ns = experiment.submitted_ns,
           .started_ns = unless_0(experiment.started_ns),
           .ended_ns = unless_0(experiment.ended_ns),
-          .duration_ns = experiment.duration_ns};
+          .duration_ns = experiment.duration_ns,
+          .priority = experiment.priority,
+          .held_by = experiment.held_by};
 }
 
 protocol::Progress progress_of(const store::Experiment& experiment, const Session* session) {

@@ -2,7 +2,7 @@
 // What clients see of an experiment.
 #pragma once
 
-#include "stabd/daemon/session.h"
+#include "stabd/daemon/session/session.h"
 #include "stabd/protocol/messages.h"
 #include "store/records.h"
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "base/text.h"
 #include "design/expand.h"
@@ -62,7 +63,11 @@ Result<protocol::SubmitReply> answer(const Context& context,
   const Peer& peer = context.connection.peer();
   if (!request.directory.starts_with('/'))
     return fail("the plan's directory must be an absolute path");
-  if (auto room = context.daemon.has_room(); !room) return std::unexpected(room.error());
+  const Queue& queue = context.daemon.queue();
+  if (auto room = queue.has_room(peer.uid, request.plan.size()); !room)
+    return std::unexpected(room.error());
+  if (request.priority > 0 && !queue.is_trusted(peer.uid))
+    return fail("only root and the user of stabd may give a priority above 0");
   const auto plan = plan::read_plan(request.plan);
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -74,9 +79,18 @@ Result<protocol::SubmitReply> answer(const Context& context,
        .gid = peer.gid,
        .state = "queued",
        .submitted_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(),
-       .trials = plan::expand(*plan).trials.size()});
+       .trials = plan::expand(*plan).trials.size(),
+       .priority = request.priority});
   if (!id) return std::unexpected(id.error());
   return protocol::SubmitReply{.id = *id};
+}
+
+// 1 is next; what is held has none.
+std::map<store::Id, std::uint64_t> places_of(const Queue& queue) {
+  std::map<store::Id, std::uint64_t> places;
+  for (const store::Id id : queue.order())
+    if (!queue.find(id)->held) places[id] = places.size() + 1;
+  return places;
 }
 
 Result<protocol::ListReply> answer(const Context& context, const protocol::ListRequest&) {
@@ -84,10 +98,13 @@ Result<protocol::ListReply> answer(const Context& context, const protocol::ListR
   if (!experiments) return fail(experiments.error().message);
   protocol::ListReply reply;
   const Session* session = context.daemon.session();
+  const auto places = places_of(context.daemon.queue());
   for (const store::Experiment& row : experiments->intact) {
     const bool current = session != nullptr && session->experiment().id == row.id;
-    if (may_see(context, row))
-      reply.experiments.push_back(summary_of(current ? session->shown() : row));
+    if (!may_see(context, row)) continue;
+    reply.experiments.push_back(summary_of(current ? session->shown() : row));
+    if (const auto place = places.find(row.id); place != places.end())
+      reply.experiments.back().place = place->second;
   }
   // Whose it is cannot be told either: everybody sees that there is one.
   for (const store::Damage& row : experiments->damaged)
@@ -96,6 +113,7 @@ Result<protocol::ListReply> answer(const Context& context, const protocol::ListR
          .state = "damaged",
          .reason = fmt::format("row {} of table {}: {}", row.row, row.table, row.problem)});
   std::ranges::sort(reply.experiments, {}, &protocol::Summary::id);
+  reply.queue_paused = context.daemon.queue_held();
   return reply;
 }
 
@@ -117,6 +135,7 @@ Result<protocol::WatchReply> answer(const Context& context, const protocol::Watc
   const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
   context.connection.watched = experiment->id;
+  context.daemon.publish_soon();
   return protocol::WatchReply{.experiment = summary_of(*experiment)};
 }
 
@@ -127,6 +146,42 @@ Result<protocol::CancelReply> answer(const Context& context,
   if (auto cancelled = context.daemon.cancel(experiment->id); !cancelled)
     return std::unexpected(cancelled.error());
   return protocol::CancelReply{.id = experiment->id};
+}
+
+template <class Request>
+Result<protocol::PauseReply> hold_or_let_go(const Context& context, const Request& request) {
+  constexpr bool hold = std::is_same_v<Request, protocol::PauseRequest>;
+  const std::uint32_t uid = context.connection.peer().uid;
+  Daemon& daemon = context.daemon;
+  if (!request.id) {
+    if (auto done = daemon.hold_queue(hold, uid); !done) return std::unexpected(done.error());
+    return protocol::PauseReply{};
+  }
+  const auto experiment = find(context, *request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  if (auto done = hold ? daemon.hold(*request.id, uid) : daemon.let_go(*request.id, uid); !done)
+    return std::unexpected(done.error());
+  return protocol::PauseReply{.id = request.id};
+}
+
+Result<protocol::PauseReply> answer(const Context& context, const protocol::PauseRequest& request) {
+  return hold_or_let_go(context, request);
+}
+
+Result<protocol::PauseReply> answer(const Context& context,
+                                    const protocol::ResumeRequest& request) {
+  return hold_or_let_go(context, request);
+}
+
+Result<protocol::RetryReply> answer(const Context& context, const protocol::RetryRequest& request) {
+  const auto experiment = find(context, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  const Peer& peer = context.connection.peer();
+  if (auto room = context.daemon.queue().has_room(peer.uid, experiment->plan.size()); !room)
+    return std::unexpected(room.error());
+  const auto open = context.daemon.retry(*experiment);
+  if (!open) return std::unexpected(open.error());
+  return protocol::RetryReply{.id = request.id, .trials = *open};
 }
 
 Result<protocol::ReportReply> answer(const Context& context,

@@ -151,6 +151,9 @@ STAB_VERB(List);
 STAB_VERB(Status);
 STAB_VERB(Watch);
 STAB_VERB(Cancel);
+STAB_VERB(Pause);
+STAB_MESSAGE(ResumeRequest);
+STAB_VERB(Retry);
 STAB_VERB(Report);
 STAB_MESSAGE(CompareRequest);
 STAB_VERB(Export);
@@ -169,6 +172,8 @@ STAB_MESSAGE(RunReply);
 
 template std::string to_text(const std::vector<Summary>&, int);
 template std::string to_text(const StatusReply&, int);
+template std::string to_text(const PauseReply&, int);
+template std::string to_text(const RetryReply&, int);
 template std::string to_text(const Progress&, int);
 template std::string to_text(const std::vector<KnownMachine>&, int);
 template Result<std::vector<KnownMachine>> from_text(std::string_view);

@@ -84,14 +84,18 @@ struct SubmitRequest {
   std::string plan{};         // its text
   std::string directory{};    // absolute
   std::string file = "plan";  // for messages
+  std::int64_t priority = 0;  // more goes first; only root and the daemon's user may raise it
 };
-BOOST_DESCRIBE_STRUCT(SubmitRequest, (), (plan, directory, file))
+BOOST_DESCRIBE_STRUCT(SubmitRequest, (), (plan, directory, file, priority))
 template <>
 inline constexpr Field field<&SubmitRequest::plan>{.most = plan::max_plan_bytes};
 template <>
 inline constexpr Field field<&SubmitRequest::directory>{.most = 4096};
 template <>
 inline constexpr Field field<&SubmitRequest::file>{.most = 4096, .may_lack = true};
+template <>
+inline constexpr Field field<&SubmitRequest::priority>{
+    .least = -100, .most = 100, .may_lack = true};
 
 // What clients see of an experiment's row.
 struct Summary {
@@ -106,16 +110,20 @@ struct Summary {
   std::optional<std::int64_t> started_ns{};
   std::optional<std::int64_t> ended_ns{};
   std::optional<std::int64_t> duration_ns{};  // by the monotonic clock
+  std::int64_t priority = 0;
+  std::optional<std::uint32_t> held_by{};  // the user who paused it
+  std::optional<std::uint64_t> place{};    // in the queue: 1 is next
 };
 BOOST_DESCRIBE_STRUCT(Summary, (),
                       (id, name, state, reason, directory, uid, trials, submitted_ns, started_ns,
-                       ended_ns, duration_ns))
+                       ended_ns, duration_ns, priority, held_by, place))
 
 struct ListReply {
   static constexpr Tag tag = ok;
   std::vector<Summary> experiments{};
+  bool queue_paused = false;
 };
-BOOST_DESCRIBE_STRUCT(ListReply, (), (experiments))
+BOOST_DESCRIBE_STRUCT(ListReply, (), (experiments, queue_paused))
 template <>
 inline constexpr Field field<&ListReply::experiments>{.most = 1'000'000};
 
@@ -221,6 +229,48 @@ BOOST_DESCRIBE_STRUCT(CancelRequest, (), (id))
 template <>
 inline constexpr Field field<&CancelRequest::id>{.least = 1};
 
+struct PauseReply {
+  static constexpr Tag tag = ok;
+  std::optional<std::int64_t> id{};
+};
+BOOST_DESCRIBE_STRUCT(PauseReply, (), (id))
+
+// Without an experiment the whole queue: what runs goes on, nothing else begins.
+struct PauseRequest {
+  using Reply = PauseReply;
+  static constexpr Tag tag{.key = "verb", .value = "pause"};
+  std::optional<std::int64_t> id{};
+};
+BOOST_DESCRIBE_STRUCT(PauseRequest, (), (id))
+template <>
+inline constexpr Field field<&PauseRequest::id>{.least = 1, .may_lack = true};
+
+struct ResumeRequest {
+  using Reply = PauseReply;
+  static constexpr Tag tag{.key = "verb", .value = "resume"};
+  std::optional<std::int64_t> id{};
+};
+BOOST_DESCRIBE_STRUCT(ResumeRequest, (), (id))
+template <>
+inline constexpr Field field<&ResumeRequest::id>{.least = 1, .may_lack = true};
+
+struct RetryReply {
+  static constexpr Tag tag = ok;
+  std::int64_t id = 0;
+  std::uint64_t trials = 0;  // that did not succeed and are measured once more
+};
+BOOST_DESCRIBE_STRUCT(RetryReply, (), (id, trials))
+
+// Of an experiment that has ended.
+struct RetryRequest {
+  using Reply = RetryReply;
+  static constexpr Tag tag{.key = "verb", .value = "retry"};
+  std::int64_t id = 0;
+};
+BOOST_DESCRIBE_STRUCT(RetryRequest, (), (id))
+template <>
+inline constexpr Field field<&RetryRequest::id>{.least = 1};
+
 // A text, and what exit codes are made of.
 struct ReportReply {
   static constexpr Tag tag = ok;
@@ -323,9 +373,10 @@ struct LearnRequest {
 };
 BOOST_DESCRIBE_STRUCT(LearnRequest, (), (machines))
 
-using Request = std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest,
-                             StatusRequest, WatchRequest, CancelRequest, ReportRequest,
-                             CompareRequest, ExportRequest, CalibrationsRequest, LearnRequest>;
+using Request =
+    std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest, StatusRequest,
+                 WatchRequest, CancelRequest, PauseRequest, ResumeRequest, RetryRequest,
+                 ReportRequest, CompareRequest, ExportRequest, CalibrationsRequest, LearnRequest>;
 
 // One line. Of a message of any of the two conversations.
 template <class M>

@@ -63,10 +63,15 @@ Result<protocol::ExportReply> answer_export(store::Reader& store,
   if (request.format != "csv" && request.format != "json")
     return fail(fmt::format("there is no export format '{}': csv and json are there",
                             one_line(request.format, 50)));
-  auto text =
-      request.format == "csv" ? export_csv(store, experiment) : export_json(store, experiment);
-  if (!text) return std::unexpected(text.error());
-  return protocol::ExportReply{.text = std::move(*text)};
+  std::string text;
+  const auto add = [&](std::string_view piece) -> Result<void> {
+    text += piece;
+    return {};
+  };
+  const auto written = request.format == "csv" ? export_csv(store, experiment, add)
+                                               : export_json(store, experiment, add);
+  if (!written) return std::unexpected(written.error());
+  return protocol::ExportReply{.text = std::move(text)};
 }
 
 }  // namespace stab::results

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "stabd/protocol/messages.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace stab::results {
 

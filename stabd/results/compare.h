@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace stab::results {
 

@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 #include "report/model.h"
 #include "stabd/results/stopping.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace stab::results {
 

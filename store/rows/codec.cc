@@ -23,6 +23,11 @@ std::uint32_t small(const Row& row, std::string_view column) {
   return static_cast<std::uint32_t>(row.integer(column));
 }
 
+std::optional<std::uint32_t> optional_small(const Row& row, std::string_view column) {
+  const auto value = row.optional_integer(column);
+  return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
+}
+
 template <class T>
 std::optional<std::int64_t> widened(std::optional<T> value) {
   return value ? std::optional<std::int64_t>(*value) : std::nullopt;
@@ -84,7 +89,9 @@ Row to_row(const Experiment& experiment) {
   row.set_unless(0, "ended_ns", experiment.ended_ns);
   row.set("trials", to_signed(experiment.trials));
   row.set_unless(0, "machine", experiment.machine);
-  if (experiment.duration_ns) row.set("duration_ns", *experiment.duration_ns);
+  row.set("duration_ns", experiment.duration_ns);
+  row.set_unless(0, "priority", experiment.priority);
+  row.set("held_by", widened(experiment.held_by));
   return row;
 }
 
@@ -102,7 +109,9 @@ Experiment to_experiment(const Row& row) {
           .ended_ns = row.optional_integer("ended_ns").value_or(0),
           .trials = to_unsigned(row.integer("trials")),
           .machine = row.optional_integer("machine").value_or(0),
-          .duration_ns = row.optional_integer("duration_ns")};
+          .duration_ns = row.optional_integer("duration_ns"),
+          .priority = row.optional_integer("priority").value_or(0),
+          .held_by = optional_small(row, "held_by")};
 }
 
 Row to_row(const Build& build) {

@@ -15,10 +15,6 @@ namespace {
 
 constexpr const char* trials_sql =
     "SELECT * FROM trial WHERE experiment = ? ORDER BY position, attempt";
-// The order of the tables is the order of the loops: each trial's readings follow by their index.
-constexpr const char* readings_sql =
-    "SELECT reading.* FROM trial CROSS JOIN reading ON reading.trial = trial.id "
-    "WHERE trial.experiment = ? ORDER BY trial.position, trial.attempt, reading.ordinal";
 constexpr std::size_t most_known_levels = 4096;
 
 template <class T>
@@ -71,6 +67,15 @@ constexpr std::array fields{
 
 }  // namespace
 
+// The order of the tables is the order of the loops: each trial's readings follow by their index.
+const char* const readings_sql =
+    "SELECT reading.* FROM trial CROSS JOIN reading ON reading.trial = trial.id "
+    "WHERE trial.experiment = ? ORDER BY trial.position, trial.attempt, reading.ordinal";
+
+std::map<std::string, std::string> levels_in(const std::string& text) {
+  return nlohmann::json::parse(text).get<std::map<std::string, std::string>>();
+}
+
 TrialRows::TrialRows(sqlite3* database, Id experiment)
     : rows_(database, "trial", trials_sql, {experiment}),
       levels_(rows_.place("levels")),
@@ -86,9 +91,7 @@ const std::map<std::string, std::string>& TrialRows::levels(std::string_view tex
   if (const auto found = known_levels_.find(key); found != known_levels_.end())
     return found->second;
   if (known_levels_.size() >= most_known_levels) known_levels_.clear();
-  return known_levels_
-      .emplace(key, nlohmann::json::parse(key).get<std::map<std::string, std::string>>())
-      .first->second;
+  return known_levels_.emplace(key, levels_in(key)).first->second;
 }
 
 bool TrialRows::next(Trial& trial) {

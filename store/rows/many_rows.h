@@ -13,6 +13,12 @@
 
 namespace stab::store {
 
+// The readings of an experiment's trials in the order of positions, attempts and ordinals.
+extern const char* const readings_sql;
+
+// Factor -> level, from the column `levels`.
+std::map<std::string, std::string> levels_in(const std::string& text);
+
 // The trials of an experiment in the order of positions and attempts, each checked.
 class TrialRows {
  public:

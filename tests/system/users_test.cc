@@ -51,10 +51,16 @@ class Users : public ::testing::Test {
                      "\"\n[[benchmark]]\nname = \"b\"\nbuild = \"cc -o ${OUT} b.c\"\n"
                      "sources = [\"b.c\"]\nrun = [\"${OUT}\"]\nrepetitions = 3\n");
     }
-    daemon_ = start_program(
-        {std::string(STAB_BIN_DIR) + "/stabd", "--socket-mode", "0666", "--ready-fd", "1"},
-        lab_.folder(), lab_.path("stabd.log"));
-    ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "ready"));
+    start_daemon({});
+  }
+
+  void start_daemon(const std::vector<std::string>& more) {
+    std::vector<std::string> argv{std::string(STAB_BIN_DIR) + "/stabd", "--socket-mode", "0666",
+                                  "--ready-fd", "1"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    const std::string log = lab_.path("stabd" + std::to_string(++daemons_) + ".log");
+    daemon_ = start_program(argv, lab_.folder(), log);
+    ASSERT_TRUE(wait_for_text(log, "ready"));
   }
 
   void TearDown() override {
@@ -82,6 +88,7 @@ class Users : public ::testing::Test {
 
   Lab lab_;
   pid_t daemon_ = 0;
+  int daemons_ = 0;
 };
 
 TEST_F(Users, WithoutAnAccountMeasureWithTheDaemonOfRoot) {
@@ -133,7 +140,8 @@ TEST_F(Users, FindTheirOwnDaemonElseTheSystems) {
 TEST_F(Users, SeeTheirOwnExperimentsAndNoOthers) {
   ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
   EXPECT_THAT(as(bob, {"list"}).out, HasSubstr("there are no experiments"));
-  for (const char* verb : {"status", "report", "export", "cancel", "watch"}) {
+  for (const char* verb :
+       {"status", "report", "export", "cancel", "watch", "pause", "resume", "retry"}) {
     const Output refused = as(bob, {verb, "1"});
     EXPECT_EQ(refused.code, 1) << verb;
     EXPECT_THAT(refused.err, HasSubstr("there is no experiment 1")) << verb;
@@ -146,6 +154,35 @@ TEST_F(Users, SeeTheirOwnExperimentsAndNoOthers) {
   ASSERT_EQ(stat("/var/cache/stabd/builds/61234", &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0700U);
   EXPECT_EQ(status.st_uid, ada);
+}
+
+TEST_F(Users, DoNotPushForwardNorResumeWhatRootPaused) {
+  const Output pushed = as(ada, {"submit", "--priority", "1", plan_of(ada)});
+  EXPECT_EQ(pushed.code, 1);
+  EXPECT_THAT(pushed.err, HasSubstr("only root and the user of stabd"));
+  EXPECT_EQ(as(ada, {"pause", "--queue"}).code, 1);
+  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
+  ASSERT_EQ(as(ada, {"submit", "--priority", "-1", plan_of(ada)}).code, 0);
+  ASSERT_EQ(as(ada, {"pause", "1"}).code, 0);
+  ASSERT_EQ(as(ada, {"resume", "1"}).code, 0);
+  ASSERT_EQ(as(0, {"pause", "1"}).code, 0);
+  ASSERT_EQ(as(ada, {"pause", "1"}).code, 0);  // it stays root's
+  const Output refused = as(ada, {"resume", "1"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("was paused by user 0"));
+  ASSERT_EQ(as(0, {"resume", "1"}).code, 0);
+  ASSERT_EQ(as(0, {"resume", "--queue"}).code, 0);
+  EXPECT_EQ(as(ada, {"watch", "--fail-on", "trials", "1"}).code, 0);
+}
+
+TEST_F(Users, HaveOnlySoManyWaitingAndOthersGetIn) {
+  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
+  const Output more = as(ada, {"submit", plan_of(ada)});
+  EXPECT_EQ(more.code, 1);
+  EXPECT_THAT(more.err, HasSubstr("you have 100 experiments in the queue already"));
+  EXPECT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
+  EXPECT_EQ(as(0, {"submit", plan_of(bob)}).code, 0);
 }
 
 // Connections of a user that say nothing, in a process of that user's, which lives until its end.
@@ -194,6 +231,20 @@ TEST_F(Users, IdleConnectionsOfOneKeepNobodyElseOut) {
   const Output more = as(ada, {"list"});
   EXPECT_EQ(more.code, 1);
   EXPECT_THAT(more.err, HasSubstr("you have 16 connections to stabd already"));
+}
+
+TEST_F(Users, AreLetGoWhenTheySayNothingAndDoNotWatch) {
+  kill(daemon_, SIGTERM);
+  ASSERT_EQ(end_of(daemon_), 0);
+  start_daemon({"--idle-limit", "1"});
+  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
+  ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
+  const Idle idle(ada, 16);
+  // There is no room for one more until those have been let go.
+  while (as(ada, {"list"}).code != 0) usleep(100'000);
+  // Who watches may be silent for longer than that.
+  ASSERT_EQ(as(0, {"resume", "--queue"}).code, 0);
+  EXPECT_EQ(as(ada, {"watch", "--fail-on", "trials", "1"}).code, 0);
 }
 
 }  // namespace

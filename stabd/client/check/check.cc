@@ -22,7 +22,7 @@
 #include "stabd/client/client.h"
 #include "stabd/client/plan_file.h"
 #include "stabd/client/verbs.h"
-#include "stabd/daemon/builds.h"
+#include "stabd/daemon/session/builds.h"
 #include "toml/problems.h"
 
 namespace stab::client {

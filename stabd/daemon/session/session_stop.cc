@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "design/expand.h"
-#include "stabd/daemon/session.h"
+#include "stabd/daemon/session/session.h"
 #include "stabd/results/document.h"
 
 namespace stab::daemon {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/daemon/schedule.h"
+#include "stabd/daemon/session/schedule.h"
 
 #include <fmt/format.h>
 
@@ -13,18 +13,19 @@ Schedule::Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
                    const std::vector<store::Store::Progress>& progress)
     : plan_(plan), expansion_(expansion), finished_(expansion.trials.size(), 0) {
   counts_.total = expansion.trials.size();
-  std::map<std::uint32_t, store::Store::Progress> by_position;
-  for (const auto& entry : progress)
-    if (entry.position < finished_.size()) by_position[entry.position] = entry;
-  for (const auto& [position, entry] : by_position)
-    if (entry.done) finish(position, entry.status);
-  if (const auto open = by_position.find(first_open_); open != by_position.end())
-    attempts_ = open->second.attempts;
+  for (const auto& entry : progress) {
+    if (entry.position >= finished_.size()) continue;
+    if (entry.done)
+      finish(entry.position, entry.status);
+    else
+      attempts_[entry.position] = entry.attempts;
+  }
 }
 
 std::optional<Schedule::Step> Schedule::next() const {
   if (first_open_ >= finished_.size()) return std::nullopt;
-  Step step{.position = first_open_, .attempt = attempts_};
+  const auto stored = attempts_.find(first_open_);
+  Step step{.position = first_open_, .attempt = stored == attempts_.end() ? 0 : stored->second};
   const std::uint32_t benchmark = expansion_.trials[first_open_].benchmark;
   if (const auto build = failed_builds_.find(benchmark); build != failed_builds_.end()) {
     step.without_running = TrialStatus::build_failed;
@@ -51,12 +52,12 @@ void Schedule::record(const Step& step, TrialStatus status) {
   if (is_last(step.attempt, status))
     finish(step.position, status);
   else
-    attempts_ = step.attempt + 1;
+    attempts_[step.position] = step.attempt + 1;
 }
 
 void Schedule::finish(std::uint32_t position, TrialStatus status) {
   finished_[position] = 1;
-  attempts_ = 0;
+  attempts_.erase(position);
   while (first_open_ < finished_.size() && finished_[first_open_] != 0) ++first_open_;
   std::uint32_t& row = failures_in_a_row_[expansion_.trials[position].benchmark];
   switch (status) {

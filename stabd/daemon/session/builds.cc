@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/daemon/builds.h"
+#include "stabd/daemon/session/builds.h"
 
 #include <map>
 #include <utility>

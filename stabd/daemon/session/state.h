@@ -24,15 +24,20 @@ enum class Event {
   gave_up,          // it did so again and again
   damaged,          // stored rows do not match their checksums
   cancel,
+  hold,    // somebody pauses it
+  let_go,  // whoever paused it, or who may do anything
+  retry,   // what did not succeed is to be measured once more
 };
 
 inline constexpr std::array all_states{State::queued, State::building,  State::running,
                                        State::paused, State::analysing, State::done,
                                        State::failed, State::cancelled};
 inline constexpr std::array all_events{
-    Event::start,    Event::built,           Event::refused,    Event::trials_complete,
-    Event::analysed, Event::storage_trouble, Event::storage_ok, Event::worker_lost,
-    Event::gave_up,  Event::damaged,         Event::cancel};
+    Event::start,           Event::built,       Event::refused,
+    Event::trials_complete, Event::analysed,    Event::storage_trouble,
+    Event::storage_ok,      Event::worker_lost, Event::gave_up,
+    Event::damaged,         Event::cancel,      Event::hold,
+    Event::let_go,          Event::retry};
 
 // Nothing: the event has no meaning in this state.
 std::optional<State> next(State state, Event event);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/daemon/schedule.h"
+#include "stabd/daemon/session/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -88,6 +88,24 @@ TEST_F(ScheduleTest, AFailedBuildTakesAllTrialsOfItsBenchmark) {
   const auto step = take(schedule, TrialStatus::ok);
   EXPECT_EQ(step.without_running, TrialStatus::build_failed);
   EXPECT_EQ(step.reason, "no compiler");
+}
+
+// After stabctl retry: what stands stays, the others get one more attempt each.
+TEST_F(ScheduleTest, OpenPositionsAmongFinishedOnesAreAttemptedInOrder) {
+  plan_.retries = 1;
+  std::vector<store::Store::Progress> stored;
+  for (std::uint32_t i = 0; i < 8; ++i)
+    stored.push_back({.position = i, .attempts = 1, .done = true, .status = TrialStatus::ok});
+  stored[2] = {.position = 2, .attempts = 2, .done = false, .status = TrialStatus::timeout};
+  stored[5] = {.position = 5, .attempts = 1, .done = false, .status = TrialStatus::skipped};
+  Schedule schedule(plan_, expansion_, stored);
+  EXPECT_EQ(schedule.next()->attempt, 2U);
+  EXPECT_EQ(take(schedule, TrialStatus::timeout).position, 2U);
+  EXPECT_EQ(schedule.next()->attempt, 1U);
+  EXPECT_EQ(take(schedule, TrialStatus::ok).position, 5U);
+  EXPECT_FALSE(schedule.next());
+  EXPECT_EQ(schedule.counts().failed, 1U);
+  EXPECT_EQ(schedule.counts().ok, 7U);
 }
 
 // C1 and C2 at every instant at which a daemon can be killed.

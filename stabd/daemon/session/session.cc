@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/daemon/session.h"
+#include "stabd/daemon/session/session.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -35,6 +35,10 @@ std::string from_directory(const std::string& directory, const std::string& path
 
 }  // namespace
 
+std::string held_reason(std::uint32_t uid) {
+  return fmt::format("paused by user {}; 'stabctl resume' lets it go on", uid);
+}
+
 Session::Session(store::Store& store, store::Experiment experiment, plan::Plan plan,
                  SessionPorts ports)
     : store_(store),
@@ -55,14 +59,17 @@ void Session::apply(Event event, const std::string& reason) {
   experiment_.reason = one_line(reason, 2000);
   if (experiment_.started_ns == 0 && state_ == State::building)
     experiment_.started_ns = wall_clock_ns();
-  if (is_final(state_)) experiment_.ended_ns = wall_clock_ns();
+  if (is_final(state_)) {
+    experiment_.ended_ns = wall_clock_ns();
+    experiment_.held_by.reset();
+  }
   spdlog::info("experiment {}: {} -> {}{}{}", experiment_.id, to_string(from), experiment_.state,
                reason.empty() ? "" : ": ", experiment_.reason);
   add_duration();
   save_state();
   const bool wants_worker = state_ == State::building || state_ == State::running;
   if (has_worker_ && !wants_worker) ports_.stop_worker();
-  if (state_ == State::paused) ports_.retry_later();
+  if (state_ == State::paused && !is_held()) ports_.retry_later();
 }
 
 // By the monotonic clock: what the wall clock does meanwhile does not matter.
@@ -339,9 +346,18 @@ void Session::retry_storage() {
   }
   if (unsaved_) save_state();
   if (unsaved_ || (state_ == State::paused && has_worker_)) return ports_.retry_later();
-  if (state_ != State::paused) return;
+  if (state_ != State::paused || is_held()) return;
   apply(Event::storage_ok, "");
   start();
+}
+
+Result<void> Session::hold(std::uint32_t uid) {
+  if (!next(state_, Event::hold))
+    return fail(fmt::format("experiment {} is {}: it cannot be paused any more", experiment_.id,
+                            to_string(state_)));
+  if (experiment_.held_by != 0) experiment_.held_by = uid;
+  apply(Event::hold, held_reason(*experiment_.held_by));
+  return {};
 }
 
 void Session::cancel() {
@@ -359,7 +375,12 @@ void Session::analyse() {
         fmt::format(
             "{} stored rows have changed since they were written, the first is row {} of {}",
             damage->size(), damage->front().row, damage->front().table));
-  if (!stored(results::keep_calibration(store_, experiment_))) return;
+  const auto rows = results::calibration_of(store_, experiment_);
+  if (!rows) {
+    stored(std::unexpected(rows.error()));
+    return;
+  }
+  if (!stored(store_.add_calibrations(*rows))) return;
   apply(Event::analysed, stopped_);
 }
 

@@ -32,7 +32,7 @@ struct Counts {
 
 class Schedule {
  public:
-  // `progress` is what the store has, in any order. Keeps references to the plan and the expansion.
+  // `progress` is what the store has, by position. Keeps references to the plan and the expansion.
   Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
            const std::vector<store::Store::Progress>& progress);
 
@@ -62,7 +62,7 @@ class Schedule {
   const plan::Expansion& expansion_;
   std::vector<std::uint8_t> finished_;                        // by position
   std::uint32_t first_open_ = 0;                              // no earlier position is open
-  std::uint32_t attempts_ = 0;                                // stored ones at first_open_
+  std::map<std::uint32_t, std::uint32_t> attempts_;           // stored ones, of open positions
   std::map<std::uint32_t, std::uint32_t> failures_in_a_row_;  // by benchmark
   std::map<std::uint32_t, std::string> failed_builds_;        // benchmark -> why
   Counts counts_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/daemon/state.h"
+#include "stabd/daemon/session/state.h"
 
 #include <span>
 
@@ -18,6 +18,7 @@ constexpr std::array rows{
     Row{State::queued, Event::start, State::building},
     Row{State::queued, Event::cancel, State::cancelled},
     Row{State::queued, Event::refused, State::failed},
+    Row{State::queued, Event::hold, State::paused},
 
     Row{State::building, Event::start, State::building},
     Row{State::building, Event::built, State::running},
@@ -27,6 +28,7 @@ constexpr std::array rows{
     Row{State::building, Event::gave_up, State::failed},
     Row{State::building, Event::damaged, State::failed},
     Row{State::building, Event::cancel, State::cancelled},
+    Row{State::building, Event::hold, State::paused},
 
     Row{State::running, Event::start, State::building},
     Row{State::running, Event::trials_complete, State::analysing},
@@ -35,17 +37,24 @@ constexpr std::array rows{
     Row{State::running, Event::gave_up, State::failed},
     Row{State::running, Event::damaged, State::failed},
     Row{State::running, Event::cancel, State::cancelled},
+    Row{State::running, Event::hold, State::paused},
 
     Row{State::paused, Event::start, State::building},
     Row{State::paused, Event::storage_ok, State::building},
     Row{State::paused, Event::damaged, State::failed},
     Row{State::paused, Event::cancel, State::cancelled},
+    Row{State::paused, Event::hold, State::paused},
+    Row{State::paused, Event::let_go, State::queued},
 
     Row{State::analysing, Event::start, State::building},
     Row{State::analysing, Event::analysed, State::done},
     Row{State::analysing, Event::storage_trouble, State::paused},
     Row{State::analysing, Event::damaged, State::failed},
     Row{State::analysing, Event::cancel, State::cancelled},
+
+    Row{State::done, Event::retry, State::queued},
+    Row{State::failed, Event::retry, State::queued},
+    Row{State::cancelled, Event::retry, State::queued},
 };
 
 struct Name {

@@ -21,9 +21,9 @@
 
 #include "design/expand.h"
 #include "plan/plan.h"
-#include "stabd/daemon/builds.h"
-#include "stabd/daemon/schedule.h"
-#include "stabd/daemon/state.h"
+#include "stabd/daemon/session/builds.h"
+#include "stabd/daemon/session/schedule.h"
+#include "stabd/daemon/session/state.h"
 #include "stabd/protocol/work.h"
 #include "store/store.h"
 
@@ -43,6 +43,9 @@ struct SessionPorts {
       cache;  // folder for its builds; the worker can write there
 };
 
+// "paused by user 1000"
+std::string held_reason(std::uint32_t uid);
+
 class Session {
  public:
   Session(store::Store& store, store::Experiment experiment, plan::Plan plan, SessionPorts ports);
@@ -58,10 +61,13 @@ class Session {
   void continue_work();
   void retry_storage();
   void cancel();
+  // This user pauses it: the trial under way is measured again when it goes on.
+  Result<void> hold(std::uint32_t uid);
 
   [[nodiscard]] State state() const { return state_; }
+  // Its turn is over: it has ended, or somebody holds it.
   [[nodiscard]] bool finished() const {
-    return is_final(state_) && !has_worker_ && !unsaved_ && !pending_;
+    return (is_final(state_) || is_held()) && !has_worker_ && !unsaved_ && !pending_;
   }
   [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
   // As it is shown: it has not ended while something of it may be alive.
@@ -79,6 +85,7 @@ class Session {
   [[nodiscard]] Progress progress() const;
 
  private:
+  [[nodiscard]] bool is_held() const { return experiment_.held_by.has_value(); }
   void apply(Event event, const std::string& reason);
   void save_state();
   void add_duration();

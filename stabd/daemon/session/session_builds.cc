@@ -6,7 +6,7 @@
 
 #include "design/expand.h"
 #include "plan/substitute.h"
-#include "stabd/daemon/session.h"
+#include "stabd/daemon/session/session.h"
 
 namespace stab::daemon {
 namespace {

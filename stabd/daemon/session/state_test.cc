@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/daemon/state.h"
+#include "stabd/daemon/session/state.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,11 @@
 namespace stab::daemon {
 namespace {
 
-TEST(State, FinalStatesAreNeverLeft) {
+TEST(State, FinalStatesAreLeftByARetryOnly) {
   for (const State state : all_states)
     for (const Event event : all_events)
-      if (is_final(state)) EXPECT_EQ(next(state, event), std::nullopt) << to_string(state);
+      if (is_final(state))
+        EXPECT_EQ(next(state, event).has_value(), event == Event::retry) << to_string(state);
 }
 
 TEST(State, EveryStateIsReachedFromTheQueue) {
@@ -50,6 +51,12 @@ TEST(State, OnlyAPausedExperimentWaitsForStorage) {
   for (const State state : all_states)
     EXPECT_EQ(next(state, Event::storage_ok).has_value(), state == State::paused)
         << to_string(state);
+}
+
+TEST(State, WhatIsBeingMeasuredCanBePausedAndWhatIsPausedCanGoOn) {
+  for (const State state : {State::queued, State::building, State::running, State::paused})
+    EXPECT_EQ(next(state, Event::hold), State::paused) << to_string(state);
+  EXPECT_EQ(next(State::paused, Event::let_go), State::queued);
 }
 
 TEST(State, TrialsRunOnlyAfterTheBuilds) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/clients.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "stabd/protocol/messages.h"
+
+namespace stab::daemon {
+namespace {
+
+bool is_trusted(const Connection& client) {
+  return client.peer().uid == 0 || client.peer().uid == geteuid();
+}
+
+}  // namespace
+
+void Clients::accept(uv_stream_t* server, Connection::OnLine on_line) {
+  Connection* client =
+      Connection::accept(server, std::move(on_line),
+                         [this](Connection& connection) { connected_.erase(&connection); });
+  if (client == nullptr) return;
+  connected_.insert(client);
+  refuse_if_too_many(*client);
+}
+
+void Clients::refuse_if_too_many(Connection& client) const {
+  if (is_trusted(client)) return;
+  const auto others = [](const Connection* each) { return !is_trusted(*each); };
+  const auto same = [&](const Connection* each) { return each->peer().uid == client.peer().uid; };
+  const auto refuse = [&](const std::string& why) {
+    client.send(protocol::encode_refusal(why));
+    client.close_when_sent();
+  };
+  if (std::cmp_greater(std::ranges::count_if(connected_, same), max_clients_of_user))
+    return refuse(
+        fmt::format("you have {} connections to stabd already: end some", max_clients_of_user));
+  if (std::cmp_greater(std::ranges::count_if(connected_, others), max_clients))
+    refuse("stabd has too many clients: try again later");
+}
+
+void Clients::close_all() {
+  for (Connection* client : std::set<Connection*>(connected_)) client->close();
+}
+
+void Clients::end_idle(std::chrono::milliseconds limit) {
+  for (Connection* client : std::set<Connection*>(connected_))
+    if (!is_trusted(*client) && client->watched == 0 && client->idle() >= limit) client->close();
+}
+
+bool Clients::anyone_watches() const {
+  return std::ranges::any_of(connected_, [](const Connection* each) { return each->watched != 0; });
+}
+
+void Clients::for_each_watcher(const std::function<void(Connection&)>& visit) {
+  for (Connection* client : std::set<Connection*>(connected_))
+    if (client->watched != 0) visit(*client);
+}
+
+}  // namespace stab::daemon

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Who is connected. Users share the connections; whoever can end the daemon anyway is never kept
+// out: root and the daemon's own user.
+#pragma once
+
+#include <uv.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <set>
+
+#include "stabd/daemon/connection.h"
+
+namespace stab::daemon {
+
+// Of users that are neither root nor the daemon's own.
+inline constexpr std::size_t max_clients = 256;
+inline constexpr std::size_t max_clients_of_user = 16;
+
+class Clients {
+ public:
+  void accept(uv_stream_t* server, Connection::OnLine on_line);
+  void close_all();
+  // Ends those that have been idle for this long and are not trusted.
+  void end_idle(std::chrono::milliseconds limit);
+
+  [[nodiscard]] bool empty() const { return connected_.empty(); }
+  [[nodiscard]] bool anyone_watches() const;
+  // Each may close while it is visited.
+  void for_each_watcher(const std::function<void(Connection&)>& visit);
+
+ private:
+  void refuse_if_too_many(Connection& client) const;
+
+  std::set<Connection*> connected_;
+};
+
+}  // namespace stab::daemon

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// What users do with experiments that wait, run or have ended.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+
+#include "stabd/daemon/daemon.h"
+
+namespace stab::daemon {
+namespace {
+
+// Events of the daemon itself: the last one says whether the queue is held.
+constexpr std::string_view queue_kind = "queue";
+constexpr std::string_view queue_paused = "paused";
+
+std::int64_t wall_clock_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string not_there(store::Id id) {
+  return fmt::format("experiment {} is not waiting and not running", id);
+}
+
+}  // namespace
+
+Waiting waiting_from(const store::Experiment& experiment) {
+  return {.id = experiment.id,
+          .uid = experiment.uid,
+          .priority = experiment.priority,
+          .held = experiment.held_by.has_value(),
+          .begun = experiment.started_ns != 0,
+          .plan_bytes = experiment.plan.size()};
+}
+
+void Daemon::load_queue() {
+  const auto experiments = store_->experiments();
+  if (!experiments) {
+    spdlog::error("the queue cannot be read: {}", experiments.error().message);
+    return;
+  }
+  for (const store::Damage& row : experiments->damaged)
+    spdlog::error("experiment {} is refused: {}", row.row, row.problem);
+  for (const store::Experiment& experiment : experiments->intact) {
+    queue_.had_turn(experiment.uid, experiment.started_ns);
+    const auto state = state_from(experiment.state);
+    if (state && !is_final(*state)) queue_.add(waiting_from(experiment));
+  }
+  if (const auto events = store_->events(0))
+    for (const store::Event& event : *events)
+      if (event.kind == queue_kind) queue_held_ = event.text.starts_with(queue_paused);
+}
+
+Result<store::Id> Daemon::submit(const store::Experiment& experiment) {
+  auto row = experiment;
+  const auto id = store_->add_experiment(row);
+  if (!id) return fail("the experiment cannot be stored: " + id.error().message);
+  row.id = *id;
+  queue_.add(waiting_from(row));
+  run_next();
+  return *id;
+}
+
+// The row of one that waits, after `change`.
+Result<void> Daemon::change_waiting(store::Id id, Event event,
+                                    const std::function<void(store::Experiment&)>& change) {
+  auto found = store_->experiment(id);
+  if (!found) return fail(found.error().message);
+  if (queue_.find(id) == nullptr || !*found) return fail(not_there(id));
+  store::Experiment& row = **found;
+  const auto to = next(state_from(row.state).value_or(State::queued), event);
+  if (!to) return fail(not_there(id));
+  row.state = to_string(*to);
+  change(row);
+  if (auto saved = store_->update_experiment(row); !saved) return fail(saved.error().message);
+  queue_.remove(id);
+  if (!is_final(*to)) queue_.add(waiting_from(row));
+  return {};
+}
+
+Result<void> Daemon::cancel(store::Id id) {
+  if (session_ && session_->experiment().id == id) {
+    session_->cancel();
+    return {};
+  }
+  return change_waiting(id, Event::cancel, [](store::Experiment& row) {
+    row.reason = row.started_ns == 0 ? "cancelled by the user before it began"
+                                     : "cancelled by the user; what was measured is kept";
+    row.held_by.reset();
+    row.ended_ns = wall_clock_ns();
+  });
+}
+
+Result<void> Daemon::hold(store::Id id, std::uint32_t uid) {
+  if (session_ && session_->experiment().id == id) return session_->hold(uid);
+  return change_waiting(id, Event::hold, [uid](store::Experiment& row) {
+    // What an administrator holds stays theirs.
+    if (row.held_by != 0) row.held_by = uid;
+    row.reason = held_reason(*row.held_by);
+  });
+}
+
+Result<void> Daemon::let_go(store::Id id, std::uint32_t uid) {
+  if (session_ && session_->experiment().id == id)
+    return fail(session_->experiment().held_by
+                    ? fmt::format("experiment {} is still being paused: try again in a moment", id)
+                    : fmt::format("experiment {} is not paused", id));
+  const auto found = store_->experiment(id);
+  if (!found) return fail(found.error().message);
+  if (!*found) return fail(not_there(id));
+  const auto& holder = (*found)->held_by;
+  if (!holder) return fail(fmt::format("experiment {} is not paused", id));
+  if (!queue_.is_trusted(uid) && *holder != uid)
+    return fail(fmt::format("experiment {} was paused by user {}: only they or root let it go on",
+                            id, *holder));
+  auto changed = change_waiting(id, Event::let_go, [](store::Experiment& row) {
+    row.held_by.reset();
+    row.reason.clear();
+  });
+  if (changed) run_next();
+  return changed;
+}
+
+Result<std::uint64_t> Daemon::retry(store::Experiment experiment) {
+  const store::Id id = experiment.id;
+  const auto state = state_from(experiment.state);
+  const auto to = state ? next(*state, Event::retry) : std::nullopt;
+  if (!to || (session_ && session_->experiment().id == id))
+    return fail(fmt::format("experiment {} has not ended yet", id));
+  experiment.state = to_string(*to);
+  experiment.reason.clear();
+  experiment.ended_ns = 0;
+  const auto open = store_->open_again(experiment, *state != State::done);
+  if (!open) return fail(open.error().message);
+  if (*open == 0 && *state == State::done)
+    return fail(
+        fmt::format("all trials of experiment {} succeeded: submit its plan to measure "
+                    "them anew",
+                    id));
+  queue_.add(waiting_from(experiment));
+  run_next();
+  return *open;
+}
+
+Result<void> Daemon::hold_queue(bool held, std::uint32_t uid) {
+  if (!queue_.is_trusted(uid))
+    return fail("only root and the user of stabd may pause the whole queue: name an experiment");
+  const auto added = store_->add_event(
+      {.at_ns = wall_clock_ns(),
+       .kind = std::string(queue_kind),
+       .text = fmt::format("{} by user {}", held ? queue_paused : "resumed", uid)});
+  if (!added) return fail(added.error().message);
+  queue_held_ = held;
+  run_next();
+  return {};
+}
+
+}  // namespace stab::daemon

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The experiments that wait for their turn, and whose turn it is. Pure.
+//
+// Invariants
+//  Q1  Of those that are not held the one with the highest priority is next; among equals one that
+//      has begun already; among these the users take turns: the one whose last turn began first;
+//      of one user's the oldest.
+//  Q2  A user who is neither root nor the daemon's own has at most `max_waiting_of_user`
+//      experiments here, with plans of at most `max_plan_bytes_of_user` together; all of them have
+//      at most `max_waiting`. Nothing keeps root and the daemon's own user out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "store/records.h"
+
+namespace stab::daemon {
+
+inline constexpr std::size_t max_waiting = 1000;
+inline constexpr std::size_t max_waiting_of_user = 100;
+inline constexpr std::size_t max_plan_bytes_of_user = std::size_t{8} << 20;
+
+struct Waiting {
+  store::Id id = 0;
+  std::uint32_t uid = 0;
+  std::int64_t priority = 0;
+  bool held = false;
+  bool begun = false;  // a daemon has driven it before
+  std::size_t plan_bytes = 0;
+};
+
+class Queue {
+ public:
+  explicit Queue(std::uint32_t owner) : owner_(owner) {}
+
+  void add(const Waiting& experiment);
+  bool remove(store::Id id);
+  // A user's experiment began at this time.
+  void had_turn(std::uint32_t uid, std::int64_t began_ns);
+  // Leaves the queue; nothing if there is none that may begin.
+  std::optional<Waiting> take();
+
+  [[nodiscard]] const Waiting* find(store::Id id) const;
+  // All that are held come last.
+  [[nodiscard]] std::vector<store::Id> order() const;
+  // Whether this user may add a plan of this size (Q2).
+  [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
+  [[nodiscard]] bool is_trusted(std::uint32_t uid) const { return uid == 0 || uid == owner_; }
+
+ private:
+  using Turns = std::map<std::uint32_t, std::int64_t>;  // uid -> when its last one began
+  static std::vector<Waiting>::const_iterator next(const std::vector<Waiting>& waiting,
+                                                   const Turns& turns);
+
+  std::uint32_t owner_;
+  std::vector<Waiting> waiting_;
+  Turns turns_;
+};
+
+}  // namespace stab::daemon
