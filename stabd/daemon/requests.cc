@@ -6,20 +6,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <map>
+#include <optional>
 
 #include "base/text.h"
 #include "design/expand.h"
 #include "plan/reading/reader.h"
-#include "report/json.h"
-#include "report/text.h"
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/progress.h"
+#include "stabd/daemon/reading.h"
 #include "stabd/protocol/messages.h"
-#include "stabd/results/compare.h"
-#include "stabd/results/document.h"
-#include "stabd/results/export.h"
 #include "toml/problems.h"
 
 namespace stab::daemon {
@@ -188,73 +186,6 @@ Result<protocol::RetryReply> answer(const Context& context, const protocol::Retr
   return protocol::RetryReply{.id = request.id, .trials = *open};
 }
 
-// What exit codes are made of (stabd/client/exit_code.h).
-protocol::ReportReply ending(bool complete, std::uint64_t failed, const stats::Findings& findings) {
-  return {.complete = complete,
-          .failed = failed,
-          .regressed = findings.regressed,
-          .unsure = findings.unsure};
-}
-
-Result<protocol::ReportReply> answer(const Context& context,
-                                     const protocol::ReportRequest& request) {
-  const auto experiment = find(context, request.id);
-  if (!experiment) return std::unexpected(experiment.error());
-  const auto document = results::make_document(
-      context.daemon.store(), *experiment, context.daemon.options().state_directory + "/stabd.db");
-  if (!document) return std::unexpected(document.error());
-  protocol::ReportReply reply =
-      ending(experiment->state == to_string(State::done),
-             document->trials.failed + document->trials.skipped, document->findings());
-  if (request.format == "text")
-    reply.text = report::text(*document, {.colour = request.colour, .full = request.full});
-  else if (request.format == "json")
-    reply.text = report::json(*document);
-  else
-    return fail(fmt::format("there is no report format '{}': text and json are there",
-                            one_line(request.format, 50)));
-  return reply;
-}
-
-Result<protocol::ReportReply> answer(const Context& context,
-                                     const protocol::CompareRequest& request) {
-  std::vector<store::Experiment> experiments;
-  for (const store::Id id : request.ids) {
-    auto found = find(context, id);
-    if (!found) return std::unexpected(found.error());
-    experiments.push_back(std::move(*found));
-  }
-  const auto comparison = results::compare(context.daemon.store(), experiments);
-  if (!comparison) return std::unexpected(comparison.error());
-  protocol::ReportReply reply =
-      ending(comparison->complete, comparison->failed, comparison->findings);
-  if (request.format == "json")
-    reply.text = report::analysis_json(comparison->title, comparison->analysis);
-  else
-    reply.text = report::analysis_text(comparison->title, comparison->analysis,
-                                       {.colour = request.colour, .full = request.full});
-  return reply;
-}
-
-Result<protocol::ExportReply> answer(const Context& context,
-                                     const protocol::ExportRequest& request) {
-  const auto experiment = find(context, request.id);
-  if (!experiment) return std::unexpected(experiment.error());
-  if (request.format != "csv" && request.format != "json")
-    return fail(fmt::format("there is no export format '{}': csv and json are there",
-                            one_line(request.format, 50)));
-  std::string text;
-  const auto add = [&](std::string_view piece) -> Result<void> {
-    text += piece;
-    return {};
-  };
-  const auto written = request.format == "csv"
-                           ? results::export_csv(context.daemon.store(), *experiment, add)
-                           : results::export_json(context.daemon.store(), *experiment, add);
-  if (!written) return std::unexpected(written.error());
-  return protocol::ExportReply{.text = std::move(text)};
-}
-
 // Calibrations say nothing of anybody's programs but their names.
 Result<protocol::CalibrationsReply> answer(const Context& context,
                                            const protocol::CalibrationsRequest&) {
@@ -303,16 +234,55 @@ Result<protocol::LearnReply> answer(const Context& context, const protocol::Lear
   return protocol::LearnReply{.learned = count};
 }
 
+// A request that only readers can answer (reading.h).
 template <class Request>
-std::string reply_to(const Context& context, const Request& request) {
-  if (!context.connection.greeted && !std::is_same_v<Request, protocol::HelloRequest>)
-    return protocol::encode_refusal(
-        fmt::format("stabd {} answers after a greeting in its protocol {}: use the stabctl of the "
-                    "same release",
-                    STAB_VERSION, protocol::version));
+concept NeedsReader = std::same_as<Request, protocol::ReportRequest> ||
+                      std::same_as<Request, protocol::CompareRequest> ||
+                      std::same_as<Request, protocol::ExportRequest>;
+
+std::vector<store::Id> ids_of(const protocol::CompareRequest& request) {
+  return request.ids;
+}
+template <class Request>
+std::vector<store::Id> ids_of(const Request& request) {
+  return {request.id};
+}
+
+template <NeedsReader Request>
+Result<void> pass_on(const Context& context, const Request& request) {
+  auto reading = reading_of(request);
+  if (!reading) return std::unexpected(reading.error());
+  for (const store::Id id : ids_of(request)) {
+    auto found = find(context, id);
+    if (!found) return std::unexpected(found.error());
+    reading->experiments.push_back(std::move(*found));
+  }
+  context.daemon.read_for(context.connection, std::move(*reading));
+  return {};
+}
+
+Result<void> may_ask(const Context& context, bool greets) {
+  if (context.connection.greeted || greets) return {};
+  return fail(
+      fmt::format("stabd {} answers after a greeting in its protocol {}: use the stabctl of the "
+                  "same release",
+                  STAB_VERSION, protocol::version));
+}
+
+// Nothing: the answer comes later.
+template <class Request>
+std::optional<std::string> reply_to(const Context& context, const Request& request) {
+  if (auto may = may_ask(context, std::same_as<Request, protocol::HelloRequest>); !may)
+    return protocol::encode_refusal(may.error().message);
   try {
-    const auto reply = answer(context, request);
-    return reply ? protocol::encode(*reply) : protocol::encode_refusal(reply.error().message);
+    if constexpr (NeedsReader<Request>) {
+      const auto passed = pass_on(context, request);
+      if (passed) return std::nullopt;
+      return protocol::encode_refusal(passed.error().message);
+    } else {
+      const auto reply = answer(context, request);
+      return reply ? protocol::encode(*reply) : protocol::encode_refusal(reply.error().message);
+    }
   } catch (const std::exception& error) {
     return protocol::encode_refusal(
         fmt::format("stabd cannot answer this: {}", one_line(error.what(), 200)));
@@ -325,7 +295,8 @@ void handle_request(Daemon& daemon, Connection& connection, const std::string& l
   const auto request = protocol::decode_request(line);
   if (!request) return connection.send(protocol::encode_refusal(request.error().message));
   const Context context{.daemon = daemon, .connection = connection};
-  connection.send(std::visit([&](const auto& each) { return reply_to(context, each); }, *request));
+  auto reply = std::visit([&](const auto& each) { return reply_to(context, each); }, *request);
+  if (reply) connection.send(std::move(*reply));
 }
 
 }  // namespace stab::daemon
