@@ -324,7 +324,8 @@ Result<void> Daemon::start_worker() {
                                       .token = token_,
                                       .scope = scope_,
                                       .uid = experiment.uid,
-                                      .gid = experiment.gid},
+                                      .gid = experiment.gid,
+                                      .privileged = session_->privileged()},
                                      {.said =
                                           [this](const std::string& line) {
                                             session_->worker_said(line);

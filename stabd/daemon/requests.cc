@@ -72,6 +72,8 @@ Result<protocol::SubmitReply> answer(const Context& context,
     return fail("only root and the user of stabd may give a priority above 0");
   const auto plan = plan::read_plan(request.plan);
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
+  if (plan->privileges && peer.uid != 0)
+    return fail("'experiment.privileges' is for plans that root submits: leave it out");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto id = context.daemon.submit(
       {.name = plan->name,

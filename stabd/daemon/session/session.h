@@ -81,6 +81,8 @@ class Session {
   [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
   // As it is shown: it has not ended while something of it may be alive.
   [[nodiscard]] store::Experiment shown() const;
+  // Its builds and trials keep root's capabilities.
+  [[nodiscard]] bool privileged() const { return plan_.privileges && experiment_.uid == 0; }
   [[nodiscard]] const Counts& counts() const { return schedule_->counts(); }
 
   struct Progress {
