@@ -278,6 +278,11 @@ void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds en
 Ended run(const Launch& launch) {
   const auto program = find_program(launch.argv.front(), launch.environment, launch.directory);
   if (!program) return not_started(program.error().message);
+  if (const std::string gain = refused_rights(*program); !gain.empty())
+    return not_started(
+        fmt::format("{} {}: trials gain no rights; a plan of root's may say 'privileges = true' in "
+                    "[experiment]",
+                    launch.argv.front(), gain));
   const std::string input = launch.stdin_path.empty() ? "/dev/null" : launch.stdin_path;
   const auto in = open_input(input);
   if (!in) return not_started(in.error().message);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <pwd.h>
 #include <sys/mount.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <optional>
 
@@ -68,6 +70,20 @@ bool take_rights(std::uint32_t uid, std::uint32_t gid) {
   return groups && setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
 }
 
+// While we still may. Who may not has nothing to gain from it: no_new_privs alone keeps them out.
+void empty_bounding_set() {
+  for (unsigned long capability = 0; capability < 64; ++capability)
+    prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+}
+
+// No later exec gives any of them back.
+bool give_up_capabilities() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  const std::array<__user_cap_data_struct, 2> none{};
+  return syscall(SYS_capset, &header, none.data()) == 0 &&
+         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
 void keep_only_passed_descriptor(int fd) {
   if (fd >= 0 && fd != passed_descriptor) dup2(fd, passed_descriptor);
   if (fd == passed_descriptor) fcntl(fd, F_SETFD, 0);
@@ -86,7 +102,9 @@ void keep_only_passed_descriptor(int fd) {
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set its namespace up");
   keep_only_passed_descriptor(start.passed_fd);
+  if (!start.privileged) empty_bounding_set();
   if (!take_rights(start.uid, start.gid)) give_up("cannot take the submitter's rights");
+  if (!start.privileged && !give_up_capabilities()) give_up("cannot give its capabilities up");
   // After the change of rights, which clears it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
 

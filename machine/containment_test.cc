@@ -27,8 +27,10 @@ struct Pipe {
   Fd write;
 };
 
-Result<Contained> start(const std::string& script, Containment containment, const Pipe& pipe) {
+Result<Contained> start(const std::string& script, Containment containment, const Pipe& pipe,
+                        bool privileged = false) {
   ContainedStart what;
+  what.privileged = privileged;
   what.argv = {"/bin/sh", "-c", script};
   what.environment = {"PATH=/usr/bin:/bin"};
   what.containment = containment;
@@ -77,6 +79,31 @@ TEST_P(ContainmentTest, ItsEndIsSeenOnThePidfd) {
   int status = 0;
   waitpid(worker->pid, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+constexpr const char* show_rights =
+    "grep -hE '^(CapPrm|CapEff|CapBnd|NoNewPrivs):' /proc/self/status | tr -d '\\t' >&3";
+
+TEST_P(ContainmentTest, NothingInItHasOrGainsRights) {
+  Pipe pipe;
+  const auto worker = start(show_rights, GetParam(), pipe);
+  ASSERT_TRUE(worker);
+  const std::string text = read_all(pipe);
+  EXPECT_EQ(text.find("CapPrm:0000000000000000\nCapEff:0000000000000000\n"), 0U) << text;
+  EXPECT_NE(text.find("NoNewPrivs:1"), std::string::npos) << text;
+  if (geteuid() == 0) EXPECT_NE(text.find("CapBnd:0000000000000000\n"), std::string::npos) << text;
+  waitpid(worker->pid, nullptr, 0);
+}
+
+TEST_P(ContainmentTest, APrivilegedOneKeepsWhatRootHas) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root has capabilities to keep";
+  Pipe pipe;
+  const auto worker = start(show_rights, GetParam(), pipe, true);
+  ASSERT_TRUE(worker);
+  const std::string text = read_all(pipe);
+  EXPECT_EQ(text.find("CapEff:0000000000000000"), std::string::npos) << text;
+  EXPECT_NE(text.find("NoNewPrivs:0"), std::string::npos) << text;
+  waitpid(worker->pid, nullptr, 0);
 }
 
 TEST(ContainmentNamespace, ItsEndIsTheEndOfAllThatItStarted) {

@@ -2,7 +2,9 @@
 #include "machine/program.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace stab::machine {
@@ -48,6 +50,21 @@ Result<std::string> find_program(std::string_view word, const std::vector<std::s
   return fail(fmt::format(
       "cannot find the program '{}' in PATH ({}); write ./{} for one in the plan's directory", word,
       path, word));
+}
+
+std::string refused_rights(const std::string& program) {
+  if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) return "";
+  struct stat status{};
+  if (stat(program.c_str(), &status) != 0) return "";
+  if ((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid())
+    return fmt::format("is setuid to user {}", status.st_uid);
+  // Without the group's right to execute, the bit means something else.
+  const auto setgid = S_ISGID | S_IXGRP;
+  if ((status.st_mode & setgid) == setgid && status.st_gid != getegid())
+    return fmt::format("is setgid to group {}", status.st_gid);
+  if (getxattr(program.c_str(), "security.capability", nullptr, 0) > 0)
+    return "has file capabilities";
+  return "";
 }
 
 }  // namespace stab::machine

@@ -16,4 +16,8 @@ namespace stab::machine {
 Result<std::string> find_program(std::string_view word, const std::vector<std::string>& environment,
                                  std::string_view directory);
 
+// What the program would gain by being executed, and we may not gain (no_new_privs): "is setuid to
+// user 0"; "" if nothing.
+std::string refused_rights(const std::string& program);
+
 }  // namespace stab::machine

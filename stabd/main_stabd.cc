@@ -9,6 +9,7 @@
 
 #include "stabd/daemon/daemon.h"
 #include "stabd/paths.h"
+#include "stabd/reader/reader.h"
 #include "stabd/worker/worker.h"
 
 namespace {
@@ -37,6 +38,8 @@ int run(int argc, char** argv) {
   std::string level = "info";
   std::string mode = "0600";
   bool worker = false;
+  bool reader = false;
+  auto read_limit = options.read_limit.count();
   bool no_namespaces = false;
 
   CLI::App app{
@@ -60,12 +63,19 @@ int run(int argc, char** argv) {
   app.add_option("--ready-fd", options.ready_fd,
                  "Descriptor that gets a line when clients can connect");
   app.add_flag("--no-namespaces", no_namespaces, "Do not contain trials in pid namespaces");
+  app.add_option("--read-limit", read_limit,
+                 "Seconds after which a report, an export or an analysis is given up")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
   app.add_flag("--worker", worker)->group("");
+  app.add_flag("--reader", reader)->group("");
   CLI11_PARSE(app, argc, argv);
   if (worker) return stab::worker::serve();
+  if (reader) return stab::reader::serve();
   options.idle_limit = std::chrono::seconds(idle_seconds);
 
   options.isolate = !no_namespaces;
+  options.read_limit = std::chrono::seconds(read_limit);
   options.socket_mode = static_cast<unsigned>(std::stoul(mode, nullptr, 8));
   // Children get paths from us, and we may be started anywhere.
   options.state_directory = std::filesystem::absolute(options.state_directory).string();

@@ -116,6 +116,8 @@ inline constexpr Key keys[] = {
     {"experiment.seed", Seed{0, std::numeric_limits<std::int64_t>::max(), 1},
      "every random choice derives from it"},
     {"experiment.question", Text{is_question, question_rule}, "shown with the answer"},
+    {"experiment.privileges", Flag{false},
+     "in plans of root: builds and trials keep root's capabilities and may gain rights"},
 
     {"variables.NAME", Text{is_word, word_rule}, "stands for `${NAME}`"},
     {"variables.CC", Text{is_word, word_rule, "clang-19"}, "the compiler of C"},

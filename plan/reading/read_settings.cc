@@ -58,6 +58,7 @@ void read_experiment(const Table& root, Draft& draft) {
   root.require("experiment", "[experiment] with a name");
   const auto table = root.table("experiment", names_below("experiment"));
   draft.plan.seed = value<"experiment.seed">(table);
+  draft.plan.privileges = value<"experiment.privileges">(table);
   if (!table) return;
   table->require("name", title_rule);
   draft.plan.name = given<"experiment.name">(*table).value_or("");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stabd/results/answers.h"
+#include "stabd/results/export.h"
 
 namespace stab::client {
 namespace {
@@ -88,7 +89,16 @@ Result<protocol::ExportReply> answer_stored(const std::string& folder,
   if (!stored) return std::unexpected(stored.error());
   const auto experiment = find(*stored, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  return results::answer_export(*stored->reader, *experiment, request);
+  std::string text;
+  const auto add = [&](std::string_view piece) -> Result<void> {
+    text += piece;
+    return {};
+  };
+  const auto written = request.format == "json"
+                           ? results::export_json(*stored->reader, *experiment, add)
+                           : results::export_csv(*stored->reader, *experiment, add);
+  if (!written) return std::unexpected(written.error());
+  return protocol::ExportReply{.text = std::move(text)};
 }
 
 }  // namespace stab::client

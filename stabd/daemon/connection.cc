@@ -2,13 +2,18 @@
 #include "stabd/daemon/connection.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "stabd/protocol/messages.h"
 
 namespace stab::daemon {
 namespace {
+
+constexpr std::size_t piece_size = std::size_t{256} << 10;
 
 struct Write {
   uv_write_t request{};
@@ -56,6 +61,7 @@ Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_
 }
 
 std::chrono::milliseconds Connection::idle() const {
+  if (awaiting_) return {};
   return std::chrono::milliseconds(uv_now(pipe_.loop) - active_ms_);
 }
 
@@ -74,6 +80,8 @@ void Connection::listen() {
 void Connection::received(ssize_t count, const char* bytes) {
   if (count < 0) return close();
   active_ms_ = uv_now(pipe_.loop);
+  unserved_ = awaiting_ ? unserved_ + static_cast<std::size_t>(count) : 0;
+  if (unserved_ > max_request_line) return close();
   if (!lines_.add(std::string_view(bytes, static_cast<std::size_t>(count)))) {
     send(protocol::encode_refusal("the request is too long"));
     return close_when_sent();
@@ -85,6 +93,7 @@ void Connection::serve() {
   auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);
   for (;;) {
     if (closing_when_sent_ || uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0) return;
+    if (awaiting_) return;
     if (uv_stream_get_write_queue_size(stream) > enough_waiting) {
       resting_ = true;
       uv_read_stop(stream);
@@ -97,11 +106,57 @@ void Connection::serve() {
 }
 
 void Connection::send(std::string line) {
+  write(std::move(line) + "\n");
+}
+
+void Connection::await_answer(std::function<void()> gone) {
+  awaiting_ = true;
+  gone_ = std::move(gone);
+}
+
+void Connection::answer(std::string line) {
+  send(std::move(line));
+  answered();
+}
+
+void Connection::answer(Fd file) {
+  gone_ = nullptr;
+  file_ = std::move(file);
+  sent_ = 0;
+  write_some();
+}
+
+void Connection::write_some() {
+  const auto* stream = reinterpret_cast<const uv_stream_t*>(&pipe_);
+  while (file_ && uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) == 0 &&
+         uv_stream_get_write_queue_size(stream) < enough_waiting) {
+    std::string piece(piece_size, '\0');
+    const ssize_t n = pread(file_.get(), piece.data(), piece.size(), sent_);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return close();
+    if (n == 0) {
+      file_.reset();
+      return answered();
+    }
+    sent_ += n;
+    piece.resize(static_cast<std::size_t>(n));
+    write(std::move(piece));
+  }
+}
+
+void Connection::answered() {
+  awaiting_ = false;
+  unserved_ = 0;
+  gone_ = nullptr;
+  serve();
+}
+
+void Connection::write(std::string text) {
   auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);
   if (uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0) return;
   if (uv_stream_get_write_queue_size(stream) > max_waiting_answer) return close();
   auto* write = new Write;
-  write->text = std::move(line) + "\n";
+  write->text = std::move(text);
   write->request.data = write;
   const uv_buf_t buffer =
       uv_buf_init(write->text.data(), static_cast<unsigned>(write->text.size()));
@@ -121,7 +176,8 @@ void Connection::send(std::string line) {
 void Connection::written() {
   --writes_;
   active_ms_ = uv_now(pipe_.loop);
-  if (closing_when_sent_ && writes_ == 0) close();
+  if (closing_when_sent_ && writes_ == 0 && !file_) close();
+  if (file_) write_some();
   const auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);
   if (!resting_ || uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0 ||
       uv_stream_get_write_queue_size(stream) > enough_waiting)
@@ -134,12 +190,13 @@ void Connection::written() {
 void Connection::close_when_sent() {
   closing_when_sent_ = true;
   uv_read_stop(reinterpret_cast<uv_stream_t*>(&pipe_));
-  if (writes_ == 0) close();
+  if (writes_ == 0 && !file_) close();
 }
 
 void Connection::close() {
   auto* handle = reinterpret_cast<uv_handle_t*>(&pipe_);
   if (uv_is_closing(handle) != 0) return;
+  if (const auto gone = std::exchange(gone_, nullptr)) gone();
   uv_close(handle, [](uv_handle_t* closed) {
     Connection* connection = owner(closed);
     if (connection->on_closed_) connection->on_closed_(*connection);

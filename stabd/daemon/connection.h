@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "base/fd.h"
 #include "stabd/protocol/lines.h"
 
 namespace stab::daemon {
@@ -40,6 +41,13 @@ class Connection {
 
   [[nodiscard]] const Peer& peer() const { return peer_; }
   void send(std::string line);
+  // The answer comes later: further requests wait until then. `gone` is called if the client goes
+  // first.
+  void await_answer(std::function<void()> gone);
+  [[nodiscard]] bool awaits_answer() const { return awaiting_; }
+  // That answer: a line, or a file with one, which is sent in pieces as the client takes them.
+  void answer(std::string line);
+  void answer(Fd file);
   // Since it last said something or took something of an answer.
   [[nodiscard]] std::chrono::milliseconds idle() const;
   // After what is still to be written.
@@ -58,6 +66,9 @@ class Connection {
   void received(ssize_t count, const char* bytes);
   void serve();
   void written();
+  void write(std::string text);
+  void write_some();
+  void answered();
 
   uv_pipe_t pipe_{};
   Peer peer_;
@@ -68,6 +79,11 @@ class Connection {
   bool closing_when_sent_ = false;
   bool resting_ = false;  // until what waits has been read
   std::uint64_t active_ms_ = 0;
+  bool awaiting_ = false;
+  std::size_t unserved_ = 0;  // bytes that came meanwhile
+  std::function<void()> gone_;
+  Fd file_;                // what is left of the answer
+  std::int64_t sent_ = 0;  // of the file
 };
 
 }  // namespace stab::daemon

@@ -91,11 +91,10 @@ Result<void> Daemon::prepare() {
   // Plans, their output and copies of their sources are their owners' business.
   umask(077);
   if (auto made = make_private_folder(options_.state_directory); !made) return made;
-  const std::string database = options_.state_directory + "/stabd.db";
-  auto store = store::Store::open(database);
+  auto store = store::Store::open(database());
   if (!store) return fail(store.error().message);
   store_ = std::move(*store);
-  const auto damage = store_->verify();
+  const auto damage = store_->verify_small_tables();
   if (!damage) return fail(damage.error().message);
   for (const store::Damage& row : *damage)
     spdlog::error("row {} of {} has changed since it was written: it will not be used", row.row,
@@ -103,7 +102,7 @@ Result<void> Daemon::prepare() {
 
   allowed_cpus_ = current_cpus();
   std::error_code error;
-  token_ = sha256_hex(fs::canonical(database, error).string()).substr(0, 32);
+  token_ = sha256_hex(fs::canonical(database(), error).string()).substr(0, 32);
   containment_ =
       options_.isolate ? machine::best_containment() : machine::Containment::process_tree;
   if (containment_ == machine::Containment::process_tree)
@@ -130,8 +129,10 @@ Result<void> Daemon::listen() {
   uv_timer_init(&loop_, &storage_retry_);
   uv_timer_init(&loop_, &progress_);
   uv_timer_init(&loop_, &idle_);
+  uv_timer_init(&loop_, &between_timer_);
   server_.data = on_term_.data = on_int_.data = again_.data = storage_retry_.data = progress_.data =
-      idle_.data = this;
+      idle_.data = between_timer_.data = this;
+  start_readers();
 
   const mode_t before = umask(0777 & ~options_.socket_mode);
   const int bound = uv_pipe_bind(&server_, options_.socket_path.c_str());
@@ -151,6 +152,7 @@ Result<void> Daemon::listen() {
 Daemon::~Daemon() {
   if (!loop_open_) return;
   clients_.close_all();
+  readers_.reset();
   uv_walk(
       &loop_,
       [](uv_handle_t* handle, void*) {
@@ -178,6 +180,7 @@ void Daemon::run() {
     if (!told) spdlog::warn("{}", told.error().message);
   }
   run_next();
+  verify_trials();
   uv_run(&loop_, UV_RUN_DEFAULT);
   spdlog::info("stabd stops");
 }
@@ -240,10 +243,13 @@ void Daemon::run_next() {
 
 // Called after everything that may have changed the session's state.
 void Daemon::after_session_step() {
+  allow_readers();
   if (!session_ || !session_->finished()) return;
   publish_progress();
   const store::Experiment ended = session_->experiment();
+  forget_session_reading();
   session_.reset();
+  allow_readers();
   if (ended.held_by) queue_.add(waiting_from(ended));
   if (stopping_)
     uv_stop(&loop_);
@@ -262,7 +268,19 @@ SessionPorts Daemon::ports() {
           [this] {
             if (worker_) worker_->stop();
           },
-      .stay_off_trials = [](const std::vector<unsigned>& cpus) { run_on(cpus); },
+      .stay_off_trials =
+          [this](const std::vector<unsigned>& cpus, bool shared) {
+            run_on(cpus);
+            readers_->use_cpus(cpus);
+            shared_cpus_ = shared;
+          },
+      .read =
+          [this](protocol::ReadRequest request, std::function<void(Result<std::string>)> done) {
+            read_for_session(std::move(request), std::move(done));
+          },
+      .stop_reading = [this] { forget_session_reading(); },
+      .let_readers_run =
+          [this](std::function<void()> go_on) { return let_readers_run(std::move(go_on)); },
       .call_again =
           [this] {
             uv_idle_start(&again_, [](uv_idle_t* handle) {
@@ -307,7 +325,8 @@ Result<void> Daemon::start_worker() {
                                       .token = token_,
                                       .containment = containment_,
                                       .uid = experiment.uid,
-                                      .gid = experiment.gid},
+                                      .gid = experiment.gid,
+                                      .privileged = session_->privileged()},
                                      {.said =
                                           [this](const std::string& line) {
                                             session_->worker_said(line);
@@ -338,6 +357,7 @@ void Daemon::publish_soon() {
 
 void Daemon::publish_progress() {
   clients_.for_each_watcher([this](Connection& client) {
+    if (client.awaits_answer()) return;
     const bool current = session_ && session_->experiment().id == client.watched;
     const auto row = current ? session_->shown()
                              : store_->experiment(client.watched)

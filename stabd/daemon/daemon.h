@@ -18,8 +18,10 @@
 #include "machine/processes.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/queue.h"
+#include "stabd/daemon/readers.h"
 #include "stabd/daemon/session/session.h"
 #include "stabd/daemon/worker_process.h"
+#include "stabd/protocol/reading.h"
 #include "store/store.h"
 
 namespace stab::daemon {
@@ -34,6 +36,7 @@ struct DaemonOptions {
   bool isolate = true;  // use pid namespaces where they are allowed
   // After which a client that says nothing is let go; 0: never.
   std::chrono::seconds idle_limit{600};
+  std::chrono::seconds read_limit{1800};  // of a report, an export, an analysis
 };
 
 Waiting waiting_from(const store::Experiment& experiment);
@@ -58,6 +61,8 @@ class Daemon {
   // No further experiment begins.
   [[nodiscard]] bool queue_held() const { return queue_held_; }
   void publish_soon();  // somebody watches
+  // The client gets the answer when a reader has it; `request` lacks the database.
+  void read_for(Connection& client, protocol::ReadRequest request);
 
   // What users may do with experiments, in daemon_queue.cc. Who asks may do it to this one.
   Result<store::Id> submit(const store::Experiment& experiment);
@@ -83,6 +88,16 @@ class Daemon {
   Result<void> start_worker();
   [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
   void publish_progress();
+  // What readers do for us, in reading.cc.
+  void start_readers();
+  void read_for_session(protocol::ReadRequest request,
+                        std::function<void(Result<std::string>)> done);
+  void forget_session_reading();
+  void verify_trials();
+  bool let_readers_run(std::function<void()> go_on);
+  void trials_go_on();
+  void allow_readers();
+  [[nodiscard]] std::string database() const;
   Result<void> change_waiting(store::Id id, Event event,
                               const std::function<void(store::Experiment&)>& change);
 
@@ -95,6 +110,10 @@ class Daemon {
   bool queue_held_ = false;
   std::unique_ptr<Session> session_;
   std::shared_ptr<WorkerProcess> worker_;
+  std::unique_ptr<Readers> readers_;
+  Readers::Ticket session_reading_ = 0;
+  bool shared_cpus_ = false;              // trials run on all CPUs that there are
+  std::function<void()> between_blocks_;  // set while trials wait for readers
   Clients clients_;
   bool stopping_ = false;
 
@@ -106,6 +125,7 @@ class Daemon {
   uv_timer_t storage_retry_{};
   uv_timer_t progress_{};  // publishes at a human pace while somebody watches
   uv_timer_t idle_{};      // while there are clients
+  uv_timer_t between_timer_{};
   bool loop_open_ = false;
 };
 

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <map>
+#include <optional>
 
 #include "base/text.h"
 #include "design/expand.h"
@@ -14,8 +16,8 @@
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/progress.h"
+#include "stabd/daemon/reading.h"
 #include "stabd/protocol/messages.h"
-#include "stabd/results/answers.h"
 #include "toml/problems.h"
 
 namespace stab::daemon {
@@ -70,6 +72,8 @@ Result<protocol::SubmitReply> answer(const Context& context,
     return fail("only root and the user of stabd may give a priority above 0");
   const auto plan = plan::read_plan(request.plan);
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
+  if (plan->privileges && peer.uid != 0)
+    return fail("'experiment.privileges' is for plans that root submits: leave it out");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto id = context.daemon.submit(
       {.name = plan->name,
@@ -184,32 +188,6 @@ Result<protocol::RetryReply> answer(const Context& context, const protocol::Retr
   return protocol::RetryReply{.id = request.id, .trials = *open};
 }
 
-Result<protocol::ReportReply> answer(const Context& context,
-                                     const protocol::ReportRequest& request) {
-  const auto experiment = find(context, request.id);
-  if (!experiment) return std::unexpected(experiment.error());
-  return results::answer_report(context.daemon.store(), *experiment,
-                                context.daemon.options().state_directory + "/stabd.db", request);
-}
-
-Result<protocol::ReportReply> answer(const Context& context,
-                                     const protocol::CompareRequest& request) {
-  std::vector<store::Experiment> experiments;
-  for (const store::Id id : request.ids) {
-    auto found = find(context, id);
-    if (!found) return std::unexpected(found.error());
-    experiments.push_back(std::move(*found));
-  }
-  return results::answer_compare(context.daemon.store(), experiments, request);
-}
-
-Result<protocol::ExportReply> answer(const Context& context,
-                                     const protocol::ExportRequest& request) {
-  const auto experiment = find(context, request.id);
-  if (!experiment) return std::unexpected(experiment.error());
-  return results::answer_export(context.daemon.store(), *experiment, request);
-}
-
 // Calibrations say nothing of anybody's programs but their names.
 Result<protocol::CalibrationsReply> answer(const Context& context,
                                            const protocol::CalibrationsRequest&) {
@@ -258,16 +236,55 @@ Result<protocol::LearnReply> answer(const Context& context, const protocol::Lear
   return protocol::LearnReply{.learned = count};
 }
 
+// A request that only readers can answer (reading.h).
 template <class Request>
-std::string reply_to(const Context& context, const Request& request) {
-  if (!context.connection.greeted && !std::is_same_v<Request, protocol::HelloRequest>)
-    return protocol::encode_refusal(
-        fmt::format("stabd {} answers after a greeting in its protocol {}: use the stabctl of the "
-                    "same release",
-                    STAB_VERSION, protocol::version));
+concept NeedsReader = std::same_as<Request, protocol::ReportRequest> ||
+                      std::same_as<Request, protocol::CompareRequest> ||
+                      std::same_as<Request, protocol::ExportRequest>;
+
+std::vector<store::Id> ids_of(const protocol::CompareRequest& request) {
+  return request.ids;
+}
+template <class Request>
+std::vector<store::Id> ids_of(const Request& request) {
+  return {request.id};
+}
+
+template <NeedsReader Request>
+Result<void> pass_on(const Context& context, const Request& request) {
+  auto reading = reading_of(request);
+  if (!reading) return std::unexpected(reading.error());
+  for (const store::Id id : ids_of(request)) {
+    auto found = find(context, id);
+    if (!found) return std::unexpected(found.error());
+    reading->experiments.push_back(std::move(*found));
+  }
+  context.daemon.read_for(context.connection, std::move(*reading));
+  return {};
+}
+
+Result<void> may_ask(const Context& context, bool greets) {
+  if (context.connection.greeted || greets) return {};
+  return fail(
+      fmt::format("stabd {} answers after a greeting in its protocol {}: use the stabctl of the "
+                  "same release",
+                  STAB_VERSION, protocol::version));
+}
+
+// Nothing: the answer comes later.
+template <class Request>
+std::optional<std::string> reply_to(const Context& context, const Request& request) {
+  if (auto may = may_ask(context, std::same_as<Request, protocol::HelloRequest>); !may)
+    return protocol::encode_refusal(may.error().message);
   try {
-    const auto reply = answer(context, request);
-    return reply ? protocol::encode(*reply) : protocol::encode_refusal(reply.error().message);
+    if constexpr (NeedsReader<Request>) {
+      const auto passed = pass_on(context, request);
+      if (passed) return std::nullopt;
+      return protocol::encode_refusal(passed.error().message);
+    } else {
+      const auto reply = answer(context, request);
+      return reply ? protocol::encode(*reply) : protocol::encode_refusal(reply.error().message);
+    }
   } catch (const std::exception& error) {
     return protocol::encode_refusal(
         fmt::format("stabd cannot answer this: {}", one_line(error.what(), 200)));
@@ -280,7 +297,8 @@ void handle_request(Daemon& daemon, Connection& connection, const std::string& l
   const auto request = protocol::decode_request(line);
   if (!request) return connection.send(protocol::encode_refusal(request.error().message));
   const Context context{.daemon = daemon, .connection = connection};
-  connection.send(std::visit([&](const auto& each) { return reply_to(context, each); }, *request));
+  auto reply = std::visit([&](const auto& each) { return reply_to(context, each); }, *request);
+  if (reply) connection.send(std::move(*reply));
 }
 
 }  // namespace stab::daemon

@@ -90,6 +90,7 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   what.containment = start.containment;
   what.uid = start.uid;
   what.gid = start.gid;
+  what.privileged = start.privileged;
   what.passed_fd = theirs.get();
   auto process = machine::start_contained(what);
   if (!process) return std::unexpected(process.error());

@@ -23,6 +23,7 @@ struct WorkerStart {
   machine::Containment containment = machine::Containment::process_tree;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
+  bool privileged = false;  // as in machine/containment.h
 };
 
 struct WorkerEvents {

@@ -2,6 +2,7 @@
 #include "stabd/protocol/codec.h"
 
 #include "stabd/protocol/messages.h"
+#include "stabd/protocol/reading.h"
 #include "stabd/protocol/work.h"
 
 namespace stab::protocol {
@@ -124,6 +125,11 @@ std::string worker_mismatch() {
          "version: start the daemon anew, then submit the plan again";
 }
 
+std::string reader_mismatch() {
+  return "the program of stabd was replaced while the daemon ran, so that its reader is of another "
+         "version: start the daemon anew, then ask again";
+}
+
 Result<Request> decode_request(std::string_view line) {
   return decode_any<Request>(line, "stabd does not know the request");
 }
@@ -160,6 +166,11 @@ STAB_VERB(Export);
 STAB_VERB(Calibrations);
 STAB_VERB(Learn);
 STAB_MESSAGE(Progress);
+STAB_MESSAGE(ReadRequest);
+STAB_MESSAGE(LookReply);
+template Result<LookReply> decode_reply(std::string_view);
+STAB_MESSAGE(FindingsReply);
+template Result<FindingsReply> decode_reply(std::string_view);
 STAB_MESSAGE(SetupVersion);
 STAB_MESSAGE(SetupRequest);
 STAB_MESSAGE(SetupReply);

@@ -20,6 +20,7 @@
 #include "design/resolve.h"
 #include "stabd/protocol/field.h"
 #include "stabd/protocol/json.h"
+#include "stabd/protocol/reading.h"
 #include "store/records.h"
 
 namespace stab::protocol {
@@ -86,6 +87,9 @@ inline void read_enum(const Parsed& from, store::BuildStatus& to, std::string_vi
 }
 inline void read_enum(const Parsed& from, counters::Status& to, std::string_view where) {
   to = numbered(from, counters::Status::absent, counters::Status::absent, where);
+}
+inline void read_enum(const Parsed& from, Reading& to, std::string_view where) {
+  to = numbered(from, Reading::verify, Reading::verify, where);
 }
 inline void read_enum(const Parsed& from, plan::Needs& to, std::string_view where) {
   to = numbered(from, plan::Needs::randomized, plan::Needs::randomized, where);

@@ -10,7 +10,6 @@
 #include "report/text.h"
 #include "stabd/results/compare.h"
 #include "stabd/results/document.h"
-#include "stabd/results/export.h"
 
 namespace stab::results {
 namespace {
@@ -55,23 +54,6 @@ Result<protocol::ReportReply> answer_compare(store::Reader& store,
                                               : report::analysis_text(found->title, found->analysis,
                                                                       options_of(request));
   return reply_of(std::move(text), found->complete, found->failed, found->findings);
-}
-
-Result<protocol::ExportReply> answer_export(store::Reader& store,
-                                            const store::Experiment& experiment,
-                                            const protocol::ExportRequest& request) {
-  if (request.format != "csv" && request.format != "json")
-    return fail(fmt::format("there is no export format '{}': csv and json are there",
-                            one_line(request.format, 50)));
-  std::string text;
-  const auto add = [&](std::string_view piece) -> Result<void> {
-    text += piece;
-    return {};
-  };
-  const auto written = request.format == "csv" ? export_csv(store, experiment, add)
-                                               : export_json(store, experiment, add);
-  if (!written) return std::unexpected(written.error());
-  return protocol::ExportReply{.text = std::move(text)};
 }
 
 }  // namespace stab::results

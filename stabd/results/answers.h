@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `report`, `compare` and `export` answer, for whoever has the database open and has looked
-// who may see the experiments.
+// What `report` and `compare` answer, for whoever has the database open and has looked who may see
+// the experiments.
 #pragma once
 
 #include <span>
@@ -21,8 +21,5 @@ Result<protocol::ReportReply> answer_report(store::Reader& store,
 Result<protocol::ReportReply> answer_compare(store::Reader& store,
                                              std::span<const store::Experiment> experiments,
                                              const protocol::CompareRequest& request);
-Result<protocol::ExportReply> answer_export(store::Reader& store,
-                                            const store::Experiment& experiment,
-                                            const protocol::ExportRequest& request);
 
 }  // namespace stab::results

@@ -185,6 +185,52 @@ TEST_F(Users, HaveOnlySoManyWaitingAndOthersGetIn) {
   EXPECT_EQ(as(0, {"submit", plan_of(bob)}).code, 0);
 }
 
+TEST_F(Users, BuildAndMeasureWithoutAnyRightsBeyondTheirOwn) {
+  // The file descriptors of the daemon, its groups and its capabilities are not theirs.
+  const std::string expected =
+      "Uid:\t61234\t61234\t61234\t61234\nGid:\t61234\t61234\t61234\t61234\nGroups:\t \n"
+      "CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
+      "CapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\nNoNewPrivs:\t1\n";
+  lab_.write("61234/expected", expected);
+  const std::string show = "grep -E '^(Uid|Gid|Groups|Cap...|NoNewPrivs):' /proc/self/status";
+  lab_.write("61234/show.sh", "#!/bin/sh\n" + show + "\n", true);
+  lab_.write("61234/rights.toml",
+             "[experiment]\nname = \"rights\"\n[[benchmark]]\nname = \"b\"\n"
+             "build = \"" +
+                 show +
+                 " | cmp - expected && cp show.sh ${OUT}\"\n"
+                 "sources = [\"expected\", \"show.sh\"]\nrun = [\"${OUT}\"]\nrepetitions = 1\n"
+                 "check.stdout_file = \"expected\"\n");
+  const Output run =
+      as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/rights.toml")});
+  EXPECT_EQ(run.code, 0) << run.err << as(ada, {"status", "1"}).out;
+}
+
+TEST_F(Users, AreToldThatASetuidProgramGainsThemNothing) {
+  const std::string program = lab_.path("gains");
+  fs::copy_file("/bin/true", program);
+  const auto plan = [&](const std::string& more) {
+    lab_.write("gains.toml", "[experiment]\nname = \"gains\"\n" + more +
+                                 "[[benchmark]]\nname = \"b\"\nrun = [\"" + program +
+                                 "\"]\nrepetitions = 1\n");
+    return lab_.path("gains.toml");
+  };
+  // Root's for a user, and a user's for root.
+  for (const auto& [owner, user] : {std::pair<uid_t, uid_t>(0, ada), {ada, 0}}) {
+    ASSERT_EQ(chown(program.c_str(), owner, 0), 0);
+    ASSERT_EQ(chmod(program.c_str(), 04755), 0);
+    const Output run = as(user, {"submit", "--wait", "--fail-on", "trials", plan("")});
+    EXPECT_EQ(run.code, 5);
+    const Output rows = as(user, {"export", "--format", "csv", owner == 0 ? "1" : "2"});
+    EXPECT_THAT(rows.out, HasSubstr("is setuid to user " + std::to_string(owner)));
+  }
+  const Output refused = as(ada, {"submit", plan("privileges = true\n")});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("is for plans that root submits"));
+  EXPECT_EQ(as(0, {"submit", "--wait", "--fail-on", "trials", plan("privileges = true\n")}).code,
+            0);
+}
+
 // Connections of a user that say nothing, in a process of that user's, which lives until its end.
 class Idle {
  public:

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "design/resolve.h"
+#include "machine/topology.h"
 #include "plan/substitute.h"
-#include "stabd/results/calibrations.h"
 
 namespace stab::daemon {
 namespace {
@@ -55,6 +55,7 @@ void Session::apply(Event event, const std::string& reason) {
   const auto to = next(state_, event);
   if (!to) return;
   const State from = before_ = std::exchange(state_, *to);
+  stop_asking();
   experiment_.state = to_string(state_);
   experiment_.reason = one_line(reason, 2000);
   if (experiment_.started_ns == 0 && state_ == State::building)
@@ -150,6 +151,7 @@ void Session::load_progress() {
   builds_ = collect_builds(plan_, expansion_);
   next_build_ = 0;
   running_.reset();
+  passed_.reset();
   stopped_.clear();
   last_look_.clear();
 }
@@ -199,7 +201,8 @@ void Session::set_up(const protocol::SetupReply& reply) {
   experiment_.machine = *machine;
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
-  ports_.stay_off_trials(reply.other_cpus);
+  ports_.stay_off_trials(reply.other_cpus,
+                         machine::to_string(reply.other_cpus) == reply.trial_cpus);
   for (const std::string& text : reply.notes) note("machine", text);
   ask_for_build();
 }
@@ -222,14 +225,11 @@ store::Trial Session::row_for(const Schedule::Step& step) const {
 }
 
 void Session::continue_work() {
-  if (state_ != State::running || running_) return;
+  if (state_ != State::running || running_ || waiting_) return;
   const auto step = schedule_->next();
   // The machine is free before the numbers are looked at; worker_ended() goes on.
   if (!step) return apply(Event::trials_complete, "");
-  if (ends_before(*step)) {
-    if (state_ == State::running) apply(Event::trials_complete, stopped_);
-    return;
-  }
+  if (waits_before(*step)) return;
   if (!step->without_running) return ask_for_trial(*step);
   store::Trial row = row_for(*step);
   row.status = *step->without_running;
@@ -362,26 +362,6 @@ Result<void> Session::hold(std::uint32_t uid) {
 
 void Session::cancel() {
   apply(Event::cancel, "cancelled by the user; what was measured is kept");
-}
-
-void Session::analyse() {
-  const auto damage = store_.verify(experiment_.id);
-  if (!damage)
-    return apply(damage.error().temporary ? Event::storage_trouble : Event::damaged,
-                 damage.error().message);
-  if (!damage->empty())
-    return apply(
-        Event::damaged,
-        fmt::format(
-            "{} stored rows have changed since they were written, the first is row {} of {}",
-            damage->size(), damage->front().row, damage->front().table));
-  const auto rows = results::calibration_of(store_, experiment_);
-  if (!rows) {
-    stored(std::unexpected(rows.error()));
-    return;
-  }
-  if (!stored(store_.add_calibrations(*rows))) return;
-  apply(Event::analysed, stopped_);
 }
 
 Session::Progress Session::progress() const {

@@ -9,6 +9,8 @@
 //      room.
 //  E3  A state is final only after the worker has ended, so that nothing of an ended experiment is
 //      alive.
+//  E4  What the plan's stopping rule is asked, and what it decides, depends on stored trials alone:
+//      where no reader answers, the experiment waits.
 #pragma once
 
 #include <chrono>
@@ -24,6 +26,7 @@
 #include "stabd/daemon/session/builds.h"
 #include "stabd/daemon/session/schedule.h"
 #include "stabd/daemon/session/state.h"
+#include "stabd/protocol/reading.h"
 #include "stabd/protocol/work.h"
 #include "store/store.h"
 
@@ -35,8 +38,14 @@ struct SessionPorts {
   // A line to the worker, which must answer within the time; worker_silent() follows if it does not.
   std::function<void(std::string, std::chrono::nanoseconds)> send;
   std::function<void()> stop_worker;  // politely, then by force; worker_ended() follows
-  std::function<void(const std::vector<unsigned>& cpus)>
-      stay_off_trials;                // run on these from now on
+  // Run on these from now on; `shared`: there are no others than those of the trials.
+  std::function<void(const std::vector<unsigned>& cpus, bool shared)> stay_off_trials;
+  // Has a reader answer (protocol/reading.h; the database is the daemon's business), one at a time.
+  // `done` is called later, with the answer's line.
+  std::function<void(protocol::ReadRequest, std::function<void(Result<std::string>)> done)> read;
+  std::function<void()> stop_reading;  // `done` and `go_on` are not called then
+  // Nothing runs now. If readers wait for that, true: `go_on` is called when they had their time.
+  std::function<bool(std::function<void()> go_on)> let_readers_run;
   std::function<void()> call_again;   // calls continue_work() soon
   std::function<void()> retry_later;  // calls retry_storage() in a while
   std::function<std::string(const store::Experiment&)>
@@ -72,6 +81,8 @@ class Session {
   [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
   // As it is shown: it has not ended while something of it may be alive.
   [[nodiscard]] store::Experiment shown() const;
+  // Its builds and trials keep root's capabilities.
+  [[nodiscard]] bool privileged() const { return plan_.privileges && experiment_.uid == 0; }
   [[nodiscard]] const Counts& counts() const { return schedule_->counts(); }
 
   struct Progress {
@@ -97,13 +108,24 @@ class Session {
   bool same_as_before(const protocol::BuildReply& reply);
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
   void builds_complete();
-  // Whether the plan's rule ends the experiment before this step. Asked where a block begins, when
-  // nothing runs.
-  bool ends_before(const Schedule::Step& step);
+  // Where a block begins nothing runs: the plan's rule is asked, and readers get their time. True:
+  // this goes on later.
+  bool waits_before(const Schedule::Step& step);
+  [[nodiscard]] bool begins_block(const Schedule::Step& step) const;
+  [[nodiscard]] bool is_looked_at(const Schedule::Step& step) const;
+  void ask_rule(std::uint32_t position, unsigned attempt);
+  void rule_said(const protocol::LookReply& look, std::uint32_t position);
+  bool waits_for_readers(std::uint32_t position);
+  void pass(std::uint32_t position);
+  using OnLine = std::function<void(const Result<std::string>& line)>;
+  void ask_reader(protocol::ReadRequest request, OnLine use);
+  void stop_asking();
+  void no_answer(const std::string& why);
   void ask_for_trial(const Schedule::Step& step);
   void ran(protocol::RunReply reply);
   void keep(store::Trial row);
-  void analyse();
+  void analyse(unsigned attempt = 1);
+  void analysed(const protocol::FindingsReply& findings);
   [[nodiscard]] store::Trial row_for(const Schedule::Step& step) const;
   void note(const std::string& kind, const std::string& text);
 
@@ -123,6 +145,9 @@ class Session {
   unsigned losses_ = 0;   // of workers since the last result
   std::string stopped_;   // by the plan's rule: why
   std::string last_look_;
+  bool waiting_ = false;                   // for a reader
+  std::uint64_t question_ = 0;             // answers to earlier ones are of no use
+  std::optional<std::uint32_t> passed_;    // the position that waits_before() has dealt with
   std::optional<Schedule::Step> running_;  // what the worker is busy with
   std::optional<store::Trial> pending_;    // E2
   std::chrono::nanoseconds last_commit_{

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// The queue of what is read of many trials: reports, exports, stopping rules, verification. Each
+// is one reader process; the loop itself never reads a trial for anybody.
+//
+// Invariants
+//  R1  At most most_readers run for clients, at most one of them for a user. What the running
+//      experiment asks for itself starts at once.
+//  R2  A reader runs on none of the trials' CPUs. Where trials use all that there are, it runs only
+//      while allow() says so; at other times it is stopped.
+//  R3  A reader that has run for the limit is killed. The time in which it is stopped does not
+//      count.
+#pragma once
+
+#include <uv.h>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stabd/daemon/reader_process.h"
+
+namespace stab::daemon {
+
+inline constexpr std::size_t most_readers = 2;
+
+struct ReadersOptions {
+  std::string program;
+  std::string folder;
+  std::chrono::milliseconds limit{0};
+};
+
+class Readers {
+ public:
+  Readers(uv_loop_t* loop, ReadersOptions options);
+  ~Readers();  // kills those that run; nothing is reported any more
+  Readers(const Readers&) = delete;
+  Readers& operator=(const Readers&) = delete;
+
+  using Ticket = std::uint64_t;  // never 0
+  using Done = std::function<void(Result<Fd> answer)>;
+  // Of a client: it waits for its turn. `done` is called once, never from within this call.
+  Ticket ask(std::uint32_t uid, std::string line, Done done);
+  // Of the experiment that runs.
+  Ticket ask_at_once(std::string line, Done done);
+  // It is not wanted any more: ended if it runs, and `done` is not called. 0 is nobody's.
+  void forget(Ticket ticket);
+
+  // Where readers may run from now on.
+  void use_cpus(std::vector<unsigned> cpus);
+  // R2: whether those of clients may run now.
+  void allow(bool allowed);
+  // Whether any client waits for one.
+  [[nodiscard]] bool wanted() const;
+  // Calls this whenever one has ended.
+  std::function<void()> on_change;
+
+ private:
+  struct Job {
+    Ticket ticket = 0;
+    std::uint32_t uid = 0;
+    bool at_once = false;
+    std::string line;
+    Done done;
+    std::shared_ptr<ReaderProcess> process{};
+    std::chrono::milliseconds ran{0};
+  };
+  using Place = std::list<Job>::iterator;
+  Ticket add(Job job);
+  void start_some();
+  [[nodiscard]] bool may_start(const Job& job) const;
+  void start(Job& job);
+  void ended(Ticket ticket, Result<Fd> answer);
+  void tick();
+  Place find(Ticket ticket);
+
+  uv_loop_t* loop_;
+  ReadersOptions options_;
+  std::vector<unsigned> cpus_;
+  bool allowed_ = true;
+  Ticket last_ = 0;
+  std::list<Job> jobs_;  // in the order in which they were asked for
+  uv_timer_t* clock_;    // runs while there are jobs; the loop frees it
+};
+
+}  // namespace stab::daemon

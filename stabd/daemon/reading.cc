@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/reading.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/text.h"
+#include "stabd/daemon/daemon.h"
+
+namespace stab::daemon {
+namespace {
+
+// Of nobody: it takes no user's turn.
+constexpr std::uint32_t no_user = ~0U;
+
+constexpr std::uint64_t longest_wait_ms = 10'000;
+constexpr std::size_t most_line = std::size_t{64} << 20;
+
+Result<std::string> line_in(const Fd& file) {
+  std::string text;
+  std::array<char, 65536> buffer;
+  for (;;) {
+    const ssize_t n =
+        pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("cannot read the answer");
+    if (n == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > most_line) return fail("the answer is too long");
+  }
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+void log_damage(const Result<Fd>& answer) {
+  const auto line = answer ? line_in(*answer) : fail(answer.error().message);
+  const auto found =
+      line ? protocol::decode_reply<protocol::FindingsReply>(*line) : fail(line.error().message);
+  if (!found || !found->error.empty()) {
+    spdlog::error("the stored trials are not verified: {}",
+                  found ? found->error : found.error().message);
+    return;
+  }
+  for (const store::Damage& row : found->damage)
+    spdlog::error("row {} of {} has changed since it was written: it will not be used", row.row,
+                  row.table);
+  if (found->damaged > found->damage.size())
+    spdlog::error("{} rows have changed in all", found->damaged);
+  spdlog::debug("all stored rows are verified");
+}
+
+}  // namespace
+
+Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request) {
+  if (request.format != "text" && request.format != "json")
+    return fail(fmt::format("there is no report format '{}': text and json are there",
+                            one_line(request.format, 50)));
+  return protocol::ReadRequest{.reading = protocol::Reading::report,
+                               .format = request.format,
+                               .colour = request.colour,
+                               .full = request.full};
+}
+
+Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request) {
+  if (request.ids.empty() || request.ids.size() > 2)
+    return fail("one experiment or two can be compared");
+  return protocol::ReadRequest{.reading = protocol::Reading::compare,
+                               .format = request.format,
+                               .colour = request.colour,
+                               .full = request.full};
+}
+
+Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request) {
+  if (request.format != "csv" && request.format != "json")
+    return fail(fmt::format("there is no export format '{}': csv and json are there",
+                            one_line(request.format, 50)));
+  return protocol::ReadRequest{.reading = request.format == "csv" ? protocol::Reading::csv
+                                                                  : protocol::Reading::json};
+}
+
+std::string Daemon::database() const {
+  return options_.state_directory + "/stabd.db";
+}
+
+void Daemon::start_readers() {
+  readers_ = std::make_unique<Readers>(&loop_, ReadersOptions{.program = options_.program,
+                                                              .folder = options_.state_directory,
+                                                              .limit = options_.read_limit});
+  readers_->use_cpus(allowed_cpus_);
+  readers_->on_change = [this] {
+    if (!readers_->wanted()) trials_go_on();
+  };
+}
+
+void Daemon::read_for(Connection& client, protocol::ReadRequest request) {
+  request.database = database();
+  const auto ticket = readers_->ask(
+      client.peer().uid, protocol::encode(request), [this, &client](Result<Fd> answer) {
+        if (answer)
+          client.answer(std::move(*answer));
+        else
+          client.answer(protocol::encode_refusal(answer.error().message));
+        after_session_step();
+      });
+  client.await_answer([this, ticket] { readers_->forget(ticket); });
+}
+
+void Daemon::read_for_session(protocol::ReadRequest request,
+                              std::function<void(Result<std::string>)> done) {
+  forget_session_reading();
+  request.database = database();
+  session_reading_ = readers_->ask_at_once(
+      protocol::encode(request), [this, done = std::move(done)](Result<Fd> answer) {
+        session_reading_ = 0;
+        done(answer ? line_in(*answer) : fail(answer.error().message));
+        after_session_step();
+      });
+}
+
+void Daemon::forget_session_reading() {
+  readers_->forget(std::exchange(session_reading_, 0));
+  between_blocks_ = nullptr;
+}
+
+// Away from trials and behind everything else.
+void Daemon::verify_trials() {
+  protocol::ReadRequest request{.reading = protocol::Reading::verify};
+  request.database = database();
+  readers_->ask(no_user, protocol::encode(request),
+                [](const Result<Fd>& answer) { log_damage(answer); });
+}
+
+bool Daemon::let_readers_run(std::function<void()> go_on) {
+  if (!shared_cpus_ || !readers_->wanted()) return false;
+  between_blocks_ = std::move(go_on);
+  allow_readers();
+  uv_timer_start(
+      &between_timer_,
+      [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->trials_go_on(); },
+      longest_wait_ms, 0);
+  return true;
+}
+
+void Daemon::trials_go_on() {
+  if (!between_blocks_) return;
+  uv_timer_stop(&between_timer_);
+  const auto go_on = std::exchange(between_blocks_, nullptr);
+  allow_readers();
+  go_on();
+  after_session_step();
+}
+
+void Daemon::allow_readers() {
+  const bool trials_run = session_ && session_->state() == State::running && !between_blocks_;
+  readers_->allow(!shared_cpus_ || !trials_run);
+}
+
+}  // namespace stab::daemon

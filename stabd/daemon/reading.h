@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// What of the requests of clients readers answer.
+#pragma once
+
+#include "base/error.h"
+#include "stabd/protocol/messages.h"
+#include "stabd/protocol/reading.h"
+
+namespace stab::daemon {
+
+// What a reader is asked for, but for the experiments and the database. Refuses formats that there
+// are not.
+Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request);
+
+}  // namespace stab::daemon

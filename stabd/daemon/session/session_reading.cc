@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// The part of a session that has readers look at its trials: the plan's stopping rule, the end.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "design/expand.h"
+#include "stabd/daemon/session/session.h"
+
+namespace stab::daemon {
+namespace {
+
+// A reader may be killed by accident; what happens to every one of them is a reason to wait.
+constexpr unsigned attempts = 2;
+
+}  // namespace
+
+void Session::ask_reader(protocol::ReadRequest request, OnLine use) {
+  waiting_ = true;
+  request.experiments = {experiment_};
+  ports_.read(std::move(request),
+              [this, asked = ++question_, use = std::move(use)](const Result<std::string>& line) {
+                if (asked != question_) return;
+                waiting_ = false;
+                use(line);
+              });
+}
+
+// Whatever was asked for is of no use in another state.
+void Session::stop_asking() {
+  ++question_;
+  if (std::exchange(waiting_, false)) ports_.stop_reading();
+}
+
+// E4: the experiment comes to the same place again when a reader can answer.
+void Session::no_answer(const std::string& why) {
+  apply(Event::storage_trouble, why + "; it is tried again");
+}
+
+bool Session::begins_block(const Schedule::Step& step) const {
+  return step.position > 0 &&
+         expansion_.trials[step.position - 1].block != expansion_.trials[step.position].block;
+}
+
+bool Session::is_looked_at(const Schedule::Step& step) const {
+  const plan::Trial& trial = expansion_.trials[step.position];
+  const auto& stop = plan_.design.stop;
+  return stop && !trial.warmup && std::ranges::binary_search(stop->looks, trial.block);
+}
+
+bool Session::waits_before(const Schedule::Step& step) {
+  if (!begins_block(step) || passed_ == step.position) return false;
+  if (!is_looked_at(step)) return waits_for_readers(step.position);
+  ask_rule(step.position, 1);
+  return true;
+}
+
+bool Session::waits_for_readers(std::uint32_t position) {
+  waiting_ = ports_.let_readers_run([this, asked = ++question_, position] {
+    if (asked == question_) pass(position);
+  });
+  return waiting_;
+}
+
+void Session::pass(std::uint32_t position) {
+  waiting_ = false;
+  passed_ = position;
+  continue_work();
+}
+
+void Session::ask_rule(std::uint32_t position, unsigned attempt) {
+  const std::uint32_t blocks = expansion_.trials[position].block;
+  ask_reader({.reading = protocol::Reading::look, .blocks = blocks},
+             [this, position, attempt](const Result<std::string>& line) {
+               const auto look = line ? protocol::decode_reply<protocol::LookReply>(*line)
+                                      : Result<protocol::LookReply>(fail(line.error().message));
+               if (look) return rule_said(*look, position);
+               if (attempt < attempts) return ask_rule(position, attempt + 1);
+               no_answer("the stopping rule cannot be asked: " + look.error().message);
+             });
+}
+
+void Session::rule_said(const protocol::LookReply& look, std::uint32_t position) {
+  if (!look.error.empty()) {
+    stored(std::unexpected(store::StoreError{look.error, look.temporary}));
+    return;
+  }
+  const std::uint32_t blocks = expansion_.trials[position].block;
+  last_look_ = fmt::format("after {} blocks {}", blocks, look.words);
+  if (look.stop) {
+    stopped_ = fmt::format("stopped after {} of {} blocks: {}", blocks, plan_.design.stop->max,
+                           look.words);
+    return apply(Event::trials_complete, stopped_);
+  }
+  if (!waits_for_readers(position)) pass(position);
+}
+
+void Session::analyse(unsigned attempt) {
+  ask_reader(
+      {.reading = protocol::Reading::finish}, [this, attempt](const Result<std::string>& line) {
+        const auto findings = line ? protocol::decode_reply<protocol::FindingsReply>(*line)
+                                   : Result<protocol::FindingsReply>(fail(line.error().message));
+        if (findings) return analysed(*findings);
+        if (attempt < attempts) return analyse(attempt + 1);
+        no_answer("the trials cannot be analysed: " + findings.error().message);
+      });
+}
+
+void Session::analysed(const protocol::FindingsReply& findings) {
+  if (!findings.error.empty()) {
+    stored(std::unexpected(store::StoreError{findings.error, findings.temporary}));
+    return;
+  }
+  if (findings.damaged > 0 && !findings.damage.empty())
+    return apply(
+        Event::damaged,
+        fmt::format(
+            "{} stored rows have changed since they were written, the first is row {} of {}",
+            findings.damaged, findings.damage.front().row, findings.damage.front().table));
+  std::vector<store::Calibration> rows = findings.calibrations;
+  for (store::Calibration& row : rows) {
+    row.machine = experiment_.machine;
+    row.experiment = experiment_.id;
+  }
+  if (!stored(store_.add_calibrations(rows))) return;
+  apply(Event::analysed, stopped_);
+}
+
+}  // namespace stab::daemon

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What the daemon asks of a reader, which answers one request. The request stands in a file that
+// the answer, one line, replaces.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stabd/protocol/messages.h"
+#include "store/records.h"
+
+namespace stab::store {
+
+BOOST_DESCRIBE_STRUCT(Experiment, (),
+                      (id, name, plan, directory, uid, gid, state, reason, submitted_ns, started_ns,
+                       ended_ns, trials, machine, duration_ns, priority, held_by))
+BOOST_DESCRIBE_STRUCT(Damage, (), (table, row, problem))
+
+}  // namespace stab::store
+
+namespace stab::protocol {
+
+template <>
+inline constexpr Field field<&store::Experiment::plan>{.most = plan::max_plan_bytes};
+
+enum class Reading {
+  report,   // ReportReply
+  compare,  // ReportReply
+  csv,      // ExportReply
+  json,     // ExportReply
+  look,     // LookReply
+  finish,   // FindingsReply, of one experiment
+  verify    // FindingsReply, of the database
+};
+
+struct ReadRequest {
+  static constexpr Tag tag{.key = "kind", .value = "read"};
+  std::uint32_t protocol = version;
+  std::string database{};  // its path
+  Reading reading = Reading::verify;
+  std::vector<store::Experiment> experiments{};  // as they are shown, whatever their rows say
+  std::string format{};                          // "text" or "json"
+  bool colour = false;
+  bool full = false;
+  std::uint32_t blocks = 0;  // of a look
+};
+BOOST_DESCRIBE_STRUCT(ReadRequest, (),
+                      (protocol, database, reading, experiments, format, colour, full, blocks))
+
+// What the plan's stopping rule says.
+struct LookReply {
+  static constexpr Tag tag = ok;
+  std::string error{};     // "" if it could be asked
+  bool temporary = false;  // the error passes
+  bool stop = false;
+  std::string words{};
+};
+BOOST_DESCRIBE_STRUCT(LookReply, (), (error, temporary, stop, words))
+
+struct FindingsReply {
+  static constexpr Tag tag = ok;
+  std::string error{};
+  bool temporary = false;
+  std::vector<store::Damage> damage{};             // the first ones
+  std::uint64_t damaged = 0;                       // rows
+  std::vector<store::Calibration> calibrations{};  // to be kept; without experiment and machine
+};
+BOOST_DESCRIBE_STRUCT(FindingsReply, (), (error, temporary, damage, damaged, calibrations))
+inline constexpr std::size_t most_damage_shown = 1000;
+
+// Why a reader does not answer a daemon of another version.
+std::string reader_mismatch();
+
+}  // namespace stab::protocol

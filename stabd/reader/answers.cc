@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/reader/answers.h"
+
+#include <algorithm>
+
+#include "plan/reading/reader.h"
+#include "stabd/protocol/json.h"
+#include "stabd/results/answers.h"
+#include "stabd/results/calibrations.h"
+#include "stabd/results/document.h"
+#include "stabd/results/export.h"
+
+namespace stab::reader {
+namespace {
+
+using protocol::Reading;
+using protocol::ReadRequest;
+
+Result<void> report(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const auto reply = results::answer_report(
+      store, request.experiments.front(), request.database,
+      {.format = request.format, .colour = request.colour, .full = request.full});
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
+Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const auto reply = results::answer_compare(
+      store, request.experiments,
+      {.format = request.format, .colour = request.colour, .full = request.full});
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
+// ExportReply as it grows: the whole of it may be larger than the memory.
+Result<void> write_export(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const std::string empty = protocol::encode(protocol::ExportReply());
+  const std::string_view around = empty;
+  const std::size_t inside = around.rfind('"');
+  if (auto added = file.add(around.substr(0, inside)); !added) return added;
+  const auto add = [&](std::string_view piece) {
+    const std::string quoted = protocol::dump(piece);
+    return file.add(std::string_view(quoted).substr(1, quoted.size() - 2));
+  };
+  const auto written = request.reading == Reading::csv
+                           ? results::export_csv(store, request.experiments.front(), add)
+                           : results::export_json(store, request.experiments.front(), add);
+  if (!written) return written;
+  return file.add(around.substr(inside));
+}
+
+protocol::LookReply look(store::Reader& store, const ReadRequest& request) {
+  const store::Experiment& experiment = request.experiments.front();
+  const auto plan = plan::read_plan(experiment.plan);
+  if (!plan || !plan->design.stop) return {.error = "the plan has no rule for stopping"};
+  const auto look = results::look_at_trials(store, experiment, *plan, request.blocks);
+  if (!look) return {.error = look.error().message, .temporary = look.error().temporary};
+  return {.stop = look->stop, .words = look->words};
+}
+
+protocol::FindingsReply failed(const store::StoreError& error) {
+  return {.error = error.message, .temporary = error.temporary};
+}
+
+protocol::FindingsReply verify(store::Reader& store, std::optional<store::Id> experiment) {
+  auto damage = store.verify(experiment);
+  if (!damage) return failed(damage.error());
+  protocol::FindingsReply reply{.damaged = damage->size()};
+  damage->resize(std::min(damage->size(), protocol::most_damage_shown));
+  reply.damage = std::move(*damage);
+  return reply;
+}
+
+protocol::FindingsReply finish(store::Reader& store, const store::Experiment& experiment) {
+  protocol::FindingsReply reply = verify(store, experiment.id);
+  if (!reply.error.empty() || reply.damaged > 0) return reply;
+  auto rows = results::calibration_of(store, experiment);
+  if (!rows) return failed(rows.error());
+  reply.calibrations = std::move(*rows);
+  return reply;
+}
+
+}  // namespace
+
+Result<void> answer(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  if (request.reading == Reading::verify)
+    return file.add(protocol::encode(verify(store, std::nullopt)));
+  if (request.experiments.empty()) return fail("the request names no experiment");
+  switch (request.reading) {
+    case Reading::report:
+      return report(store, request, file);
+    case Reading::compare:
+      return compare(store, request, file);
+    case Reading::look:
+      return file.add(protocol::encode(look(store, request)));
+    case Reading::finish:
+      return file.add(protocol::encode(finish(store, request.experiments.front())));
+    default:
+      return write_export(store, request, file);
+  }
+}
+
+}  // namespace stab::reader

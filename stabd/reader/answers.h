@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// From what was asked to the answer's line.
+#pragma once
+
+#include "base/error.h"
+#include "stabd/protocol/reading.h"
+#include "stabd/reader/answer_file.h"
+#include "store/reader.h"
+
+namespace stab::reader {
+
+// Writes the line without its end. After an error the file holds no answer.
+Result<void> answer(store::Reader& store, const protocol::ReadRequest& request, AnswerFile& file);
+
+}  // namespace stab::reader
