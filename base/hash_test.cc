@@ -31,5 +31,16 @@ TEST(Hash, TheWordIsTheStartOfTheDigest) {
   EXPECT_EQ(hash.word(), 0xeacf018fbf1678baU);
 }
 
+// Every length around the ends of blocks and of the padding.
+TEST(Hash, TheFastWordIsTheSameForEveryLength) {
+  std::string text;
+  for (int length = 0; length < 400; ++length) {
+    Sha256 hash;
+    hash.add(text);
+    EXPECT_EQ(sha256_word(text), hash.word()) << length;
+    text += static_cast<char>(length * 7 + 3);
+  }
+}
+
 }  // namespace
 }  // namespace stab

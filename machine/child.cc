@@ -289,7 +289,7 @@ void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds en
     ended.readings.push_back(
         {"spawn-ns", counters::Status::counted, note.exec_ns - start.count(), 1.0, ""});
   }
-  const auto leftovers = end_descendants(launch.scope, kill_deadline);
+  const auto leftovers = end_descendants(launch.containment, kill_deadline);
   ended.leftovers = leftovers.value_or(1);
   if (!leftovers) {
     ended.stuck = true;

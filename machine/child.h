@@ -34,7 +34,7 @@ struct Launch {
   std::function<bool()>
       bind;          // called in the child before exec: binds it to its CPUs; false: not bound
   int stop_fd = -1;  // when it becomes readable the program is ended
-  Scope scope = Scope::process_tree;
+  Containment containment = Containment::process_tree;
 };
 
 enum class End { exited, signalled, timeout, output_limit, over_limit, stopped, not_started };

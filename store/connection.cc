@@ -25,7 +25,7 @@ void bind(SQLite::Statement& statement, int index, const Value& value) {
     statement.bind(index);
 }
 
-void bind_all(SQLite::Statement& statement, Connection::Arguments arguments) {
+void bind_all(SQLite::Statement& statement, Arguments arguments) {
   int index = 0;
   for (const Value& argument : arguments) bind(statement, ++index, argument);
 }
@@ -36,29 +36,6 @@ int bind_row(SQLite::Statement& statement, std::string_view table, const Row& ro
   for (const auto& [column, value] : row.values()) bind(statement, ++index, value);
   statement.bind(++index, row.checksum(table));
   return index + 1;
-}
-
-Value value_of(const SQLite::Column& column) {
-  if (column.isInteger()) return column.getInt64();
-  if (column.isFloat()) return column.getDouble();
-  if (column.isNull()) return {};
-  return column.getString();
-}
-
-Stored stored_row(std::string_view table, SQLite::Statement& statement) {
-  Stored stored;
-  std::int64_t checksum = 0;
-  for (int i = 0; i < statement.getColumnCount(); ++i) {
-    const SQLite::Column column = statement.getColumn(i);
-    const std::string_view name = column.getName();
-    if (name == "checksum")
-      checksum = column.getInt64();
-    else
-      stored.row.set_value(name, value_of(column));
-    if (name == "id") stored.id = column.getInt64();
-  }
-  stored.intact = stored.row.checksum(table) == checksum;
-  return stored;
 }
 
 // "INSERT INTO t (a, b, checksum) VALUES (?, ?, ?)"
@@ -93,12 +70,31 @@ void configure(SQLite::Database& database) {
   database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
 }
 
+// A migration is the writer's business.
+void check_version(SQLite::Database& database) {
+  check_identity(database);
+  const int version = database.execAndGet("PRAGMA user_version").getInt();
+  if (version != schema_version)
+    refuse(fmt::format("its schema has version {} and not {}; start the stabd of this release",
+                       version, schema_version));
+}
+
 }  // namespace
 
 Connection::Connection(const std::string& path)
-    : database_(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms),
+    : database_(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX,
+                busy_timeout_ms),
       statements_(database_) {
   configure(database_);
+}
+
+Connection::Connection(const std::string& path, ReadOnly)
+    : database_(path, SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, busy_timeout_ms),
+      statements_(database_) {
+  check_version(database_);
+  database_.exec("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF");
+  // Everything is read of one state: from the first read of a transaction on, this one.
+  database_.exec("BEGIN; SELECT count(*) FROM sqlite_schema");
 }
 
 void Connection::transaction(const std::function<void()>& action) {
@@ -123,21 +119,24 @@ void Connection::update(std::string_view table, Id id, Row row) {
   if (statement->exec() != 1) refuse(fmt::format("there is no row {} in table {}", id, table));
 }
 
+Cursor Connection::cursor(std::string_view table, std::string_view rest, Arguments arguments) {
+  return {database_.getHandle(), table, fmt::format("SELECT * FROM {} {}", table, rest), arguments};
+}
+
 void Connection::scan(std::string_view table, std::string_view rest, Arguments arguments,
                       const Visitor& row) {
-  auto statement = statements_.borrow(fmt::format("SELECT * FROM {} {}", table, rest));
-  bind_all(*statement, arguments);
-  while (statement->executeStep())
-    if (!row(stored_row(table, *statement))) return;
+  Cursor rows = cursor(table, rest, arguments);
+  while (rows.step())
+    if (!row({.row = rows.row(), .id = rows.id(), .intact = rows.intact()})) return;
 }
 
 void Connection::select(std::string_view table, std::string_view rest, Arguments arguments,
                         const Visitor& row) {
-  scan(table, rest, arguments, [&](const Stored& stored) {
-    if (!stored.intact)
-      refuse_damaged({.table = std::string(table), .row = stored.id, .problem = checksum_problem});
-    return row(stored);
-  });
+  Cursor rows = cursor(table, rest, arguments);
+  while (rows.step()) {
+    rows.require_intact();
+    if (!row({.row = rows.row(), .id = rows.id(), .intact = true})) return;
+  }
 }
 
 std::int64_t Connection::number(const std::string& sql, Arguments arguments) {

@@ -6,11 +6,11 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 
-#include "store/row.h"
+#include "store/rows/cursor.h"
+#include "store/rows/row.h"
 #include "store/statements.h"
 
 namespace stab::store {
@@ -27,6 +27,10 @@ class Connection {
   // Opens or creates the file and sets WAL, FULL and foreign keys. Refuses what is not a database
   // of ours before it changes anything in it. The schema is migrate()'s work.
   explicit Connection(const std::string& path);
+  // Opens the file beside the process that writes, and never changes it. Refuses another version
+  // of the schema.
+  struct ReadOnly {};
+  Connection(const std::string& path, ReadOnly);
 
   SQLite::Database& database() { return database_; }
 
@@ -41,11 +45,11 @@ class Connection {
   // The rows of `table` that the rest of the query selects ("WHERE trial = ? ORDER BY ordinal"),
   // one by one, until `row` returns false. select() refuses the first damaged row, scan() leaves
   // that to its caller.
-  using Arguments = std::initializer_list<Value>;
   using Visitor = std::function<bool(const Stored&)>;
   void select(std::string_view table, std::string_view rest, Arguments arguments,
               const Visitor& row);
   void scan(std::string_view table, std::string_view rest, Arguments arguments, const Visitor& row);
+  Cursor cursor(std::string_view table, std::string_view rest, Arguments arguments = {});
 
   // The first column of the first row as an integer, 0 if there is none.
   std::int64_t number(const std::string& sql, Arguments arguments = {});

@@ -7,8 +7,8 @@
 #include <array>
 #include <string>
 
-#include "store/codec.h"
 #include "store/failure.h"
+#include "store/rows/codec.h"
 #include "store/test_support.h"
 
 namespace stab::store {

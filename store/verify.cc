@@ -15,6 +15,7 @@ namespace {
 struct Scope {
   const char* table;
   const char* of_experiment;
+  bool many_rows = false;
 };
 
 // A table that has no rows of an experiment selects none.
@@ -24,8 +25,8 @@ constexpr std::array<Scope, 8> scopes{{
     {"experiment", "WHERE id = ?"},
     {"build", "WHERE experiment = ?"},
     {"calibration", "WHERE experiment = ?"},
-    {"trial", "WHERE experiment = ?"},
-    {"reading", "WHERE trial IN (SELECT id FROM trial WHERE experiment = ?)"},
+    {"trial", "WHERE experiment = ?", true},
+    {"reading", "WHERE trial IN (SELECT id FROM trial WHERE experiment = ?)", true},
     {"event", "WHERE experiment = ?"},
 }};
 
@@ -36,10 +37,17 @@ class Search {
 
   std::vector<Damage> run() {
     for (const Scope& scope : scopes) check_rows(scope);
+    check_readings();
     if (!experiment_) {
       check_references();
       check_structure();
     }
+    return std::move(damage_);
+  }
+
+  std::vector<Damage> run_small() {
+    for (const Scope& scope : scopes)
+      if (!scope.many_rows) check_rows(scope);
     return std::move(damage_);
   }
 
@@ -51,24 +59,25 @@ class Search {
   }
 
   void check_rows(const Scope& scope) {
-    const auto check = [&](const Stored& stored) {
-      if (!stored.intact)
-        report(scope.table, stored.id, checksum_problem);
-      else if (scope.table == std::string_view("trial"))
-        check_readings(stored);
-      return true;
-    };
-    if (experiment_)
-      connection_.scan(scope.table, scope.of_experiment, {*experiment_}, check);
-    else
-      connection_.scan(scope.table, "", {}, check);
+    const bool all = !experiment_;
+    Cursor rows = all ? connection_.cursor(scope.table, "")
+                      : connection_.cursor(scope.table, scope.of_experiment, {*experiment_});
+    while (rows.step())
+      if (!rows.intact()) report(scope.table, rows.id(), checksum_problem);
   }
 
-  void check_readings(const Stored& trial) {
-    const auto found =
-        connection_.number("SELECT count(*) FROM reading WHERE trial = ?", {trial.id});
-    const std::string problem = reading_problem(trial.row.integer("readings"), found);
-    if (!problem.empty()) report("trial", trial.id, problem);
+  // Of trials that are intact the number of readings is what it was.
+  void check_readings() {
+    SQLite::Statement counts(connection_.database(),
+                             fmt::format("SELECT id, readings, (SELECT count(*) FROM reading WHERE "
+                                         "reading.trial = trial.id) FROM trial {}",
+                                         experiment_ ? "WHERE experiment = ?" : ""));
+    if (experiment_) counts.bind(1, *experiment_);
+    while (counts.executeStep()) {
+      const std::string problem =
+          reading_problem(counts.getColumn(1).getInt64(), counts.getColumn(2).getInt64());
+      if (!problem.empty()) report("trial", counts.getColumn(0).getInt64(), problem);
+    }
   }
 
   void check_references() {
@@ -96,6 +105,10 @@ class Search {
 
 std::vector<Damage> find_damage(Connection& connection, std::optional<Id> experiment) {
   return Search(connection, experiment).run();
+}
+
+std::vector<Damage> find_damage_of_small_tables(Connection& connection) {
+  return Search(connection, std::nullopt).run_small();
 }
 
 std::string reading_problem(std::int64_t expected, std::int64_t found) {

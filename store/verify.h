@@ -11,6 +11,8 @@
 namespace stab::store {
 
 std::vector<Damage> find_damage(Connection& connection, std::optional<Id> experiment);
+// Of rows of all tables but trial and reading.
+std::vector<Damage> find_damage_of_small_tables(Connection& connection);
 
 // How many readings of this trial are missing or too many; "" if all are there.
 std::string reading_problem(std::int64_t expected, std::int64_t found);

@@ -11,15 +11,11 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "plan/reading/reader.h"
-#include "report/json.h"
-#include "report/text.h"
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/progress.h"
 #include "stabd/protocol/messages.h"
-#include "stabd/results/compare.h"
-#include "stabd/results/document.h"
-#include "stabd/results/export.h"
+#include "stabd/results/answers.h"
 #include "toml/problems.h"
 
 namespace stab::daemon {
@@ -190,32 +186,12 @@ Result<protocol::RetryReply> answer(const Context& context, const protocol::Retr
   return protocol::RetryReply{.id = request.id, .trials = *open};
 }
 
-// What exit codes are made of (stabd/client/exit_code.h).
-protocol::ReportReply ending(bool complete, std::uint64_t failed, const stats::Findings& findings) {
-  return {.complete = complete,
-          .failed = failed,
-          .regressed = findings.regressed,
-          .unsure = findings.unsure};
-}
-
 Result<protocol::ReportReply> answer(const Context& context,
                                      const protocol::ReportRequest& request) {
   const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  const auto document = results::make_document(
-      context.daemon.store(), *experiment, context.daemon.options().state_directory + "/stabd.db");
-  if (!document) return std::unexpected(document.error());
-  protocol::ReportReply reply =
-      ending(experiment->state == to_string(State::done),
-             document->trials.failed + document->trials.skipped, document->findings());
-  if (request.format == "text")
-    reply.text = report::text(*document, {.colour = request.colour, .full = request.full});
-  else if (request.format == "json")
-    reply.text = report::json(*document);
-  else
-    return fail(fmt::format("there is no report format '{}': text and json are there",
-                            one_line(request.format, 50)));
-  return reply;
+  return results::answer_report(context.daemon.store(), *experiment,
+                                context.daemon.options().state_directory + "/stabd.db", request);
 }
 
 Result<protocol::ReportReply> answer(const Context& context,
@@ -226,29 +202,14 @@ Result<protocol::ReportReply> answer(const Context& context,
     if (!found) return std::unexpected(found.error());
     experiments.push_back(std::move(*found));
   }
-  const auto comparison = results::compare(context.daemon.store(), experiments);
-  if (!comparison) return std::unexpected(comparison.error());
-  protocol::ReportReply reply =
-      ending(comparison->complete, comparison->failed, comparison->findings);
-  if (request.format == "json")
-    reply.text = report::analysis_json(comparison->title, comparison->analysis);
-  else
-    reply.text = report::analysis_text(comparison->title, comparison->analysis,
-                                       {.colour = request.colour, .full = request.full});
-  return reply;
+  return results::answer_compare(context.daemon.store(), experiments, request);
 }
 
 Result<protocol::ExportReply> answer(const Context& context,
                                      const protocol::ExportRequest& request) {
   const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  if (request.format != "csv" && request.format != "json")
-    return fail(fmt::format("there is no export format '{}': csv and json are there",
-                            one_line(request.format, 50)));
-  auto text = request.format == "csv" ? results::export_csv(context.daemon.store(), *experiment)
-                                      : results::export_json(context.daemon.store(), *experiment);
-  if (!text) return std::unexpected(text.error());
-  return protocol::ExportReply{.text = std::move(*text)};
+  return results::answer_export(context.daemon.store(), *experiment, request);
 }
 
 // Calibrations say nothing of anybody's programs but their names.

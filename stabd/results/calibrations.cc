@@ -62,15 +62,17 @@ std::vector<store::Calibration> calibration_rows(const stats::Analysis& analysis
   return rows;
 }
 
-store::Outcome<void> keep_calibration(store::Store& store, const store::Experiment& experiment) {
+store::Outcome<std::vector<store::Calibration>> calibration_of(
+    store::Reader& store, const store::Experiment& experiment) {
   const auto plan = plan::read_plan(experiment.plan);
-  if (!plan || plan->design.kind != plan::DesignKind::calibration) return {};
+  if (!plan || plan->design.kind != plan::DesignKind::calibration)
+    return std::vector<store::Calibration>();
   const auto document = make_document(store, experiment, "");
   if (!document) return std::unexpected(store::StoreError{.message = document.error().message});
-  return store.add_calibrations(calibration_rows(document->analysis, experiment));
+  return calibration_rows(document->analysis, experiment);
 }
 
-store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Store& store,
+store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Reader& store,
                                                                  store::Id machine,
                                                                  const std::string& response) {
   const auto rows = store.calibrations(machine);

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "report/model.h"
 #include "stats/verdicts/analysis.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace stab::results {
 
@@ -19,11 +19,12 @@ namespace stab::results {
 std::vector<store::Calibration> calibration_rows(const stats::Analysis& analysis,
                                                  const store::Experiment& experiment);
 
-// Analyses the experiment, if it is a calibration, and stores these rows.
-store::Outcome<void> keep_calibration(store::Store& store, const store::Experiment& experiment);
+// Analyses the experiment, if it is a calibration: the rows to keep.
+store::Outcome<std::vector<store::Calibration>> calibration_of(store::Reader& store,
+                                                               const store::Experiment& experiment);
 
 // What the latest calibration of the machine says of the response. Nothing if there is none.
-store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Store& store,
+store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Reader& store,
                                                                  store::Id machine,
                                                                  const std::string& response);
 

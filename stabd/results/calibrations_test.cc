@@ -64,7 +64,9 @@ class CalibrationsTest : public ::testing::Test {
 
   store::Experiment calibrate(store::Id machine) {
     store::Experiment done = experiment(calibration, machine, [&](const auto&) { return noisy(); });
-    const auto kept = keep_calibration(*store_, done);
+    const auto rows = calibration_of(*store_, done);
+    EXPECT_TRUE(rows) << rows.error().message;
+    const auto kept = store_->add_calibrations(*rows);
     EXPECT_TRUE(kept) << (kept ? "" : kept.error().message);
     return done;
   }
@@ -196,7 +198,7 @@ TEST_F(CalibrationsTest, ADamagedOneIsNotQuotedAndSaysSo) {
 
 TEST_F(CalibrationsTest, OtherExperimentsLeaveNone) {
   const auto done = experiment(comparison, machine_, [&](const auto&) { return noisy(); });
-  EXPECT_TRUE(keep_calibration(*store_, done));
+  EXPECT_TRUE(calibration_of(*store_, done).value().empty());
   EXPECT_TRUE(store_->calibrations(machine_)->empty());
 }
 

@@ -47,7 +47,7 @@ bool ended_badly(const store::Experiment& experiment) {
   return experiment.state == "failed" || experiment.state == "cancelled";
 }
 
-Result<Side> read_side(store::Store& store, const store::Experiment& experiment) {
+Result<Side> read_side(store::Reader& store, const store::Experiment& experiment) {
   auto plan = plan::read_plan(experiment.plan);
   if (!plan)
     return fail(fmt::format("this version of stabd refuses the plan of experiment {}: {}",
@@ -184,7 +184,7 @@ void withhold_verdicts(stats::Analysis& analysis) {
   for (stats::Effect& effect : analysis.effects) effect.reason = one_session;
 }
 
-Result<Comparison> compare_two(store::Store& store, const store::Experiment& first,
+Result<Comparison> compare_two(store::Reader& store, const store::Experiment& first,
                                const store::Experiment& second) {
   const auto before = read_side(store, first);
   if (!before) return std::unexpected(before.error());
@@ -212,7 +212,7 @@ Result<Comparison> compare_two(store::Store& store, const store::Experiment& fir
 
 }  // namespace
 
-Result<Comparison> compare(store::Store& store, std::span<const store::Experiment> experiments) {
+Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments) {
   if (experiments.size() == 2) return compare_two(store, experiments[0], experiments[1]);
   if (experiments.size() != 1) return fail("one experiment or two can be compared");
   const store::Experiment& only = experiments.front();

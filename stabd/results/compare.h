@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace stab::results {
 
@@ -26,6 +26,6 @@ struct Comparison {
 // means of seeds. Each experiment is one session of the machine, so nothing says how much sessions
 // differ by themselves: change, interval and p are those within the sessions, and every verdict is
 // `unsure` with that reason.
-Result<Comparison> compare(store::Store& store, std::span<const store::Experiment> experiments);
+Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments);
 
 }  // namespace stab::results

@@ -140,7 +140,7 @@ stats::Spec spec_of(const plan::Plan& plan) {
   return spec;
 }
 
-std::string machine_line(store::Store& store, store::Id id) {
+std::string machine_line(store::Reader& store, store::Id id) {
   const auto machine =
       id == 0 ? store::Outcome<std::optional<store::Machine>>(std::nullopt) : store.machine(id);
   if (!machine || !*machine) return "";
@@ -151,7 +151,7 @@ std::string machine_line(store::Store& store, store::Id id) {
 }
 
 // What is known of the machine; a report can do without.
-void quote_calibration(store::Store& store, const store::Experiment& experiment,
+void quote_calibration(store::Reader& store, const store::Experiment& experiment,
                        report::Document& document) {
   std::vector<std::string>& notes = document.analysis.notes;
   const auto noise = noise_floor_of(store, experiment.machine, document.analysis.spec.response);
@@ -198,7 +198,7 @@ struct Rows {
 };
 
 // Of the first `most` measured blocks.
-store::Outcome<Rows> read_rows(store::Store& store, const store::Experiment& experiment,
+store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& experiment,
                                const plan::Plan& plan,
                                std::uint32_t most = std::numeric_limits<std::uint32_t>::max()) {
   Rows rows;
@@ -228,7 +228,7 @@ store::Outcome<Rows> read_rows(store::Store& store, const store::Experiment& exp
 }
 
 // What reports say and what stopping rules look at: one function, so that they agree.
-store::Outcome<stats::Analysis> analysed(store::Store& store, const store::Experiment& experiment,
+store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Experiment& experiment,
                                          const plan::Plan& plan, const plan::Expansion& expansion,
                                          const stats::Dataset& data, stats::Spec spec) {
   const auto builds = store.builds(experiment.id);
@@ -239,7 +239,7 @@ store::Outcome<stats::Analysis> analysed(store::Store& store, const store::Exper
 
 }  // namespace
 
-Result<report::Document> make_document(store::Store& store, const store::Experiment& experiment,
+Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
                                        const std::string& database) {
   const auto plan = plan::read_plan(experiment.plan);
   if (!plan)
@@ -285,7 +285,7 @@ Result<report::Document> make_document(store::Store& store, const store::Experim
   return document;
 }
 
-store::Outcome<Look> look_at_trials(store::Store& store, const store::Experiment& experiment,
+store::Outcome<Look> look_at_trials(store::Reader& store, const store::Experiment& experiment,
                                     const plan::Plan& plan, std::uint32_t blocks) {
   const auto rows = read_rows(store, experiment, plan, blocks);
   if (!rows) return std::unexpected(rows.error());

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "report/csv.h"
@@ -12,130 +14,231 @@
 namespace stab::results {
 namespace {
 
-using nlohmann::ordered_json;
+// How a value is written in JSON; CSV has no quotes of that kind.
+enum class Kind { none, text, bare };
 
-// Names of the columns that depend on the experiment, in a first pass.
-struct Names {
-  std::set<std::string> factors;
-  std::vector<std::string> readings;
+// One row of the table. Its cells are used again for the next row.
+class Cells {
+ public:
+  void begin() { count_ = 0; }
+  void none() { next(Kind::none).clear(); }
+  void text(std::string_view value) { next(Kind::text) = value; }
+  void text(const std::string& value) { next(Kind::text) = value; }
+  void flag(bool value) { next(Kind::bare) = value ? "true" : "false"; }
+  template <class T>
+  void number(T value) {
+    const fmt::format_int digits(value);
+    next(Kind::bare).assign(digits.data(), digits.size());
+  }
+  // 64 bits do not fit a double, which is what most readers make of a number.
+  void wide(std::uint64_t value) { text(std::string_view(fmt::format_int(value).c_str())); }
+
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] Kind kind(std::size_t i) const { return cells_[i].kind; }
+  [[nodiscard]] const std::string& at(std::size_t i) const { return cells_[i].value; }
+
+ private:
+  struct Cell {
+    Kind kind = Kind::none;
+    std::string value;
+  };
+  std::string& next(Kind kind) {
+    if (count_ == cells_.size()) cells_.emplace_back();
+    cells_[count_].kind = kind;
+    return cells_[count_++].value;
+  }
+
+  std::vector<Cell> cells_;
+  std::size_t count_ = 0;
 };
 
-Result<Names> collect(store::Store& store, store::Id experiment) {
-  Names names;
-  std::set<std::string> seen;
-  const auto read = store.for_each_trial(experiment, [&](const store::Trial& trial) {
-    for (const auto& [factor, level] : trial.levels) names.factors.insert(factor);
-    for (const counters::Reading& reading : trial.readings)
-      if (seen.insert(reading.name).second) names.readings.push_back(reading.name);
-    return true;
-  });
-  if (!read) return fail(read.error().message);
-  return names;
-}
-
 template <class T>
-ordered_json or_null(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json(nullptr);
+void put(Cells& cells, const std::optional<T>& value) {
+  if (value)
+    cells.number(*value);
+  else
+    cells.none();
+}
+void put(Cells& cells, const std::optional<bool>& value) {
+  if (value)
+    cells.flag(*value);
+  else
+    cells.none();
+}
+void put(Cells& cells, const std::optional<std::uint64_t>& value) {
+  if (value)
+    cells.wide(*value);
+  else
+    cells.none();
+}
+void put(Cells& cells, const std::string& text) {
+  cells.text(text);
 }
 
-void add_readings(const Names& names, const store::Trial& trial, ordered_json& row) {
+// A column that every export has: its name beside what is in it.
+struct Column {
+  const char* name;
+  void (*write)(const store::Trial& trial, Cells& cells);
+};
+constexpr std::array before_factors{
+    Column{"position", [](const auto& trial, Cells& cells) { cells.number(trial.position); }},
+    Column{"attempt", [](const auto& trial, Cells& cells) { cells.number(trial.attempt); }},
+    Column{"last", [](const auto& trial, Cells& cells) { cells.flag(trial.last); }},
+    Column{"block", [](const auto& trial, Cells& cells) { cells.number(trial.block); }},
+    Column{"warmup", [](const auto& trial, Cells& cells) { cells.flag(trial.warmup); }},
+    Column{"benchmark", [](const auto& trial, Cells& cells) { cells.text(trial.benchmark); }},
+};
+constexpr std::array after_factors{
+    Column{"seed", [](const auto& trial, Cells& cells) { cells.wide(trial.seed); }},
+    Column{"status",
+           [](const auto& trial, Cells& cells) { cells.text(store::to_string(trial.status)); }},
+    Column{"reason", [](const auto& trial, Cells& cells) { cells.text(trial.reason); }},
+    Column{"exit_code", [](const auto& trial, Cells& cells) { put(cells, trial.exit_code); }},
+    Column{"signal", [](const auto& trial, Cells& cells) { put(cells, trial.signal); }},
+    Column{"started_ns", [](const auto& trial, Cells& cells) { cells.number(trial.started_ns); }},
+    Column{"wall_ns", [](const auto& trial, Cells& cells) { put(cells, trial.wall_ns); }},
+    Column{"user_ns", [](const auto& trial, Cells& cells) { put(cells, trial.user_ns); }},
+    Column{"system_ns", [](const auto& trial, Cells& cells) { put(cells, trial.system_ns); }},
+    Column{"max_rss_bytes",
+           [](const auto& trial, Cells& cells) { put(cells, trial.max_rss_bytes); }},
+    Column{"stdout_sha256",
+           [](const auto& trial, Cells& cells) { cells.text(trial.stdout_sha256); }},
+    Column{"build", [](const auto& trial, Cells& cells) { cells.text(trial.build); }},
+};
+
+std::vector<std::string> columns_of(const store::Reader::Names& names) {
+  std::vector<std::string> columns;
+  for (const Column& column : before_factors) columns.emplace_back(column.name);
+  for (const std::string& factor : names.factors) columns.push_back(factor);
+  for (const Column& column : after_factors) columns.emplace_back(column.name);
+  store::for_each_layout_column(
+      [&](const store::LayoutColumn& column, auto) { columns.emplace_back(column.name); });
   for (const std::string& name : names.readings) {
-    ordered_json value = nullptr;
-    ordered_json status = nullptr;
-    for (const counters::Reading& reading : trial.readings) {
-      if (reading.name != name) continue;
-      if (reading.status != counters::Status::absent) value = reading.value;
-      status = counters::to_string(reading.status);
-    }
-    row[name] = value;
-    row[name + ".status"] = status;
+    columns.push_back(name);
+    columns.push_back(name + ".status");
   }
+  return columns;
 }
 
-ordered_json cell_of(const std::string& text) {
-  return text;
-}
-// 64 bits do not fit a double, which is what most readers make of a number.
-ordered_json cell_of(const std::optional<std::uint64_t>& number) {
-  return number ? ordered_json(std::to_string(*number)) : ordered_json(nullptr);
-}
-template <class T>
-ordered_json cell_of(const std::optional<T>& value) {
-  return or_null(value);
-}
-
-void add_layout(const store::Layout& layout, ordered_json& row) {
-  store::for_each_layout_column([&](const store::LayoutColumn& column, auto member) {
-    row[column.name] = cell_of(layout.*member);
-  });
+void write_reading(const store::Trial& trial, const std::string& name, Cells& cells) {
+  const counters::Reading* found = nullptr;
+  for (const counters::Reading& reading : trial.readings)
+    if (reading.name == name) found = &reading;
+  if (found == nullptr || found->status == counters::Status::absent)
+    cells.none();
+  else
+    cells.number(found->value);
+  if (found == nullptr)
+    cells.none();
+  else
+    cells.text(counters::to_string(found->status));
 }
 
-// The one place that says which columns there are and in which order.
-ordered_json row_of(const Names& names, const store::Trial& trial) {
-  ordered_json row;
-  row["position"] = trial.position;
-  row["attempt"] = trial.attempt;
-  row["last"] = trial.last;
-  row["block"] = trial.block;
-  row["warmup"] = trial.warmup;
-  row["benchmark"] = trial.benchmark;
+// In the order of columns_of().
+void write_row(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
+  cells.begin();
+  for (const Column& column : before_factors) column.write(trial, cells);
   for (const std::string& factor : names.factors) {
     const auto level = trial.levels.find(factor);
-    row[factor] = level == trial.levels.end() ? ordered_json(nullptr) : ordered_json(level->second);
+    if (level == trial.levels.end())
+      cells.none();
+    else
+      cells.text(level->second);
   }
-  row["seed"] = cell_of(std::optional(trial.seed));
-  row["status"] = store::to_string(trial.status);
-  row["reason"] = trial.reason;
-  row["exit_code"] = or_null(trial.exit_code);
-  row["signal"] = or_null(trial.signal);
-  row["started_ns"] = trial.started_ns;
-  row["wall_ns"] = or_null(trial.wall_ns);
-  row["user_ns"] = or_null(trial.user_ns);
-  row["system_ns"] = or_null(trial.system_ns);
-  row["max_rss_bytes"] = or_null(trial.max_rss_bytes);
-  row["stdout_sha256"] = trial.stdout_sha256;
-  row["build"] = trial.build;
-  add_layout(trial.layout, row);
-  add_readings(names, trial, row);
-  return row;
+  for (const Column& column : after_factors) column.write(trial, cells);
+  store::for_each_layout_column(
+      [&](const store::LayoutColumn&, auto member) { put(cells, trial.layout.*member); });
+  for (const std::string& name : names.readings) write_reading(trial, name, cells);
 }
 
-std::string cell(const ordered_json& value) {
-  if (value.is_null()) return "";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// A column of the table and the cell that it shows.
+struct Shown {
+  std::string name;
+  std::string key;  // the name as JSON has it
+  std::size_t cell = 0;
+};
+
+// Of columns with the same name, as a reading may have one of ours, the last value counts.
+std::vector<Shown> shown_columns(const std::vector<std::string>& columns) {
+  std::vector<Shown> shown;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto same = std::ranges::find(shown, columns[i], &Shown::name);
+    if (same != shown.end())
+      same->cell = i;
+    else
+      shown.push_back({.name = columns[i], .key = quoted(columns[i]) + ":", .cell = i});
+  }
+  return shown;
+}
+
+std::string csv_header(const std::vector<Shown>& columns) {
+  std::vector<std::string> names;
+  for (const Shown& column : columns) names.push_back(column.name);
+  return report::csv_line(names);
+}
+
+std::string csv_row(const std::vector<Shown>& columns, const Cells& cells) {
+  std::string line;
+  for (const Shown& column : columns) {
+    if (&column != &columns.front()) line += ',';
+    const std::string& value = cells.at(column.cell);
+    line += cells.kind(column.cell) == Kind::bare ? value : report::csv_cell(value);
+  }
+  return line + "\r\n";
+}
+
+std::string json_row(const std::vector<Shown>& columns, const Cells& cells) {
+  std::string object = "{";
+  for (const Shown& column : columns) {
+    if (&column != &columns.front()) object += ',';
+    object += column.key;
+    const std::string& value = cells.at(column.cell);
+    const Kind kind = cells.kind(column.cell);
+    object += kind == Kind::none ? "null" : kind == Kind::text ? quoted(value) : value;
+  }
+  return object + "}";
 }
 
 }  // namespace
 
-Result<std::string> export_csv(store::Store& store, const store::Experiment& experiment) {
-  const auto names = collect(store, experiment.id);
-  if (!names) return std::unexpected(names.error());
-  std::vector<std::string> cells;
-  const ordered_json header = row_of(*names, store::Trial());
-  for (const auto& [name, value] : header.items()) cells.push_back(name);
-  std::string text = report::csv_line(cells);
+Result<void> export_csv(store::Reader& store, const store::Experiment& experiment,
+                        const Sink& sink) {
+  const auto names = store.names(experiment.id);
+  if (!names) return fail(names.error().message);
+  const auto columns = shown_columns(columns_of(*names));
+  Result<void> sunk = sink(csv_header(columns));
+  if (!sunk) return sunk;
+  Cells cells;
   const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
-    cells.clear();
-    const ordered_json row = row_of(*names, trial);
-    for (const auto& [name, value] : row.items()) cells.push_back(cell(value));
-    text += report::csv_line(cells);
-    return true;
+    write_row(*names, trial, cells);
+    sunk = sink(csv_row(columns, cells));
+    return sunk.has_value();
   });
   if (!read) return fail(read.error().message);
-  return text;
+  return sunk;
 }
 
-Result<std::string> export_json(store::Store& store, const store::Experiment& experiment) {
-  const auto names = collect(store, experiment.id);
-  if (!names) return std::unexpected(names.error());
-  std::string text = "[";
+Result<void> export_json(store::Reader& store, const store::Experiment& experiment,
+                         const Sink& sink) {
+  const auto names = store.names(experiment.id);
+  if (!names) return fail(names.error().message);
+  const auto columns = shown_columns(columns_of(*names));
+  bool first = true;
+  Result<void> sunk = sink("[");
+  if (!sunk) return sunk;
+  Cells cells;
   const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
-    text += text.size() == 1 ? "\n" : ",\n";
-    text += row_of(*names, trial).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-    return true;
+    write_row(*names, trial, cells);
+    sunk = sink((std::exchange(first, false) ? "\n" : ",\n") + json_row(columns, cells));
+    return sunk.has_value();
   });
   if (!read) return fail(read.error().message);
-  return text + "\n]\n";
+  if (!sunk) return sunk;
+  return sink("\n]\n");
 }
 
 }  // namespace stab::results

@@ -3,17 +3,25 @@
 // reading.
 #pragma once
 
-#include <string>
+#include <functional>
+#include <string_view>
 
 #include "base/error.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace stab::results {
 
+// Gets the text in pieces that end between characters. Its failure ends the export.
+using Sink = std::function<Result<void>(std::string_view piece)>;
+
+// What was written before a failure is no export.
+//
 // RFC 4180 with a header. A reading that is absent is an empty cell, never a 0.
-Result<std::string> export_csv(store::Store& store, const store::Experiment& experiment);
+Result<void> export_csv(store::Reader& store, const store::Experiment& experiment,
+                        const Sink& sink);
 
 // An array of objects with the same names; what is absent is null.
-Result<std::string> export_json(store::Store& store, const store::Experiment& experiment);
+Result<void> export_json(store::Reader& store, const store::Experiment& experiment,
+                         const Sink& sink);
 
 }  // namespace stab::results

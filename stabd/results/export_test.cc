@@ -19,13 +19,23 @@ using ::testing::StartsWith;
 class ExportTest : public store::WithStore {
  protected:
   [[nodiscard]] store::Experiment experiment() { return store_->experiment(experiment_)->value(); }
+  using Export = decltype(export_csv);
+  Result<std::string> whole(Export* write) {
+    std::string text;
+    const auto written = write(*store_, experiment(), [&](std::string_view piece) -> Result<void> {
+      text += piece;
+      return {};
+    });
+    if (!written) return std::unexpected(written.error());
+    return text;
+  }
   std::string csv() {
-    const auto text = export_csv(*store_, experiment());
+    const auto text = whole(export_csv);
     if (!text) ADD_FAILURE() << text.error().message;
     return text.value_or("");
   }
   json rows() {
-    const auto text = export_json(*store_, experiment());
+    const auto text = whole(export_json);
     if (!text) ADD_FAILURE() << text.error().message;
     return json::parse(text.value_or("[]"));
   }
@@ -176,7 +186,7 @@ TEST_F(ExportTest, ATextWithCommasAndQuotesStaysOneCell) {
 
 TEST_F(ExportTest, BothFormsHaveTheSameColumnsInTheSameOrder) {
   add(store::example_trial(experiment_, 0));
-  const std::string text = export_json(*store_, experiment()).value();
+  const std::string text = whole(export_json).value();
   const auto row = nlohmann::ordered_json::parse(text)[0];
   std::string header;
   for (const auto& [name, value] : row.items())
@@ -198,8 +208,22 @@ TEST_F(ExportTest, ADamagedRowIsAnErrorAndNotAShorterTable) {
   add(plain(0));
   add(plain(1));
   store::cheat(path_, "UPDATE trial SET wall_ns = 6 WHERE position = 1");
-  EXPECT_FALSE(export_csv(*store_, experiment()));
-  EXPECT_FALSE(export_json(*store_, experiment()));
+  EXPECT_FALSE(whole(export_csv));
+  EXPECT_FALSE(whole(export_json));
+}
+
+TEST_F(ExportTest, ASinkThatFailsEndsTheExportWithItsReason) {
+  for (std::uint32_t i = 0; i < 3; ++i) add(plain(i));
+  for (Export* const write : {export_csv, export_json}) {
+    int pieces = 0;
+    const auto written = write(*store_, experiment(), [&](std::string_view) -> Result<void> {
+      if (++pieces == 2) return fail("full");
+      return {};
+    });
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().message, "full");
+    EXPECT_EQ(pieces, 2);
+  }
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "plan/plan.h"
 #include "stats/data/dataset.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace stab::results {
 

@@ -58,7 +58,7 @@ machine::Launch launch_of(const protocol::RunRequest& request, const TrialContex
   launch.keep_aslr = request.aslr;
   launch.bind = context.bind;
   launch.stop_fd = context.stop_fd;
-  launch.scope = context.scope;
+  launch.containment = context.containment;
   return launch;
 }
 

@@ -379,7 +379,12 @@ void Session::analyse() {
         fmt::format(
             "{} stored rows have changed since they were written, the first is row {} of {}",
             damage->size(), damage->front().row, damage->front().table));
-  if (!stored(results::keep_calibration(store_, experiment_))) return;
+  const auto rows = results::calibration_of(store_, experiment_);
+  if (!rows) {
+    stored(std::unexpected(rows.error()));
+    return;
+  }
+  if (!stored(store_.add_calibrations(*rows))) return;
   apply(Event::analysed, stopped_);
 }
 

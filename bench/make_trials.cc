@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// make_trials STATE TRIALS [STATE_OF_EXPERIMENT]: adds an experiment of at least so many trials to
+// the database in the folder STATE, as if they had been run, and prints its id. For measurements
+// and tests of what reads many trials.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "base/random.h"
+#include "design/expand.h"
+#include "plan/reading/reader.h"
+#include "store/store.h"
+#include "toml/problems.h"
+
+namespace {
+
+using namespace stab;
+
+constexpr std::size_t benchmarks = 10;
+constexpr std::size_t at_once = 1000;
+
+std::string plan_text(std::size_t repetitions) {
+  std::string text = fmt::format(
+      "[experiment]\nname = \"many\"\nseed = 3\n[defaults]\nrepetitions = {}\n", repetitions);
+  for (std::size_t i = 0; i < benchmarks; ++i)
+    text += fmt::format("[[benchmark]]\nname = \"b{}\"\nrun = [\"/bin/true\", \"${{X}}\"]\n", i);
+  return text + "[factor.opt]\nlevels = { O2 = { X = \"2\" }, O3 = { X = \"3\" } }\n";
+}
+
+counters::Reading reading(const char* name, std::int64_t value) {
+  return {.name = name, .status = counters::Status::counted, .value = value, .reason = ""};
+}
+
+store::Trial row_of(const plan::Plan& plan, const plan::Trial& trial, store::Id experiment,
+                    Random& random) {
+  store::Trial row{.experiment = experiment,
+                   .position = trial.position,
+                   .block = trial.block,
+                   .warmup = trial.warmup,
+                   .benchmark = plan.benchmarks[trial.benchmark].name,
+                   .levels = {{plan.factors[0].name, trial.levels[0].name}},
+                   .seed = trial.seed,
+                   .status = store::TrialStatus::ok,
+                   .exit_code = 0};
+  const auto noise = static_cast<std::int64_t>(random.below(20'000));
+  row.started_ns = 1'700'000'000'000'000'000 + std::int64_t{2'000'000} * trial.position;
+  row.wall_ns = 1'000'000 + 100'000 * std::int64_t{trial.benchmark} + noise;
+  row.user_ns = *row.wall_ns - 100'000;
+  row.system_ns = 50'000;
+  row.max_rss_bytes = 4'000'000;
+  row.stdout_sha256 = std::string(64, 'e');
+  row.readings = {reading("task-clock", *row.wall_ns), reading("page-faults", 50),
+                  reading("context-switches", 1), reading("spawn-ns", 300'000),
+                  reading("commit-before-ns", 90'000 + noise)};
+  return row;
+}
+
+Result<store::Id> make(const std::string& folder, std::size_t count, const std::string& state) {
+  const std::string text = plan_text((count + 2 * benchmarks - 1) / (2 * benchmarks));
+  const auto plan = plan::read_plan(text);
+  if (!plan) return fail(toml::describe(plan.error(), "plan"));
+  const plan::Expansion expansion = plan::expand(*plan);
+  std::filesystem::create_directories(folder);
+  auto store = store::Store::open(folder + "/stabd.db");
+  if (!store) return fail(store.error().message);
+  const auto id = (*store)->add_experiment({.name = plan->name,
+                                            .plan = text,
+                                            .directory = folder,
+                                            .uid = 0,
+                                            .gid = 0,
+                                            .state = state,
+                                            .submitted_ns = 1,
+                                            .trials = expansion.trials.size()});
+  if (!id) return fail(id.error().message);
+  Random random(7);
+  std::vector<store::Trial> rows;
+  for (const plan::Trial& trial : expansion.trials) {
+    rows.push_back(row_of(*plan, trial, *id, random));
+    if (rows.size() < at_once && trial.position + 1 < expansion.trials.size()) continue;
+    if (auto added = (*store)->add_trials(rows); !added) return fail(added.error().message);
+    rows.clear();
+  }
+  return *id;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
+  if (count == 0 || argc > 4) {
+    fmt::print(stderr,
+               "make_trials: say a folder and a number of trials: make_trials STATE 1000\n");
+    return 2;
+  }
+  const auto id = make(argv[1], count, argc > 3 ? argv[3] : "done");
+  if (!id) {
+    fmt::print(stderr, "make_trials: {}\n", id.error().message);
+    return 1;
+  }
+  fmt::print("{}\n", *id);
+  return 0;
+}

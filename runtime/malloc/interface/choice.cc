@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/interface/choice.h"
+
+#include "runtime/base/environment.h"
+#include "runtime/base/os.h"
+#include "runtime/malloc/allocators/system.h"
+#include "runtime/malloc/interface/names.h"
+#include "runtime/malloc/interface/open.h"
+#include "runtime/malloc/memory/large.h"
+#include "runtime/malloc/optional/bitmap.h"
+#include "runtime/malloc/slabs/cache.h"
+
+namespace stab::heap {
+namespace {
+
+const Allocator* choice;
+bool deciding;
+const char* problem;
+const char* others;
+
+const Allocator& decide() {
+  rt::Line complaints;  // nobody reads it: the start of the runtime reports the same ones
+  const rt::Options options = heap_options(complaints);
+  find_system_heap();
+  if (!options.heap) return plain;
+  if (!is_own_malloc()) {
+    problem = "the program has a malloc of its own";
+    return plain;
+  }
+  others = file_of_other_heap();
+  if (others != nullptr) {
+    problem = "another allocator than libc's is linked or preloaded";
+    return plain;
+  }
+  rt::Random mix(rt::run_seed(options) ^ 0x68656170);
+  return open_allocator(options, mix.next());
+}
+
+}  // namespace
+
+rt::Options heap_options(rt::Line& complaints) {
+  rt::Options options = rt::parse_options(rt::options_text(rt::initial_environment()), complaints);
+  if (!options.heap_given) options.heap = heap_by_default;
+  return options;
+}
+
+// What decide() calls may allocate: the system's allocator serves it.
+const Allocator& chosen() {
+  const Allocator* made = __atomic_load_n(&choice, __ATOMIC_ACQUIRE);
+  if (made != nullptr) return *made;
+  if (deciding) return plain;
+  deciding = true;
+  made = &decide();
+  __atomic_store_n(&choice, made, __ATOMIC_RELEASE);
+  return *made;
+}
+
+HeapCounts heap_counts() {
+  if (choice == nullptr || choice == &plain) return {};
+  const LargeCounts large = large_counts();
+  HeapCounts counts = {true, large.taken + large.given, large.bytes, large.bytes};
+  const CacheCounts small = choice == &bitmap ? bitmap_counts() : cache_counts();
+  counts.operations += small.taken + small.given;
+  counts.bytes += small.bytes;
+  counts.unshuffled += small.in_order;
+  return counts;
+}
+
+bool is_heap_on() {
+  return &chosen() != &plain;
+}
+
+const char* heap_problem() {
+  return problem;
+}
+
+const char* heap_of_others() {
+  return others;
+}
+
+}  // namespace stab::heap

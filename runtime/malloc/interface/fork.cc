@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/interface/fork.h"
+
+#include "runtime/base/random.h"
+#include "runtime/malloc/memory/arena.h"
+#include "runtime/malloc/memory/large.h"
+#include "runtime/malloc/memory/lock.h"
+#include "runtime/malloc/memory/metadata.h"
+#include "runtime/malloc/optional/bitmap.h"
+#include "runtime/malloc/optional/layer.h"
+#include "runtime/malloc/slabs/cache.h"
+#include "runtime/malloc/slabs/slabs.h"
+
+extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
+
+namespace stab::heap {
+namespace {
+
+uint64_t seed_of_process;
+uint64_t forks;
+
+// The locks are taken in the order that holds everywhere else, so that no two threads wait for each
+// other.
+void before_fork() {
+  lock_caches();
+  lock_bitmap();
+  slabs.lock_all();
+  lock_tlsf();
+  lock_large();
+  arena.lock.lock();
+  metadata_lock.lock();
+  holds_every_lock = true;
+  ++forks;
+}
+
+void after_fork() {
+  holds_every_lock = false;
+  metadata_lock.unlock();
+  arena.lock.unlock();
+  unlock_large();
+  unlock_tlsf();
+  slabs.unlock_all();
+  unlock_bitmap();
+  unlock_caches();
+}
+
+void after_fork_in_child() {
+  after_fork();
+  rt::Random mix(seed_of_process + forks * 0x9e3779b97f4a7c15u);
+  seed_of_process = mix.next();
+  forks = 0;
+  reseed_caches(mix.next());
+  slabs.reseed(mix.next());
+  reseed_bitmap(mix.next());
+}
+
+}  // namespace
+
+void survive_forks(uint64_t seed) {
+  rt::Random mix(~seed);
+  seed_of_process = mix.next();
+  if (&__register_atfork != nullptr)
+    __register_atfork(before_fork, after_fork, after_fork_in_child, nullptr);
+}
+
+}  // namespace stab::heap

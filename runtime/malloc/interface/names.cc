@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/interface/names.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/os.h"
+#include "runtime/malloc/allocators/allocator.h"
+#include "runtime/malloc/allocators/system.h"
+#include "runtime/malloc/interface/choice.h"
+
+namespace {
+
+using stab::heap::Allocator;
+using stab::heap::chosen;
+
+void* first_malloc(size_t size);
+void* first_calloc(size_t count, size_t size);
+void* first_realloc(void* block, size_t size);
+void* first_memalign(size_t alignment, size_t size);
+void first_free(void* block);
+
+}  // namespace
+
+extern "C" {
+// The functions that the names jump to. At first they are those that choose the allocator.
+__attribute__((visibility("hidden"))) stab::heap::System stab_heap_targets = {
+    first_malloc, first_calloc, first_memalign, first_realloc, first_free};
+}
+
+namespace {
+
+const Allocator* current = &stab::heap::plain;
+
+void* calloc_of_ours(size_t count, size_t size) {
+  size_t total = 0;
+  if (__builtin_mul_overflow(count, size, &total)) return stab::heap::no_memory();
+  return current->allocate_zeroed(total);
+}
+
+void* realloc_of_ours(void* block, size_t size) {
+  if (block == nullptr) return current->allocate(size);
+  if (size != 0) return current->resize(block, size);
+  current->release(block);
+  return nullptr;
+}
+
+// An alignment that is no power of two is raised to the next one, as libc does.
+void* memalign_of_ours(size_t alignment, size_t size) {
+  if (alignment > SIZE_MAX / 2 + 1) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  size_t power = 16;
+  while (power < alignment) power *= 2;
+  return current->allocate_aligned(power, size);
+}
+
+void decide() {
+  const Allocator& made = chosen();
+  current = &made;
+  if (&made == &stab::heap::plain)
+    stab_heap_targets = stab::heap::system_heap;
+  else
+    stab_heap_targets = {made.allocate, calloc_of_ours, memalign_of_ours, realloc_of_ours,
+                         made.release};
+}
+
+void* first_malloc(size_t size) {
+  decide();
+  return stab_heap_targets.allocate(size);
+}
+void* first_calloc(size_t count, size_t size) {
+  decide();
+  return stab_heap_targets.allocate_zeroed(count, size);
+}
+void* first_realloc(void* block, size_t size) {
+  decide();
+  return stab_heap_targets.resize(block, size);
+}
+void* first_memalign(size_t alignment, size_t size) {
+  decide();
+  return stab_heap_targets.allocate_aligned(alignment, size);
+}
+void first_free(void* block) {
+  if (block == nullptr) return;
+  decide();
+  stab_heap_targets.release(block);
+}
+
+}  // namespace
+
+// Where malloc is the program's own, these call its memalign and realloc, so that all blocks are of
+// one allocator. Where malloc is ours they call ours directly: a memalign of the program's may be
+// made of our posix_memalign, which would then call itself.
+namespace {
+
+void* aligned(size_t alignment, size_t size);
+void* resized(void* block, size_t size);
+
+}  // namespace
+
+#define STAB_PUBLIC __attribute__((weak, visibility("default")))
+#define STAB_JUMP(offset) __asm__ volatile("jmpq *stab_heap_targets+" offset "(%rip)")
+
+extern "C" {
+STAB_PUBLIC __attribute__((naked)) void* malloc(size_t /*size*/) {
+  STAB_JUMP("0");
+}
+STAB_PUBLIC __attribute__((naked)) void* calloc(size_t /*count*/, size_t /*size*/) {
+  STAB_JUMP("8");
+}
+STAB_PUBLIC __attribute__((naked)) void* memalign(size_t /*alignment*/, size_t /*size*/) {
+  STAB_JUMP("16");
+}
+STAB_PUBLIC __attribute__((naked)) void* aligned_alloc(size_t /*alignment*/, size_t /*size*/) {
+  STAB_JUMP("16");
+}
+STAB_PUBLIC __attribute__((naked)) void* realloc(void* /*block*/, size_t /*size*/) {
+  STAB_JUMP("24");
+}
+STAB_PUBLIC __attribute__((naked)) void free(void* /*block*/) {
+  STAB_JUMP("32");
+}
+
+STAB_PUBLIC int posix_memalign(void** result, size_t alignment, size_t size) {
+  if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
+    return EINVAL;
+  const int before = errno;
+  void* block = aligned(alignment, size);
+  errno = before;
+  if (block == nullptr) return ENOMEM;
+  *result = block;
+  return 0;
+}
+
+STAB_PUBLIC void* valloc(size_t size) {
+  return aligned(stab::os::page_size, size);
+}
+
+STAB_PUBLIC void* pvalloc(size_t size) {
+  const size_t rounded = (size + stab::os::page_size - 1) & -stab::os::page_size;
+  if (rounded < size) return stab::heap::no_memory();
+  return aligned(stab::os::page_size, rounded);
+}
+
+STAB_PUBLIC void* reallocarray(void* block, size_t count, size_t size) {
+  size_t total = 0;
+  if (__builtin_mul_overflow(count, size, &total)) return stab::heap::no_memory();
+  return resized(block, total);
+}
+
+STAB_PUBLIC size_t malloc_usable_size(void* block) {
+  return block == nullptr ? 0 : current->usable(block);
+}
+
+// A second name for our malloc, which no definition of the program's can take.
+void* stab_malloc(size_t size);
+}
+
+__asm__(
+    ".hidden stab_malloc\n"
+    ".globl stab_malloc\n"
+    ".set stab_malloc, malloc\n");
+
+namespace {
+
+void* aligned(size_t alignment, size_t size) {
+  return stab::heap::is_own_malloc() ? stab_heap_targets.allocate_aligned(alignment, size)
+                                     : memalign(alignment, size);
+}
+
+void* resized(void* block, size_t size) {
+  return stab::heap::is_own_malloc() ? stab_heap_targets.resize(block, size) : realloc(block, size);
+}
+
+}  // namespace
+
+namespace stab::heap {
+
+bool is_own_malloc() {
+  void* (*volatile of_program)(size_t) = malloc;
+  return of_program == stab_malloc;
+}
+
+}  // namespace stab::heap

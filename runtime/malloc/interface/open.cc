@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/malloc/interface/open.h"
+
+#include "runtime/malloc/allocators/shuffled.h"
+#include "runtime/malloc/interface/fork.h"
+#include "runtime/malloc/optional/bitmap.h"
+#include "runtime/malloc/optional/layer.h"
+#include "runtime/malloc/optional/stretched.h"
+
+namespace stab::heap {
+namespace {
+
+constexpr uint64_t least_bag = 8;
+constexpr uint64_t largest_bag = 4096;
+
+uint64_t bag_size(const rt::Options& options) {
+  const uint64_t n = options.heap_bag;
+  return n < least_bag ? least_bag : n > largest_bag ? largest_bag : n;
+}
+
+}  // namespace
+
+const Allocator& open_allocator(const rt::Options& options, uint64_t seed) {
+  switch (options.allocator) {
+    case rt::Base::stretched:
+      open_stretched(seed);
+      survive_forks(seed);
+      return stretched;
+    case rt::Base::power2:
+    case rt::Base::tlsf:
+    case rt::Base::system:
+      open_layer(options.allocator, seed, bag_size(options));
+      survive_forks(seed);
+      return layered;
+    case rt::Base::bitmap:
+      open_bitmap(seed);
+      survive_forks(seed);
+      return bitmap;
+    case rt::Base::shuffled:
+      break;
+  }
+  open_shuffled({.seed = seed, .bag_size = bag_size(options), .order_from = options.heap_order});
+  survive_forks(seed);
+  return shuffled;
+}
+
+}  // namespace stab::heap

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Sets up the allocator that the options ask for.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/base/options.h"
+#include "runtime/malloc/allocators/allocator.h"
+
+namespace stab::heap {
+
+// It is called once in a process.
+const Allocator& open_allocator(const rt::Options& options, uint64_t seed);
+
+}  // namespace stab::heap

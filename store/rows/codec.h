@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Records to rows and back; trials and their readings come back in many_rows.h. The column `id` is
+// the connection's business. Throws (see failure.h).
+#pragma once
+
+#include <string_view>
+
+#include "store/records.h"
+#include "store/rows/row.h"
+
+namespace stab::store {
+
+Row to_row(const Machine& machine);
+Row to_row(const Experiment& experiment);
+Row to_row(const Build& build);
+Row to_row(const Trial& trial);  // with the number of its readings
+Row to_row(const counters::Reading& reading, Id trial, std::size_t ordinal);
+Row to_row(const Calibration& calibration);
+Row to_row(const Event& event);
+
+Machine to_machine(const Row& row);
+Experiment to_experiment(const Row& row);
+Build to_build(const Row& row);
+Calibration to_calibration(const Row& row);
+Event to_event(const Row& row);
+
+}  // namespace stab::store

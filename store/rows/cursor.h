@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The rows that a query finds, one after another, read by the positions of their columns: for
+// tables with many rows. Throws (see failure.h).
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/rows/checksum.h"
+#include "store/rows/row.h"
+
+namespace stab::store {
+
+using Arguments = std::initializer_list<Value>;
+
+class Cursor {
+ public:
+  // `query` selects all columns of `table` and no others. Other changes of the database are not
+  // seen while any cursor of the connection is at work.
+  Cursor(sqlite3* database, std::string_view table, std::string_view query, Arguments arguments);
+
+  // To the next row; false behind the last one. What text() gave ends here.
+  bool step();
+
+  // The place of a column; refuses if there is none.
+  [[nodiscard]] int place(std::string_view column) const;
+
+  // Of the row where it stands. Those that are not optional refuse NULL, all refuse other types.
+  [[nodiscard]] bool is_null(int place) const;
+  [[nodiscard]] std::int64_t integer(int place) const;
+  [[nodiscard]] double real(int place) const;
+  [[nodiscard]] std::string_view text(int place) const;
+  [[nodiscard]] std::string_view text_or_empty(int place) const;
+  [[nodiscard]] std::optional<std::int64_t> optional_integer(int place) const;
+
+  [[nodiscard]] Id id() const { return integer(id_); }
+  bool intact();  // it matches its checksum
+  void require_intact();
+  [[nodiscard]] Row row() const;  // a copy, without the checksum
+
+ private:
+  struct Column {
+    std::string name;
+    std::string piece;  // of its name, in the checksum's text
+    int place = 0;
+  };
+  void need(int place, int type, const char* what) const;
+
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  sqlite3* database_;
+  std::string table_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  std::vector<Column> columns_;  // all but the checksum, by name
+  int checksum_ = -1;
+  int id_ = -1;
+  ChecksumText text_;
+};
+
+}  // namespace stab::store
