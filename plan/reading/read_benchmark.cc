@@ -33,6 +33,11 @@ Benchmark read_defaults(const Table& root, Draft& draft) {
   benchmark.timeout = value<"defaults.timeout">(table);
   benchmark.build_timeout = value<"defaults.build_timeout">(table);
   benchmark.output_limit = value<"defaults.output_limit">(table);
+  if (!table) return benchmark;
+  benchmark.memory_limit = given<"defaults.memory_limit">(*table).value_or(0);
+  benchmark.cpu_limit = given<"defaults.cpu_limit">(*table).value_or(std::chrono::seconds(0));
+  benchmark.process_limit = given<"defaults.process_limit">(*table).value_or(0);
+  benchmark.file_limit = given<"defaults.file_limit">(*table).value_or(0);
   return benchmark;
 }
 
@@ -42,6 +47,10 @@ void read_limits(const Table& table, Benchmark& benchmark, Draft& draft) {
   if (const auto time = given<"benchmark.timeout">(table)) benchmark.timeout = *time;
   if (const auto time = given<"benchmark.build_timeout">(table)) benchmark.build_timeout = *time;
   if (const auto limit = given<"benchmark.output_limit">(table)) benchmark.output_limit = *limit;
+  if (const auto limit = given<"benchmark.memory_limit">(table)) benchmark.memory_limit = *limit;
+  if (const auto limit = given<"benchmark.cpu_limit">(table)) benchmark.cpu_limit = *limit;
+  if (const auto limit = given<"benchmark.process_limit">(table)) benchmark.process_limit = *limit;
+  if (const auto limit = given<"benchmark.file_limit">(table)) benchmark.file_limit = *limit;
 }
 
 Check read_check(const Table& benchmark) {
