@@ -182,6 +182,22 @@ std::vector<std::size_t> treatments(const Plan& plan) {
   return indices;
 }
 
+std::size_t count_trials(const Plan& plan) {
+  std::size_t units = 1;  // of a benchmark in a block
+  if (lists_cells(plan.design.kind))
+    units = plan.design.cells.size();
+  else
+    for (const std::size_t index : treatments(plan))
+      units *= fixed(plan.factors[index]).levels.size();
+  std::size_t nested = 1;
+  for (const Factor& factor : plan.factors)
+    if (const auto* seeds = std::get_if<RandomSeeds>(&factor.levels))
+      nested = std::max<std::size_t>(nested, seeds->seeds);
+  std::size_t blocks = 0;  // of all benchmarks together
+  for (const Benchmark& benchmark : plan.benchmarks) blocks += plan.warmup + benchmark.repetitions;
+  return blocks * units * nested;
+}
+
 std::size_t fewest_trials(const Plan& plan, const Expansion& expansion) {
   if (!plan.design.stop) return expansion.trials.size();
   const auto more = std::ranges::find_if(expansion.trials, [&](const Trial& trial) {

@@ -40,6 +40,9 @@ std::vector<std::size_t> treatments(const Plan& plan);
 // The reader has refused plans that are too large, so this always succeeds.
 Expansion expand(const Plan& plan);
 
+// How many trials expand() gives, without making them.
+std::size_t count_trials(const Plan& plan);
+
 // How many trials there are at least: fewer than all where the design may stop early.
 std::size_t fewest_trials(const Plan& plan, const Expansion& expansion);
 

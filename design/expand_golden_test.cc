@@ -50,7 +50,9 @@ TEST_P(Golden, ExpandsToTheListThatIsCheckedIn) {
   const std::string name = GetParam();
   const auto text = read_file(in_testdata(name + ".toml"), max_plan_bytes);
   ASSERT_TRUE(text) << text.error().message;
-  const std::string actual = listing(good_plan(*text));
+  const Plan plan = good_plan(*text);
+  EXPECT_EQ(count_trials(plan), expand(plan).trials.size());
+  const std::string actual = listing(plan);
   const std::string kept = testing::TempDir() + name + ".actual";
   ASSERT_TRUE(write_file_atomically(kept, actual));
   const auto expected = read_file(in_testdata(name + ".golden"), max_plan_bytes);

@@ -116,6 +116,12 @@ TEST(Expand, ABenchmarkWithFewerRepetitionsIsAbsentFromLaterBlocks) {
   }
 }
 
+TEST(Expand, TrialsAreCountedWithoutMakingThem) {
+  for (const Plan& plan : {plan_of(opt + aslr + per_block), plan_of(opt), good_plan(smallest),
+                           nested_plan("[factor.link_order]\nrandom = { seeds = 10, runs = 4 }\n")})
+    EXPECT_EQ(count_trials(plan), expand(plan).trials.size());
+}
+
 TEST(Expand, ValuesDrawnPerBlockAreEqualInsideAndDifferentBetweenBlocks) {
   const Plan plan = plan_of(opt + per_block);
   std::map<std::tuple<bool, std::uint32_t>, std::string> drawn;

@@ -83,7 +83,7 @@ Result<protocol::SubmitReply> answer(const Context& context,
        .gid = peer.gid,
        .state = "queued",
        .submitted_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(),
-       .trials = plan::expand(*plan).trials.size(),
+       .trials = plan::count_trials(*plan),
        .priority = request.priority});
   if (!id) return std::unexpected(id.error());
   return protocol::SubmitReply{.id = *id};

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -92,6 +94,32 @@ TEST_F(Stopping, ARuleThatIsNotMetEndsWithTheLastBlock) {
   const json report = json::parse(lab_.ctl({"report", "1", "--json"}).out);
   EXPECT_THAT(report["stopping"]["words"].get<std::string>(),
               HasSubstr("; after 16 the widest interval is +-"));
+}
+
+// A reader that dies decides nothing: the rule is asked again, and the same is decided.
+TEST_F(Stopping, KilledReadersDecideNothing) {
+  lab_.write("plan.toml",
+             plan_with("{ rule = \"precision\", half_width = \"50%\", min = 15, max = 30 }"));
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = lab_.submit("plan.toml");
+  const std::string task =
+      "/proc/" + std::to_string(lab_.daemon()) + "/task/" + std::to_string(lab_.daemon());
+  ASSERT_TRUE(lab_.wait_for(id, "running"));  // nobody but the rule asks a reader from here on
+  int killed = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (killed < 3 && std::chrono::steady_clock::now() < end) {
+    std::ifstream children(task + "/children");
+    for (pid_t child = 0; children >> child;) {
+      std::ifstream words("/proc/" + std::to_string(child) + "/cmdline");
+      const std::string line{std::istreambuf_iterator<char>(words), {}};
+      if (line.contains("--reader") && kill(child, SIGKILL) == 0) ++killed;
+    }
+  }
+  EXPECT_EQ(killed, 3);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(row(id)["state"], "done");
+  EXPECT_THAT(row(id)["reason"].get<std::string>(), StartsWith("stopped after 15 of 30 blocks"));
+  EXPECT_EQ(measured(id), 30U);
 }
 
 // Wherever the daemon dies, also between the last trial and the decision, the same trials are run
