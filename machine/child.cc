@@ -82,7 +82,17 @@ struct Words {
   _exit(127);
 }
 
-void set_limits() {
+// Where memory is short the kernel ends the program, and none of ours.
+void be_the_first_to_go() {
+  const Fd fd(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (fd) static_cast<void>(write_all(fd.get(), "1000"));
+}
+
+void set_limits(const Limits& limits) {
+  if (limits.file != 0) {
+    const rlimit file{limits.file, limits.file};
+    setrlimit(RLIMIT_FSIZE, &file);
+  }
   const rlimit core{0, 0};
   setrlimit(RLIMIT_CORE, &core);
   rlimit stack{};
@@ -97,7 +107,8 @@ void set_limits() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setsid();
   reset_signals();
-  set_limits();
+  be_the_first_to_go();
+  set_limits(launch.limits);
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) child_failed(note, "redirect");
   if (chdir(launch.directory.c_str()) != 0) child_failed(note, "enter its directory");
   // Both ways: we may have been started without it.
@@ -146,26 +157,39 @@ class Supervisor {
   // Waits until the program has ended, or must be. `End::exited` stands for "ended by itself".
   End wait(nanoseconds started, nanoseconds& ended) {
     const nanoseconds deadline = started + launch_.timeout;
+    nanoseconds next_look = started + look_interval;
     for (;;) {
       std::array<pollfd, 4> fds{{{pidfd_, POLLIN, 0},
                                  {launch_.stop_fd, POLLIN, 0},
                                  {out_.fd.get(), POLLIN, 0},
                                  {err_.fd.get(), POLLIN, 0}}};
-      const int ready = wait_for(fds, deadline);
+      const int ready = wait_for(fds, deadline, next_look);
       ended = now(CLOCK_MONOTONIC);
       if (ready < 0 && errno == EINTR) continue;
       if (fds[0].revents != 0) return End::exited;
       if (fds[1].revents != 0) return End::stopped;
       if (launch_.timeout.count() > 0 && ended >= deadline) return End::timeout;
+      if (launch_.limits.needs_looks() && ended >= next_look) {
+        next_look = ended + look_interval;
+        passed_ = passed_limit(launch_.limits, use_of_descendants());
+        if (!passed_.empty()) return End::over_limit;
+      }
       if (!out_.drain(launch_.output_limit) || !err_.drain(launch_.output_limit))
         return End::output_limit;
     }
   }
 
+  // Which limit it has passed, in words.
+  [[nodiscard]] const std::string& passed() const { return passed_; }
+
  private:
-  int wait_for(std::array<pollfd, 4>& fds, nanoseconds deadline) {
-    if (launch_.timeout.count() == 0) return poll(fds.data(), fds.size(), -1);
-    const nanoseconds left = std::max(deadline - now(CLOCK_MONOTONIC), nanoseconds(0));
+  int wait_for(std::array<pollfd, 4>& fds, nanoseconds deadline, nanoseconds next_look) {
+    const bool looks = launch_.limits.needs_looks();
+    if (launch_.timeout.count() == 0 && !looks) return poll(fds.data(), fds.size(), -1);
+    const nanoseconds end = launch_.timeout.count() == 0 ? next_look
+                            : looks                      ? std::min(deadline, next_look)
+                                                         : deadline;
+    const nanoseconds left = std::max(end - now(CLOCK_MONOTONIC), nanoseconds(0));
     const timespec time{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
     return ppoll(fds.data(), fds.size(), &time, nullptr);
   }
@@ -174,6 +198,7 @@ class Supervisor {
   int pidfd_;
   Stream& out_;
   Stream& err_;
+  std::string passed_;
 };
 
 nanoseconds to_duration(const timeval& time) {
@@ -206,6 +231,8 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
       ended.reason =
           fmt::format("printed more than its output limit of {} bytes", launch.output_limit);
       return;
+    case End::over_limit:
+      return;  // the supervisor has said which
     case End::stopped:
       ended.reason = "was stopped";
       return;
@@ -216,6 +243,10 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
     ended.how = End::not_started;
     ended.reason = fmt::format("cannot {}: {}: {}", note.failed.data(), launch.argv[0],
                                std::strerror(note.error));
+  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ && launch.limits.file != 0) {
+    ended.how = End::over_limit;
+    ended.reason =
+        fmt::format("wrote more than its limit of {} bytes into a file", launch.limits.file);
   } else if (WIFSIGNALED(status)) {
     ended.how = End::signalled;
     ended.signal = WTERMSIG(status);
@@ -258,7 +289,7 @@ void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds en
     ended.readings.push_back(
         {"spawn-ns", counters::Status::counted, note.exec_ns - start.count(), 1.0, ""});
   }
-  const auto leftovers = end_descendants(launch.scope, kill_deadline);
+  const auto leftovers = end_descendants(launch.containment, kill_deadline);
   ended.leftovers = leftovers.value_or(1);
   if (!leftovers) {
     ended.stuck = true;
@@ -314,7 +345,9 @@ Ended run(const Launch& launch) {
   Stream err_stream{std::move(err->read), ""};
 
   nanoseconds end{0};
-  ended.how = Supervisor(launch, pidfd.get(), out_stream, err_stream).wait(started, end);
+  Supervisor supervisor(launch, pidfd.get(), out_stream, err_stream);
+  ended.how = supervisor.wait(started, end);
+  ended.reason = supervisor.passed();
   finish(launch, child, started, end, out_stream, err_stream, *note, ended);
   return ended;
 }

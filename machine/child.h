@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "counters/reading.h"
+#include "machine/limits.h"
 #include "machine/processes.h"
 
 namespace stab::machine {
@@ -27,15 +28,16 @@ struct Launch {
   std::string stdin_path;                // "": /dev/null
   std::chrono::nanoseconds timeout{0};   // 0: none
   std::uint64_t output_limit = 0;  // bytes of stdout, and of stderr; beyond it the program is ended
-  bool merge_stderr = false;       // stderr goes where stdout goes, in order
-  bool keep_aslr = false;          // false: the address space is laid out the same each time
+  Limits limits{};
+  bool merge_stderr = false;  // stderr goes where stdout goes, in order
+  bool keep_aslr = false;     // false: the address space is laid out the same each time
   std::function<bool()>
       bind;          // called in the child before exec: binds it to its CPUs; false: not bound
   int stop_fd = -1;  // when it becomes readable the program is ended
-  Scope scope = Scope::process_tree;
+  Containment containment = Containment::process_tree;
 };
 
-enum class End { exited, signalled, timeout, output_limit, stopped, not_started };
+enum class End { exited, signalled, timeout, output_limit, over_limit, stopped, not_started };
 
 struct Ended {
   End how = End::not_started;

@@ -89,6 +89,58 @@ TEST_F(Child, EndlessOutputIsCutAtTheLimit) {
   EXPECT_THAT(ended.reason, HasSubstr("100000 bytes"));
 }
 
+TEST_F(Child, MemoryOfAllItsProcessesTogetherIsLimited) {
+  // Each takes 40 MB, and no one alone passes the limit.
+  const std::string hog =
+      "perl -e '$x = chr(65) x 40_000_000; sleep 1000' & "
+      "perl -e '$x = chr(66) x 40_000_000; sleep 1000' & wait";
+  Launch launch = command(hog);
+  launch.limits.memory = 60'000'000;
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::over_limit);
+  EXPECT_EQ(ended.reason, "used more than its limit of 60000000 bytes of memory");
+}
+
+TEST_F(Child, CpuTimeOfChildrenThatHaveEndedCounts) {
+  const std::string burner = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+  Launch launch = command("while :; do sh -c '" + burner + "'; done");
+  launch.limits.cpu = 300ms;
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::over_limit);
+  EXPECT_EQ(ended.reason, "used more than its limit of 300 ms of CPU time");
+}
+
+TEST_F(Child, ProcessesAreLimitedAlsoThoseThatLeftTheSession) {
+  Launch launch = command("for i in 1 2 3 4 5; do setsid sleep 1000 & done; sleep 1000");
+  launch.limits.processes = 4;
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::over_limit);
+  EXPECT_EQ(ended.reason, "had more than its limit of 4 processes");
+  EXPECT_TRUE(descendants().empty());
+}
+
+TEST_F(Child, AFileHasASizeThatItMayNotPass) {
+  const std::string file = testing::TempDir() + "limited";
+  Launch launch = command("exec dd if=/dev/zero of=" + file + " bs=1M count=10");
+  launch.limits.file = 3 << 20;
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::over_limit);
+  EXPECT_EQ(ended.reason, "wrote more than its limit of 3145728 bytes into a file");
+  struct stat status{};
+  ASSERT_EQ(stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_size, 3 << 20);
+  unlink(file.c_str());
+}
+
+TEST_F(Child, WithinItsLimitsItEndsByItself) {
+  Launch launch = command("sleep 0.1; cat /proc/self/oom_score_adj");
+  launch.limits = {.memory = 1 << 30, .cpu = 20s, .processes = 10, .file = 1 << 20};
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::exited) << ended.reason;
+  // Where memory is short it goes first.
+  EXPECT_EQ(ended.out, "1000\n");
+}
+
 TEST_F(Child, OutputRightBeforeTheEndIsNotLost) {
   const Ended ended = run(command("head -c 900000 /dev/zero"));
   EXPECT_EQ(ended.how, End::exited);

@@ -99,7 +99,7 @@ void keep_only_passed_descriptor(int fd) {
   reset_signals();
   umask(022);
   setsid();
-  if (start.scope == Scope::pid_namespace && !enter_namespace(own_uid, own_gid))
+  if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set its namespace up");
   keep_only_passed_descriptor(start.passed_fd);
   if (!start.privileged) empty_bounding_set();
@@ -122,25 +122,25 @@ void keep_only_passed_descriptor(int fd) {
 
 }  // namespace
 
-Scope best_scope() {
+Containment best_containment() {
   int pidfd = -1;
   const uid_t uid = geteuid();
   const gid_t gid = getegid();
   const pid_t child = fork_with(namespace_flags(), pidfd);
   if (child == 0) _exit(enter_namespace(uid, gid) ? 0 : 1);
-  if (child < 0) return Scope::process_tree;
+  if (child < 0) return Containment::process_tree;
   const Fd owned(pidfd);
   int status = 0;
   waitpid(child, &status, 0);
   const bool allowed = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  return allowed ? Scope::pid_namespace : Scope::process_tree;
+  return allowed ? Containment::pid_namespace : Containment::process_tree;
 }
 
 Result<Contained> start_contained(const ContainedStart& start) {
   int pidfd = -1;
   const uid_t uid = geteuid();
   const gid_t gid = getegid();
-  const bool isolated = start.scope == Scope::pid_namespace;
+  const bool isolated = start.containment == Containment::pid_namespace;
   const pid_t child = fork_with(isolated ? namespace_flags() : 0, pidfd);
   if (child == 0) run_child(start, uid, gid);
   if (child < 0) return fail_errno("cannot start a worker process");

@@ -20,12 +20,12 @@
 namespace stab::machine {
 
 // Whether this process may make pid namespaces with a /proc of their own. Tries it.
-Scope best_scope();
+Containment best_containment();
 
 struct ContainedStart {
   std::vector<std::string> argv;         // argv[0] is the path of the program
   std::vector<std::string> environment;  // "NAME=value"
-  Scope scope = Scope::process_tree;
+  Containment containment = Containment::process_tree;
   std::uint32_t uid = 0;  // rights of the program; others than our own need root
   std::uint32_t gid = 0;
   int passed_fd = -1;  // becomes descriptor 3; no others but 0-2 are passed on

@@ -27,13 +27,13 @@ struct Pipe {
   Fd write;
 };
 
-Result<Contained> start(const std::string& script, Scope scope, const Pipe& pipe,
+Result<Contained> start(const std::string& script, Containment containment, const Pipe& pipe,
                         bool privileged = false) {
   ContainedStart what;
   what.privileged = privileged;
   what.argv = {"/bin/sh", "-c", script};
   what.environment = {"PATH=/usr/bin:/bin"};
-  what.scope = scope;
+  what.containment = containment;
   what.uid = geteuid();
   what.gid = getegid();
   what.passed_fd = pipe.write.get();
@@ -49,18 +49,19 @@ std::string read_all(Pipe& pipe) {
   return text;
 }
 
-class Containment : public ::testing::TestWithParam<Scope> {
+class ContainmentTest : public ::testing::TestWithParam<Containment> {
  protected:
   void SetUp() override {
-    if (GetParam() == Scope::pid_namespace && best_scope() != Scope::pid_namespace)
+    if (GetParam() == Containment::pid_namespace &&
+        best_containment() != Containment::pid_namespace)
       GTEST_SKIP() << "pid namespaces are not allowed here";
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Scopes, Containment,
-                         ::testing::Values(Scope::process_tree, Scope::pid_namespace));
+INSTANTIATE_TEST_SUITE_P(Kinds, ContainmentTest,
+                         ::testing::Values(Containment::process_tree, Containment::pid_namespace));
 
-TEST_P(Containment, TheProgramGetsItsDescriptorAndNoOther) {
+TEST_P(ContainmentTest, TheProgramGetsItsDescriptorAndNoOther) {
   Pipe pipe;
   const auto worker = start("ls /proc/self/fd | tr '\\n' ' ' >&3", GetParam(), pipe);
   ASSERT_TRUE(worker) << worker.error().message;
@@ -69,7 +70,7 @@ TEST_P(Containment, TheProgramGetsItsDescriptorAndNoOther) {
   waitpid(worker->pid, nullptr, 0);
 }
 
-TEST_P(Containment, ItsEndIsSeenOnThePidfd) {
+TEST_P(ContainmentTest, ItsEndIsSeenOnThePidfd) {
   Pipe pipe;
   const auto worker = start("exit 7", GetParam(), pipe);
   ASSERT_TRUE(worker);
@@ -83,7 +84,7 @@ TEST_P(Containment, ItsEndIsSeenOnThePidfd) {
 constexpr const char* show_rights =
     "grep -hE '^(CapPrm|CapEff|CapBnd|NoNewPrivs):' /proc/self/status | tr -d '\\t' >&3";
 
-TEST_P(Containment, NothingInItHasOrGainsRights) {
+TEST_P(ContainmentTest, NothingInItHasOrGainsRights) {
   Pipe pipe;
   const auto worker = start(show_rights, GetParam(), pipe);
   ASSERT_TRUE(worker);
@@ -94,7 +95,7 @@ TEST_P(Containment, NothingInItHasOrGainsRights) {
   waitpid(worker->pid, nullptr, 0);
 }
 
-TEST_P(Containment, APrivilegedOneKeepsWhatRootHas) {
+TEST_P(ContainmentTest, APrivilegedOneKeepsWhatRootHas) {
   if (geteuid() != 0) GTEST_SKIP() << "only root has capabilities to keep";
   Pipe pipe;
   const auto worker = start(show_rights, GetParam(), pipe, true);
@@ -106,10 +107,11 @@ TEST_P(Containment, APrivilegedOneKeepsWhatRootHas) {
 }
 
 TEST(ContainmentNamespace, ItsEndIsTheEndOfAllThatItStarted) {
-  if (best_scope() != Scope::pid_namespace) GTEST_SKIP() << "pid namespaces are not allowed here";
+  if (best_containment() != Containment::pid_namespace)
+    GTEST_SKIP() << "pid namespaces are not allowed here";
   Pipe pipe;
   const auto worker = start("setsid env -i sh -c 'echo up >&3; sleep 1000' & (sleep 1000 &) & wait",
-                            Scope::pid_namespace, pipe);
+                            Containment::pid_namespace, pipe);
   ASSERT_TRUE(worker);
   std::array<char, 3> up{};
   ASSERT_EQ(read(pipe.read.get(), up.data(), up.size()), 3);
@@ -123,10 +125,11 @@ TEST(ContainmentNamespace, ItsEndIsTheEndOfAllThatItStarted) {
 }
 
 TEST(ContainmentNamespace, ProcShowsTheNamespace) {
-  if (best_scope() != Scope::pid_namespace) GTEST_SKIP() << "pid namespaces are not allowed here";
+  if (best_containment() != Containment::pid_namespace)
+    GTEST_SKIP() << "pid namespaces are not allowed here";
   Pipe pipe;
   const auto worker =
-      start("readlink /proc/self >&3; echo $$ >&3; id -u >&3", Scope::pid_namespace, pipe);
+      start("readlink /proc/self >&3; echo $$ >&3; id -u >&3", Containment::pid_namespace, pipe);
   ASSERT_TRUE(worker);
   const std::string text = read_all(pipe);
   EXPECT_EQ(text, "2\n1\n" + std::to_string(geteuid()) + "\n");
@@ -134,10 +137,10 @@ TEST(ContainmentNamespace, ProcShowsTheNamespace) {
 }
 
 // Starts a parent that starts the worker; returns once the worker runs.
-pid_t start_parent(const std::string& script, Scope scope, Pipe& pipe) {
+pid_t start_parent(const std::string& script, Containment containment, Pipe& pipe) {
   const pid_t parent = fork();
   if (parent == 0) {
-    const auto worker = start(script, scope, pipe);
+    const auto worker = start(script, containment, pipe);
     if (!worker) _exit(1);
     pause();
     _exit(0);
@@ -148,7 +151,7 @@ pid_t start_parent(const std::string& script, Scope scope, Pipe& pipe) {
   return parent;
 }
 
-TEST_P(Containment, ItDiesWithItsParent) {
+TEST_P(ContainmentTest, ItDiesWithItsParent) {
   Pipe pipe;
   const pid_t parent = start_parent("echo up >&3; exec sleep 1000", GetParam(), pipe);
   kill(parent, SIGKILL);
@@ -157,10 +160,11 @@ TEST_P(Containment, ItDiesWithItsParent) {
 }
 
 TEST(ContainmentNamespace, ItsDescendantsDieWithTheParentToo) {
-  if (best_scope() != Scope::pid_namespace) GTEST_SKIP() << "pid namespaces are not allowed here";
+  if (best_containment() != Containment::pid_namespace)
+    GTEST_SKIP() << "pid namespaces are not allowed here";
   Pipe pipe;
-  const pid_t parent =
-      start_parent("(setsid sleep 1000 &) ; echo up >&3; sleep 1000", Scope::pid_namespace, pipe);
+  const pid_t parent = start_parent("(setsid sleep 1000 &) ; echo up >&3; sleep 1000",
+                                    Containment::pid_namespace, pipe);
   kill(parent, SIGKILL);
   waitpid(parent, nullptr, 0);
   EXPECT_EQ(read_all(pipe), "");

@@ -116,7 +116,7 @@ std::vector<pid_t> descendants() {
   return found;
 }
 
-Result<unsigned> end_descendants(Scope scope, std::chrono::milliseconds deadline) {
+Result<unsigned> end_descendants(Containment containment, std::chrono::milliseconds deadline) {
   const auto end = Clock::now() + deadline;
   unsigned ended = 0;
   bool first = true;
@@ -128,7 +128,7 @@ Result<unsigned> end_descendants(Scope scope, std::chrono::milliseconds deadline
     const std::vector<pid_t> living = descendants();
     if (std::exchange(first, false)) ended = static_cast<unsigned>(living.size());
     // In a namespace one call reaches all, the ones that are just being forked too.
-    if (scope == Scope::pid_namespace)
+    if (containment == Containment::pid_namespace)
       kill(-1, SIGKILL);
     else
       for (const pid_t pid : living) kill(pid, SIGKILL);

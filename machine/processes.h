@@ -37,13 +37,13 @@ std::vector<pid_t> descendants();
 
 // Whether this process was made the first of a pid namespace (see containment.h), where one signal
 // reaches all others.
-enum class Scope { process_tree, pid_namespace };
+enum class Containment { process_tree, pid_namespace };
 
 // Ends every descendant of this process with SIGKILL and reaps it, also one that called setsid or
 // forked twice. The caller has adopted orphans or is the first process of a pid namespace. Returns
 // how many were still running. Gives up at the deadline (a process in an uninterruptible wait) with
 // an error that names one.
-Result<unsigned> end_descendants(Scope scope, std::chrono::milliseconds deadline);
+Result<unsigned> end_descendants(Containment containment, std::chrono::milliseconds deadline);
 
 // Ends the process if it is still the one that was identified, and waits until it has gone. It need
 // not be a child.

@@ -50,7 +50,7 @@ TEST(Processes, DescendantsThatLeftTheirSessionAreFoundAndEnded) {
   ASSERT_TRUE(adopt_orphans());
   start("setsid sh -c 'setsid sleep 1000 & sleep 1000 & wait' & (sleep 1000 &) & wait");
   wait_for_descendants(5);
-  const auto ended = end_descendants(Scope::process_tree, 10s);
+  const auto ended = end_descendants(Containment::process_tree, 10s);
   ASSERT_TRUE(ended) << ended.error().message;
   EXPECT_GE(*ended, 4U);
   EXPECT_TRUE(descendants().empty());
@@ -61,13 +61,13 @@ TEST(Processes, AForkingFamilyIsEndedToo) {
   // Each generation starts the next one and goes.
   start("f() { sleep 0.01; (f &) ; }; f; f; f");
   usleep(100'000);
-  ASSERT_TRUE(end_descendants(Scope::process_tree, 20s));
+  ASSERT_TRUE(end_descendants(Containment::process_tree, 20s));
   usleep(50'000);
   EXPECT_TRUE(descendants().empty());
 }
 
 TEST(Processes, WithoutDescendantsThereIsNothingToEnd) {
-  EXPECT_EQ(end_descendants(Scope::process_tree, 1s).value_or(99), 0U);
+  EXPECT_EQ(end_descendants(Containment::process_tree, 1s).value_or(99), 0U);
 }
 
 TEST(Processes, AnotherProcessWithTheSamePidIsLeftAlone) {

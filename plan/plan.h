@@ -41,6 +41,11 @@ struct Benchmark {
   std::chrono::nanoseconds timeout{0};
   std::chrono::nanoseconds build_timeout{0};
   std::uint64_t output_limit = 0;  // bytes of stdout, and of stderr
+  // Of a trial's processes together; 0: none.
+  std::uint64_t memory_limit = 0;
+  std::chrono::nanoseconds cpu_limit{0};
+  std::uint32_t process_limit = 0;
+  std::uint64_t file_limit = 0;  // bytes of each file that they write
 };
 
 // What a factor acts on. `user` sets variables; the others are built in. `option` is an option of

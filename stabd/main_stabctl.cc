@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -26,6 +27,7 @@ constexpr const char* exit_codes =
 
 struct Arguments {
   Common common;
+  std::string socket;
   std::string plan;
   std::string sd;
   std::string fail_on = "trials,regressed,unsure";
@@ -45,10 +47,10 @@ struct Arguments {
 class CommandLine {
  public:
   CommandLine() {
-    arguments_.common.socket_path = stab::default_socket_path();
     app_.set_version_flag("--version", "stabctl " STAB_VERSION);
-    app_.add_option("--socket", arguments_.common.socket_path, "Unix socket of stabd")
-        ->capture_default_str();
+    app_.add_option("--socket", arguments_.socket,
+                    "Unix socket of stabd; else those are tried: " +
+                        fmt::format("{}", fmt::join(stab::sockets_of_daemons(), ", ")));
     app_.require_subcommand(1);
     app_.footer(exit_codes);
     add_plan_verbs();
@@ -65,6 +67,9 @@ class CommandLine {
     }
     const auto fail_on = read_fail_on(arguments_.fail_on);
     if (!fail_on) return tell(fail_on.error());
+    arguments_.common.sockets = arguments_.socket.empty()
+                                    ? stab::sockets_of_daemons()
+                                    : std::vector<std::string>{arguments_.socket};
     arguments_.common.fail_on = arguments_.run.fail_on = arguments_.analyze.fail_on = *fail_on;
     const auto code = action_();
     return code ? *code : tell(code.error());
@@ -157,6 +162,8 @@ class CommandLine {
       added->add_option("id", a.id, "Number of the experiment, see 'stabctl list'")->required();
       return added;
     };
+    json_flag(verb("runs", "What 'stabctl run' has left: what has ended, what goes on",
+                   [&a] { return stab::client::runs(a.common); }));
     json_flag(verb("list", "All experiments", [&a] { return stab::client::list(a.common); }));
     json_flag(with_id(verb("status", "Where an experiment is and what happened to it",
                            [&a] { return stab::client::status(a.common, a.id); })));
@@ -188,8 +195,19 @@ class CommandLine {
     retry->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
     json_flag(retry);
 
+    const auto state_option = [&](CLI::App* added) {
+      added->add_option("--state", a.common.state,
+                        "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon, and no "
+                        "number where it holds one experiment");
+    };
+    const auto one_id = [&](CLI::App* added) {
+      added->add_option("id", a.id, "Number of the experiment, see 'stabctl list'")
+          ->check(CLI::PositiveNumber);
+      state_option(added);
+      return added;
+    };
     CLI::App* report =
-        with_id(verb("report", "The analysis, also of an experiment that still runs", [&a] {
+        one_id(verb("report", "The analysis, also of an experiment that still runs", [&a] {
           return stab::client::report(a.common, a.id, a.report_format, a.output);
         }));
     report->add_option("--format", a.report_format, "text or json")
@@ -208,13 +226,14 @@ class CommandLine {
     compare
         ->add_option("ids", a.ids,
                      "One experiment; or two: the same benchmarks in the second against the first")
-        ->required()
-        ->expected(1, 2);
+        ->expected(1, 2)
+        ->check(CLI::PositiveNumber);
+    state_option(compare);
     fail_on_option(compare);
     full_flag(compare);
     json_flag(compare);
 
-    CLI::App* rows = with_id(verb("export", "All trials, a row each", [&a] {
+    CLI::App* rows = one_id(verb("export", "All trials, a row each", [&a] {
       return export_rows(a.common, a.id, a.export_format, a.output);
     }));
     rows->add_option("--format", a.export_format, "csv or json")

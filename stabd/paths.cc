@@ -9,6 +9,8 @@
 namespace stab {
 namespace {
 
+constexpr const char* system_socket = "/run/stabd/stabd.sock";
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   // The XDG rules: a relative path is to be ignored.
@@ -33,9 +35,15 @@ std::string default_cache_directory() {
 }
 
 std::string default_socket_path() {
-  if (geteuid() == 0) return "/run/stabd/stabd.sock";
+  if (geteuid() == 0) return system_socket;
   const std::string runtime = variable("XDG_RUNTIME_DIR");
   return (runtime.empty() ? default_state_directory() : runtime + "/stabd") + "/stabd.sock";
+}
+
+std::vector<std::string> sockets_of_daemons() {
+  std::vector<std::string> all{default_socket_path()};
+  if (all.front() != system_socket) all.emplace_back(system_socket);
+  return all;
 }
 
 std::string companion(const std::string& name) {

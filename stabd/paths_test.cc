@@ -53,6 +53,7 @@ TEST_F(PathsTest, ForRootTheyAreTheSystems) {
   EXPECT_EQ(default_state_directory(), "/var/lib/stabd");
   EXPECT_EQ(default_cache_directory(), "/var/cache/stabd");
   EXPECT_EQ(default_socket_path(), "/run/stabd/stabd.sock");
+  EXPECT_EQ(sockets_of_daemons(), std::vector<std::string>{"/run/stabd/stabd.sock"});
 }
 
 TEST_F(PathsTest, ForAUserTheyAreBelowTheHome) {
@@ -72,6 +73,8 @@ TEST_F(PathsTest, TheUsersVariablesGoFirst) {
   EXPECT_EQ(default_state_directory(), "/s/stabd");
   EXPECT_EQ(default_cache_directory(), "/c/stabd");
   EXPECT_EQ(default_socket_path(), "/r/stabd/stabd.sock");
+  EXPECT_EQ(sockets_of_daemons(),
+            (std::vector<std::string>{"/r/stabd/stabd.sock", "/run/stabd/stabd.sock"}));
 }
 
 TEST_F(PathsTest, ARelativeOrEmptyVariableIsIgnored) {

@@ -15,12 +15,13 @@ using Named = std::pair<Status, std::string_view>;
 constexpr std::array<Named<BuildStatus>, 3> build_names{{{BuildStatus::built, "built"},
                                                          {BuildStatus::cached, "cached"},
                                                          {BuildStatus::failed, "failed"}}};
-constexpr std::array<Named<TrialStatus>, 11> trial_names{
+constexpr std::array<Named<TrialStatus>, 12> trial_names{
     {{TrialStatus::ok, "ok"},
      {TrialStatus::wrong_exit, "wrong_exit"},
      {TrialStatus::signalled, "signalled"},
      {TrialStatus::timeout, "timeout"},
      {TrialStatus::output_limit, "output_limit"},
+     {TrialStatus::over_limit, "over_limit"},
      {TrialStatus::check_failed, "check_failed"},
      {TrialStatus::not_started, "not_started"},
      {TrialStatus::build_failed, "build_failed"},

@@ -73,6 +73,7 @@ enum class TrialStatus {
   signalled,
   timeout,
   output_limit,
+  over_limit,  // of memory, CPU time, processes or a file's size
   check_failed,
   not_started,
   build_failed,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Collects what is wrong with a document, so that the user sees all of it at once.
+// Collects what is wrong with a text, so that the user sees all of it at once.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "toml/document.h"
+#include "toml/value.h"
 
 namespace stab::toml {
 
 inline constexpr std::size_t max_problems = 50;  // more are counted, not listed
 
-// A mistake in a document. line and column start at 1; 0 means the document as a whole.
+// A mistake in the text. line and column start at 1; 0 means the text as a whole.
 struct Problem {
   std::uint32_t line = 0;
   std::uint32_t column = 0;

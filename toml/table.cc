@@ -26,7 +26,7 @@ struct Describer {
     return fmt::format("\"{}\"", shown(value));
   }
   std::string operator()(const Items& /*value*/) const { return "an array"; }
-  std::string operator()(const Entries& /*value*/) const { return "a table"; }
+  std::string operator()(const Pairs& /*value*/) const { return "a table"; }
 };
 
 // "16MiB", "100kB", "7B".
@@ -71,32 +71,32 @@ Table::Table(Problems& problems, const Value& value, std::string path)
 
 Table::Table(Problems& problems, const Value& value, std::string path, const Words& known)
     : Table(problems, value, std::move(path)) {
-  for (const Entry& entry : entries())
-    if (std::ranges::find(known, entry.key) == known.end()) refuse_unknown(entry, known);
+  for (const Pair& pair : pairs())
+    if (std::ranges::find(known, pair.key) == known.end()) refuse_unknown(pair, known);
 }
 
-void Table::refuse_unknown(const Entry& entry, const Words& known) const {
-  std::string hint = problems_.is_crowded() ? "" : did_you_mean(entry.key, known);
+void Table::refuse_unknown(const Pair& pair, const Words& known) const {
+  std::string hint = problems_.is_crowded() ? "" : did_you_mean(pair.key, known);
   if (hint.empty()) hint = fmt::format(": known here are {}", fmt::join(known, ", "));
-  problems_.add(entry.at, fmt::format("unknown key '{}'{}", path(entry.key), hint));
+  problems_.add(pair.at, fmt::format("unknown key '{}'{}", path(pair.key), hint));
 }
 
-const Entry* Table::find(std::string_view key) const {
-  const auto found = std::ranges::find(entries(), key, &Entry::key);
-  return found == entries().end() ? nullptr : &*found;
+const Pair* Table::find(std::string_view key) const {
+  const auto found = std::ranges::find(pairs(), key, &Pair::key);
+  return found == pairs().end() ? nullptr : &*found;
 }
 
 std::string Table::path(std::string_view key) const {
   return path_.empty() ? shown(key) : fmt::format("{}.{}", path_, shown(key));
 }
 
-void Table::refuse(const Entry& entry, std::string_view words) const {
-  problems_.add(entry.at, fmt::format("'{}' must be {}, not {}", path(entry.key), words,
-                                      std::visit(Describer{}, entry.value.data)));
+void Table::refuse(const Pair& pair, std::string_view words) const {
+  problems_.add(pair.at, fmt::format("'{}' must be {}, not {}", path(pair.key), words,
+                                     std::visit(Describer{}, pair.value.data)));
 }
 
-void Table::refuse_item(const Entry& entry, const Value& item, std::string_view words) const {
-  problems_.add(item.at, fmt::format("each item of '{}' must be {}, not {}", path(entry.key), words,
+void Table::refuse_item(const Pair& pair, const Value& item, std::string_view words) const {
+  problems_.add(item.at, fmt::format("each item of '{}' must be {}, not {}", path(pair.key), words,
                                      std::visit(Describer{}, item.data)));
 }
 
@@ -107,97 +107,97 @@ void Table::require(std::string_view key, std::string_view words) const {
 
 std::optional<std::string> Table::text(std::string_view key, Rule rule,
                                        std::string_view words) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return std::nullopt;
-  const auto* text = std::get_if<std::string>(&entry->value.data);
+  const Pair* pair = find(key);
+  if (pair == nullptr) return std::nullopt;
+  const auto* text = std::get_if<std::string>(&pair->value.data);
   if (text != nullptr && rule(*text)) return *text;
-  refuse(*entry, words);
+  refuse(*pair, words);
   return std::nullopt;
 }
 
 std::optional<std::uint64_t> Table::integer(std::string_view key, std::uint64_t min,
                                             std::uint64_t max) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return std::nullopt;
-  const auto* number = std::get_if<std::int64_t>(&entry->value.data);
+  const Pair* pair = find(key);
+  if (pair == nullptr) return std::nullopt;
+  const auto* number = std::get_if<std::int64_t>(&pair->value.data);
   if (number != nullptr && std::cmp_greater_equal(*number, min) &&
       std::cmp_less_equal(*number, max))
     return static_cast<std::uint64_t>(*number);
-  refuse(*entry, fmt::format("a whole number from {} to {}", min, max));
+  refuse(*pair, fmt::format("a whole number from {} to {}", min, max));
   return std::nullopt;
 }
 
 std::optional<double> Table::number(std::string_view key, double min, double max) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return std::nullopt;
-  const auto* number = std::get_if<double>(&entry->value.data);
+  const Pair* pair = find(key);
+  if (pair == nullptr) return std::nullopt;
+  const auto* number = std::get_if<double>(&pair->value.data);
   if (number != nullptr && *number >= min && *number <= max) return *number;
-  refuse(*entry, fmt::format("a number from {} to {}", min, max));
+  refuse(*pair, fmt::format("a number from {} to {}", min, max));
   return std::nullopt;
 }
 
 std::optional<bool> Table::boolean(std::string_view key) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return std::nullopt;
-  if (const auto* value = std::get_if<bool>(&entry->value.data)) return *value;
-  refuse(*entry, "true or false");
+  const Pair* pair = find(key);
+  if (pair == nullptr) return std::nullopt;
+  if (const auto* value = std::get_if<bool>(&pair->value.data)) return *value;
+  refuse(*pair, "true or false");
   return std::nullopt;
 }
 
 std::optional<std::chrono::nanoseconds> Table::duration(std::string_view key) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return std::nullopt;
-  if (const auto* text = std::get_if<std::string>(&entry->value.data)) {
+  const Pair* pair = find(key);
+  if (pair == nullptr) return std::nullopt;
+  if (const auto* text = std::get_if<std::string>(&pair->value.data)) {
     const auto duration = parse_duration(*text);
     if (duration && duration->count() > 0 && *duration <= longest_duration) return duration;
   }
-  refuse(*entry,
+  refuse(*pair,
          fmt::format(R"(a duration above 0 and at most {} hours, as in "500ms", "60s" or "10min")",
                      longest_duration.count()));
   return std::nullopt;
 }
 
 std::optional<std::uint64_t> Table::bytes(std::string_view key, std::uint64_t max) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return std::nullopt;
+  const Pair* pair = find(key);
+  if (pair == nullptr) return std::nullopt;
   std::optional<std::uint64_t> bytes;
-  if (const auto* text = std::get_if<std::string>(&entry->value.data))
+  if (const auto* text = std::get_if<std::string>(&pair->value.data))
     bytes = parse_bytes(*text, max);
-  if (const auto* number = std::get_if<std::int64_t>(&entry->value.data); number && *number > 0)
+  if (const auto* number = std::get_if<std::int64_t>(&pair->value.data); number && *number > 0)
     bytes = static_cast<std::uint64_t>(*number);
   if (bytes && *bytes > 0 && *bytes <= max) return bytes;
-  refuse(*entry, fmt::format(R"(a number of bytes from 1 to {}, or a text such as "16MiB")", max));
+  refuse(*pair, fmt::format(R"(a number of bytes from 1 to {}, or a text such as "16MiB")", max));
   return std::nullopt;
 }
 
 std::optional<double> Table::percentage(std::string_view key) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return std::nullopt;
-  if (const auto* text = std::get_if<std::string>(&entry->value.data)) {
+  const Pair* pair = find(key);
+  if (pair == nullptr) return std::nullopt;
+  if (const auto* text = std::get_if<std::string>(&pair->value.data)) {
     const auto share = parse_percentage(*text);
     if (share && *share > 0 && *share <= 1) return share;
   }
-  refuse(*entry, R"(a percentage above 0 and at most 100, as in "1%")");
+  refuse(*pair, R"(a percentage above 0 and at most 100, as in "1%")");
   return std::nullopt;
 }
 
 std::optional<std::string> Table::choice(std::string_view key, const Words& choices) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return std::nullopt;
-  const auto* text = std::get_if<std::string>(&entry->value.data);
+  const Pair* pair = find(key);
+  if (pair == nullptr) return std::nullopt;
+  const auto* text = std::get_if<std::string>(&pair->value.data);
   if (text != nullptr && std::ranges::find(choices, *text) != choices.end()) return *text;
   const std::string hint = text == nullptr ? "" : did_you_mean(*text, choices);
-  problems_.add(entry->at, fmt::format("'{}' must be \"{}\", not {}{}", path(key),
-                                       fmt::join(choices, "\" or \""),
-                                       std::visit(Describer{}, entry->value.data), hint));
+  problems_.add(pair->at, fmt::format("'{}' must be \"{}\", not {}{}", path(key),
+                                      fmt::join(choices, "\" or \""),
+                                      std::visit(Describer{}, pair->value.data), hint));
   return std::nullopt;
 }
 
 const Items* Table::items(std::string_view key, std::string_view words) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return nullptr;
-  const auto* items = std::get_if<Items>(&entry->value.data);
-  if (items == nullptr) refuse(*entry, words);
+  const Pair* pair = find(key);
+  if (pair == nullptr) return nullptr;
+  const auto* items = std::get_if<Items>(&pair->value.data);
+  if (items == nullptr) refuse(*pair, words);
   return items;
 }
 
@@ -224,11 +224,11 @@ std::optional<Table> Table::table(std::string_view key, const Words& known) cons
 }
 
 std::optional<Table> Table::open_table(std::string_view key) const {
-  const Entry* entry = find(key);
-  if (entry == nullptr) return std::nullopt;
-  if (std::holds_alternative<Entries>(entry->value.data))
-    return Table(problems_, entry->value, path(key));
-  refuse(*entry, "a table");
+  const Pair* pair = find(key);
+  if (pair == nullptr) return std::nullopt;
+  if (std::holds_alternative<Pairs>(pair->value.data))
+    return Table(problems_, pair->value, path(key));
+  refuse(*pair, "a table");
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One table of a document as its reader sees it: typed access with bounds. What is wrong becomes a
+// One table of the text as its reader sees it: typed access with bounds. What is wrong becomes a
 // problem and reads as absent.
 #pragma once
 
@@ -11,14 +11,14 @@
 #include <string_view>
 #include <vector>
 
-#include "toml/document.h"
 #include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::toml {
 
 using Words = std::vector<std::string>;
 
-inline constexpr std::size_t max_entries =
+inline constexpr std::size_t max_length =
     1000;  // of a table or an array whose length is the user's
 
 inline constexpr std::chrono::hours longest_duration{24};
@@ -32,8 +32,8 @@ class Table {
   Table(Problems& problems, const Value& value, std::string path);
 
   [[nodiscard]] Position at() const { return value_.at; }
-  [[nodiscard]] const Entries& entries() const { return std::get<Entries>(value_.data); }
-  [[nodiscard]] const Entry* find(std::string_view key) const;
+  [[nodiscard]] const Pairs& pairs() const { return std::get<Pairs>(value_.data); }
+  [[nodiscard]] const Pair* find(std::string_view key) const;
   // The key as the user would write it from the top: "benchmark.check.exit".
   [[nodiscard]] std::string path(std::string_view key) const;
   // The table itself, as above.
@@ -60,13 +60,13 @@ class Table {
   [[nodiscard]] const Items* items(std::string_view key, std::string_view words) const;
 
   // "'machine.cpus' must be WORDS, not 0", at the key.
-  void refuse(const Entry& entry, std::string_view words) const;
+  void refuse(const Pair& pair, std::string_view words) const;
   // The same of an array's item, at the item.
-  void refuse_item(const Entry& entry, const Value& item, std::string_view words) const;
+  void refuse_item(const Pair& pair, const Value& item, std::string_view words) const;
   void require(std::string_view key, std::string_view words) const;
 
  private:
-  void refuse_unknown(const Entry& entry, const Words& known) const;
+  void refuse_unknown(const Pair& pair, const Words& known) const;
 
   Problems& problems_;
   const Value& value_;

@@ -19,66 +19,66 @@ constexpr std::size_t limit = 64 << 10;
 
 constexpr std::array table{
     Knob{.name = "governor",
-         .places = {{{"/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", "performance"}}},
+         .files = {{{"/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", "performance"}}},
          .standard = true,
          .loud = Grade::poor,
          .missing = Grade::fair,
          .effect = "the frequency follows the load: the first milliseconds of a trial run slower",
          .boot = "cpufreq.default_governor=performance"},
     Knob{.name = "energy_preference",
-         .places = {{{"/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference",
-                      "performance"}}},
+         .files = {{{"/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference",
+                     "performance"}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
          .effect = "the CPU saves energy by running slower than it could",
          .boot = ""},
     Knob{.name = "boost",
-         .places = {{{"/sys/devices/system/cpu/intel_pstate/no_turbo", "1"},
-                     {"/sys/devices/system/cpu/cpufreq/boost", "0"}}},
+         .files = {{{"/sys/devices/system/cpu/intel_pstate/no_turbo", "1"},
+                    {"/sys/devices/system/cpu/cpufreq/boost", "0"}}},
          .standard = true,
          .loud = Grade::poor,
          .missing = Grade::fair,
          .effect = "the frequency depends on temperature and on what the other cores do",
          .boot = ""},
     Knob{.name = "smt",
-         .places = {{{"/sys/devices/system/cpu/smt/control", "off", Form::word,
-                      "forceoff notsupported notimplemented"}}},
+         .files = {{{"/sys/devices/system/cpu/smt/control", "off", Form::word,
+                     "forceoff notsupported notimplemented"}}},
          .standard = false,
          .loud = Grade::fair,
          .missing = Grade::good,
          .effect = "whatever runs on the other CPU of a trial's core slows the trial down",
          .boot = "nosmt"},
     Knob{.name = "idle_states",
-         .places = {{{"/sys/devices/system/cpu/cpu{trial}/cpuidle/state[2-9]/disable", "1"}}},
+         .files = {{{"/sys/devices/system/cpu/cpu{trial}/cpuidle/state[2-9]/disable", "1"}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
          .effect = "a CPU that sleeps deeply between trials wakes up late and with cold caches",
          .boot = "cpuidle.off=1"},
     Knob{.name = "irq_affinity",
-         .places = {{{"/proc/irq/[0-9]*/smp_affinity_list", "{others}", Form::cpus}}},
+         .files = {{{"/proc/irq/[0-9]*/smp_affinity_list", "{others}", Form::cpus}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
          .effect = "interrupts of devices are served on the trials' CPUs",
          .boot = "irqaffinity=LIST"},
     Knob{.name = "timer_migration",
-         .places = {{{"/proc/sys/kernel/timer_migration", "0"}}},
+         .files = {{{"/proc/sys/kernel/timer_migration", "0"}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
          .effect = "timers of idle CPUs move to those that are busy, which are the trials'",
          .boot = "sysctl.kernel.timer_migration=0"},
     Knob{.name = "nmi_watchdog",
-         .places = {{{"/proc/sys/kernel/nmi_watchdog", "0"}}},
+         .files = {{{"/proc/sys/kernel/nmi_watchdog", "0"}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
          .effect = "it interrupts every CPU and takes one of the hardware counters",
          .boot = "nmi_watchdog=0"},
     Knob{.name = "numa_balancing",
-         .places = {{{"/proc/sys/kernel/numa_balancing", "0"}}},
+         .files = {{{"/proc/sys/kernel/numa_balancing", "0"}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
@@ -86,7 +86,7 @@ constexpr std::array table{
              "the kernel takes pages away to see who uses them, and moves them while a trial runs",
          .boot = "numa_balancing=disable"},
     Knob{.name = "khugepaged",
-         .places = {{{"/sys/kernel/mm/transparent_hugepage/khugepaged/defrag", "0"}}},
+         .files = {{{"/sys/kernel/mm/transparent_hugepage/khugepaged/defrag", "0"}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
@@ -94,7 +94,7 @@ constexpr std::array table{
              "a thread of the kernel makes huge pages of a running trial's memory, now or later",
          .boot = ""},
     Knob{.name = "thp",
-         .places = {{{"/sys/kernel/mm/transparent_hugepage/enabled", "never", Form::choice}}},
+         .files = {{{"/sys/kernel/mm/transparent_hugepage/enabled", "never", Form::choice}}},
          .standard = false,
          .loud = Grade::fair,
          .missing = Grade::good,
@@ -102,7 +102,7 @@ constexpr std::array table{
                    "have two modes",
          .boot = "transparent_hugepage=never"},
     Knob{.name = "compaction",
-         .places = {{{"/proc/sys/vm/compaction_proactiveness", "0"}}},
+         .files = {{{"/proc/sys/vm/compaction_proactiveness", "0"}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
@@ -110,21 +110,21 @@ constexpr std::array table{
              "the kernel moves pages together in the background, also those of a running trial",
          .boot = "sysctl.vm.compaction_proactiveness=0"},
     Knob{.name = "ksm",
-         .places = {{{"/sys/kernel/mm/ksm/run", "0"}}},
+         .files = {{{"/sys/kernel/mm/ksm/run", "0"}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
          .effect = "equal pages are merged, and the first write to each of them takes a fault",
          .boot = ""},
     Knob{.name = "swappiness",
-         .places = {{{"/proc/sys/vm/swappiness", "0"}}},
+         .files = {{{"/proc/sys/vm/swappiness", "0"}}},
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
          .effect = "pages of a program may be written to a disk while files stay in memory",
          .boot = "sysctl.vm.swappiness=0"},
     Knob{.name = "aslr",
-         .places = {{{"/proc/sys/kernel/randomize_va_space", "0"}}},
+         .files = {{{"/proc/sys/kernel/randomize_va_space", "0"}}},
          .standard = false,
          .loud = Grade::good,
          .missing = Grade::good,
@@ -139,12 +139,12 @@ std::string replaced(std::string_view text, std::string_view what, const std::st
   return std::string(text.substr(0, at)) + with + std::string(text.substr(at + what.size()));
 }
 
-std::vector<std::string> patterns(const Place& place, const CpuChoice& cpus) {
-  if (place.files.empty()) return {};
-  if (!place.files.contains("{trial}")) return {std::string(place.files)};
+std::vector<std::string> patterns(const KnobFiles& files, const CpuChoice& cpus) {
+  if (files.pattern.empty()) return {};
+  if (!files.pattern.contains("{trial}")) return {std::string(files.pattern)};
   std::vector<std::string> all;
   for (const unsigned cpu : cpus.trial)
-    all.push_back(replaced(place.files, "{trial}", std::to_string(cpu)));
+    all.push_back(replaced(files.pattern, "{trial}", std::to_string(cpu)));
   return all;
 }
 
@@ -193,18 +193,18 @@ std::vector<std::string> files_like(const std::string& pattern, const std::strin
 
 std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const std::string& root) {
   std::vector<Setting> settings;
-  for (const Place& place : knob.places) {
-    for (const std::string& pattern : patterns(place, cpus)) {
+  for (const KnobFiles& files : knob.files) {
+    for (const std::string& pattern : patterns(files, cpus)) {
       for (const std::string& file : files_like(pattern, root)) {
         Setting setting{.file = file,
                         .found = {},
-                        .quiet = replaced(place.quiet, "{others}", to_string(cpus.others)),
-                        .form = place.form,
-                        .as_good = std::string(place.as_good),
+                        .quiet = replaced(files.quiet, "{others}", to_string(cpus.others)),
+                        .form = files.form,
+                        .as_good = std::string(files.as_good),
                         .error = {}};
         const auto content = read_file(root + file, limit);
         if (content)
-          setting.found = value_in(*content, place.form);
+          setting.found = value_in(*content, files.form);
         else
           setting.error = content.error().message;
         settings.push_back(std::move(setting));
@@ -214,17 +214,17 @@ std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const st
   return settings;
 }
 
-const Place* place_of(std::string_view knob, std::string_view file) {
+const KnobFiles* files_of(std::string_view knob, std::string_view file) {
   const Knob* row = find_knob(knob);
   if (row == nullptr) return nullptr;
-  const auto holds = [path = std::string(file)](const Place& place) {
-    const std::string pattern = replaced(place.files, "{trial}", "[0-9]*");
+  const auto holds = [path = std::string(file)](const KnobFiles& files) {
+    const std::string pattern = replaced(files.pattern, "{trial}", "[0-9]*");
     // FNM_PATHNAME: a '*' does not reach into another folder.
     return !pattern.empty() &&
            fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
   };
-  const auto* found = std::ranges::find_if(row->places, holds);
-  return found == row->places.end() ? nullptr : found;
+  const auto* found = std::ranges::find_if(row->files, holds);
+  return found == row->files.end() ? nullptr : found;
 }
 
 std::string value_in(std::string_view content, Form form) {

@@ -19,9 +19,9 @@ enum class Form {
   cpus,    // "0-3,8": two spellings of the same CPUs are the same value
 };
 
-struct Place {
+struct KnobFiles {
   // As in glob(7). {trial} stands for the number of a CPU for trials: one pattern for each of them.
-  std::string_view files;
+  std::string_view pattern;
   // {others} stands for the CPUs that trials do not use.
   std::string_view quiet;
   Form form = Form::word;
@@ -33,11 +33,11 @@ enum class Grade { good, fair, poor };
 
 struct Knob {
   std::string_view name;
-  // The drivers of CPUs differ in where they keep a setting: of these places those count that are there.
-  std::array<Place, 2> places;
+  // The drivers of CPUs differ in where they keep a setting: of these files those count that are there.
+  std::array<KnobFiles, 2> files;
   bool standard;            // changed unless a list says otherwise
   Grade loud;               // what it means where it is not quiet
-  Grade missing;            // what it means where no place is there
+  Grade missing;            // what it means where no file is there
   std::string_view effect;  // what it does to a measurement where it is not quiet
   std::string_view boot;    // what makes it so from boot on; "" if nothing does
 };
@@ -60,8 +60,8 @@ struct Setting {
 // The knob's files that are there, in the order of their names. `root` stands before /proc and /sys, for tests.
 std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const std::string& root);
 
-// The knob's place that this file belongs to; null for any other file, which is no setting of ours.
-const Place* place_of(std::string_view knob, std::string_view file);
+// Those files of the knob that this one is among; null for any other file, which is no setting of ours.
+const KnobFiles* files_of(std::string_view knob, std::string_view file);
 
 // Files that a pattern of glob(7) names, in the order of their names, without the root.
 std::vector<std::string> files_like(const std::string& pattern, const std::string& root);

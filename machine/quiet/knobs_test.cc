@@ -32,7 +32,7 @@ TEST(Knobs, EachHasANameOfItsOwnAndSaysWhatItDoes) {
   EXPECT_EQ(find_knob("govenor"), nullptr);
 }
 
-TEST_F(KnobsTest, FindsTheFilesOfEachPlace) {
+TEST_F(KnobsTest, FindsTheFilesThatAreThere) {
   EXPECT_THAT(read_knob(*find_knob("governor"), cpus_, root_), SizeIs(4));
   const auto boost = read_knob(*find_knob("boost"), cpus_, root_);
   ASSERT_THAT(names(boost), ElementsAre("/sys/devices/system/cpu/intel_pstate/no_turbo"));
@@ -85,15 +85,15 @@ TEST(Values, AreThoseInForce) {
 }
 
 TEST(Places, AreNoOtherFiles) {
-  EXPECT_NE(place_of("irq_affinity", "/proc/irq/24/smp_affinity_list"), nullptr);
-  EXPECT_NE(place_of("idle_states", "/sys/devices/system/cpu/cpu12/cpuidle/state3/disable"),
+  EXPECT_NE(files_of("irq_affinity", "/proc/irq/24/smp_affinity_list"), nullptr);
+  EXPECT_NE(files_of("idle_states", "/sys/devices/system/cpu/cpu12/cpuidle/state3/disable"),
             nullptr);
   for (const char* other :
        {"/etc/passwd", "/proc/irq/24/../../../etc/passwd", "/proc/irq/2/4/smp_affinity_list",
         "/proc/irq/x/smp_affinity_list", "", "/proc/irq/24/smp_affinity_list/x"})
-    EXPECT_EQ(place_of("irq_affinity", other), nullptr) << other;
-  EXPECT_EQ(place_of("swappiness", "/proc/sys/kernel/nmi_watchdog"), nullptr);
-  EXPECT_EQ(place_of("nothing", "/proc/sys/kernel/nmi_watchdog"), nullptr);
+    EXPECT_EQ(files_of("irq_affinity", other), nullptr) << other;
+  EXPECT_EQ(files_of("swappiness", "/proc/sys/kernel/nmi_watchdog"), nullptr);
+  EXPECT_EQ(files_of("nothing", "/proc/sys/kernel/nmi_watchdog"), nullptr);
 }
 
 }  // namespace

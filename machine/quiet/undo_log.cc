@@ -41,13 +41,13 @@ std::optional<Change> change_in(std::string_view line) {
   const auto object = opened(line);
   if (!object) return std::nullopt;
   const auto text = [&](const char* name) { return object->value(name, std::string()); };
-  const Place* place = place_of(text("knob"), text("file"));
-  if (place == nullptr) return std::nullopt;  // invariant 5
+  const KnobFiles* files = files_of(text("knob"), text("file"));
+  if (files == nullptr) return std::nullopt;  // invariant 5
   return Change{.knob = text("knob"),
                 .file = text("file"),
                 .found = text("found"),
                 .set = text("set"),
-                .form = place->form};
+                .form = files->form};
 }
 
 Result<void> sync_folder(const std::filesystem::path& folder) {

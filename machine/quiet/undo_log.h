@@ -6,7 +6,7 @@
 //   2. What is put back is what the log found, and only where the machine still holds what was set.
 //   3. The log forgets changes when each of them was put back or is somebody else's, not before.
 //   4. A log of another boot changes nothing: the machine has forgotten what was set.
-//   5. No line of a log makes us write to a file that is no place of a knob.
+//   5. No line of a log makes us write to a file that is not a knob's.
 #pragma once
 
 #include <sys/types.h>

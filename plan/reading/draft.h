@@ -16,10 +16,10 @@
 namespace stab::plan {
 
 using toml::did_you_mean;
-using toml::Entries;
-using toml::Entry;
 using toml::Items;
-using toml::max_entries;
+using toml::max_length;
+using toml::Pair;
+using toml::Pairs;
 using toml::Position;
 using toml::Problem;
 using toml::Problems;
@@ -99,7 +99,7 @@ void read_machine(const Table& root, Draft& draft);
 void read_analysis(const Table& root, Draft& draft);
 
 // The levels of a built-in factor, fixed or random.
-void read_builtin_factor(const Entry& entry, FactorKind kind, Draft& draft);
+void read_builtin_factor(const Pair& pair, FactorKind kind, Draft& draft);
 
 void check_names(
     Draft& draft);  // each ${NAME} is defined, and texts stay short when it is replaced

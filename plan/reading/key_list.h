@@ -108,6 +108,7 @@ inline constexpr std::array<std::string_view, 1> per{"block"};
 
 inline constexpr std::uint32_t max_repeats = 100'000;
 inline constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t max_memory = std::uint64_t{1} << 50;
 inline constexpr std::uint32_t max_env_bytes = std::uint32_t{1} << 20;
 inline constexpr std::uint32_t max_blocks = 1'000'000;
 
@@ -133,6 +134,12 @@ inline constexpr Key keys[] = {
      "then a build is ended and has failed"},
     {"defaults.output_limit", Bytes{max_output, std::uint64_t{16} << 20},
      "most bytes that a trial may write to stdout, and to stderr"},
+    {"defaults.memory_limit", Bytes{max_memory},
+     "most memory of a trial's processes together; beyond it the trial has failed", "none"},
+    {"defaults.cpu_limit", Duration{}, "most CPU time of a trial's processes together", "none"},
+    {"defaults.process_limit", Count{1, 1'000'000}, "most processes of a trial at once", "none"},
+    {"defaults.file_limit", Bytes{max_memory}, "most bytes of each file that a trial writes",
+     "none"},
     {"defaults.warmup", Count{0, 1000, 0}, "blocks that run first and are not analysed"},
     {"defaults.retries", Count{0, 10, 0}, "further attempts at a trial that failed"},
     {"defaults.give_up_after", Count{0, 1000, 5},
@@ -159,6 +166,10 @@ inline constexpr Key keys[] = {
     {"benchmark.timeout", Duration{}, "of this benchmark", "`defaults`"},
     {"benchmark.build_timeout", Duration{}, "of this benchmark", "`defaults`"},
     {"benchmark.output_limit", Bytes{max_output}, "of this benchmark", "`defaults`"},
+    {"benchmark.memory_limit", Bytes{max_memory}, "of this benchmark", "`defaults`"},
+    {"benchmark.cpu_limit", Duration{}, "of this benchmark", "`defaults`"},
+    {"benchmark.process_limit", Count{1, 1'000'000}, "of this benchmark", "`defaults`"},
+    {"benchmark.file_limit", Bytes{max_memory}, "of this benchmark", "`defaults`"},
 
     {"factor.NAME.levels", Other{"a table, or an array for built-in factors"},
      "`{ LEVEL = { VARIABLE = \"text\" } }`, or a list", "`random`"},

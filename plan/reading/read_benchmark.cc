@@ -15,7 +15,7 @@ namespace {
 constexpr const char* own_environment = "STABILIZER_OPTIONS";
 
 void note_repetitions(const Table& table, Draft& draft) {
-  if (const Entry* entry = table.find("repetitions")) draft.repetitions_at.push_back(entry->at);
+  if (const Pair* pair = table.find("repetitions")) draft.repetitions_at.push_back(pair->at);
 }
 
 // What every benchmark starts from.
@@ -33,6 +33,11 @@ Benchmark read_defaults(const Table& root, Draft& draft) {
   benchmark.timeout = value<"defaults.timeout">(table);
   benchmark.build_timeout = value<"defaults.build_timeout">(table);
   benchmark.output_limit = value<"defaults.output_limit">(table);
+  if (!table) return benchmark;
+  benchmark.memory_limit = given<"defaults.memory_limit">(*table).value_or(0);
+  benchmark.cpu_limit = given<"defaults.cpu_limit">(*table).value_or(std::chrono::seconds(0));
+  benchmark.process_limit = given<"defaults.process_limit">(*table).value_or(0);
+  benchmark.file_limit = given<"defaults.file_limit">(*table).value_or(0);
   return benchmark;
 }
 
@@ -42,6 +47,10 @@ void read_limits(const Table& table, Benchmark& benchmark, Draft& draft) {
   if (const auto time = given<"benchmark.timeout">(table)) benchmark.timeout = *time;
   if (const auto time = given<"benchmark.build_timeout">(table)) benchmark.build_timeout = *time;
   if (const auto limit = given<"benchmark.output_limit">(table)) benchmark.output_limit = *limit;
+  if (const auto limit = given<"benchmark.memory_limit">(table)) benchmark.memory_limit = *limit;
+  if (const auto limit = given<"benchmark.cpu_limit">(table)) benchmark.cpu_limit = *limit;
+  if (const auto limit = given<"benchmark.process_limit">(table)) benchmark.process_limit = *limit;
+  if (const auto limit = given<"benchmark.file_limit">(table)) benchmark.file_limit = *limit;
 }
 
 Check read_check(const Table& benchmark) {
@@ -68,11 +77,11 @@ void read_run(const Table& table, DraftBenchmark& draft) {
   table.require("run", R"(an array with the program and its arguments, as in ["${OUT}", "100"])");
   const auto words = given<"benchmark.run">(table);
   if (!words) return;
-  const Entry& entry = *table.find("run");
+  const Pair& pair = *table.find("run");
   if (words->empty() || words->front().empty())
-    table.problems().add(entry.at,
+    table.problems().add(pair.at,
                          fmt::format("'{}' must start with the program to run", table.path("run")));
-  const Items& items = std::get<Items>(entry.value.data);
+  const Items& items = std::get<Items>(pair.value.data);
   for (std::size_t i = 0; i < words->size(); ++i)
     draft.run.push_back({items[i].at, table.path("run"), (*words)[i]});
   draft.value.run = *words;
@@ -82,7 +91,7 @@ void read_env(const Table& table, DraftBenchmark& draft) {
   const auto env = table.open_table("env");
   if (!env) return;
   draft.value.env = variables_of(*env);
-  if (const Entry* own = env->find(own_environment))
+  if (const Pair* own = env->find(own_environment))
     env->problems().add(own->at, fmt::format("'{}' is set by stabd itself: use [randomize]",
                                              env->path(own_environment)));
   for (const auto& [name, value] : draft.value.env)
@@ -123,17 +132,17 @@ void read_benchmarks(const Table& root, Draft& draft) {
   root.require("benchmark", "at least one [[benchmark]]");
   const Items* items = root.items("benchmark", "an array of tables: write [[benchmark]]");
   if (items == nullptr) return;
-  const Entry& entry = *root.find("benchmark");
-  if (items->empty() || items->size() > max_entries) {
-    draft.problems.add(entry.at, fmt::format("a plan has 1 to {} benchmarks, this one has {}",
-                                             max_entries, items->size()));
+  const Pair& pair = *root.find("benchmark");
+  if (items->empty() || items->size() > max_length) {
+    draft.problems.add(pair.at, fmt::format("a plan has 1 to {} benchmarks, this one has {}",
+                                            max_length, items->size()));
     return;
   }
   for (const Value& item : *items) {
-    if (std::holds_alternative<Entries>(item.data))
+    if (std::holds_alternative<Pairs>(item.data))
       draft.benchmarks.push_back(read_benchmark(item, defaults, draft));
     else
-      root.refuse_item(entry, item, "a table: write [[benchmark]]");
+      root.refuse_item(pair, item, "a table: write [[benchmark]]");
   }
   check_unique_names(draft);
 }

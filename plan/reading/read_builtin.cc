@@ -60,19 +60,19 @@ bool is_flag(const Factor& factor) {
 }
 
 FixedLevels read_levels(const Table& table, const Factor& factor) {
-  const Entry& entry = *table.find("levels");
+  const Pair& pair = *table.find("levels");
   const Items* items = table.items("levels", is_flag(factor)            ? "an array: [false, true]"
                                              : has_numbers(factor.kind) ? "an array of numbers"
                                                                         : "an array of texts");
   FixedLevels fixed;
   if (items == nullptr) return fixed;
-  if (items->empty() || items->size() > max_entries)
-    table.problems().add(entry.at, fmt::format("'{}' must have 1 to {} levels, not {}",
-                                               table.path("levels"), max_entries, items->size()));
+  if (items->empty() || items->size() > max_length)
+    table.problems().add(pair.at, fmt::format("'{}' must have 1 to {} levels, not {}",
+                                              table.path("levels"), max_length, items->size()));
   for (const Value& item : *items) {
     auto level = read_level(item, factor);
     if (!level) {
-      table.refuse_item(entry, item, level_rule(factor));
+      table.refuse_item(pair, item, level_rule(factor));
     } else if (std::ranges::find(fixed.levels, level->name, &Level::name) != fixed.levels.end()) {
       table.problems().add(item.at, fmt::format("'{}' has the level {} twice: remove one",
                                                 table.path("levels"), level->name));
@@ -121,8 +121,8 @@ void read_random(const Table& table, FactorKind kind, Factor& factor) {
   if (!random) return;
   const Range range = read_bounds(*random, kind);
   const bool has_seeds = random->find("seeds") != nullptr || random->find("runs") != nullptr;
-  const Entry* per_entry = random->find("per");
-  if (has_seeds == (per_entry != nullptr)) {
+  const Pair* per = random->find("per");
+  if (has_seeds == (per != nullptr)) {
     table.problems().add(
         table.find("random")->at,
         fmt::format("'{}' must be {{ per = \"block\" }} or {{ seeds = 10, runs = 3 }}",
@@ -134,45 +134,45 @@ void read_random(const Table& table, FactorKind kind, Factor& factor) {
   }
 }
 
-void refuse_option(const Table& table, const Entry& entry) {
+void refuse_option(const Table& table, const Pair& pair) {
   const Words known = option_names();
-  std::string hint = did_you_mean(entry.key, known);
+  std::string hint = did_you_mean(pair.key, known);
   if (hint.empty()) hint = fmt::format(": known here are {}", fmt::join(known, ", "));
-  table.problems().add(entry.at, fmt::format("unknown key '{}'{}", table.path(entry.key), hint));
+  table.problems().add(pair.at, fmt::format("unknown key '{}'{}", table.path(pair.key), hint));
 }
 
 }  // namespace
 
-void read_builtin_factor(const Entry& entry, FactorKind kind, Draft& draft) {
-  const Table table(draft.problems, entry.value, "factor." + entry.key, names_below("factor.NAME"));
-  Factor factor{.name = entry.key, .kind = kind, .levels = {}};
-  const Entry* random = table.find("random");
+void read_builtin_factor(const Pair& pair, FactorKind kind, Draft& draft) {
+  const Table table(draft.problems, pair.value, "factor." + pair.key, names_below("factor.NAME"));
+  Factor factor{.name = pair.key, .kind = kind, .levels = {}};
+  const Pair* random = table.find("random");
   if ((table.find("levels") != nullptr) == (random != nullptr))
-    draft.problems.add(entry.at,
-                       fmt::format("'factor.{}' must have one of levels and random", entry.key));
+    draft.problems.add(pair.at,
+                       fmt::format("'factor.{}' must have one of levels and random", pair.key));
   else if (random == nullptr)
     factor.levels = read_levels(table, factor);
   else if (!has_numbers(kind))
     draft.problems.add(random->at,
-                       fmt::format("'factor.{}.random' is not possible: use levels{}", entry.key,
+                       fmt::format("'factor.{}.random' is not possible: use levels{}", pair.key,
                                    is_flag(factor) ? " = [false, true]" : ""));
   else
     read_random(table, kind, factor);
-  draft.factors.push_back({entry.at, std::move(factor)});
+  draft.factors.push_back({pair.at, std::move(factor)});
 }
 
 void read_randomize(const Table& root, Draft& draft) {
   const auto table = root.open_table("randomize");
   if (!table) return;
-  for (const Entry& entry : table->entries()) {
-    const RuntimeOption* option = find_option(entry.key);
+  for (const Pair& pair : table->pairs()) {
+    const RuntimeOption* option = find_option(pair.key);
     if (option == nullptr) {
-      refuse_option(*table, entry);
-    } else if (const auto level = read_option(*option, entry.value)) {
-      draft.plan.randomize[entry.key] = *level;
-      draft.randomize_at[entry.key] = entry.at;
+      refuse_option(*table, pair);
+    } else if (const auto level = read_option(*option, pair.value)) {
+      draft.plan.randomize[pair.key] = *level;
+      draft.randomize_at[pair.key] = pair.at;
     } else {
-      table->refuse(entry, option_rule(*option));
+      table->refuse(pair, option_rule(*option));
     }
   }
 }

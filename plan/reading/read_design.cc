@@ -43,11 +43,11 @@ std::optional<std::string> level_name(const Value& value) {
 DraftCell read_cell(const Value& item, const Table& design) {
   DraftCell cell{.at = item.at, .value = {}};
   const Table table(design.problems(), item, design.path("cells"));
-  for (const Entry& entry : table.entries()) {
-    if (const auto name = level_name(entry.value))
-      cell.value[entry.key] = *name;
+  for (const Pair& pair : table.pairs()) {
+    if (const auto name = level_name(pair.value))
+      cell.value[pair.key] = *name;
     else
-      table.refuse(entry, "the name of a level");
+      table.refuse(pair, "the name of a level");
   }
   return cell;
 }
@@ -55,18 +55,18 @@ DraftCell read_cell(const Value& item, const Table& design) {
 void read_cells(const Table& table, Draft& draft) {
   const Items* items = table.items("cells", R"(an array of cells, as in [ { opt = "O2" }, ... ])");
   if (items == nullptr) return;
-  const Entry& entry = *table.find("cells");
+  const Pair& pair = *table.find("cells");
   constexpr Several allowed = kind_of<"design.cells">;
   if (items->size() < allowed.least || items->size() > allowed.most) {
-    draft.problems.add(entry.at, fmt::format("'design.cells' must list {} to {} cells, not {}",
-                                             allowed.least, allowed.most, items->size()));
+    draft.problems.add(pair.at, fmt::format("'design.cells' must list {} to {} cells, not {}",
+                                            allowed.least, allowed.most, items->size()));
     return;
   }
   for (const Value& item : *items) {
-    if (std::holds_alternative<Entries>(item.data))
+    if (std::holds_alternative<Pairs>(item.data))
       draft.cells.push_back(read_cell(item, table));
     else
-      table.refuse_item(entry, item, R"(a table, as in { opt = "O2", aslr = "true" })");
+      table.refuse_item(pair, item, R"(a table, as in { opt = "O2", aslr = "true" })");
   }
 }
 
@@ -80,7 +80,7 @@ void read_design(const Table& root, Draft& draft) {
   read_kind(*table, draft);
   (void)given<"design.order">(*table);
   read_stop(*table, draft);
-  const Entry* cells = table->find("cells");
+  const Pair* cells = table->find("cells");
   const std::size_t before = draft.problems.count();
   read_cells(*table, draft);
   draft.cells_are_good = draft.problems.count() == before;

@@ -54,124 +54,122 @@ bool contains(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-bool name_is_good(const Entry& entry, Problems& problems) {
-  if (!is_identifier(entry.key)) {
-    problems.add(entry.at, fmt::format("'factor.{}' is no name for a factor: use {}",
-                                       shown(entry.key), identifier_rule));
+bool name_is_good(const Pair& pair, Problems& problems) {
+  if (!is_identifier(pair.key)) {
+    problems.add(pair.at, fmt::format("'factor.{}' is no name for a factor: use {}",
+                                      shown(pair.key), identifier_rule));
     return false;
   }
-  if (contains(reserved, entry.key)) {
-    problems.add(entry.at,
+  if (contains(reserved, pair.key)) {
+    problems.add(pair.at,
                  fmt::format("'factor.{}' cannot be a factor's name, results have a column of "
                              "that name: choose another one",
-                             entry.key));
+                             pair.key));
     return false;
   }
   return true;
 }
 
 void refuse_own_variables(const Table& level) {
-  for (const Entry& entry : level.entries())
-    if (contains(own_variables, entry.key))
-      level.problems().add(entry.at, fmt::format("'{}' is set by stabd itself: choose another name",
-                                                 level.path(entry.key)));
+  for (const Pair& pair : level.pairs())
+    if (contains(own_variables, pair.key))
+      level.problems().add(pair.at, fmt::format("'{}' is set by stabd itself: choose another name",
+                                                level.path(pair.key)));
 }
 
 // The first level says which variables the factor has.
-void compare_with_others(const Entry& entry, const Table& levels, const Level& level,
+void compare_with_others(const Pair& pair, const Table& levels, const Level& level,
                          const std::vector<Level>& others) {
   if (others.empty()) return;
   const auto by_name = [](const auto& a, const auto& b) { return a.first == b.first; };
   const Variables& first = others.front().variables;
   if (!std::ranges::equal(first, level.variables, by_name)) {
-    levels.problems().add(entry.at,
-                          fmt::format("'{}' must set the same variables as the level '{}': {}",
-                                      levels.path(entry.key), others.front().name,
-                                      fmt::join(std::views::keys(first), ", ")));
+    levels.problems().add(
+        pair.at,
+        fmt::format("'{}' must set the same variables as the level '{}': {}", levels.path(pair.key),
+                    others.front().name, fmt::join(std::views::keys(first), ", ")));
     return;
   }
   const auto same = std::ranges::find(others, level.variables, &Level::variables);
   if (same != others.end())
-    levels.problems().add(entry.at,
+    levels.problems().add(pair.at,
                           fmt::format("'{}' is the same as the level '{}': change or remove it",
-                                      levels.path(entry.key), same->name));
+                                      levels.path(pair.key), same->name));
 }
 
 // A name that a wrong factor would have set is not reported as unknown too.
 void declare_variables(const Table& levels, Draft& draft) {
-  for (const Entry& level : levels.entries())
-    if (const auto* variables = std::get_if<Entries>(&level.value.data))
-      for (const Entry& variable : *variables) draft.declared.push_back(variable.key);
+  for (const Pair& level : levels.pairs())
+    if (const auto* variables = std::get_if<Pairs>(&level.value.data))
+      for (const Pair& variable : *variables) draft.declared.push_back(variable.key);
 }
 
-void read_level(const Entry& entry, const Table& levels, std::vector<Level>& read, Draft& draft) {
-  if (!is_name(entry.key))
-    draft.problems.add(entry.at, fmt::format("'{}' is no name for a level: use {}",
-                                             levels.path(entry.key), name_rule));
-  if (!std::holds_alternative<Entries>(entry.value.data)) {
-    levels.refuse(entry, R"(a table of variables, as in { CFLAGS = "-O2" })");
+void read_level(const Pair& pair, const Table& levels, std::vector<Level>& read, Draft& draft) {
+  if (!is_name(pair.key))
+    draft.problems.add(pair.at, fmt::format("'{}' is no name for a level: use {}",
+                                            levels.path(pair.key), name_rule));
+  if (!std::holds_alternative<Pairs>(pair.value.data)) {
+    levels.refuse(pair, R"(a table of variables, as in { CFLAGS = "-O2" })");
     return;
   }
-  const Table table(draft.problems, entry.value, levels.path(entry.key));
+  const Table table(draft.problems, pair.value, levels.path(pair.key));
   refuse_own_variables(table);
-  if (table.entries().empty())
-    draft.problems.add(entry.at, fmt::format("'{}' sets no variable: add one that a benchmark uses",
-                                             levels.path(entry.key)));
-  Level level{.name = entry.key, .variables = variables_of(table)};
+  if (table.pairs().empty())
+    draft.problems.add(pair.at, fmt::format("'{}' sets no variable: add one that a benchmark uses",
+                                            levels.path(pair.key)));
+  Level level{.name = pair.key, .variables = variables_of(table)};
   for (const auto& [name, value] : level.variables)
     draft.values.push_back({table.find(name)->at, table.path(name), value});
-  compare_with_others(entry, levels, level, read);
+  compare_with_others(pair, levels, level, read);
   read.push_back(std::move(level));
 }
 
 // Why a factor that is not built in cannot be what was written: "'factor.x.random' ...".
-void refuse_shape(const Entry& at, std::string_view what, const Entry& factor, Problems& problems) {
+void refuse_shape(const Pair& at, std::string_view what, const Pair& factor, Problems& problems) {
   problems.add(at.at, fmt::format("'factor.{}.{}{}", factor.key, what,
                                   did_you_mean(factor.key, builtin_names())));
 }
 
-void read_user_factor(const Entry& entry, Draft& draft) {
-  const Table table(draft.problems, entry.value, "factor." + entry.key, names_below("factor.NAME"));
-  if (const Entry* random = table.find("random"))
+void read_user_factor(const Pair& pair, Draft& draft) {
+  const Table table(draft.problems, pair.value, "factor." + pair.key, names_below("factor.NAME"));
+  if (const Pair* random = table.find("random"))
     refuse_shape(
         *random,
         "random' is only for the built-in factors env_bytes, link_order, link_padding and layout",
-        entry, draft.problems);
+        pair, draft.problems);
   else
     table.require("levels", R"(two levels or more, as in { O2 = { CFLAGS = "-O2" }, ... })");
-  const Entry* levels_entry = table.find("levels");
-  if (levels_entry == nullptr) return;
-  if (!std::holds_alternative<Entries>(levels_entry->value.data)) {
-    refuse_shape(*levels_entry,
-                 R"(levels' must be a table, as in { O2 = { CFLAGS = "-O2" }, ... })", entry,
+  const Pair* given = table.find("levels");
+  if (given == nullptr) return;
+  if (!std::holds_alternative<Pairs>(given->value.data)) {
+    refuse_shape(*given, R"(levels' must be a table, as in { O2 = { CFLAGS = "-O2" }, ... })", pair,
                  draft.problems);
     return;
   }
-  const Table levels(draft.problems, levels_entry->value, table.path("levels"));
+  const Table levels(draft.problems, given->value, table.path("levels"));
   declare_variables(levels, draft);
-  if (levels.entries().size() < 2 || levels.entries().size() > max_entries) {
-    draft.problems.add(levels_entry->at,
+  if (levels.pairs().size() < 2 || levels.pairs().size() > max_length) {
+    draft.problems.add(given->at,
                        fmt::format("'{}' must have 2 to {} levels, not {}", table.path("levels"),
-                                   max_entries, levels.entries().size()));
+                                   max_length, levels.pairs().size()));
     return;
   }
   FixedLevels read;
-  for (const Entry& level : levels.entries()) read_level(level, levels, read.levels, draft);
-  draft.factors.push_back(
-      {entry.at, {.name = entry.key, .kind = FactorKind::user, .levels = read}});
+  for (const Pair& level : levels.pairs()) read_level(level, levels, read.levels, draft);
+  draft.factors.push_back({pair.at, {.name = pair.key, .kind = FactorKind::user, .levels = read}});
 }
 
-void read_factor(const Entry& entry, const Table& all, Draft& draft) {
-  if (!name_is_good(entry, draft.problems)) return;
-  if (!std::holds_alternative<Entries>(entry.value.data)) {
-    all.refuse(entry, "a table with levels or random");
+void read_factor(const Pair& pair, const Table& all, Draft& draft) {
+  if (!name_is_good(pair, draft.problems)) return;
+  if (!std::holds_alternative<Pairs>(pair.value.data)) {
+    all.refuse(pair, "a table with levels or random");
     return;
   }
-  const FactorKind kind = kind_of(entry.key);
+  const FactorKind kind = kind_of(pair.key);
   if (kind == FactorKind::user)
-    read_user_factor(entry, draft);
+    read_user_factor(pair, draft);
   else
-    read_builtin_factor(entry, kind, draft);
+    read_builtin_factor(pair, kind, draft);
 }
 
 void refuse_shared_variables(Draft& draft) {
@@ -195,12 +193,12 @@ void refuse_shared_variables(Draft& draft) {
 void read_factors(const Table& root, Draft& draft) {
   const std::size_t before = draft.problems.count();
   if (const auto all = root.open_table("factor")) {
-    if (all->entries().size() > max_factors)
+    if (all->pairs().size() > max_factors)
       draft.problems.add(root.find("factor")->at,
                          fmt::format("the plan has {} factors, at most {} are allowed",
-                                     all->entries().size(), max_factors));
+                                     all->pairs().size(), max_factors));
     else
-      for (const Entry& entry : all->entries()) read_factor(entry, *all, draft);
+      for (const Pair& pair : all->pairs()) read_factor(pair, *all, draft);
   }
   refuse_shared_variables(draft);
   draft.factors_are_good = draft.problems.count() == before;

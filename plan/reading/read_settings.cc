@@ -11,18 +11,18 @@ namespace stab::plan {
 namespace {
 
 void check_variable_names(const Table& table) {
-  for (const Entry& entry : table.entries())
+  for (const Pair& pair : table.pairs())
     for (const std::string& own : own_variables)
-      if (entry.key == own)
+      if (pair.key == own)
         table.problems().add(
-            entry.at,
-            fmt::format("'{}' is set by stabd itself: choose another name", table.path(entry.key)));
+            pair.at,
+            fmt::format("'{}' is set by stabd itself: choose another name", table.path(pair.key)));
 }
 
 // The paper's procedure is one within subjects, on raw numbers.
 void use_paper(const Table& table, Draft& draft) {
   Analysis& analysis = draft.plan.analysis;
-  const Entry* log = table.find("log");
+  const Pair* log = table.find("log");
   if (log != nullptr && analysis.log_scale)
     draft.problems.add(log->at,
                        "'analysis.log' must be false with method = \"stabilizer\", which compares "
@@ -38,18 +38,18 @@ void use_paper(const Table& table, Draft& draft) {
 
 Variables variables_of(const Table& table) {
   Variables variables;
-  if (table.entries().size() > toml::max_entries) {
+  if (table.pairs().size() > toml::max_length) {
     table.problems().add(table.at(),
-                         fmt::format("'{}' has {} entries, at most {} are allowed", table.path(),
-                                     table.entries().size(), toml::max_entries));
+                         fmt::format("'{}' has {} keys, at most {} are allowed", table.path(),
+                                     table.pairs().size(), toml::max_length));
     return variables;
   }
-  for (const Entry& entry : table.entries()) {
-    if (!is_identifier(entry.key))
-      table.problems().add(entry.at, fmt::format("'{}' is no name for a variable: use {}",
-                                                 table.path(entry.key), identifier_rule));
-    else if (auto value = table.text(entry.key, is_word, word_rule))
-      variables[entry.key] = *std::move(value);
+  for (const Pair& pair : table.pairs()) {
+    if (!is_identifier(pair.key))
+      table.problems().add(pair.at, fmt::format("'{}' is no name for a variable: use {}",
+                                                table.path(pair.key), identifier_rule));
+    else if (auto value = table.text(pair.key, is_word, word_rule))
+      variables[pair.key] = *std::move(value);
   }
   return variables;
 }
@@ -74,7 +74,7 @@ void read_variables(const Table& root, Draft& draft) {
   const auto table = root.open_table("variables");
   if (!table) return;
   check_variable_names(*table);
-  for (const Entry& entry : table->entries()) draft.declared.push_back(entry.key);
+  for (const Pair& pair : table->pairs()) draft.declared.push_back(pair.key);
   for (const auto& [name, value] : variables_of(*table)) {
     draft.plan.variables[name] = value;
     draft.values.push_back({table->find(name)->at, table->path(name), value});
@@ -118,7 +118,7 @@ void read_analysis(const Table& root, Draft& draft) {
   analysis.higher_is_better = value<"analysis.better">(table) == "higher";
   const bool paper = value<"analysis.method">(table) == "stabilizer";
   if (!table) return;
-  for (const Entry& entry : table->entries()) draft.study.analysis[entry.key] = entry.at;
+  for (const Pair& pair : table->pairs()) draft.study.analysis[pair.key] = pair.at;
   analysis.equivalence = given<"analysis.equivalence">(*table);
   if (paper) use_paper(*table, draft);
 }

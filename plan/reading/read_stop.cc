@@ -20,8 +20,8 @@ std::vector<std::uint32_t> looks(std::uint32_t min, std::uint32_t max, std::uint
 }
 
 void refuse_key(const Table& table, const char* key, const char* rule) {
-  if (const Entry* entry = table.find(key))
-    table.problems().add(entry->at,
+  if (const Pair* pair = table.find(key))
+    table.problems().add(pair->at,
                          fmt::format("'{}' belongs to rule = \"{}\": set it, or remove the key",
                                      table.path(key), rule));
 }

@@ -10,27 +10,27 @@ namespace stab::plan {
 namespace {
 
 bool belongs(const Table& table, std::string_view key, DesignKind kind, Draft& draft) {
-  const Entry* entry = table.find(key);
-  if (entry == nullptr) return false;
+  const Pair* pair = table.find(key);
+  if (pair == nullptr) return false;
   if (draft.plan.design.kind == kind) return true;
-  draft.problems.add(entry->at, fmt::format("'design.{0}' belongs to kind = \"{1}\": set it, or "
-                                            "remove '{0}'",
-                                            key, to_string(kind)));
+  draft.problems.add(pair->at, fmt::format("'design.{0}' belongs to kind = \"{1}\": set it, or "
+                                           "remove '{0}'",
+                                           key, to_string(kind)));
   return false;
 }
 
 void read_generators(const Table& table, Draft& draft) {
   const auto texts = table.texts("generators", is_filled_word, R"(texts, as in ["d = a:b:c"])");
   if (!texts) return;
-  const Entry& entry = *table.find("generators");
-  draft.study.at = entry.at;
+  const Pair& pair = *table.find("generators");
+  draft.study.at = pair.at;
   constexpr Several allowed = kind_of<"design.generators">;
   if (texts->size() < allowed.least || texts->size() > allowed.most)
-    draft.problems.add(entry.at, fmt::format("'design.generators' must list {} to {} generators, "
-                                             "not {}",
-                                             allowed.least, allowed.most, texts->size()));
+    draft.problems.add(pair.at, fmt::format("'design.generators' must list {} to {} generators, "
+                                            "not {}",
+                                            allowed.least, allowed.most, texts->size()));
   for (const std::string& text : *texts)
-    draft.study.generators.push_back({entry.at, "design.generators", text});
+    draft.study.generators.push_back({pair.at, "design.generators", text});
 }
 
 }  // namespace

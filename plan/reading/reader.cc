@@ -16,8 +16,8 @@ std::unexpected<std::vector<Problem>> only(Position at, std::string message) {
   return std::unexpected(std::move(problems).take());
 }
 
-void read_tables(const Value& document, Draft& draft) {
-  const Table root(draft.problems, document, "", names_below(""));
+void read_tables(const Value& tree, Draft& draft) {
+  const Table root(draft.problems, tree, "", names_below(""));
   read_experiment(root, draft);
   read_variables(root, draft);
   read_benchmarks(root, draft);
@@ -61,13 +61,13 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   if (text.size() > max_plan_bytes)
     return only({}, fmt::format("the plan has {} bytes, at most {} are read: is it the right file?",
                                 text.size(), max_plan_bytes));
-  const auto document = toml::parse_toml(text);
-  if (!document) return only(document.error().at, document.error().message);
-  if (std::get<Entries>(document->data).empty())
+  const auto tree = toml::parse_toml(text);
+  if (!tree) return only(tree.error().at, tree.error().message);
+  if (std::get<Pairs>(tree->data).empty())
     return only(
         {}, "the plan is empty: it needs at least [experiment] with a name and one [[benchmark]]");
   Draft draft;
-  read_tables(*document, draft);
+  read_tables(*tree, draft);
   check_tables(draft);
   if (!draft.problems.empty()) return std::unexpected(std::move(draft.problems).take());
   return finish(std::move(draft));

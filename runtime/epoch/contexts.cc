@@ -57,9 +57,9 @@ void hold_all(Image& image, void* /*context*/) {
 // A layout ends with a page, and a word may lie at its very end.
 const Layout* layout_with(uint64_t word) {
   if (word < os::page_size) return nullptr;
-  Place place = place_of(word);
-  if (place.layout == nullptr && word % os::page_size == 0) place = place_of(word - 1);
-  const Layout* layout = place.layout;
+  Location location = locate(word);
+  if (location.layout == nullptr && word % os::page_size == 0) location = locate(word - 1);
+  const Layout* layout = location.layout;
   return layout != nullptr && is_in_use(*layout) ? layout : nullptr;
 }
 
@@ -73,7 +73,7 @@ void hold(uint64_t word, uint64_t caller) {
 // Callers of setjmp that szc compiled stay in the first layout, and have saved what was in the
 // registers on the stack. Others in our images hide by their tables.
 bool saves_registers(uint64_t caller) {
-  const Layout* layout = place_of(caller).layout;
+  const Layout* layout = locate(caller).layout;
   return layout != nullptr && layout->state == LayoutState::permanent;
 }
 

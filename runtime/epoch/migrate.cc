@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t largest_stack = uint64_t{32} << 20;
 
 struct Spot {
-  Place place;
+  Location location;
   uint32_t function = no_copy;
   uint64_t offset = 0;  // from the start of the copy; negative in the mark before it
 
@@ -32,38 +32,38 @@ struct Spot {
 
 Spot spot_of(uint64_t address) {
   Spot spot;
-  spot.place = place_of(address);
-  if (spot.place.image == nullptr) return spot;
-  spot.function = function_at(*spot.place.image, *spot.place.layout, address);
-  if (spot.found()) spot.offset = address - address_of(spot.place.layout->copy(spot.function));
+  spot.location = locate(address);
+  if (spot.location.image == nullptr) return spot;
+  spot.function = function_at(*spot.location.image, *spot.location.layout, address);
+  if (spot.found()) spot.offset = address - address_of(spot.location.layout->copy(spot.function));
   return spot;
 }
 
 // The same spot in the present layout, or the address itself.
 uint64_t present(const Spot& spot, uint64_t address) {
-  if (!spot.found() || spot.in_mark() || spot.place.image->present == 0) return address;
-  const Layout& now = spot.place.image->current();
-  if (spot.place.layout == &now || !now.has(spot.function)) return address;
-  if (spot.place.layout->pads[spot.function] != now.pads[spot.function]) return address;
+  if (!spot.found() || spot.in_mark() || spot.location.image->present == 0) return address;
+  const Layout& now = spot.location.image->current();
+  if (spot.location.layout == &now || !now.has(spot.function)) return address;
+  if (spot.location.layout->pads[spot.function] != now.pads[spot.function]) return address;
   return address_of(now.copy(spot.function)) + spot.offset;
 }
 
 bool is_table(const Spot& spot) {
-  const abi::Function& function = spot.place.image->functions()[spot.function];
+  const abi::Function& function = spot.location.image->functions()[spot.function];
   return spot.offset < copy_size(function) && spot.offset >= abi::tables_offset(function.size);
 }
 
 bool is_code(const Spot& spot) {
-  return spot.offset <= spot.place.image->functions()[spot.function].size;
+  return spot.offset <= spot.location.image->functions()[spot.function].size;
 }
 
 // Of the function's values in this register: whether one that looks like the address of a jump table
 // is one. Below 4 GB numbers of 32 bits look like addresses, too.
 bool holds_addresses(const Spot& spot, uint32_t r) {
   if (!spot.found()) return false;
-  const abi::Function& function = spot.place.image->functions()[spot.function];
+  const abi::Function& function = spot.location.image->functions()[spot.function];
   return (function.address_registers >> r & 1) != 0 &&
-         address_of(spot.place.layout->copy(spot.function)) > UINT32_MAX;
+         address_of(spot.location.layout->copy(spot.function)) > UINT32_MAX;
 }
 
 // The layout's own description: frames of its copies may be larger than the original's.
@@ -89,7 +89,7 @@ bool find_description(uint64_t pc, FrameDescription& description, void* /*contex
     return describe(*image, image->layout_in_use(at.function), at.function, pc - at.offset,
                     description);
   }
-  if (spot.place.image == nullptr) {
+  if (spot.location.image == nullptr) {
     dl_find_object object;
     if (find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0) return false;
     return find_in_image_header(
@@ -98,18 +98,18 @@ bool find_description(uint64_t pc, FrameDescription& description, void* /*contex
   }
   if (!spot.found()) return false;
   // The mark before a copy is as its first instruction.
-  const uint64_t start = is_code(spot) ? address_of(spot.place.layout->copy(spot.function)) : pc;
-  return describe(*spot.place.image, *spot.place.layout, spot.function, start, description);
+  const uint64_t start = is_code(spot) ? address_of(spot.location.layout->copy(spot.function)) : pc;
+  return describe(*spot.location.image, *spot.location.layout, spot.function, start, description);
 }
 
 // A return address may lie at the very end of a copy, which is the start of something else.
-Place place_of_word(uint64_t word) {
-  const Place place = place_of(word);
-  return place.layout != nullptr ? place : place_of(word - 1);
+Location locate_word(uint64_t word) {
+  const Location location = locate(word);
+  return location.layout != nullptr ? location : locate(word - 1);
 }
 
-void refer_to(const Place& place, Migration& migration) {
-  auto* layout = const_cast<Layout*>(place.layout);
+void refer_to(const Location& location, Migration& migration) {
+  auto* layout = const_cast<Layout*>(location.layout);
   if (layout->state != LayoutState::old) return;
   layout->referred = true;
   if (layout->retired < migration.oldest) migration.oldest = layout->retired;
@@ -117,8 +117,8 @@ void refer_to(const Place& place, Migration& migration) {
 
 // A word that may be a reference, of which nothing more is known.
 void mark_word(uint64_t word, Migration& migration) {
-  const Place place = place_of_word(word);
-  if (place.layout != nullptr) refer_to(place, migration);
+  const Location location = locate_word(word);
+  if (location.layout != nullptr) refer_to(location, migration);
 }
 
 // The words of a stack from `from` up to `to`, or to where it can no longer be read.
@@ -223,7 +223,7 @@ class Migrator {
 
   // What stays in an old layout keeps it.
   void follow(uint64_t* where, uint64_t from, const Spot& spot, uint64_t to) {
-    if (spot.found() && to == from) refer_to(spot.place, migration_);
+    if (spot.found() && to == from) refer_to(spot.location, migration_);
     replace(where, from, to);
   }
 
@@ -252,7 +252,7 @@ class Migrator {
     const uint64_t value = frame_.registers.value[r];
     const Spot spot = is_address ? spot_of(value) : Spot{};
     const bool inside =
-        spot.found() && spot.function == own.function && spot.place.image == own.place.image;
+        spot.found() && spot.function == own.function && spot.location.image == own.location.image;
     if (inside && is_table(spot) && may_move_table(spot))
       follow(frame_.saved[r], value, spot, present(spot, value));
     else if (frame_.interrupted)
@@ -261,16 +261,16 @@ class Migrator {
 
   // Of a held layout a jmp_buf may have a copy: what it says must stay the layout that is held.
   static bool may_move_table(const Spot& spot) {
-    return spot.place.layout->state != LayoutState::current && !spot.place.layout->is_held();
+    return spot.location.layout->state != LayoutState::current && !spot.location.layout->is_held();
   }
 
   // Return addresses and registers were rewritten before. What else looks like an address in an old
   // layout may be one that the program keeps, or left over from frames that are gone, with bytes of
   // the program's over a part of it: such a word keeps its layout and its value.
   void scan(const uint64_t* word) {
-    const Place place = place_of_word(*word);
-    if (place.layout == nullptr || place.layout->state == LayoutState::current) return;
-    refer_to(place, migration_);
+    const Location location = locate_word(*word);
+    if (location.layout == nullptr || location.layout->state == LayoutState::current) return;
+    refer_to(location, migration_);
   }
 
   void scan_to(uint64_t end) {
@@ -297,7 +297,7 @@ void mark_active(uint64_t pc) {
   }
   const Spot spot = spot_of(pc);
   if (!spot.found()) return;
-  spot.place.image->uses[spot.function] |= is_active;
+  spot.location.image->uses[spot.function] |= is_active;
 }
 
 }  // namespace

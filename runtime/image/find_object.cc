@@ -48,7 +48,7 @@ extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
                                                                       dl_find_object* result) {
   using namespace stab::rt;
   const auto address = reinterpret_cast<uint64_t>(pc);
-  const auto [image, layout] = place_of(address);
+  const auto [image, layout] = locate(address);
   if (image == nullptr) return find_object_of_libc(pc, result);
   // What libc says of the original, but for where the code and its descriptions are.
   if (find_object_of_libc(image->base, result) != 0) fill_bytes(result, 0, sizeof *result);

@@ -66,7 +66,7 @@ void drop_image(Image* image) {
   __atomic_fetch_sub(&words[index_of(image)], claimed, __ATOMIC_RELEASE);
 }
 
-Place place_of(uint64_t address) {
+Location locate(uint64_t address) {
   const uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t word = word_of(i);

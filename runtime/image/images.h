@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The images of this process that have moved code. Written while epochs are kept out.
 //
-// place_of is called at any time, by exception handling on any thread and by signal handlers:
+// locate() is called at any time, by exception handling on any thread and by signal handlers:
 //   1. What it reads of an image (the image itself, and where its layouts lie) is never unmapped,
 //      though the next image of the same slot may be written over it.
 //   2. It finds nothing in an image that was retracted meanwhile. (Nobody looks for what is in such
@@ -23,11 +23,11 @@ void retract_image(Image* image);
 void drop_image(Image* image);
 
 // The image and the layout whose copies hold an address; nullptr: none.
-struct Place {
+struct Location {
   const Image* image = nullptr;
   const Layout* layout = nullptr;
 };
-Place place_of(uint64_t address);
+Location locate(uint64_t address);
 // The image and the label that this address is the stub of; nullptr: none.
 const Image* image_of_stub(uint64_t address, uint32_t& label);
 Image* image_with(const abi::Note* note);

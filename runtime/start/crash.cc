@@ -19,7 +19,7 @@ constexpr int watched[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 void on_crash(int number, void* info, void* context) {
   const auto* ucontext = static_cast<const ucontext_t*>(context);
   const auto pc = static_cast<uint64_t>(ucontext->uc_mcontext.gregs[REG_RIP]);
-  if (report_wanted()) report_signal(number, pc, place_of(pc));
+  if (report_wanted()) report_signal(number, pc, locate(pc));
   const os::SignalAction standard = {nullptr, os::flag_restorer, return_from_signal, 0};
   os::signal_action(number, &standard, nullptr);
   if (static_cast<siginfo_t*>(info)->si_code <= 0) os::queue_to_self(number, info);

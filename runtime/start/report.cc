@@ -5,8 +5,8 @@
 #include "runtime/base/os.h"
 #include "runtime/epoch/causes.h"
 #include "runtime/image/find_object.h"
-#include "runtime/malloc/entry/choice.h"
-#include "runtime/malloc/entry/heap_report.h"
+#include "runtime/malloc/interface/choice.h"
+#include "runtime/malloc/interface/heap_report.h"
 #include "runtime/start/thread_stacks.h"
 
 namespace stab::rt {
@@ -85,17 +85,17 @@ void report_image(const Image& image, const char* problem) {
   write_line(line.close());
 }
 
-void report_signal(int number, uint64_t pc, const Place& place) {
+void report_signal(int number, uint64_t pc, const Location& location) {
   Line line;
   line.field("event", "signal")
       .field("pid", report_owner())
       .field("signal", static_cast<uint64_t>(number));
   line.hex_field("pc", pc);
-  const Image* image = place.image;
-  const uint32_t f = image == nullptr ? no_copy : function_at(*image, *place.layout, pc);
+  const Image* image = location.image;
+  const uint32_t f = image == nullptr ? no_copy : function_at(*image, *location.layout, pc);
   if (f != no_copy) {
     line.field("function", image->name(f));
-    line.field("offset", pc - reinterpret_cast<uint64_t>(place.layout->copy(f)));
+    line.field("offset", pc - reinterpret_cast<uint64_t>(location.layout->copy(f)));
     line.hex_field("original", reinterpret_cast<uint64_t>(image->original(f)));
   }
   write_line(line.close());

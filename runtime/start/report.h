@@ -18,7 +18,7 @@ namespace stab::rt {
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
                   const char* why_once, const char* small_stack);
 void report_image(const Image& image, const char* problem);
-void report_signal(int number, uint64_t pc, const Place& place);
+void report_signal(int number, uint64_t pc, const Location& location);
 // Writes the last line, because a sandbox may forbid writing any later one. (If it is refused,
 // later lines are written.) A program may ask for sandboxes again and again, so a new line is
 // written only when there were twice as many epochs as at the last one.

@@ -16,7 +16,7 @@
 #include "runtime/image/find_object.h"
 #include "runtime/image/images.h"
 #include "runtime/image/pads.h"
-#include "runtime/malloc/entry/choice.h"
+#include "runtime/malloc/interface/choice.h"
 #include "runtime/start/crash.h"
 #include "runtime/start/first_frames.h"
 #include "runtime/start/region.h"

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "runtime/walk/reader.h"
+#include "runtime/abi/byte_reader.h"
 #include "runtime/walk/walk.h"
 
 namespace stab::rt {

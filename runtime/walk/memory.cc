@@ -13,7 +13,7 @@ uint64_t page_of(uint64_t address) {
 }
 
 bool code_readable(Walk& walk, uint64_t address) {
-  if (walk.place == Walk::Place::described &&
+  if (walk.code == Walk::Code::described &&
       address - walk.description.function_start < walk.description.function_size)
     return true;
   const uint64_t page = page_of(address);

@@ -29,9 +29,9 @@ bool at_trampoline(Walk& walk) {
 }
 
 void look_up(Walk& walk, FindDescription find, void* context) {
-  walk.place = find(looked_up_pc(walk), walk.description, context) ? Walk::Place::described
-                                                                   : Walk::Place::unknown;
-  if (at_trampoline(walk)) walk.place = Walk::Place::trampoline;
+  walk.code = find(looked_up_pc(walk), walk.description, context) ? Walk::Code::described
+                                                                  : Walk::Code::unknown;
+  if (at_trampoline(walk)) walk.code = Walk::Code::trampoline;
 }
 
 bool follows_call(Walk& walk) {
@@ -49,11 +49,11 @@ bool read_row(const Walk& walk, Row& row, bool& signal_frame) {
 
 // Whether the caller's pc can be what it is said to be (invariant 3).
 bool is_plausible(Walk& caller) {
-  if (caller.interrupted || caller.place == Walk::Place::trampoline || follows_call(caller))
+  if (caller.interrupted || caller.code == Walk::Code::trampoline || follows_call(caller))
     return true;
   Row row;
   bool signal_frame = false;
-  return caller.place == Walk::Place::described && read_row(caller, row, signal_frame) &&
+  return caller.code == Walk::Code::described && read_row(caller, row, signal_frame) &&
          row.rules[return_column] == Rule::undefined;
 }
 
@@ -146,11 +146,11 @@ void begin_walk(Walk& walk, uint64_t pc, uint64_t stack_pointer) {
 }
 
 Step step(Walk& walk, FindDescription find, void* context) {
-  if (walk.place == Walk::Place::not_looked_up) look_up(walk, find, context);
-  switch (walk.place) {
-    case Walk::Place::trampoline:
+  if (walk.code == Walk::Code::not_looked_up) look_up(walk, find, context);
+  switch (walk.code) {
+    case Walk::Code::trampoline:
       return step_over_signal(walk, find, context);
-    case Walk::Place::described:
+    case Walk::Code::described:
       return step_by_description(walk, find, context);
     default:
       return step_without_description(walk, find, context);

@@ -70,8 +70,8 @@ struct Walk {
   uint64_t readable_end = 0;
 
   // For step() only.
-  enum class Place : uint8_t { not_looked_up, described, trampoline, unknown };
-  Place place = Place::not_looked_up;
+  enum class Code : uint8_t { not_looked_up, described, trampoline, unknown };
+  Code code = Code::not_looked_up;
   FrameDescription description;
   static constexpr uint64_t no_code = 1;
   uint64_t readable_code = no_code;  // a page that was tried

@@ -2,6 +2,7 @@
 #include "stabd/client/client.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -37,33 +38,53 @@ std::string silence_of(int socket) {
   return "stabd has not answered for 5 s; this waits for it";
 }
 
+// Either a connection, or why nobody listens there.
+struct Connected {
+  Fd fd;
+  int problem = 0;
+};
+
+Result<Connected> connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return fail(fmt::format("the socket's path {} is too long", path));
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  Connected made{.fd = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))};
+  if (!made.fd) return fail_errno("cannot make a socket");
+  if (connect(made.fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return made;
+  made.problem = errno;
+  made.fd.reset();
+  return made;
+}
+
 }  // namespace
 
 Client::Client(Fd socket)
     : socket_(std::move(socket)),
       channel_(std::make_unique<protocol::Channel>(socket_.get(), max_answer)) {}
 
-Result<Client> Client::connect(const std::string& socket_path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (socket_path.size() >= sizeof address.sun_path)
-    return fail(fmt::format("the socket's path {} is too long", socket_path));
-  socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return fail_errno("cannot make a socket");
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    const int number = errno;
-    if (number == EACCES)
-      return fail(fmt::format("you may not connect to {}: ask who runs stabd", socket_path));
-    return fail(
-        fmt::format("no stabd answers at {} ({}): start one with 'stabd', name its socket with "
-                    "--socket, or use "
-                    "'stabctl run', which needs none",
-                    socket_path, std::strerror(number)));
+Result<Client> Client::connect(const std::vector<std::string>& sockets) {
+  std::vector<std::string> silent;
+  for (const std::string& path : sockets) {
+    auto socket = connect_to(path);
+    if (!socket) return std::unexpected(socket.error());
+    if (!socket->fd) {
+      silent.push_back(fmt::format("{} ({})", path, std::strerror(socket->problem)));
+      if (socket->problem == EACCES)
+        return fail(fmt::format("you may not connect to {}: ask who runs stabd",
+                                fmt::join(silent, ", and no stabd answers at ")));
+      continue;
+    }
+    Client client(std::move(socket->fd));
+    if (auto greeted = client.greet(); !greeted) return std::unexpected(greeted.error());
+    return client;
   }
-  Client client(std::move(socket));
-  if (auto greeted = client.greet(); !greeted) return std::unexpected(greeted.error());
-  return client;
+  return fail(fmt::format(
+      "no stabd answers at {}: start one with 'stabd', name its socket with --socket, or "
+      "use 'stabctl run', which needs none",
+      fmt::join(silent, " or at ")));
 }
 
 // What a daemon of an earlier version says of a greeting, if it is one.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -15,8 +16,9 @@ namespace stab::client {
 
 class Client {
  public:
-  // Greets. The error says how to start a daemon, or which program is too old.
-  static Result<Client> connect(const std::string& socket_path);
+  // To the first of these sockets at which somebody listens. Greets. The error says how to start a
+  // daemon, or which program is too old.
+  static Result<Client> connect(const std::vector<std::string>& sockets);
 
   // A refusal by the daemon is an error with its words.
   template <class Request>

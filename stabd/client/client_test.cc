@@ -31,7 +31,7 @@ Result<Client> greeted_with(const std::string& answer) {
     static_cast<void>(channel.receive());
     static_cast<void>(channel.send(answer));
   });
-  return Client::connect(path);
+  return Client::connect({path});
 }
 
 TEST(Client, ADaemonOfTheFirstVersionDoesNotKnowTheGreeting) {

@@ -29,8 +29,8 @@ int SignalFd::take() const {
                                                             : SIGINT;
 }
 
-Result<Client> start_watching(const std::string& socket_path, std::int64_t id) {
-  auto client = Client::connect(socket_path);
+Result<Client> start_watching(const std::vector<std::string>& sockets, std::int64_t id) {
+  auto client = Client::connect(sockets);
   if (!client) return client;
   if (auto watching = client->ask(protocol::WatchRequest{.id = id}); !watching)
     return std::unexpected(watching.error());

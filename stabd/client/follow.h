@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -34,7 +35,7 @@ struct Followed {
 };
 
 // A conversation in which progress lines of the experiment follow.
-Result<Client> start_watching(const std::string& socket_path, std::int64_t id);
+Result<Client> start_watching(const std::vector<std::string>& sockets, std::int64_t id);
 
 // To its end, or to a signal; what runs goes on then.
 Result<Followed> follow(Client& client, const SignalFd& signals);

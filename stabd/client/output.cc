@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/client/output.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,6 +66,16 @@ Result<void> write_output(std::string_view text, const std::string& path, Colour
                          : (colours == Colours::ours ? with_colours(text) : for_terminal(text)));
   if (!written && errno == EPIPE) return {};
   return written;
+}
+
+Result<void> write_json(const std::string& text) {
+  return write_output(text + "\n", "", Colours::none);
+}
+
+std::string local_time(std::int64_t ns) {
+  if (ns == 0) return "";
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}",
+                     fmt::localtime(static_cast<std::time_t>(ns / 1'000'000'000)));
 }
 
 void tell(std::string_view text) {

@@ -2,6 +2,7 @@
 // Where text goes: a file, stdout, or a terminal, which must not obey it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,12 @@ std::string for_terminal(std::string_view text);
 // only colours are left of control characters, and those only if the text is a report of ours.
 enum class Colours { none, ours };
 Result<void> write_output(std::string_view text, const std::string& path, Colours colours);
+
+// JSON and the end of its line, to stdout. JSON leaves some control characters as they are.
+Result<void> write_json(const std::string& text);
+
+// "2026-01-31 12:00:00"; "" of 0.
+std::string local_time(std::int64_t ns);
 
 // A line on stderr, fit for a terminal. Nothing follows if nobody can read it any more.
 void tell(std::string_view text);

@@ -13,7 +13,7 @@ namespace {
 // Each id by itself; the first that is refused ends it.
 template <class Request, class Said>
 Result<int> for_each(const Common& common, const std::vector<std::int64_t>& ids, Said said) {
-  auto client = Client::connect(common.socket_path);
+  auto client = Client::connect(common.sockets);
   if (!client) return std::unexpected(client.error());
   for (const std::int64_t id : ids) {
     const auto reply = client->ask(Request{.id = id});
@@ -26,7 +26,7 @@ Result<int> for_each(const Common& common, const std::vector<std::int64_t>& ids,
 
 template <class Request>
 Result<int> whole_queue(const Common& common, std::string_view said) {
-  auto client = Client::connect(common.socket_path);
+  auto client = Client::connect(common.sockets);
   if (!client) return std::unexpected(client.error());
   const auto reply = client->ask(Request{});
   if (!reply) return std::unexpected(reply.error());

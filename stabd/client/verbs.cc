@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/client/verbs.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,28 +13,40 @@
 #include "stabd/client/output.h"
 #include "stabd/client/plan_file.h"
 #include "stabd/client/progress.h"
+#include "stabd/client/stored.h"
 
 namespace stab::client {
 namespace {
 
 template <class Request>
 Result<typename Request::Reply> ask(const Common& common, const Request& request) {
-  auto client = Client::connect(common.socket_path);
+  auto client = Client::connect(common.sockets);
   if (!client) return std::unexpected(client.error());
   return client->ask(request);
 }
 
-// JSON leaves some control characters as they are.
-Result<int> print_json(const std::string& text) {
-  if (auto written = write_output(text + "\n", "", Colours::none); !written)
-    return std::unexpected(written.error());
-  return exit_ok;
+bool names_one(const protocol::CompareRequest& request) {
+  return !request.ids.empty();
+}
+template <class Request>
+bool names_one(const Request& request) {
+  return request.id != 0;
 }
 
-std::string local_time(std::int64_t ns) {
-  if (ns == 0) return "";
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}",
-                     fmt::localtime(static_cast<std::time_t>(ns / 1'000'000'000)));
+// From the database that the user names, else from a daemon.
+template <class Request>
+Result<typename Request::Reply> look_up(const Common& common, const Request& request) {
+  if (!common.state.empty()) return answer_stored(common.state, request);
+  if (!names_one(request))
+    return fail(
+        "which experiment? 'stabctl list' has the numbers; --state names the folder of a 'stabctl "
+        "run'");
+  return ask(common, request);
+}
+
+Result<int> print_json(const std::string& text) {
+  if (auto printed = write_json(text); !printed) return std::unexpected(printed.error());
+  return exit_ok;
 }
 
 // In the list, behind the name.
@@ -105,7 +116,7 @@ Result<int> status(const Common& common, std::int64_t id) {
 }
 
 Result<int> watch(const Common& common, std::int64_t id) {
-  auto watching = start_watching(common.socket_path, id);
+  auto watching = start_watching(common.sockets, id);
   if (!watching) return std::unexpected(watching.error());
   const SignalFd signals;
   const auto followed = follow(*watching, signals);
@@ -126,7 +137,7 @@ Result<int> watch(const Common& common, std::int64_t id) {
 Result<int> cancel(const Common& common, std::int64_t id) {
   const auto answer = ask(common, protocol::CancelRequest{.id = id});
   if (!answer) return std::unexpected(answer.error());
-  auto watching = start_watching(common.socket_path, id);
+  auto watching = start_watching(common.sockets, id);
   if (!watching) return std::unexpected(watching.error());
   const SignalFd signals;
   const auto followed = follow(*watching, signals);
@@ -144,10 +155,10 @@ Result<int> report(const Common& common, std::int64_t id, const std::string& for
                    const std::string& output) {
   const std::string wanted = common.json ? "json" : format;
   const auto answer =
-      ask(common, protocol::ReportRequest{.id = id,
-                                          .format = wanted,
-                                          .colour = output.empty() && wants_colour(),
-                                          .full = common.full});
+      look_up(common, protocol::ReportRequest{.id = id,
+                                              .format = wanted,
+                                              .colour = output.empty() && wants_colour(),
+                                              .full = common.full});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, output, Colours::ours); !written)
     return std::unexpected(written.error());
@@ -155,10 +166,11 @@ Result<int> report(const Common& common, std::int64_t id, const std::string& for
 }
 
 Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) {
-  const auto answer = ask(common, protocol::CompareRequest{.ids = ids,
-                                                           .format = common.json ? "json" : "text",
-                                                           .colour = wants_colour(),
-                                                           .full = common.full});
+  const auto answer =
+      look_up(common, protocol::CompareRequest{.ids = ids,
+                                               .format = common.json ? "json" : "text",
+                                               .colour = wants_colour(),
+                                               .full = common.full});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());
@@ -168,7 +180,7 @@ Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) 
 Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
                         const std::string& output) {
   const auto answer =
-      ask(common, protocol::ExportRequest{.id = id, .format = common.json ? "json" : format});
+      look_up(common, protocol::ExportRequest{.id = id, .format = common.json ? "json" : format});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, output, Colours::none); !written)
     return std::unexpected(written.error());

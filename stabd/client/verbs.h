@@ -12,7 +12,8 @@
 namespace stab::client {
 
 struct Common {
-  std::string socket_path;
+  std::vector<std::string> sockets;  // of daemons, in the order in which they are tried
+  std::string state;  // report, compare, export: the folder of a database; "": ask a daemon
   bool json = false;
   bool full = false;  // reports as text: all tables
   FailOn fail_on{};
@@ -29,6 +30,7 @@ Result<int> pause(const Common& common, const std::vector<std::int64_t>& ids, bo
 Result<int> resume(const Common& common, const std::vector<std::int64_t>& ids, bool queue);
 // Those that failed or were cancelled go on; what did not succeed is measured once more.
 Result<int> retry(const Common& common, const std::vector<std::int64_t>& ids);
+// `id` may be 0, and `ids` empty, if a folder is named that holds one experiment.
 Result<int> report(const Common& common, std::int64_t id, const std::string& format,
                    const std::string& output);
 // One experiment: its verdicts. Two: the same benchmarks in both, the second against the first.
@@ -55,6 +57,9 @@ struct RunOptions {
   bool again = false;  // measure, whatever there is of this plan
   FailOn fail_on{};
 };
+// The runs that `run` has left where it keeps them if no folder is named.
+Result<int> runs(const Common& common);
+
 // With a daemon of its own, which ends with it. A signal pauses the experiment; the same call goes
 // on.
 Result<int> run(const RunOptions& options);

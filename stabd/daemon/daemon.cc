@@ -103,8 +103,9 @@ Result<void> Daemon::prepare() {
   allowed_cpus_ = current_cpus();
   std::error_code error;
   token_ = sha256_hex(fs::canonical(database(), error).string()).substr(0, 32);
-  scope_ = options_.isolate ? machine::best_scope() : machine::Scope::process_tree;
-  if (scope_ == machine::Scope::process_tree)
+  containment_ =
+      options_.isolate ? machine::best_containment() : machine::Containment::process_tree;
+  if (containment_ == machine::Containment::process_tree)
     spdlog::warn(
         "pid namespaces are not used here: what a killed trial left is found by its environment");
   if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended)
@@ -322,7 +323,7 @@ Result<void> Daemon::start_worker() {
                                      {.program = options_.program,
                                       .record = options_.state_directory + "/worker.json",
                                       .token = token_,
-                                      .scope = scope_,
+                                      .containment = containment_,
                                       .uid = experiment.uid,
                                       .gid = experiment.gid,
                                       .privileged = session_->privileged()},

@@ -103,7 +103,7 @@ class Daemon {
 
   DaemonOptions options_;
   std::vector<unsigned> allowed_cpus_;  // when we were started
-  machine::Scope scope_ = machine::Scope::process_tree;
+  machine::Containment containment_ = machine::Containment::process_tree;
   std::string token_;
   std::unique_ptr<store::Store> store_;
   Queue queue_;

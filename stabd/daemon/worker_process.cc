@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/duration.h"
-#include "stabd/protocol/scope.h"
+#include "stabd/protocol/containment.h"
 
 namespace stab::daemon {
 namespace {
@@ -25,13 +25,13 @@ constexpr std::chrono::seconds turn{1};
 
 using nlohmann::json;
 
-Result<void> remember(const std::string& record, pid_t pid, machine::Scope scope) {
+Result<void> remember(const std::string& record, pid_t pid, machine::Containment containment) {
   const auto identity = machine::identify(pid);
   if (!identity) return fail("the worker ended at once");
   const json value{{"pid", identity->pid},
                    {"start_ticks", identity->start_ticks},
                    {"boot", identity->boot},
-                   {"isolated", scope == machine::Scope::pid_namespace}};
+                   {"isolated", containment == machine::Containment::pid_namespace}};
   return write_file_atomically(record, value.dump());
 }
 
@@ -60,8 +60,8 @@ std::string describe(int status) {
 
 // Without a namespace the end of a worker is not the end of all that it started.
 void end_left_behind(const WorkerStart& start) {
-  if (start.scope == machine::Scope::pid_namespace) return;
-  const auto ended = machine::end_marked(protocol::marker_entry(start.token), leftover_deadline);
+  if (start.containment == machine::Containment::pid_namespace) return;
+  const auto ended = machine::end_marked(protocol::marker_variable(start.token), leftover_deadline);
   if (!ended) spdlog::error("{}", ended.error().message);
 }
 
@@ -83,10 +83,11 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
 
   machine::ContainedStart what;
   what.argv = {start.program, "--worker"};
-  what.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", protocol::scope_entry(start.scope)};
-  if (start.scope == machine::Scope::process_tree)
-    what.environment.push_back(protocol::marker_entry(start.token));
-  what.scope = start.scope;
+  what.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8",
+                      protocol::containment_variable(start.containment)};
+  if (start.containment == machine::Containment::process_tree)
+    what.environment.push_back(protocol::marker_variable(start.token));
+  what.containment = start.containment;
   what.uid = start.uid;
   what.gid = start.gid;
   what.privileged = start.privileged;
@@ -94,7 +95,7 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   auto process = machine::start_contained(what);
   if (!process) return std::unexpected(process.error());
   // Nothing has been asked of it yet: if we die before this is written, it just ends.
-  if (auto remembered = remember(start.record, process->pid, start.scope); !remembered) {
+  if (auto remembered = remember(start.record, process->pid, start.containment); !remembered) {
     kill(process->pid, SIGKILL);
     waitpid(process->pid, nullptr, 0);
     return fail("cannot start a worker: " + remembered.error().message);
@@ -223,7 +224,7 @@ Result<void> end_recorded_worker(const std::string& record, const std::string& t
     unlink(record.c_str());
   }
   if (isolated) return {};
-  const auto marked = machine::end_marked(protocol::marker_entry(token), leftover_deadline);
+  const auto marked = machine::end_marked(protocol::marker_variable(token), leftover_deadline);
   if (!marked) return std::unexpected(marked.error());
   if (*marked > 0) spdlog::warn("ended {} processes of an interrupted trial", *marked);
   return {};

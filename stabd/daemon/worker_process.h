@@ -20,7 +20,7 @@ struct WorkerStart {
   std::string program;  // stabd itself
   std::string record;   // file that remembers the worker while it lives, for the next daemon
   std::string token;    // marks its processes where there are no namespaces
-  machine::Scope scope = machine::Scope::process_tree;
+  machine::Containment containment = machine::Containment::process_tree;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   bool privileged = false;  // as in machine/containment.h

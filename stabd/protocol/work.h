@@ -110,6 +110,11 @@ struct RunRequest {
   bool aslr = false;
   std::chrono::nanoseconds timeout{0};
   std::uint64_t output_limit = 0;
+  // As in machine/limits.h.
+  std::uint64_t memory_limit = 0;
+  std::chrono::nanoseconds cpu_limit{0};
+  std::uint32_t process_limit = 0;
+  std::uint64_t file_limit = 0;
   plan::Check check{};
   plan::Variables options{};  // of the runtime that szc links in, as in plan::Task
   plan::Needs needs = plan::Needs::nothing;
@@ -117,11 +122,14 @@ struct RunRequest {
 };
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
                       (argv, env, env_bytes, directory, stdin_path, aslr, timeout, output_limit,
-                       check, options, needs, response))
+                       memory_limit, cpu_limit, process_limit, file_limit, check, options, needs,
+                       response))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>
 inline constexpr Field field<&RunRequest::timeout>{.name = "timeout_ns", .least = 0};
+template <>
+inline constexpr Field field<&RunRequest::cpu_limit>{.name = "cpu_limit_ns", .least = 0};
 
 using RunReply = store::Trial;
 template <>

@@ -4,11 +4,9 @@
 #include <algorithm>
 
 #include "plan/reading/reader.h"
-#include "report/json.h"
-#include "report/text.h"
 #include "stabd/protocol/json.h"
+#include "stabd/results/answers.h"
 #include "stabd/results/calibrations.h"
-#include "stabd/results/compare.h"
 #include "stabd/results/document.h"
 #include "stabd/results/export.h"
 
@@ -18,38 +16,20 @@ namespace {
 using protocol::Reading;
 using protocol::ReadRequest;
 
-// What exit codes are made of (stabd/client/exit_code.h).
-protocol::ReportReply ending(bool complete, std::uint64_t failed, const stats::Findings& findings) {
-  return {.complete = complete,
-          .failed = failed,
-          .regressed = findings.regressed,
-          .unsure = findings.unsure};
-}
-
 Result<void> report(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
-  const store::Experiment& experiment = request.experiments.front();
-  const auto document = results::make_document(store, experiment, request.database);
-  if (!document) return std::unexpected(document.error());
-  protocol::ReportReply reply =
-      ending(experiment.state == "done", document->trials.failed + document->trials.skipped,
-             document->findings());
-  reply.text = request.format == "json"
-                   ? report::json(*document)
-                   : report::text(*document, {.colour = request.colour, .full = request.full});
-  return file.add(protocol::encode(reply));
+  const auto reply = results::answer_report(
+      store, request.experiments.front(), request.database,
+      {.format = request.format, .colour = request.colour, .full = request.full});
+  if (!reply) return std::unexpected(reply.error());
+  return file.add(protocol::encode(*reply));
 }
 
 Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
-  const auto comparison = results::compare(store, request.experiments);
-  if (!comparison) return std::unexpected(comparison.error());
-  protocol::ReportReply reply =
-      ending(comparison->complete, comparison->failed, comparison->findings);
-  if (request.format == "json")
-    reply.text = report::analysis_json(comparison->title, comparison->analysis);
-  else
-    reply.text = report::analysis_text(comparison->title, comparison->analysis,
-                                       {.colour = request.colour, .full = request.full});
-  return file.add(protocol::encode(reply));
+  const auto reply = results::answer_compare(
+      store, request.experiments,
+      {.format = request.format, .colour = request.colour, .full = request.full});
+  if (!reply) return std::unexpected(reply.error());
+  return file.add(protocol::encode(*reply));
 }
 
 // ExportReply as it grows: the whole of it may be larger than the memory.

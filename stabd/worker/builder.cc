@@ -69,12 +69,12 @@ std::vector<std::string> environment_of_builds() {
 
 }  // namespace
 
-struct Builder::Place {
+struct Builder::CacheFolder {
   std::string key;
-  std::string folder;
-  [[nodiscard]] std::string out() const { return folder + "/out"; }
-  [[nodiscard]] std::string tree() const { return folder + "/tree"; }
-  [[nodiscard]] std::string complete() const { return folder + "/complete"; }
+  std::string path;
+  [[nodiscard]] std::string out() const { return path + "/out"; }
+  [[nodiscard]] std::string tree() const { return path + "/tree"; }
+  [[nodiscard]] std::string complete() const { return path + "/complete"; }
 
   [[nodiscard]] protocol::BuildReply reply() const {
     protocol::BuildReply reply;
@@ -105,8 +105,9 @@ struct Builder::Place {
   }
 };
 
-Builder::Builder(machine::Scope scope, int stop_fd, std::string marker, std::function<bool()> bind)
-    : scope_(scope),
+Builder::Builder(machine::Containment containment, int stop_fd, std::string marker,
+                 std::function<bool()> bind)
+    : containment_(containment),
       stop_fd_(stop_fd),
       environment_(environment_of_builds()),
       bind_(std::move(bind)) {
@@ -128,8 +129,9 @@ std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest&
   const bool is_key = request.known_key.size() == key_digits &&
                       request.known_key.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!is_key) return std::nullopt;
-  const Place place{.key = request.known_key, .folder = request.cache + "/" + request.known_key};
-  return place.cached(request.keep_tree, reading_of(place.key, request, stop_fd_));
+  const CacheFolder folder{.key = request.known_key,
+                           .path = request.cache + "/" + request.known_key};
+  return folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
 }
 
 protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
@@ -142,27 +144,28 @@ protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   hash.add_field(request.directory);
   hash.add_field(sources->digest);
   hash.add_field(request.keep_tree ? "tree" : "");
-  hash.add_field(toolchain(request.command, environment_, scope_));
-  Place place;
-  place.key = hash.hex().substr(0, key_digits);
-  place.folder = request.cache + "/" + place.key;
+  hash.add_field(toolchain(request.command, environment_, containment_));
+  CacheFolder folder;
+  folder.key = hash.hex().substr(0, key_digits);
+  folder.path = request.cache + "/" + folder.key;
 
-  const auto lock = lock_folder(place.folder + ".lock", stop_fd_);
-  if (!lock) return failed({}, fmt::format("cannot lock {}.lock", place.folder));
-  if (auto cached = place.cached(request.keep_tree, reading_of(place.key, request, stop_fd_)))
+  const auto lock = lock_folder(folder.path + ".lock", stop_fd_);
+  if (!lock) return failed({}, fmt::format("cannot lock {}.lock", folder.path));
+  if (auto cached = folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_)))
     return *cached;
-  return build_in(place, request, *sources);
+  return build_in(folder, request, *sources);
 }
 
-protocol::BuildReply Builder::build_in(const Place& place, const protocol::BuildRequest& request,
+protocol::BuildReply Builder::build_in(const CacheFolder& folder,
+                                       const protocol::BuildRequest& request,
                                        const Sources& sources) {
-  protocol::BuildReply reply = place.reply();
+  protocol::BuildReply reply = folder.reply();
   std::error_code error;
-  fs::remove_all(place.folder, error);
-  fs::create_directories(place.folder, error);
+  fs::remove_all(folder.path, error);
+  fs::create_directories(folder.path, error);
   if (error)
-    return failed(reply, fmt::format("cannot create {}: {}", place.folder, error.message()));
-  if (auto copied = copy_tree(sources.path, place.tree()); !copied)
+    return failed(reply, fmt::format("cannot create {}: {}", folder.path, error.message()));
+  if (auto copied = copy_tree(sources.path, folder.tree()); !copied)
     return failed(reply, copied.error().message);
 
   machine::Launch launch;
@@ -178,7 +181,7 @@ protocol::BuildReply Builder::build_in(const Place& place, const protocol::Build
   launch.keep_aslr = true;
   launch.bind = bind_;
   launch.stop_fd = stop_fd_;
-  launch.scope = scope_;
+  launch.containment = containment_;
   const auto until = std::chrono::steady_clock::now() + request.timeout;
   const machine::Ended ended = machine::run(launch);
 
@@ -189,21 +192,21 @@ protocol::BuildReply Builder::build_in(const Place& place, const protocol::Build
     return failed(reply, fmt::format("{}\nthe build command ended with exit code {}", printed,
                                      ended.exit_code));
   const auto binary =
-      digest_of(place.out(), {.key = place.key, .until = until, .stop_fd = stop_fd_});
+      digest_of(folder.out(), {.key = folder.key, .until = until, .stop_fd = stop_fd_});
   if (!binary)
     return failed(reply, fmt::format("{}\nthe build command succeeded, but {}", printed,
                                      binary.error().message));
   if (!*binary && request.command.contains("${OUT}"))
     return failed(
         reply, fmt::format("{}\nthe build command succeeded but did not write ${{OUT}}", printed));
-  if (!request.keep_tree) fs::remove_all(place.tree(), error);
+  if (!request.keep_tree) fs::remove_all(folder.tree(), error);
 
   reply.status = store::BuildStatus::built;
   reply.binary_sha256 = binary->value_or("");
   reply.output = printed;
   reply.duration_ns = ended.wall.count();
   const json record{{"binary_sha256", reply.binary_sha256}, {"duration_ns", reply.duration_ns}};
-  if (auto written = write_file_atomically(place.complete(), record.dump()); !written)
+  if (auto written = write_file_atomically(folder.complete(), record.dump()); !written)
     return failed(reply, written.error().message);
   return reply;
 }

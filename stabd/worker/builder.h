@@ -24,21 +24,22 @@ namespace stab::worker {
 class Builder {
  public:
   // `bind` is called in each build's process; a build stops when `stop_fd` becomes readable.
-  // `marker`: see protocol/scope.h.
-  Builder(machine::Scope scope, int stop_fd, std::string marker, std::function<bool()> bind);
+  // `marker`: see protocol/containment.h.
+  Builder(machine::Containment containment, int stop_fd, std::string marker,
+          std::function<bool()> bind);
 
   // A failing build is a reply with its output, no error.
   protocol::BuildReply build(const protocol::BuildRequest& request);
 
  private:
-  struct Place;
+  struct CacheFolder;
   [[nodiscard]] std::optional<protocol::BuildReply> known(
       const protocol::BuildRequest& request) const;
   Result<Sources> sources_for(const protocol::BuildRequest& request);
-  protocol::BuildReply build_in(const Place& place, const protocol::BuildRequest& request,
+  protocol::BuildReply build_in(const CacheFolder& folder, const protocol::BuildRequest& request,
                                 const Sources& sources);
 
-  machine::Scope scope_;
+  machine::Containment containment_;
   int stop_fd_;
   std::vector<std::string> environment_;
   std::function<bool()> bind_;

@@ -35,7 +35,7 @@ class BuilderTest : public ::testing::Test {
   // Each is as fresh as that of another experiment.
   static Builder fresh(int stop_fd = -1, std::string marker = "",
                        std::function<bool()> bind = nullptr) {
-    return {machine::Scope::process_tree, stop_fd, std::move(marker), std::move(bind)};
+    return {machine::Containment::process_tree, stop_fd, std::move(marker), std::move(bind)};
   }
   [[nodiscard]] protocol::BuildRequest request(const std::string& command) const {
     return {.command = command,

@@ -22,7 +22,7 @@ constexpr std::string_view implied =
 
 // szc and its parts change one by one: a new runtime makes another binary.
 std::string parts_of_szc(const std::string& program, const std::vector<std::string>& environment,
-                         machine::Scope scope) {
+                         machine::Containment containment) {
   machine::Launch launch;
   launch.argv = {program, "--stab-version"};
   launch.environment = environment;
@@ -31,7 +31,7 @@ std::string parts_of_szc(const std::string& program, const std::vector<std::stri
   launch.output_limit = 65536;
   launch.merge_stderr = true;
   launch.keep_aslr = true;
-  launch.scope = scope;
+  launch.containment = containment;
   return machine::run(launch).out;
 }
 
@@ -54,7 +54,7 @@ std::vector<std::string> words_of(std::string_view command) {
 }
 
 std::string toolchain(std::string_view command, const std::vector<std::string>& environment,
-                      machine::Scope scope) {
+                      machine::Containment containment) {
   std::string text;
   std::set<std::string> asked;
   for (const std::string& word : words_of(fmt::format("{} {}", command, implied))) {
@@ -66,7 +66,8 @@ std::string toolchain(std::string_view command, const std::vector<std::string>& 
     if (error || stat(real.c_str(), &status) != 0) continue;
     text += fmt::format("{} {} {} {}.{}\n", word, real, status.st_size, status.st_mtim.tv_sec,
                         status.st_mtim.tv_nsec);
-    if (is_szc(real) && asked.insert(real).second) text += parts_of_szc(real, environment, scope);
+    if (is_szc(real) && asked.insert(real).second)
+      text += parts_of_szc(real, environment, containment);
   }
   return text;
 }

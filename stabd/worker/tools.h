@@ -18,6 +18,6 @@ std::vector<std::string> words_of(std::string_view command);
 // them, is replaced: real path, size and time of change of each that PATH has. szc is asked for the
 // parts that it brings along: its linker, its runtime, its pass.
 std::string toolchain(std::string_view command, const std::vector<std::string>& environment,
-                      machine::Scope scope = machine::Scope::process_tree);
+                      machine::Containment containment = machine::Containment::process_tree);
 
 }  // namespace stab::worker

@@ -51,10 +51,14 @@ machine::Launch launch_of(const protocol::RunRequest& request, const TrialContex
   launch.stdin_path = request.stdin_path;
   launch.timeout = request.timeout;
   launch.output_limit = request.output_limit;
+  launch.limits = {.memory = request.memory_limit,
+                   .cpu = request.cpu_limit,
+                   .processes = request.process_limit,
+                   .file = request.file_limit};
   launch.keep_aslr = request.aslr;
   launch.bind = context.bind;
   launch.stop_fd = context.stop_fd;
-  launch.scope = context.scope;
+  launch.containment = context.containment;
   return launch;
 }
 
@@ -68,6 +72,8 @@ TrialStatus status_of(const machine::Ended& ended, int expected_exit) {
       return TrialStatus::timeout;
     case machine::End::output_limit:
       return TrialStatus::output_limit;
+    case machine::End::over_limit:
+      return TrialStatus::over_limit;
     case machine::End::stopped:
     case machine::End::not_started:
       return TrialStatus::not_started;

@@ -10,7 +10,7 @@
 namespace stab::worker {
 
 struct TrialContext {
-  machine::Scope scope = machine::Scope::process_tree;
+  machine::Containment containment = machine::Containment::process_tree;
   int stop_fd = -1;
   std::function<bool()> bind;         // in the trial's process
   std::function<bool()> bind_others;  // in the process of a check command

@@ -11,8 +11,8 @@
 
 #include "machine/facts.h"
 #include "machine/topology.h"
+#include "stabd/protocol/containment.h"
 #include "stabd/protocol/lines.h"
-#include "stabd/protocol/scope.h"
 #include "stabd/protocol/work.h"
 #include "stabd/worker/builder.h"
 #include "stabd/worker/trial.h"
@@ -22,10 +22,10 @@ namespace {
 
 class Worker {
  public:
-  explicit Worker(machine::Scope scope)
-      : scope_(scope), builder_(scope, daemon_fd, protocol::marker_from_environment(), [this] {
-          return bind_all();
-        }) {}
+  explicit Worker(machine::Containment containment)
+      : containment_(containment),
+        builder_(containment, daemon_fd, protocol::marker_from_environment(),
+                 [this] { return bind_all(); }) {}
 
   // Nothing: not a request that this worker can answer now.
   std::optional<std::string> answer(const std::string& line) {
@@ -70,7 +70,7 @@ class Worker {
   }
 
   TrialContext context() {
-    return {.scope = scope_,
+    return {.containment = containment_,
             .stop_fd = daemon_fd,
             .bind = [this] { return topology_->bind(choice_.trial).has_value(); },
             .bind_others = [this] { return topology_->bind(choice_.others).has_value(); },
@@ -79,7 +79,7 @@ class Worker {
 
   bool bind_all() { return topology_->bind(topology_->allowed()).has_value(); }
 
-  machine::Scope scope_;
+  machine::Containment containment_;
   Builder builder_;
   std::optional<machine::Topology> topology_;
   machine::CpuChoice choice_;
@@ -92,10 +92,10 @@ int serve() {
   // Large outputs go back to the system at once: a trial's peak memory is counted from what we hold
   // when it is forked.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-  const machine::Scope scope = protocol::scope_from_environment();
-  if (scope == machine::Scope::process_tree && !machine::adopt_orphans()) return 1;
+  const machine::Containment containment = protocol::containment_from_environment();
+  if (containment == machine::Containment::process_tree && !machine::adopt_orphans()) return 1;
   protocol::Channel channel(daemon_fd, protocol::max_work_line);
-  Worker worker(scope);
+  Worker worker(containment);
   for (;;) {
     const auto line = channel.receive();
     if (!line || !*line) return line ? 0 : 1;

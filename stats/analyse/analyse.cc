@@ -103,7 +103,7 @@ void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
   std::ranges::move(suite.effects, std::back_inserter(analysis.effects));
 }
 
-// What the subjects say together on changes of the variance.
+// Adds the change of the variance over all subjects.
 void add_suite_spread(Analysis& analysis) {
   if (analysis.suite == 0) return;
   for (Effect& suite : analysis.effects) {
@@ -162,7 +162,7 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
         100 * analysis.spec.alpha));
 }
 
-// The answer says so of the comparisons that decide.
+// The answer says this of the comparisons that decide, so the notes say it of the others.
 void note_few(const Analysis& analysis, Notes& notes) {
   std::vector<const Effect*> others;
   for (const Effect& effect : analysis.effects)
@@ -172,8 +172,8 @@ void note_few(const Analysis& analysis, Notes& notes) {
     if (std::ranges::find(said, sentence) == said.end()) notes.add(sentence + ".");
 }
 
-// Below it, intervals of blocks hold less often than they say where a few layouts act much more
-// strongly than the others: bench/soundness, doc/statistics.md.
+// With fewer blocks, intervals contain the truth less often than they say if a few layouts act much
+// more strongly than the others (bench/soundness, doc/statistics.md).
 constexpr std::size_t enough_blocks = 60;
 
 void note_skew(const Prepared& data, const Analysis& analysis, Notes& notes) {

@@ -28,8 +28,8 @@ std::vector<std::vector<double>> by_level(const Prepared& data, const Subject& s
   return result;
 }
 
-// What is compared: with blocks one number a block and side, of blocks that have both; else all
-// trials.
+// The numbers that are compared: with blocks, one number a side of each block that has both;
+// without, all trials.
 struct Samples {
   bool pairs = false;
   std::vector<double> base;
@@ -60,7 +60,7 @@ bool is_normal(std::span<const double> values, double alpha) {
   return test && test->p >= alpha;
 }
 
-// Change, interval and p of the rank test: the shift that it estimates.
+// Takes change, interval and p from the rank test; the change is the shift that it estimates.
 Effect wilcoxon_effect(const Prepared& data, const Comparison& comparison, const Samples& samples) {
   const Treatment& treatment = data.treatments[comparison.treatment];
   Effect effect{.subject = comparison.subject,
@@ -86,7 +86,7 @@ Effect wilcoxon_effect(const Prepared& data, const Comparison& comparison, const
   return effect;
 }
 
-// Student's test of both sides as independent samples, as the paper has it.
+// Takes Student's test of both sides as independent samples, as in the paper.
 std::optional<Effect> student_effect(const Prepared& data, const Comparison& comparison,
                                      const Samples& samples, Notes& notes) {
   const auto estimate = student(moments(samples.base), moments(samples.level));

@@ -10,7 +10,7 @@
 namespace stab::stats {
 namespace {
 
-// Collects groups by a mixed-radix key; small key spaces are indexed directly.
+// Collects groups by a mixed-radix key. A small key space is an array, a large one a map.
 class Collector {
  public:
   explicit Collector(std::size_t keys) : direct_(keys <= direct_limit ? keys : 0, unused) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows -> groups, in one pass.
+// Sorts rows into groups, in one pass.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stab::stats {
 
-// How many keys there are, or nothing if they cannot be numbered.
+// The number of keys; nothing if 64 bits cannot number them.
 std::optional<std::uint64_t> key_space(const Views& views);
 
 struct Collected {
@@ -20,11 +20,11 @@ struct Collected {
   std::vector<Trial> trials;  // with the places of their groups in `groups`
 };
 
-// `keys`: key_space(). Sets the noise too.
+// `keys` is what key_space() returned. Sets the noise too.
 Collected collect(const Dataset& data, std::span<const Row> rows, const Views& views,
                   std::uint64_t keys, Prepared& out);
 
-// Groups and trials go to their subjects; `names` are the subjects', or none.
+// Moves groups and trials to their subjects. `names` are the names of the subjects, or empty.
 void distribute(Collected collected, const std::vector<std::string>& names, Prepared& out);
 
 }  // namespace stab::stats

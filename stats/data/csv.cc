@@ -38,7 +38,8 @@ char separator_of(std::string_view text) {
   return ',';
 }
 
-// The response: exact relative to its first number as long as that is possible and worth it.
+// The numbers of the response, relative to the first one while the exact difference has more
+// digits.
 class Response {
  public:
   void add_missing() { add(std::numeric_limits<double>::quiet_NaN(), {}); }
@@ -55,7 +56,7 @@ class Response {
       centre_value_ = value;
     }
     const auto offset = centre_ && exact ? difference(*exact, *centre_) : std::nullopt;
-    // Farther away than half of its size a number loses nothing as a double.
+    // A number that is farther from the first than half of its size loses no digits as a double.
     near_ = offset && std::abs(*offset) <= std::abs(centre_value_) / 2;
     if (near_)
       centred_.push_back(*offset);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Anybody's CSV as a dataset: RFC 4180 and what else is about. Cells are separated by commas; if
-// the header has none, by semicolons (decimal commas are read then) or tabs. Lines end with LF or
-// CR LF; a byte order mark and empty lines are skipped. Quoted cells may hold separators, quotes
-// (doubled) and line breaks.
+// Reads CSV of any origin as a dataset: RFC 4180 and its usual variants. Cells are separated by
+// commas; if the header has none, by semicolons (decimal commas are read then) or tabs. Lines end
+// with LF or CR LF; a byte order mark and empty lines are skipped. Quoted cells may hold
+// separators, quotes (doubled) and line breaks.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace stab::stats {
 
-// Only rows with this text in the column are data; its letters may be capital ones there.
+// Only rows with this text in the column are data. Upper and lower case count as equal.
 struct CsvOnly {
   std::string column{};
   std::string text{};  // in small letters

@@ -10,7 +10,7 @@
 namespace stab::stats {
 namespace {
 
-// "2026-01-31", with anything behind it.
+// Whether the cell begins with a date such as "2026-01-31".
 bool is_time(std::string_view text) {
   constexpr std::string_view shape = "0000-00-00";
   if (text.size() < shape.size()) return false;

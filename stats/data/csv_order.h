@@ -15,7 +15,7 @@ namespace stab::stats {
 
 class CsvOrder {
  public:
-  // The cell of one more row; false if it is of neither kind, or not of the kind of those before.
+  // Adds the cell of the next row; false if it is of neither kind, or of another than those before.
   bool add(std::string_view cell, char decimal_point);
 
   // Sorts the rows of the dataset, one for each cell; those with equal cells keep their order.

@@ -35,26 +35,26 @@ std::uint32_t Interner::code(std::string_view text) {
 }
 
 std::vector<std::string> Interner::sorted(std::vector<std::uint32_t>& renumber) const {
-  struct Entry {
+  struct Value {
     bool is_text = true;
     double number = 0;
     std::uint32_t code = 0;
   };
-  std::vector<Entry> order;
+  std::vector<Value> order;
   for (std::uint32_t code = 0; code < texts_.size(); ++code) {
     const auto number = parse_number(texts_[code], '.');
     const bool is_number = number && std::isfinite(number->value);
     order.push_back({!is_number, is_number ? number->value : 0, code});
   }
-  std::ranges::sort(order, [&](const Entry& a, const Entry& b) {
+  std::ranges::sort(order, [&](const Value& a, const Value& b) {
     return std::tie(a.is_text, a.number, texts_[a.code]) <
            std::tie(b.is_text, b.number, texts_[b.code]);
   });
   renumber.assign(texts_.size(), 0);
   std::vector<std::string> result;
-  for (const Entry& entry : order) {
-    renumber[entry.code] = static_cast<std::uint32_t>(result.size());
-    result.push_back(texts_[entry.code]);
+  for (const Value& value : order) {
+    renumber[value.code] = static_cast<std::uint32_t>(result.size());
+    result.push_back(texts_[value.code]);
   }
   return result;
 }

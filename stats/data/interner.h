@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Texts as small numbers, in the order in which they came.
+// Numbers texts in the order in which they come.
 #pragma once
 
 #include <array>

@@ -22,24 +22,24 @@ std::string plural(const std::string& unit) {
 }
 
 void Notes::add(std::string_view subject, std::string sentence) {
-  auto entry = std::ranges::find(entries_, sentence, &Entry::sentence);
-  if (entry == entries_.end())
-    entry = entries_.insert(entry, {.sentence = std::move(sentence), .subjects = {}});
-  if (!subject.empty() && std::ranges::find(entry->subjects, subject) == entry->subjects.end())
-    entry->subjects.emplace_back(subject);
+  auto note = std::ranges::find(notes_, sentence, &Note::sentence);
+  if (note == notes_.end())
+    note = notes_.insert(note, {.sentence = std::move(sentence), .subjects = {}});
+  if (!subject.empty() && std::ranges::find(note->subjects, subject) == note->subjects.end())
+    note->subjects.emplace_back(subject);
 }
 
 std::vector<std::string> Notes::sentences() const {
   constexpr std::size_t most = 6;
   std::vector<std::string> result;
-  for (const Entry& entry : entries_) {
+  for (const Note& note : notes_) {
     std::string text;
-    for (std::size_t i = 0; i < std::min(most, entry.subjects.size()); ++i)
-      text += (i == 0 ? "" : ", ") + entry.subjects[i];
-    if (entry.subjects.size() > most)
-      text += fmt::format(" and {} more", entry.subjects.size() - most);
-    text += (text.empty() ? "" : ": ") + entry.sentence;
-    if (text.front() >= 'a' && text.front() <= 'z' && entry.subjects.empty())
+    for (std::size_t i = 0; i < std::min(most, note.subjects.size()); ++i)
+      text += (i == 0 ? "" : ", ") + note.subjects[i];
+    if (note.subjects.size() > most)
+      text += fmt::format(" and {} more", note.subjects.size() - most);
+    text += (text.empty() ? "" : ": ") + note.sentence;
+    if (text.front() >= 'a' && text.front() <= 'z' && note.subjects.empty())
       text.front() = static_cast<char>(text.front() - 'a' + 'A');
     result.push_back(std::move(text));
   }

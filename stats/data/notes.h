@@ -27,11 +27,11 @@ class Notes {
   [[nodiscard]] std::vector<std::string> sentences() const;
 
  private:
-  struct Entry {
+  struct Note {
     std::string sentence;
     std::vector<std::string> subjects;
   };
-  std::vector<Entry> entries_;
+  std::vector<Note> notes_;
 };
 
 }  // namespace stab::stats

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From rows to cells: after this, the size of the data no longer matters.
+// Makes cells of rows. What follows takes time by the number of cells, not of rows.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,8 @@ struct Scale {
   double centre = 0;  // the dataset's
   double first = 0;   // origin - centre, without rounding
 
-  // `response` as the dataset has it, on the model's scale; and back in the response's unit.
+  // to() takes a number of the dataset to the model's scale; back() gives it in the response's
+  // unit.
   [[nodiscard]] double to(double response) const {
     const double distance = response - first;
     if (!log) return distance;
@@ -72,13 +73,13 @@ struct Prepared {
   std::optional<Repeated> repeated{};  // where the spec has looks
   Notes notes;
 
-  // Of an interval or a test of an effect, and its p: as they are, or for all looks together.
+  // The level of an interval or a test, and a p: of this look alone, or of all looks together.
   [[nodiscard]] double level(double alpha) const {
     return repeated ? repeated->level(alpha) : alpha;
   }
   [[nodiscard]] std::optional<double> p(std::optional<double> p) const;
   [[nodiscard]] std::size_t cells() const;
-  // Those of them that the design runs.
+  // How many of them the design runs.
   [[nodiscard]] std::size_t design_cells() const {
     return spec.chains.empty() ? cells() : spec.chains.size() + 1;
   }

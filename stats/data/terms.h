@@ -11,7 +11,7 @@
 
 namespace stab::stats {
 
-// More treatments than bits cannot be crossed in any experiment.
+// No experiment can cross more treatments than this.
 inline constexpr std::size_t most_treatments = 16;
 
 // Treatments with two levels or more.

@@ -46,7 +46,8 @@ struct Views {
   }
 };
 
-// Of the columns that the spec names; those that the data lacks leave it, with a note.
+// The views of the columns that the spec names. Those that the data lacks leave the spec, with a
+// note.
 Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out);
 
 // The names of the levels that have data, in their order.

@@ -10,10 +10,10 @@
 namespace stab::stats {
 namespace {
 
-constexpr std::size_t most_numbers = 2000;  // the estimated shift takes all pairs
+constexpr std::size_t most_numbers = 2000;  // the shift takes time by the number of pairs
 
-// The trials (of nested designs: the seeds' means) of both sides, in a stratum for each pair of
-// cells that have the other treatments' levels in common.
+// The numbers of both sides: trials, or in nested designs the means of seeds. There is a stratum
+// for each pair of cells that share the levels of the other treatments.
 std::vector<Stratum> strata_of(const Prepared& data, const Subject& subject,
                                const Comparison& comparison) {
   const std::vector<Group> cells = by_cell(subject);

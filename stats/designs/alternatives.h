@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The same comparisons by other means, which assume less; they stand beside the result and do not
-// replace it, so that no pretest chooses what is reported.
+// The same comparisons by methods that assume less. They stand beside the result and do not replace
+// it, so that no pretest chooses what is reported.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace stab::stats {
 
-// Of one subject. With blocks: the signed-rank test of the differences within blocks. Without: the
-// rank-sum and a permutation test, within the pairs of cells that have the other treatments' levels
-// in common, so that what those do has no part in it; of nested designs on the seeds' means.
-// Nothing above 2000 numbers a side.
+// For one subject. With blocks it adds the signed-rank test of the differences within blocks.
+// Without blocks it adds the rank-sum and a permutation test; these compare within pairs of cells
+// that share the levels of the other treatments, so that those have no part in it. In nested
+// designs the numbers are the means of seeds. It adds nothing above 2000 numbers a side.
 void add_alternatives(const Prepared& data, const Subject& subject, const Comparison& comparison,
                       Effect& effect);
 

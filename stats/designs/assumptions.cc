@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_for_shapiro_wilk = 5000;
 
-// The cells' means of one block after the other, of blocks that have all cells.
+// The means of the cells, block after block, of the blocks that have all cells.
 struct CompleteBlocks {
   std::size_t cells = 0;
   std::size_t blocks = 0;
@@ -33,8 +33,8 @@ CompleteBlocks blocks_of(const Subject& subject) {
   return result;
 }
 
-// Contrast k of cells 0 to k with cell k + 1, over all blocks, then the next contrast; each less
-// its mean.
+// Contrast k compares cells 0 to k with cell k + 1. All blocks of a contrast come before the next
+// contrast, and each contrast is centred.
 std::vector<std::vector<double>> helmert(const CompleteBlocks& blocks) {
   std::vector<std::vector<double>> result;
   for (std::size_t k = 1; k < blocks.cells; ++k) {
@@ -67,7 +67,7 @@ Assumption& add(Analysis& analysis, std::string subject, Property property, std:
   return analysis.assumptions.back();
 }
 
-// Trials of one seed are no independent numbers; the seeds' means are.
+// Trials of one seed depend on each other; the means of seeds do not.
 std::vector<std::vector<double>> seeds_by_cell(const Prepared& data, const Subject& subject) {
   std::vector<std::vector<double>> result(data.cells());
   for (const Group& seed : subject.groups) result[seed.cell].push_back(seed.y.mean);

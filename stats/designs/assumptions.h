@@ -17,22 +17,23 @@
 
 namespace stab::stats {
 
-// Trials without blocks, or with the pooled error; `fitted`: what the model expects of each of the
-// subject's groups. Normality by Shapiro-Wilk, above 5000 numbers by Anderson-Darling; equal
-// variances of the cells, which the F of the table pools, by Brown-Forsythe; independence by the
-// lag-1 autocorrelation and by runs.
+// For trials without blocks, or with the pooled error. `fitted` is what the model expects of each
+// group of the subject. Normality is tested by Shapiro-Wilk, above 5000 numbers by
+// Anderson-Darling; equal variances of the cells, which the F of the table pools, by
+// Brown-Forsythe; independence by the lag-1 autocorrelation and by runs.
 void test_assumptions(const Prepared& data, const Subject& subject, std::span<const double> fitted,
                       Analysis& analysis, Notes& notes);
 
-// The same of a subject's blocks that have all its cells, but for the variances: nothing pools
-// them.
+// The same for the blocks of a subject that have all its cells, without a test of the variances,
+// which nothing pools.
 void test_blocks(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);
 
-// What the pooled error assumes beyond that: treatments act alike in all blocks, so all contrasts
-// within blocks vary equally (Brown-Forsythe); and that blocks do not depend on each other.
+// What the pooled error assumes besides: that treatments act alike in all blocks, so that all
+// contrasts within blocks vary equally (Brown-Forsythe), and that blocks do not depend on each
+// other.
 void test_pooling(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);
 
-// Of the model of all subjects: that the subjects' own effects (one number a subject) are normal.
+// For the model of all subjects: that the effects of the subjects, one number each, are normal.
 void test_subject_effects(const Prepared& data, std::span<const double> effects,
                           const std::string& term, Analysis& analysis);
 

@@ -16,8 +16,8 @@
 
 namespace stab::stats {
 
-// The difference of differences, of three treatments the difference of such differences. Without
-// weights if the subject lacks a cell that is needed.
+// The difference of differences; for three treatments, the difference of such differences. It has
+// no weights if the subject lacks a cell that is needed.
 Contrast interaction_contrast(const Prepared& data, const std::vector<Group>& cells,
                               std::uint32_t term);
 
@@ -30,7 +30,8 @@ std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,
 
 // How the variances of cells are compared, with weights as contrasts have them; see spread.h.
 using SpreadOf = std::function<std::optional<Spread>(std::span<const double>)>;
-// One number a cell from each block that has all cells with a weight. The arguments outlive it.
+// Each block that has all cells with a weight gives one number a cell. The arguments must outlive
+// the result.
 SpreadOf spread_by_blocks(const Prepared& data, const Subject& subject,
                           const std::vector<Group>& cells);
 // All of each cell's numbers, which are independent of each other.

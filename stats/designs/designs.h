@@ -9,27 +9,27 @@
 
 namespace stab::stats {
 
-// One subject. With blocks: y ~ a * b + Error(block / (a * b)), each comparison from its own
-// differences between blocks. Without: y ~ a * b, each comparison by Welch's test of trials.
-// `with_table`: not only the effects.
+// For one subject. With blocks the model is y ~ a * b + Error(block / (a * b)), and each comparison
+// is tested by its own differences between blocks. Without blocks it is y ~ a * b, with Welch's
+// test of trials. `with_table` adds the table to the effects.
 void analyse_factorial(const Prepared& data, const Subject& subject, bool with_table,
                        Analysis& analysis, Notes& notes);
 
-// Comparisons of a subject have the differences between its blocks for their error.
+// Whether the comparisons of a subject take their error from its blocks.
 bool has_own_blocks(const Prepared& data);
 
 // The trials of blocks that have each of the subject's `cells` cells: the first block's, then the
 // next one's.
 std::vector<Moments> complete_blocks(const Subject& subject, std::size_t cells);
 
-// How contrasts of a subject's cells are estimated where its error is its own: from its blocks, or
-// without blocks from its trials. All arguments outlive the result.
+// How contrasts of a subject's cells are estimated where each has its own error: from blocks, or
+// without blocks from trials. The arguments must outlive the result.
 Estimator subject_estimator(const Prepared& data, const Subject& subject,
                             const std::vector<Group>& cells);
 
-// All subjects together: what holds for the mean over these very subjects (their blocks are the
-// units), and for subjects like these (they are the units: y ~ a * b + Error(subject / (a * b))).
-// False if there are not two complete subjects.
+// For all subjects together: the mean over these very subjects, with their blocks as units, and
+// over subjects like these, with subjects as units: y ~ a * b + Error(subject / (a * b)). False if
+// there are not two complete subjects.
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes);
 
 // y ~ a * b + Error(a:b:seed) of one subject.

@@ -15,7 +15,7 @@
 
 namespace stab::stats {
 
-// Which two levels of which treatment are compared, and on what.
+// The two levels of a treatment that are compared, and in which subjects.
 struct Comparison {
   std::string subject{};
   Scope scope = Scope::subject;
@@ -28,14 +28,13 @@ struct Comparison {
 std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject,
                                     Scope scope = Scope::subject);
 
-// Where an estimate is from, in words.
+// The origin of an estimate, in words.
 struct Source {
   std::string method{};  // "block:opt"
   std::string unit{};    // "block"
 };
 
-// Without an estimate, or where the estimate has no error, the effect lacks what cannot be known
-// and a note says why.
+// Without an estimate or its error the effect lacks what cannot be known, and a note says why.
 Effect make_effect(const Prepared& data, const Comparison& comparison,
                    const std::optional<Estimate>& estimate, const Source& source, Notes& notes);
 
@@ -48,7 +47,7 @@ struct Sides {
   std::vector<std::size_t> base{};
   std::vector<std::size_t> level{};
 };
-// As positions in `cells`; only pairs that the subject has are used.
+// The sides as indices into `cells`. Only pairs of cells that the subject has are used.
 Sides sides(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison);
 
 // The mean at the level minus the mean at the baseline, both over the pairs of sides().

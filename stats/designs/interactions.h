@@ -18,11 +18,11 @@ namespace stab::stats {
 // How a design estimates a contrast of a subject's cells; nothing if it cannot.
 using Estimator = std::function<std::optional<Estimate>(const Contrast&)>;
 
-// `estimate`: the difference of differences on the model's scale.
+// `estimate` is the difference of differences on the model's scale.
 Interaction make_interaction(const Prepared& data, const std::string& subject, std::string term,
                              const Estimate& estimate);
 
-// All that the subject's cells allow. `cells` are those of by_cell().
+// Adds all interactions that the cells of the subject allow. `cells` are those of by_cell().
 void add_interactions(const Prepared& data, const std::string& subject, const Estimator& estimator,
                       const std::vector<Group>& cells, const SpreadOf& spread, Analysis& analysis);
 

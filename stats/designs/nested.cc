@@ -127,8 +127,8 @@ void test_nested(const Prepared& data, const Subject& subject, const FactorialMo
   if (runs_of(data, subject).within_df > 0) test_assumptions(data, subject, means, analysis, notes);
 }
 
-// The means of seeds are what treatments act on here, so it is their variance that is compared: it
-// has what layouts do, and the part of the runs that averaging leaves.
+// Treatments act on the means of seeds, so the variances of these are compared. They contain the
+// variation of layouts and what averaging leaves of the variation of runs.
 std::vector<std::vector<double>> seed_deviations(const Subject& subject) {
   Subject units{.name = subject.name, .groups = seed_means(subject)};
   for (std::uint32_t i = 0; i < units.groups.size(); ++i)

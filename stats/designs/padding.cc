@@ -75,7 +75,7 @@ void fill(const Prepared& data, const PaddingStudy& study, Effect& effect) {
   if (data.spec.equivalence) effect.p_same = p_same(estimate, *data.spec.equivalence);
 }
 
-// Without the normal distribution.
+// Adds the tests that do not assume a normal distribution.
 void add_signed_rank(const PaddingStudy& study, double alpha, Effect& effect) {
   const std::vector<double> zero(study.percent.size());
   const auto test = signed_rank(zero, study.percent, alpha);

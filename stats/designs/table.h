@@ -23,7 +23,7 @@ Layout layout(const Prepared& data);
 // "log(wall)"
 std::string response_term(const Spec& spec);
 
-// What a term of a fractional design stands for, too; "" of others.
+// The aliases of a term of a fractional design; "" in other designs.
 std::string aliases_of(const Spec& spec, std::uint32_t term);
 
 // A row with its mean square, and F and p if there is an error with degrees of freedom and a sum of
@@ -32,13 +32,13 @@ AnovaRow tested_row(std::string stratum, std::string term, double df, double ss,
                     double error_ss);
 AnovaRow plain_row(std::string stratum, std::string term, double df, double ss);
 
-// What stands on the right of the model: "a * b", or the terms of a fractional design one by one.
+// The right side of the formula: "a * b", or each term of a fractional design.
 std::string right_side(const Spec& spec, const Layout& names);
 // The terms of the model.
 std::vector<std::uint32_t> model_terms(const Spec& spec, const Layout& names);
 
-// The table of units that have all cells; `unit` is what they are called. A term with more degrees
-// of freedom than its units have is shown without a test.
+// The table of units that have all cells; `unit` is the word for them. A term with more degrees of
+// freedom than its units have is shown without a test.
 AnovaTable strata_table(const Prepared& data, const Strata& strata, const std::string& unit);
 
 // Partial eta squared and omega squared of the tested terms, with the interval (effect_size.h).

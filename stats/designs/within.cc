@@ -42,9 +42,8 @@ std::size_t blocks_of(const Member& member) {
   return complete_blocks(*member.subject, member.cells.size()).size() / member.cells.size();
 }
 
-// What is said of all subjects together rests on the blocks that all of them have, so a subject
-// that lost most of its blocks would take them from the others. Where blocks are not shared there
-// is nothing to take.
+// Results for all subjects rest on the blocks that all of them have, so a subject that lost most of
+// its blocks would cost the others theirs. That is so only where subjects share blocks.
 void leave_out_short_ones(const Prepared& data, std::vector<Member>& members, Notes& notes) {
   if (data.spec.block.empty()) return;
   std::size_t most = 0;
@@ -66,7 +65,7 @@ std::vector<std::size_t> all_cells(const Prepared& data) {
   return cells;
 }
 
-// What each member's blocks say.
+// The contrast in the blocks of each member.
 std::vector<UnitNumbers> own_numbers(std::span<const Member> members, const Contrast& contrast) {
   std::vector<UnitNumbers> all;
   for (const Member& member : members)

@@ -48,10 +48,10 @@ struct FactorialFit {
 
 class FactorialModel {
  public:
-  // `shape`: the number of levels of each treatment. `points` is ordered by block, and not empty.
-  // `noise` as in Prepared. High interactions are left in the residuals if there are too many of
-  // them to be fitted in a second or two. Nothing if even the main effects are too many.
-  // `terms`: those of the model; none: all interactions.
+  // `shape` is the number of levels of each treatment. `points` is ordered by block and not empty.
+  // `noise` is as in Prepared. `terms` are those of the model; if empty, all interactions. High
+  // interactions stay in the residuals if fitting them would take more than a second or two. The
+  // result is nothing if even the main effects are too many.
   static std::optional<FactorialModel> fit(std::span<const std::size_t> shape,
                                            std::span<const Point> points, double noise,
                                            SumsOfSquares type = SumsOfSquares::type2,
@@ -62,8 +62,8 @@ class FactorialModel {
   // What the model expects at each of the points that it was fitted to.
   [[nodiscard]] std::vector<double> fitted(std::span<const Point> points) const;
 
-  // A contrast of these cells, averaged over blocks, with the model's residual error. Nothing if
-  // the data does not tell it.
+  // A contrast of these cells, averaged over blocks, with the residual error of the model. Nothing
+  // if the data does not determine it.
   [[nodiscard]] std::optional<Estimate> contrast(std::span<const std::size_t> cells,
                                                  const Contrast& contrast) const;
 
@@ -89,7 +89,7 @@ class FactorialModel {
   [[nodiscard]] Term test_block(std::span<const Point> points) const;
 
   std::vector<std::size_t> shape_;
-  std::size_t cells_ = 1;                  // that the design has
+  std::size_t cells_ = 1;                  // of the design
   std::vector<std::uint32_t> terms_;       // in the order of their columns
   std::vector<std::size_t> first_column_;  // one more than terms_
   Triangle triangle_;

@@ -90,8 +90,8 @@ UnitNumbers averaged(std::span<const UnitNumbers> all) {
 
 namespace {
 
-// Mean products of two tables with a row a subject and a column a unit: of rows, of columns, and of
-// what is left without both.
+// Mean products of two tables that have a row a subject and a column a unit: of rows, of columns
+// and of the residuals of both.
 struct MeanProducts {
   double rows = 0;
   double columns = 0;
@@ -148,7 +148,7 @@ Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise) {
   const double k = static_cast<double>(difference.size());
   const double n = static_cast<double>(difference.front().size());
   MeanProducts squares = mean_products(difference, difference);
-  if (!(squares.rows > noise)) squares.rows = squares.rest;  // it is expected to be no less
+  if (!(squares.rows > noise)) squares.rows = squares.rest;  // its expectation is no less
   const bool blocks_act = squares.columns > squares.rest;
   const auto part = [&](const MeanProducts& of) {
     return (of.rows + (blocks_act ? of.columns - of.rest : 0)) / (k * n);

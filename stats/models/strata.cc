@@ -27,7 +27,8 @@ class Basis {
     rows_.emplace_back(cells, 1 / std::sqrt(static_cast<double>(cells)));
   }
 
-  // Gram-Schmidt, twice for its digits. False if the row depends on those before it.
+  // Orthogonalizes by Gram-Schmidt, twice, because once loses digits. False if the row depends on
+  // those before it.
   bool add(Row row) {
     const double length = std::sqrt(inner(row, row));
     for (int pass = 0; pass < 2; ++pass)
@@ -57,7 +58,7 @@ std::vector<std::size_t> levels_of(std::size_t cell, std::span<const std::size_t
   return levels;
 }
 
-// Adds the term's contrasts; how many there are.
+// Adds the contrasts of the term and returns how many there are.
 std::size_t add_term(std::uint32_t term, std::span<const std::size_t> shape,
                      std::span<const std::size_t> cells, Basis& basis) {
   const auto columns = static_cast<std::size_t>(term_columns(term, shape));
@@ -72,7 +73,7 @@ std::size_t add_term(std::uint32_t term, std::span<const std::size_t> shape,
   return added;
 }
 
-// The units' values of each of a term's contrasts.
+// The values of all units in each contrast of a term.
 struct Scores {
   std::vector<Moments> contrasts;
   std::vector<Row> deviations;  // by contrast, one a unit
@@ -92,7 +93,7 @@ Scores scores_of(std::span<const Row> rows, std::span<const double> means, std::
   return scores;
 }
 
-// tr(S)^2 / (k tr(S^2)) of the contrasts' covariances S.
+// tr(S)^2 / (k tr(S^2)), where S is the covariance matrix of the k contrasts.
 double epsilon_of(const Scores& scores) {
   double trace = 0;
   double squares = 0;

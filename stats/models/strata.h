@@ -38,12 +38,12 @@ struct Strata {
   bool balanced = true;  // every cell has equally many trials
 };
 
-// `shape`: the number of levels of each treatment. `cells`: those that every unit has, rising.
-// `terms`: those of the model; where cells are missing each is adjusted for those that do not
-// contain it, as sums of squares of type II are. `table`: the cells of the
-// first unit, then those of the next; two units or more. Unequal cells count by their means,
-// multiplied by the harmonic mean of their numbers (the analysis of unweighted means). `noise` as
-// in Prepared. Nothing if the cells are too many for a table.
+// `shape` is the number of levels of each treatment; `cells` are those that every unit has, rising.
+// `terms` are those of the model; where cells are missing, each is adjusted for those that do not
+// contain it, as sums of squares of type II are. `table` has the cells of the first unit, then
+// those of the next, of two or more units. Unequal cells count by their means, times the harmonic
+// mean of their sizes (the analysis of unweighted means). `noise` is as in Prepared. The result is
+// nothing if there are too many cells for a table.
 std::optional<Strata> strata_of(std::span<const std::size_t> shape,
                                 std::span<const std::size_t> cells,
                                 std::span<const std::uint32_t> terms,

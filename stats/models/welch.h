@@ -10,11 +10,11 @@
 
 namespace stab::stats {
 
-// b's mean - a's, with Satterthwaite's degrees of freedom (Welch, Biometrika 1947). Groups below
-// two numbers give an estimate without error.
+// The mean of b minus the mean of a, with Satterthwaite's degrees of freedom (Welch, Biometrika
+// 1947). With fewer than two numbers in a group the estimate has no error.
 Estimate welch(const Moments& a, const Moments& b);
 
-// The same for a contrast of cells, one number a weight: each cell has its own variance.
+// The same for a contrast of cells, one for each weight. Each cell has its own variance.
 Estimate welch(std::span<const Moments> cells, const Contrast& contrast);
 
 }  // namespace stab::stats

@@ -8,11 +8,10 @@
 
 namespace stab::stats {
 
-// Of one finite number or more.
+// The median of one or more finite numbers.
 double median(std::span<const double> values);
 
-// The share-quantile of sorted numbers, between neighbours by proportion ((n + 1) share is a
-// position).
+// The quantile of sorted numbers at position (n + 1) * share, interpolated between neighbours.
 double sorted_quantile(std::span<const double> sorted, double share);
 
 struct Ranks {
@@ -21,10 +20,12 @@ struct Ranks {
 };
 Ranks ranks(std::span<const double> values);
 
-// The k-th smallest (from 1) of all differences a[i] - b[j], without making them; both are sorted.
+// The k-th smallest (from 1) of all differences a[i] - b[j], which are never stored. Both are
+// sorted.
 double nth_difference(std::span<const double> a, std::span<const double> b, std::uint64_t k);
 
-// The k-th smallest (from 1) of all means of x[i] and x[j] with i <= j (Walsh averages); sorted.
+// The k-th smallest (from 1) of all means of x[i] and x[j] with i <= j (Walsh averages). x is
+// sorted.
 double nth_walsh_average(std::span<const double> x, std::uint64_t k);
 
 }  // namespace stab::stats

@@ -12,7 +12,7 @@ struct Node {
   double weight = 0;
 };
 
-// low < high, panels > 0. The sum of f(x) * weight is the integral.
+// The sum of f(x) * weight over the nodes is the integral. low < high, panels > 0.
 std::vector<Node> quadrature(double low, double high, std::size_t panels);
 
 }  // namespace stab::stats

@@ -9,9 +9,9 @@
 
 namespace stab::stats {
 
-// TOMS 748 (Alefeld, Potra and Shi, ACM Transactions on Mathematical Software 1995) until the
-// bounds are neighbours. `f` gives an optional number and has different signs at `low` and `high`;
-// nothing if it has not, or does not exist on the way.
+// Searches by TOMS 748 (Alefeld, Potra and Shi, ACM Transactions on Mathematical Software 1995)
+// until the bounds are neighbouring doubles. `f` returns an optional number. The result is nothing
+// if its signs at `low` and `high` are equal, or if it returns nothing on the way.
 template <class F>
 std::optional<double> find_root(F f, double low, double high) {
   const std::optional<double> at_low = f(low);
@@ -31,7 +31,7 @@ std::optional<double> find_root(F f, double low, double high) {
   return exists ? std::optional(below + (above - below) / 2) : std::nullopt;
 }
 
-// The same upwards from `low`, with a step that doubles until the sign changes.
+// The same search above `low`; the step doubles until the sign changes.
 template <class F>
 std::optional<double> find_root_above(F f, double low, double step) {
   const std::optional<double> first = f(low);

@@ -31,8 +31,8 @@ struct Interval {
   double high = 0;
 };
 
-// Student's interval for the mean: mean -+ t(1 - alpha / 2, n - 1) * sd / sqrt(n). Nothing below
-// two numbers.
+// Student's interval of the mean: mean -+ t(1 - alpha / 2, n - 1) * sd / sqrt(n). Fewer than two
+// numbers have none.
 std::optional<Interval> mean_interval(const Moments& moments, double alpha);
 
 struct Summary {
@@ -42,11 +42,11 @@ struct Summary {
   std::optional<Interval> interval{};
 };
 
-// Of finite numbers; nothing if there are none.
+// The summary of finite numbers; nothing if there are none.
 std::optional<Summary> summarise(std::span<const double> values, double alpha);
 
-// The geometric mean, with the interval of the mean logarithm taken back; sd is that of the
-// logarithms. Nothing unless all numbers are finite and above 0.
+// The geometric mean. Its interval is that of the mean logarithm, transformed back; sd is that of
+// the logarithms. The result is nothing unless all numbers are finite and above 0.
 std::optional<Summary> summarise_geometric(std::span<const double> values, double alpha);
 
 }  // namespace stab::stats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Least squares by an orthogonal triangularization that takes one row at a time, so that no row is
-// kept (Givens rotations; Gentleman, AS 75, 1974; Miller, AS 274, 1992).
+// Least squares by Givens rotations, which take one row at a time and keep none (Gentleman, AS 75,
+// 1974; Miller, AS 274, 1992).
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,20 @@
 
 namespace stab::stats {
 
-// After settle(): R x = rhs in the least-squares sense, where a column that depends on earlier ones
-// has an empty row.
+// After settle(), R x = rhs in the least-squares sense; the row of a column that depends on earlier
+// columns is empty.
 class Triangle {
  public:
-  // Columns whose part orthogonal to the earlier ones is not longer than `tolerance` count as
-  // dependent.
+  // A column counts as dependent if its part orthogonal to the earlier ones is no longer than
+  // `tolerance`.
   Triangle(std::size_t columns, double tolerance);
 
-  // The row (already multiplied by the root of its weight) is used up.
+  // The caller has multiplied the row by the root of its weight. The row is overwritten.
   void include(std::span<double> row, double y);
-  // Adds to what no column explains.
+  // Adds to the residual sum of squares, which no column explains.
   void include_residual(double ss) { residual_ss_ += ss; }
-  // Once, after the last row: empties the rows of dependent columns, losing nothing of the data.
+  // It is called once, after the last row, and empties the rows of dependent columns; what they
+  // held goes to the other rows.
   void settle();
 
   // The settled triangle of a fit with these columns only, in this order.
@@ -36,10 +37,10 @@ class Triangle {
   [[nodiscard]] double residual_ss() const { return residual_ss_; }
   [[nodiscard]] std::size_t rank() const;
 
-  // The z with R' z = c: then c'x is estimated by dot(z), with variance sigma^2 z'z.
-  // Nothing if the data says nothing about c'x.
+  // The z with R' z = c, so that dot(z) estimates c'x with variance sigma^2 z'z; nothing if the
+  // data does not determine c'x.
   [[nodiscard]] std::optional<std::vector<double>> dual(std::span<const double> c) const;
-  // The x of R x = rhs; 0 for dependent columns.
+  // The x of R x = rhs, which is 0 for dependent columns.
   [[nodiscard]] std::vector<double> solution() const;
   [[nodiscard]] double dot(std::span<const double> z) const;
 

@@ -17,12 +17,12 @@ constexpr double least_spent = 1e-12;
 // The statistic z sqrt(fraction), a Brownian motion, among the experiments that were not stopped.
 struct Density {
   double fraction = 0;
-  double limit = 0;            // |x| is below
+  double limit = 0;            // |x| is below this
   std::vector<Node> points{};  // weights contain the density
 };
 
-// So fine that both the density, smooth on the scale of the last step, and the next step's kernel
-// are integrated to rounding.
+// The panels are so fine that the density, which is smooth on the scale of the last step, and the
+// kernel of the next step are integrated to rounding.
 std::vector<Node> points(double limit, double last_step, double next_step) {
   const double width = 3 * std::sqrt(std::min(last_step, next_step));
   return quadrature(-limit, limit, static_cast<std::size_t>(std::ceil(2 * limit / width)));

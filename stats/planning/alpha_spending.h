@@ -18,14 +18,15 @@
 namespace stab::stats {
 
 struct Look {
-  double fraction = 0;        // of the most information that the experiment may collect
-  double spent = 0;           // of alpha, up to and including this look
-  std::optional<double> z{};  // stop if |z| is at least that; absent: no result can stop it here
-  double nominal = 0;         // P(|Z| >= z) of a single look: compare p with it; 0: do not
+  double fraction = 0;  // of the most information that the experiment may collect
+  double spent = 0;     // of alpha, up to and including this look
+  std::optional<double>
+      z{};             // the experiment stops if |z| is at least this; absent: it cannot stop
+  double nominal = 0;  // the level of this look alone, P(|Z| >= z), to compare p with
 };
 
-// Fractions rise, are above 0 and at most 1; there are at most 1000. A look that could spend less
-// than 1e-12 has no boundary, and what it could have spent is left to the next.
+// There are at most 1000 fractions, which rise, above 0 and up to 1. A look that could spend less
+// than 1e-12 has no boundary and leaves that to the next look.
 Result<std::vector<Look>> spend_alpha(std::span<const double> fractions, double alpha);
 
 }  // namespace stab::stats

@@ -25,7 +25,7 @@ struct Distance {
   std::size_t program = 0;
 };
 
-// Of each program, smallest first.
+// The distances of each program, smallest first.
 std::vector<Distance> distances_of(std::span<const AaProgram> programs, Pairs pairs) {
   std::vector<Distance> result;
   for (std::size_t p = 0; p < programs.size(); ++p) {
@@ -39,8 +39,8 @@ std::vector<Distance> distances_of(std::span<const AaProgram> programs, Pairs pa
   return result;
 }
 
-// The smallest distance within which a share 1 - alpha of the weight lies. weights: of a pair of
-// each program.
+// The smallest distance within which a share 1 - alpha of the weight lies. `weights` has the weight
+// of one pair of each program.
 double weighted_quantile(std::span<const Distance> distances, std::span<const double> weights,
                          double alpha) {
   double total = 0;

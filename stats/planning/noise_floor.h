@@ -16,8 +16,8 @@
 
 namespace stab::stats {
 
-// One program: the mean logarithms of groups of trials of the size that is to be calibrated, in the
-// order in which they were run.
+// The mean logarithms of one program's groups of trials, in the order in which they were run. The
+// groups have the size that is to be calibrated.
 struct AaProgram {
   std::vector<double> groups{};
 };
@@ -29,22 +29,21 @@ struct NoiseFloor {
   std::size_t programs = 0;
 };
 
-// From disjoint pairs: the first group of a program with its second, the third with the fourth. No
-// two pairs share a trial. Of m pairs the ceil((1 - alpha)(m + 1))-th smallest |log ratio|: a new
-// comparison, exchangeable with these, stays within it with probability 1 - alpha at least (Vovk,
-// Gammerman, Shafer: Algorithmic learning in a random world, 2005). So it needs 1 / alpha - 1 pairs
-// or more. For one program, or if programs are equally noisy.
+// Compares disjoint pairs: the first group of a program with its second, the third with the fourth,
+// so that no two pairs share a trial. The margin is the ceil((1 - alpha)(m + 1))-th smallest |log
+// ratio| of m pairs: a new comparison that is exchangeable with these stays within it with
+// probability 1 - alpha or more (Vovk, Gammerman, Shafer: Algorithmic learning in a random world,
+// 2005). So it needs 1 / alpha - 1 pairs, of one program or of programs that are equally noisy.
 Result<NoiseFloor> noise_floor_disjoint(std::span<const AaProgram> programs, double alpha);
 
-// Which groups of a program are compared: each with each, or only those of disjoint pairs. Groups
-// that were run at different times are only comparable in the pairs that were run together.
+// Which groups of a program are compared: each with each, or only disjoint pairs. Groups that were
+// run at different times are comparable only in the pairs that were run together.
 enum class Pairs { all, disjoint };
 
-// From pairs of groups of each program, every program with the same weight. Pairs that share a
-// group, and pairs of one program, depend on each other, so only whole programs are drawn for the
-// interval (the cluster bootstrap; Field and Welsh, JRSS B 2007). `margin` is for a program like
-// these, drawn at random; the interval's upper end covers that these are few. For five programs or
-// more, of four groups or more.
+// Compares pairs of groups of each program; all programs have the same weight. Pairs of one program
+// depend on each other, so the interval draws whole programs (the cluster bootstrap; Field and
+// Welsh, JRSS B 2007). `margin` is for a program like these, drawn at random; the upper end of the
+// interval allows for how few these are. It needs five or more programs of four or more groups.
 Result<NoiseFloor> noise_floor_clustered(std::span<const AaProgram> programs, double alpha,
                                          std::uint64_t seed, Pairs pairs = Pairs::all,
                                          std::size_t draws = 2'000);

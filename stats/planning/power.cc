@@ -35,7 +35,7 @@ double error_of(Samples kind, double n) {
   return std::sqrt((kind == Samples::two ? 2 : 1) / n);
 }
 
-// delta: the difference in standard errors.
+// `delta` is the difference in standard errors.
 std::optional<double> power_at(double df, double delta, double alpha) {
   const auto t = t_upper_quantile(alpha / 2, df);
   if (!t) return std::nullopt;

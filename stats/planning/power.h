@@ -12,13 +12,13 @@ namespace stab::stats {
 
 enum class Samples { two, paired };  // paired: sd is that of the differences; also one sample
 
-// n: numbers in each sample, or pairs; 2 or more.
+// `n` is the count of numbers in each sample, or of pairs; at least 2.
 Result<double> t_power(Samples kind, std::size_t n, double difference, double sd, double alpha);
 
-// The smallest difference that is seen with this power (above alpha).
+// The smallest difference that is found with this power, which is above alpha.
 Result<double> t_detectable(Samples kind, std::size_t n, double sd, double alpha, double power);
 
-// Of a difference with this standard error, which has so many degrees of freedom.
+// The same for a difference with this standard error and so many degrees of freedom.
 Result<double> t_detectable(double error, double df, double alpha, double power);
 
 // The smallest n with at least this power; at most 10 million.

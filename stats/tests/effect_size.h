@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How large the effect of a term in an analysis of variance is, as a share of the variance.
+// The size of a term's effect in an analysis of variance, as a share of the variance.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct Shares {
   std::optional<Interval> interval{};
 };
 
-// Of a term with this F. Nothing unless f >= 0 and the degrees of freedom are above 0, all finite.
+// The shares of a term with this F. Nothing unless f >= 0, df1 > 0 and df2 > 0, and all are finite.
 std::optional<Shares> shares(double f, double df1, double df2, double alpha);
 
 }  // namespace stab::stats

@@ -16,9 +16,9 @@ struct VarianceTest {
   double p = 0;
 };
 
-// Distances from the median (Brown and Forsythe, JASA 1974), which hold the error rate for skewed
-// numbers too; those from the mean (Levene, 1960) do not.
-// For two groups or more of two numbers or more, where some distances within a group differ.
+// Brown and Forsythe (JASA 1974) take distances from the median, because with distances from the
+// mean (Levene, 1960) the error rate of skewed numbers is too high. The test needs two or more
+// groups of two or more numbers, and a group whose distances differ.
 Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups);
 
 }  // namespace stab::stats

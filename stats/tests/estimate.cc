@@ -25,7 +25,7 @@ std::optional<Interval> fieller(const Estimate& estimate, double alpha) {
   return Interval{1 + (b - root) / a, 1 + (b + root) / a};
 }
 
-// Of "the change is `bound` or farther out on that side".
+// The one-sided p of "the change is `bound` or farther from 0 on that side".
 std::optional<double> one_sided(const Estimate& estimate, double bound, double side) {
   double distance = estimate.difference - bound;
   double variance = estimate.variance;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An estimated difference of two means, and what can be said of it.
+// An estimated difference of two means, with its tests and intervals.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace stab::stats {
 
-// `difference` = mean at the level - mean at the baseline. Nothing can be tested without degrees of
-// freedom; a variance of 0 with some says that the numbers do not vary at all, so the difference is
+// `difference` is the mean at the level minus the mean at the baseline. With df = 0 there is no
+// test. With df > 0 a variance of 0 means that the numbers do not vary, and the difference is
 // exact.
 struct Estimate {
   double difference = 0;
@@ -23,26 +23,27 @@ struct Estimate {
   std::size_t units = 0;       // independent numbers behind it, where they are of one kind
 
   [[nodiscard]] bool has_error() const { return df > 0 && variance >= 0; }
-  // Whether a change can be given as a ratio: always of logarithms, else if the baseline's mean is
-  // above 0.
+  // Whether a change can be given as a ratio: logarithms always have one, raw numbers only if the
+  // mean at the baseline is above 0.
   [[nodiscard]] bool has_ratio() const { return log || (base && *base > 0); }
 };
 
-// Two-sided, of "the difference is 0".
+// The two-sided p of "the difference is 0".
 std::optional<double> p_value(const Estimate& estimate);
 
 // The (1 - alpha) interval of the difference.
 std::optional<Interval> difference_interval(const Estimate& estimate, double alpha);
 
-// (base + difference) / base, of logarithms exp(difference).
+// (base + difference) / base; on the log scale exp(difference).
 std::optional<double> ratio_of(const Estimate& estimate);
 
-// Its (1 - alpha) interval. It excludes 1 exactly if p < alpha. Nothing if there is no ratio, or if
-// the baseline's mean is not clearly above 0 (Fieller: Some problems in interval estimation, 1954).
+// The (1 - alpha) interval of the ratio, which excludes 1 exactly if p < alpha. Nothing if there is
+// no ratio, or if the mean at the baseline is not significantly above 0 (Fieller: Some problems in
+// interval estimation, 1954).
 std::optional<Interval> ratio_interval(const Estimate& estimate, double alpha);
 
-// Of "the ratio is not within [1 / (1 + margin), 1 + margin]": the larger p of two one-sided tests
-// (Schuirmann, 1987). The test of equivalence of the whole project.
+// The p of "the ratio is not within [1 / (1 + margin), 1 + margin]": the larger one of two
+// one-sided tests (Schuirmann, 1987). All equivalence in this project is tested by it.
 std::optional<double> p_same(const Estimate& estimate, double margin);
 
 }  // namespace stab::stats

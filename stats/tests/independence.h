@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Do successive trials depend on each other? `values` are residuals in the order of time: rows that
-// were sorted or grouped have another, in which perfect data seem to depend.
+// Do successive trials depend on each other? `values` are residuals in the order of time: in rows
+// that were sorted or grouped, independent numbers seem to depend.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ struct AutocorrelationTest {
   double p = 0;  // two-sided
 };
 
-// r against its mean -1/n and variance (n-2)^2 / (n^2 (n-1)) in independent normal samples (Moran:
-// Some theorems on time series II, Biometrika 1948), by the normal distribution. For 8 numbers or
-// more that are not all equal.
+// In independent normal samples r has mean -1/n and variance (n-2)^2 / (n^2 (n-1)) (Moran: Some
+// theorems on time series II, Biometrika 1948); p is by the normal distribution. The test needs 8
+// or more numbers that are not all equal.
 Result<AutocorrelationTest> lag1_autocorrelation(std::span<const double> values);
 
 struct RunsTest {
@@ -30,9 +30,9 @@ struct RunsTest {
   bool exact = false;
 };
 
-// Runs about the median (Wald and Wolfowitz, Annals of Mathematical Statistics 1940). p is twice
-// the smaller tail of the exact distribution if neither side has more than 50 numbers, else from
-// the normal approximation. For two numbers or more on each side.
+// Counts runs about the median (Wald and Wolfowitz, Annals of Mathematical Statistics 1940). p is
+// twice the smaller tail: of the exact distribution if neither side has more than 50 numbers,
+// otherwise of the normal approximation. The test needs two or more numbers on each side.
 Result<RunsTest> runs_test(std::span<const double> values);
 
 }  // namespace stab::stats

@@ -13,13 +13,14 @@ struct NormalityTest {
   double p = 0;
 };
 
-// W and its p (Royston, Applied Statistics 44, 1995: AS R94), for 3 to 5000 numbers that are not
-// all equal.
+// W and its p are by Royston (Applied Statistics 44, 1995: AS R94). The test needs 3 to 5000
+// numbers that are not all equal.
 Result<NormalityTest> shapiro_wilk(std::span<const double> values);
 
-// A^2 with mean and variance estimated; p is that of A^2 (1 + 0.75/n + 2.25/n^2) by the
+// A^2 is computed with estimated mean and variance. p is that of A^2 (1 + 0.75/n + 2.25/n^2) by the
 // approximation of D'Agostino and Stephens (Goodness-of-fit techniques, 1986, table 4.9), which
-// ends at 10: p is never below 3.7e-24. For 8 numbers or more that are not all equal.
+// ends at 10, so that p is never below 3.7e-24. The test needs 8 or more numbers that are not all
+// equal.
 Result<NormalityTest> anderson_darling(std::span<const double> values);
 
 }  // namespace stab::stats

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Padding studies, as proposed for lld's randomized section padding: N seeds, each with M trials of
-// either arm, built with the same seed, so that a seed's luck is the same in both. The seeds, not
-// the trials, are the sample.
+// Padding studies, as proposed for lld's randomized section padding: each of N seeds has M trials
+// of either arm. Both arms are built with the same seed, so that its luck is the same in both. The
+// sample is the seeds, not the trials.
 #pragma once
 
 #include <span>
@@ -24,8 +24,8 @@ struct PaddingStudy {
   double p = 0;                   // of "the mean is 0", two-sided
 };
 
-// Two seeds or more, each with a trial or more in either arm, of numbers above 0; the percentages
-// are not all equal.
+// The study needs two or more seeds with a trial in either arm. All numbers are above 0, and the
+// percentages are not all equal.
 Result<PaddingStudy> padding_study(std::span<const SeedTrials> seeds, double alpha);
 
 }  // namespace stab::stats

@@ -13,18 +13,18 @@
 namespace stab::stats {
 namespace {
 
-// A stratum's numbers, so scaled that the sum of those on its smaller side is its part of the
-// statistic. They are arranged at random if the first `dealt` of them are any ones.
+// The numbers of a stratum, scaled so that the sum of the smaller side is its part of the
+// statistic. An arrangement chooses which `dealt` of them are that side.
 struct Deck {
   std::vector<double> scores{};
   std::size_t dealt = 0;
 };
 
-// Numbers (level first) less their mean, with this factor for the sum of level's.
+// The deck of a stratum: its numbers, the level's first, times `factor` after centring.
 Deck deck_of(std::vector<double> scores, std::size_t levels, double factor) {
   const double centre = moments(scores).mean;
   const std::size_t bases = scores.size() - levels;
-  if (bases < levels) {  // the two sums differ in sign only
+  if (bases < levels) {  // the sums of the two sides differ in sign only
     std::ranges::reverse(scores);
     factor = -factor;
   }
@@ -38,7 +38,7 @@ std::vector<double> joined(const Stratum& stratum) {
   return all;
 }
 
-// n choose k, if it is at most `most`.
+// n choose k; nothing if it exceeds `most`.
 std::optional<std::size_t> choose(std::size_t n, std::size_t k, std::size_t most) {
   double result = 1;
   for (std::size_t i = 1; i <= k; ++i) {
@@ -58,7 +58,7 @@ std::optional<std::size_t> arrangements_of(const std::vector<Deck>& decks, std::
   return product;
 }
 
-// Arrangements as far from 0 as the observed one, or farther.
+// Counts the arrangements whose statistic is at least as far from 0 as the observed one.
 class Counter {
  public:
   explicit Counter(std::vector<Deck> decks) : decks_(std::move(decks)) {

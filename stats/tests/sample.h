@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every test asks of its numbers first. A test that cannot be done says so in a sentence and
-// gives no number.
+// What every test requires of its numbers. A test that cannot be done fails with a sentence that
+// says why, and returns no number.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace stab::stats {
 
-// All numbers are finite, and there are `least` of them or more.
+// Fails unless all numbers are finite and there are at least `least` of them.
 Result<void> require_sample(std::span<const double> values, std::size_t least,
                             std::string_view test);
 
-// 0 < alpha < 1.
+// Fails unless 0 < alpha < 1.
 Result<void> require_alpha(double alpha);
 
-// The spread is more than rounding leaves of equal numbers.
+// Whether the numbers vary by more than the rounding of equal numbers does.
 bool varies(const Moments& moments);
 
 }  // namespace stab::stats

@@ -11,7 +11,7 @@
 namespace stab::stats {
 namespace {
 
-// A cell's distances from its median in units of their mean, and its log variance.
+// The distances of a cell's numbers from their median, divided by their mean; and its log variance.
 struct Cell {
   double weight = 0;
   double log_variance = 0;  // without a constant that all cells share
@@ -53,7 +53,7 @@ Matrix covariances_of(const std::vector<Cell>& cells, bool in_blocks) {
   return result;
 }
 
-// Student's t of the weighted mean distances, after each cell is multiplied by exp(weight * shift).
+// Student's t of the weighted mean distances when each cell is multiplied by exp(weight * shift).
 std::optional<double> statistic(const std::vector<Cell>& cells, const Matrix& covariances,
                                 double shift) {
   std::vector<double> factors;
@@ -71,7 +71,7 @@ std::optional<double> statistic(const std::vector<Cell>& cells, const Matrix& co
 
 std::optional<Spread> compare(const std::vector<Cell>& cells, bool in_blocks, double alpha) {
   if (cells.size() < 2) return std::nullopt;
-  constexpr double smallest = 1e-6;  // below it rounding would show in the error
+  constexpr double smallest = 1e-6;  // with less, rounding would show in the error
   double difference = 0;
   double squares = 0;
   std::size_t least = cells.front().distances.size();
@@ -80,7 +80,7 @@ std::optional<Spread> compare(const std::vector<Cell>& cells, bool in_blocks, do
     squares += cell.weight * cell.weight;
     least = std::min(least, cell.distances.size());
   }
-  // The smallest changes of the cells' scales that fulfil the null hypothesis, seen from it.
+  // The smallest changes of the cells' scales after which the null hypothesis holds.
   const double seen = std::abs(difference) < smallest ? smallest : difference;
   const auto t = statistic(cells, covariances_of(cells, in_blocks), seen / (2 * squares));
   if (!t || *t == 0) return std::nullopt;

@@ -28,17 +28,17 @@ struct Spread {
   double p = 1;
 };
 
-// Below it there is neither p nor interval: distances of so few numbers say little. From it on the
-// level holds for all shapes of noise that were simulated (doc/statistics.md): one bound for all.
+// Fewer numbers have neither p nor interval. From this bound on the level holds for all shapes of
+// noise that were simulated (doc/statistics.md).
 constexpr std::size_t least_for_spread = 6;
 
 // Each row is a block and has a number of each cell; the cells of a block may depend on each other.
-// Nothing below `least_for_spread` blocks, or if a cell with a weight does not vary.
+// The result is nothing below `least_for_spread` blocks, or if a cell with a weight does not vary.
 std::optional<Spread> spread_within_blocks(std::span<const std::vector<double>> blocks,
                                            std::span<const double> weights, double alpha);
 
-// The numbers of each cell, all of them independent. Nothing below `least_for_spread` numbers in a
-// cell with a weight, and else as above.
+// The numbers of each cell; all are independent. The result is nothing if a cell with a weight has
+// fewer than `least_for_spread` numbers or does not vary.
 std::optional<Spread> spread_between_cells(std::span<const std::vector<double>> cells,
                                            std::span<const double> weights, double alpha);
 

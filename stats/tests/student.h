@@ -11,11 +11,11 @@
 
 namespace stab::stats {
 
-// b's mean - a's, with one variance for both. For three numbers or more in all, one or more in
-// each, that are not all equal to their mean.
+// The mean of b minus the mean of a, with one variance for both. It needs three numbers in all and
+// one in each, not all equal to their mean.
 Result<Estimate> student(const Moments& a, const Moments& b);
 
-// The mean of b[i] - a[i]. For two pairs or more whose differences are not all equal.
+// The mean of b[i] - a[i]. It needs two or more pairs whose differences are not all equal.
 Result<Estimate> paired(std::span<const double> a, std::span<const double> b);
 
 }  // namespace stab::stats

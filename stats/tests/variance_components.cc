@@ -25,7 +25,7 @@ struct Sums {
   double within_df = 0;
 };
 
-// Points of F and of chi-squared / df between the groups, and within.
+// Quantiles of F, and of chi-squared / df between and within groups.
 struct Points {
   double f = 0;
   double between = 0;
@@ -40,8 +40,8 @@ std::optional<Points> points_at(const Sums& sums, double share) {
   return Points{.f = *f, .between = *between / sums.between_df, .within = *within / sums.within_df};
 }
 
-// The ratio between / within that makes the mean square of the groups f times that within; 0 if
-// there is none.
+// The ratio between / within at which the mean square of the groups is f times that within; 0 if no
+// ratio has it.
 std::optional<double> ratio_at(const Sums& sums, double f) {
   const double target = f * sums.within * sums.between_df;
   const double most = sums.between(0);

@@ -6,13 +6,13 @@
 // With r = between / within known, the groups' means have variances in known proportions, so their
 // weighted sum of squares about each cell's weighted mean, over that within groups, is exactly F
 // (Wald, Annals of Mathematical Statistics 1940). It falls as r grows, so it is solved for r:
-// - at F's upper and lower point: the exact interval of r. Times what the group means then say the
-//   variance within is, by the same points of chi-squared: the interval of `between` (Williams,
-//   Biometrika 1962, and Tukey for equal sizes);
-// - at F = 1: the estimate (Paule and Mandel, Journal of Research of the NBS 1982), which therefore
-//   lies within the interval. With equal sizes it is that of the analysis of variance;
+// - at the upper and lower points of F it gives the exact interval of r. The group means with that
+//   r give a variance within, by the same points of chi-squared; its product with r gives the
+//   interval of `between` (Williams, Biometrika 1962, and Tukey for equal sizes);
+// - at F = 1 it gives the estimate (Paule and Mandel, Journal of Research of the NBS 1982), which
+//   therefore lies within the interval. With equal sizes it is that of the analysis of variance;
 // - at r = 0 it is the F test, which gives p.
-// within: the chi-squared interval.
+// The interval of `within` is by chi-squared.
 #pragma once
 
 #include <span>
@@ -32,8 +32,8 @@ struct ComponentIntervals {
   double p = 0;      // of "groups do not matter" (F test)
 };
 
-// A row of groups for each cell. Two groups or more in some cell, one group or more of two numbers
-// or more, none of no numbers.
+// `cells` has a row of groups for each cell. Some cell has two groups, some group has two numbers,
+// and no group is empty.
 Result<ComponentIntervals> variance_components(std::span<const std::vector<Moments>> cells,
                                                double alpha);
 

@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t fewest_inexact = 50;
 
-// Two-sided, corrected for continuity.
+// The two-sided p, corrected for continuity.
 double normal_p(double statistic, double mean, double sd) {
   return std::min(1.0, 2 * normal_tail(std::max(0.0, std::abs(statistic - mean) - 0.5) / sd));
 }
 
-// The interval reaches from the k-th smallest of `total` shifts to the k-th largest. 0: it has no
-// bounds.
+// The interval reaches from the k-th smallest of `total` shifts to the k-th largest, where k is the
+// result; 0: there is no interval.
 std::uint64_t exact_bound(std::span<const double> distribution, double alpha) {
   return ranks_within(distribution, alpha / 2);
 }

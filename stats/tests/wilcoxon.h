@@ -2,9 +2,9 @@
 // Wilcoxon's tests (Biometrics 1945) with the shift that they estimate (Hodges and Lehmann, 1963)
 // and its interval, which holds the shifts that the test does not reject.
 //
-// As in R's wilcox.test, p and interval are exact if the samples have less than 50 numbers and no
-// ties. Else they are those of the normal approximation, corrected for ties and continuity. No
-// interval: there are too few numbers for its level, even if it held all of them.
+// As in R's wilcox.test, p and interval are exact if the samples have fewer than 50 numbers and no
+// ties. Otherwise they are by the normal approximation, corrected for ties and continuity. There is
+// no interval if even one that spans all numbers would miss its level.
 #pragma once
 
 #include <optional>
@@ -23,11 +23,11 @@ struct RankTest {
   bool exact = false;
 };
 
-// Two samples. The statistic is the number of pairs with b[j] > a[i], plus half of those that are
-// equal; the shift is the median of all b[j] - a[i]. For one number or more in each, not all equal.
+// For two samples. The statistic is the number of pairs with b[j] > a[i], plus half of those that
+// are equal; the shift is the median of all b[j] - a[i]. Neither may be empty, nor all equal.
 Result<RankTest> rank_sum(std::span<const double> a, std::span<const double> b, double alpha);
 
-// Pairs. The statistic is the sum of the ranks of positive b[i] - a[i] among the absolute
+// For pairs. The statistic is the sum of the ranks of positive b[i] - a[i] among the absolute
 // differences; pairs without a difference are left out (Wilcoxon). The shift is the median of the
 // means of two differences each.
 Result<RankTest> signed_rank(std::span<const double> a, std::span<const double> b, double alpha);

@@ -26,7 +26,8 @@ struct AnovaRow {
   std::optional<double> ms{};
   std::optional<double> f{};
   std::optional<double> p{};
-  // Greenhouse and Geisser's, which p has taken from the degrees of freedom; terms of several.
+  // Greenhouse and Geisser's, with which p is corrected; only terms with two or more degrees of
+  // freedom have one.
   std::optional<double> epsilon{};
   // Partial eta squared: the term's share of its own and the error's sum of squares. omega2 is the
   // estimate of the population's share, which the (1 - 2 alpha) interval holds (effect_size.h).
@@ -79,7 +80,7 @@ struct Assumption {
   std::string instead{};  // if it does not hold: what still does
 };
 
-// Another way to the same comparison, for where an assumption fails.
+// The same comparison by another method, for where an assumption fails.
 struct Alternative {
   std::string method{};  // "signed-rank", "log scale"
   std::optional<double> ratio{};
@@ -112,9 +113,9 @@ struct Effect {
   std::optional<double> tost_high{};
   std::optional<double> df{};
   std::optional<double> p{};  // of "there is no difference", two-sided
-  // Of "the difference is not within the margin" (two one-sided tests).
+  // The p of "the difference is not within the margin" (two one-sided tests).
   std::optional<double> p_same{};
-  // The same for all effects of the family together; see decide.h.
+  // Both p, corrected for all effects of the family; see decide.h.
   std::optional<double> p_adjusted{};
   std::optional<double> p_same_adjusted{};
   std::string method{};   // where the error is from: "block:opt", "benchmark:opt", "Welch"
@@ -129,13 +130,13 @@ struct Effect {
   std::vector<Alternative> alternatives{};
   std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;
-  // Behind ratio, intervals and p; nothing if they are those of a rank test.
+  // The estimate that ratio, intervals and p are of; nothing if they are those of a rank test.
   std::optional<Estimate> estimate{};
 };
 
-// How two or more treatments of two levels each act on each other. On the log scale the ratio of
-// one's effect at the other's second level to that at its first (of three: the ratio of such
-// ratios). Raw numbers have differences of differences, in the response's unit.
+// How treatments of two levels act on each other. On the log scale it is the ratio of one's effect
+// at the second level of the other to its effect at the first; of three treatments, the ratio of
+// such ratios. Raw numbers have differences of differences, in the unit of the response.
 struct Interaction {
   std::string subject{};
   Scope scope = Scope::subject;
@@ -163,7 +164,7 @@ struct VarianceComponents {
   std::optional<double> p{};  // of "the seed does not matter"
 };
 
-// Padding studies: what each seed says.
+// The change in each seed of a padding study.
 struct PaddingSeeds {
   std::string subject{};
   std::string treatment{};

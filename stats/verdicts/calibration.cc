@@ -15,7 +15,7 @@
 namespace stab::stats {
 namespace {
 
-// One benchmark's: the mean logarithms of both arms in each complete block.
+// A comparison of one benchmark: the mean logarithms of both arms in each complete block.
 struct Comparison {
   std::vector<double> a{};
   std::vector<double> b{};
@@ -54,7 +54,7 @@ Benchmarks collect(const Dataset& data, const Spec& spec) {
   return result;
 }
 
-// All that have lost blocks: their means are noisier than the others'.
+// Drops the comparisons that have lost blocks, because their means are noisier than the others.
 std::size_t drop_short_ones(Benchmarks& benchmarks, std::size_t blocks) {
   std::size_t dropped = 0;
   for (auto& [code, comparisons] : benchmarks)
@@ -119,7 +119,7 @@ Floor floor_of_any(const Benchmarks& benchmarks, const std::vector<Floor>& floor
   return floor;
 }
 
-// Its comparisons are those that all benchmarks have.
+// The suite. Its comparisons are those that all benchmarks have.
 Floor floor_of_suite(const Benchmarks& benchmarks, const Spec& spec) {
   Floor floor;
   AaProgram means;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An experiment in which nothing differs: what its comparisons find is noise. Each benchmark is
-// compared with itself several times, one comparison after the other, each in blocks of its own, as
-// two levels of a treatment would be. No two comparisons share a trial.
+// The analysis of an experiment in which nothing differs, so that what comparisons find is noise.
+// Each benchmark is compared with itself several times, one comparison after the other, each in
+// blocks of its own, as two levels of a treatment would be. No two comparisons share a trial.
 #pragma once
 
 #include <cstddef>
@@ -30,21 +30,21 @@ struct Floor {
 struct Calibration {
   std::size_t blocks = 0;           // of each comparison
   std::vector<Floor> benchmarks{};  // each by its own comparisons alone
-  // Of one benchmark, whichever it is: the machine's noise floor. From five benchmarks on it is
-  // that of programs like these, by the bootstrap of whole programs; below, all count as equally
-  // noisy and there is no interval.
+  // The noise floor of the machine: of one benchmark, whichever it is. With five or more benchmarks
+  // it is that of programs like these, by the bootstrap of whole programs. With fewer, all count as
+  // equally noisy and there is no interval.
   Floor any{};
   Floor suite{};  // of the mean over all benchmarks, if there are two or more
 };
 
-// The columns: spec.subject (none: one benchmark), spec.block, spec.comparison, and the first of
-// spec.treatments, whose first two levels are the arms. A benchmark's comparison counts if it has
-// as many complete blocks as the longest one; others are noted. Nothing if none counts.
-// A comparison is significant by the paired t-test of its blocks on the log scale, one of the suite
-// by that of its benchmarks.
+// It takes the columns spec.subject (none: there is one benchmark), spec.block, spec.comparison and
+// the first of spec.treatments, whose first two levels are the arms. A comparison of a benchmark
+// counts if it has as many complete blocks as the longest one; others are noted. The result is
+// nothing if none counts. Significance is by the paired t-test on the log scale: of the blocks of a
+// comparison, and of the benchmarks for the suite.
 std::optional<Calibration> calibrate(const Dataset& data, const Spec& spec, Notes& notes);
 
-// Clopper and Pearson's interval of a probability (Biometrika 1934). Nothing of no trials.
+// Clopper and Pearson's interval of a probability (Biometrika 1934); nothing without trials.
 std::optional<Interval> binomial_interval(std::size_t successes, std::size_t trials, double alpha);
 
 }  // namespace stab::stats

@@ -32,8 +32,8 @@ void adjust(std::span<Effect* const> family) {
   }
 }
 
-// Less of the response: from the difference that was tested, so that direction and p are of one
-// statistic.
+// Whether the level needs less of the response. It takes the difference that was tested, so that
+// direction and p are of one statistic.
 std::optional<bool> is_less(const Effect& effect) {
   if (effect.estimate)
     return effect.estimate->difference == 0 ? std::nullopt

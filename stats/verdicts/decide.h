@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Verdicts that hold together: over all comparisons of a family the probability of any wrong one is
-// at most alpha. Reports, 'stabctl analyze' and exit codes take their verdicts from here, and
-// nothing else makes one.
+// Verdicts that hold together: the probability that any verdict of a family is wrong is at most
+// alpha. All verdicts of reports, 'stabctl analyze' and exit codes come from here.
 //
 // Each comparison has two hypotheses: "there is no difference", and, with a margin, "the difference
 // is not within the margin". At most one of the two is true, so of m comparisons at most m
@@ -17,18 +16,18 @@
 
 namespace stab::stats {
 
-// The effects that are corrected for each other: those of a scope that have a p.
+// The effects of a scope that have a p: they are corrected for each other.
 std::vector<Effect*> family_of(Analysis& analysis, Scope scope);
 
 // Sets p_adjusted, p_same_adjusted and the verdict of each effect that has no `reason`: `same` if
 // the second hypothesis is rejected, else `faster` or `slower` if the first is, else `unsure`.
 void decide(Analysis& analysis);
 
-// The scope whose effects answer the question: without a suite the subjects', else the spec's.
+// The scope whose effects answer the question: that of the spec, but without a suite the subjects.
 Scope deciding_scope(const Analysis& analysis);
 std::vector<const Effect*> deciding_effects(const Analysis& analysis);
 
-// What exit codes are made of; both can be. Neither: all is the same or better.
+// What exit codes are made of. Both may hold; if neither does, all is the same or better.
 struct Findings {
   bool regressed = false;  // a deciding effect is slower
   bool unsure = false;     // one is unsure, or there is none

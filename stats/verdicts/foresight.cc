@@ -13,7 +13,7 @@
 namespace stab::stats {
 namespace {
 
-// Below so many degrees of freedom the t distribution's tails are long.
+// With fewer degrees of freedom the tails of the t distribution are long.
 constexpr double few_df = 5;
 
 void foresee(Effect& effect, double alpha, std::optional<double> margin) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an experiment could have seen, and what it would take to see more.
+// What effect an experiment could have found, and how many units a smaller one would take.
 #pragma once
 
 #include "stats/data/prepare.h"
@@ -14,7 +14,7 @@ inline constexpr double foreseen_power = 0.8;
 void add_foresight(const Prepared& data, Analysis& analysis);
 
 // "With 4 degrees of freedom from 5 programs only large effects can be seen: more programs would
-// help", once for each kind of unit of which there are so few. A note, or a part of the answer.
+// help", once for each kind of unit that has so few.
 std::vector<std::string> few_sentences(const std::vector<const Effect*>& effects);
 
 }  // namespace stab::stats

@@ -15,12 +15,11 @@ enum class Stop {
   exhausted,  // the largest number of blocks was reached
 };
 
-// By precision: the half width of each effect's interval of the ratio. It does not look at the
-// direction, but it stops where the variance happens to look small, so its intervals are too
-// narrow: those of 95 % hold the truth in 94 % of experiments after 20 blocks or more, in 92 %
-// after 5. So the intervals, those that are asked here and those that are reported, are made with
-// precision_alpha: then they hold the truth as often as they say if `min_blocks` is 20 or more,
-// whatever the target (measured: doc/statistics.md).
+// The rule of precision asks for the half width of the interval of each ratio. It ignores the
+// direction, but it tends to stop where the variance looks small by chance, so that intervals of
+// 95 % contain the truth in only 94 % of experiments that stop after 20 blocks or more, and in 92 %
+// after 5. So the rule and the report make intervals with precision_alpha. Those contain the truth
+// as often as they say if `min_blocks` is 20 or more (measured: doc/statistics.md).
 inline double precision_alpha(double alpha) {
   return 0.75 * alpha;
 }
@@ -31,7 +30,7 @@ struct PrecisionRule {
   std::size_t max_blocks = 0;
 };
 
-// An effect without an interval is never precise; without effects nothing is.
+// An effect without an interval is never precise. Without effects the experiment goes on.
 Stop decide(const PrecisionRule& rule, std::size_t blocks, std::span<const Effect> effects);
 
 }  // namespace stab::stats

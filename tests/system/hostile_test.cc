@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -100,6 +101,38 @@ TEST_F(Hostile, AnOutputOfHolesIsRefusedBySize) {
   ASSERT_TRUE(lab_.wait_until_final(id, 60s));
   EXPECT_THAT(lab_.ctl({"status", std::to_string(id)}).out,
               HasSubstr("${OUT} has 1099511627776 bytes"));
+}
+
+// The daemon and its worker go on, and the same limit holds in all cells.
+TEST_F(Hostile, ATrialThatTakesMoreThanItsLimitsFailsWithTheReason) {
+  const std::string loop = "while :; do :; done";
+  lab_.write("limits.toml",
+             "[experiment]\nname = \"limits\"\n[defaults]\nrepetitions = 2\n"
+             "memory_limit = \"60MB\"\n"
+             "[[benchmark]]\nname = \"memory\"\n"
+             "run = [\"perl\", \"-e\", \"my $x = 'x' x 200_000_000; sleep 1000\"]\n"
+             "[[benchmark]]\nname = \"time\"\nrun = [\"sh\", \"-c\", \"" +
+                 loop +
+                 "\"]\ncpu_limit = \"100ms\"\n"
+                 "[[benchmark]]\nname = \"processes\"\nprocess_limit = 3\n"
+                 "run = [\"sh\", \"-c\", \"for i in 1 2 3 4; do sleep 1000 & done; wait\"]\n"
+                 "[[benchmark]]\nname = \"file\"\nfile_limit = \"1MiB\"\n"
+                 "run = [\"dd\", \"if=/dev/zero\", \"of=" +
+                 lab_.path("big") + "\", \"bs=1M\", \"count=5\"]\n");
+  const int id = lab_.submit("limits.toml");
+  ASSERT_NE(id, 0);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const std::map<std::string, std::string> reasons{{"memory", "60000000 bytes of memory"},
+                                                   {"time", "100 ms of CPU time"},
+                                                   {"processes", "its limit of 3 processes"},
+                                                   {"file", "1048576 bytes into a file"}};
+  const json trials = lab_.trials(id);
+  EXPECT_EQ(trials.size(), 8U);
+  for (const json& trial : trials) {
+    EXPECT_EQ(trial["status"], "over_limit") << trial["benchmark"];
+    EXPECT_THAT(trial["reason"].get<std::string>(), HasSubstr(reasons.at(trial["benchmark"])));
+  }
+  expect_healthy();
 }
 
 std::size_t peak_memory_kb(pid_t process) {

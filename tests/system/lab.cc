@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -117,6 +119,18 @@ bool wait_for_text(const std::string& file, const std::string& text, std::chrono
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return false;
+}
+
+bool own_state_folder(const std::string& folder) {
+  setenv("XDG_STATE_HOME", folder.c_str(), 1);
+  if (geteuid() != 0) return true;
+  return unshare(CLONE_NEWNS) == 0 &&
+         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("tmpfs", "/var/lib", "tmpfs", 0, "mode=755") == 0;
+}
+
+void drop_state_folder() {
+  if (geteuid() == 0) umount2("/var/lib", MNT_DETACH);
 }
 
 Lab::Lab() {

@@ -32,6 +32,11 @@ int end_of(pid_t child, std::chrono::seconds limit = std::chrono::seconds(60));
 bool wait_for_text(const std::string& file, const std::string& text,
                    std::chrono::seconds limit = std::chrono::seconds(60));
 
+// Gives this process a default state folder of its own: below /var/lib for root, which is mounted
+// anew, and in `folder` for others. False if mounts are not allowed. End it by drop_state_folder().
+bool own_state_folder(const std::string& folder);
+void drop_state_folder();
+
 class Lab {
  public:
   Lab();

@@ -13,9 +13,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 
+#include "base/fd.h"
 #include "stabd/protocol/lines.h"
 #include "stabd/protocol/messages.h"
 #include "tests/system/lab.h"
@@ -30,9 +32,9 @@ using ::testing::StartsWith;
 
 constexpr std::size_t many = 100'000;
 
+// "" of what is not there any more.
 std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return read_file(path, std::size_t{1} << 30U).value_or("");
 }
 
 template <class Condition>

@@ -103,6 +103,40 @@ TEST_F(Users, WithoutAnAccountMeasureWithTheDaemonOfRoot) {
   for (const json& trial : trials) EXPECT_EQ(trial["status"], "ok");
 }
 
+TEST_F(Users, FindTheirOwnDaemonElseTheSystems) {
+  const std::string own = lab_.path(std::to_string(ada));
+  fs::create_directories(own + "/run/stabd");
+  for (const char* folder : {"", "/run", "/run/stabd"})
+    ASSERT_EQ(chown((own + folder).c_str(), ada, ada), 0);
+  const std::vector<std::string> ada_is{"/usr/bin/env",          "XDG_RUNTIME_DIR=" + own + "/run",
+                                        "XDG_STATE_HOME=" + own, "/usr/bin/setpriv",
+                                        "--clear-groups",        "--reuid",
+                                        std::to_string(ada),     "--regid",
+                                        std::to_string(ada)};
+  const auto list = [&] {
+    auto argv = ada_is;
+    argv.insert(argv.end(), {std::string(STAB_BIN_DIR) + "/stabctl", "list"});
+    return run_program(argv, lab_.folder());
+  };
+  ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
+  EXPECT_THAT(list().out, HasSubstr("of-61234"));
+
+  auto argv = ada_is;
+  argv.insert(argv.end(), {std::string(STAB_BIN_DIR) + "/stabd", "--ready-fd", "1"});
+  const pid_t other = start_program(argv, lab_.folder(), lab_.path("own.log"));
+  ASSERT_TRUE(wait_for_text(lab_.path("own.log"), "ready"));
+  EXPECT_THAT(list().out, HasSubstr("there are no experiments"));
+  for (const pid_t daemon : {other, daemon_}) {
+    kill(daemon, SIGTERM);
+    EXPECT_EQ(end_of(daemon), 0);
+  }
+  daemon_ = 0;
+  const Output none = list();
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("no stabd answers at " + own + "/run/stabd/stabd.sock ("));
+  EXPECT_THAT(none.err, HasSubstr(std::string(" or at ") + socket_path + " ("));
+}
+
 TEST_F(Users, SeeTheirOwnExperimentsAndNoOthers) {
   ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
   EXPECT_THAT(as(bob, {"list"}).out, HasSubstr("there are no experiments"));

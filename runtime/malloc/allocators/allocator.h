@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every allocator offers. There is one at a time, chosen before the first block.
+// The functions that each allocator has. A process chooses one allocator before its first block.
 #pragma once
 
 #include <stddef.h>
@@ -7,29 +7,29 @@
 
 namespace stab::heap {
 
-// Sizes may be anything; a request of zero bytes gives a block, too. Blocks are aligned to 16
-// bytes. nullptr, with errno set to ENOMEM: there is no memory; the old block stays as it was.
+// Any size is valid; a request of zero bytes gives a block, too. Blocks are aligned to 16 bytes.
+// Where there is no memory the result is nullptr, errno is ENOMEM and an old block is unchanged.
 struct Allocator {
   const char* name;
   void* (*allocate)(size_t size);
   void* (*allocate_zeroed)(size_t size);
-  void* (*allocate_aligned)(size_t alignment, size_t size);  // a power of two
+  void* (*allocate_aligned)(size_t alignment, size_t size);  // alignment is a power of two
   void (*release)(void* block);                              // nullptr is ignored
-  void* (*resize)(void* block, size_t size);                 // neither is nullptr or zero
-  size_t (*usable)(void* block);                             // not nullptr
+  void* (*resize)(void* block, size_t size);                 // block is not nullptr, size not 0
+  size_t (*usable)(void* block);                             // block is not nullptr
 };
 
-// Bag of free slots over slabs: the default.
+// The default: each block is drawn from a bag of free slots, which slabs fill.
 extern const Allocator shuffled;
-// The paper's: each block is swapped with one of 256, over a base that is set by open_layer().
+// The paper's: each block of a base, which open_layer() sets, is swapped with one of 256.
 extern const Allocator layered;
-// Each block at a random free place of its class.
+// Each block is a random free slot of its class.
 extern const Allocator bitmap;
-// The system's, and the system's with some sizes raised.
+// The system's allocator, and the same with some sizes raised.
 extern const Allocator plain;
 extern const Allocator stretched;
 
-// ENOMEM, and nullptr.
+// Sets errno to ENOMEM and returns nullptr.
 void* no_memory();
 
 }  // namespace stab::heap

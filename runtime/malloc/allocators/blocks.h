@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the allocators over slabs have in common.
+// What the allocators over slabs share.
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 namespace stab::heap {
 
-// Slots and blocks are multiples of 16 bytes.
+// Sets a block to zero, up to the next multiple of 16 bytes: slots and blocks have such sizes.
 inline void clear(void* block, size_t size) {
   using Vector = long long __attribute__((vector_size(16)));
   if (size > 1024) {
@@ -25,7 +25,8 @@ inline void clear(void* block, size_t size) {
 
 void copy(void* to, const void* from, size_t size);
 
-// Where a block cannot stay: a new one of this allocator, with the contents.
+// Moves what fits of the contents to a new block of this allocator and releases the old one.
+// nullptr: there is no memory, and the old block is unchanged.
 void* move_block(const Allocator& allocator, void* block, size_t old_size, size_t size);
 // A slot that holds `size` is kept unless most of it would lie idle.
 inline bool stays(size_t slot, size_t size) {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "runtime/malloc/allocators/allocator.h"
-#include "runtime/malloc/entry/stress.h"
-#include "runtime/malloc/entry/testing.h"
+#include "runtime/malloc/interface/stress.h"
+#include "runtime/malloc/interface/testing.h"
 
 namespace stab::heap {
 namespace {

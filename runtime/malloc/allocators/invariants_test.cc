@@ -2,7 +2,7 @@
 // A heap whose own records are wrong is ended where that is seen first.
 #include <gtest/gtest.h>
 
-#include "runtime/malloc/entry/testing.h"
+#include "runtime/malloc/interface/testing.h"
 #include "runtime/malloc/memory/arena.h"
 #include "runtime/malloc/optional/bitmap.h"
 #include "runtime/malloc/slabs/slabs.h"

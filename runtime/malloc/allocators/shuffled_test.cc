@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/malloc/entry/testing.h"
+#include "runtime/malloc/interface/testing.h"
 #include "runtime/malloc/slabs/cache.h"
 
 namespace stab::heap {

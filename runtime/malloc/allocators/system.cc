@@ -36,8 +36,8 @@ void find_system_heap() {
   look_for(system_heap.release, "free");
 }
 
-// Libc is where __register_atfork is: some others define __libc_malloc, too. libstabheap.so leads
-// on to what is behind it.
+// The object that defines __register_atfork is libc; other allocators may define __libc_malloc.
+// Where the next malloc is libstabheap.so's, that library knows what lies behind it.
 const char* file_of_other_heap() {
   Dl_info libc = {};
   Dl_info found = {};
@@ -46,7 +46,7 @@ const char* file_of_other_heap() {
   if (found.dli_fbase == libc.dli_fbase) return nullptr;
   if (void* ask = dlsym(RTLD_NEXT, "stab_other_heap"); ask != nullptr)
     return reinterpret_cast<const char* (*)()>(ask)();
-  dlerror();  // the program's next call is not to tell of this
+  dlerror();  // forgets the failure, so that the program's next call does not report it
   return found.dli_fname;
 }
 

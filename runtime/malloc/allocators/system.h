@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The allocator that the program would have without us: libc's, or one that it links or that
-// LD_PRELOAD brought. Blocks that are not ours are its.
+// The allocator that the program would use without ours: libc's, one that it links, or one that
+// LD_PRELOAD loaded. All blocks that are not ours belong to it.
 #pragma once
 
 #include <stddef.h>
@@ -17,10 +17,10 @@ struct System {
 
 extern System system_heap;
 
-// Looks for another one than libc's, which stands here until then.
+// Fills system_heap, which is libc's until then.
 void find_system_heap();
-// Its file, or nullptr if it is libc's. Another one has more names than ours (operator new, sized
-// delete, sdallocx), which take and give its own blocks: blocks of ours must not reach it.
+// The file of the system's allocator; nullptr: it is libc's. Others define more functions than we
+// do (operator new, sized delete, sdallocx), and blocks of ours must not reach those.
 const char* file_of_other_heap();
 
 size_t usable_in_system(void* block);

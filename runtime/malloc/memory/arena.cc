@@ -8,16 +8,16 @@
 namespace stab::heap {
 namespace {
 
-// The kernel places nothing of itself between 16 and 80 TB.
+// The kernel chooses no addresses between 16 and 80 TB by itself.
 constexpr uint64_t lowest = uint64_t{16} << 40;
 constexpr uint64_t highest = uint64_t{80} << 40;
 constexpr int attempts = 16;
 
 constexpr uint64_t smallest_step = 16;  // units by which a range grows
 constexpr uint64_t largest_step = 1024;
-constexpr uint64_t exact_bins = 32;         // one for each number of units up to this
-constexpr uint64_t written_at_least = 128;  // units that may lie unused before pages are given back
-constexpr uint64_t unmap_from = 16;         // shorter spans keep their addresses
+constexpr uint64_t exact_bins = 32;         // up to so many units each number has its own bin
+constexpr uint64_t written_at_least = 128;  // so many written units may be unused before a purge
+constexpr uint64_t unmap_from = 16;         // a shorter span keeps its addresses in a purge
 
 unsigned bin_of(uint64_t units) {
   if (units <= exact_bins) return static_cast<unsigned>(units - 1);
@@ -41,7 +41,7 @@ Span* unused_at(uint64_t address) {
   return span != nullptr && span->purpose == Purpose::unused ? span : nullptr;
 }
 
-// Before it may be looked at again: what it was is not what it will be.
+// Clears what the span was, before others may read what it will be.
 void reset(Span* span) {
   span->purpose = Purpose::unused;
   span->bag = no_bag;
@@ -99,7 +99,7 @@ void Arena::merge_and_insert(Span* span) {
   insert(span);
 }
 
-// The smallest that is large enough; the lowest in its bin among equals is not looked for.
+// The smallest span that is large enough, whichever comes first among equals.
 Span* Arena::find(uint64_t units) {
   const unsigned first = bin_of(units);
   for (uint64_t rest = occupied_ >> first << first; rest != 0; rest &= rest - 1) {
@@ -114,18 +114,18 @@ Span* Arena::find(uint64_t units) {
   return nullptr;
 }
 
-// What is behind the first `units` stays in the arena. The span is in no bin and not unused.
+// Shortens a span that is in use to `units`; the rest goes back to the arena.
 void Arena::cut(Span* span, uint64_t units) {
   if (span->units == units) return;
   Span* rest = new_span(span->start + (units << unit_bits), span->units - units, span->backing);
-  if (rest == nullptr) return;  // then the span is longer than need be
+  if (rest == nullptr) return;  // without memory for the record the span keeps its length
   span->units = static_cast<uint32_t>(units);
   lead_to_ends(span);
   merge_and_insert(rest);
 }
 
-// Takes it out of the arena, with something behind its addresses. Those of an absent one may be
-// somebody else's by now: then they are lost.
+// Takes the first `units` of an unused span out of the arena and maps them. Others may have mapped
+// the addresses of an absent span: those are lost to the arena.
 bool Arena::claim(Span* span, uint64_t units) {
   STAB_ALWAYS(Spans, 2, span->purpose == Purpose::unused && span->units >= units);
   remove(span);
@@ -153,7 +153,7 @@ uint64_t Arena::map_at_end(uint64_t size) {
   for (int i = 0; site_ == Site::by_seed && i < attempts; ++i) {
     if (end_ == 0) end_ = (lowest + random_.below(highest - lowest)) & -unit_size;
     if (prepare_directory(end_, size) && !os::failed(os::map(end_, size, rw))) return end_;
-    // Is there something else, or no memory?
+    // The addresses may be in use, or memory may be exhausted: a mapping elsewhere tells which.
     const long elsewhere = os::map(0, size, os::none);
     if (os::failed(elsewhere)) return 0;
     os::unmap(static_cast<uint64_t>(elsewhere), size);
@@ -246,7 +246,7 @@ bool Arena::resize(Span* span, uint64_t units) {
 
 void Arena::purge(Span* span) {
   remove(span);
-  // Elsewhere the kernel would give the addresses to others, and to us again in another span.
+  // The kernel reuses unmapped addresses outside of these bounds: another span could get them, too.
   const bool stays_free = span->start >= lowest && span->end() <= highest;
   if (stays_free && span->units >= unmap_from &&
       !os::failed(os::unmap(span->start, span->size()))) {
@@ -265,7 +265,7 @@ void Arena::purge() {
     while (span != nullptr) {
       if (span->backing == Backing::written) {
         purge(span);
-        if (span->backing == Backing::written) return;  // the kernel refuses
+        if (span->backing == Backing::written) return;  // the kernel refused
         span = bin_[bin];
       } else {
         span = span->next;

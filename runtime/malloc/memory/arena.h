@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The memory of the heap: spans cut from ranges of addresses that grow by mapping. The first range
-// starts at an address that the seed chooses, far from everything that the kernel places, so
-// nothing has to be reserved and limits on address space count only what is used.
+// The memory of the heap: spans, cut from ranges of addresses that grow by mapping. The first range
+// starts where the seed chooses, far from all that the kernel maps. So nothing has to be reserved,
+// and limits on address space count only what is used.
 #pragma once
 
 #include "runtime/base/random.h"
@@ -10,8 +10,8 @@
 
 namespace stab::heap {
 
-enum class Site : uint8_t { by_seed, anywhere };  // anywhere: as the kernel likes
-// ThreadSanitizer allows no memory where we look for ours.
+enum class Site : uint8_t { by_seed, anywhere };  // anywhere: where the kernel chooses
+// ThreadSanitizer allows no memory at the addresses that the seed may choose.
 #if __has_feature(thread_sanitizer)
 constexpr Site usual_site = Site::anywhere;
 #else
@@ -20,14 +20,16 @@ constexpr Site usual_site = Site::by_seed;
 
 class Arena {
  public:
-  // Before anything else.
+  // It is called before all others.
   void open(uint64_t seed, Site site = usual_site);
-  // A span of this many units; nullptr: there is no memory. `zeroed` tells whether its pages are.
-  // Its first and last unit lead to it. Its purpose does not change: those beside it look at it.
+  // A span of this many units, to which its first and last unit lead; nullptr: there is no memory.
+  // `zeroed` tells whether its pages are zero. The caller must not change the purpose, which the
+  // arena reads when a neighbour is given back.
   Span* take(uint64_t units, Purpose purpose, bool& zeroed);
-  // All of its pages may be used again by others, and the span object, too.
+  // The caller must not use the pages or the span object again.
   void give(Span* span);
-  // Enlarges or shrinks it where it is. New pages hold anything.
+  // Changes the size without moving the span; false: it is as it was. The content of new pages is
+  // undefined.
   bool resize(Span* span, uint64_t units);
   // Bytes of spans that are in use.
   uint64_t used();

@@ -11,10 +11,10 @@ namespace stab::heap {
 namespace {
 
 constexpr uint64_t colour_step = 64;
-// The block may begin on any of the first pages, so this much may lie before it.
+// A block may begin on any page of its first unit, so that this much may lie before it.
 constexpr uint64_t colour_room = unit_size - os::page_size;
 constexpr uint64_t most = uint64_t{1} << 46;
-// From here on moving pages is cheaper than copying, and the pieces that it leaves are few.
+// From this size on remapping pages is cheaper than copying, and it splits few mappings.
 constexpr uint64_t move_from = uint64_t{1} << 20;
 
 Lock random_lock;
@@ -39,7 +39,7 @@ uint64_t choose_block(const Span* span, uint64_t size, uint64_t alignment) {
   return first + step * random_below((slack < colour_room ? slack : colour_room) / step + 1);
 }
 
-// Whole pages go by remapping; both blocks lie alike in their pages.
+// Remaps the whole pages and copies the rest. The new block gets the same offset in its page.
 bool move_contents(const Span* from, Span* to, uint64_t size) {
   if (size < move_from || !coloured) return false;
   const uint64_t in_page = from->block % os::page_size;
@@ -47,7 +47,7 @@ bool move_contents(const Span* from, Span* to, uint64_t size) {
   const uint64_t pages = (in_page + size) / os::page_size * os::page_size;
   if (block + size > to->end()) return false;
   if (os::failed(os::move_pages(from->block & -os::page_size, pages, block & -os::page_size))) {
-    // It may have taken away what was there.
+    // A failed move may have unmapped the target.
     os::map(block & -os::page_size, pages, os::read | os::write);
     return false;
   }

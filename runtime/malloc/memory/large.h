@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks that are larger than any slot: a span each, in which the block starts at a random place,
-// a multiple of 64 bytes, if it was opened with a colour.
+// Blocks that are larger than any slot. Each has a span of its own; with `colour` the block starts
+// at a random multiple of 64 bytes in it.
 #pragma once
 
 #include <stddef.h>
@@ -12,11 +12,12 @@ namespace stab::heap {
 
 void open_large(bool colour, uint64_t seed);
 
-// alignment is a power of two. nullptr: there is no memory, or the size is beyond all bounds.
-// zeroed: whether the block is.
+// `alignment` is a power of two; `zeroed` tells whether the block is zero. nullptr: there is no
+// memory, or the size exceeds 64 TB.
 void* take_large(size_t size, size_t alignment, bool& zeroed);
 void give_large(Span* span);
-// The block where it is, or moved, with what fits of its contents; nullptr: it stays as it was.
+// The block with what fits of its contents, moved if need be; nullptr: there is no memory, and the
+// block is unchanged.
 void* resize_large(Span* span, size_t size);
 // 0: the block has been given back.
 inline size_t room_in_large(const Span* span) {

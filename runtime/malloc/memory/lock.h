@@ -6,8 +6,8 @@
 
 namespace stab::heap {
 
-// While a thread forks it holds all locks of the heap, and takes and gives back none of them: the
-// fork handlers of others may allocate.
+// A thread that forks holds all locks of the heap until it has forked. It skips locking meanwhile,
+// because fork handlers of others may allocate.
 extern __thread bool holds_every_lock __attribute__((tls_model("initial-exec")));
 
 class Lock {

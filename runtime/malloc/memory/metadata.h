@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory for what the heap knows about itself, apart from the program's blocks: what a program
-// writes beyond its own blocks does not reach it.
+// Memory for the heap's own records. It lies apart from the program's blocks, so that writes beyond
+// the end of a block do not reach it.
 #pragma once
 
 #include <stddef.h>
@@ -9,9 +9,9 @@
 
 namespace stab::heap {
 
-// Zeroed, aligned to 64 bytes; nullptr: there is no memory.
+// A piece that is zeroed and aligned to 64 bytes; nullptr: there is no memory.
 void* new_metadata(size_t size);
-// `size` as it was asked for. nullptr is ignored.
+// `size` is what was asked for. nullptr is ignored.
 void drop_metadata(void* piece, size_t size);
 
 // For fork only.

@@ -24,7 +24,7 @@ void note_damage(const char* why) {
   noted = why;
 }
 
-// The handler may come here, too: the reason is told once.
+// The program's handler of SIGABRT may misuse the heap again; only the first reason is written.
 void end_if_damaged() {
   if (__builtin_expect(noted == nullptr, 1)) return;
   const char* why = noted;

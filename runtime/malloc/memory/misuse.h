@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Misuse of the heap that is found: blocks that are given back twice, and addresses that are no
-// blocks. The program ends as it would with libc's heap.
+// What happens when misuse of the heap is found: a block is freed twice, or an address is no block.
+// The program aborts, as it does with libc's heap.
 #pragma once
 
 namespace stab::heap {
 
-// Says why on standard error and aborts. The caller holds no lock of the heap, and what it keeps is
-// whole: the program may have a handler for SIGABRT, which may allocate.
+// Writes the reason to standard error and aborts. The caller must hold no lock of the heap and keep
+// its records valid: the program's handler of SIGABRT may allocate.
 [[noreturn]] void damaged(const char* why);
-// For those who hold a lock: this thread ends the program when it comes to end_if_damaged.
+// For callers that hold a lock: the thread aborts later, when it calls end_if_damaged().
 void note_damage(const char* why);
 void end_if_damaged();
 

@@ -2,7 +2,7 @@
 // What programs do wrong with their heap ends them as libc's heap would.
 #include <gtest/gtest.h>
 
-#include "runtime/malloc/entry/testing.h"
+#include "runtime/malloc/interface/testing.h"
 #include "runtime/malloc/memory/span.h"
 #include "runtime/malloc/slabs/classes.h"
 

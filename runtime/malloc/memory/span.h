@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A span is a run of units, 64 KB each, that serves one purpose: a slab of equal slots, one large
-// block, a pool, or nothing. What is known about it lies apart from it. Any address of a block
-// leads to its span, through a table of the address space.
+// A span is a run of units of 64 KB with one purpose: a slab of equal slots, one large block, a
+// pool, or none. Its record lies apart from its memory. A directory of the address space leads from
+// the address of any block to the record.
 //
 // Invariants:
-//   1. An entry of the table leads to a span that is there, or to no_span.
-//   2. Spans do not overlap. What is unused is in the arena's lists, once; what is used is not.
+//   1. The directory leads to spans that exist, or to no_span.
+//   2. Spans do not overlap. An unused span is in one of the arena's lists, once; others are not.
 //   3. The arena counts the units that are used.
 #pragma once
 
@@ -17,7 +17,7 @@ constexpr unsigned unit_bits = 16;
 constexpr uint64_t unit_size = uint64_t{1} << unit_bits;
 
 enum class Purpose : uint8_t { unused, slab, large, pool };
-// What is behind the addresses of an unused span: written pages, zero pages, nothing.
+// What the addresses of an unused span are mapped to: written pages, zero pages, nothing.
 enum class Backing : uint8_t { written, zero, absent };
 
 constexpr uint8_t no_bag = 255;
@@ -27,28 +27,28 @@ struct Span {
   uint32_t units;
   Purpose purpose;
   Backing backing;
-  // The class whose bag takes the slots of this slab as they are; no_bag: not that simple.
+  // The class whose bag takes any block of this slab as a slot; no_bag: release() must look closer.
   uint8_t bag;
   uint8_t size_class;
 
-  // A slab: `slots` of `slot_size` bytes from `first` on. A bit in `free_bits` is set when the
-  // slot belongs neither to the program nor to a bag.
+  // Of a slab: it has `slots` of `slot_size` bytes from `first` on. A bit in `free_bits` is set
+  // while the slot belongs neither to the program nor to a bag.
   uint64_t first;
   uint64_t reciprocal;
   uint32_t slot_size;
   uint32_t slots;
   uint64_t* free_bits;
 
-  // A large block.
+  // Of a large block.
   uint64_t block;
 
-  // What changes lies apart from what each free() reads.
-  // In the arena's list of unused spans, or in a class's list of slabs with free slots.
+  // What changes lies on another cache line than what each free() reads. The links are of the
+  // arena's list of unused spans, or of a class's list of slabs with free slots.
   alignas(64) Span* previous;
   Span* next;
   uint32_t free_slots;
-  uint32_t hint;  // no word below this one has a bit
-  uint32_t row;   // the slot from which the next row is taken
+  uint32_t hint;  // no word of free_bits below this one has a bit
+  uint32_t row;   // the next row is taken from this slot on
 
   [[nodiscard]] uint64_t size() const { return uint64_t{units} << unit_bits; }
   [[nodiscard]] uint64_t end() const { return start + size(); }
@@ -71,9 +71,9 @@ struct Span {
   }
 };
 
-// The high half of a product with it is the quotient, and the low half is less than it exactly if
-// nothing remains, for 32-bit numbers (Lemire, Kaser, Kurz: Faster remainder by direct computation,
-// 2019).
+// For a 32-bit number, the high half of its product with this is the quotient, and the low half is
+// below this exactly if the remainder is 0 (Lemire, Kaser, Kurz: Faster remainder by direct
+// computation, 2019).
 constexpr uint64_t reciprocal_of(uint32_t size) {
   return UINT64_MAX / size + 1;
 }
@@ -83,11 +83,11 @@ constexpr uint64_t leaves = uint64_t{1} << (47 - leaf_bits);
 constexpr uint64_t leaf_entries = uint64_t{1} << (leaf_bits - unit_bits);
 extern Span** directory[leaves];
 
-// Where blocks were: unused, and at no address.
+// Stands for a span that was given back: unused, and without addresses.
 extern Span no_span;
 
-// nullptr: no span of ours was ever there. Otherwise it is right for the addresses of blocks, and
-// elsewhere a span that is there or no_span.
+// The span of a block. For another address: nullptr if no span of ours was ever there, otherwise
+// some span or no_span.
 inline Span* span_of(const void* address) {
   const auto a = reinterpret_cast<uint64_t>(address);
   Span** leaf = __atomic_load_n(&directory[(a >> leaf_bits) & (leaves - 1)], __ATOMIC_ACQUIRE);
@@ -95,15 +95,15 @@ inline Span* span_of(const void* address) {
   return __atomic_load_n(&leaf[(a >> unit_bits) & (leaf_entries - 1)], __ATOMIC_ACQUIRE);
 }
 
-// Makes room in the table for these addresses. Returns false if there is no memory for it.
+// Makes room in the directory for these addresses. Returns false if there is no memory for it.
 bool prepare_directory(uint64_t start, uint64_t size);
-// One unit leads to this span from now on. The table has room for it.
+// The unit of this address leads to the span from now on. The directory must have room for it.
 void lead_to(uint64_t address, Span* span);
-// The span's first and last do.
+// The first and the last unit of the span lead to it.
 void lead_to_ends(Span* span);
-// All units of the span do.
+// All units of the span lead to it.
 void lead_to_all(Span* span);
-// The units that led to this span, which is a block's or has blocks, lead to none.
+// The units that led to this span, a large block or a slab, lead to no_span.
 void lead_nowhere(const Span* span);
 
 }  // namespace stab::heap

@@ -19,7 +19,7 @@ constexpr uint64_t least_slots = 16;
 
 struct Class {
   Lock lock{};
-  Span* spans[most_spans] = {};  // each holds as many slots as those before it together, or more
+  Span* spans[most_spans] = {};  // each has at least as many slots as all before it together
   unsigned span_count = 0;
   uint64_t slots = 0;
   uint64_t used = 0;
@@ -69,9 +69,9 @@ bool add_span(Class& in, unsigned c) {
   return true;
 }
 
-// At least half of the slots are free, so two tries are enough on average.
+// At least half of the slots are free, so that two tries suffice on average.
 void* take_random(Class& in) {
-  STAB_ALWAYS(Bitmap, 1, in.used < in.slots);  // else it would not end
+  STAB_ALWAYS(Bitmap, 1, in.used < in.slots);  // otherwise the loop would not end
   for (;;) {
     uint64_t slot = in.random.below(in.slots);
     unsigned i = 0;
@@ -88,7 +88,7 @@ void* take_random(Class& in) {
   }
 }
 
-// The newest span goes when the others can do its work twice over.
+// The newest span is given back when the others have at least four slots for each one in use.
 void shrink(Class& in) {
   if (in.span_count == 0) return;
   Span* last = in.spans[in.span_count - 1];
@@ -130,7 +130,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return block == nullptr ? no_memory() : block;
 }
 
-// Slots are aligned to their size.
+// Ends the program if this is no block of its own. A slot is aligned to its size.
 void check_block(const Span* span, void* block) {
   const auto address = reinterpret_cast<uint64_t>(block);
   const bool begins = span->purpose == Purpose::large
@@ -139,7 +139,7 @@ void check_block(const Span* span, void* block) {
   if (!begins) damaged(no_block);
 }
 
-// False: it is free already.
+// Returns false if the slot is free already.
 bool give(Span* span, void* block) {
   Class& in = all[span->size_class];
   const Guard guard(in.lock);

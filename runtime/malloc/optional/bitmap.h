@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// As in DieHard (Berger, Zorn: PLDI 2006): power-of-two sizes; each block is at a random free slot
-// among all slots of its class, of which at most half are in use, so that a freed slot is not used
-// again soon. Out-of-band bitmaps; a lock for each class.
+// As in DieHard (Berger, Zorn: PLDI 2006): sizes are powers of two, and each block is a random free
+// slot among all slots of its class. At most half of them are in use, so that a freed slot is not
+// used again soon. Bitmaps lie apart from the slots, and each class has a lock.
 //
 // Invariants:
 //   1. A span counts the bits of its free slots; a class, the slots of its spans and those in use.
@@ -14,7 +14,7 @@
 namespace stab::heap {
 
 void open_bitmap(uint64_t seed);
-CacheCounts bitmap_counts();  // takes no lock
+CacheCounts bitmap_counts();  // it takes no lock
 
 void lock_bitmap();
 void unlock_bitmap();

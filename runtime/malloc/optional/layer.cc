@@ -14,12 +14,12 @@
 namespace stab::heap {
 namespace {
 
-constexpr uint32_t stack_size = 64;  // blocks on their way from the base and to it
+constexpr uint32_t stack_size = 64;  // blocks that come from the base or go back to it
 constexpr int no_class = -1;
 
-// What the layer asks of a base besides blocks by the class.
+// What a base does besides giving and taking blocks of a class.
 struct Below {
-  int (*class_of)(void* block);  // no_class: the layer has nothing to do with it
+  int (*class_of)(void* block);  // no_class: the block bypasses the layer
   size_t (*usable)(void* block);
   void* (*allocate)(size_t alignment, size_t size, bool& zeroed);
   void (*release)(void* block);
@@ -27,7 +27,7 @@ struct Below {
 Below below;
 const Classes* classes;
 
-// A bag's first `low` slots are the array, the others a stack.
+// Fills the bag of a class: its first `low` blocks are the array, the others a stack.
 bool fill(Bag& bag, unsigned c) {
   const uint32_t n = bag_limit(c);
   if (bag.slots == nullptr) {
@@ -104,7 +104,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return block == nullptr ? no_memory() : block;
 }
 
-// Whether it may be a block of the program; else that is the end.
+// Ends the program if this cannot be a block of its own.
 void check_block(const Span* span, void* block) {
   if (span == nullptr) return;
   const auto address = reinterpret_cast<uint64_t>(block);
@@ -140,7 +140,7 @@ void* resize(void* block, size_t size) {
   return stays(old, size) ? block : move_block(layered, block, old, size);
 }
 
-// Slabs of powers of two: slots are aligned to their size.
+// The base power2: slots are aligned to their size.
 int class_in_slabs(void* block) {
   const Span* span = span_of(block);
   return span != nullptr && span->purpose == Purpose::slab ? span->size_class : no_class;
@@ -164,7 +164,7 @@ void release_large(void* block) {
   give_large(span);
 }
 
-// TLSF: any block that holds a class's size serves it.
+// The base tlsf: each block that holds the size of a class serves it.
 constinit Tlsf tlsf;
 Lock tlsf_lock;
 
@@ -201,7 +201,7 @@ void* allocate_over_tlsf(size_t alignment, size_t size, bool& zeroed) {
   return tlsf.take(size < least ? least : size, alignment);
 }
 
-// The system's.
+// The base system.
 unsigned take_from_system(unsigned c, void** blocks, unsigned count) {
   unsigned n = 0;
   while (n < count && (blocks[n] = system_heap.allocate(classes->size[c])) != nullptr) ++n;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The paper's shuffling layer over an allocator that knows nothing of randomness: for each thread
-// and class an array of N blocks. A block that the base gives changes places with a random one of
-// the array, which the program gets; a block that the program frees does, too, and the base gets
-// the other.
+// The paper's shuffling layer over a base allocator that is not random. Each thread has an array of
+// N blocks for each class. To allocate, a block from the base is swapped with a random one of the
+// array, which the program gets; to free, the program's block is swapped with a random one, which
+// the base gets.
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 namespace stab::heap {
 
-// power2: slabs of power-of-two sizes, in address order. tlsf, system: what their names say.
+// The base power2 is slabs of power-of-two sizes, whose slots are taken in the order of addresses.
 void open_layer(rt::Base base, uint64_t seed, uint64_t array_size);
 
 // For fork.

@@ -9,9 +9,9 @@ namespace stab::heap {
 namespace {
 
 constexpr uint64_t one_in = 32;
-constexpr size_t step = 16;  // what libc tells apart; for large sizes an eighth
+constexpr size_t step = 16;  // sizes that libc distinguishes; of large ones an eighth
 
-constexpr size_t mapped_from = size_t{128} << 10;  // libc maps such a block apart from all others
+constexpr size_t mapped_from = size_t{128} << 10;  // libc maps each such block by itself
 
 size_t raised(size_t size) {
   const AnyCache cache;

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "runtime/malloc/entry/testing.h"
+#include "runtime/malloc/interface/testing.h"
 #include "runtime/malloc/slabs/cache.h"
 
 namespace stab::heap {

@@ -7,7 +7,7 @@ namespace stab::heap {
 namespace {
 
 constexpr size_t header = 16;
-constexpr size_t least = 24;  // two links, and the size for the block behind
+constexpr size_t least = 24;  // a free block holds two links, and its size for the next block
 constexpr size_t split_from = least + 8;
 constexpr uint64_t pool_units = 16;
 constexpr size_t fine_up_to = 256;
@@ -26,12 +26,12 @@ unsigned log2_of(size_t size) {
 }  // namespace
 
 struct Tlsf::Block {
-  uint64_t before;  // the size of the block in front if that is free
+  uint64_t before;  // the size of the preceding block while that is free
   uint64_t bits;    // the size, and flags
-  Block* next;      // while it is free
+  Block* next;      // the links belong to the program while the block is in use
   Block* previous;
 
-  // Its flags change with its neighbours while its owner, without the lock, asks for its size.
+  // Atomic, because neighbours change the flags while the owner reads the size without the lock.
   [[nodiscard]] uint64_t load() const { return __atomic_load_n(&bits, __ATOMIC_RELAXED); }
   void store(uint64_t value) { __atomic_store_n(&bits, value, __ATOMIC_RELAXED); }
   void set(uint64_t flag) { store(load() | flag); }
@@ -50,41 +50,41 @@ struct Tlsf::Block {
 };
 
 // Sizes below 256 have a list for each multiple of 16.
-Tlsf::Place Tlsf::place_of(size_t size) {
+Tlsf::Bin Tlsf::bin_of(size_t size) {
   if (size < fine_up_to) return {0, static_cast<unsigned>(size / 16)};
   const unsigned bits = log2_of(size);
   return {bits - 7, static_cast<unsigned>(size >> (bits - 4)) & 15};
 }
 
 void Tlsf::insert(Block* block) {
-  const Place place = place_of(block->size());
-  Block*& list = lists_[place.row][place.column];
+  const Bin bin = bin_of(block->size());
+  Block*& list = lists_[bin.row][bin.column];
   block->previous = nullptr;
   block->next = list;
   if (list != nullptr) list->previous = block;
   list = block;
-  column_bits_[place.row] |= 1u << place.column;
-  row_bits_ |= 1u << place.row;
+  column_bits_[bin.row] |= 1u << bin.column;
+  row_bits_ |= 1u << bin.row;
 }
 
 void Tlsf::remove(Block* block) {
-  const Place place = place_of(block->size());
+  const Bin bin = bin_of(block->size());
   if (block->previous != nullptr) block->previous->next = block->next;
   if (block->next != nullptr) block->next->previous = block->previous;
-  Block*& list = lists_[place.row][place.column];
+  Block*& list = lists_[bin.row][bin.column];
   if (list == block) list = block->next;
   if (list != nullptr) return;
-  column_bits_[place.row] &= ~(1u << place.column);
-  if (column_bits_[place.row] == 0) row_bits_ &= ~(1u << place.row);
+  column_bits_[bin.row] &= ~(1u << bin.column);
+  if (column_bits_[bin.row] == 0) row_bits_ &= ~(1u << bin.row);
 }
 
-// Any block of the list that is found is large enough: the size is raised to the list's lower end.
+// The size is raised to the lower end of a list, so that any block of that list is large enough.
 Tlsf::Block* Tlsf::find(size_t size) {
   if (size >= fine_up_to) size += (size_t{1} << (log2_of(size) - 4)) - 1;
-  const Place place = place_of(size);
-  if (place.row >= rows) return nullptr;
-  unsigned row = place.row;
-  uint32_t columns_left = column_bits_[row] & ~uint32_t{0} << place.column;
+  const Bin bin = bin_of(size);
+  if (bin.row >= rows) return nullptr;
+  unsigned row = bin.row;
+  uint32_t columns_left = column_bits_[row] & ~uint32_t{0} << bin.column;
   if (columns_left == 0) {
     const uint32_t rows_left = row + 1 < 32 ? row_bits_ & ~uint32_t{0} << (row + 1) : 0;
     if (rows_left == 0) return nullptr;
@@ -94,7 +94,7 @@ Tlsf::Block* Tlsf::find(size_t size) {
   return lists_[row][__builtin_ctz(columns_left)];
 }
 
-// One free block and, behind it, one of no size that is never free.
+// A pool is one free block, followed by one of size 0 that is never free.
 bool Tlsf::add_pool(size_t size) {
   uint64_t units = (2 * size + 64 + unit_size - 1) >> unit_bits;
   if (units < pool_units) units = pool_units;
@@ -126,7 +126,7 @@ void Tlsf::free_and_merge(Block* block) {
   insert(block);
 }
 
-// The block is in no list. What is behind the first `size` bytes becomes free if it is a block.
+// Shortens a block that is in no list. The rest becomes a free block if it is large enough.
 void Tlsf::cut(Block* block, size_t size) {
   const size_t all = block->size();
   if (all < size + split_from) return;
@@ -183,8 +183,8 @@ bool Tlsf::is_valid() const {
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned column = 0; column < columns; ++column)
       for (Block* block = lists_[row][column]; block != nullptr; block = block->next) {
-        const Place place = place_of(block->size());
-        if (!block->free() || place.row != row || place.column != column) return false;
+        const Bin bin = bin_of(block->size());
+        if (!block->free() || bin.row != row || bin.column != column) return false;
         Block* behind = block->behind();
         if (behind->free() || behind->before != block->size()) return false;
         if (!behind->has(before_is_free) || block->has(before_is_free)) return false;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Two-level segregated fit (Masmano, Ripoll, Crespo, Real: TLSF, ECRTS 2004): a block of any size
-// in constant time, from lists that split each power of two into 16 parts. One heap, which its
-// caller locks.
+// Two-level segregated fit (Masmano, Ripoll, Crespo, Real: TLSF, ECRTS 2004) finds a block of any
+// size in constant time, in lists that split each power of two into 16 parts. The caller locks it.
 //
-// A block's header is the 16 bytes before it. The first 8 belong to the block in front and hold
-// its size while that is free. So a block of n bytes takes n + 8, and n is 8 more than a multiple
-// of 16.
+// The header of a block is the 16 bytes before it. The first 8 belong to the preceding block and
+// hold its size while that one is free. So a block of n bytes takes n + 8 bytes, and n is 8 more
+// than a multiple of 16.
 #pragma once
 
 #include <stddef.h>
@@ -15,14 +14,14 @@ namespace stab::heap {
 
 class Tlsf {
  public:
-  // At least `size` bytes, aligned to 16; nullptr: there is no memory.
+  // A block of at least `size` bytes, aligned to 16; nullptr: there is no memory.
   void* take(size_t size);
-  // Aligned to a power of two.
+  // The same, aligned to a power of two.
   void* take(size_t size, size_t alignment);
   void give(void* block);
   static size_t usable(const void* block);
 
-  // Free blocks are in their lists, no two of them are neighbours, sizes fit.
+  // Free blocks are in the lists of their sizes, and no two of them are neighbours.
   bool is_valid() const;
 
  private:
@@ -30,11 +29,11 @@ class Tlsf {
   static constexpr unsigned columns = 16;
 
   struct Block;
-  struct Place {
+  struct Bin {
     unsigned row;
     unsigned column;
   };
-  static Place place_of(size_t size);
+  static Bin bin_of(size_t size);
 
   Block* find(size_t size);
   bool add_pool(size_t size);

@@ -13,9 +13,9 @@ namespace {
 constexpr uint32_t first_capacity = 16;
 constexpr uint32_t least_limit = 8;
 constexpr uint64_t most_bag_bytes = uint64_t{512} << 10;
-constexpr uint64_t least_bag_bytes = uint64_t{8} << 10;  // two pages: bits up to 11 vary
+constexpr uint64_t least_bag_bytes = uint64_t{8} << 10;  // two pages, so that bits 0 to 11 vary
 #if __has_feature(thread_sanitizer)
-constexpr unsigned destructor_rounds = 1;  // in the last, its own data is gone
+constexpr unsigned destructor_rounds = 1;  // ThreadSanitizer's own data is gone in the last round
 #else
 constexpr unsigned destructor_rounds = 4;  // PTHREAD_DESTRUCTOR_ITERATIONS
 #endif
@@ -61,7 +61,7 @@ void add(CacheCounts& counts, const Cache& cache) {
   counts.in_order += load(cache.others.in_order);
 }
 
-// What the bag counts stays.
+// Gives all slots back. The counts of the bag stay.
 void empty_bag(Cache& cache, unsigned c) {
   Bag& bag = cache.bags[c];
   if (bag.row.bits != 0) where_from.give_row(c, bag.row);
@@ -73,7 +73,7 @@ void empty_bag(Cache& cache, unsigned c) {
   bag.row = {};
 }
 
-// Other destructors may allocate and free after ours: it waits for the last round.
+// Other destructors may still allocate and free, so the cache stays until the last round.
 void thread_ended(void* argument) {
   auto* cache = static_cast<Cache*>(argument);
   if (++cache->rounds < destructor_rounds) {
@@ -105,8 +105,8 @@ Cache* make_cache() {
   return cache;
 }
 
-// The process's first thread needs no destructor: nothing comes after it. Setting the data may
-// allocate, with the cache that is already there.
+// The first thread of the process needs no destructor, because the process ends with it.
+// pthread_setspecific() may allocate: own_cache must be set before.
 void destroy_at_end(Cache* cache) {
   if (os::thread_id() == os::process_id()) return;
   {

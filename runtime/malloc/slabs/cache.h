@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a thread keeps of the heap: for each class a bag of slots, from which it takes at random and
-// to which it gives. No lock is taken but when a bag is filled or emptied.
+// What a thread keeps of the heap: a bag of free slots for each class, from which it draws blocks
+// and to which freed slots return. A lock is taken only when a bag is filled or emptied.
 #pragma once
 
 #include <stddef.h>
@@ -17,13 +17,13 @@ namespace stab::heap {
 struct Bag {
   void** slots;
   uint32_t count;
-  uint32_t low;       // below this it is filled again
-  uint32_t capacity;  // of slots
-  uint32_t target;    // to how many it is filled
-  Row row;            // slots that are taken in order
-  uint64_t taken;     // blocks that the program got, and gave back
-  uint64_t given;
-  uint64_t near_from;  // the number of the first block that it kept near others; 0: does not do so
+  uint32_t low;        // with no more than this the bag is filled again
+  uint32_t capacity;   // the length of `slots`
+  uint32_t target;     // the count to which it is filled
+  Row row;             // fresh slots that are taken in order
+  uint64_t taken;      // how many blocks the program got
+  uint64_t given;      // how many it gave back
+  uint64_t near_from;  // `taken` of the first block that was kept near others; 0: none is
 };
 static_assert(sizeof(Bag) == 64);
 
@@ -31,16 +31,16 @@ struct CacheCounts {
   uint64_t taken = 0;  // blocks
   uint64_t given = 0;
   uint64_t bytes = 0;     // of the blocks that were taken
-  uint64_t in_order = 0;  // of these, kept near others
+  uint64_t in_order = 0;  // of these, the bytes of blocks that were kept near others
 };
 
 struct Cache {
   Bag bags[most_classes];
   rt::Random random;
-  CacheCounts others;   // what bags do not count: blocks from none, and what one kept near before
-  Cache* next;          // of all that were ever made, which are never given back
-  Cache* next_waiting;  // of those that wait for a thread
-  unsigned rounds;      // of the destructors of thread-specific data
+  CacheCounts others;   // blocks from no bag, and what bags kept near others until keep_apart()
+  Cache* next;          // the list of all caches, which live as long as the process
+  Cache* next_waiting;  // the list of caches that no thread has
+  unsigned rounds;      // how often the destructor of thread-specific data has run
 };
 
 // Where bags get their slots from.
@@ -54,17 +54,17 @@ struct Source {
 // From slabs of these classes.
 Source slab_source(const Classes& classes);
 
-// Of the calling thread; nullptr before its first block and while it ends.
+// The cache of the calling thread; nullptr: it has no block yet, or it ends.
 extern __thread Cache* own_cache __attribute__((tls_model("initial-exec")));
 
-// Before the first block. `bag_size`: slots in a bag of small ones.
+// It is called before the first block. `bag_size` is the limit of a bag of small slots.
 void open_caches(const Source& source, uint64_t seed, uint64_t bag_size);
 const Source& source();
-// Slots from which a bag of this class is meant to choose.
+// The number of slots that a bag of this class is meant to choose from.
 uint32_t bag_limit(unsigned c);
 
-// For what a thread does without a cache at hand. It makes one, or, when the thread is about to end
-// or there is no memory, borrows the one that all such threads share, whose lock it then holds.
+// The cache of the thread, made if it has none. A thread that is about to end, or that gets no
+// memory for a cache, borrows the one that all such threads share, and holds its lock meanwhile.
 class AnyCache {
  public:
   AnyCache();
@@ -77,24 +77,24 @@ class AnyCache {
   Cache* cache_;
 };
 
-// After slots were given back: ends the program if one was none of its, unless the cache is shared.
-// Then its lock is held, and it is AnyCache that does this when it lets go.
+// Ends the program if slots were given back that were not its own. A shared cache is locked here:
+// AnyCache ends the program after it has unlocked it.
 inline void end_unless_shared(const Cache& cache) {
   if (&cache == own_cache) end_if_damaged();
 }
 
-// Makes room for twice as many slots, at most twice the limit. Returns false if it did not grow.
+// Doubles the capacity, up to twice the limit. Returns false if the bag did not grow.
 bool enlarge(Bag& bag, unsigned c);
 
-// Of all threads, since the program's start. Takes no lock, so a signal handler may ask.
+// The sums over all threads since the program's start. It takes no lock: a signal handler may ask.
 CacheCounts cache_counts();
 
-// For fork. The child goes on with the calling thread's cache and a stream of its own.
+// For fork. The child keeps the cache of the calling thread and gets another random stream.
 void lock_caches();
 void unlock_caches();
 void reseed_caches(uint64_t seed);
 
-// Counts are written by one thread, and read by all.
+// A count is written by one thread and read by all.
 inline uint64_t load(const uint64_t& count) {
   return __atomic_load_n(&count, __ATOMIC_RELAXED);
 }
@@ -102,7 +102,7 @@ inline void increase(uint64_t& count, uint64_t by = 1) {
   __atomic_store_n(&count, load(count) + by, __ATOMIC_RELAXED);
 }
 
-// From now on the class's blocks are not kept near others.
+// From now on the blocks of the class are not kept near others.
 inline void keep_apart(Cache& cache, unsigned c, uint32_t slot_size) {
   Bag& bag = cache.bags[c];
   if (bag.near_from == 0) return;
@@ -110,7 +110,7 @@ inline void keep_apart(Cache& cache, unsigned c, uint32_t slot_size) {
   __atomic_store_n(&bag.near_from, 0, __ATOMIC_RELAXED);
 }
 
-// Picks one of `count` with 32 fresh bits.
+// A random index below `count`, of 32 random bits.
 inline uint32_t pick(rt::Random& random, uint32_t count) {
   return static_cast<uint32_t>(((random.next() >> 32) * count) >> 32);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sizes of slots. A class is an index; a request gets a slot of the smallest class that holds it.
+// The sizes of slots. A class is an index; a request gets a slot of the smallest class that fits.
 #pragma once
 
 #include <stddef.h>
@@ -17,12 +17,12 @@ struct Classes {
   uint8_t of_small[65] = {};    // by size / 16, rounded up, to 1024
   uint8_t of_medium[259] = {};  // by (size - offset) / 128, rounded up
 
-  // size is at most the largest class.
+  // `bytes` is at most largest().
   [[nodiscard]] unsigned of(size_t bytes) const {
     return bytes <= 1024 ? of_small[(bytes + 15) / 16] : of_medium[(bytes - offset + 127) / 128];
   }
   [[nodiscard]] constexpr uint32_t largest() const { return size[count - 1]; }
-  // The largest class whose slots are no larger than this; bytes is at least the smallest.
+  // The largest class whose slots are no larger than `bytes`, which is at least the smallest size.
   [[nodiscard]] unsigned within(size_t bytes) const {
     if (bytes >= largest()) return count - 1;
     const unsigned above = of(bytes);
@@ -43,16 +43,17 @@ constexpr void index(Classes& classes) {
   }
 }
 
-// A stride that is a multiple of 128 leaves bit 6 of all addresses alike, and larger powers of two
-// more bits: 16 bytes more help, and beyond half a page 144, so that a few slots make up a page.
+// If sizes were multiples of 128, bit 6 would be the same in all addresses of a slab; with larger
+// powers of two more bits would be. So slots are 16 bytes larger, and multiples of half a page are
+// 144 bytes larger.
 constexpr uint32_t stride_of(uint32_t size) {
   if (size <= 64 || size % 128 != 0) return size;
   return size % 2048 == 0 ? size + 144 : size + 16;
 }
 
-// There are four classes for each doubling. The smallest is 32: a small object and the text or
-// number that it points to are allocated one after the other, and lie near each other as long as
-// both are in one class.
+// Four classes for each doubling. The smallest size is 32: a small object and the text or number
+// that it points to are often allocated one after the other, and lie near each other if both are of
+// one class.
 constexpr Classes make_fine_classes() {
   Classes classes;
   classes.offset = 16;

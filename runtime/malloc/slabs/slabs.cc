@@ -10,9 +10,9 @@
 namespace stab::heap {
 namespace {
 
-constexpr uint32_t slots_for_colour = 16;  // a slab with that many gives one up
+constexpr uint32_t slots_for_colour = 16;  // a slab with so many slots has one less for its offset
 
-// Whoever gives back a block looks at its bit without the lock.
+// Atomic, because a thread that frees a block reads its bit without the lock.
 void store(uint64_t& word, uint64_t bits) {
   __atomic_store_n(&word, bits, __ATOMIC_RELAXED);
 }
@@ -29,14 +29,15 @@ void set_all_free(Span* slab) {
   slab->free_slots = slab->slots;
 }
 
-// The first word with a free slot, which there is.
+// The first word with a free slot. The slab must have one.
 uint32_t first_word(Span* slab) {
   STAB_DEBUG(Slabs, 2, slab->hint < words_of(slab));
   while (slab->free_bits[slab->hint] == 0) ++slab->hint;
   return slab->hint;
 }
 
-// Of the next word that has any from the slab's row on; there is one. The row after that is next.
+// The free slots of the next word that has any, from slab->row on. The slab must have a free slot.
+// slab->row moves on to the word after it.
 uint64_t next_bits(Span* slab, uint32_t& w) {
   w = slab->row / 64;
   uint64_t bits = slab->free_bits[w] >> (slab->row % 64) << (slab->row % 64);
@@ -48,7 +49,8 @@ uint64_t next_bits(Span* slab, uint32_t& w) {
   return bits;
 }
 
-// Whole pages, if there is room for them, so that no place in a page is more likely.
+// A random offset. If more than a page is spare, only whole pages of it count, so that each offset
+// in a page is equally likely.
 uint64_t choose_colour(rt::Random& random, uint64_t spare) {
   const uint64_t steps = spare / 16 + 1;
   constexpr uint64_t page = os::page_size / 16;
@@ -161,11 +163,11 @@ bool Slabs::take_row(unsigned c, Row& row) {
   return true;
 }
 
-// nullptr: it is taken back; else why it is not.
+// Takes the slot back and returns nullptr, or returns why it does not.
 const char* Slabs::give_slot(unsigned c, uint64_t address) {
   Central& central = central_[c];
   Span* slab = span_of(reinterpret_cast<void*>(address));
-  // After a block was freed twice its slab may have been given back, and serve others.
+  // If a block was freed twice its slab may have been given back and have another purpose by now.
   if (slab->purpose != Purpose::slab || slab->size_class != c) return no_block;
   const uint32_t slot = slab->slot_at(address);
   const uint32_t w = slot / 64;
@@ -178,7 +180,7 @@ const char* Slabs::give_slot(unsigned c, uint64_t address) {
   if (w < slab->hint) slab->hint = w;
   if (slab->free_slots++ == 0) link(central, slab);
   if (slab->free_slots < slab->slots) return nullptr;
-  // The last one with room stays.
+  // A class keeps its last slab with free slots.
   if (slab->previous == nullptr && slab->next == nullptr) return nullptr;
   unlink(central, slab);
   __atomic_store_n(&central.bytes, central.bytes - slab->size(), __ATOMIC_RELAXED);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Slabs: spans of equal slots, with a bit for each slot apart from it. What all threads share of a
-// class; they come here for many slots at a time.
+// Slabs are spans of equal slots; their bits, one a slot, lie apart. This is what all threads share
+// of a class: caches take and give many slots at a time.
 //
 // Invariants:
 // 1. A slot belongs to the program, to a bag, or to its slab (its bit is set).
 // 2. A slab is in its class's list exactly if it has free slots.
-// 3. Slots do not overlap, lie in their span, and are 16-aligned.
+// 3. Slots do not overlap, lie in their span and are aligned to 16 bytes.
 #pragma once
 
 #include <stddef.h>
@@ -18,8 +18,8 @@
 
 namespace stab::heap {
 
-// Up to 64 slots that lie together, in the order of their addresses: a bit for each, from `base`
-// on.
+// Up to 64 neighbouring slots from `base` on, in the order of their addresses. A bit is set if the
+// slot belongs to the row.
 struct Row {
   uint64_t base;
   uint64_t bits;
@@ -27,21 +27,21 @@ struct Row {
 
 class Slabs {
  public:
-  // colour: the first slot of a slab is at a random place.
+  // With `colour` the first slot of each slab is at a random offset.
   void open(const Classes& classes, bool colour, uint64_t seed);
   void reseed(uint64_t seed);
 
   [[nodiscard]] const Classes& classes() const { return *classes_; }
-  // Bytes of the class's slabs.
+  // The bytes of the slabs of a class.
   uint64_t bytes(unsigned c) const { return __atomic_load_n(&central_[c].bytes, __ATOMIC_RELAXED); }
 
-  // How many it found; fewer than `count` only if there is no memory. In address order but for the
-  // order of slabs.
+  // Returns how many slots it wrote, fewer than `count` only if there is no memory. The slots of
+  // one slab are in the order of their addresses.
   unsigned take(unsigned c, void** slots, unsigned count);
-  // Rows follow each other, in an unused slab from a random slot on. Returns false if there is no
-  // memory.
+  // Each row is the next in its slab; the first of an unused slab begins at a random slot. Returns
+  // false if there is no memory.
   bool take_row(unsigned c, Row& row);
-  // What is no slot of the program, or free already, is left out and noted: end_if_damaged.
+  // An address that is no slot, or whose slot is free, is skipped and noted for end_if_damaged().
   void give(unsigned c, void* const* slots, unsigned count);
   void give_row(unsigned c, const Row& row);
 
@@ -62,7 +62,7 @@ class Slabs {
   Span* slab_with_room(unsigned c);
   Span* make_slab(unsigned c);
   const char* give_slot(unsigned c, uint64_t address);
-  bool is_valid(unsigned c) const;  // with its lock
+  bool is_valid(unsigned c) const;  // the caller holds the lock of the class
   void link(Central& central, Span* slab);
   void unlink(Central& central, Span* slab);
 
@@ -73,7 +73,7 @@ class Slabs {
 
 extern Slabs slabs;
 
-// Bytes of a slab of such slots.
+// The number of units in a slab of such slots.
 constexpr uint64_t slab_units(uint32_t slot_size) {
   return slot_size <= 528 ? 1 : 4;
 }

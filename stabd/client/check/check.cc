@@ -62,7 +62,7 @@ void correct_for_early_stop(Pilot& pilot) {
 
 // Nothing if there is no daemon or it knows none; a check needs neither.
 std::optional<Pilot> find_pilot(const Common& common, const std::string& name, std::size_t trials) {
-  auto client = Client::connect(common.socket_path);
+  auto client = Client::connect(common.sockets);
   if (!client) return std::nullopt;
   const auto answer = client->ask(protocol::ListRequest{});
   if (!answer) return std::nullopt;

@@ -41,10 +41,14 @@ std::string digest_of(const RunOf& run) {
   return hash.hex();
 }
 
+bool has_mark(const std::string& folder, const std::string& digest) {
+  const auto mark = read_file(mark_of(folder), 4096);
+  return mark && *mark == digest;
+}
+
 // Nothing if it is of another plan, or somebody is at it.
 std::optional<RunFolder> interrupted_in(const std::string& folder, const std::string& digest) {
-  const auto mark = read_file(mark_of(folder), 4096);
-  if (!mark || *mark != digest) return std::nullopt;
+  if (!has_mark(folder, digest)) return std::nullopt;
   Fd claim(open(mark_of(folder).c_str(), O_RDONLY | O_CLOEXEC));
   if (!claim || flock(claim.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
   return RunFolder{.path = folder, .claim = std::move(claim)};
@@ -82,6 +86,14 @@ Result<RunFolder> new_folder(const std::string& runs, const RunOf& run, const st
 
 }  // namespace
 
+std::string folder_of_runs() {
+  return fs::absolute(default_state_directory() + "/runs").string();
+}
+
+bool is_unfinished(const std::string& folder, const RunOf& run) {
+  return has_mark(folder, digest_of(run));
+}
+
 Result<RunFolder> choose_folder(const std::string& wanted, const RunOf& run, bool again) {
   if (!wanted.empty()) {
     std::error_code error;
@@ -89,7 +101,7 @@ Result<RunFolder> choose_folder(const std::string& wanted, const RunOf& run, boo
     if (error) return fail(fmt::format("cannot create {}: {}", wanted, error.message()));
     return RunFolder{.path = fs::absolute(wanted).string(), .claim = Fd()};
   }
-  const std::string runs = fs::absolute(default_state_directory() + "/runs").string();
+  const std::string runs = folder_of_runs();
   const std::string digest = digest_of(run);
   if (!again)
     if (auto found = newest_interrupted(runs, digest)) return std::move(*found);

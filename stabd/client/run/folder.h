@@ -24,6 +24,12 @@ struct RunOf {
 // was interrupted, unless it is to measure `again` or somebody is at it; else a new one.
 Result<RunFolder> choose_folder(const std::string& wanted, const RunOf& run, bool again);
 
+// Where the folders are if none is wanted.
+std::string folder_of_runs();
+
+// Whether the same command would go on with the run in there, if nobody is at it.
+bool is_unfinished(const std::string& folder, const RunOf& run);
+
 // The run in there has come to its end: the same command begins a new one.
 void mark_ended(const RunFolder& folder);
 

@@ -92,7 +92,7 @@ Result<int> run(const RunOptions& options) {
   const SignalFd signals;
   const auto daemon = EmbeddedDaemon::start(state);
   if (!daemon) return std::unexpected(daemon.error());
-  auto client = Client::connect(daemon->socket_path());
+  auto client = Client::connect({daemon->socket_path()});
   if (!client) return std::unexpected(client.error());
   const std::string known =
       options.calibrations.empty() ? calibrations_file() : options.calibrations;
@@ -100,7 +100,7 @@ Result<int> run(const RunOptions& options) {
     tell("earlier calibrations are not quoted: " + told.error().message);
   const auto id = submit_or_resume(*client, *file, options.again);
   if (!id) return std::unexpected(id.error());
-  auto watching = start_watching(daemon->socket_path(), *id);
+  auto watching = start_watching({daemon->socket_path()}, *id);
   if (!watching) return std::unexpected(watching.error());
   const auto followed = follow(*watching, signals);
   if (!followed) return std::unexpected(followed.error());

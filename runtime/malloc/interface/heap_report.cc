@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/entry/heap_report.h"
+#include "runtime/malloc/interface/heap_report.h"
 
-#include "runtime/malloc/entry/choice.h"
+#include "runtime/malloc/interface/choice.h"
 
 namespace stab::heap {
 

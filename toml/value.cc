@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "toml/document.h"
+#include "toml/value.h"
 
 #include <fmt/format.h>
 
@@ -42,13 +42,13 @@ Items convert_array(const ::toml::array& array) {
   return items;
 }
 
-Entries convert_table(const ::toml::table& table) {
-  Entries entries;
-  entries.reserve(table.size());
+Pairs convert_table(const ::toml::table& table) {
+  Pairs pairs;
+  pairs.reserve(table.size());
   for (const auto& [key, node] : table)
-    entries.push_back({std::string(key.str()), position_of(key.source()), convert(node)});
-  std::ranges::sort(entries, {}, &Entry::at);  // no two keys share a place
-  return entries;
+    pairs.push_back({std::string(key.str()), position_of(key.source()), convert(node)});
+  std::ranges::sort(pairs, {}, &Pair::at);  // no two keys share a place
+  return pairs;
 }
 
 Value convert(const ::toml::node& node) {

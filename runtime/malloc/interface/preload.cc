@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The beginning and the end of libstabheap.so, which LD_PRELOAD brings into programs that szc did
-// not link. In one that szc linked it does nothing: the program's own malloc comes first.
+// What libstabheap.so does at its start and end. LD_PRELOAD loads it into programs that szc did not
+// link; in one that szc linked it is idle, because the malloc of the executable precedes its own.
 #include "runtime/abi/abi.h"
 #include "runtime/base/environment.h"
 #include "runtime/base/os.h"
 #include "runtime/base/report_file.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/entry/choice.h"
-#include "runtime/malloc/entry/heap_report.h"
+#include "runtime/malloc/interface/choice.h"
+#include "runtime/malloc/interface/heap_report.h"
 
 extern "C" __attribute__((weak)) void stab_add_image();
 
-// For a program of szc's, which finds our malloc where it looks for libc's.
+// A program that szc linked finds our malloc where it looks for libc's, and asks here what lies
+// behind it.
 extern "C" __attribute__((visibility("default"))) const char* stab_other_heap() {
   return stab::heap::file_of_other_heap();
 }

@@ -9,7 +9,7 @@
 
 namespace stab::heap {
 
-// Once in a process.
+// It is called once in a process.
 const Allocator& open_allocator(const rt::Options& options, uint64_t seed);
 
 }  // namespace stab::heap

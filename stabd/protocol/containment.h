@@ -9,14 +9,14 @@
 
 namespace stab::protocol {
 
-inline constexpr const char* scope_variable = "STABD_SCOPE";
-inline constexpr const char* marker_variable = "STABD_TRIAL_OF";
+inline constexpr const char* containment_name = "STABD_SCOPE";
+inline constexpr const char* marker_name = "STABD_TRIAL_OF";
 
-std::string scope_entry(machine::Scope scope);  // "NAME=value"
-machine::Scope scope_from_environment();
+std::string containment_variable(machine::Containment containment);  // "NAME=value"
+machine::Containment containment_from_environment();
 
 // "NAME=value", or "" if there is none. `token` names the database.
-std::string marker_entry(const std::string& token);
+std::string marker_variable(const std::string& token);
 std::string marker_from_environment();
 
 }  // namespace stab::protocol

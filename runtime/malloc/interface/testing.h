@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests of allocators. A process has one for its whole life, so each test runs in a child.
+// For tests of allocators. A process has one allocator for its whole life, so each test runs in a
+// child.
 #pragma once
 
 #include <signal.h>
@@ -11,11 +12,11 @@
 
 #include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/entry/open.h"
+#include "runtime/malloc/interface/open.h"
 
 namespace stab::heap {
 
-// As choice.cc does: what lies below is looked for first.
+// Opens an allocator as choice.cc does: the system's heap must be known before.
 inline const Allocator& open(rt::Base base, std::uint64_t seed = 1) {
   find_system_heap();
   rt::Options options;
@@ -23,7 +24,7 @@ inline const Allocator& open(rt::Base base, std::uint64_t seed = 1) {
   return open_allocator(options, seed);
 }
 
-// Runs it in a child, where `false` or a crash is a failure.
+// Whether `check` returns true in a child. A crash there counts as false.
 inline bool holds(const std::function<bool()>& check) {
   const pid_t child = fork();
   if (child == 0) _exit(check() ? 0 : 1);
@@ -32,7 +33,7 @@ inline bool holds(const std::function<bool()>& check) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Runs it in a child. Whether the heap ended that for misuse.
+// Whether the heap aborts a child that does this.
 inline bool ends(const std::function<void()>& misuse) {
   const pid_t child = fork();
   if (child == 0) {
@@ -45,7 +46,8 @@ inline bool ends(const std::function<void()>& misuse) {
 }
 
 #if __has_feature(thread_sanitizer)
-inline constexpr bool watches_threads = true;  // and does not see how libc's malloc orders them
+// ThreadSanitizer does not see how libc's malloc orders threads, so such tests are skipped.
+inline constexpr bool watches_threads = true;
 #else
 inline constexpr bool watches_threads = false;
 #endif

@@ -9,12 +9,12 @@
 
 namespace stab::heap {
 
-// Of this process, heap=1 included where nothing was said and it is the default.
+// The options of this process. Where they do not say whether the heap is on, the default holds.
 rt::Options heap_options(rt::Line& complaints);
 extern const bool heap_by_default;
 
-// By the options that the process was started with. The first call decides, on the thread that
-// makes it, while there is one thread or nobody else has a block.
+// The first call chooses by the options that the process was started with. It must come while there
+// is one thread, or no other thread has a block.
 const Allocator& chosen();
 
 struct HeapCounts {
@@ -23,13 +23,14 @@ struct HeapCounts {
   uint64_t bytes = 0;       // of the blocks that were taken
   uint64_t unshuffled = 0;  // of these: large blocks, and blocks kept near others
 };
-HeapCounts heap_counts();  // takes no lock, so _exit() in a signal handler may ask
+// It takes no lock, so that a signal handler that calls _exit() may ask.
+HeapCounts heap_counts();
 
 // Whether chosen() serves blocks at random places.
 bool is_heap_on();
-// Why heap=1 does nothing, or nullptr.
+// Why the heap is off although the options ask for it; nullptr: it is on, or nobody asked.
 const char* heap_problem();
-// The file of another allocator, if that is why; or nullptr.
+// The file of another allocator, if that is the reason; otherwise nullptr.
 const char* heap_of_others();
 
 }  // namespace stab::heap

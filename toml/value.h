@@ -14,7 +14,7 @@
 
 namespace stab::toml {
 
-// Starts at 1; 0:0 is the document as a whole.
+// Starts at 1; 0:0 is the text as a whole.
 struct Position {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
@@ -22,17 +22,17 @@ struct Position {
 };
 
 struct Value;
-struct Entry;
+struct Pair;
 struct DateOrTime {};  // no key of a plan takes one
 using Items = std::vector<Value>;
-using Entries = std::vector<Entry>;
+using Pairs = std::vector<Pair>;
 
 struct Value {
   Position at;
-  std::variant<DateOrTime, bool, std::int64_t, double, std::string, Items, Entries> data;
+  std::variant<DateOrTime, bool, std::int64_t, double, std::string, Items, Pairs> data;
 };
 
-struct Entry {
+struct Pair {
   std::string key;
   Position at;  // of the key
   Value value;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/entry/choice.h"
+#include "runtime/malloc/interface/choice.h"
 
 #include "runtime/base/environment.h"
 #include "runtime/base/os.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/entry/names.h"
-#include "runtime/malloc/entry/open.h"
+#include "runtime/malloc/interface/names.h"
+#include "runtime/malloc/interface/open.h"
 #include "runtime/malloc/memory/large.h"
 #include "runtime/malloc/optional/bitmap.h"
 #include "runtime/malloc/slabs/cache.h"
@@ -19,7 +19,7 @@ const char* problem;
 const char* others;
 
 const Allocator& decide() {
-  rt::Line complaints;  // which the runtime's start makes
+  rt::Line complaints;  // nobody reads it: the start of the runtime reports the same ones
   const rt::Options options = heap_options(complaints);
   find_system_heap();
   if (!options.heap) return plain;
@@ -44,7 +44,7 @@ rt::Options heap_options(rt::Line& complaints) {
   return options;
 }
 
-// A second call comes from what decide() calls: the system serves it.
+// What decide() calls may allocate: the system's allocator serves it.
 const Allocator& chosen() {
   const Allocator* made = __atomic_load_n(&choice, __ATOMIC_ACQUIRE);
   if (made != nullptr) return *made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/entry/fork.h"
+#include "runtime/malloc/interface/fork.h"
 
 #include "runtime/base/random.h"
 #include "runtime/malloc/memory/arena.h"
@@ -19,7 +19,8 @@ namespace {
 uint64_t seed_of_process;
 uint64_t forks;
 
-// In the order in which they are taken elsewhere.
+// The locks are taken in the order that holds everywhere else, so that no two threads wait for each
+// other.
 void before_fork() {
   lock_caches();
   lock_bitmap();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/entry/open.h"
+#include "runtime/malloc/interface/open.h"
 
 #include "runtime/malloc/allocators/shuffled.h"
-#include "runtime/malloc/entry/fork.h"
+#include "runtime/malloc/interface/fork.h"
 #include "runtime/malloc/optional/bitmap.h"
 #include "runtime/malloc/optional/layer.h"
 #include "runtime/malloc/optional/stretched.h"

@@ -7,10 +7,11 @@
 
 namespace stab::heap {
 
-// "heap": on or off, "allocator" if it is on, "heap_why" if it should be and is not,
-// "other_allocator" if that is why.
+// Adds "heap" (on or off); "allocator" if it is on; "heap_why" if it was asked for and is off, and
+// "other_allocator" if another allocator is the reason.
 void add_start(rt::Line& line, const rt::Options& options);
-// Operations and bytes, and the bytes whose places were not random, if the heap is on and counts.
+// Adds the operations, the bytes, and the bytes whose addresses were not random, if the heap is on
+// and its allocator counts them.
 void add_counts(rt::Line& line);
 
 }  // namespace stab::heap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/entry/names.h"
+#include "runtime/malloc/interface/names.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "runtime/base/os.h"
 #include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/entry/choice.h"
+#include "runtime/malloc/interface/choice.h"
 
 namespace {
 
@@ -24,8 +24,8 @@ void first_free(void* block);
 }  // namespace
 
 extern "C" {
-// Where the names lead to. Until the first call decides, to functions that do.
-__attribute__((visibility("hidden"))) stab::heap::System stab_heap_entries = {
+// The functions that the names jump to. At first they are those that choose the allocator.
+__attribute__((visibility("hidden"))) stab::heap::System stab_heap_targets = {
     first_malloc, first_calloc, first_memalign, first_realloc, first_free};
 }
 
@@ -46,7 +46,7 @@ void* realloc_of_ours(void* block, size_t size) {
   return nullptr;
 }
 
-// As libc does: what is no power of two is raised to one.
+// An alignment that is no power of two is raised to the next one, as libc does.
 void* memalign_of_ours(size_t alignment, size_t size) {
   if (alignment > SIZE_MAX / 2 + 1) {
     errno = EINVAL;
@@ -61,38 +61,39 @@ void decide() {
   const Allocator& made = chosen();
   current = &made;
   if (&made == &stab::heap::plain)
-    stab_heap_entries = stab::heap::system_heap;
+    stab_heap_targets = stab::heap::system_heap;
   else
-    stab_heap_entries = {made.allocate, calloc_of_ours, memalign_of_ours, realloc_of_ours,
+    stab_heap_targets = {made.allocate, calloc_of_ours, memalign_of_ours, realloc_of_ours,
                          made.release};
 }
 
 void* first_malloc(size_t size) {
   decide();
-  return stab_heap_entries.allocate(size);
+  return stab_heap_targets.allocate(size);
 }
 void* first_calloc(size_t count, size_t size) {
   decide();
-  return stab_heap_entries.allocate_zeroed(count, size);
+  return stab_heap_targets.allocate_zeroed(count, size);
 }
 void* first_realloc(void* block, size_t size) {
   decide();
-  return stab_heap_entries.resize(block, size);
+  return stab_heap_targets.resize(block, size);
 }
 void* first_memalign(size_t alignment, size_t size) {
   decide();
-  return stab_heap_entries.allocate_aligned(alignment, size);
+  return stab_heap_targets.allocate_aligned(alignment, size);
 }
 void first_free(void* block) {
   if (block == nullptr) return;
   decide();
-  stab_heap_entries.release(block);
+  stab_heap_targets.release(block);
 }
 
 }  // namespace
 
-// A program that has a malloc of its own gets blocks of its other functions, too. Else it is ours
-// that serve: its memalign may be made of our posix_memalign.
+// Where malloc is the program's own, these call its memalign and realloc, so that all blocks are of
+// one allocator. Where malloc is ours they call ours directly: a memalign of the program's may be
+// made of our posix_memalign, which would then call itself.
 namespace {
 
 void* aligned(size_t alignment, size_t size);
@@ -101,7 +102,7 @@ void* resized(void* block, size_t size);
 }  // namespace
 
 #define STAB_PUBLIC __attribute__((weak, visibility("default")))
-#define STAB_JUMP(offset) __asm__ volatile("jmpq *stab_heap_entries+" offset "(%rip)")
+#define STAB_JUMP(offset) __asm__ volatile("jmpq *stab_heap_targets+" offset "(%rip)")
 
 extern "C" {
 STAB_PUBLIC __attribute__((naked)) void* malloc(size_t /*size*/) {
@@ -154,7 +155,7 @@ STAB_PUBLIC size_t malloc_usable_size(void* block) {
   return block == nullptr ? 0 : current->usable(block);
 }
 
-// A second name of ours for the same code.
+// A second name for our malloc, which no definition of the program's can take.
 void* stab_malloc(size_t size);
 }
 
@@ -166,12 +167,12 @@ __asm__(
 namespace {
 
 void* aligned(size_t alignment, size_t size) {
-  return stab::heap::is_own_malloc() ? stab_heap_entries.allocate_aligned(alignment, size)
+  return stab::heap::is_own_malloc() ? stab_heap_targets.allocate_aligned(alignment, size)
                                      : memalign(alignment, size);
 }
 
 void* resized(void* block, size_t size) {
-  return stab::heap::is_own_malloc() ? stab_heap_entries.resize(block, size) : realloc(block, size);
+  return stab::heap::is_own_malloc() ? stab_heap_targets.resize(block, size) : realloc(block, size);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "toml/document.h"
+#include "toml/value.h"
 
 #include <gtest/gtest.h>
 
@@ -10,35 +10,35 @@ namespace {
 
 using namespace std::string_literals;
 
-const Entries& entries(const Value& value) {
-  return std::get<Entries>(value.data);
+const Pairs& pairs(const Value& value) {
+  return std::get<Pairs>(value.data);
 }
 
 std::string keys(const Value& value) {
   std::string joined;
-  for (const Entry& entry : entries(value)) joined += entry.key + " ";
+  for (const Pair& pair : pairs(value)) joined += pair.key + " ";
   return joined;
 }
 
 SyntaxError error_of(std::string_view text) {
-  const auto document = parse_toml(text);
-  return document ? SyntaxError{} : document.error();
+  const auto tree = parse_toml(text);
+  return tree ? SyntaxError{} : tree.error();
 }
 
 TEST(Document, KeepsKeysInTheOrderOfTheText) {
-  const auto document = parse_toml("z = 1\na = {y = 1, b = 2}\n[m.q]\n[m.c]\n");
-  ASSERT_TRUE(document);
-  EXPECT_EQ(keys(*document), "z a m ");
-  EXPECT_EQ(keys(entries(*document)[1].value), "y b ");
-  EXPECT_EQ(keys(entries(*document)[2].value), "q c ");
+  const auto tree = parse_toml("z = 1\na = {y = 1, b = 2}\n[m.q]\n[m.c]\n");
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(keys(*tree), "z a m ");
+  EXPECT_EQ(keys(pairs(*tree)[1].value), "y b ");
+  EXPECT_EQ(keys(pairs(*tree)[2].value), "q c ");
 }
 
 TEST(Document, KnowsWhereKeysAndValuesAre) {
-  const auto document = parse_toml("[a]\n  b.c = [1,\n  2]\n");
-  ASSERT_TRUE(document);
-  const Entry& a = entries(*document)[0];
-  const Entry& b = entries(a.value)[0];
-  const Entry& c = entries(b.value)[0];
+  const auto tree = parse_toml("[a]\n  b.c = [1,\n  2]\n");
+  ASSERT_TRUE(tree);
+  const Pair& a = pairs(*tree)[0];
+  const Pair& b = pairs(a.value)[0];
+  const Pair& c = pairs(b.value)[0];
   EXPECT_EQ(a.at, (Position{1, 2}));
   EXPECT_EQ(b.at, (Position{2, 3}));
   EXPECT_EQ(c.at, (Position{2, 5}));
@@ -47,16 +47,16 @@ TEST(Document, KnowsWhereKeysAndValuesAre) {
 }
 
 TEST(Document, KnowsEveryTypeOfValue) {
-  const auto document =
+  const auto tree =
       parse_toml("a = true\nb = -7\nc = 0.5\nd = 'x'\ne = []\nf = {}\ng = 2001-02-03\n");
-  ASSERT_TRUE(document);
-  const Entries& all = entries(*document);
+  ASSERT_TRUE(tree);
+  const Pairs& all = pairs(*tree);
   EXPECT_EQ(std::get<bool>(all[0].value.data), true);
   EXPECT_EQ(std::get<std::int64_t>(all[1].value.data), -7);
   EXPECT_EQ(std::get<double>(all[2].value.data), 0.5);
   EXPECT_EQ(std::get<std::string>(all[3].value.data), "x");
   EXPECT_TRUE(std::get<Items>(all[4].value.data).empty());
-  EXPECT_TRUE(entries(all[5].value).empty());
+  EXPECT_TRUE(pairs(all[5].value).empty());
   EXPECT_TRUE(std::holds_alternative<DateOrTime>(all[6].value.data));
 }
 
@@ -79,9 +79,9 @@ TEST(Document, RefusesBinaryFiles) {
 
 // toml++ 3.3 runs into undefined behaviour here; the sanitizers see it.
 TEST(Document, TakesLettersOfAllAlphabets) {
-  const auto document = parse_toml("a = \"\"\"x \\\n  \xc3\xa9\xe3\x81\x82\"\"\" # \xef\xba\xbf\n");
-  ASSERT_TRUE(document);
-  EXPECT_EQ(std::get<std::string>(entries(*document)[0].value.data), "x \xc3\xa9\xe3\x81\x82");
+  const auto tree = parse_toml("a = \"\"\"x \\\n  \xc3\xa9\xe3\x81\x82\"\"\" # \xef\xba\xbf\n");
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(std::get<std::string>(pairs(*tree)[0].value.data), "x \xc3\xa9\xe3\x81\x82");
   for (const char* key : {"\xc3\xa9", "\xe3\x81\x82", "\xef\xba\xbf", "\xef\xac\x82"})
     EXPECT_NE(error_of(std::string(key) + " = 1\n").message, "") << key;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests: threads that do with an allocator all that programs do, with a pattern in each block
-// that shows whether somebody else wrote to it.
+// For tests: threads call an allocator in all ways that programs do. A pattern in each block shows
+// whether somebody else wrote to it.
 #pragma once
 
 #include <atomic>
@@ -105,7 +105,7 @@ class Stress {
     block.fill();
   }
 
-  // Another thread's block for one of ours.
+  // Swaps a block of this thread with one of another thread.
   void exchange(StressBlock& block, rt::Random& random) {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (shared_.size() < 64) {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "machine/limits.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/duration.h"
+#include "base/fd.h"
+#include "machine/processes.h"
+
+namespace stab::machine {
+namespace {
+
+// In ticks: its own time and that of the children it waited for.
+std::uint64_t cpu_ticks(pid_t pid) {
+  const auto text = read_file(fmt::format("/proc/{}/stat", pid), 65536);
+  if (!text) return 0;
+  const auto after = text->rfind(')');
+  unsigned long long user = 0;
+  unsigned long long system = 0;
+  long long children_user = 0;
+  long long children_system = 0;
+  const int read = after == std::string::npos
+                       ? 0
+                       : std::sscanf(text->c_str() + after + 1,
+                                     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld"
+                                     " %lld",
+                                     &user, &system, &children_user, &children_system);
+  return read == 4 ? user + system + static_cast<std::uint64_t>(children_user + children_system)
+                   : 0;
+}
+
+struct Pages {
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;  // of these, with files or with others
+};
+
+Pages pages_of(pid_t pid) {
+  const auto text = read_file(fmt::format("/proc/{}/statm", pid), 4096);
+  unsigned long long resident = 0;
+  unsigned long long shared = 0;
+  if (!text || std::sscanf(text->c_str(), "%*u %llu %llu", &resident, &shared) != 2) return {};
+  return {.resident = resident, .shared = std::min(shared, resident)};
+}
+
+}  // namespace
+
+Use use_of_descendants() {
+  Use use;
+  std::uint64_t ticks = 0;
+  std::uint64_t own = 0;
+  std::uint64_t shared = 0;
+  for (const pid_t pid : descendants()) {
+    const Pages pages = pages_of(pid);
+    own += pages.resident - pages.shared;
+    shared = std::max(shared, pages.shared);
+    ticks += cpu_ticks(pid);
+    ++use.processes;
+  }
+  use.memory = (own + shared) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  use.cpu = std::chrono::nanoseconds(ticks * (1'000'000'000 / per_second));
+  return use;
+}
+
+std::string passed_limit(const Limits& limits, const Use& use) {
+  if (limits.memory != 0 && use.memory > limits.memory)
+    return fmt::format("used more than its limit of {} bytes of memory", limits.memory);
+  if (limits.cpu.count() != 0 && use.cpu > limits.cpu)
+    return fmt::format("used more than its limit of {} of CPU time", format_duration(limits.cpu));
+  if (limits.processes != 0 && use.processes > limits.processes)
+    return fmt::format("had more than its limit of {} processes", limits.processes);
+  return "";
+}
+
+}  // namespace stab::machine

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/stored.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "stabd/results/answers.h"
+
+namespace stab::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Damaged rows are in the list, too: to ask for one says what is wrong with it.
+Result<std::vector<store::Id>> ids_in(const Stored& stored) {
+  const auto found = stored.reader->experiments();
+  if (!found) return fail(found.error().message);
+  std::vector<store::Id> ids;
+  for (const store::Experiment& each : found->intact) ids.push_back(each.id);
+  for (const store::Damage& each : found->damaged) ids.push_back(each.row);
+  std::ranges::sort(ids);
+  return ids;
+}
+
+Result<store::Experiment> find(const Stored& stored, store::Id id) {
+  const auto ids = ids_in(stored);
+  if (!ids) return std::unexpected(ids.error());
+  if (ids->empty())
+    return fail(fmt::format("{} holds no experiment: its run ended before it began", stored.path));
+  if (id == 0 && ids->size() > 1)
+    return fail(
+        fmt::format("{} holds the experiments {}: name one", stored.path, fmt::join(*ids, ", ")));
+  const store::Id wanted = id == 0 ? ids->front() : id;
+  auto found = stored.reader->experiment(wanted);
+  if (!found) return fail(found.error().message);
+  if (!*found)
+    return fail(fmt::format("there is no experiment {} in {}: name one of {}", wanted, stored.path,
+                            fmt::join(*ids, ", ")));
+  return std::move(**found);
+}
+
+}  // namespace
+
+Result<Stored> open_stored(const std::string& folder) {
+  std::error_code error;
+  const std::string path = (fs::absolute(folder, error) / "stabd.db").lexically_normal().string();
+  if (!fs::is_regular_file(path, error))
+    return fail(
+        fmt::format("there is no database {}: name the folder of a 'stabctl run', see 'stabctl "
+                    "runs'",
+                    path));
+  auto reader = store::Reader::open(path);
+  if (!reader) return fail(reader.error().message);
+  return Stored{.path = path, .reader = std::move(*reader)};
+}
+
+Result<protocol::ReportReply> answer_stored(const std::string& folder,
+                                            const protocol::ReportRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  return results::answer_report(*stored->reader, *experiment, stored->path, request);
+}
+
+Result<protocol::ReportReply> answer_stored(const std::string& folder,
+                                            const protocol::CompareRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  std::vector<store::Id> ids = request.ids;
+  if (ids.empty()) ids.push_back(0);
+  std::vector<store::Experiment> experiments;
+  for (const store::Id id : ids) {
+    auto found = find(*stored, id);
+    if (!found) return std::unexpected(found.error());
+    experiments.push_back(std::move(*found));
+  }
+  return results::answer_compare(*stored->reader, experiments, request);
+}
+
+Result<protocol::ExportReply> answer_stored(const std::string& folder,
+                                            const protocol::ExportRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  return results::answer_export(*stored->reader, *experiment, request);
+}
+
+}  // namespace stab::client

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What a database that `stabctl run` left answers, without a daemon. Another process may be writing
+// it meanwhile; nothing in here changes it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "stabd/protocol/messages.h"
+#include "store/reader.h"
+
+namespace stab::client {
+
+struct Stored {
+  std::string path;  // absolute
+  std::unique_ptr<store::Reader> reader;
+};
+
+// The database in a folder. The error says which folders have one.
+Result<Stored> open_stored(const std::string& folder);
+
+// As the daemon of that folder would answer. An id of 0, or no ids: the only experiment there is.
+Result<protocol::ReportReply> answer_stored(const std::string& folder,
+                                            const protocol::ReportRequest& request);
+Result<protocol::ReportReply> answer_stored(const std::string& folder,
+                                            const protocol::CompareRequest& request);
+Result<protocol::ExportReply> answer_stored(const std::string& folder,
+                                            const protocol::ExportRequest& request);
+
+}  // namespace stab::client

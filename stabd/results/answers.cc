@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/answers.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/text.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "stabd/results/compare.h"
+#include "stabd/results/document.h"
+#include "stabd/results/export.h"
+
+namespace stab::results {
+namespace {
+
+template <class Request>
+report::TextOptions options_of(const Request& request) {
+  return {.colour = request.colour, .full = request.full};
+}
+
+protocol::ReportReply reply_of(std::string text, bool complete, std::uint64_t failed,
+                               const stats::Findings& findings) {
+  return {.text = std::move(text),
+          .complete = complete,
+          .failed = failed,
+          .regressed = findings.regressed,
+          .unsure = findings.unsure};
+}
+
+}  // namespace
+
+Result<protocol::ReportReply> answer_report(store::Reader& store,
+                                            const store::Experiment& experiment,
+                                            const std::string& database,
+                                            const protocol::ReportRequest& request) {
+  const bool json = request.format == "json";
+  if (!json && request.format != "text")
+    return fail(fmt::format("there is no report format '{}': text and json are there",
+                            one_line(request.format, 50)));
+  const auto document = make_document(store, experiment, database);
+  if (!document) return std::unexpected(document.error());
+  return reply_of(json ? report::json(*document) : report::text(*document, options_of(request)),
+                  experiment.state == "done", document->trials.failed + document->trials.skipped,
+                  document->findings());
+}
+
+Result<protocol::ReportReply> answer_compare(store::Reader& store,
+                                             std::span<const store::Experiment> experiments,
+                                             const protocol::CompareRequest& request) {
+  const auto found = compare(store, experiments);
+  if (!found) return std::unexpected(found.error());
+  std::string text = request.format == "json" ? report::analysis_json(found->title, found->analysis)
+                                              : report::analysis_text(found->title, found->analysis,
+                                                                      options_of(request));
+  return reply_of(std::move(text), found->complete, found->failed, found->findings);
+}
+
+Result<protocol::ExportReply> answer_export(store::Reader& store,
+                                            const store::Experiment& experiment,
+                                            const protocol::ExportRequest& request) {
+  if (request.format != "csv" && request.format != "json")
+    return fail(fmt::format("there is no export format '{}': csv and json are there",
+                            one_line(request.format, 50)));
+  std::string text;
+  const auto add = [&](std::string_view piece) -> Result<void> {
+    text += piece;
+    return {};
+  };
+  const auto written = request.format == "csv" ? export_csv(store, experiment, add)
+                                               : export_json(store, experiment, add);
+  if (!written) return std::unexpected(written.error());
+  return protocol::ExportReply{.text = std::move(text)};
+}
+
+}  // namespace stab::results

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What `report`, `compare` and `export` answer, for whoever has the database open and has looked
+// who may see the experiments.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "stabd/protocol/messages.h"
+#include "store/reader.h"
+
+namespace stab::results {
+
+// `database` is shown to the reader. An unknown format is an error that names those there are.
+Result<protocol::ReportReply> answer_report(store::Reader& store,
+                                            const store::Experiment& experiment,
+                                            const std::string& database,
+                                            const protocol::ReportRequest& request);
+// Of one experiment or two; see compare.h.
+Result<protocol::ReportReply> answer_compare(store::Reader& store,
+                                             std::span<const store::Experiment> experiments,
+                                             const protocol::CompareRequest& request);
+Result<protocol::ExportReply> answer_export(store::Reader& store,
+                                            const store::Experiment& experiment,
+                                            const protocol::ExportRequest& request);
+
+}  // namespace stab::results
