@@ -54,6 +54,7 @@ Result<std::shared_ptr<ReaderProcess>> ReaderProcess::start(uv_loop_t* loop,
   what.uid = geteuid();
   what.gid = getegid();
   what.passed_fd = file->get();
+  what.privileged = true;  // it opens what the daemon opened
   auto process = machine::start_contained(what);
   if (!process) return std::unexpected(process.error());
 

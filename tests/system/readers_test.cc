@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,9 +13,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 
+#include "base/fd.h"
 #include "stabd/protocol/lines.h"
 #include "stabd/protocol/messages.h"
 #include "tests/system/lab.h"
@@ -29,9 +32,9 @@ using ::testing::StartsWith;
 
 constexpr std::size_t many = 100'000;
 
+// "" of what is not there any more.
 std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return read_file(path, std::size_t{1} << 30U).value_or("");
 }
 
 template <class Condition>
@@ -165,6 +168,42 @@ TEST_F(Readers, AnExperimentRunsToItsEndWhileAReportIsUnderWay) {
   EXPECT_FALSE(talk.has_answer());
   kill(reader, SIGCONT);
   EXPECT_TRUE(is_report(talk.answer()));
+}
+
+// Everything that this process starts runs on one CPU from here on.
+class OneCpu {
+ public:
+  OneCpu() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &before_)) ++cpu;
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  OneCpu(const OneCpu&) = delete;
+  OneCpu& operator=(const OneCpu&) = delete;
+  ~OneCpu() { sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_{};
+};
+
+TEST_F(Readers, WithOneCpuAReportWaitsForTheNextBlockAndTheBlockForTheReport) {
+  const OneCpu one;
+  lab_.write("plan.toml",
+             "[experiment]\nname = \"slow\"\n[defaults]\nrepetitions = 60\n[[benchmark]]\n"
+             "name = \"b\"\nrun = [\"sleep\", \"1\"]\n");
+  ASSERT_TRUE(start());
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  Talk talk(lab_);
+  talk.say(report_of(1));
+  EXPECT_TRUE(is_report(talk.answer()));
+  EXPECT_EQ(lab_.state(id), "running");
+  EXPECT_GE(lab_.trials(id).size(), 1U);  // it came after the trial that ran
+  EXPECT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
 }
 
 TEST_F(Readers, AReaderGivesWayToEverythingElse) {

@@ -7,12 +7,13 @@
 
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 
+#include "base/fd.h"
 #include "base/random.h"
 #include "tests/system/lab.h"
 
@@ -108,11 +109,10 @@ TEST_F(Stopping, KilledReadersDecideNothing) {
   int killed = 0;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (killed < 3 && std::chrono::steady_clock::now() < end) {
-    std::ifstream children(task + "/children");
+    std::istringstream children(read_file(task + "/children", 65536).value_or(""));
     for (pid_t child = 0; children >> child;) {
-      std::ifstream words("/proc/" + std::to_string(child) + "/cmdline");
-      const std::string line{std::istreambuf_iterator<char>(words), {}};
-      if (line.contains("--reader") && kill(child, SIGKILL) == 0) ++killed;
+      const auto words = read_file("/proc/" + std::to_string(child) + "/cmdline", 65536);
+      if (words && words->contains("--reader") && kill(child, SIGKILL) == 0) ++killed;
     }
   }
   EXPECT_EQ(killed, 3);
