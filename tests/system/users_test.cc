@@ -291,6 +291,7 @@ TEST_F(Users, AreLetGoWhenTheySayNothingAndDoNotWatch) {
   // Who watches may say nothing for as long as they like.
   const pid_t watch = start_program(command(ada, {"watch", "--fail-on", "trials", "1"}),
                                     lab_.folder(), lab_.path("watch.txt"));
+  ASSERT_TRUE(wait_for_text(lab_.path("watch.txt"), "queued"));
   const Idle idle(ada, 15);
   // There is no room for one more until those have been let go.
   while (as(ada, {"list"}).code != 0) usleep(100'000);
