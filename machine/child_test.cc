@@ -101,6 +101,17 @@ TEST_F(Child, MemoryOfAllItsProcessesTogetherIsLimited) {
   EXPECT_EQ(ended.reason, "used more than its limit of 60000000 bytes of memory");
 }
 
+TEST_F(Child, AProgramWhoseFirstThreadHasEndedIsStillLookedAt) {
+  // System call 60 ends the calling thread only.
+  Launch launch = command(
+      "exec perl -Mthreads -e 'threads->create(sub { sleep 1; $x = chr(65) x 80_000_000;"
+      " sleep 1000 }); syscall(60, 0)'");
+  launch.limits.memory = 60'000'000;
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::over_limit) << ended.reason << ended.err;
+  EXPECT_TRUE(descendants().empty());
+}
+
 TEST_F(Child, CpuTimeOfChildrenThatHaveEndedCounts) {
   const std::string burner = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
   Launch launch = command("while :; do sh -c '" + burner + "'; done");

@@ -63,10 +63,11 @@ bool take_rights(std::uint32_t uid, std::uint32_t gid) {
   // -1 would mean "leave it as it is".
   if (uid == ~0U || gid == ~0U) return false;
   if (geteuid() != 0) return uid == geteuid();
-  if (uid == 0) return true;
   const passwd* user = getpwuid(uid);
   const bool groups =
       user != nullptr ? initgroups(user->pw_name, gid) == 0 : setgroups(0, nullptr) == 0;
+  // Root without the capability for it, as in some containers, has nothing to give up either.
+  if (uid == 0 && !groups && getgroups(0, nullptr) == 0) return setresuid(0, 0, 0) == 0;
   return groups && setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
 }
 

@@ -2,6 +2,7 @@
 #include "machine/containment.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -93,6 +94,18 @@ TEST_P(ContainmentTest, NothingInItHasOrGainsRights) {
   EXPECT_NE(text.find("NoNewPrivs:1"), std::string::npos) << text;
   if (geteuid() == 0) EXPECT_NE(text.find("CapBnd:0000000000000000\n"), std::string::npos) << text;
   waitpid(worker->pid, nullptr, 0);
+}
+
+TEST_P(ContainmentTest, RootsPlansHaveNoneOfOurGroupsEither) {
+  const gid_t ours = 61299;
+  if (geteuid() != 0 || setgroups(1, &ours) != 0) GTEST_SKIP() << "groups cannot be set here";
+  Pipe pipe;
+  const auto worker = start("grep '^Groups:' /proc/self/status >&3", GetParam(), pipe);
+  ASSERT_TRUE(worker);
+  const std::string text = read_all(pipe);
+  EXPECT_EQ(text.find("61299"), std::string::npos) << text;
+  waitpid(worker->pid, nullptr, 0);
+  setgroups(0, nullptr);
 }
 
 TEST_P(ContainmentTest, APrivilegedOneKeepsWhatRootHas) {

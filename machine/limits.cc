@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/duration.h"
 #include "base/fd.h"
@@ -38,12 +39,23 @@ struct Pages {
   std::uint64_t shared = 0;  // of these, with files or with others
 };
 
-Pages pages_of(pid_t pid) {
-  const auto text = read_file(fmt::format("/proc/{}/statm", pid), 4096);
+Pages pages_in(const std::string& statm) {
+  const auto text = read_file(statm, 4096);
   unsigned long long resident = 0;
   unsigned long long shared = 0;
   if (!text || std::sscanf(text->c_str(), "%*u %llu %llu", &resident, &shared) != 2) return {};
   return {.resident = resident, .shared = std::min(shared, resident)};
+}
+
+// The first thread may have ended, and then has none; the others still have the same.
+Pages pages_of(pid_t pid) {
+  const Pages first = pages_in(fmt::format("/proc/{}/statm", pid));
+  if (first.resident != 0) return first;
+  std::error_code gone;
+  std::filesystem::directory_iterator thread(fmt::format("/proc/{}/task", pid), gone);
+  for (; !gone && thread != std::filesystem::directory_iterator(); thread.increment(gone))
+    if (const Pages pages = pages_in(thread->path() / "statm"); pages.resident != 0) return pages;
+  return {};
 }
 
 }  // namespace
@@ -57,9 +69,9 @@ Use use_of_descendants() {
     const Pages pages = pages_of(pid);
     own += pages.resident - pages.shared;
     shared = std::max(shared, pages.shared);
-    ticks += cpu_ticks(pid);
     ++use.processes;
   }
+  for (const pid_t pid : descendants(Which::all)) ticks += cpu_ticks(pid);
   use.memory = (own + shared) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   use.cpu = std::chrono::nanoseconds(ticks * (1'000'000'000 / per_second));

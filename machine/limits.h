@@ -27,11 +27,12 @@ struct Limits {
 
 struct Use {
   std::uint64_t memory = 0;
-  std::chrono::nanoseconds cpu{0};  // of those that have ended, too
+  // Of those that have ended, too, unless their parent ignores the end of its children.
+  std::chrono::nanoseconds cpu{0};
   std::uint32_t processes = 0;
 };
 
-// Of all living descendants of this process.
+// Of all descendants of this process.
 Use use_of_descendants();
 
 // "used more than its limit of 1000000 bytes of memory", or "".

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <memory>
@@ -29,8 +30,8 @@ struct Stat {
 };
 
 // The command name may hold spaces and parentheses; the fields after its last ')' do not.
-std::optional<Stat> read_stat(pid_t pid) {
-  const auto text = read_file(fmt::format("/proc/{}/stat", pid), 65536);
+std::optional<Stat> read_stat_of(const std::string& file) {
+  const auto text = read_file(file, 65536);
   if (!text) return std::nullopt;
   const auto after = text->rfind(')');
   if (after == std::string::npos) return std::nullopt;
@@ -42,6 +43,10 @@ std::optional<Stat> read_stat(pid_t pid) {
                                &stat.state, &stat.parent, &start);
   stat.start_ticks = start;
   return read == 3 ? std::optional(stat) : std::nullopt;
+}
+
+std::optional<Stat> read_stat(pid_t pid) {
+  return read_stat_of(fmt::format("/proc/{}/stat", pid));
 }
 
 // The entries of a folder of /proc that are pids or thread ids.
@@ -60,6 +65,14 @@ std::vector<pid_t> numbers_in(const std::string& folder) {
 
 bool dead(char state) {
   return state == 'Z' || state == 'X';
+}
+
+bool has_living_thread(pid_t pid) {
+  const std::string folder = fmt::format("/proc/{}/task", pid);
+  return std::ranges::any_of(numbers_in(folder), [&](pid_t thread) {
+    const auto stat = read_stat_of(fmt::format("{}/{}/stat", folder, thread));
+    return stat && !dead(stat->state);
+  });
 }
 
 // Each thread has a list of the children that it started.
@@ -101,7 +114,7 @@ Result<void> adopt_orphans() {
   return {};
 }
 
-std::vector<pid_t> descendants() {
+std::vector<pid_t> descendants(Which which) {
   std::vector<pid_t> found;
   std::vector<pid_t> open{getpid()};
   while (!open.empty()) {
@@ -110,7 +123,9 @@ std::vector<pid_t> descendants() {
     for (const pid_t child : children_of(parent)) {
       open.push_back(child);
       const auto stat = read_stat(child);
-      if (stat && !dead(stat->state)) found.push_back(child);
+      if (!stat) continue;
+      if (which == Which::all || !dead(stat->state) || has_living_thread(child))
+        found.push_back(child);
     }
   }
   return found;

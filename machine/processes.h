@@ -32,8 +32,10 @@ void reset_signals();
 // Makes this process the parent of its orphaned descendants, so that none can leave its tree.
 Result<void> adopt_orphans();
 
-// Living processes below this one, children and theirs, by /proc. Zombies are not counted.
-std::vector<pid_t> descendants();
+// Processes below this one, children and theirs, by /proc: the living ones, or with those that have
+// ended and were not waited for. One whose first thread has ended lives as long as another one does.
+enum class Which { living, all };
+std::vector<pid_t> descendants(Which which = Which::living);
 
 // Whether this process was made the first of a pid namespace (see containment.h), where one signal
 // reaches all others.

@@ -48,7 +48,7 @@ Result<Connected> connect_to(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return fail(fmt::format("the socket's path {} is too long", path));
+    return fail(fmt::format("the path is longer than {} bytes", sizeof address.sun_path - 1));
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   Connected made{.fd = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))};
   if (!made.fd) return fail_errno("cannot make a socket");
@@ -69,10 +69,13 @@ Result<Client> Client::connect(const std::vector<std::string>& sockets) {
   std::vector<std::string> silent;
   for (const std::string& path : sockets) {
     auto socket = connect_to(path);
-    if (!socket) return std::unexpected(socket.error());
+    if (!socket) {
+      silent.push_back(fmt::format("{} ({})", path, socket.error().message));
+      continue;
+    }
     if (!socket->fd) {
       silent.push_back(fmt::format("{} ({})", path, std::strerror(socket->problem)));
-      if (socket->problem == EACCES)
+      if (socket->problem == EACCES && path == sockets.back())
         return fail(fmt::format("you may not connect to {}: ask who runs stabd",
                                 fmt::join(silent, ", and no stabd answers at ")));
       continue;

@@ -61,7 +61,7 @@ Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_
 }
 
 std::chrono::milliseconds Connection::idle() const {
-  if (awaiting_) return {};
+  if (awaiting_ && !file_) return {};
   return std::chrono::milliseconds(uv_now(pipe_.loop) - active_ms_);
 }
 
@@ -123,6 +123,7 @@ void Connection::answer(Fd file) {
   gone_ = nullptr;
   file_ = std::move(file);
   sent_ = 0;
+  active_ms_ = uv_now(pipe_.loop);
   write_some();
 }
 

@@ -28,6 +28,12 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t storage_retry_ms = 2000;
 constexpr std::uint64_t progress_ms = 100;
 
+std::int64_t wall_clock_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 template <class Handle>
 Daemon* owner(Handle* handle) {
   return static_cast<Daemon*>(handle->data);
@@ -219,6 +225,10 @@ void Daemon::run_next() {
     const auto first = queue_.take();
     if (!first) return;
     auto experiment = store_->experiment(first->id);
+    if (!experiment && experiment.error().temporary) {
+      queue_.add(*first);
+      return look_again_later();
+    }
     if (!experiment || !*experiment) {
       spdlog::error("experiment {} cannot be read: {}", first->id,
                     experiment ? "it is gone" : experiment.error().message);
@@ -236,9 +246,25 @@ void Daemon::run_next() {
     session_ =
         std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan), ports());
     session_->start();
-    queue_.had_turn(first->uid, session_->experiment().started_ns);
+    queue_.had_turn(first->uid, wall_clock_ns());
     after_session_step();
   }
+}
+
+// The storage is in trouble: what could not be read or stored is tried once more.
+void Daemon::look_again_later() {
+  uv_timer_start(
+      &storage_retry_,
+      [](uv_timer_t* handle) {
+        Daemon* daemon = owner(handle);
+        if (daemon->stopping_) return;
+        if (daemon->session_)
+          daemon->session_->retry_storage();
+        else
+          daemon->run_next();
+        daemon->after_session_step();
+      },
+      storage_retry_ms, 0);
 }
 
 // Called after everything that may have changed the session's state.
@@ -250,7 +276,7 @@ void Daemon::after_session_step() {
   forget_session_reading();
   session_.reset();
   allow_readers();
-  if (ended.held_by) queue_.add(waiting_from(ended));
+  if (ended.state == to_string(State::paused)) queue_.add(waiting_from(ended));
   if (stopping_)
     uv_stop(&loop_);
   else
@@ -290,17 +316,7 @@ SessionPorts Daemon::ports() {
               daemon->after_session_step();
             });
           },
-      .retry_later =
-          [this] {
-            uv_timer_start(
-                &storage_retry_,
-                [](uv_timer_t* handle) {
-                  Daemon* daemon = owner(handle);
-                  if (daemon->session_ && !daemon->stopping_) daemon->session_->retry_storage();
-                  daemon->after_session_step();
-                },
-                storage_retry_ms, 0);
-          },
+      .retry_later = [this] { look_again_later(); },
       .cache = [this](const store::Experiment& experiment) { return cache_of(experiment); },
   };
 }

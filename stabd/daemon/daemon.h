@@ -70,7 +70,7 @@ class Daemon {
   Result<void> hold(store::Id id, std::uint32_t uid);
   Result<void> let_go(store::Id id, std::uint32_t uid);
   // Returns how many positions are open again.
-  Result<std::uint64_t> retry(store::Experiment experiment);
+  Result<std::uint64_t> retry(store::Experiment experiment, std::uint32_t uid);
   Result<void> hold_queue(bool held, std::uint32_t uid);
 
  private:
@@ -83,6 +83,7 @@ class Daemon {
   void end_idle_clients();
   void load_queue();
   void run_next();
+  void look_again_later();
   void after_session_step();
   SessionPorts ports();
   Result<void> start_worker();

@@ -26,12 +26,13 @@ std::string not_there(store::Id id) {
 
 }  // namespace
 
+// What was retried or resumed takes its turn as what has not begun: its row says queued.
 Waiting waiting_from(const store::Experiment& experiment) {
   return {.id = experiment.id,
           .uid = experiment.uid,
           .priority = experiment.priority,
           .held = experiment.held_by.has_value(),
-          .begun = experiment.started_ns != 0,
+          .begun = experiment.started_ns != 0 && experiment.state != to_string(State::queued),
           .plan_bytes = experiment.plan.size()};
 }
 
@@ -70,7 +71,10 @@ Result<void> Daemon::change_waiting(store::Id id, Event event,
   if (!found) return fail(found.error().message);
   if (queue_.find(id) == nullptr || !*found) return fail(not_there(id));
   store::Experiment& row = **found;
-  const auto to = next(state_from(row.state).value_or(State::queued), event);
+  const State from = state_from(row.state).value_or(State::queued);
+  // A killed daemon may have left any state; while it waits nothing of it is under way.
+  auto to = next(from, event);
+  if (!to && event == Event::hold) to = next(State::queued, event);
   if (!to) return fail(not_there(id));
   row.state = to_string(*to);
   change(row);
@@ -88,7 +92,7 @@ Result<void> Daemon::cancel(store::Id id) {
   return change_waiting(id, Event::cancel, [](store::Experiment& row) {
     row.reason = row.started_ns == 0 ? "cancelled by the user before it began"
                                      : "cancelled by the user; what was measured is kept";
-    row.held_by.reset();
+    forget_holder(row);
     row.ended_ns = wall_clock_ns();
   });
 }
@@ -110,11 +114,13 @@ Result<void> Daemon::let_go(store::Id id, std::uint32_t uid) {
   const auto found = store_->experiment(id);
   if (!found) return fail(found.error().message);
   if (!*found) return fail(not_there(id));
-  const auto& holder = (*found)->held_by;
-  if (!holder) return fail(fmt::format("experiment {} is not paused", id));
-  if (!queue_.is_trusted(uid) && *holder != uid)
+  const Waiting* waiting = queue_.find(id);
+  if (waiting == nullptr || !waiting->held)
+    return fail(fmt::format("experiment {} is not paused", id));
+  const std::uint32_t holder = (*found)->held_by.value_or(uid);
+  if (!queue_.is_trusted(uid) && holder != uid)
     return fail(fmt::format("experiment {} was paused by user {}: only they or root let it go on",
-                            id, *holder));
+                            id, holder));
   auto changed = change_waiting(id, Event::let_go, [](store::Experiment& row) {
     row.held_by.reset();
     row.reason.clear();
@@ -123,12 +129,18 @@ Result<void> Daemon::let_go(store::Id id, std::uint32_t uid) {
   return changed;
 }
 
-Result<std::uint64_t> Daemon::retry(store::Experiment experiment) {
+Result<std::uint64_t> Daemon::retry(store::Experiment experiment, std::uint32_t uid) {
   const store::Id id = experiment.id;
   const auto state = state_from(experiment.state);
   const auto to = state ? next(*state, Event::retry) : std::nullopt;
   if (!to || (session_ && session_->experiment().id == id))
     return fail(fmt::format("experiment {} has not ended yet", id));
+  if (experiment.held_by && !queue_.is_trusted(uid))
+    return fail(
+        fmt::format("experiment {} was paused by user {} before it ended: only root lets "
+                    "it go on",
+                    id, *experiment.held_by));
+  experiment.held_by.reset();
   experiment.state = to_string(*to);
   experiment.reason.clear();
   experiment.ended_ns = 0;

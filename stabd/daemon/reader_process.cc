@@ -64,9 +64,11 @@ Result<std::shared_ptr<ReaderProcess>> ReaderProcess::start(uv_loop_t* loop,
   reader->ended_ = std::move(ended);
   reader->self_ = reader;
   // It does so by itself, too; until then it has run for some microseconds.
-  const sched_param none{};
-  sched_setscheduler(reader->process_.pid, SCHED_IDLE, &none);
-  setpriority(PRIO_PROCESS, static_cast<id_t>(reader->process_.pid), 19);
+  if (start.idle) {
+    const sched_param none{};
+    sched_setscheduler(reader->process_.pid, SCHED_IDLE, &none);
+    setpriority(PRIO_PROCESS, static_cast<id_t>(reader->process_.pid), 19);
+  }
   reader->move_to(start.cpus);
   uv_poll_init(loop, &reader->poll_, reader->process_.pidfd.get());
   reader->poll_.data = reader.get();

@@ -22,6 +22,7 @@ struct ReaderStart {
   std::string folder;          // for the file, which has no name in it
   std::string line;            // the request
   std::vector<unsigned> cpus;  // on which it may run; empty: on ours
+  bool idle = true;            // whatever else wants to run goes first
 };
 
 class ReaderProcess {

@@ -36,14 +36,18 @@ Readers::Ticket Readers::ask_at_once(std::string line, Done done) {
   return add({.uid = 0, .at_once = true, .line = std::move(line), .done = std::move(done)});
 }
 
-// What can start does so at the next turn of the loop.
 Readers::Ticket Readers::add(Job job) {
   job.ticket = ++last_;
   jobs_.push_back(std::move(job));
+  wake();
+  return last_;
+}
+
+void Readers::wake() {
+  if (uv_is_active(reinterpret_cast<uv_handle_t*>(clock_)) == 0) ticked_ms_ = uv_now(loop_);
   uv_timer_start(
       clock_, [](uv_timer_t* handle) { static_cast<Readers*>(handle->data)->tick(); }, 0,
       static_cast<std::uint64_t>(step.count()));
-  return last_;
 }
 
 Readers::Place Readers::find(Ticket ticket) {
@@ -55,11 +59,12 @@ void Readers::forget(Ticket ticket) {
   if (job == jobs_.end()) return;
   if (job->process) job->process->abandon();
   jobs_.erase(job);
-  start_some();
+  changed_ = true;
+  wake();
 }
 
 bool Readers::may_start(const Job& job) const {
-  if (job.process) return false;
+  if (job.process || !job.failure.empty()) return false;
   if (job.at_once) return true;
   if (!allowed_) return false;
   const auto runs = [](const Job& each) { return each.process && !each.at_once; };
@@ -68,7 +73,6 @@ bool Readers::may_start(const Job& job) const {
          std::ranges::none_of(jobs_, same);
 }
 
-// A start that fails reports so, and what is called then may ask and forget.
 void Readers::start_some() {
   for (;;) {
     const Place next = std::ranges::find_if(jobs_, [&](const Job& job) { return may_start(job); });
@@ -79,12 +83,20 @@ void Readers::start_some() {
 
 void Readers::start(Job& job) {
   const Ticket ticket = job.ticket;
-  auto process = ReaderProcess::start(
-      loop_,
-      {.program = options_.program, .folder = options_.folder, .line = job.line, .cpus = cpus_},
-      [this, ticket](Result<Fd> answer) { ended(ticket, std::move(answer)); });
-  if (!process) return ended(ticket, fail(process.error().message));
-  job.process = *process;
+  auto process =
+      ReaderProcess::start(loop_,
+                           {.program = options_.program,
+                            .folder = options_.folder,
+                            .line = job.line,
+                            .cpus = cpus_,
+                            .idle = !job.at_once},
+                           [this, ticket](Result<Fd> answer) { ended(ticket, std::move(answer)); });
+  if (process) {
+    job.process = *process;
+    return;
+  }
+  job.failure = process.error().message;
+  wake();
 }
 
 void Readers::ended(Ticket ticket, Result<Fd> answer) {
@@ -98,16 +110,31 @@ void Readers::ended(Ticket ticket, Result<Fd> answer) {
   if (on_change) on_change();
 }
 
+// What is called may ask and forget.
+void Readers::report_failures() {
+  for (;;) {
+    const auto failed =
+        std::ranges::find_if(jobs_, [](const Job& job) { return !job.failure.empty(); });
+    if (failed == jobs_.end()) return;
+    ended(failed->ticket, fail(std::string(failed->failure)));
+  }
+}
+
 void Readers::tick() {
-  start_some();
+  const std::uint64_t now = uv_now(loop_);
+  const std::chrono::milliseconds passed(now - std::exchange(ticked_ms_, now));
   for (Job& job : jobs_) {
     if (!job.process || (!allowed_ && !job.at_once)) continue;
-    job.ran += step;
+    job.ran += passed;
     if (job.ran > options_.limit)
       job.process->kill(fmt::format(
           "reading took longer than {} and was ended: start stabd with a larger --read-limit",
           format_duration(options_.limit)));
   }
+  report_failures();
+  start_some();
+  if (std::exchange(changed_, false) && on_change) on_change();
+  if (jobs_.empty()) uv_timer_stop(clock_);
 }
 
 void Readers::use_cpus(std::vector<unsigned> cpus) {

@@ -9,6 +9,8 @@
 //      while allow() says so; at other times it is stopped.
 //  R3  A reader that has run for the limit is killed. The time in which it is stopped does not
 //      count.
+//  R4  Nothing is called back from within a call: a session that asks or forgets is not called
+//      before it has returned.
 #pragma once
 
 #include <uv.h>
@@ -56,7 +58,7 @@ class Readers {
   void allow(bool allowed);
   // Whether any client waits for one.
   [[nodiscard]] bool wanted() const;
-  // Calls this whenever one has ended.
+  // Calls this from the loop whenever one has ended or is not wanted any more.
   std::function<void()> on_change;
 
  private:
@@ -68,6 +70,7 @@ class Readers {
     Done done;
     std::shared_ptr<ReaderProcess> process{};
     std::chrono::milliseconds ran{0};
+    std::string failure{};  // why it could not be started; reported at the next turn of the loop
   };
   using Place = std::list<Job>::iterator;
   Ticket add(Job job);
@@ -75,7 +78,9 @@ class Readers {
   [[nodiscard]] bool may_start(const Job& job) const;
   void start(Job& job);
   void ended(Ticket ticket, Result<Fd> answer);
+  void wake();  // tick() at the next turn of the loop
   void tick();
+  void report_failures();
   Place find(Ticket ticket);
 
   uv_loop_t* loop_;
@@ -83,8 +88,10 @@ class Readers {
   std::vector<unsigned> cpus_;
   bool allowed_ = true;
   Ticket last_ = 0;
-  std::list<Job> jobs_;  // in the order in which they were asked for
-  uv_timer_t* clock_;    // runs while there are jobs; the loop frees it
+  std::list<Job> jobs_;   // in the order in which they were asked for
+  bool changed_ = false;  // on_change is to be called
+  uv_timer_t* clock_;     // runs while there are jobs; the loop frees it
+  std::uint64_t ticked_ms_ = 0;
 };
 
 }  // namespace stab::daemon

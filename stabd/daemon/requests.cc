@@ -183,7 +183,7 @@ Result<protocol::RetryReply> answer(const Context& context, const protocol::Retr
   const Peer& peer = context.connection.peer();
   if (auto room = context.daemon.queue().has_room(peer.uid, experiment->plan.size()); !room)
     return std::unexpected(room.error());
-  const auto open = context.daemon.retry(*experiment);
+  const auto open = context.daemon.retry(*experiment, peer.uid);
   if (!open) return std::unexpected(open.error());
   return protocol::RetryReply{.id = request.id, .trials = *open};
 }

@@ -19,7 +19,9 @@ namespace {
 constexpr int request_fd = 3;
 
 // Whatever else wants to run goes first. Where it cannot be done we only take longer from others.
-void give_way() {
+// While the running experiment waits for an answer, no trial runs.
+void give_way(protocol::Reading reading) {
+  if (reading == protocol::Reading::look || reading == protocol::Reading::finish) return;
   const sched_param none{};
   static_cast<void>(sched_setscheduler(0, SCHED_IDLE, &none));
   static_cast<void>(setpriority(PRIO_PROCESS, 0, 19));
@@ -32,6 +34,7 @@ Result<void> refuse(AnswerFile& file, const std::string& why) {
 }
 
 Result<void> answer_request(const protocol::ReadRequest& request, AnswerFile& file) {
+  give_way(request.reading);
   if (request.protocol != protocol::version) return fail(protocol::reader_mismatch());
   auto reader = store::Reader::open(request.database);
   if (!reader) return fail(reader.error().message);
@@ -57,7 +60,6 @@ Result<void> answer_in(int descriptor) {
 }
 
 int serve() {
-  give_way();
   return answer_in(request_fd) ? 0 : 1;
 }
 

@@ -122,6 +122,32 @@ TEST_F(Stopping, KilledReadersDecideNothing) {
   EXPECT_EQ(measured(id), 30U);
 }
 
+// A rule that never answers keeps nobody waiting for ever, and nothing is decided without it.
+TEST_F(Stopping, WithoutAnAnswerTheExperimentGivesItsTurnAwayAndARetryGoesOn) {
+  lab_.write("plan.toml",
+             plan_with("{ rule = \"precision\", half_width = \"50%\", min = 15, max = 30 }"));
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = lab_.submit("plan.toml");
+  const std::string task =
+      "/proc/" + std::to_string(lab_.daemon()) + "/task/" + std::to_string(lab_.daemon());
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  for (int turn = 0; std::chrono::steady_clock::now() < end; ++turn) {
+    std::istringstream children(read_file(task + "/children", 65536).value_or(""));
+    for (pid_t child = 0; children >> child;) {
+      const auto words = read_file("/proc/" + std::to_string(child) + "/cmdline", 65536);
+      if (words && words->contains("--reader")) kill(child, SIGKILL);
+    }
+    if (turn % 100 == 0 && lab_.state(id) == "failed") break;
+    usleep(200);
+  }
+  EXPECT_EQ(row(id)["state"], "failed");
+  EXPECT_THAT(row(id)["reason"].get<std::string>(), HasSubstr("the stopping rule cannot be asked"));
+  EXPECT_EQ(lab_.ctl({"retry", std::to_string(id)}).code, 0);
+  ASSERT_TRUE(lab_.wait_for(id, "done"));
+  EXPECT_THAT(row(id)["reason"].get<std::string>(), StartsWith("stopped after 15 of 30 blocks"));
+}
+
 // Wherever the daemon dies, also between the last trial and the decision, the same trials are run
 // and the same is decided.
 TEST_F(Stopping, AKilledDaemonDecidesAgain) {

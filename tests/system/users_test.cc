@@ -178,6 +178,30 @@ TEST_F(Users, DoNotPushForwardNorResumeWhatRootPaused) {
   EXPECT_EQ(as(ada, {"watch", "--fail-on", "trials", "1"}).code, 0);
 }
 
+TEST_F(Users, DoNotGetRidOfRootsPauseByEndingTheirExperiment) {
+  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
+  ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
+  ASSERT_EQ(as(0, {"pause", "1"}).code, 0);
+  ASSERT_EQ(as(ada, {"cancel", "1"}).code, 0);
+  const Output refused = as(ada, {"retry", "1"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("was paused by user 0 before it ended"));
+  EXPECT_EQ(as(0, {"retry", "1"}).code, 0);
+}
+
+TEST_F(Users, TakeTurnsAlsoWithWhatTheyRetry) {
+  lab_.write("61234/fails.toml",
+             "[experiment]\nname = \"fails\"\n[[benchmark]]\nname = \"b\"\n"
+             "run = [\"false\"]\nrepetitions = 1\n");
+  ASSERT_EQ(as(ada, {"submit", "--wait", lab_.path("61234/fails.toml")}).code, 5);
+  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
+  ASSERT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
+  ASSERT_EQ(as(ada, {"retry", "1"}).code, 0);
+  const json listed = json::parse(as(0, {"list", "--json"}).out);
+  EXPECT_EQ(listed[0]["place"], 2);
+  EXPECT_EQ(listed[1]["place"], 1);
+}
+
 TEST_F(Users, HaveOnlySoManyWaitingAndOthersGetIn) {
   ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);

@@ -57,6 +57,7 @@ void Schedule::record(const Step& step, TrialStatus status) {
 
 void Schedule::finish(std::uint32_t position, TrialStatus status) {
   finished_[position] = 1;
+  end_ = std::max(end_, position + 1);
   attempts_.erase(position);
   while (first_open_ < finished_.size() && finished_[first_open_] != 0) ++first_open_;
   std::uint32_t& row = failures_in_a_row_[expansion_.trials[position].benchmark];

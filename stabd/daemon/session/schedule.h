@@ -51,6 +51,9 @@ class Schedule {
   // The step was stored.
   void record(const Step& step, store::TrialStatus status);
 
+  // Whether a later position is finished: a retry goes back to this one.
+  [[nodiscard]] bool goes_back(std::uint32_t position) const { return position < end_; }
+
   void fail_benchmark(std::uint32_t benchmark, const std::string& reason);
 
   [[nodiscard]] const Counts& counts() const { return counts_; }
@@ -61,6 +64,7 @@ class Schedule {
   const plan::Plan& plan_;
   const plan::Expansion& expansion_;
   std::vector<std::uint8_t> finished_;                        // by position
+  std::uint32_t end_ = 0;                                     // behind the last finished one
   std::uint32_t first_open_ = 0;                              // no earlier position is open
   std::map<std::uint32_t, std::uint32_t> attempts_;           // stored ones, of open positions
   std::map<std::uint32_t, std::uint32_t> failures_in_a_row_;  // by benchmark

@@ -39,6 +39,10 @@ std::string held_reason(std::uint32_t uid) {
   return fmt::format("paused by user {}; 'stabctl resume' lets it go on", uid);
 }
 
+void forget_holder(store::Experiment& experiment) {
+  if (experiment.held_by != 0) experiment.held_by.reset();
+}
+
 Session::Session(store::Store& store, store::Experiment experiment, plan::Plan plan,
                  SessionPorts ports)
     : store_(store),
@@ -62,7 +66,7 @@ void Session::apply(Event event, const std::string& reason) {
     experiment_.started_ns = wall_clock_ns();
   if (is_final(state_)) {
     experiment_.ended_ns = wall_clock_ns();
-    experiment_.held_by.reset();
+    forget_holder(experiment_);
   }
   spdlog::info("experiment {}: {} -> {}{}{}", experiment_.id, to_string(from), experiment_.state,
                reason.empty() ? "" : ": ", experiment_.reason);

@@ -54,6 +54,8 @@ struct SessionPorts {
 
 // "paused by user 1000"
 std::string held_reason(std::uint32_t uid);
+// Of one that has ended. Root's hold stays: nobody gets rid of it by ending an experiment.
+void forget_holder(store::Experiment& experiment);
 
 class Session {
  public:
@@ -141,9 +143,10 @@ class Session {
   std::vector<store::Build> earlier_builds_;  // what the store had when this worker started
   std::size_t next_build_ = 0;
   bool has_worker_ = false;
-  bool unsaved_ = false;  // experiment_ is newer than its row
-  unsigned losses_ = 0;   // of workers since the last result
-  std::string stopped_;   // by the plan's rule: why
+  bool unsaved_ = false;   // experiment_ is newer than its row
+  unsigned silences_ = 0;  // of readers that were asked since the last answer
+  unsigned losses_ = 0;    // of workers since the last result
+  std::string stopped_;    // by the plan's rule: why
   std::string last_look_;
   bool waiting_ = false;                   // for a reader
   std::uint64_t question_ = 0;             // answers to earlier ones are of no use

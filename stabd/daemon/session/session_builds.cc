@@ -45,10 +45,11 @@ void Session::ask_for_build() {
 }
 
 // The key of this build when the experiment was started for the first time; "" if it was not built
-// then.
+// then, or failed: nothing was measured with it.
 std::string Session::known_key(const BuildSlot& slot) const {
   for (const store::Build& build : earlier_builds_)
-    if (build.benchmark == plan_.benchmarks[slot.benchmark].name && build.command == slot.command)
+    if (build.benchmark == plan_.benchmarks[slot.benchmark].name && build.command == slot.command &&
+        build.status != store::BuildStatus::failed)
       return build.key;
   return "";
 }

@@ -12,6 +12,8 @@ namespace {
 
 // A reader may be killed by accident; what happens to every one of them is a reason to wait.
 constexpr unsigned attempts = 2;
+// Then the experiment must not keep others waiting any longer.
+constexpr unsigned most_silences = 3;
 
 }  // namespace
 
@@ -34,7 +36,9 @@ void Session::stop_asking() {
 
 // E4: the experiment comes to the same place again when a reader can answer.
 void Session::no_answer(const std::string& why) {
-  apply(Event::storage_trouble, why + "; it is tried again");
+  if (++silences_ < most_silences)
+    return apply(Event::storage_trouble, why + "; it is tried again");
+  apply(Event::gave_up, why + "; 'stabctl retry' goes on from here");
 }
 
 bool Session::begins_block(const Schedule::Step& step) const {
@@ -50,7 +54,9 @@ bool Session::is_looked_at(const Schedule::Step& step) const {
 
 bool Session::waits_before(const Schedule::Step& step) {
   if (!begins_block(step) || passed_ == step.position) return false;
-  if (!is_looked_at(step)) return waits_for_readers(step.position);
+  // The rule has let trials behind it run already: what it would say now is no longer the question.
+  if (!is_looked_at(step) || schedule_->goes_back(step.position))
+    return waits_for_readers(step.position);
   ask_rule(step.position, 1);
   return true;
 }
@@ -74,7 +80,10 @@ void Session::ask_rule(std::uint32_t position, unsigned attempt) {
              [this, position, attempt](const Result<std::string>& line) {
                const auto look = line ? protocol::decode_reply<protocol::LookReply>(*line)
                                       : Result<protocol::LookReply>(fail(line.error().message));
-               if (look) return rule_said(*look, position);
+               if (look) {
+                 silences_ = 0;
+                 return rule_said(*look, position);
+               }
                if (attempt < attempts) return ask_rule(position, attempt + 1);
                no_answer("the stopping rule cannot be asked: " + look.error().message);
              });

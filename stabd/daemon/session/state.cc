@@ -49,6 +49,7 @@ constexpr std::array rows{
     Row{State::analysing, Event::start, State::building},
     Row{State::analysing, Event::analysed, State::done},
     Row{State::analysing, Event::storage_trouble, State::paused},
+    Row{State::analysing, Event::gave_up, State::failed},
     Row{State::analysing, Event::damaged, State::failed},
     Row{State::analysing, Event::cancel, State::cancelled},
 
