@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
@@ -15,7 +16,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <optional>
 
 namespace stab::machine {
@@ -92,8 +95,10 @@ void keep_only_passed_descriptor(int fd) {
 }
 
 [[noreturn]] void run_child(const ContainedStart& start, uid_t own_uid, gid_t own_gid) {
-  const auto give_up = [](const char* what) {
-    const auto ignored = write_all(STDERR_FILENO, fmt::format("stabd worker: {}\n", what));
+  const auto give_up = [&](const char* what) {
+    const std::string why =
+        fmt::format("{}: {}: {}\n", fmt::join(start.argv, " "), what, std::strerror(errno));
+    const auto ignored = write_all(STDERR_FILENO, why);
     static_cast<void>(ignored);
     _exit(126);
   };

@@ -137,6 +137,7 @@ Lab::Lab() {
   std::string path = "/tmp/stabd-test-XXXXXX";
   if (mkdtemp(path.data()) == nullptr) std::abort();
   folder_ = path;
+  stabd_ = binary("stabd");
 }
 
 Lab::~Lab() {
@@ -152,10 +153,14 @@ void Lab::write(const std::string& name, const std::string& text, bool executabl
   if (executable) chmod(path(name).c_str(), 0755);
 }
 
+void Lab::copy_stabd() {
+  stabd_ = path("stabd");
+  fs::copy_file(binary("stabd"), stabd_);
+}
+
 bool Lab::start_daemon(const std::vector<std::string>& extra) {
-  std::vector<std::string> argv{binary("stabd"), "--state",      path("state"),
-                                "--socket",      path("s.sock"), "--cache",
-                                path("cache"),   "--ready-fd",   "3"};
+  std::vector<std::string> argv{stabd_,    "--state",     path("state"), "--socket", path("s.sock"),
+                                "--cache", path("cache"), "--ready-fd",  "3"};
   argv.insert(argv.end(), extra.begin(), extra.end());
   Pipe ready;
   daemon_ = fork();

@@ -48,6 +48,8 @@ class Lab {
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
   void write(const std::string& name, const std::string& text, bool executable = false) const;
 
+  // The daemons started from here on are a copy of stabd, path("stabd"), which a test may replace.
+  void copy_stabd();
   // Starts stabd and waits until it serves; `extra` are further arguments. False if it ended
   // instead.
   bool start_daemon(const std::vector<std::string>& extra = {});
@@ -73,6 +75,7 @@ class Lab {
 
  private:
   std::string folder_;
+  std::string stabd_;
   pid_t daemon_ = 0;
 };
 

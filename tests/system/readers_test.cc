@@ -230,6 +230,19 @@ TEST_F(Readers, OneThatIsKilledIsAnErrorAndTheNextOneAnswers) {
   EXPECT_TRUE(is_report(talk.answer()));
 }
 
+TEST_F(Readers, OneThatCannotBeStartedIsAnErrorWithTheReason) {
+  lab_.copy_stabd();
+  ASSERT_TRUE(start());
+  std::filesystem::rename(lab_.path("stabd"), lab_.path("away"));
+  const Output report = lab_.ctl({"report", "1"});
+  EXPECT_EQ(report.code, 1);
+  EXPECT_THAT(report.err, HasSubstr("the reader ended with exit code 126: see the log of stabd"));
+  EXPECT_THAT(text_of(lab_.path("stabd.log")),
+              HasSubstr(lab_.path("stabd") + " --reader: cannot be executed: No such file"));
+  std::filesystem::rename(lab_.path("away"), lab_.path("stabd"));
+  EXPECT_EQ(lab_.ctl({"report", "1"}).code, 0);
+}
+
 TEST_F(Readers, OneThatTakesTooLongIsEndedWithTheReason) {
   ASSERT_TRUE(start({"--read-limit", "1"}));
   Talk talk(lab_);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Experiments that end before their last block, with the real stabd. The levels differ tenfold, so
 // that the decision does not depend on the machine.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "base/fd.h"
@@ -20,6 +20,7 @@
 namespace stab::test {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -45,6 +46,28 @@ class Stopping : public ::testing::Test {
     const int id = lab_.submit("plan.toml");
     EXPECT_TRUE(lab_.wait_until_final(id));
     return id;
+  }
+  // Submits a plan whose first `dying` readers kill themselves; it runs already.
+  int run_without_readers(int dying) {
+    lab_.write("plan.toml",
+               plan_with("{ rule = \"precision\", half_width = \"50%\", min = 15, max = 30 }"));
+    lab_.copy_stabd();
+    EXPECT_TRUE(lab_.start_daemon());
+    const int id = lab_.submit("plan.toml");
+    EXPECT_TRUE(lab_.wait_for(id, "running"));  // only the rule asks a reader from here on
+    lab_.write("dies", std::string(static_cast<std::size_t>(dying), '.'));
+    lab_.write("new",
+               fmt::format("#!/bin/sh\ncd {}\n"
+                           "if [ \"$1\" = --reader ] && [ -s dies ]; then\n"
+                           "  truncate -s -1 dies; echo >> dead; kill -KILL $$\nfi\n"
+                           "exec {} \"$@\"\n",
+                           lab_.folder(), STAB_BIN_DIR "/stabd"),
+               true);
+    fs::rename(lab_.path("new"), lab_.path("stabd"));
+    return id;
+  }
+  std::size_t dead_readers() const {
+    return read_file(lab_.path("dead"), 65536).value_or("").size();
   }
   std::size_t measured(int id) const {
     std::size_t count = 0;
@@ -99,24 +122,9 @@ TEST_F(Stopping, ARuleThatIsNotMetEndsWithTheLastBlock) {
 
 // A reader that dies decides nothing: the rule is asked again, and the same is decided.
 TEST_F(Stopping, KilledReadersDecideNothing) {
-  lab_.write("plan.toml",
-             plan_with("{ rule = \"precision\", half_width = \"50%\", min = 15, max = 30 }"));
-  ASSERT_TRUE(lab_.start_daemon());
-  const int id = lab_.submit("plan.toml");
-  const std::string task =
-      "/proc/" + std::to_string(lab_.daemon()) + "/task/" + std::to_string(lab_.daemon());
-  ASSERT_TRUE(lab_.wait_for(id, "running"));  // nobody but the rule asks a reader from here on
-  int killed = 0;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (killed < 3 && std::chrono::steady_clock::now() < end) {
-    std::istringstream children(read_file(task + "/children", 65536).value_or(""));
-    for (pid_t child = 0; children >> child;) {
-      const auto words = read_file("/proc/" + std::to_string(child) + "/cmdline", 65536);
-      if (words && words->contains("--reader") && kill(child, SIGKILL) == 0) ++killed;
-    }
-  }
-  EXPECT_EQ(killed, 3);
+  const int id = run_without_readers(2);
   ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(dead_readers(), 2U);
   EXPECT_EQ(row(id)["state"], "done");
   EXPECT_THAT(row(id)["reason"].get<std::string>(), StartsWith("stopped after 15 of 30 blocks"));
   EXPECT_EQ(measured(id), 30U);
@@ -124,27 +132,17 @@ TEST_F(Stopping, KilledReadersDecideNothing) {
 
 // A rule that never answers keeps nobody waiting for ever, and nothing is decided without it.
 TEST_F(Stopping, WithoutAnAnswerTheExperimentGivesItsTurnAwayAndARetryGoesOn) {
-  lab_.write("plan.toml",
-             plan_with("{ rule = \"precision\", half_width = \"50%\", min = 15, max = 30 }"));
-  ASSERT_TRUE(lab_.start_daemon());
-  const int id = lab_.submit("plan.toml");
-  const std::string task =
-      "/proc/" + std::to_string(lab_.daemon()) + "/task/" + std::to_string(lab_.daemon());
-  ASSERT_TRUE(lab_.wait_for(id, "running"));
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-  for (int turn = 0; std::chrono::steady_clock::now() < end; ++turn) {
-    std::istringstream children(read_file(task + "/children", 65536).value_or(""));
-    for (pid_t child = 0; children >> child;) {
-      const auto words = read_file("/proc/" + std::to_string(child) + "/cmdline", 65536);
-      if (words && words->contains("--reader")) kill(child, SIGKILL);
-    }
-    if (turn % 100 == 0 && lab_.state(id) == "failed") break;
-    usleep(200);
-  }
+  const int id = run_without_readers(1000);
+  ASSERT_TRUE(lab_.wait_until_final(id));
   EXPECT_EQ(row(id)["state"], "failed");
   EXPECT_THAT(row(id)["reason"].get<std::string>(), HasSubstr("the stopping rule cannot be asked"));
+  const std::size_t dead = dead_readers();
+  EXPECT_GT(dead, 2U);
+  lab_.write("dies", "");
+  EXPECT_EQ(measured(id), 30U);
   EXPECT_EQ(lab_.ctl({"retry", std::to_string(id)}).code, 0);
   ASSERT_TRUE(lab_.wait_for(id, "done"));
+  EXPECT_EQ(dead_readers(), dead);
   EXPECT_THAT(row(id)["reason"].get<std::string>(), StartsWith("stopped after 15 of 30 blocks"));
 }
 
