@@ -28,7 +28,6 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr int pipe_bytes = 1 << 20;  // ordinary output fits, so that the program never waits for us
-constexpr rlim_t stack_bytes = rlim_t{8} << 20;  // its limit decides where mappings start
 constexpr std::chrono::milliseconds kill_deadline{10'000};
 
 nanoseconds now(clockid_t clock) {
@@ -102,20 +101,26 @@ void set_limits(const Limits& limits) {
   setrlimit(RLIMIT_STACK, &stack);
 }
 
+// What a trial's process is, apart from its descriptors and its session. Else what failed.
+const char* become_trial(const Launch& launch) {
+  reset_signals();
+  be_the_first_to_go();
+  set_limits(launch.limits);
+  if (chdir(launch.directory.c_str()) != 0) return "enter its directory";
+  // Both ways: we may have been started without it.
+  const unsigned long fixed_layout = ADDR_NO_RANDOMIZE;
+  if (personality(launch.keep_aslr ? 0 : fixed_layout) == -1)
+    return "set address space randomization";
+  if (launch.bind && !launch.bind()) return "bind it to its CPUs";
+  return nullptr;
+}
+
 [[noreturn]] void run_child(const Launch& launch, const std::string& program, Words& argv,
                             Words& environment, int in, int out, int err, Note& note) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setsid();
-  reset_signals();
-  be_the_first_to_go();
-  set_limits(launch.limits);
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) child_failed(note, "redirect");
-  if (chdir(launch.directory.c_str()) != 0) child_failed(note, "enter its directory");
-  // Both ways: we may have been started without it.
-  const unsigned long fixed_layout = ADDR_NO_RANDOMIZE;
-  if (personality(launch.keep_aslr ? 0 : fixed_layout) == -1)
-    child_failed(note, "set address space randomization");
-  if (launch.bind && !launch.bind()) child_failed(note, "bind it to its CPUs");
+  if (const char* const failed = become_trial(launch)) child_failed(note, failed);
   syscall(SYS_close_range, 3U, ~0U, 0U);
   getrusage(RUSAGE_SELF, &note.before);
   note.exec_ns = now(CLOCK_MONOTONIC).count();
@@ -305,6 +310,24 @@ void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds en
 }
 
 }  // namespace
+
+Error replace_this_process(const Launch& launch) {
+  const auto program = find_program(launch.argv.front(), launch.environment, launch.directory);
+  if (!program) return program.error();
+  if (!launch.stdin_path.empty()) {
+    const auto in = open_input(launch.stdin_path);
+    if (!in) return in.error();
+    if (dup2(in->get(), 0) < 0) return fail_errno("cannot redirect its stdin").error();
+  }
+  Words argv(launch.argv);
+  Words environment(launch.environment);
+  const char* failed = become_trial(launch);
+  if (failed == nullptr) {
+    execve(program->c_str(), argv.pointers.data(), environment.pointers.data());
+    failed = "execute";
+  }
+  return fail_errno(fmt::format("cannot {}: {}", failed, launch.argv.front())).error();
+}
 
 Ended run(const Launch& launch) {
   const auto program = find_program(launch.argv.front(), launch.environment, launch.directory);

@@ -20,6 +20,9 @@
 
 namespace stab::machine {
 
+// The limit of a program's stack, which decides where its mappings start.
+inline constexpr std::uint64_t stack_bytes = std::uint64_t{8} << 20;
+
 struct Launch {
   std::vector<std::string>
       argv;  // argv[0] with a slash is a path, otherwise searched in PATH of `environment`
@@ -60,5 +63,10 @@ struct Ended {
 // Every outcome of the program is a value; none is an error of ours. When it returns, no descendant
 // of it is alive, or `reason` says which one does not end.
 Ended run(const Launch& launch);
+
+// This process becomes the program, with the environment, directory, limits and address space that
+// run() gives it, and our stdout and stderr; stdin, too, unless the launch names a file. Returns
+// only if it cannot be.
+Error replace_this_process(const Launch& launch);
 
 }  // namespace stab::machine

@@ -9,6 +9,7 @@
 #include "stabd/client/analyze.h"
 #include "stabd/client/machine/machine_verbs.h"
 #include "stabd/client/output.h"
+#include "stabd/client/replay/replay.h"
 #include "stabd/client/verbs.h"
 #include "stabd/paths.h"
 
@@ -32,6 +33,7 @@ struct Arguments {
   std::string sd;
   std::string fail_on = "trials,regressed,unsure";
   std::int64_t id = 0;
+  stab::client::ReplayOptions replay;
   std::vector<std::int64_t> ids;
   std::int64_t priority = 0;
   bool wait = false;
@@ -55,6 +57,7 @@ class CommandLine {
     app_.footer(exit_codes);
     add_plan_verbs();
     add_experiment_verbs();
+    add_replay();
     add_analyze();
     add_machine_verbs();
   }
@@ -241,6 +244,26 @@ class CommandLine {
         ->check(CLI::IsMember({"csv", "json"}));
     rows->add_option("-o,--output", a.output, "File to write; stdout if there is none");
     json_flag(rows);
+  }
+
+  void add_replay() {
+    Arguments& a = arguments_;
+    CLI::App* replay = verb("replay",
+                            "Run a stored trial again as it was run, with its seed, variables and "
+                            "address space: for debuggers and profilers",
+                            [&a] { return stab::client::replay(a.common, a.replay); });
+    replay->add_option("id", a.replay.id, "Number of the experiment, see 'stabctl list'")
+        ->required()
+        ->check(CLI::PositiveNumber);
+    replay->add_option("position", a.replay.position, "Of the trial, as 'stabctl export' has it")
+        ->required();
+    replay->add_option("before", a.replay.before,
+                       "Words before the trial's command, after --: perf stat --");
+    replay->add_option("--attempt", a.replay.attempt, "Which one; else the last");
+    replay->add_flag("--print", a.replay.print, "Print the command for a shell, run nothing");
+    replay->add_option("--state", a.common.state,
+                       "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
+    json_flag(replay);
   }
 
   void add_analyze() {

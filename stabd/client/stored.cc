@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <vector>
 
+#include "stabd/paths.h"
 #include "stabd/results/answers.h"
 #include "stabd/results/export.h"
+#include "stabd/results/replay.h"
 
 namespace stab::client {
 namespace {
@@ -99,6 +101,18 @@ Result<protocol::ExportReply> answer_stored(const std::string& folder,
                            : results::export_csv(*stored->reader, *experiment, add);
   if (!written) return std::unexpected(written.error());
   return protocol::ExportReply{.text = std::move(text)};
+}
+
+Result<protocol::ReplayReply> answer_stored(const std::string& folder,
+                                            const protocol::ReplayRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  return results::answer_replay(
+      *stored->reader, *experiment,
+      fmt::format("{}/builds/{}", default_cache_directory(), experiment->uid),
+      {.position = request.position, .attempt = request.attempt});
 }
 
 }  // namespace stab::client

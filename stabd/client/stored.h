@@ -27,5 +27,8 @@ Result<protocol::ReportReply> answer_stored(const std::string& folder,
                                             const protocol::CompareRequest& request);
 Result<protocol::ExportReply> answer_stored(const std::string& folder,
                                             const protocol::ExportRequest& request);
+// Runs by 'stabctl run' have their builds where the user's own are.
+Result<protocol::ReplayReply> answer_stored(const std::string& folder,
+                                            const protocol::ReplayRequest& request);
 
 }  // namespace stab::client

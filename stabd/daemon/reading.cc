@@ -83,6 +83,12 @@ Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request)
                                                                   : protocol::Reading::json};
 }
 
+Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request) {
+  return protocol::ReadRequest{.reading = protocol::Reading::replay,
+                               .position = request.position,
+                               .attempt = request.attempt};
+}
+
 std::string Daemon::database() const {
   return options_.state_directory + "/stabd.db";
 }
@@ -99,6 +105,7 @@ void Daemon::start_readers() {
 
 void Daemon::read_for(Connection& client, protocol::ReadRequest request) {
   request.database = database();
+  request.cache = cache_of(request.experiments.front());
   const auto ticket = readers_->ask(
       client.peer().uid, protocol::encode(request), [this, &client](Result<Fd> answer) {
         if (answer)

@@ -13,5 +13,6 @@ namespace stab::daemon {
 Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request);
 
 }  // namespace stab::daemon

@@ -240,7 +240,8 @@ Result<protocol::LearnReply> answer(const Context& context, const protocol::Lear
 template <class Request>
 concept NeedsReader = std::same_as<Request, protocol::ReportRequest> ||
                       std::same_as<Request, protocol::CompareRequest> ||
-                      std::same_as<Request, protocol::ExportRequest>;
+                      std::same_as<Request, protocol::ExportRequest> ||
+                      std::same_as<Request, protocol::ReplayRequest>;
 
 std::vector<store::Id> ids_of(const protocol::CompareRequest& request) {
   return request.ids;

@@ -26,6 +26,8 @@ constexpr std::string_view name_of<KnownMachine> = "machine";
 template <>
 constexpr std::string_view name_of<store::Calibration> = "calibration";
 template <>
+constexpr std::string_view name_of<RunRequest> = "the work `run`";
+template <>
 constexpr std::string_view name_of<plan::Check> = "check";
 template <>
 constexpr std::string_view name_of<store::Layout> = "layout";

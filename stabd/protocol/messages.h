@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "plan/reading/reader.h"
 #include "stabd/protocol/field.h"
+#include "stabd/protocol/run.h"
 #include "store/records.h"
 
 namespace stab::store {
@@ -373,10 +374,10 @@ struct LearnRequest {
 };
 BOOST_DESCRIBE_STRUCT(LearnRequest, (), (machines))
 
-using Request =
-    std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest, StatusRequest,
-                 WatchRequest, CancelRequest, PauseRequest, ResumeRequest, RetryRequest,
-                 ReportRequest, CompareRequest, ExportRequest, CalibrationsRequest, LearnRequest>;
+using Request = std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest,
+                             StatusRequest, WatchRequest, CancelRequest, PauseRequest,
+                             ResumeRequest, RetryRequest, ReportRequest, CompareRequest,
+                             ExportRequest, ReplayRequest, CalibrationsRequest, LearnRequest>;
 
 // One line. Of a message of any of the two conversations.
 template <class M>

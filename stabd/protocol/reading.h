@@ -5,6 +5,7 @@
 
 #include <boost/describe.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ enum class Reading {
   compare,  // ReportReply
   csv,      // ExportReply
   json,     // ExportReply
+  replay,   // ReplayReply
   look,     // LookReply
   finish,   // FindingsReply, of one experiment
   verify    // FindingsReply, of the database
@@ -45,9 +47,14 @@ struct ReadRequest {
   bool colour = false;
   bool full = false;
   std::uint32_t blocks = 0;  // of a look
+  // Of a trial that is to be run again.
+  std::string cache{};  // of the builds
+  std::uint32_t position = 0;
+  std::optional<std::uint32_t> attempt{};
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
-                      (protocol, database, reading, experiments, format, colour, full, blocks))
+                      (protocol, database, reading, experiments, format, colour, full, blocks,
+                       cache, position, attempt))
 
 // What the plan's stopping rule says.
 struct LookReply {

@@ -12,15 +12,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "design/resolve.h"
 #include "plan/plan.h"
 #include "stabd/protocol/field.h"
 #include "stabd/protocol/messages.h"
+#include "stabd/protocol/run.h"
 #include "store/records.h"
-
-namespace stab::plan {
-BOOST_DESCRIBE_STRUCT(Check, (), (exit, stdout_sha256, stdout_file, command))
-}  // namespace stab::plan
 
 namespace stab::counters {
 BOOST_DESCRIBE_STRUCT(Reading, (), (name, status, value, coverage, reason))
@@ -99,37 +95,6 @@ struct BuildReply {
 };
 BOOST_DESCRIBE_STRUCT(BuildReply, (),
                       (status, key, directory, out, binary_sha256, output, duration_ns))
-
-struct RunRequest {
-  static constexpr Tag tag{.key = "kind", .value = "run"};
-  std::vector<std::string> argv{};
-  plan::Variables env{};
-  std::uint64_t env_bytes = 0;
-  std::string directory{};
-  std::string stdin_path{};
-  bool aslr = false;
-  std::chrono::nanoseconds timeout{0};
-  std::uint64_t output_limit = 0;
-  // As in machine/limits.h.
-  std::uint64_t memory_limit = 0;
-  std::chrono::nanoseconds cpu_limit{0};
-  std::uint32_t process_limit = 0;
-  std::uint64_t file_limit = 0;
-  plan::Check check{};
-  plan::Variables options{};  // of the runtime that szc links in, as in plan::Task
-  plan::Needs needs = plan::Needs::nothing;
-  std::string response{};  // of the analysis: it must have been measured
-};
-BOOST_DESCRIBE_STRUCT(RunRequest, (),
-                      (argv, env, env_bytes, directory, stdin_path, aslr, timeout, output_limit,
-                       memory_limit, cpu_limit, process_limit, file_limit, check, options, needs,
-                       response))
-template <>
-inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
-template <>
-inline constexpr Field field<&RunRequest::timeout>{.name = "timeout_ns", .least = 0};
-template <>
-inline constexpr Field field<&RunRequest::cpu_limit>{.name = "cpu_limit_ns", .least = 0};
 
 using RunReply = store::Trial;
 template <>

@@ -9,6 +9,7 @@
 #include "stabd/results/calibrations.h"
 #include "stabd/results/document.h"
 #include "stabd/results/export.h"
+#include "stabd/results/replay.h"
 
 namespace stab::reader {
 namespace {
@@ -45,6 +46,13 @@ Result<void> write_export(store::Reader& store, const ReadRequest& request, Answ
                            : results::export_json(store, request.experiments.front(), add);
   if (!written) return written;
   return file.add(around.substr(inside));
+}
+
+Result<void> replay(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const auto reply =
+      results::answer_replay(store, request.experiments.front(), request.cache,
+                             {.position = request.position, .attempt = request.attempt});
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 
 protocol::LookReply look(store::Reader& store, const ReadRequest& request) {
@@ -89,6 +97,8 @@ Result<void> answer(store::Reader& store, const ReadRequest& request, AnswerFile
       return report(store, request, file);
     case Reading::compare:
       return compare(store, request, file);
+    case Reading::replay:
+      return replay(store, request, file);
     case Reading::look:
       return file.add(protocol::encode(look(store, request)));
     case Reading::finish:

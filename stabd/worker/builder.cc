@@ -18,6 +18,7 @@
 #include "machine/child.h"
 #include "machine/environment.h"
 #include "plan/substitute.h"
+#include "stabd/protocol/cache.h"
 #include "stabd/worker/binary.h"
 #include "stabd/worker/tools.h"
 
@@ -70,10 +71,11 @@ std::vector<std::string> environment_of_builds() {
 }  // namespace
 
 struct Builder::CacheFolder {
+  std::string cache;
   std::string key;
-  std::string path;
-  [[nodiscard]] std::string out() const { return path + "/out"; }
-  [[nodiscard]] std::string tree() const { return path + "/tree"; }
+  std::string path = cache + "/" + key;
+  [[nodiscard]] std::string out() const { return protocol::build_output(cache, key); }
+  [[nodiscard]] std::string tree() const { return protocol::build_tree(cache, key); }
   [[nodiscard]] std::string complete() const { return path + "/complete"; }
 
   [[nodiscard]] protocol::BuildReply reply() const {
@@ -129,8 +131,7 @@ std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest&
   const bool is_key = request.known_key.size() == key_digits &&
                       request.known_key.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!is_key) return std::nullopt;
-  const CacheFolder folder{.key = request.known_key,
-                           .path = request.cache + "/" + request.known_key};
+  const CacheFolder folder{.cache = request.cache, .key = request.known_key};
   return folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
 }
 
@@ -145,9 +146,7 @@ protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   hash.add_field(sources->digest);
   hash.add_field(request.keep_tree ? "tree" : "");
   hash.add_field(toolchain(request.command, environment_, containment_));
-  CacheFolder folder;
-  folder.key = hash.hex().substr(0, key_digits);
-  folder.path = request.cache + "/" + folder.key;
+  const CacheFolder folder{.cache = request.cache, .key = hash.hex().substr(0, key_digits)};
 
   const auto lock = lock_folder(folder.path + ".lock", stop_fd_);
   if (!lock) return failed({}, fmt::format("cannot lock {}.lock", folder.path));

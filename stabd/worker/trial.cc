@@ -22,31 +22,26 @@ namespace {
 
 using store::TrialStatus;
 
-// What programs with our runtime get.
-struct ForRuntime {
-  std::string report{};   // where they report, or ""
-  std::string library{};  // that brings it, or ""
-};
-
 std::vector<std::string> environment_of(const protocol::RunRequest& request,
-                                        const TrialContext& context, const ForRuntime& runtime) {
+                                        const TrialContext& context, const std::string& report,
+                                        const std::string& heap_library) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : request.env) variables[name] = value;
-  variables[options_variable] = options_text(request.options, runtime.report);
-  if (!runtime.library.empty()) {
+  variables[options_variable] = options_text(request.options, report);
+  if (!heap_library.empty()) {
     std::string& preload = variables["LD_PRELOAD"];
-    preload = runtime.library + (preload.empty() ? "" : ":" + preload);
+    preload = heap_library + (preload.empty() ? "" : ":" + preload);
   }
   if (const auto equals = context.marker.find('='); equals != std::string::npos)
     variables[context.marker.substr(0, equals)] = context.marker.substr(equals + 1);
   return machine::make_environment(std::move(variables), request.env_bytes);
 }
 
-machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context,
-                          const ForRuntime& runtime) {
+machine::Launch launch_with(const protocol::RunRequest& request, const TrialContext& context,
+                            const std::string& report, const std::string& heap_library) {
   machine::Launch launch;
   launch.argv = request.argv;
-  launch.environment = environment_of(request, context, runtime);
+  launch.environment = environment_of(request, context, report, heap_library);
   launch.directory = request.directory;
   launch.stdin_path = request.stdin_path;
   launch.timeout = request.timeout;
@@ -115,7 +110,7 @@ class MemoryFile {
 std::string run_check_command(const protocol::RunRequest& request, const TrialContext& context,
                               const std::string& out) {
   MemoryFile memory("stdout");
-  machine::Launch launch = launch_of(request, context, {});
+  machine::Launch launch = launch_with(request, context, "", "");
   launch.argv = {"/bin/sh", "-c", *request.check.command};
   launch.stdin_path = memory.write(out) ? memory.path() : "/dev/null";
   launch.bind = context.bind_others;
@@ -147,11 +142,16 @@ std::string find_fault(const protocol::RunRequest& request, const TrialContext& 
 
 }  // namespace
 
+machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context,
+                          const std::string& report) {
+  return launch_with(request, context, report, heap_library_for(request));
+}
+
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context) {
   const MemoryFile report("report");
-  const ForRuntime runtime{.report = report.is_open() ? report.path() : "",
-                           .library = heap_library_for(request)};
-  machine::Ended ended = machine::run(launch_of(request, context, runtime));
+  const std::string library = heap_library_for(request);
+  machine::Ended ended =
+      machine::run(launch_with(request, context, report.is_open() ? report.path() : "", library));
   protocol::RunReply reply;
   reply.status = status_of(ended, request.check.exit);
   reply.reason = ended.reason;
@@ -182,7 +182,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   };
   reply.reason.clear();
   judge(TrialStatus::check_failed, find_fault(request, context, ended.out, reply.stdout_sha256));
-  judge(TrialStatus::not_randomized, layout_fault(request, reply.layout, !runtime.library.empty()));
+  judge(TrialStatus::not_randomized, layout_fault(request, reply.layout, !library.empty()));
   judge(TrialStatus::not_measured, response_fault(request, reply.layout));
   return reply;
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
+#include "machine/child.h"
 #include "machine/processes.h"
 #include "stabd/protocol/work.h"
 
@@ -16,6 +18,10 @@ struct TrialContext {
   std::function<bool()> bind_others;  // in the process of a check command
   std::string marker;  // "NAME=value" in the trial's environment, to find it after a crash; or ""
 };
+
+// How its program is started. `report`: where the runtime that szc links in reports; "": nowhere.
+machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context,
+                          const std::string& report);
 
 // Every outcome is a reply.
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context);

@@ -159,6 +159,16 @@ TEST_F(Users, SeeTheirOwnExperimentsAndNoOthers) {
   EXPECT_EQ(status.st_uid, ada);
 }
 
+TEST_F(Users, ReplayWhatIsTheirsAsThemselves) {
+  ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
+  const Output own = as(ada, {"replay", "1", "0"});
+  EXPECT_EQ(own.code, 0) << own.err;
+  EXPECT_THAT(as(bob, {"replay", "1", "0"}).err, HasSubstr("there is no experiment 1"));
+  const Output of_root = as(0, {"replay", "1", "0"});
+  EXPECT_EQ(of_root.code, 1);
+  EXPECT_THAT(of_root.err, HasSubstr("user 61234 ran this trial: replay it as that user"));
+}
+
 TEST_F(Users, DoNotPushForwardNorResumeWhatRootPaused) {
   const Output pushed = as(ada, {"submit", "--priority", "1", plan_of(ada)});
   EXPECT_EQ(pushed.code, 1);

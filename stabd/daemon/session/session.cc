@@ -6,9 +6,8 @@
 
 #include "base/text.h"
 #include "design/expand.h"
-#include "design/resolve.h"
 #include "machine/topology.h"
-#include "plan/substitute.h"
+#include "stabd/results/run_request.h"
 
 namespace stab::daemon {
 namespace {
@@ -27,10 +26,6 @@ std::int64_t wall_clock_ns() {
   return std::chrono::duration_cast<nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-std::string from_directory(const std::string& directory, const std::string& path) {
-  return path.empty() || path.starts_with('/') ? path : directory + "/" + path;
 }
 
 }  // namespace
@@ -245,36 +240,14 @@ void Session::continue_work() {
 
 void Session::ask_for_trial(const Schedule::Step& step) {
   const plan::Trial& trial = expansion_.trials[step.position];
-  const plan::Benchmark& benchmark = plan_.benchmarks[trial.benchmark];
-  const plan::Task task = plan::resolve(plan_, trial);
-  plan::Variables late{{"SRC", experiment_.directory}};
-  if (const std::int64_t slot = builds_.of_trial[step.position]; slot >= 0) {
-    late["OUT"] = builds_.slots[static_cast<std::size_t>(slot)].out;
-    late["DIR"] = builds_.slots[static_cast<std::size_t>(slot)].directory;
-  }
-  protocol::RunRequest request{
-      .argv = task.run,
-      .env = task.env,
-      .env_bytes = task.env_bytes,
-      .directory = experiment_.directory,
-      .stdin_path = from_directory(experiment_.directory,
-                                   plan::substitute(task.stdin_file.value_or(""), late)),
-      .aslr = task.aslr,
-      .timeout = benchmark.timeout,
-      .output_limit = benchmark.output_limit,
-      .memory_limit = benchmark.memory_limit,
-      .cpu_limit = benchmark.cpu_limit,
-      .process_limit = benchmark.process_limit,
-      .file_limit = benchmark.file_limit,
-      .check = benchmark.check,
-      .options = task.options,
-      .needs = task.needs,
-      .response = plan_.analysis.response};
-  for (std::string& word : request.argv) word = plan::substitute(word, late);
-  for (auto& [name, value] : request.env) value = plan::substitute(value, late);
+  results::BuiltPaths built;
+  if (const std::int64_t slot = builds_.of_trial[step.position]; slot >= 0)
+    built = {.out = builds_.slots[static_cast<std::size_t>(slot)].out,
+             .tree = builds_.slots[static_cast<std::size_t>(slot)].directory};
+  const auto request = results::run_request(plan_, trial, experiment_.directory, built);
   running_ = step;
   // Its program and the check's command have this time each.
-  ports_.send(protocol::encode(request), 2 * benchmark.timeout + trial_grace);
+  ports_.send(protocol::encode(request), 2 * request.timeout + trial_grace);
 }
 
 void Session::ran(protocol::RunReply reply) {

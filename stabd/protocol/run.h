@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// What a worker runs for a trial, and what a client gets who wants to run it again.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "design/resolve.h"
+#include "plan/plan.h"
+#include "stabd/protocol/field.h"
+
+namespace stab::plan {
+BOOST_DESCRIBE_STRUCT(Check, (), (exit, stdout_sha256, stdout_file, command))
+}  // namespace stab::plan
+
+namespace stab::protocol {
+
+struct RunRequest {
+  static constexpr Tag tag{.key = "kind", .value = "run"};
+  std::vector<std::string> argv{};
+  plan::Variables env{};
+  std::uint64_t env_bytes = 0;
+  std::string directory{};
+  std::string stdin_path{};
+  bool aslr = false;
+  std::chrono::nanoseconds timeout{0};
+  std::uint64_t output_limit = 0;
+  // As in machine/limits.h.
+  std::uint64_t memory_limit = 0;
+  std::chrono::nanoseconds cpu_limit{0};
+  std::uint32_t process_limit = 0;
+  std::uint64_t file_limit = 0;
+  plan::Check check{};
+  plan::Variables options{};  // of the runtime that szc links in, as in plan::Task
+  plan::Needs needs = plan::Needs::nothing;
+  std::string response{};  // of the analysis: it must have been measured
+};
+BOOST_DESCRIBE_STRUCT(RunRequest, (),
+                      (argv, env, env_bytes, directory, stdin_path, aslr, timeout, output_limit,
+                       memory_limit, cpu_limit, process_limit, file_limit, check, options, needs,
+                       response))
+template <>
+inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
+template <>
+inline constexpr Field field<&RunRequest::timeout>{.name = "timeout_ns", .least = 0};
+template <>
+inline constexpr Field field<&RunRequest::cpu_limit>{.name = "cpu_limit_ns", .least = 0};
+
+// How an attempt at a trial was run, and what came out.
+struct ReplayReply {
+  static constexpr Tag tag{.key = "ok", .value = ""};
+  std::int64_t id = 0;
+  std::uint32_t position = 0;
+  std::uint32_t attempt = 0;
+  std::uint32_t block = 0;
+  bool warmup = false;
+  std::string benchmark{};
+  plan::Variables levels{};
+  std::string seed{};
+  std::uint32_t uid = 0;  // who ran it
+  std::string status{};
+  std::optional<std::int64_t> wall_ns{};
+  std::string stdout_sha256{};
+  std::string build{};          // its key; "" if nothing was built
+  std::string out{};            // what ${OUT} stood for
+  std::string binary_sha256{};  // of it
+  RunRequest run{};
+};
+BOOST_DESCRIBE_STRUCT(ReplayReply, (),
+                      (id, position, attempt, block, warmup, benchmark, levels, seed, uid, status,
+                       wall_ns, stdout_sha256, build, out, binary_sha256, run))
+
+struct ReplayRequest {
+  using Reply = ReplayReply;
+  static constexpr Tag tag{.key = "verb", .value = "replay"};
+  std::int64_t id = 0;
+  std::uint32_t position = 0;
+  std::optional<std::uint32_t> attempt{};  // the last one
+};
+BOOST_DESCRIBE_STRUCT(ReplayRequest, (), (id, position, attempt))
+template <>
+inline constexpr Field field<&ReplayRequest::id>{.least = 1};
+template <>
+inline constexpr Field field<&ReplayRequest::attempt>{.may_lack = true};
+
+}  // namespace stab::protocol
