@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "plan/reading/reader.h"
 #include "stabd/daemon/folders.h"
@@ -27,12 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t storage_retry_ms = 2000;
 constexpr std::uint64_t progress_ms = 100;
-
-std::int64_t wall_clock_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 template <class Handle>
 Daemon* owner(Handle* handle) {

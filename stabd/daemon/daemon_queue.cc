@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "base/clock.h"
 #include "stabd/daemon/daemon.h"
 
 namespace stab::daemon {
@@ -13,12 +14,6 @@ namespace {
 // Events of the daemon itself: the last one says whether the queue is held.
 constexpr std::string_view queue_kind = "queue";
 constexpr std::string_view queue_paused = "paused";
-
-std::int64_t wall_clock_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string not_there(store::Id id) {
   return fmt::format("experiment {} is not waiting and not running", id);

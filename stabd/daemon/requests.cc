@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <concepts>
 #include <map>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "design/expand.h"
 #include "plan/reading/reader.h"
@@ -74,17 +74,15 @@ Result<protocol::SubmitReply> answer(const Context& context,
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
   if (plan->privileges && peer.uid != 0)
     return fail("'experiment.privileges' is for plans that root submits: leave it out");
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto id = context.daemon.submit(
-      {.name = plan->name,
-       .plan = request.plan,
-       .directory = request.directory,
-       .uid = peer.uid,
-       .gid = peer.gid,
-       .state = "queued",
-       .submitted_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(),
-       .trials = plan::count_trials(*plan),
-       .priority = request.priority});
+  const auto id = context.daemon.submit({.name = plan->name,
+                                         .plan = request.plan,
+                                         .directory = request.directory,
+                                         .uid = peer.uid,
+                                         .gid = peer.gid,
+                                         .state = "queued",
+                                         .submitted_ns = wall_clock_ns(),
+                                         .trials = plan::count_trials(*plan),
+                                         .priority = request.priority});
   if (!id) return std::unexpected(id.error());
   return protocol::SubmitReply{.id = *id};
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "design/expand.h"
 #include "machine/topology.h"
@@ -21,12 +22,6 @@ constexpr unsigned max_losses = 3;
 // queue. Where processes do not end the worker itself waits for 30 s.
 constexpr std::chrono::seconds setup_deadline{60};
 constexpr std::chrono::seconds trial_grace{45};
-
-std::int64_t wall_clock_ns() {
-  return std::chrono::duration_cast<nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 
@@ -165,7 +160,12 @@ void Session::start() {
     return;
   }
   has_worker_ = true;
-  ports_.send(protocol::encode(protocol::SetupRequest{.cpus = plan_.cpus}), setup_deadline);
+  ask(protocol::SetupRequest{.cpus = plan_.cpus}, setup_deadline);
+}
+
+void Session::ask(const protocol::WorkRequest& request, nanoseconds within) {
+  asked_ = request.index();
+  ports_.send(std::visit([](const auto& each) { return protocol::encode(each); }, request), within);
 }
 
 void Session::worker_said(const std::string& line) {
@@ -179,10 +179,11 @@ void Session::worker_said(const std::string& line) {
     ports_.stop_worker();
   };
   if (!reply) return bad(reply.error().message);
+  // Each request has one reply, at the same place among them.
+  if (std::exchange(asked_, std::nullopt) != reply->index()) return bad("that was not asked for");
   if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(*setup);
-  if (const auto* build = std::get_if<protocol::BuildReply>(&*reply))
-    return next_build_ < builds_.slots.size() ? built(*build) : bad("no build was asked for");
-  return running_ ? ran(std::get<protocol::RunReply>(*reply)) : bad("no trial was asked for");
+  if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(*build);
+  ran(std::get<protocol::RunReply>(*reply));
 }
 
 void Session::set_up(const protocol::SetupReply& reply) {
@@ -247,7 +248,7 @@ void Session::ask_for_trial(const Schedule::Step& step) {
   const auto request = results::run_request(plan_, trial, experiment_.directory, built);
   running_ = step;
   // Its program and the check's command have this time each.
-  ports_.send(protocol::encode(request), 2 * request.timeout + trial_grace);
+  ask(request, 2 * request.timeout + trial_grace);
 }
 
 void Session::ran(protocol::RunReply reply) {
@@ -292,6 +293,7 @@ void Session::keep(store::Trial row) {
 
 void Session::worker_ended(const std::string& how) {
   has_worker_ = false;
+  asked_.reset();
   const auto step = std::exchange(running_, std::nullopt);
   if (state_ == State::analysing) return analyse();
   if (state_ != State::building && state_ != State::running) return;

@@ -105,6 +105,7 @@ class Session {
   bool stored(const store::Outcome<void>& outcome);
   void load_progress();
   void set_up(const protocol::SetupReply& reply);
+  void ask(const protocol::WorkRequest& request, std::chrono::nanoseconds within);
   void ask_for_build();
   void built(const protocol::BuildReply& reply);
   bool same_as_before(const protocol::BuildReply& reply);
@@ -143,6 +144,8 @@ class Session {
   std::vector<store::Build> earlier_builds_;  // what the store had when this worker started
   std::size_t next_build_ = 0;
   bool has_worker_ = false;
+  // What the worker has not answered yet: the place of its kind among protocol::WorkRequest.
+  std::optional<std::size_t> asked_;
   bool unsaved_ = false;   // experiment_ is newer than its row
   unsigned silences_ = 0;  // of readers that were asked since the last answer
   unsigned losses_ = 0;    // of workers since the last result

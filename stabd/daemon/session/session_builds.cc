@@ -41,7 +41,7 @@ void Session::ask_for_build() {
                                        .known_key = known_key(slot),
                                        .timeout = benchmark.build_timeout};
   // Another daemon may be at the same build, and sources are copied before it begins.
-  ports_.send(protocol::encode(request), 3 * benchmark.build_timeout + build_grace);
+  ask(request, 3 * benchmark.build_timeout + build_grace);
 }
 
 // The key of this build when the experiment was started for the first time; "" if it was not built

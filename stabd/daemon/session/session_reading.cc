@@ -42,8 +42,10 @@ void Session::no_answer(const std::string& why) {
 }
 
 bool Session::begins_block(const Schedule::Step& step) const {
-  return step.position > 0 &&
-         expansion_.trials[step.position - 1].block != expansion_.trials[step.position].block;
+  if (step.position == 0) return false;
+  const plan::Trial& before = expansion_.trials[step.position - 1];
+  const plan::Trial& trial = expansion_.trials[step.position];
+  return before.block != trial.block || before.warmup != trial.warmup;
 }
 
 bool Session::is_looked_at(const Schedule::Step& step) const {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// What a session does, step by step.
+#include "stabd/daemon/session/session.h"
+
+#include <gmock/gmock.h>
+
+#include "stabd/daemon/session/testing.h"
+
+namespace stab::daemon {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+TEST(Session, GoesFromTheQueueToItsEnd) {
+  Around around(two_levels);
+  Session& session = *around.session_;
+  EXPECT_EQ(session.state(), State::queued);
+  session.start();
+  EXPECT_EQ(session.state(), State::building);
+  EXPECT_EQ(around.asked_, Kind::setup);
+  around.answer();
+  for (int build = 0; build < 2; ++build) {
+    EXPECT_EQ(around.asked_, Kind::build);
+    EXPECT_EQ(session.state(), State::building);
+    around.answer();
+  }
+  EXPECT_EQ(session.state(), State::running);
+  for (int trial = 0; trial < 12; ++trial) {
+    EXPECT_EQ(around.asked_, Kind::run);
+    EXPECT_EQ(session.counts().ok, trial);
+    around.answer();
+  }
+  // The machine is free before the numbers are looked at.
+  EXPECT_EQ(session.state(), State::analysing);
+  EXPECT_TRUE(around.stopping_);
+  EXPECT_FALSE(around.done_);
+  around.end_worker();
+  EXPECT_EQ(around.reading_, Reading::finish);
+  EXPECT_FALSE(session.finished());
+  around.answer_reading(FindingsReply{});
+  EXPECT_EQ(session.state(), State::done);
+  EXPECT_TRUE(session.finished());
+  EXPECT_EQ(around.row().state, "done");
+}
+
+TEST(Session, AFailedTrialIsRepeatedAtItsPlace) {
+  Around around(two_levels);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  around.answer(TrialStatus::wrong_exit);
+  around.answer(TrialStatus::ok);
+  std::vector<store::Trial> stored = store::trials_of(*around.store_, around.id_);
+  ASSERT_THAT(stored, SizeIs(2));
+  EXPECT_EQ(stored[0].position, stored[1].position);
+  EXPECT_FALSE(stored[0].last);
+  EXPECT_TRUE(stored[1].last);
+}
+
+TEST(Session, ARowThatCannotBeStoredIsKeptAndStoredFirst) {
+  Around around(two_levels);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  around.refuse_writing(true);
+  around.answer();
+  EXPECT_EQ(around.session_->state(), State::paused);
+  EXPECT_EQ(around.rows(), 0U);
+  EXPECT_TRUE(around.stopping_);
+  around.end_worker();
+  around.run_retry();
+  EXPECT_EQ(around.session_->state(), State::paused);
+  EXPECT_FALSE(around.worker_);
+  around.refuse_writing(false);
+  around.run_retry();
+  EXPECT_EQ(around.rows(), 1U);
+  EXPECT_EQ(around.session_->state(), State::building);
+  EXPECT_EQ(around.asked_, Kind::setup);
+  around.settle();
+  EXPECT_EQ(around.row().state, "done");
+  EXPECT_EQ(around.rows(), 12U);
+}
+
+TEST(Session, IsNotShownAsEndedWhileItsWorkerIsThere) {
+  Around around(two_levels);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  around.session_->cancel();
+  EXPECT_EQ(around.session_->state(), State::cancelled);
+  EXPECT_EQ(around.session_->shown().state, "running");
+  EXPECT_EQ(around.session_->shown().ended_ns, 0);
+  EXPECT_FALSE(around.session_->finished());
+  around.end_worker();
+  EXPECT_EQ(around.session_->shown().state, "cancelled");
+  EXPECT_TRUE(around.session_->finished());
+}
+
+TEST(Session, ATrialThatEndsItsWorkerThreeTimesCountsAsFailedAndTheOthersGoOn) {
+  Around around(two_levels);
+  around.session_->start();
+  for (int loss = 0; loss < 3; ++loss) {
+    around.answer_until(Kind::run);
+    around.end_worker();
+  }
+  const auto stored = store::trials_of(*around.store_, around.id_);
+  ASSERT_THAT(stored, SizeIs(1));
+  EXPECT_EQ(stored[0].status, TrialStatus::not_started);
+  EXPECT_THAT(stored[0].reason, HasSubstr("3 times in a row"));
+}
+
+TEST(Session, WithoutABuildAWorkerThatEndsThreeTimesEndsTheExperiment) {
+  Around around(two_levels);
+  around.session_->start();
+  for (int loss = 0; loss < 3; ++loss) {
+    ASSERT_EQ(around.session_->state(), State::building);
+    around.end_worker();
+  }
+  EXPECT_EQ(around.session_->state(), State::failed);
+  EXPECT_THAT(around.row().reason, HasSubstr("3 times without finishing a build or a trial"));
+}
+
+TEST(Session, TheRuleIsAskedBeforeTheBlockAndEndsTheExperiment) {
+  Around around(with_rule);
+  around.session_->start();
+  around.answer_until_read();
+  EXPECT_EQ(around.reading_, Reading::look);
+  EXPECT_EQ(around.session_->counts().ok, 10U);
+  EXPECT_FALSE(around.asked_);
+  around.answer_reading(LookReply{.stop = true, .words = "all is decided"});
+  EXPECT_EQ(around.session_->state(), State::analysing);
+  around.settle();
+  EXPECT_EQ(around.row().state, "done");
+  EXPECT_EQ(around.row().reason, "stopped after 5 of 7 blocks: all is decided");
+}
+
+TEST(Session, AnAnswerToAQuestionOfAnotherStateIsOfNoUse) {
+  Around around(with_rule);
+  around.session_->start();
+  around.answer_until_read();
+  const auto late = around.done_;
+  ASSERT_TRUE(around.session_->hold(7));
+  late(protocol::encode(LookReply{.stop = true, .words = "too late"}));
+  EXPECT_EQ(around.session_->state(), State::paused);
+  around.end_worker();
+  EXPECT_TRUE(around.session_->finished());
+  EXPECT_EQ(around.row().held_by, 7U);
+}
+
+TEST(Session, ReadersGetTheirTimeWhereABlockBegins) {
+  Around around(two_levels);
+  around.readers_wait_ = true;
+  around.session_->start();
+  for (int i = 0; !around.go_on_ && i < 20; ++i) around.answer();
+  ASSERT_TRUE(around.go_on_);
+  EXPECT_FALSE(around.asked_);
+  EXPECT_EQ(around.session_->counts().ok, 4U);  // the warm-up block
+  around.readers_wait_ = false;
+  around.let_go_on();
+  EXPECT_EQ(around.asked_, Kind::run);
+}
+
+TEST(Session, WhatAWorkerSaysUnaskedEndsIt) {
+  for (const std::string& line :
+       {std::string("nonsense"), protocol::encode(RunReply{}), std::string("{\"kind\":\"run\"}")}) {
+    Around around(two_levels);
+    around.session_->start();
+    around.session_->worker_said(line);
+    EXPECT_TRUE(around.stopping_) << line;
+    around.end_worker();
+    EXPECT_EQ(around.session_->state(), State::building);
+    EXPECT_EQ(around.rows(), 0U);
+  }
+}
+
+TEST(Session, AnotherVersionOfTheWorkerIsRefused) {
+  Around around(two_levels);
+  around.session_->start();
+  around.say(SetupReply{.protocol = protocol::version + 1});
+  EXPECT_EQ(around.session_->state(), State::failed);
+  EXPECT_EQ(around.row().reason, protocol::worker_mismatch());
+}
+
+TEST(Session, WithoutAProcessForAWorkerItWaits) {
+  Around around(two_levels);
+  around.workers_start_ = false;
+  around.session_->start();
+  EXPECT_EQ(around.session_->state(), State::paused);
+  EXPECT_TRUE(around.retry_);
+  around.workers_start_ = true;
+  around.run_retry();
+  EXPECT_EQ(around.asked_, Kind::setup);
+}
+
+}  // namespace
+}  // namespace stab::daemon

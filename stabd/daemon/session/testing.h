@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// For tests: a session with a real store, and with the test for worker, readers, users and disk.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "plan/reading/reader.h"
+#include "stabd/daemon/session/session.h"
+#include "store/test_support.h"
+#include "toml/problems.h"
+
+namespace stab::daemon {
+
+using protocol::BuildReply;
+using protocol::FindingsReply;
+using protocol::LookReply;
+using protocol::Reading;
+using protocol::RunReply;
+using protocol::SetupReply;
+using store::TrialStatus;
+
+inline constexpr const char* two_levels = R"(
+[experiment]
+name = "two"
+[defaults]
+repetitions = 2
+warmup = 1
+retries = 1
+[[benchmark]]
+name = "built"
+build = "cc ${FLAGS} -o ${OUT} b.c"
+run = ["${OUT}"]
+[[benchmark]]
+name = "plain"
+run = ["true", "${FLAGS}"]
+[factor.flags]
+levels = { a = { FLAGS = "-O1" }, b = { FLAGS = "-O2" } }
+)";
+inline constexpr const char* with_rule = R"(
+[experiment]
+name = "rule"
+[[benchmark]]
+name = "plain"
+run = ["true", "${X}"]
+[factor.x]
+levels = { a = { X = "1" }, b = { X = "2" } }
+[design]
+stop = { rule = "sequential", min = 5, max = 7, looks = 2 }
+)";
+
+inline sqlite3* opened_last = nullptr;
+inline int remember(sqlite3* database, char**, const sqlite3_api_routines*) {
+  opened_last = database;
+  return SQLITE_OK;
+}
+
+enum class Kind { setup, build, run };
+
+// Everything around a session. What it is asked for waits here until the test answers.
+class Around {
+ public:
+  explicit Around(const std::string& plan) {
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(remember));
+    store_ = store::open_or_fail(directory_ / "stab.db");
+    sqlite3_reset_auto_extension();
+    sql("PRAGMA synchronous = OFF");  // no power fails in here
+    auto read = plan::read_plan(plan);
+    EXPECT_TRUE(read) << (read ? "" : toml::describe(read.error(), "plan"));
+    plan_ = *read;
+    store::Experiment row{.name = "e", .plan = plan, .directory = "/", .state = "queued"};
+    row.trials = plan::count_trials(plan_);
+    id_ = store_->add_experiment(row).value();
+    begin();
+  }
+  Around(const Around&) = delete;
+  Around& operator=(const Around&) = delete;
+  ~Around() = default;
+
+  // What a daemon does that starts, or that takes an experiment from its queue.
+  void begin() {
+    worker_ = stopping_ = again_ = retry_ = false;
+    asked_.reset();
+    done_ = nullptr;
+    go_on_ = nullptr;
+    store::Experiment row = store_->experiment(id_).value().value();
+    if (row.held_by) {  // and somebody has let it go
+      row.held_by.reset();
+      row.state = "queued";
+    }
+    ran_ = rows() - not_run();  // what a killed daemon could not store is lost
+    session_ = std::make_unique<Session>(*store_, row, plan_, ports());
+  }
+
+  SessionPorts ports() {
+    return {.start_worker = [this]() -> Result<void> {
+              EXPECT_FALSE(worker_);
+              if (!workers_start_) return fail("no process can be made");
+              worker_ = true;
+              stopping_ = false;
+              return {};
+            },
+            .send = [this](const std::string& line, std::chrono::nanoseconds) { sent(line); },
+            .stop_worker =
+                [this] {
+                  EXPECT_TRUE(worker_);
+                  stopping_ = true;
+                },
+            .stay_off_trials = [](const std::vector<unsigned>&, bool) {},
+            .read =
+                [this](const protocol::ReadRequest& request,
+                       std::function<void(Result<std::string>)> done) {
+                  EXPECT_FALSE(done_) << "one at a time";
+                  EXPECT_FALSE(asked_) << "a reader works beside a trial";
+                  reading_ = request.reading;
+                  done_ = std::move(done);
+                },
+            .stop_reading = [this] { done_ = nullptr, go_on_ = nullptr; },
+            .let_readers_run =
+                [this](std::function<void()> go_on) {
+                  EXPECT_FALSE(asked_) << "readers run beside a trial";
+                  if (!readers_wait_) return false;
+                  go_on_ = std::move(go_on);
+                  return true;
+                },
+            .call_again = [this] { again_ = true; },
+            .retry_later = [this] { retry_ = true; },
+            .cache = [](const store::Experiment&) { return "/cache"; }};
+  }
+
+  void sent(const std::string& line) {
+    EXPECT_TRUE(worker_) << line;
+    EXPECT_FALSE(stopping_) << line;
+    EXPECT_FALSE(asked_) << "it has not answered yet: " << line;
+    EXPECT_FALSE(done_ || go_on_) << "a trial begins beside a reader";
+    const auto request = protocol::decode_work(line);
+    ASSERT_TRUE(request) << line;
+    asked_ = Kind(request->index());
+    if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
+      command_ = build->command;
+    // E1: what ran before is stored.
+    if (asked_ == Kind::run) EXPECT_EQ(rows(), ran_ + not_run());
+  }
+
+  // The worker's answer, as a trial or a build ends that may.
+  void answer(TrialStatus status = TrialStatus::ok, bool builds = true) {
+    const auto asked = std::exchange(asked_, std::nullopt);
+    ASSERT_TRUE(asked);
+    if (*asked == Kind::setup)
+      return say(SetupReply{
+          .trial_cpus = "1", .machine_key = "k", .machine_host = "h", .machine_facts = "{}"});
+    if (*asked == Kind::build) {
+      const bool first = built_.insert(command_).second;
+      const auto good = first ? store::BuildStatus::built : store::BuildStatus::cached;
+      return say(BuildReply{.status = builds ? good : store::BuildStatus::failed,
+                            .key = command_,
+                            .binary_sha256 = command_});
+    }
+    ++ran_;
+    RunReply reply;
+    reply.status = status;
+    if (status != TrialStatus::not_started) reply.wall_ns = 1000;
+    say(reply);
+  }
+  void answer_until(Kind wanted) {
+    while (asked_ && *asked_ != wanted) answer();
+    ASSERT_TRUE(asked_);
+  }
+  void answer_until_read() {
+    while (asked_) answer();
+    ASSERT_TRUE(done_);
+  }
+  template <class Reply>
+  void say(const Reply& reply) {
+    session_->worker_said(protocol::encode(reply));
+  }
+  void end_worker() {
+    if (asked_ == Kind::run) lost_ = true;
+    asked_.reset();
+    worker_ = stopping_ = false;
+    session_->worker_ended("was ended by signal 9");
+  }
+  template <class Reply>
+  void answer_reading(const Reply& reply) {
+    std::exchange(done_, nullptr)(protocol::encode(reply));
+  }
+  // No reader's fault is in the trials.
+  void answer_reading() {
+    if (reading_ == Reading::look)
+      answer_reading(LookReply{.stop = false, .words = "not yet"});
+    else
+      answer_reading(FindingsReply{});
+  }
+  void let_go_on() { std::exchange(go_on_, nullptr)(); }
+  void run_again() {
+    again_ = false;
+    session_->continue_work();
+  }
+  void run_retry() {
+    retry_ = false;
+    session_->retry_storage();
+  }
+
+  void refuse_writing(bool refused) {
+    refused_ = refused;
+    sql(refused ? "PRAGMA query_only = ON" : "PRAGMA query_only = OFF");
+  }
+
+  // As long as the world behaves and anything is to be done.
+  void settle() {
+    for (int i = 0; i < 2000 && step_well(); ++i) {
+    }
+  }
+  bool step_well() {
+    if (asked_ && !stopping_)
+      answer();
+    else if (worker_ && stopping_)
+      end_worker();
+    else if (done_)
+      answer_reading();
+    else if (go_on_)
+      let_go_on();
+    else if (again_)
+      run_again();
+    else if (retry_)
+      run_retry();
+    else
+      return false;
+    return true;
+  }
+
+  std::size_t rows() {
+    std::size_t count = 0;
+    EXPECT_TRUE(store_->for_each_trial(id_, [&](const store::Trial&) { return ++count > 0; }));
+    return count;
+  }
+  std::size_t not_run() {
+    std::size_t count = 0;
+    EXPECT_TRUE(store_->for_each_trial(id_, [&](const store::Trial& trial) {
+      count += trial.status == TrialStatus::skipped || trial.status == TrialStatus::build_failed ||
+                       (trial.status == TrialStatus::not_started && !trial.reason.empty())
+                   ? 1
+                   : 0;
+      return true;
+    }));
+    return count;
+  }
+  store::Experiment row() { return store_->experiment(id_).value().value(); }
+  void sql(const char* text) {
+    ASSERT_EQ(sqlite3_exec(opened_last, text, nullptr, nullptr, nullptr), SQLITE_OK) << text;
+  }
+
+  store::TemporaryDirectory directory_;
+  std::unique_ptr<store::Store> store_;
+  plan::Plan plan_;
+  store::Id id_ = 0;
+  std::unique_ptr<Session> session_;
+
+  bool worker_ = false;
+  bool stopping_ = false;
+  std::optional<Kind> asked_;
+  Reading reading_ = Reading::finish;
+  std::function<void(Result<std::string>)> done_;
+  std::function<void()> go_on_;
+  bool again_ = false;
+  bool retry_ = false;
+
+  bool workers_start_ = true;
+  bool readers_wait_ = false;
+  bool refused_ = false;
+  bool lost_ = false;
+  std::size_t ran_ = 0;  // trials whose end the session was told
+  std::set<std::string> built_;
+  std::string command_;  // of the build that was asked for last
+};
+
+}  // namespace stab::daemon
