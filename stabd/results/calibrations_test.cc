@@ -39,13 +39,14 @@ class CalibrationsTest : public ::testing::Test {
   // An experiment on the machine, with all of its trials; `wall` says how long each takes.
   store::Experiment experiment(const std::string& text, store::Id machine,
                                const std::function<std::int64_t(const store::Trial&)>& wall) {
+    const plan::Plan plan = plan::good_plan(text);
     store::Experiment added{.name = "quiet",
                             .plan = text,
                             .state = "done",
                             .started_ns = 1'700'000'000'000'000'000,
+                            .trials = plan::count_trials(plan),
                             .machine = machine};
     added.id = store_->add_experiment(added).value();
-    const plan::Plan plan = plan::good_plan(text);
     for (const plan::Trial& trial : plan::expand(plan).trials) {
       store::Trial row{.experiment = added.id,
                        .position = trial.position,

@@ -14,7 +14,7 @@
 #include "plan/reading/reader.h"
 #include "report/words/answer.h"
 #include "stabd/results/document.h"
-#include "stabd/results/response.h"
+#include "stabd/results/trials.h"
 #include "stats/analyse/analyse.h"
 #include "stats/verdicts/stopping.h"
 #include "toml/problems.h"
@@ -55,7 +55,7 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
   Side side{.experiment = experiment, .plan = std::move(*plan), .seed_factor = {}, .rows = {}};
   for (const plan::Factor& factor : side.plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) side.seed_factor = factor.name;
-  const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.last || trial.warmup) return true;
     if (trial.status != store::TrialStatus::ok) {
       ++side.failed;

@@ -36,8 +36,12 @@ class CompareTest : public ::testing::Test {
       const std::string& text, double factor,
       const std::function<void(Trial&)>& change = [](Trial&) {}) {
     const plan::Plan plan = plan::good_plan(text);
-    store::Experiment experiment{
-        .name = plan.name, .plan = text, .state = "done", .reason = "", .machine = 0};
+    store::Experiment experiment{.name = plan.name,
+                                 .plan = text,
+                                 .state = "done",
+                                 .reason = "",
+                                 .trials = plan::count_trials(plan),
+                                 .machine = 0};
     experiment.id = store_->add_experiment(experiment).value();
     for (const plan::Trial& planned : plan::expand(plan).trials) {
       Trial trial{.experiment = experiment.id,

@@ -15,7 +15,7 @@
 #include "stabd/results/alike.h"
 #include "stabd/results/calibrations.h"
 #include "stabd/results/layouts.h"
-#include "stabd/results/response.h"
+#include "stabd/results/trials.h"
 #include "stats/analyse/analyse.h"
 #include "stats/data/dataset.h"
 #include "stats/data/spec.h"
@@ -204,7 +204,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
   Rows rows;
   Columns columns(plan, rows.data);
   Response response(rows.data);
-  const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
     rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));

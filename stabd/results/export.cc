@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "report/csv.h"
+#include "stabd/results/trials.h"
 
 namespace stab::results {
 namespace {
@@ -213,7 +214,7 @@ Result<void> export_csv(store::Reader& store, const store::Experiment& experimen
   Result<void> sunk = sink(csv_header(columns));
   if (!sunk) return sunk;
   Cells cells;
-  const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     write_row(*names, trial, cells);
     sunk = sink(csv_row(columns, cells));
     return sunk.has_value();
@@ -231,7 +232,7 @@ Result<void> export_json(store::Reader& store, const store::Experiment& experime
   Result<void> sunk = sink("[");
   if (!sunk) return sunk;
   Cells cells;
-  const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     write_row(*names, trial, cells);
     sunk = sink((std::exchange(first, false) ? "\n" : ",\n") + json_row(columns, cells));
     return sunk.has_value();

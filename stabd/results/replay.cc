@@ -9,6 +9,7 @@
 #include "plan/reading/reader.h"
 #include "stabd/protocol/cache.h"
 #include "stabd/results/run_request.h"
+#include "stabd/results/trials.h"
 #include "toml/problems.h"
 
 namespace stab::results {
@@ -17,7 +18,7 @@ namespace {
 Result<store::Trial> find_trial(store::Reader& store, const store::Experiment& experiment,
                                 WhichTrial which) {
   std::optional<store::Trial> found;
-  const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (trial.position == which.position && trial.attempt == which.attempt.value_or(trial.attempt))
       found = trial;
     return trial.position <= which.position;

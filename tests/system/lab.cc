@@ -89,6 +89,10 @@ Output run_program(const std::vector<std::string>& argv, const std::string& dire
   return output;
 }
 
+int times(int few, int many) {
+  return getenv("STAB_CAMPAIGN") != nullptr ? many : few;
+}
+
 pid_t start_program(const std::vector<std::string>& argv, const std::string& directory,
                     const std::string& file) {
   // Emptied before it starts: nobody takes what stands there for its words.

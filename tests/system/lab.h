@@ -14,6 +14,10 @@
 
 namespace stab::test {
 
+// Of a test that tries the same many times: `few` by default, `many` in a campaign
+// (tests/campaign/run).
+int times(int few, int many);
+
 struct Output {
   int code = -1;  // exit code, or -signal
   std::string out;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,7 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kills = 20;
 constexpr std::uint64_t seed = 20261;
 
 // Both hold a lock, leave children behind that hold it too, and fail if it is taken: then something
@@ -37,10 +37,11 @@ class Recovery : public ::testing::TestWithParam<bool> {
     lab_.write("build.sh",
                std::string("#!/bin/sh\n") + hold_lock + "sleep 0.02\necho \"$2\" > \"$3\"\n", true);
     lab_.write("plan.toml",
-               "[experiment]\nname = \"killed\"\nseed = 3\n"
-               "[defaults]\nrepetitions = 40\ngive_up_after = 0\n"
-               "[[benchmark]]\nname = \"leaves-children\"\n"
-               "build = \"./build.sh " +
+               "[experiment]\nname = \"killed\"\nseed = 3\n[defaults]\nrepetitions = " +
+                   std::to_string(blocks_) +
+                   "\ngive_up_after = 0\n"
+                   "[[benchmark]]\nname = \"leaves-children\"\n"
+                   "build = \"./build.sh " +
                    lab_.path("build.lock") +
                    " ${LEVEL} ${OUT}\"\n"
                    "run = [\"./program.sh\", \"" +
@@ -77,6 +78,8 @@ class Recovery : public ::testing::TestWithParam<bool> {
   }
 
   Lab lab_;
+  const int kills_ = times(20, 200);
+  const int blocks_ = times(40, 500);
   std::vector<std::string> arguments_;
   std::map<std::uint64_t, std::int64_t> seen_;  // when each stored trial started
   std::size_t seen_at_worker_kill_ = 0;
@@ -88,11 +91,12 @@ TEST_P(Recovery, NoTrialIsLostOrRepeatedAndNothingIsAliveAfterAKill) {
   const int id = lab_.submit("plan.toml");
   ASSERT_NE(id, 0);
   Random random(seed);
-  for (int i = 0; i < kills; ++i) {
+  for (int i = 0; i < kills_; ++i) {
     kill_something(random);
     expect_kept(lab_.trials(id));
   }
-  ASSERT_TRUE(lab_.wait_until_final(id)) << lab_.ctl({"status", std::to_string(id)}).out;
+  ASSERT_TRUE(lab_.wait_until_final(id, std::chrono::minutes(10)))
+      << lab_.ctl({"status", std::to_string(id)}).out;
   EXPECT_EQ(lab_.state(id), "done") << lab_.ctl({"status", std::to_string(id)}).out;
 
   const json rows = lab_.trials(id);
@@ -103,7 +107,7 @@ TEST_P(Recovery, NoTrialIsLostOrRepeatedAndNothingIsAliveAfterAKill) {
     EXPECT_EQ(row["attempt"], 0);
     EXPECT_TRUE(positions.insert(row["position"].get<std::uint64_t>()).second);
   }
-  EXPECT_EQ(positions.size(), 160U);
+  EXPECT_EQ(positions.size(), 4 * static_cast<std::size_t>(blocks_));
 }
 
 }  // namespace

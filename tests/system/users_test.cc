@@ -13,8 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -27,6 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using std::string_literals::operator""s;
 using ::testing::HasSubstr;
 
 constexpr uid_t ada = 61234;
@@ -314,6 +317,46 @@ TEST_F(Users, IdleConnectionsOfOneKeepNobodyElseOut) {
   const Output more = as(ada, {"list"});
   EXPECT_EQ(more.code, 1);
   EXPECT_THAT(more.err, HasSubstr("you have 16 connections to stabd already"));
+}
+
+TEST_F(Users, AtOnceGetTheirAnswersBesideAnExperimentThatLosesNothing) {
+  lab_.write("paced.toml",
+             "[experiment]\nname = \"paced\"\n[[benchmark]]\nname = \"b\"\n"
+             "run = [\"true\"]\nrepetitions = " +
+                 std::to_string(times(200, 3000)) + "\n");
+  ASSERT_EQ(as(0, {"submit", lab_.path("paced.toml")}).code, 0);
+  ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
+  ASSERT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
+  struct Client {
+    uid_t user;
+    pid_t process;
+    std::string said;
+  };
+  std::vector<Client> clients;
+  for (int i = 0; i < times(45, 501); ++i) {
+    const uid_t user = i % 3 == 0 ? 0 : i % 3 == 1 ? ada : bob;
+    std::string said = lab_.path("client" + std::to_string(i));
+    const std::string own = std::to_string(i % 3 + 1);
+    const auto verb = i % 2 == 0 ? std::vector<std::string>{"list"} : std::vector{"status"s, own};
+    const pid_t process = start_program(command(user, verb), lab_.folder(), said);
+    clients.push_back({.user = user, .process = process, .said = std::move(said)});
+  }
+  std::map<uid_t, int> answered;
+  for (const Client& client : clients) {
+    const int code = end_of(client.process, std::chrono::minutes(5));
+    const std::string said = read_file(client.said, 1 << 20).value_or("");
+    answered[client.user] += code == 0 ? 1 : 0;
+    if (code != 0) EXPECT_THAT(said, HasSubstr("you have 16 connections to stabd already"));
+    if (client.user == 0) EXPECT_EQ(code, 0) << said;
+  }
+  EXPECT_GE(answered[ada], 1);
+  EXPECT_GE(answered[bob], 1);
+  for (const char* id : {"1", "2", "3"}) {
+    const Output end = as(0, {"watch", "--fail-on", "trials", id});
+    EXPECT_EQ(end.code, 0) << end.err;
+  }
+  const json rows = json::parse(as(0, {"export", "--format", "json", "1"}).out);
+  EXPECT_EQ(rows.size(), static_cast<std::size_t>(times(200, 3000)));
 }
 
 TEST_F(Users, AreLetGoWhenTheySayNothingAndDoNotWatch) {

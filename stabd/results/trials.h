@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What of a stored trial the analysis looks at.
+// An experiment's stored trials, and what of them the analysis looks at.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,12 @@
 #include "store/reader.h"
 
 namespace stab::results {
+
+// As Reader::for_each_trial, whose checksums do not notice a trial that a query does not find: this
+// fails, too, where the positions or the attempts have a gap, and where
+// an experiment that ran to the end of its plan has fewer of them.
+store::Outcome<void> for_each_trial(store::Reader& store, const store::Experiment& experiment,
+                                    const std::function<bool(const store::Trial&)>& row);
 
 // `name`: analysis.response. Nothing: the trial has no such number.
 std::optional<std::int64_t> response_of(const store::Trial& trial, const std::string& name);
