@@ -84,12 +84,20 @@ Outcome<Id> Store::add(std::string_view what, const std::function<Id()>& action)
 
 Outcome<Id> Store::add_machine(const Machine& machine) {
   return add("the machine", [&] {
-    Id same = 0;
-    connection().select("machine", "WHERE key = ?", {machine.key}, [&](const Stored& found) {
-      same = found.id;
-      return false;
-    });
-    return same != 0 ? same : connection().insert("machine", to_row(machine));
+    Machine row = machine;
+    // A damaged row stays as it is, and has the key: the machine gets another row.
+    for (int number = 2;; ++number) {
+      Id same = 0;
+      bool damaged = false;
+      connection().scan_apart("machine", "WHERE key = ?", {row.key}, [&](const Stored& found) {
+        same = found.id;
+        damaged = !found.intact;
+        return false;
+      });
+      if (same == 0) return connection().insert("machine", to_row(row));
+      if (!damaged) return same;
+      row.key = fmt::format("{}-{}", machine.key, number);
+    }
   });
 }
 

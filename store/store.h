@@ -41,7 +41,7 @@ class Store : public Reader {
   static Outcome<std::unique_ptr<Store>> open(const std::string& path);
 
   Outcome<Id> add_machine(
-      const Machine& machine);  // the id of the row with the same key if there is one
+      const Machine& machine);  // the id of the row with the same key if there is an intact one
 
   Outcome<Id> add_experiment(const Experiment& experiment);  // its id field is ignored
   Outcome<void> update_experiment(

@@ -68,7 +68,9 @@ class Search {
   void report(std::string table, Id row, std::string problem) {
     if (!reported_.emplace(table, row).second) return;
     ++damaged_rows_[table];
-    damage_.push_back({std::move(table), row, std::move(problem)});
+    // What costs all experiments is never among those that a list leaves out.
+    const auto place = row == 0 ? damage_.begin() : damage_.end();
+    damage_.insert(place, {std::move(table), row, std::move(problem)});
   }
 
   void check_rows(const Scope& scope) {
@@ -194,7 +196,7 @@ std::vector<Damage> find_damage_of_small_tables(Connection& connection) {
 
 std::string structure_problem(Connection& connection) {
   for (const Damage& each : Search(connection, std::nullopt).run_structure())
-    if (each.table == "database") return each.problem;
+    if (each.is_of_structure()) return each.problem;
   return "";
 }
 
