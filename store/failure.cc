@@ -42,7 +42,9 @@ Reason reason_of(const SQLite::Exception& error) {
     case SQLITE_NOMEM:
       return {"out of memory", true};
     case SQLITE_NOTADB:
-      return {"the file is not a database; name another one"};
+      return {
+          "the file is not a database, or its beginning is damaged; name another one, restore it "
+          "from a copy, or save what is whole with 'stabctl recover'"};
     case SQLITE_CORRUPT:
       return {
           "the file is damaged; restore it from a copy, or save what is whole with 'stabctl "

@@ -63,6 +63,8 @@ class Recovery {
                                .kept = static_cast<std::uint64_t>(
                                    to_.number(fmt::format("SELECT count(*) FROM {}", table))),
                                .lost = lost_[table].size()});
+    if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
+      refuse("no row of stabd can be read in it: name a database of stabd");
     return std::move(found_);
   }
 

@@ -234,6 +234,23 @@ TEST_F(RecoverTest, AnyPageMayBeDestroyed) {
   EXPECT_GE(without_loss, 5U) << "roots and indexes hold no rows";
 }
 
+TEST_F(RecoverTest, TheFirstPageMayBeDestroyed) {
+  std::string bytes = bytes_of(path_);
+  std::fill_n(bytes.begin(), page_size, '\x5a');
+  write(bytes);
+  EXPECT_FALSE(Store::open(path_));
+  EXPECT_TRUE(recovered().lost_nothing());
+  EXPECT_EQ(kept_trials_, 2 * per_experiment);
+}
+
+TEST_F(RecoverTest, AFileWithoutRowsOfOursIsRefused) {
+  write(std::string(50'000, 'x'));
+  const auto refused = recover(path_, copy_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("no row of stabd can be read in it"));
+  EXPECT_FALSE(fs::exists(copy_));
+}
+
 TEST_F(RecoverTest, AFileThatWasCutShortGivesWhatIsThere) {
   const std::string whole = bytes_of(path_);
   write(whole.substr(0, whole.size() / 2));

@@ -76,7 +76,10 @@ class LogOnDisk {
       : path_(std::move(path)), folder_(path_.substr(0, path_.rfind('/'))) {}
 
   void take(const Operation& operation) {
-    if (operation.path == folder_ && operation.kind == Operation::Kind::sync) has_name_ = true;
+    if (operation.kind == Operation::Kind::sync) {
+      if (operation.path == folder_) has_name_ = true;
+      if (operation.path == folder_.substr(0, folder_.rfind('/'))) folder_has_name_ = true;
+    }
     if (operation.path != path_) return;
     if (operation.kind != Operation::Kind::sync) return pending_.push_back(operation);
     for (const Operation& each : pending_) apply(each, durable_, [] { return true; });
@@ -89,7 +92,7 @@ class LogOnDisk {
     const std::uint64_t share = random.below(5);
     for (const Operation& each : pending_)
       apply(each, bytes, [&] { return random.below(4) < share; });
-    if (!has_name_ && random.below(2) == 0) return std::nullopt;
+    if (!(has_name_ && folder_has_name_) && random.below(2) == 0) return std::nullopt;
     return bytes;
   }
 
@@ -114,6 +117,7 @@ class LogOnDisk {
   std::string path_;
   std::string folder_;
   bool has_name_ = false;
+  bool folder_has_name_ = false;
   std::string durable_;
   std::vector<Operation> pending_;
 };

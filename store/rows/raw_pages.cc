@@ -17,6 +17,7 @@
 namespace stab::store {
 namespace {
 
+constexpr std::string_view magic = "SQLite format 3";
 constexpr std::size_t most_payload = std::size_t{256} << 20;
 constexpr std::size_t file_header = 100;
 constexpr char table_leaf = 0x0d;
@@ -87,11 +88,13 @@ RawPages::RawPages(const std::string& path)
   struct stat status{};
   if (!file_ || fstat(file_.get(), &status) != 0)
     refuse(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  // Ours are as SQLite makes them by default, which a damaged header does not say.
   const std::string first = page(0);
-  const std::uint64_t size = number_at(first, 16, 2);
-  if (size == 1) page_size_ = 65536;
-  if (size >= 512 && std::has_single_bit(size)) page_size_ = size;
-  usable_ = page_size_ - std::min<std::size_t>(number_at(first, 20, 1), page_size_ - 480);
+  if (const std::uint64_t size = number_at(first, 16, 2); first.starts_with(magic)) {
+    if (size == 1) page_size_ = 65536;
+    if (size >= 512 && std::has_single_bit(size)) page_size_ = size;
+    usable_ = page_size_ - std::min<std::size_t>(number_at(first, 20, 1), page_size_ - 480);
+  }
   pages_ = static_cast<std::uint64_t>(status.st_size) / page_size_;
 }
 

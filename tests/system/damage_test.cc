@@ -147,6 +147,26 @@ TEST_F(Damage, ARowThatCannotBeReadCostsItsExperimentOnly) {
   expect_others_go_on();
 }
 
+TEST_F(Damage, WithoutItsOwnEventsTheDaemonStartsAndTheQueueGoesOn) {
+  ASSERT_NO_FATAL_FAILURE(measure_first());
+  ASSERT_TRUE(lab_.start_daemon());
+  ASSERT_EQ(lab_.ctl({"pause", "--queue"}).code, 0);
+  lab_.end_daemon(SIGTERM);
+  change("paused by user", 2, '?');
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_THAT(log(), HasSubstr("whether somebody paused the queue is not known"));
+  EXPECT_EQ(lab_.ctl({"report", "1"}).code, 0);
+  expect_others_go_on();
+}
+
+TEST_F(Damage, WithoutItsFirstPageNothingIsServedAndAllIsRecovered) {
+  ASSERT_NO_FATAL_FAILURE(measure_first());
+  write(std::string(page_size, '\x5a') + bytes().substr(page_size));
+  EXPECT_FALSE(lab_.start_daemon());
+  EXPECT_THAT(log(), HasSubstr("'stabctl recover'"));
+  EXPECT_EQ(lab_.ctl({"recover", lab_.path("state"), lab_.path("whole.db")}).code, 0);
+}
+
 // A damaged root of a small table is found at the start, one of a large table or an index by the
 // verification that follows.
 class DestroyedPage : public Damage, public ::testing::WithParamInterface<const char*> {};
