@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "stabd/client/analyze.h"
+#include "stabd/client/database/database_verbs.h"
 #include "stabd/client/machine/machine_verbs.h"
 #include "stabd/client/output.h"
 #include "stabd/client/replay/replay.h"
@@ -24,7 +25,9 @@ constexpr const char* exit_codes =
     "or the tool failed, 5 trials failed or the experiment did not end well, 2 regressed, 3 "
     "unsure; "
     "where several hold, the first of that order. --fail-on chooses which are failures. Other "
-    "verbs: 0 it worked, 1 it did not. 128 and the number of a signal: interrupted.";
+    "verbs: 0 it worked, 1 it did not; backup and recover: 5 it worked, but the copy is damaged, "
+    "or "
+    "something is lost. 128 and the number of a signal: interrupted.";
 
 struct Arguments {
   Common common;
@@ -41,6 +44,7 @@ struct Arguments {
   std::string report_format = "text";
   std::string export_format = "csv";
   std::string output;
+  std::string from;
   RunOptions run;
   AnalyzeOptions analyze;
   MachineOptions machine;
@@ -60,6 +64,7 @@ class CommandLine {
     add_replay();
     add_analyze();
     add_machine_verbs();
+    add_database_verbs();
   }
 
   int run(int argc, char** argv) {
@@ -336,6 +341,25 @@ class CommandLine {
     fail_on_option(analyze);
     full_flag(analyze);
     json_flag(analyze);
+  }
+
+  void add_database_verbs() {
+    Arguments& a = arguments_;
+    CLI::App* backup = verb("backup", "Copy the database to a file, also while stabd works with it",
+                            [&a] { return stab::client::backup(a.common, a.output); });
+    backup->add_option("file", a.output, "The copy; must not be there yet")->required();
+    backup->add_option("--state", a.common.state,
+                       "Folder of the database: needs no daemon; else that of the daemon");
+    json_flag(backup);
+    CLI::App* recover = verb(
+        "recover",
+        "Make a whole database of what can still be read of a damaged one, which stays as it is; "
+        "stabd must not run with it",
+        [&a] { return stab::client::recover(a.common, a.from, a.output); });
+    recover->add_option("from", a.from, "The damaged database, or its folder")->required();
+    recover->add_option("to", a.output, "The new one, or a folder for it; must not be there yet")
+        ->required();
+    json_flag(recover);
   }
 
   Action on_machine(Result<int> (*what)(const MachineOptions&)) {

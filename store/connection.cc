@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "store/failure.h"
@@ -39,26 +40,20 @@ int bind_row(SQLite::Statement& statement, std::string_view table, const Row& ro
 }
 
 // "INSERT INTO t (a, b, checksum) VALUES (?, ?, ?)"
-std::string insert_sql(std::string_view table, const Row& row) {
+std::string insert_sql(std::string_view table, const Row& row, const char* verb = "INSERT") {
   std::string columns;
   std::string marks;
   for (const auto& [column, value] : row.values()) {
     columns += column + ", ";
     marks += "?, ";
   }
-  return fmt::format("INSERT INTO {} ({}checksum) VALUES ({}?)", table, columns, marks);
+  return fmt::format("{} INTO {} ({}checksum) VALUES ({}?)", verb, table, columns, marks);
 }
 
 std::string update_sql(std::string_view table, const Row& row) {
   std::string columns;
   for (const auto& [column, value] : row.values()) columns += column + " = ?, ";
   return fmt::format("UPDATE {} SET {}checksum = ? WHERE id = ?", table, columns);
-}
-
-void check_identity(SQLite::Database& database) {
-  if (database.execAndGet("PRAGMA application_id").getInt64() == application_id) return;
-  if (database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() != 0)
-    refuse("it is a database of another program; name another file");
 }
 
 void configure(SQLite::Database& database) {
@@ -72,7 +67,6 @@ void configure(SQLite::Database& database) {
 
 // A migration is the writer's business.
 void check_version(SQLite::Database& database) {
-  check_identity(database);
   const int version = database.execAndGet("PRAGMA user_version").getInt();
   if (version != schema_version)
     refuse(fmt::format("its schema has version {} and not {}; start the stabd of this release",
@@ -80,6 +74,12 @@ void check_version(SQLite::Database& database) {
 }
 
 }  // namespace
+
+void check_identity(SQLite::Database& database) {
+  if (database.execAndGet("PRAGMA application_id").getInt64() == application_id) return;
+  if (database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() != 0)
+    refuse("it is a database of another program; name another file");
+}
 
 Connection::Connection(const std::string& path)
     : database_(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX,
@@ -89,9 +89,15 @@ Connection::Connection(const std::string& path)
 }
 
 Connection::Connection(const std::string& path, ReadOnly)
+    : Connection(path, ReadOnly(), AnyVersion()) {
+  check_version(database_);
+}
+
+Connection::Connection(const std::string& path, ReadOnly, AnyVersion which)
     : database_(path, SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, busy_timeout_ms),
       statements_(database_) {
-  check_version(database_);
+  if (which.damaged) database_.exec("PRAGMA writable_schema = ON");
+  check_identity(database_);
   database_.exec("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF");
   // Everything is read of one state: from the first read of a transaction on, this one.
   database_.exec("BEGIN; SELECT count(*) FROM sqlite_schema");
@@ -112,6 +118,12 @@ Id Connection::insert(std::string_view table, Row row) {
   return id;
 }
 
+void Connection::insert_as_it_is(std::string_view table, const Row& row) {
+  auto statement = statements_.borrow(insert_sql(table, row, "INSERT OR IGNORE"));
+  bind_row(*statement, table, row);
+  statement->exec();
+}
+
 void Connection::update(std::string_view table, Id id, Row row) {
   row.set("id", id);
   auto statement = statements_.borrow(update_sql(table, row));
@@ -128,6 +140,49 @@ void Connection::scan(std::string_view table, std::string_view rest, Arguments a
   Cursor rows = cursor(table, rest, arguments);
   while (rows.step())
     if (!row({.row = rows.row(), .id = rows.id(), .intact = rows.intact()})) return;
+}
+
+Connection::Ids Connection::ids(std::string_view table, std::string_view rest,
+                                Arguments arguments) {
+  Ids found;
+  // The rows themselves and not an index, which may have fewer.
+  const bool all = rest.empty();
+  for (const char* order : {"", " DESC"}) {
+    SQLite::Statement statement(database_,
+                                fmt::format("SELECT id FROM {} {} {} ORDER BY id{}", table,
+                                            all ? "NOT INDEXED" : "", rest, order));
+    bind_all(statement, arguments);
+    const std::size_t first_part = found.ids.size();
+    try {
+      while (statement.executeStep()) {
+        const Id id = statement.getColumn(0).getInt64();
+        if (first_part > 0 && id <= found.ids[first_part - 1]) break;
+        found.ids.push_back(id);
+      }
+    } catch (const SQLite::Exception& error) {
+      if (!is_corrupt(error)) throw;
+      found.complete = false;
+    }
+    if (found.complete) break;
+  }
+  std::ranges::sort(found.ids);
+  return found;
+}
+
+bool Connection::scan_apart(std::string_view table, std::string_view rest, Arguments arguments,
+                            const Visitor& row) {
+  const Ids found = ids(table, rest, arguments);
+  for (const Id id : found.ids) {
+    Stored stored{.row = {}, .id = id, .intact = false};
+    try {
+      Cursor rows = cursor(table, "WHERE id = ?", {id});
+      if (rows.step()) stored = {.row = rows.row(), .id = id, .intact = rows.intact()};
+    } catch (const SQLite::Exception& error) {
+      if (!is_corrupt(error)) throw;
+    }
+    if (!row(stored)) break;
+  }
+  return found.complete;
 }
 
 void Connection::select(std::string_view table, std::string_view rest, Arguments arguments,

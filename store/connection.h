@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/rows/cursor.h"
 #include "store/rows/row.h"
@@ -22,6 +23,9 @@ struct Stored {
   bool intact = false;  // it matches its checksum
 };
 
+// Refuses a file that is neither ours nor empty.
+void check_identity(SQLite::Database& database);
+
 class Connection {
  public:
   // Opens or creates the file and sets WAL, FULL and foreign keys. Refuses what is not a database
@@ -31,6 +35,11 @@ class Connection {
   // of the schema.
   struct ReadOnly {};
   Connection(const std::string& path, ReadOnly);
+  // `damaged`: what does not fit in header and schema is no error.
+  struct AnyVersion {
+    bool damaged = false;
+  };
+  Connection(const std::string& path, ReadOnly, AnyVersion which);
 
   SQLite::Database& database() { return database_; }
 
@@ -39,6 +48,8 @@ class Connection {
 
   // Stores the row under the next free id, which it returns. The caller holds a transaction.
   Id insert(std::string_view table, Row row);
+  // Stores a row with its own id and checksum, unless that id is taken.
+  void insert_as_it_is(std::string_view table, const Row& row);
   // Overwrites all columns of the row with this id.
   void update(std::string_view table, Id id, Row row);
 
@@ -49,6 +60,16 @@ class Connection {
   void select(std::string_view table, std::string_view rest, Arguments arguments,
               const Visitor& row);
   void scan(std::string_view table, std::string_view rest, Arguments arguments, const Visitor& row);
+  // Where SQLite cannot read on: each row by itself. One that cannot be read is passed on without
+  // its content, as one that is not intact. False if not even the ids of all rows can be read.
+  bool scan_apart(std::string_view table, std::string_view rest, Arguments arguments,
+                  const Visitor& row);
+  // The ids of such rows, from both ends as far as they can be read.
+  struct Ids {
+    std::vector<Id> ids;
+    bool complete = true;
+  };
+  Ids ids(std::string_view table, std::string_view rest, Arguments arguments = {});
   Cursor cursor(std::string_view table, std::string_view rest, Arguments arguments = {});
 
   // The first column of the first row as an integer, 0 if there is none.

@@ -128,11 +128,19 @@ TEST_F(DamageTest, AChangedExperimentMachineBuildOrEventIsNotUsed) {
         "UPDATE event SET at_ns = 7");
   for (const StoreError& error :
        {store_->experiment(experiment_).error(), store_->machine(1).error(),
-        store_->builds(experiment_).error(), store_->events(experiment_).error(),
-        store_->add_machine(example_machine()).error()}) {
+        store_->builds(experiment_).error(), store_->events(experiment_).error()}) {
     EXPECT_THAT(error.message, HasSubstr("row 1 of table"));
     EXPECT_FALSE(error.temporary);
   }
+}
+
+TEST_F(DamageTest, AMachineWhoseRowIsDamagedGetsAnother) {
+  cheat(path_, "UPDATE machine SET facts = ''");
+  const Id other = store_->add_machine(example_machine()).value();
+  EXPECT_EQ(other, 2);
+  EXPECT_EQ(store_->add_machine(example_machine()).value(), other);
+  EXPECT_EQ(store_->machine(other).value()->facts, example_machine().facts);
+  EXPECT_EQ(found(), "machine 1" + mismatch);
 }
 
 TEST_F(DamageTest, ADamagedExperimentHidesNoOther) {

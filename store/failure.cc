@@ -42,9 +42,13 @@ Reason reason_of(const SQLite::Exception& error) {
     case SQLITE_NOMEM:
       return {"out of memory", true};
     case SQLITE_NOTADB:
-      return {"the file is not a database; name another one"};
+      return {
+          "the file is not a database, or its beginning is damaged; name another one, restore it "
+          "from a copy, or save what is whole with 'stabctl recover'"};
     case SQLITE_CORRUPT:
-      return {"the file is damaged; restore it from a copy, or move it away"};
+      return {
+          "the file is damaged; restore it from a copy, or save what is whole with 'stabctl "
+          "recover'"};
     case SQLITE_CANTOPEN:
       return {"the file cannot be opened; look at its permissions"};
     case SQLITE_CONSTRAINT:
@@ -55,6 +59,11 @@ Reason reason_of(const SQLite::Exception& error) {
 }
 
 }  // namespace
+
+bool is_corrupt(const SQLite::Exception& error) {
+  const int code = error.getErrorCode() & 0xff;
+  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
+}
 
 void refuse(std::string message) {
   throw Failure(StoreError{.message = std::move(message)});

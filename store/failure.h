@@ -33,6 +33,9 @@ inline constexpr const char* checksum_problem = "its content does not match its 
 // For a row that contradicts its checksum or its readings, with the advice what to do (S4).
 [[noreturn]] void refuse_damaged(const Damage& damage);
 
+// SQLite found that bytes of the file make no sense: of a row, or of the file's structure.
+bool is_corrupt(const SQLite::Exception& error);
+
 // The message starts with `what`: "cannot store a trial".
 StoreError explain(const std::exception& error, std::string_view what, std::string_view path);
 

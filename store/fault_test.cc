@@ -17,27 +17,8 @@ namespace {
 
 using testing::HasSubstr;
 
-sqlite3* opened_last = nullptr;
-
-int remember(sqlite3* database, char**, const sqlite3_api_routines*) {
-  opened_last = database;
-  return SQLITE_OK;
-}
-
-// SQLite calls `remember` for each new connection: so the tests reach the store's own.
-struct Remembering {
-  Remembering() { sqlite3_auto_extension(reinterpret_cast<void (*)()>(remember)); }
-  Remembering(const Remembering&) = delete;
-  Remembering& operator=(const Remembering&) = delete;
-  ~Remembering() { sqlite3_reset_auto_extension(); }
-};
-
 class FaultTest : public Remembering, public WithStore {
  protected:
-  // As if typed by the store itself.
-  static void inside(const std::string& sql) {
-    ASSERT_EQ(sqlite3_exec(opened_last, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sql;
-  }
   static std::string answer(const std::string& sql) {
     std::string text;
     const auto keep = [](void* to, int, char** values, char**) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "store/connection.h"
 #include "store/failure.h"
 #include "store/rows/codec.h"
@@ -87,18 +88,33 @@ std::vector<Reader::Progress> progress_of(Connection& connection, Id experiment)
 
 Reader::Experiments all_experiments(Connection& connection) {
   Reader::Experiments found;
-  connection.scan("experiment", "ORDER BY id", {}, [&](const Stored& stored) {
+  const auto add = [&](const Stored& stored) {
     if (stored.intact)
       found.intact.push_back(to_experiment(stored.row));
     else
       found.damaged.push_back(
           {.table = "experiment", .row = stored.id, .problem = std::string(checksum_problem)});
     return true;
-  });
+  };
+  try {
+    connection.scan("experiment", "ORDER BY id", {}, add);
+  } catch (const SQLite::Exception& error) {
+    if (!is_corrupt(error)) throw;
+    found = {};
+    connection.scan_apart("experiment", "", {}, add);
+  }
   return found;
 }
 
 }  // namespace
+
+std::string structure_refusal(std::string_view problem) {
+  return fmt::format(
+      "the database is damaged, so nothing is stored and nothing runs: stop stabd, then save what "
+      "is "
+      "whole with 'stabctl recover', or restore a backup ({})",
+      one_line(problem, 300));
+}
 
 Reader::Reader(std::string path, std::unique_ptr<Connection> connection, std::shared_ptr<void> held)
     : path_(std::move(path)), held_(std::move(held)), connection_(std::move(connection)) {}

@@ -28,6 +28,9 @@ struct StoreError {
 template <class T>
 using Outcome = std::expected<T, StoreError>;
 
+// What to do about a file whose structure is damaged (store.h, S6).
+std::string structure_refusal(std::string_view problem);
+
 class Connection;
 
 class Reader {

@@ -215,6 +215,8 @@ struct Damage {
   std::string table{};
   Id row = 0;
   std::string problem{};  // "its content does not match its checksum"
+
+  [[nodiscard]] bool is_of_structure() const { return row == 0; }
 };
 
 }  // namespace stab::store

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "store/connection.h"
+#include "store/copy.h"
 #include "store/failure.h"
 #include "store/lock.h"
 #include "store/rows/codec.h"
 #include "store/schema.h"
+#include "store/verify.h"
 
 namespace stab::store {
 
@@ -19,6 +21,22 @@ static std::string resolved(const std::string& path) {
   std::error_code ignored;
   const auto absolute = std::filesystem::weakly_canonical(path, ignored);
   return absolute.empty() ? path : absolute.string();
+}
+
+// As it was before its schema changes, for whoever has to go back.
+static void keep_before_migration(Connection& connection, const std::string& path) {
+  const std::int64_t version = connection.number("PRAGMA user_version");
+  if (version <= 0 || version >= schema_version) return;
+  const std::string copy = fmt::format("{}.before-v{}", path, version + 1);
+  try {
+    copy_database(connection.database(), copy, true);
+  } catch (const std::exception& error) {
+    const StoreError why = explain(error, "it cannot be copied", copy);
+    throw Failure({.message = fmt::format("before its schema changes from version {} to {} it is "
+                                          "copied; {}",
+                                          version, schema_version, why.message),
+                   .temporary = why.temporary});
+  }
 }
 
 Store::Store(const std::string& path, std::unique_ptr<Connection> connection,
@@ -36,14 +54,25 @@ Outcome<std::unique_ptr<Store>> Store::open(const std::string& path) {
   return guarded("cannot open the database", path, [&] {
     auto held = std::make_shared<Lock>(std::move(*lock));
     auto connection = std::make_unique<Connection>(file);
+    keep_before_migration(*connection, file);
     migrate(*connection, schema_steps());
     return std::unique_ptr<Store>(new Store(file, std::move(connection), std::move(held)));
   });
 }
 
 Outcome<void> Store::write(std::string_view what, const std::function<void()>& action) {
-  return guarded(fmt::format("cannot store {}", what), path(),
-                 [&] { connection().transaction(action); });
+  return guarded(fmt::format("cannot store {}", what), path(), [&] {
+    if (!refusal_.empty()) refuse(refusal_);
+    try {
+      connection().transaction(action);
+    } catch (const SQLite::Exception& error) {
+      // Of one row it costs this change only.
+      if (!is_corrupt(error)) throw;
+      if (const std::string problem = structure_problem(connection()); !problem.empty())
+        refuse_changes(structure_refusal(problem));
+      throw;
+    }
+  });
 }
 
 Outcome<Id> Store::add(std::string_view what, const std::function<Id()>& action) {
@@ -55,12 +84,20 @@ Outcome<Id> Store::add(std::string_view what, const std::function<Id()>& action)
 
 Outcome<Id> Store::add_machine(const Machine& machine) {
   return add("the machine", [&] {
-    Id same = 0;
-    connection().select("machine", "WHERE key = ?", {machine.key}, [&](const Stored& found) {
-      same = found.id;
-      return false;
-    });
-    return same != 0 ? same : connection().insert("machine", to_row(machine));
+    Machine row = machine;
+    // A damaged row stays as it is, and has the key: the machine gets another row.
+    for (int number = 2;; ++number) {
+      Id same = 0;
+      bool damaged = false;
+      connection().scan_apart("machine", "WHERE key = ?", {row.key}, [&](const Stored& found) {
+        same = found.id;
+        damaged = !found.intact;
+        return false;
+      });
+      if (same == 0) return connection().insert("machine", to_row(row));
+      if (!damaged) return same;
+      row.key = fmt::format("{}-{}", machine.key, number);
+    }
   });
 }
 

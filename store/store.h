@@ -10,6 +10,8 @@
 //  S4  Every row carries a checksum of its content. A row that does not match is reported, never
 //      used: a read that meets one fails and names table and row. verify() finds all of them.
 //  S5  One process writes: the holder of the lock file beside the database.
+//  S6  Nothing is written into a file whose structure is damaged (verify.h): what is there can still
+//      be read, and 'stabctl recover' makes a whole one of it.
 //
 // Not thread-safe; the daemon's loop thread owns it. A forked child must not touch it. Errors that
 // pass with time (disk full, read-only file system, I/O error) have `temporary` set: the caller
@@ -39,7 +41,7 @@ class Store : public Reader {
   static Outcome<std::unique_ptr<Store>> open(const std::string& path);
 
   Outcome<Id> add_machine(
-      const Machine& machine);  // the id of the row with the same key if there is one
+      const Machine& machine);  // the id of the row with the same key if there is an intact one
 
   Outcome<Id> add_experiment(const Experiment& experiment);  // its id field is ignored
   Outcome<void> update_experiment(
@@ -63,6 +65,11 @@ class Store : public Reader {
 
   Outcome<void> add_event(const Event& event);
 
+  // S6: from here on every change is refused with this reason.
+  void refuse_changes(std::string why) { refusal_ = std::move(why); }
+  // "": changes are stored.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
  private:
   Store(const std::string& path, std::unique_ptr<Connection> connection,
         std::shared_ptr<void> lock);
@@ -71,6 +78,8 @@ class Store : public Reader {
   void insert(const Trial& trial);
   // Those attempts stand no longer; how many they are.
   std::uint64_t unmark(std::string_view which, std::initializer_list<Value> arguments);
+
+  std::string refusal_;
 };
 
 }  // namespace stab::store

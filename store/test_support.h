@@ -5,6 +5,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -153,6 +154,24 @@ inline std::vector<Trial> trials_of(Store& store, Id experiment) {
   EXPECT_TRUE(read) << (read ? "" : read.error().message);
   return trials;
 }
+
+inline sqlite3* opened_last = nullptr;
+
+// SQLite says each new connection: so tests reach the store's own.
+struct Remembering {
+  Remembering() { sqlite3_auto_extension(reinterpret_cast<void (*)()>(remember)); }
+  Remembering(const Remembering&) = delete;
+  Remembering& operator=(const Remembering&) = delete;
+  ~Remembering() { sqlite3_reset_auto_extension(); }
+  static int remember(sqlite3* database, char**, const sqlite3_api_routines*) {
+    opened_last = database;
+    return SQLITE_OK;
+  }
+  // As if typed by the store itself.
+  static void inside(const std::string& sql) {
+    ASSERT_EQ(sqlite3_exec(opened_last, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sql;
+  }
+};
 
 // A store with one experiment.
 class WithStore : public testing::Test {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -40,7 +41,7 @@ class Search {
     check_readings();
     if (!experiment_) {
       check_references();
-      check_structure();
+      check_structure("");
     }
     return std::move(damage_);
   }
@@ -48,31 +49,76 @@ class Search {
   std::vector<Damage> run_small() {
     for (const Scope& scope : scopes)
       if (!scope.many_rows) check_rows(scope);
+    for (const Scope& scope : scopes)
+      if (!scope.many_rows) check_structure(fmt::format("({})", scope.table));
     return std::move(damage_);
+  }
+
+  std::vector<Damage> run_structure() {
+    check_structure("");
+    if (damage_.empty()) return {};
+    // What single rows explain does not count.
+    damage_.clear();
+    reported_.clear();
+    return run();
   }
 
  private:
   // One entry a row is enough: the first problem found.
   void report(std::string table, Id row, std::string problem) {
-    if (reported_.emplace(table, row).second)
-      damage_.push_back({std::move(table), row, std::move(problem)});
+    if (!reported_.emplace(table, row).second) return;
+    ++damaged_rows_[table];
+    // What costs all experiments is never among those that a list leaves out.
+    const auto place = row == 0 ? damage_.begin() : damage_.end();
+    damage_.insert(place, {std::move(table), row, std::move(problem)});
   }
 
   void check_rows(const Scope& scope) {
+    const auto look = [&](const Stored& stored) {
+      if (!stored.intact) report(scope.table, stored.id, checksum_problem);
+      return true;
+    };
     const bool all = !experiment_;
-    Cursor rows = all ? connection_.cursor(scope.table, "")
-                      : connection_.cursor(scope.table, scope.of_experiment, {*experiment_});
-    while (rows.step())
-      if (!rows.intact()) report(scope.table, rows.id(), checksum_problem);
+    const std::string_view rest = all ? "" : scope.of_experiment;
+    try {
+      Cursor rows = all ? connection_.cursor(scope.table, rest)
+                        : connection_.cursor(scope.table, rest, {*experiment_});
+      while (rows.step())
+        if (!rows.intact()) report(scope.table, rows.id(), checksum_problem);
+    } catch (const SQLite::Exception& error) {
+      if (!is_corrupt(error)) throw;
+      const bool complete = all ? connection_.scan_apart(scope.table, rest, {}, look)
+                                : connection_.scan_apart(scope.table, rest, {*experiment_}, look);
+      if (!complete) report("database", 0, fmt::format("rows of table {} are lost", scope.table));
+    }
   }
 
   // Of trials that are intact the number of readings is what it was.
   void check_readings() {
-    SQLite::Statement counts(connection_.database(),
-                             fmt::format("SELECT id, readings, (SELECT count(*) FROM reading WHERE "
-                                         "reading.trial = trial.id) FROM trial {}",
-                                         experiment_ ? "WHERE experiment = ?" : ""));
-    if (experiment_) counts.bind(1, *experiment_);
+    const std::string counts =
+        "SELECT id, readings, (SELECT count(*) FROM reading WHERE reading.trial = trial.id) FROM "
+        "trial ";
+    try {
+      check_readings_of(counts + (experiment_ ? "WHERE experiment = ?" : ""), experiment_);
+    } catch (const SQLite::Exception& error) {
+      if (!is_corrupt(error)) throw;
+      const auto trials = experiment_
+                              ? connection_.ids("trial", "WHERE experiment = ?", {*experiment_})
+                              : connection_.ids("trial", "");
+      for (const Id id : trials.ids) {
+        try {
+          check_readings_of(counts + "WHERE id = ?", id);
+        } catch (const SQLite::Exception& again) {
+          if (!is_corrupt(again)) throw;
+          report("trial", id, "its readings cannot be read");
+        }
+      }
+    }
+  }
+
+  void check_readings_of(const std::string& query, std::optional<Id> argument) {
+    SQLite::Statement counts(connection_.database(), query);
+    if (argument) counts.bind(1, *argument);
     while (counts.executeStep()) {
       const std::string problem =
           reading_problem(counts.getColumn(1).getInt64(), counts.getColumn(2).getInt64());
@@ -82,23 +128,60 @@ class Search {
 
   void check_references() {
     SQLite::Statement check(connection_.database(), "PRAGMA foreign_key_check");
-    while (check.executeStep())
-      report(check.getColumn(0).getString(), check.getColumn(1).getInt64(),
-             fmt::format("it refers to a row of table {} that is not there",
-                         check.getColumn(2).getString()));
+    try {
+      while (check.executeStep())
+        report(check.getColumn(0).getString(), check.getColumn(1).getInt64(),
+               fmt::format("it refers to a row of table {} that is not there",
+                           check.getColumn(2).getString()));
+    } catch (const SQLite::Exception& error) {
+      // The rows where it stops are named already.
+      if (!is_corrupt(error)) throw;
+    }
   }
 
-  void check_structure() {
-    SQLite::Statement check(connection_.database(), "PRAGMA integrity_check(1)");
-    if (!check.executeStep()) return;
-    const std::string verdict = check.getColumn(0).getString();
-    if (verdict != "ok") report("database", 0, verdict);
+  // `of`: "(table)", or "" for the whole file.
+  void check_structure(const std::string& of) {
+    SQLite::Statement check(connection_.database(), fmt::format("PRAGMA integrity_check{}", of));
+    try {
+      while (check.executeStep()) {
+        const std::string verdict = check.getColumn(0).getString();
+        if (verdict != "ok" && !is_of_rows(verdict)) return report("database", 0, verdict);
+      }
+    } catch (const SQLite::Exception& error) {
+      if (!is_corrupt(error)) throw;
+      report("database", 0, error.what());
+    }
+  }
+
+  // Whether damaged rows, which are named each, explain what SQLite says of the file.
+  bool is_of_rows(std::string_view verdict) {
+    // "NULL value in trial.seed", "non-TEXT value in trial.reason"
+    constexpr std::string_view value = " value in ";
+    if (const auto place = verdict.find(value); place != std::string_view::npos) {
+      verdict.remove_prefix(place + value.size());
+      return damaged_rows_.contains(verdict.substr(0, verdict.find('.')));
+    }
+    // A row that cannot be read; the check ends there.
+    if (verdict == "database disk image is malformed") return !damaged_rows_.empty();
+    // "row 7 missing from index x"
+    constexpr std::string_view missing = " missing from index ";
+    const auto place = verdict.find(missing);
+    if (!verdict.starts_with("row ") || place == std::string_view::npos) return false;
+    const std::string index(verdict.substr(place + missing.size()));
+    SQLite::Statement owner(connection_.database(),
+                            "SELECT tbl_name FROM sqlite_schema WHERE name = ?");
+    owner.bind(1, index);
+    if (!owner.executeStep()) return false;
+    const auto damaged = damaged_rows_.find(owner.getColumn(0).getString());
+    return damaged != damaged_rows_.end() && ++missing_[index] <= damaged->second;
   }
 
   Connection& connection_;
   std::optional<Id> experiment_;
   std::vector<Damage> damage_;
   std::set<std::pair<std::string, Id>> reported_;
+  std::map<std::string, std::size_t, std::less<>> damaged_rows_;  // by table
+  std::map<std::string, std::size_t> missing_;                    // by index
 };
 
 }  // namespace
@@ -109,6 +192,12 @@ std::vector<Damage> find_damage(Connection& connection, std::optional<Id> experi
 
 std::vector<Damage> find_damage_of_small_tables(Connection& connection) {
   return Search(connection, std::nullopt).run_small();
+}
+
+std::string structure_problem(Connection& connection) {
+  for (const Damage& each : Search(connection, std::nullopt).run_structure())
+    if (each.is_of_structure()) return each.problem;
+  return "";
 }
 
 std::string reading_problem(std::int64_t expected, std::int64_t found) {

@@ -14,6 +14,9 @@ std::vector<Damage> find_damage(Connection& connection, std::optional<Id> experi
 // Of rows of all tables but trial and reading.
 std::vector<Damage> find_damage_of_small_tables(Connection& connection);
 
+// What is wrong with the file below its rows: then queries may miss rows. "" if nothing is.
+std::string structure_problem(Connection& connection);
+
 // How many readings of this trial are missing or too many; "" if all are there.
 std::string reading_problem(std::int64_t expected, std::int64_t found);
 

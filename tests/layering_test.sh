@@ -65,7 +65,7 @@ allowed() {
     stabd/protocol) echo "$below_stabd stabd/protocol" ;;
     stabd/paths.h | stabd/paths.cc | stabd/paths_test.cc) echo "stabd/paths.h" ;;
     stabd/main_stabd.cc) echo "stabd/paths.h stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
-    stabd/main_stabctl.cc) echo "stabd/paths.h stabd/client stabd/client/machine stabd/client/replay" ;;
+    stabd/main_stabctl.cc) echo "stabd/paths.h stabd/client stabd/client/database stabd/client/machine stabd/client/replay" ;;
     stabd/worker) echo "$below_stabd stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results" ;;
     stabd/results) echo "$below_stabd stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
@@ -74,6 +74,7 @@ allowed() {
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;
+    stabd/client/database) echo "$below_stabd stabd/protocol stabd/client" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
     stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/export.h stabd/results/replay.h" ;;
     bench | tests) echo "base toml plan plan/* design counters machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;

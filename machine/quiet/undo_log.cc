@@ -66,7 +66,7 @@ Result<UndoLog> UndoLog::open(const std::string& path, const std::string& root) 
   // Whoever can read the log could lock it.
   const mode_t before = umask(077);
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  const bool made = std::filesystem::create_directories(folder, error);
   umask(before);
   if (error) return fail(fmt::format("cannot make {}: {}", folder.string(), error.message()));
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_APPEND, 0600));
@@ -74,6 +74,9 @@ Result<UndoLog> UndoLog::open(const std::string& path, const std::string& root) 
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
     return fail(fmt::format("{} is in use: another process keeps this machine quiet", path));
   if (auto synced = sync_folder(folder); !synced) return std::unexpected(synced.error());
+  if (made)
+    if (auto synced = sync_folder(folder.parent_path()); !synced)
+      return std::unexpected(synced.error());
   UndoLog log(std::move(fd), path, value_in(*boot, Form::word));
   if (auto read = log.read(); !read) return std::unexpected(read.error());
   return log;

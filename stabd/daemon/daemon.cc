@@ -97,9 +97,7 @@ Result<void> Daemon::prepare() {
   store_ = std::move(*store);
   const auto damage = store_->verify_small_tables();
   if (!damage) return fail(damage.error().message);
-  for (const store::Damage& row : *damage)
-    spdlog::error("row {} of {} has changed since it was written: it will not be used", row.row,
-                  row.table);
+  heed_damage(*damage);
 
   allowed_cpus_ = current_cpus();
   std::error_code error;
@@ -216,7 +214,7 @@ void Daemon::end_idle_clients() {
 }
 
 void Daemon::run_next() {
-  while (!session_ && !stopping_ && !queue_held_) {
+  while (!session_ && !stopping_ && !queue_held_ && store_->refusal().empty()) {
     const auto first = queue_.take();
     if (!first) return;
     auto experiment = store_->experiment(first->id);
@@ -360,6 +358,13 @@ Result<void> Daemon::start_worker() {
   return {};
 }
 
+store::Experiment Daemon::shown(store::Experiment row) const {
+  if (session_ && session_->experiment().id == row.id) return session_->shown();
+  const auto state = state_from(row.state);
+  if (state && !is_final(*state) && !store_->refusal().empty()) row.reason = store_->refusal();
+  return row;
+}
+
 void Daemon::publish_soon() {
   if (uv_is_active(as_handle(&progress_)) == 0)
     uv_timer_start(
@@ -370,10 +375,8 @@ void Daemon::publish_progress() {
   clients_.for_each_watcher([this](Connection& client) {
     if (client.awaits_answer()) return;
     const bool current = session_ && session_->experiment().id == client.watched;
-    const auto row = current ? session_->shown()
-                             : store_->experiment(client.watched)
-                                   .value_or(std::nullopt)
-                                   .value_or(store::Experiment());
+    const auto row = shown(
+        store_->experiment(client.watched).value_or(std::nullopt).value_or(store::Experiment()));
     client.send(protocol::encode(progress_of(row, current ? session_.get() : nullptr)));
     const auto state = state_from(row.state);
     if (!state || is_final(*state)) client.watched = 0;

@@ -61,6 +61,8 @@ class Daemon {
   // No further experiment begins.
   [[nodiscard]] bool queue_held() const { return queue_held_; }
   void publish_soon();  // somebody watches
+  // As clients see it, whatever its row says of it.
+  [[nodiscard]] store::Experiment shown(store::Experiment row) const;
   // The client gets the answer when a reader has it; `request` lacks the database.
   void read_for(Connection& client, protocol::ReadRequest request);
 
@@ -95,6 +97,7 @@ class Daemon {
                         std::function<void(Result<std::string>)> done);
   void forget_session_reading();
   void verify_trials();
+  void heed_damage(const std::vector<store::Damage>& damage);
   bool let_readers_run(std::function<void()> go_on);
   void trials_go_on();
   void allow_readers();

@@ -44,9 +44,12 @@ void Daemon::load_queue() {
     const auto state = state_from(experiment.state);
     if (state && !is_final(*state)) queue_.add(waiting_from(experiment));
   }
-  if (const auto events = store_->events(0))
-    for (const store::Event& event : *events)
-      if (event.kind == queue_kind) queue_held_ = event.text.starts_with(queue_paused);
+  const auto events = store_->events(0);
+  if (!events)
+    return spdlog::error("whether somebody paused the queue is not known, and it goes on: {}",
+                         events.error().message);
+  for (const store::Event& event : *events)
+    if (event.kind == queue_kind) queue_held_ = event.text.starts_with(queue_paused);
 }
 
 Result<store::Id> Daemon::submit(const store::Experiment& experiment) {

@@ -37,21 +37,12 @@ Result<std::string> line_in(const Fd& file) {
   return text;
 }
 
-void log_damage(const Result<Fd>& answer) {
+Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer) {
   const auto line = answer ? line_in(*answer) : fail(answer.error().message);
-  const auto found =
-      line ? protocol::decode_reply<protocol::FindingsReply>(*line) : fail(line.error().message);
-  if (!found || !found->error.empty()) {
-    spdlog::error("the stored trials are not verified: {}",
-                  found ? found->error : found.error().message);
-    return;
-  }
-  for (const store::Damage& row : found->damage)
-    spdlog::error("row {} of {} has changed since it was written: it will not be used", row.row,
-                  row.table);
-  if (found->damaged > found->damage.size())
-    spdlog::error("{} rows have changed in all", found->damaged);
-  spdlog::debug("all stored rows are verified");
+  if (!line) return std::unexpected(line.error());
+  auto found = protocol::decode_reply<protocol::FindingsReply>(*line);
+  if (found && !found->error.empty()) return fail(found->error);
+  return found;
 }
 
 }  // namespace
@@ -138,8 +129,31 @@ void Daemon::forget_session_reading() {
 void Daemon::verify_trials() {
   protocol::ReadRequest request{.reading = protocol::Reading::verify};
   request.database = database();
-  readers_->ask(no_user, protocol::encode(request),
-                [](const Result<Fd>& answer) { log_damage(answer); });
+  readers_->ask(no_user, protocol::encode(request), [this](const Result<Fd>& answer) {
+    const auto found = findings_in(answer);
+    if (!found) {
+      spdlog::error("the stored trials are not verified: {}", found.error().message);
+      return;
+    }
+    heed_damage(found->damage);
+    if (found->damaged > found->damage.size())
+      spdlog::error("{} rows have changed in all", found->damaged);
+    spdlog::debug("all stored rows are verified");
+  });
+}
+
+// A row costs its experiment, the structure of the file all of them: S6 of the store. What runs then
+// ends with the next thing that it stores, and its row stays as it is.
+void Daemon::heed_damage(const std::vector<store::Damage>& damage) {
+  for (const store::Damage& each : damage) {
+    if (!each.is_of_structure()) {
+      spdlog::error("row {} of {} has changed since it was written: it will not be used", each.row,
+                    each.table);
+    } else if (store_->refusal().empty()) {
+      store_->refuse_changes(store::structure_refusal(each.problem));
+      spdlog::error("{}", store_->refusal());
+    }
+  }
 }
 
 bool Daemon::let_readers_run(std::function<void()> go_on) {

@@ -35,13 +35,12 @@ bool may_see(const Context& context, const store::Experiment& experiment) {
 }
 
 Result<store::Experiment> find(const Context& context, store::Id id) {
-  const Session* session = context.daemon.session();
   auto found = context.daemon.store().experiment(id);
   if (!found) return fail(found.error().message);
   // An experiment of somebody else is answered as one that does not exist.
   if (!*found || !may_see(context, **found))
     return fail(fmt::format("there is no experiment {}: see 'stabctl list'", id));
-  return session != nullptr && session->experiment().id == id ? session->shown() : **found;
+  return context.daemon.shown(std::move(**found));
 }
 
 // Said to clients of every version there may be: the first line of a conversation.
@@ -99,12 +98,10 @@ Result<protocol::ListReply> answer(const Context& context, const protocol::ListR
   const auto experiments = context.daemon.store().experiments();
   if (!experiments) return fail(experiments.error().message);
   protocol::ListReply reply;
-  const Session* session = context.daemon.session();
   const auto places = places_of(context.daemon.queue());
   for (const store::Experiment& row : experiments->intact) {
-    const bool current = session != nullptr && session->experiment().id == row.id;
     if (!may_see(context, row)) continue;
-    reply.experiments.push_back(summary_of(current ? session->shown() : row));
+    reply.experiments.push_back(summary_of(context.daemon.shown(row)));
     if (const auto place = places.find(row.id); place != places.end())
       reply.experiments.back().place = place->second;
   }

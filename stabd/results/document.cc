@@ -143,7 +143,8 @@ stats::Spec spec_of(const plan::Plan& plan) {
 std::string machine_line(store::Reader& store, store::Id id) {
   const auto machine =
       id == 0 ? store::Outcome<std::optional<store::Machine>>(std::nullopt) : store.machine(id);
-  if (!machine || !*machine) return "";
+  if (!machine) return "not known: " + machine.error().message;
+  if (!*machine) return id == 0 ? "" : fmt::format("not known: row {} of machine is gone", id);
   const auto facts = nlohmann::json::parse((*machine)->facts, nullptr, false);
   const bool has_summary =
       facts.is_object() && facts.contains("summary") && facts["summary"].is_string();

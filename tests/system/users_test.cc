@@ -172,6 +172,16 @@ TEST_F(Users, ReplayWhatIsTheirsAsThemselves) {
   EXPECT_THAT(of_root.err, HasSubstr("user 61234 ran this trial: replay it as that user"));
 }
 
+TEST_F(Users, CopyNobodysDatabaseButTheirOwn) {
+  const std::string copy = lab_.path(std::to_string(ada) + "/copy.db");
+  ASSERT_EQ(chown(lab_.path(std::to_string(ada)).c_str(), ada, ada), 0);
+  const Output refused = as(ada, {"backup", copy});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("which only root and the user of stabd may copy"));
+  EXPECT_FALSE(fs::exists(copy));
+  EXPECT_EQ(as(0, {"backup", copy}).code, 0);
+}
+
 TEST_F(Users, DoNotPushForwardNorResumeWhatRootPaused) {
   const Output pushed = as(ada, {"submit", "--priority", "1", plan_of(ada)});
   EXPECT_EQ(pushed.code, 1);

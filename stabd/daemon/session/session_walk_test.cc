@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cstdlib>
 #include <map>
 
 #include "base/random.h"
@@ -104,7 +105,8 @@ void expect_sound_end(Around& around) {
 // Also a daemon that is killed and started anew, at any step.
 TEST(SessionWalk, WhateverHappensItEndsWithEachTrialOnce) {
   std::map<std::string, int> ends;
-  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+  const std::uint64_t walks = std::getenv("STAB_CAMPAIGN") != nullptr ? 5000 : 150;
+  for (std::uint64_t seed = 0; seed < walks; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     Around around(seed % 2 == 0 ? two_levels : with_rule);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Copies of the whole file, page by page, with what its write-ahead log holds. Others may read and
+// write the original meanwhile; the copy is of one moment.
+#pragma once
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <string>
+#include <vector>
+
+#include "store/reader.h"
+
+namespace stab::store {
+
+// Of any version of the schema. Refuses a `to` that is there. Under this name there is nothing, or
+// the complete copy, which is on disk when this returns. What is damaged is copied as it is: the
+// answer says whether anything is.
+Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string& to);
+
+// Throw (see failure.h).
+// The same of an open database; `replace`: whatever has the name `to`.
+void copy_database(SQLite::Database& from, const std::string& to, bool replace);
+void refuse_existing(const std::string& path);
+
+// A database that is made under another name, and removed unless it is finished. Only its owner can
+// read it.
+class Unfinished {
+ public:
+  explicit Unfinished(const std::string& name);
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished();
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // Nobody has it open. It is one file, and on disk under its name when this returns.
+  void finish(bool replace);
+
+ private:
+  std::string name_;
+  std::string path_;
+};
+
+}  // namespace stab::store

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// Copies: of a store at work, and before a migration.
+#include "store/copy.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "store/connection.h"
+#include "store/rows/codec.h"
+#include "store/schema.h"
+#include "store/test_support.h"
+
+namespace stab::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const TemporaryDirectory& directory) {
+  std::vector<std::string> names;
+  for (const auto& each : fs::directory_iterator(directory / ""))
+    names.push_back(each.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+class CopyTest : public WithStore {
+ protected:
+  std::string copy_ = directory_ / "copy.db";
+};
+
+TEST_F(CopyTest, HasWhatIsInTheLogAndIsOneFileThatItsOwnerReads) {
+  for (std::uint32_t i = 0; i < 20; ++i) add(example_trial(experiment_, i));
+  ASSERT_GT(fs::file_size(path_ + "-wal"), 0U);
+  const auto damage = back_up(path_, copy_);
+  ASSERT_TRUE(damage) << damage.error().message;
+  EXPECT_THAT(*damage, IsEmpty());
+  EXPECT_THAT(names_in(directory_),
+              ElementsAre("copy.db", "stab.db", "stab.db-shm", "stab.db-wal", "stab.db.lock"));
+  struct stat status{};
+  ASSERT_EQ(stat(copy_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  const auto opened = open_or_fail(copy_);
+  EXPECT_EQ(trials_of(*opened, experiment_), trials_of(*store_, experiment_));
+  EXPECT_THAT(opened->verify().value(), IsEmpty());
+}
+
+TEST_F(CopyTest, IsOfOneMomentWhileTheStoreIsWritten) {
+  for (std::uint32_t i = 0; i < 20; ++i) add(example_trial(experiment_, i));
+  std::vector<Trial> before = trials_of(*store_, experiment_);
+  ASSERT_TRUE(back_up(path_, copy_));
+  add(example_trial(experiment_, 20));
+  EXPECT_EQ(trials_of(*open_or_fail(copy_), experiment_), before);
+}
+
+TEST_F(CopyTest, NothingIsOverwritten) {
+  for (const char* name : {"copy.db", "stab.db"}) {
+    write_text(directory_ / "copy.db", "somebody's");
+    const auto refused = back_up(path_, directory_ / name);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("is there already: name a file that is not"));
+  }
+  EXPECT_EQ(read_file(copy_, 100).value(), "somebody's");
+}
+
+TEST_F(CopyTest, WhatIsDamagedIsCopiedAndNamed) {
+  add(example_trial(experiment_, 0));
+  cheat(path_, "UPDATE trial SET wall_ns = 1");
+  const auto damage = back_up(path_, copy_);
+  ASSERT_TRUE(damage) << damage.error().message;
+  ASSERT_EQ(damage->size(), 1U);
+  EXPECT_EQ(damage->front().table, "trial");
+}
+
+TEST_F(CopyTest, AFileThatIsNoDatabaseOfOursIsRefusedAndLeavesNoCopy) {
+  write_text(directory_ / "other", std::string(5000, 'x'));
+  EXPECT_FALSE(back_up(directory_ / "other", copy_));
+  EXPECT_FALSE(back_up(directory_ / "none", copy_));
+  EXPECT_FALSE(fs::exists(copy_));
+}
+
+// A database of the first version with an experiment.
+void make_first_version(const std::string& path) {
+  Connection connection(path);
+  migrate(connection, schema_steps().first(1));
+  Row row;
+  for (const auto& [column, value] : to_row(example_experiment()).values())
+    if (column != "duration_ns" && column != "priority" && column != "held_by")
+      row.set_value(column, value);
+  connection.transaction([&] { connection.insert("experiment", row); });
+}
+
+TEST(CopyBeforeMigration, StandsBesideTheDatabaseAndIsKept) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  make_first_version(path);
+  open_or_fail(path);
+  const std::string copy = path + ".before-v2";
+  {
+    Connection old(copy, Connection::ReadOnly(), Connection::AnyVersion());
+    EXPECT_EQ(old.number("PRAGMA user_version"), 1);
+    EXPECT_EQ(old.number("SELECT count(*) FROM experiment"), 1);
+  }
+  // It is a database that the same release can begin with again.
+  fs::copy_file(copy, directory / "again.db");
+  EXPECT_EQ(open_or_fail(directory / "again.db")->experiment(1).value()->name,
+            example_experiment().name);
+  open_or_fail(path);
+  EXPECT_TRUE(fs::exists(copy));
+  EXPECT_THAT(names_in(directory), ElementsAre("again.db", "again.db.before-v2", "again.db.lock",
+                                               "stab.db", "stab.db.before-v2", "stab.db.lock"));
+}
+
+TEST(CopyBeforeMigration, ANewDatabaseAndOneOfThisVersionHaveNone) {
+  const TemporaryDirectory directory;
+  open_or_fail(directory / "stab.db");
+  open_or_fail(directory / "stab.db");
+  EXPECT_THAT(names_in(directory), ElementsAre("stab.db", "stab.db.lock"));
+}
+
+TEST(CopyBeforeMigration, WithoutItTheSchemaStaysAsItIs) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  make_first_version(path);
+  // Where the copy's name is a folder it cannot be made, whoever we are.
+  fs::create_directories(path + ".before-v2/in the way");
+  const auto refused = Store::open(path);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("before its schema changes from version 1 to 6"));
+  EXPECT_THAT(refused.error().message, HasSubstr(".before-v2"));
+  Connection old(path, Connection::ReadOnly(), Connection::AnyVersion());
+  EXPECT_EQ(old.number("PRAGMA user_version"), 1);
+}
+
+}  // namespace
+}  // namespace stab::store

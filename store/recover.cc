@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+#include "store/recover.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "store/connection.h"
+#include "store/copy.h"
+#include "store/failure.h"
+#include "store/lock.h"
+#include "store/rows/codec.h"
+#include "store/rows/raw_pages.h"
+#include "store/schema.h"
+#include "store/verify.h"
+
+namespace stab::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Those that others refer to come first.
+constexpr std::array tables{"meta",  "machine", "experiment",  "build",
+                            "trial", "reading", "calibration", "event"};
+
+struct Column {
+  std::string name;
+  std::string type;
+};
+
+class Recovery {
+ public:
+  Recovery(const std::string& from, Connection& to) : from_(from), to_(to) {
+    for (const char* table : tables) {
+      SQLite::Statement info(to_.database(),
+                             fmt::format("SELECT name, type FROM pragma_table_info('{}')", table));
+      while (info.executeStep())
+        columns_[table].push_back(
+            {.name = info.getColumn(0).getString(), .type = info.getColumn(1).getString()});
+    }
+  }
+
+  Recovered run(const std::string& scratch) {
+    to_.database().exec("PRAGMA foreign_keys = OFF");
+    to_.transaction([&] {
+      to_.database().exec("DELETE FROM meta");  // the original's is kept
+      if (!read_by_trees()) read_pages(scratch);
+      for (const char* table : tables) find_lost(table);
+      drop_what_hangs();
+      say_what_is_incomplete();
+    });
+    to_.database().exec("PRAGMA foreign_keys = ON");
+    for (const char* table : tables)
+      found_.tables.push_back({.name = table,
+                               .kept = static_cast<std::uint64_t>(
+                                   to_.number(fmt::format("SELECT count(*) FROM {}", table))),
+                               .lost = lost_[table].size()});
+    if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
+      refuse("no row of stabd can be read in it: name a database of stabd");
+    return std::move(found_);
+  }
+
+ private:
+  // False if SQLite could not read all of it, or not as it was written.
+  bool read_by_trees() {
+    std::unique_ptr<Connection> source;
+    try {
+      source = std::make_unique<Connection>(from_, Connection::ReadOnly(),
+                                            Connection::AnyVersion{.damaged = true});
+    } catch (const SQLite::Exception& error) {
+      if (!is_corrupt(error)) throw;
+      unreadable_.insert(tables.begin(), tables.end());
+      return false;
+    }
+    const std::int64_t version = source->number("PRAGMA user_version");
+    if (version > schema_version)
+      refuse(fmt::format("its schema has version {}; use the stabctl of the stabd that wrote it",
+                         version));
+    for (const char* table : tables)
+      if (!read_table(*source, table, version)) unreadable_.insert(table);
+    return unreadable_.empty() &&
+           std::ranges::all_of(lost_, [](const auto& of) { return of.second.empty(); });
+  }
+
+  bool read_table(Connection& source, const char* table, std::int64_t version) {
+    const auto take = [&](const Stored& stored) {
+      if (stored.intact)
+        keep(table, stored.row);
+      else
+        lost_[table].insert(stored.id);
+      return true;
+    };
+    try {
+      if (!has_table(source, table)) return version < schema_version;
+      source.scan(table, "ORDER BY id", {}, take);
+      return true;
+    } catch (const std::exception& error) {
+      if (!is_of_damage(error)) throw;
+    }
+    try {
+      source.scan_apart(table, "", {}, take);
+    } catch (const std::exception& error) {
+      if (!is_of_damage(error)) throw;
+    }
+    return false;
+  }
+
+  static bool has_table(Connection& source, const std::string& table) {
+    return source.number("SELECT count(*) FROM sqlite_schema WHERE name = ?", {table}) != 0;
+  }
+
+  // What a schema whose text has changed lacks is no other error to SQLite than a wrong query.
+  static bool is_of_damage(const std::exception& error) {
+    const auto* sqlite = dynamic_cast<const SQLite::Exception*>(&error);
+    if (sqlite == nullptr) return dynamic_cast<const Failure*>(&error) != nullptr;
+    return is_corrupt(*sqlite) || sqlite->getErrorCode() == SQLITE_ERROR;
+  }
+
+  // What the trees do not lead to any more. A row is one of a table if its checksum is.
+  void read_pages(const std::string& scratch) {
+    const std::shared_ptr<void> removed(nullptr, [&](void*) { unlink(scratch.c_str()); });
+    try {
+      SQLite::Database source(from_, SQLite::OPEN_READONLY);
+      source.exec("PRAGMA writable_schema = ON");
+      copy_database(source, scratch, true);
+    } catch (const SQLite::Exception& error) {
+      // Without its log then.
+      if (!is_corrupt(error)) throw;
+      fs::copy_file(from_, scratch, fs::copy_options::overwrite_existing);
+    }
+    RawPages(scratch).for_each_row([&](const RawRow& raw) {
+      for (const char* table : tables)
+        if (auto row = row_of(table, raw)) return keep(table, *row);
+    });
+  }
+
+  std::optional<Row> row_of(const char* table, const RawRow& raw) {
+    const std::vector<Column>& columns = columns_[table];
+    if (raw.values.size() > columns.size()) return std::nullopt;
+    Row row;
+    std::optional<std::int64_t> checksum;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      Value value = i < raw.values.size() ? raw.values[i] : Value();
+      const auto* whole = std::get_if<std::int64_t>(&value);
+      if (columns[i].name == "checksum") {
+        if (whole == nullptr) return std::nullopt;
+        checksum = *whole;
+        continue;
+      }
+      // SQLite keeps integral reals as integers, and the id elsewhere.
+      if (columns[i].name == "id") value = raw.id;
+      if (columns[i].type == "REAL" && whole != nullptr) value = static_cast<double>(*whole);
+      row.set_value(columns[i].name, std::move(value));
+    }
+    if (!checksum || row.checksum(table) != *checksum) return std::nullopt;
+    return row;
+  }
+
+  void keep(const char* table, const Row& row) { to_.insert_as_it_is(table, row); }
+
+  // Ids are given out without gaps; behind the last one that is kept nobody knows.
+  void find_lost(const std::string& table) {
+    std::set<Id>& lost = lost_[table];
+    const Connection::Ids kept = to_.ids(table, "");
+    for (const Id id : kept.ids) lost.erase(id);
+    if (!unreadable_.contains(table)) return;
+    Id expected = 1;
+    for (const Id id : kept.ids) {
+      for (; expected < id; ++expected) lost.insert(expected);
+      expected = id + 1;
+    }
+  }
+
+  // Rows whose experiment, trial or machine is lost, or some of whose readings are.
+  void drop_what_hangs() {
+    for (const char* table : {"build", "trial", "event"}) note_lost_experiments(table);
+    forget("experiment", "machine");
+    forget("calibration", "experiment");
+    drop("calibration", "machine NOT IN (SELECT id FROM machine)");
+    const std::string gone = "experiment NOT IN (SELECT id FROM experiment)";
+    for (const char* table : {"build", "trial", "event"}) drop(table, gone);
+    drop("trial", "readings <> (SELECT count(*) FROM reading WHERE reading.trial = trial.id)");
+    // The next attempt at a position is the one after as many as there are.
+    drop("trial",
+         "NOT EXISTS (SELECT 1 FROM trial AS t WHERE t.experiment = trial.experiment AND "
+         "t.position = trial.position AND t.last) AND attempt <> (SELECT count(*) FROM trial AS t "
+         "WHERE t.experiment = trial.experiment AND t.position = trial.position AND t.attempt < "
+         "trial.attempt)");
+    drop("reading", "trial NOT IN (SELECT id FROM trial)");
+  }
+
+  void note_lost_experiments(const std::string& table) {
+    SQLite::Statement gone(to_.database(),
+                           fmt::format("SELECT DISTINCT experiment FROM {} WHERE experiment NOT IN "
+                                       "(SELECT id FROM experiment)",
+                                       table));
+    while (gone.executeStep()) lost_["experiment"].insert(gone.getColumn(0).getInt64());
+  }
+
+  void drop(const std::string& table, const std::string& which) {
+    for (const Id id : to_.ids(table, "WHERE " + which).ids) lost_[table].insert(id);
+    to_.database().exec(fmt::format("DELETE FROM {} WHERE {}", table, which));
+  }
+
+  // The row stays, and no longer says which machine or experiment that was.
+  void forget(const std::string& table, const std::string& parent) {
+    std::vector<Stored> rows;
+    to_.select(table, fmt::format("WHERE {0} NOT IN (SELECT id FROM {0})", parent), {},
+               [&](const Stored& stored) {
+                 rows.push_back(stored);
+                 return true;
+               });
+    for (Stored& stored : rows) {
+      stored.row.set_value(parent, {});
+      to_.update(table, stored.id, stored.row);
+      if (table == "experiment") problems_[stored.id] += "what its machine was is lost; ";
+    }
+  }
+
+  void say_what_is_incomplete() {
+    for (const Id id : owners_of_lost("build")) problems_[id] += "builds are lost; ";
+    std::vector<Experiment> experiments;
+    to_.select("experiment", "ORDER BY id", {}, [&](const Stored& stored) {
+      experiments.push_back(to_experiment(stored.row));
+      return true;
+    });
+    const std::set<Id> incomplete = owners_of_lost("trial");
+    for (const Id id : lost_["experiment"]) found_.experiments.push_back({id, "", "it is lost"});
+    for (Experiment& each : experiments) {
+      std::string& problem = problems_[each.id];
+      if (incomplete.contains(each.id)) problem += problem_of_trials(each);
+      if (problem.empty()) continue;
+      if (problem.ends_with("; ")) problem.resize(problem.size() - 2);
+      found_.experiments.push_back({each.id, each.name, problem});
+    }
+    std::ranges::sort(found_.experiments, {}, &Recovered::Experiment::id);
+  }
+
+  // "" if all that stood is there.
+  std::string problem_of_trials(Experiment& experiment) {
+    const std::int64_t standing =
+        to_.number("SELECT count(*) FROM trial WHERE experiment = ? AND last", {experiment.id});
+    if (std::cmp_greater_equal(standing, experiment.trials)) return "";
+    if (experiment.state != "done") return "trials are lost";
+    // It can go on then, and nobody takes what is left for all of it.
+    experiment.state = "failed";
+    experiment.reason = fmt::format(
+        "trials of it were lost with a damaged database; 'stabctl retry {}' measures them again",
+        experiment.id);
+    to_.update("experiment", experiment.id, to_row(experiment));
+    return "trials are lost: it has failed now, and 'stabctl retry' measures them again";
+  }
+
+  // Rows of an experiment stand together for the most part: those beside a lost one.
+  std::set<Id> owners_of_lost(const std::string& table) {
+    std::set<Id> owners;
+    const std::set<Id>& lost = lost_[table];
+    auto next = lost.begin();
+    Id before = 0;
+    SQLite::Statement rows(to_.database(),
+                           fmt::format("SELECT id, experiment FROM {} ORDER BY id", table));
+    while (next != lost.end() && rows.executeStep()) {
+      const Id owner = rows.getColumn(1).getInt64();
+      if (*next < rows.getColumn(0).getInt64()) {
+        if (before != 0) owners.insert(before);
+        owners.insert(owner);
+        next = lost.upper_bound(rows.getColumn(0).getInt64());
+      }
+      before = owner;
+    }
+    if (next != lost.end() && before != 0) owners.insert(before);
+    return owners;
+  }
+
+  std::string from_;
+  Connection& to_;
+  std::map<std::string, std::vector<Column>> columns_;
+  std::set<std::string> unreadable_;          // tables of which something could not be read
+  std::map<std::string, std::set<Id>> lost_;  // by table
+  std::map<Id, std::string> problems_;        // of experiments that are kept
+  Recovered found_;
+};
+
+}  // namespace
+
+bool Recovered::lost_nothing() const {
+  return experiments.empty() &&
+         std::ranges::all_of(tables, [](const Table& table) { return table.lost == 0; });
+}
+
+Outcome<Recovered> recover(const std::string& from, const std::string& to) {
+  std::error_code error;
+  if (!fs::is_regular_file(from, error))
+    return std::unexpected(StoreError{fmt::format("there is no database {}", from)});
+  const std::string source = fs::canonical(from, error).string();
+  auto lock = Lock::take(source);
+  if (!lock) return std::unexpected(lock.error());
+  return guarded("cannot recover the database", from, [&] {
+    refuse_existing(to);
+    Unfinished made(to);
+    Recovered found;
+    {
+      Connection copy(made.path());
+      migrate(copy, schema_steps());
+      found = Recovery(source, copy).run(made.path() + ".pages");
+      const std::vector<Damage> damage = find_damage(copy, std::nullopt);
+      if (!damage.empty())
+        refuse(fmt::format("the copy would be damaged: row {} of {}: {}", damage.front().row,
+                           damage.front().table, damage.front().problem));
+    }
+    made.finish(false);
+    return found;
+  });
+}
+
+}  // namespace stab::store

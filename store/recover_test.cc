@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+// What is whole of a damaged file is in the copy, wherever the damage is, and nothing else is.
+#include "store/recover.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/fd.h"
+#include "base/random.h"
+#include "store/rows/raw_pages.h"
+#include "store/test_support.h"
+
+namespace stab::store {
+namespace {
+
+using testing::Contains;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::IsSubsetOf;
+using testing::SizeIs;
+namespace fs = std::filesystem;
+
+constexpr std::size_t page_size = 4096;
+constexpr std::uint32_t per_experiment = 60;
+
+std::string bytes_of(const std::string& path) {
+  return read_file(path, 1 << 26).value_or("");
+}
+
+// Two experiments that are done, one that waits; the last plan takes several pages.
+class RecoverTest : public testing::Test {
+ protected:
+  RecoverTest() {
+    const auto store = open_or_fail(path_);
+    const Id machine = store->add_machine(example_machine()).value();
+    for (const Id id : {1, 2, 3}) {
+      Experiment experiment = example_experiment();
+      experiment.machine = machine;
+      experiment.trials = per_experiment;
+      experiment.state = id == 3 ? "queued" : "done";
+      experiment.reason.clear();
+      if (id == 3) experiment.plan = std::string(20000, 'p') + "end";
+      EXPECT_EQ(store->add_experiment(experiment).value(), id);
+      EXPECT_TRUE(store->add_build({.experiment = id, .key = "k", .benchmark = "sort"}));
+      EXPECT_TRUE(store->add_event({.experiment = id, .kind = "state", .text = "queued"}));
+      if (id == 3) continue;
+      std::vector<Trial> trials;
+      for (std::uint32_t i = 0; i < per_experiment; ++i) trials.push_back(example_trial(id, i));
+      EXPECT_TRUE(store->add_trials(trials));
+      Calibration calibration = example_calibration(machine, id);
+      calibration.at_ns += id;
+      EXPECT_TRUE(store->add_calibrations({calibration}));
+    }
+    rows_ = rows_of(*store);
+  }
+
+  // Each row as text, by table.
+  static std::map<std::string, std::set<std::string>> rows_of(Store& store) {
+    std::map<std::string, std::set<std::string>> rows;
+    for (const Experiment& each : store.experiments().value().intact) {
+      rows["experiment"].insert(each.name + each.plan + std::to_string(each.id));
+      for (const Trial& trial : trials_of(store, each.id)) {
+        EXPECT_EQ(trial, example_trial(each.id, trial.position));
+        rows["trial"].insert(std::to_string(each.id) + "/" + std::to_string(trial.position));
+      }
+      for (const Event& event : store.events(each.id).value())
+        rows["event"].insert(std::to_string(each.id) + event.text);
+    }
+    return rows;
+  }
+
+  void write(const std::string& bytes) const { write_text(path_, bytes); }
+
+  Recovered recovered() {
+    fs::remove(copy_);
+    fs::remove(copy_ + ".lock");
+    const std::string before = bytes_of(path_);
+    auto found = recover(path_, copy_);
+    EXPECT_TRUE(found) << found.error().message;
+    EXPECT_EQ(bytes_of(path_), before) << "the original is changed";
+    if (!found) return {};
+    const auto store = open_or_fail(copy_);
+    EXPECT_THAT(store->verify().value(), IsEmpty());
+    const auto kept = rows_of(*store);
+    for (const auto& [table, rows] : kept) EXPECT_THAT(rows, IsSubsetOf(rows_[table])) << table;
+    kept_trials_ = kept.contains("trial") ? kept.at("trial").size() : 0;
+    return std::move(*found);
+  }
+
+  static const Recovered::Table& table(const Recovered& found, const std::string& name) {
+    static const Recovered::Table none;
+    for (const auto& each : found.tables)
+      if (each.name == name) return each;
+    return none;
+  }
+
+  TemporaryDirectory directory_;
+  std::string path_ = directory_ / "stab.db";
+  std::string copy_ = directory_ / "copy.db";
+  std::map<std::string, std::set<std::string>> rows_;
+  std::size_t kept_trials_ = 0;
+};
+
+TEST_F(RecoverTest, OfAWholeDatabaseNothingIsLost) {
+  const Recovered found = recovered();
+  EXPECT_TRUE(found.lost_nothing());
+  EXPECT_EQ(table(found, "trial").kept, 2 * per_experiment);
+  EXPECT_EQ(table(found, "reading").kept,
+            std::size_t{2} * per_experiment * example_readings().size());
+  EXPECT_EQ(table(found, "meta").kept, 2U);
+  EXPECT_EQ(bytes_of(copy_).size() / page_size, bytes_of(path_).size() / page_size);
+}
+
+TEST_F(RecoverTest, TheLogOfADatabaseThatWasNotClosedCounts) {
+  const auto store = open_or_fail(path_);
+  ASSERT_TRUE(store->add_trial(example_trial(3, 0)));
+  for (const char* suffix : {"", "-wal"})
+    fs::copy_file(path_ + suffix, directory_ / ("killed.db" + std::string(suffix)));
+  const auto found = recover(directory_ / "killed.db", copy_);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_TRUE(found->lost_nothing());
+  EXPECT_EQ(bytes_of(directory_ / "killed.db-wal"), bytes_of(path_ + "-wal"));
+  EXPECT_THAT(trials_of(*open_or_fail(copy_), 3), SizeIs(1));
+}
+
+TEST_F(RecoverTest, ADatabaseInUseOrACopyThatIsThereIsRefused) {
+  {
+    const auto store = open_or_fail(path_);
+    EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("is in use by"));
+    EXPECT_FALSE(fs::exists(copy_));
+  }
+  write_text(copy_, "somebody's");
+  EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("is there already"));
+  EXPECT_EQ(bytes_of(copy_), "somebody's");
+  EXPECT_THAT(recover(directory_ / "none", copy_).error().message,
+              HasSubstr("there is no database"));
+}
+
+TEST_F(RecoverTest, ATrialThatIsDamagedIsLostAndItsExperimentCanBeRetried) {
+  cheat(path_, "UPDATE trial SET wall_ns = 1 WHERE id = 70");
+  const Recovered found = recovered();
+  EXPECT_EQ(table(found, "trial").lost, 1U);
+  EXPECT_EQ(table(found, "reading").lost, example_readings().size());
+  ASSERT_THAT(found.experiments, SizeIs(1));
+  EXPECT_EQ(found.experiments[0].id, 2);
+  EXPECT_THAT(found.experiments[0].problem, HasSubstr("trials are lost"));
+  const auto store = open_or_fail(copy_);
+  const auto second = store->experiment(2).value().value();
+  EXPECT_EQ(second.state, "failed");
+  EXPECT_THAT(second.reason, HasSubstr("'stabctl retry 2'"));
+  EXPECT_EQ(store->experiment(1).value()->state, "done");
+}
+
+TEST_F(RecoverTest, WithAReadingItsTrialIsLost) {
+  cheat(path_, "UPDATE reading SET value = 1 WHERE id = 1");
+  const Recovered found = recovered();
+  EXPECT_EQ(table(found, "trial").lost, 1U);
+  EXPECT_EQ(kept_trials_, 2 * per_experiment - 1);
+}
+
+TEST_F(RecoverTest, WithAnExperimentItsTrialsAreLostAndItIsNamed) {
+  cheat(path_, "UPDATE experiment SET plan = '' WHERE id = 1");
+  const Recovered found = recovered();
+  EXPECT_EQ(table(found, "experiment").lost, 1U);
+  EXPECT_EQ(kept_trials_, per_experiment);
+  EXPECT_THAT(found.experiments, Contains(Field(&Recovered::Experiment::problem, "it is lost")));
+  const auto store = open_or_fail(copy_);
+  const auto calibrations = store->calibrations(1).value();
+  ASSERT_THAT(calibrations, SizeIs(2));
+  EXPECT_EQ(calibrations[0].experiment, 0);
+}
+
+TEST_F(RecoverTest, WithoutItsMachineAnExperimentIsKept) {
+  cheat(path_, "UPDATE machine SET facts = ''");
+  const Recovered found = recovered();
+  EXPECT_EQ(kept_trials_, 2 * per_experiment);
+  ASSERT_THAT(found.experiments, SizeIs(3));
+  EXPECT_THAT(found.experiments[0].problem, HasSubstr("machine"));
+  EXPECT_EQ(table(found, "calibration").kept, 0U);
+}
+
+TEST_F(RecoverTest, WhatWasRecoveredLosesNothingMore) {
+  cheat(path_, "UPDATE trial SET wall_ns = 1 WHERE id = 70");
+  recovered();
+  const auto again = recover(copy_, directory_ / "again.db");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(again->lost_nothing());
+}
+
+// After a lost attempt the next one must not get the number of one that is there.
+TEST_F(RecoverTest, APositionThatLostAnAttemptCanBeMeasuredAgain) {
+  {
+    const auto store = open_or_fail(path_);
+    for (std::uint32_t attempt = 0; attempt < 3; ++attempt) {
+      Trial trial = example_trial(3, 0, attempt);
+      trial.last = false;
+      ASSERT_TRUE(store->add_trial(trial));
+    }
+  }
+  cheat(path_, "UPDATE trial SET wall_ns = 1 WHERE experiment = 3 AND attempt = 1");
+  fs::remove(copy_);
+  ASSERT_TRUE(recover(path_, copy_));
+  const auto store = open_or_fail(copy_);
+  const auto progress = store->progress(3).value();
+  ASSERT_THAT(progress, SizeIs(1));
+  EXPECT_EQ(progress[0].attempts, 1U);
+  EXPECT_TRUE(store->add_trial(example_trial(3, 0, progress[0].attempts)));
+}
+
+// Each page in turn is lost: with it the rows that stand there, and no others but those that hang on
+// them. The trees' inner pages are among them.
+TEST_F(RecoverTest, AnyPageMayBeDestroyed) {
+  const std::string whole = bytes_of(path_);
+  const std::size_t pages = whole.size() / page_size;
+  ASSERT_GT(pages, 20U);
+  std::size_t without_loss = 0;
+  for (std::size_t page = 1; page < pages; ++page) {
+    std::string bytes = whole;
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(page * page_size), page_size, '\x5a');
+    write(bytes);
+    const Recovered found = recovered();
+    without_loss += found.lost_nothing() ? 1 : 0;
+    ASSERT_FALSE(HasFailure()) << "page " << page;
+    const bool of_experiments = table(found, "experiment").lost > 0;
+    if (!of_experiments) {
+      // A page has some ten trials, or the readings of some.
+      EXPECT_GE(kept_trials_, 2 * per_experiment - 30) << "page " << page;
+    }
+  }
+  EXPECT_GE(without_loss, 5U) << "roots and indexes hold no rows";
+}
+
+TEST_F(RecoverTest, TheFirstPageMayBeDestroyed) {
+  std::string bytes = bytes_of(path_);
+  std::fill_n(bytes.begin(), page_size, '\x5a');
+  write(bytes);
+  EXPECT_FALSE(Store::open(path_));
+  EXPECT_TRUE(recovered().lost_nothing());
+  EXPECT_EQ(kept_trials_, 2 * per_experiment);
+}
+
+TEST_F(RecoverTest, AFileWithoutRowsOfOursIsRefused) {
+  write(std::string(50'000, 'x'));
+  const auto refused = recover(path_, copy_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("no row of stabd can be read in it"));
+  EXPECT_FALSE(fs::exists(copy_));
+}
+
+TEST_F(RecoverTest, AFileThatWasCutShortGivesWhatIsThere) {
+  const std::string whole = bytes_of(path_);
+  write(whole.substr(0, whole.size() / 2));
+  const Recovered found = recovered();
+  EXPECT_GT(table(found, "experiment").kept, 0U);
+  EXPECT_FALSE(found.lost_nothing());
+}
+
+TEST_F(RecoverTest, ChangedBytesAnywhereLeaveAWholeCopy) {
+  const std::string whole = bytes_of(path_);
+  Random random(11);
+  for (int round = 0; round < 40; ++round) {
+    std::string bytes = whole;
+    for (int flip = 0; flip < 1 << (round % 6); ++flip) {
+      // The header says that it is a database of ours, and how large its pages are.
+      char& byte = bytes[100 + random.below(bytes.size() - 100)];
+      byte = static_cast<char>(byte ^ (1 << random.below(8)));
+    }
+    write(bytes);
+    recovered();
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+  }
+}
+
+TEST(RawPages, AnyBytesAreReadWithinTheirBounds) {
+  Random random(5);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes(random.below(40), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random.below(256));
+    const auto values = record_in(bytes);
+    if (values) EXPECT_LE(values->size(), bytes.size());
+  }
+  EXPECT_EQ(record_in(""), std::nullopt);
+}
+
+}  // namespace
+}  // namespace stab::store
