@@ -107,6 +107,11 @@ void keep_only_passed_descriptor(int fd) {
   setsid();
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set its namespace up");
+  if (start.input_fd >= 0) dup2(start.input_fd, STDIN_FILENO);
+  if (start.output_fd >= 0) {
+    dup2(start.output_fd, STDOUT_FILENO);
+    dup2(start.output_fd, STDERR_FILENO);
+  }
   keep_only_passed_descriptor(start.passed_fd);
   if (!start.privileged) empty_bounding_set();
   if (!take_rights(start.uid, start.gid)) give_up("cannot take the submitter's rights");

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <chrono>
-
+#include "plan/reading/reader.h"
 #include "stabd/daemon/daemon.h"
 
 namespace stab::daemon {
@@ -13,12 +12,6 @@ namespace {
 // Events of the daemon itself: the last one says whether the queue is held.
 constexpr std::string_view queue_kind = "queue";
 constexpr std::string_view queue_paused = "paused";
-
-std::int64_t wall_clock_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string not_there(store::Id id) {
   return fmt::format("experiment {} is not waiting and not running", id);
@@ -89,12 +82,18 @@ Result<void> Daemon::cancel(store::Id id) {
     session_->cancel();
     return {};
   }
-  return change_waiting(id, Event::cancel, [](store::Experiment& row) {
+  store::Experiment cancelled;
+  auto changed = change_waiting(id, Event::cancel, [&cancelled](store::Experiment& row) {
     row.reason = row.started_ns == 0 ? "cancelled by the user before it began"
                                      : "cancelled by the user; what was measured is kept";
     forget_holder(row);
     row.ended_ns = wall_clock_ns();
+    cancelled = row;
   });
+  if (!changed) return changed;
+  const auto plan = plan::read_plan(cancelled.plan);
+  tell(cancelled, plan ? &*plan : nullptr, cancelled.state, cancelled.reason, std::nullopt);
+  return {};
 }
 
 Result<void> Daemon::hold(store::Id id, std::uint32_t uid) {

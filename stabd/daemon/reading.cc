@@ -21,22 +21,6 @@ constexpr std::uint32_t no_user = ~0U;
 constexpr std::uint64_t longest_wait_ms = 10'000;
 constexpr std::size_t most_line = std::size_t{64} << 20;
 
-Result<std::string> line_in(const Fd& file) {
-  std::string text;
-  std::array<char, 65536> buffer;
-  for (;;) {
-    const ssize_t n =
-        pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno("cannot read the answer");
-    if (n == 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(n));
-    if (text.size() > most_line) return fail("the answer is too long");
-  }
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
-}
-
 void log_damage(const Result<Fd>& answer) {
   const auto line = answer ? line_in(*answer) : fail(answer.error().message);
   const auto found =
@@ -55,6 +39,22 @@ void log_damage(const Result<Fd>& answer) {
 }
 
 }  // namespace
+
+Result<std::string> line_in(const Fd& file) {
+  std::string text;
+  std::array<char, 65536> buffer;
+  for (;;) {
+    const ssize_t n =
+        pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("cannot read the answer");
+    if (n == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > most_line) return fail("the answer is too long");
+  }
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
 
 Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request) {
   if (request.format != "text" && request.format != "json")
