@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: MIT
 # systemd understands the units, and nothing in them filters the system calls of trials or hides things from them.
 set -euo pipefail
-source_dir=$1 build_dir=$2
+build_dir=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-sed "s#^ExecStart=.*#ExecStart=$build_dir/bin/stabd#" "$build_dir/systemd/stabd.service" >"$folder/stabd.service"
-cp "$source_dir/systemd/stabd.socket" "$folder"
+# What is installed is what is looked at.
+cmake -DCMAKE_INSTALL_PREFIX="$folder/prefix" -P "$build_dir/systemd/cmake_install.cmake" >/dev/null
+for unit in stabd.service stabd.socket; do
+  [[ -f $folder/prefix/lib/systemd/system/$unit ]] || { echo "FAILED: $unit is not installed"; exit 1; }
+done
+sed "s#^ExecStart=.*#ExecStart=$build_dir/bin/stabd#" "$folder/prefix/lib/systemd/system/stabd.service" >"$folder/stabd.service"
+cp "$folder/prefix/lib/systemd/system/stabd.socket" "$folder"
 
 said=$(systemd-analyze verify "$folder/stabd.service" "$folder/stabd.socket" 2>&1) || { echo "FAILED: $said"; exit 1; }
 [[ -z $said ]] || { echo "FAILED: systemd says: $said"; exit 1; }

@@ -118,14 +118,13 @@ void Daemon::open_loop() {
   }
   server_.data = on_term_.data = on_int_.data = again_.data = this;
   start_readers();
-  start_notifier();
 }
 
 Daemon::~Daemon() {
   if (!loop_open_) return;
   clients_.close_all();
   readers_.reset();
-  notifier_.reset();
+  notifiers_.clear();
   uv_walk(
       &loop_,
       [](uv_handle_t* handle, void*) {
@@ -238,7 +237,8 @@ SessionPorts Daemon::ports() {
           [this](const std::vector<unsigned>& cpus, bool shared) {
             run_on(cpus);
             readers_->use_cpus(cpus);
-            notifier_->use_cpus(cpus);
+            other_cpus_ = cpus;
+            for (const auto& [user, notifier] : notifiers_) notifier->use_cpus(cpus);
             shared_cpus_ = shared;
           },
       .read =

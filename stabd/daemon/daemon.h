@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -37,6 +38,9 @@ struct DaemonOptions : settings::Settings {
   std::string program;  // stabd's own path, for the worker
   int ready_fd = -1;    // gets "ready\n" when clients can connect
 };
+
+// Of nobody: it takes no user's turn.
+inline constexpr std::uint32_t no_user = ~0U;
 
 std::int64_t wall_clock_ns();
 Waiting waiting_from(const store::Experiment& experiment);
@@ -89,7 +93,7 @@ class Daemon {
   void abandon();
   // Of an experiment that has ended or is in trouble, in notices.cc. `event`: its last state, or the
   // trouble.
-  void start_notifier();
+  Notifier& notifier_of(const Notice& notice);
   void tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
             const std::string& reason, const std::optional<Counts>& counts);
   void send(std::vector<Notice> notices, const nlohmann::ordered_json& json);
@@ -127,7 +131,9 @@ class Daemon {
   std::unique_ptr<Session> session_;
   std::shared_ptr<WorkerProcess> worker_;
   std::unique_ptr<Readers> readers_;
-  std::unique_ptr<Notifier> notifier_;
+  // A user's notices wait for each other, and for nobody else's: by user; ours are under no_user.
+  std::map<std::uint32_t, std::unique_ptr<Notifier>> notifiers_;
+  std::vector<unsigned> other_cpus_;  // that trials do not use, as far as we know
   Readers::Ticket session_reading_ = 0;
   bool shared_cpus_ = false;              // trials run on all CPUs that there are
   std::function<void()> between_blocks_;  // set while trials wait for readers

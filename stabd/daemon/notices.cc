@@ -13,9 +13,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Of nobody: it takes no user's turn.
-constexpr std::uint32_t no_user = ~0U;
-
 bool is_trouble(std::string_view event) {
   return event != to_string(State::done) && event != to_string(State::cancelled);
 }
@@ -39,8 +36,10 @@ std::string_view verdict_of(const protocol::ReportReply& answer) {
 
 }  // namespace
 
-void Daemon::start_notifier() {
-  notifier_ = std::make_unique<Notifier>(
+Notifier& Daemon::notifier_of(const Notice& notice) {
+  auto& notifier = notifiers_[notice.ours ? no_user : notice.uid];
+  if (notifier) return *notifier;
+  notifier = std::make_unique<Notifier>(
       &loop_, containment_, options_.notify.time_limit,
       [this](store::Id id, const std::string& why) {
         spdlog::warn("experiment {}: {}", id, why);
@@ -48,6 +47,8 @@ void Daemon::start_notifier() {
             {.experiment = id, .at_ns = wall_clock_ns(), .kind = "notify", .text = why});
         if (!added) spdlog::warn("experiment {}: {}", id, added.error().message);
       });
+  notifier->use_cpus(other_cpus_);
+  return *notifier;
 }
 
 void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
@@ -87,7 +88,7 @@ void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::str
 void Daemon::send(std::vector<Notice> notices, const nlohmann::ordered_json& json) {
   for (Notice& notice : notices) {
     notice.json = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-    notifier_->send(std::move(notice));
+    notifier_of(notice).send(std::move(notice));
   }
 }
 

@@ -15,9 +15,6 @@
 namespace stab::daemon {
 namespace {
 
-// Of nobody: it takes no user's turn.
-constexpr std::uint32_t no_user = ~0U;
-
 constexpr std::uint64_t longest_wait_ms = 10'000;
 constexpr std::size_t most_line = std::size_t{64} << 20;
 

@@ -56,7 +56,8 @@ class Service : public ::testing::Test {
   // there.
   void write_waiting_plan(const std::string& more = "") const {
     lab_.write("trial.sh",
-               "#!/bin/sh\necho begun >>" + lab_.path("begun") + "\nuntil [ -e " + lab_.path("go") +
+               "#!/bin/sh\nenv >" + lab_.path("environment") + "\necho begun >>" +
+                   lab_.path("begun") + "\nuntil [ -e " + lab_.path("go") +
                    " ]; do sleep 0.02; done\necho ended >>" + lab_.path("ended") + "\n",
                true);
     lab_.write("plan.toml", "[experiment]\nname = \"waits\"\n" + more + "[[benchmark]]\n" +
@@ -200,8 +201,11 @@ TEST_F(Service, UnderAManagerItServesTheSocketThatItIsGivenAndSaysHowItIs) {
   const int id = run_until_a_trial_waits();
   EXPECT_EQ(id, 1);
   ASSERT_TRUE(manager.hears("STATUS=experiment 1 (waits) is running"));
-  // Nothing of it reaches a trial.
   EXPECT_FALSE(fs::exists(lab_.path("other.sock")));
+  // What we are told is not passed on to trials.
+  for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"})
+    EXPECT_THAT(text("environment"), Not(HasSubstr(variable)));
+  EXPECT_THAT(text("environment"), HasSubstr("PATH="));
   kill(daemon_, SIGTERM);
   ASSERT_TRUE(manager.hears("STOPPING=1"));
   EXPECT_EQ(end_of(std::exchange(daemon_, 0)), 0) << text("log");
@@ -262,6 +266,24 @@ TEST_F(Service, AStopFinishesTheTrialUnderWayIfTheSettingsSaySo) {
   ASSERT_TRUE(lab_.wait_until_final(id));
   EXPECT_EQ(stored(id), 3U);
   EXPECT_EQ(text("begun"), "begun\nbegun\nbegun\n");
+}
+
+TEST_F(Service, AManagerIsAskedForTheTimeThatTheTrialMayTake) {
+  write_waiting_plan();
+  lab_.write("stabd.toml", "[daemon]\nstop = \"finish\"\nstop_limit = \"10min\"\n");
+  Manager manager(lab_.path("notify"));
+  daemon_ =
+      start_as_service({stabd(), "--config", lab_.path("stabd.toml"), "--state", lab_.path("state"),
+                        "--socket", lab_.path("s.sock"), "--cache", lab_.path("cache")},
+                       lab_.path("notify"), -1, "", lab_.path("log"));
+  ASSERT_TRUE(manager.hears("READY=1")) << text("log");
+  run_until_a_trial_waits();
+  kill(daemon_, SIGTERM);
+  ASSERT_TRUE(manager.hears("STOPPING=1"));
+  ASSERT_TRUE(manager.hears("EXTEND_TIMEOUT_USEC=660000000"));
+  lab_.write("go", "");
+  EXPECT_EQ(end_of(std::exchange(daemon_, 0)), 0);
+  EXPECT_EQ(text("ended"), "ended\n");
 }
 
 TEST_F(Service, ASecondSignalAbandonsTheTrialAfterAll) {

@@ -297,6 +297,25 @@ TEST_F(Users, AreToldWithTheirOwnRights) {
   EXPECT_TRUE(wait_for_text(lab_.path("root"), "0\n"));
 }
 
+TEST_F(Users, NoticesThatHangKeepNobodyElsesWaiting) {
+  lab_.write("root.sh", "#!/bin/sh\ncat >>" + lab_.path("root") + "\n", true);
+  restart("[notify]\ncommand = [\"" + lab_.path("root.sh") + "\"]\ntime_limit = \"24h\"\n");
+  const auto submit = [&](uid_t user, const std::string& command) {
+    const std::string folder = std::to_string(user) + "/";
+    EXPECT_EQ(chown(lab_.path(folder).c_str(), user, user), 0);
+    lab_.write(folder + "told.toml", "[experiment]\nname = \"told\"\nnotify = [" + command +
+                                         "]\n[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
+                                         "repetitions = 1\n");
+    EXPECT_EQ(
+        as(user, {"submit", "--wait", "--fail-on", "trials", lab_.path(folder + "told.toml")}).code,
+        0);
+  };
+  submit(ada, R"("sleep", "987653")");
+  submit(bob, R"("touch", "told")");
+  EXPECT_TRUE(wait_for_text(lab_.path("root"), "\"user\":61235"));
+  while (access(lab_.path("61235/told").c_str(), F_OK) != 0) usleep(20'000);
+}
+
 TEST_F(Users, BuildAndMeasureWithoutAnyRightsBeyondTheirOwn) {
   // The file descriptors of the daemon, its groups and its capabilities are not theirs.
   const std::string expected =

@@ -29,7 +29,7 @@ struct Notice {
   std::string json{};
 };
 
-inline constexpr std::size_t max_notices = 1000;  // that wait
+inline constexpr std::size_t max_notices = 100;  // that wait
 
 class Notifier {
  public:
