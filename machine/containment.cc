@@ -91,7 +91,7 @@ bool give_up_capabilities() {
 void keep_only_passed_descriptor(int fd) {
   if (fd >= 0 && fd != passed_descriptor) dup2(fd, passed_descriptor);
   if (fd == passed_descriptor) fcntl(fd, F_SETFD, 0);
-  syscall(SYS_close_range, passed_descriptor + 1, ~0U, 0U);
+  syscall(SYS_close_range, fd >= 0 ? passed_descriptor + 1 : passed_descriptor, ~0U, 0U);
 }
 
 [[noreturn]] void run_child(const ContainedStart& start, uid_t own_uid, gid_t own_gid) {

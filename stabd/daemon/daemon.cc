@@ -220,6 +220,7 @@ void Daemon::after_session_step() {
     uv_stop(&loop_);
   else
     run_next();
+  tell_status();
 }
 
 SessionPorts Daemon::ports() {

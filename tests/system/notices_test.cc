@@ -187,6 +187,19 @@ TEST_F(Notices, ACommandThatDoesNotEndIsEndedWithAllThatItStarted) {
   EXPECT_TRUE(gets_ended(read_file(lab_.path("child"), 100).value_or("")));
 }
 
+TEST_F(Notices, WhatIsNotSentWhenStabdStopsIsStoredToo) {
+  lab_.write("hangs.sh", "#!/bin/sh\ntouch " + lab_.path("called") + "\nsleep 987652\n", true);
+  settings(lab_.path("hangs.sh"), "time_limit = \"24h\"\n");
+  ASSERT_TRUE(lab_.start_daemon());
+  ASSERT_TRUE(lab_.wait_until_final(lab_.submit(plan("one", "true"))));
+  while (!std::filesystem::exists(lab_.path("called")))
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  lab_.end_daemon(SIGTERM);
+  settings(lab_.path("tell.sh"));
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_TRUE(wait_for_event(1, "the notice is not sent: stabd stops"));
+}
+
 TEST_F(Notices, AnExperimentHasACommandOfItsOwnWithItsUsersRights) {
   const std::string own = "notify = [\"./tell.sh\"]\n";
   ASSERT_TRUE(lab_.start_daemon());

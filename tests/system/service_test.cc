@@ -157,6 +157,7 @@ class Manager {
     return true;
   }
   [[nodiscard]] const std::string& all() const { return all_; }
+  void forget() { all_ = "\n"; }
 
  private:
   Fd socket_;
@@ -206,6 +207,10 @@ TEST_F(Service, UnderAManagerItServesTheSocketThatItIsGivenAndSaysHowItIs) {
   for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"})
     EXPECT_THAT(text("environment"), Not(HasSubstr(variable)));
   EXPECT_THAT(text("environment"), HasSubstr("PATH="));
+  manager.forget();
+  lab_.write("go", "");
+  ASSERT_TRUE(manager.hears("STATUS=experiment 1 (waits) is done"));
+  ASSERT_TRUE(manager.hears("STATUS=no experiment runs"));
   kill(daemon_, SIGTERM);
   ASSERT_TRUE(manager.hears("STOPPING=1"));
   EXPECT_EQ(end_of(std::exchange(daemon_, 0)), 0) << text("log");

@@ -47,7 +47,12 @@ Notifier::Notifier(uv_loop_t* loop, machine::Containment containment,
 }
 
 Notifier::~Notifier() {
-  if (child_) child_->end();
+  constexpr const char* why = "the notice is not sent: stabd stops";
+  if (child_) {
+    child_->end();
+    failed_(current_, why);
+  }
+  for (const Notice& notice : waiting_) failed_(notice.experiment, why);
   uv_close(reinterpret_cast<uv_handle_t*>(timer_),
            [](uv_handle_t* handle) { delete reinterpret_cast<uv_timer_t*>(handle); });
 }

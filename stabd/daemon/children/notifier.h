@@ -38,7 +38,7 @@ class Notifier {
 
   Notifier(uv_loop_t* loop, machine::Containment containment, std::chrono::nanoseconds limit,
            OnFailed failed);
-  // Before the loop is closed. Ends what runs.
+  // Before the loop is closed. Ends what runs; what was not sent has failed.
   ~Notifier();
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
