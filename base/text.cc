@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace stab {
 namespace {
@@ -92,6 +93,13 @@ std::string tail(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return valid_utf8(text);
   const std::size_t cut = text.size() - limit;
   return fmt::format("[{} bytes before this are not kept]\n{}", cut, valid_utf8(text.substr(cut)));
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  for (const auto& [shift, unit] : {std::pair(30, "GiB"), {20, "MiB"}, {10, "KiB"}})
+    if (bytes != 0 && bytes % (std::uint64_t{1} << shift) == 0)
+      return fmt::format("{} {}", bytes >> shift, unit);
+  return fmt::format("{} bytes", bytes);
 }
 
 std::string shell_quote(std::string_view word) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@ std::string one_line(std::string_view text, std::size_t limit);
 
 // Keeps the end, which holds the error, and says what was cut. Invalid UTF-8 becomes '?'.
 std::string tail(std::string_view text, std::size_t limit);
+
+// Exactly: "8 MiB", "1025 bytes".
+std::string format_bytes(std::uint64_t bytes);
 
 // 'it'\''s': one word for /bin/sh.
 std::string shell_quote(std::string_view word);

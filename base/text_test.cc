@@ -53,5 +53,12 @@ TEST(Text, AQuotedWordIsOneWordForTheShell) {
   EXPECT_EQ(shell_quote(""), "''");
 }
 
+TEST(Text, BytesAreWrittenExactly) {
+  EXPECT_EQ(format_bytes(std::uint64_t{8} << 20), "8 MiB");
+  EXPECT_EQ(format_bytes(std::uint64_t{3} << 30), "3 GiB");
+  EXPECT_EQ(format_bytes(1025), "1025 bytes");
+  EXPECT_EQ(format_bytes(0), "0 bytes");
+}
+
 }  // namespace
 }  // namespace stab

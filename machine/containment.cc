@@ -91,7 +91,7 @@ bool give_up_capabilities() {
 void keep_only_passed_descriptor(int fd) {
   if (fd >= 0 && fd != passed_descriptor) dup2(fd, passed_descriptor);
   if (fd == passed_descriptor) fcntl(fd, F_SETFD, 0);
-  syscall(SYS_close_range, passed_descriptor + 1, ~0U, 0U);
+  syscall(SYS_close_range, fd >= 0 ? passed_descriptor + 1 : passed_descriptor, ~0U, 0U);
 }
 
 [[noreturn]] void run_child(const ContainedStart& start, uid_t own_uid, gid_t own_gid) {
@@ -107,6 +107,11 @@ void keep_only_passed_descriptor(int fd) {
   setsid();
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set its namespace up");
+  if (start.input_fd >= 0) dup2(start.input_fd, STDIN_FILENO);
+  if (start.output_fd >= 0) {
+    dup2(start.output_fd, STDOUT_FILENO);
+    dup2(start.output_fd, STDERR_FILENO);
+  }
   keep_only_passed_descriptor(start.passed_fd);
   if (!start.privileged) empty_bounding_set();
   if (!take_rights(start.uid, start.gid)) give_up("cannot take the submitter's rights");

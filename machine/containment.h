@@ -29,6 +29,8 @@ struct ContainedStart {
   std::uint32_t uid = 0;  // rights of the program; others than our own need root
   std::uint32_t gid = 0;
   int passed_fd = -1;  // becomes descriptor 3; no others but 0-2 are passed on
+  int input_fd = -1;   // becomes its stdin, which else is ours
+  int output_fd = -1;  // becomes its stdout and stderr, which else are ours
   // Without it the program has no capabilities, also as root, and no program that it executes gains
   // rights (setuid, setgid, file capabilities).
   bool privileged = false;

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,6 +70,26 @@ TEST_P(ContainmentTest, TheProgramGetsItsDescriptorAndNoOther) {
   const std::string text = read_all(pipe);
   EXPECT_TRUE(text == "0 1 2 3 4 " || text == "0 1 2 3 ") << text;
   waitpid(worker->pid, nullptr, 0);
+}
+
+TEST_P(ContainmentTest, ItsStreamsAreThoseThatItIsGivenAndItGetsNoOther) {
+  Pipe pipe;
+  const Fd inherited(dup(pipe.read.get()));
+  const Fd input(memfd_create("input", MFD_CLOEXEC));
+  ASSERT_TRUE(write_all(input.get(), "read "));
+  ASSERT_EQ(lseek(input.get(), 0, SEEK_SET), 0);
+  ContainedStart what;
+  what.argv = {"/bin/sh", "-c", "cat; ls /proc/self/fd | tr '\\n' ' '"};
+  what.environment = {"PATH=/usr/bin:/bin"};
+  what.containment = GetParam();
+  what.uid = geteuid();
+  what.gid = getegid();
+  what.input_fd = input.get();
+  what.output_fd = pipe.write.get();
+  const auto child = start_contained(what);
+  ASSERT_TRUE(child);
+  EXPECT_EQ(read_all(pipe), "read 0 1 2 3 ");
+  waitpid(child->pid, nullptr, 0);
 }
 
 TEST_P(ContainmentTest, ItsEndIsSeenOnThePidfd) {

@@ -184,9 +184,10 @@ struct Plan {
   // failed trials of a benchmark in a row, then its others are skipped; 0: never
   std::uint32_t give_up_after = 0;
   OnBuildFailure on_build_failure = OnBuildFailure::fail_benchmark;
-  std::uint32_t cpus = 0;   // reserved for a trial
-  bool privileges = false;  // builds and trials keep root's capabilities
-  bool aslr = false;        // where no factor says otherwise
+  std::uint32_t cpus = 0;           // reserved for a trial
+  bool privileges = false;          // builds and trials keep root's capabilities
+  std::vector<std::string> notify;  // a command that is told of the end; empty: none
+  bool aslr = false;                // where no factor says otherwise
   // [randomize]: options of the runtime that are the same in all trials.
   std::map<std::string, Level> randomize;
   Variables variables;  // [variables]; the predefined ones are in there too

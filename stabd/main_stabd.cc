@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -10,78 +9,142 @@
 #include "stabd/daemon/daemon.h"
 #include "stabd/paths.h"
 #include "stabd/reader/reader.h"
+#include "stabd/service/manager.h"
+#include "stabd/settings/file.h"
+#include "stabd/settings/settings.h"
 #include "stabd/worker/worker.h"
+#include "toml/problems.h"
 
 namespace {
 
+using stab::Result;
 using stab::daemon::Daemon;
 using stab::daemon::DaemonOptions;
+namespace settings = stab::settings;
 
-int serve(const DaemonOptions& options, const std::string& level) {
-  spdlog::set_default_logger(spdlog::stderr_logger_st("stabd"));
-  spdlog::set_level(spdlog::level::from_str(level));
-  auto daemon = Daemon::open(options);
-  if (!daemon) {
-    fmt::print(stderr, "stabd: {}\n", daemon.error().message);
-    return 1;
+struct Mode {
+  std::string config;  // a file that must be there; "": the usual one
+  bool check = false;
+  bool worker = false;
+  bool reader = false;
+};
+
+// The command line, over what `options` have already.
+void add_options(CLI::App& app, DaemonOptions& options, Mode& mode) {
+  using std::chrono::seconds;
+  const auto in_seconds = [](std::chrono::nanoseconds time) {
+    return std::to_string(std::chrono::duration_cast<seconds>(time).count());
+  };
+  app.set_version_flag("--version", "stabd " STAB_VERSION);
+  app.add_option("--config", mode.config,
+                 "File of settings, see doc/operations.md; options here win. Else " +
+                     stab::default_settings_file() + ", if it is there");
+  app.add_flag("--check", mode.check, "Print the settings in force and end");
+  app.add_option("--state", options.state_directory, "Folder of the database")
+      ->capture_default_str();
+  app.add_option("--socket", options.socket_path, "Unix socket to serve")->capture_default_str();
+  app.add_option_function<std::string>(
+         "--socket-mode",
+         [&options](const std::string& octal) {
+           options.socket_mode = static_cast<unsigned>(std::stoul(octal, nullptr, 8));
+         },
+         "Who may connect, as in chmod")
+      ->default_str(fmt::format("{:04o}", options.socket_mode))
+      ->check(CLI::IsMember({"0600", "0660", "0666"}));
+  app.add_option("--cache", options.cache_directory, "Folder of builds")->capture_default_str();
+  app.add_option("--log", options.log, "Least level that is logged")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  app.add_option_function<std::int64_t>(
+         "--idle-limit", [&options](std::int64_t given) { options.idle_limit = seconds(given); },
+         "Seconds after which a client that says nothing is let go; 0: never")
+      ->default_str(in_seconds(options.idle_limit))
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_option("--ready-fd", options.ready_fd,
+                 "Descriptor that gets a line when clients can connect");
+  app.add_flag_callback(
+      "--no-namespaces", [&options] { options.isolate = false; },
+      "Do not contain trials in pid namespaces");
+  app.add_option_function<std::int64_t>(
+         "--read-limit", [&options](std::int64_t given) { options.read_limit = seconds(given); },
+         "Seconds after which a report, an export or an analysis is given up")
+      ->default_str(in_seconds(options.read_limit))
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_flag("--worker", mode.worker)->group("");
+  app.add_flag("--reader", mode.reader)->group("");
+}
+
+DaemonOptions standard_options() {
+  DaemonOptions options;
+  static_cast<settings::Settings&>(options) = settings::standard();
+  options.state_directory = stab::default_state_directory();
+  options.cache_directory = stab::default_cache_directory() + "/builds";
+  options.socket_path = stab::default_socket_path();
+  options.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  return options;
+}
+
+// A file that is there says something; only the usual one may be missing.
+Result<std::string> read_settings(const Mode& mode, settings::Settings& into) {
+  const bool usual = mode.config.empty();
+  const std::string path = usual ? stab::default_settings_file() : mode.config;
+  const auto text = settings::load(path);
+  if (!text) return std::unexpected(text.error());
+  if (!*text && !usual)
+    return stab::fail("there is no file of settings " + path + ", or it cannot be reached");
+  if (!*text) return fmt::format("# {} is not there: these are the defaults\n", path);
+  auto read = settings::read(**text, into);
+  if (!read) {
+    std::string problems = stab::toml::describe(read.error(), path);
+    problems.pop_back();
+    return stab::fail(std::move(problems));
   }
+  into = *std::move(read);
+  return fmt::format("# from {}\n", path);
+}
+
+int refuse(const stab::Error& error) {
+  fmt::print(stderr, "stabd: {}\n", error.message);
+  return 1;
+}
+
+int serve(DaemonOptions options) {
+  spdlog::set_default_logger(spdlog::stderr_logger_st("stabd"));
+  spdlog::set_level(spdlog::level::from_str(options.log));
+  auto manager = stab::service::Manager::from_environment();
+  if (!manager) return refuse(manager.error());
+  auto daemon = Daemon::open(std::move(options), *std::move(manager));
+  if (!daemon) return refuse(daemon.error());
   (*daemon)->run();
   return 0;
 }
 
 int run(int argc, char** argv) {
-  DaemonOptions options;
-  options.state_directory = stab::default_state_directory();
-  options.cache_directory = stab::default_cache_directory() + "/builds";
-  options.socket_path = stab::default_socket_path();
-  options.program = std::filesystem::read_symlink("/proc/self/exe").string();
-  std::string level = "info";
-  std::string mode = "0600";
-  bool worker = false;
-  bool reader = false;
-  auto read_limit = options.read_limit.count();
-  bool no_namespaces = false;
-
-  CLI::App app{
-      "stabd runs experiments from a queue and stores every trial. Talk to it with stabctl."};
-  app.set_version_flag("--version", "stabd " STAB_VERSION);
-  app.add_option("--state", options.state_directory, "Folder of the database")
-      ->capture_default_str();
-  app.add_option("--socket", options.socket_path, "Unix socket to serve")->capture_default_str();
-  app.add_option("--socket-mode", mode, "Who may connect, as in chmod")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"0600", "0660", "0666"}));
-  app.add_option("--cache", options.cache_directory, "Folder of builds")->capture_default_str();
-  app.add_option("--log", level, "Least level that is logged")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
-  std::int64_t idle_seconds = options.idle_limit.count();
-  app.add_option("--idle-limit", idle_seconds,
-                 "Seconds after which a client that says nothing is let go; 0: never")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1'000'000));
-  app.add_option("--ready-fd", options.ready_fd,
-                 "Descriptor that gets a line when clients can connect");
-  app.add_flag("--no-namespaces", no_namespaces, "Do not contain trials in pid namespaces");
-  app.add_option("--read-limit", read_limit,
-                 "Seconds after which a report, an export or an analysis is given up")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000));
-  app.add_flag("--worker", worker)->group("");
-  app.add_flag("--reader", reader)->group("");
+  constexpr const char* about =
+      "stabd runs experiments from a queue and stores every trial. Talk to it with stabctl.";
+  Mode mode;
+  DaemonOptions options = standard_options();
+  {
+    // Which file it is; what else is said here is said again, over what stands in the file.
+    DaemonOptions unused = options;
+    CLI::App app{about};
+    add_options(app, unused, mode);
+    CLI11_PARSE(app, argc, argv);
+  }
+  if (mode.worker) return stab::worker::serve();
+  if (mode.reader) return stab::reader::serve();
+  const auto origin = read_settings(mode, options);
+  if (!origin) return refuse(origin.error());
+  CLI::App app{about};
+  add_options(app, options, mode);
   CLI11_PARSE(app, argc, argv);
-  if (worker) return stab::worker::serve();
-  if (reader) return stab::reader::serve();
-  options.idle_limit = std::chrono::seconds(idle_seconds);
-
-  options.isolate = !no_namespaces;
-  options.read_limit = std::chrono::seconds(read_limit);
-  options.socket_mode = static_cast<unsigned>(std::stoul(mode, nullptr, 8));
   // Children get paths from us, and we may be started anywhere.
   options.state_directory = std::filesystem::absolute(options.state_directory).string();
   options.cache_directory = std::filesystem::absolute(options.cache_directory).string();
   options.socket_path = std::filesystem::absolute(options.socket_path).string();
-  return serve(options, level);
+  if (!mode.check) return serve(std::move(options));
+  fmt::print("{}{}", *origin, settings::print(options));
+  return 0;
 }
 
 }  // namespace

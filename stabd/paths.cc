@@ -34,6 +34,11 @@ std::string default_cache_directory() {
   return geteuid() == 0 ? "/var/cache/stabd" : user_directory("XDG_CACHE_HOME", "/.cache");
 }
 
+std::string default_settings_file() {
+  return (geteuid() == 0 ? "/etc/stabd" : user_directory("XDG_CONFIG_HOME", "/.config")) +
+         "/stabd.toml";
+}
+
 std::string default_socket_path() {
   if (geteuid() == 0) return system_socket;
   const std::string runtime = variable("XDG_RUNTIME_DIR");

@@ -18,7 +18,8 @@ constexpr uid_t somebody = 65534;
 class PathsTest : public ::testing::Test {
  protected:
   PathsTest() {
-    for (const char* name : {"HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"}) {
+    for (const char* name :
+         {"HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"}) {
       const char* value = std::getenv(name);
       saved_[name] = value != nullptr ? std::optional<std::string>(value) : std::nullopt;
       unsetenv(name);
@@ -52,6 +53,7 @@ TEST_F(PathsTest, ForRootTheyAreTheSystems) {
   setenv("XDG_RUNTIME_DIR", "/x", 1);
   EXPECT_EQ(default_state_directory(), "/var/lib/stabd");
   EXPECT_EQ(default_cache_directory(), "/var/cache/stabd");
+  EXPECT_EQ(default_settings_file(), "/etc/stabd/stabd.toml");
   EXPECT_EQ(default_socket_path(), "/run/stabd/stabd.sock");
   EXPECT_EQ(sockets_of_daemons(), std::vector<std::string>{"/run/stabd/stabd.sock"});
 }
@@ -60,6 +62,7 @@ TEST_F(PathsTest, ForAUserTheyAreBelowTheHome) {
   if (!become_user()) GTEST_SKIP() << "this root may not become another user";
   setenv("HOME", "/home/ada", 1);
   EXPECT_EQ(default_state_directory(), "/home/ada/.local/state/stabd");
+  EXPECT_EQ(default_settings_file(), "/home/ada/.config/stabd/stabd.toml");
   EXPECT_EQ(default_cache_directory(), "/home/ada/.cache/stabd");
   EXPECT_EQ(default_socket_path(), "/home/ada/.local/state/stabd/stabd.sock");
 }

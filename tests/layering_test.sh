@@ -64,13 +64,16 @@ allowed() {
     # The client talks to the daemon in the messages of protocol, the worker knows neither.
     stabd/protocol) echo "$below_stabd stabd/protocol" ;;
     stabd/paths.h | stabd/paths.cc | stabd/paths_test.cc) echo "stabd/paths.h" ;;
-    stabd/main_stabd.cc) echo "stabd/paths.h stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
+    stabd/settings) echo "base toml" ;;
+    stabd/service) echo "base" ;;
+    stabd/main_stabd.cc) echo "base toml stabd/paths.h stabd/settings stabd/service stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
     stabd/main_stabctl.cc) echo "stabd/paths.h stabd/client stabd/client/database stabd/client/machine stabd/client/replay" ;;
     stabd/worker) echo "$below_stabd stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results" ;;
     stabd/results) echo "$below_stabd stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/daemon/session) echo "$below_stabd stabd/protocol stabd/results" ;;
-    stabd/daemon) echo "$below_stabd stabd/protocol stabd/results stabd/daemon/session" ;;
+    stabd/daemon/children) echo "base machine" ;;
+    stabd/daemon) echo "$below_stabd stabd/protocol stabd/results stabd/settings stabd/service stabd/daemon/*" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;

@@ -7,82 +7,29 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <span>
 #include <string_view>
-#include <variant>
 
 #include "design/fractional.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
+#include "toml/keys.h"
 
 namespace stab::plan {
 
-// What a key may be. `standard` is its value where the plan gives none.
-template <class T>
-struct Whole {
-  T min;
-  T max;
-  std::optional<T> standard = std::nullopt;
-};
-using Count = Whole<std::uint32_t>;
-using Seed = Whole<std::uint64_t>;
-// Blocks of `design.stop`: fewer than the least would make its rule say more than it knows.
-struct Blocks {
-  std::uint32_t least_precise;
-  std::uint32_t least_sequential;
-  std::uint32_t max;
-  std::optional<std::uint32_t> standard = std::nullopt;
-};
-struct Number {
-  double min;
-  double max;
-  std::optional<double> standard;
-};
-struct Percentage {};
-struct Flag {
-  std::optional<bool> standard;
-};
-struct Duration {
-  std::optional<std::chrono::nanoseconds> standard = std::nullopt;
-};
-struct Bytes {
-  std::uint64_t max;
-  std::optional<std::uint64_t> standard = std::nullopt;
-};
-struct Choice {
-  std::span<const std::string_view> words;
-  std::optional<std::string_view> standard = std::nullopt;
-};
-struct Text {
-  bool (*rule)(std::string_view);
-  std::string_view words;
-  std::optional<std::string_view> standard = std::nullopt;
-};
-struct Texts {
-  bool (*rule)(std::string_view);  // of each
-  std::string_view words;
-};
-// What code of its own reads: so many of them.
-struct Several {
-  std::size_t least;
-  std::size_t most;
-  std::string_view words;
-};
-// The same without a number.
-struct Other {
-  std::string_view words;
-};
-
-using Kind = std::variant<Count, Seed, Blocks, Number, Percentage, Flag, Duration, Bytes, Choice,
-                          Text, Texts, Several, Other>;
-
-struct Key {
-  std::string_view path;  // names in capitals are the user's
-  Kind kind;
-  std::string_view meaning;
-  std::string_view otherwise = "";  // what holds without it, if that is no `standard`
-};
+using toml::Bytes;
+using toml::Choice;
+using toml::Count;
+using toml::CountWith;
+using toml::Duration;
+using toml::Flag;
+using toml::Key;
+using toml::Number;
+using toml::Other;
+using toml::Percentage;
+using toml::Seed;
+using toml::Several;
+using toml::Text;
+using toml::Texts;
 
 namespace words {
 inline constexpr std::array<std::string_view, 2> on_build_failure{"fail-benchmark",
@@ -119,6 +66,10 @@ inline constexpr Key keys[] = {
     {"experiment.question", Text{is_question, question_rule}, "shown with the answer"},
     {"experiment.privileges", Flag{false},
      "in plans of root: builds and trials keep root's capabilities and may gain rights"},
+    {"experiment.notify", Texts{is_filled_word, filled_word_rule},
+     "a program and its arguments; gets JSON on its stdin when the experiment ends or is in "
+     "trouble",
+     "none"},
 
     {"variables.NAME", Text{is_word, word_rule}, "stands for `${NAME}`"},
     {"variables.CC", Text{is_word, word_rule, "clang-19"}, "the compiler of C"},
@@ -194,8 +145,10 @@ inline constexpr Key keys[] = {
      "required in `stop`"},
     {"design.stop.half_width", Percentage{},
      "of `precision`: each interval of a ratio is at most twice as wide", "required there"},
-    {"design.stop.min", Blocks{15, 5, max_blocks, 20}, "blocks before it may end"},
-    {"design.stop.max", Blocks{15, 5, max_blocks}, "blocks at most", "required in `stop`"},
+    {"design.stop.min", CountWith{15, "precision", 5, "sequential", max_blocks, 20},
+     "blocks before it may end"},
+    {"design.stop.max", CountWith{15, "precision", 5, "sequential", max_blocks}, "blocks at most",
+     "required in `stop`"},
     {"design.stop.looks", Count{2, 20, 5},
      "of `sequential`: how often it is asked, evenly spaced from `min` to `max`"},
     {"design.comparisons", Count{2, 10'000, 20},

@@ -63,6 +63,7 @@ void read_experiment(const Table& root, Draft& draft) {
   table->require("name", title_rule);
   draft.plan.name = given<"experiment.name">(*table).value_or("");
   draft.plan.question = given<"experiment.question">(*table).value_or("");
+  draft.plan.notify = given<"experiment.notify">(*table).value_or(std::vector<std::string>());
 }
 
 void read_variables(const Table& root, Draft& draft) {

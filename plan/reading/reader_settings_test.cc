@@ -37,6 +37,14 @@ TEST(ReaderExperiment, NeedsANameOfPrintableCharacters) {
   EXPECT_EQ(experiment("name = '" + umlauts + "'"), "");
 }
 
+TEST(ReaderExperiment, ACommandThatIsToldIsWords) {
+  EXPECT_TRUE(good_plan(smallest).notify.empty());
+  EXPECT_EQ(good_plan(benchmark + "[experiment]\nname = 't'\nnotify = ['tell', 'a b']\n").notify,
+            (std::vector<std::string>{"tell", "a b"}));
+  EXPECT_NE(experiment("name = 't'\nnotify = 'tell'"), "");
+  EXPECT_NE(experiment("name = 't'\nnotify = ['tell', '']"), "");
+}
+
 TEST(ReaderExperiment, IsATableThatMustBeThere) {
   EXPECT_EQ(problems_of(benchmark),
             "p:1:1: 'experiment' is missing: add [experiment] with a name\n");

@@ -35,10 +35,10 @@ void Clients::refuse_if_too_many(Connection& client) const {
     client.send(protocol::encode_refusal(why));
     client.close_when_sent();
   };
-  if (std::cmp_greater(std::ranges::count_if(connected_, same), max_clients_of_user))
-    return refuse(
-        fmt::format("you have {} connections to stabd already: end some", max_clients_of_user));
-  if (std::cmp_greater(std::ranges::count_if(connected_, others), max_clients))
+  if (std::cmp_greater(std::ranges::count_if(connected_, same), limits_.connections_of_user))
+    return refuse(fmt::format("you have {} connections to stabd already: end some",
+                              limits_.connections_of_user));
+  if (std::cmp_greater(std::ranges::count_if(connected_, others), limits_.connections))
     refuse("stabd has too many clients: try again later");
 }
 

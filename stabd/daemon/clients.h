@@ -6,20 +6,18 @@
 #include <uv.h>
 
 #include <chrono>
-#include <cstddef>
 #include <functional>
 #include <set>
 
 #include "stabd/daemon/connection.h"
+#include "stabd/settings/settings.h"
 
 namespace stab::daemon {
 
-// Of users that are neither root nor the daemon's own.
-inline constexpr std::size_t max_clients = 256;
-inline constexpr std::size_t max_clients_of_user = 16;
-
 class Clients {
  public:
+  explicit Clients(const settings::Limits& limits) : limits_(limits) {}
+
   void accept(uv_stream_t* server, Connection::OnLine on_line);
   void close_all();
   // Ends those that have been idle for this long and are not trusted.
@@ -33,6 +31,7 @@ class Clients {
  private:
   void refuse_if_too_many(Connection& client) const;
 
+  settings::Limits limits_;
   std::set<Connection*> connected_;
 };
 

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,32 +56,16 @@ void run_on(const std::vector<unsigned>& cpus) {
     spdlog::warn("stabd cannot leave the trials' CPU: {}", std::strerror(errno));
 }
 
-// A socket file whose daemon has gone is removed; a living daemon's is not.
-Result<void> clear_socket(const std::string& path) {
-  sockaddr_un address{};
-  if (path.size() >= sizeof address.sun_path)
-    return fail(fmt::format(
-        "the socket's path {} is longer than {} bytes: choose a shorter one with --socket", path,
-        sizeof address.sun_path - 1));
-  struct stat status{};
-  if (lstat(path.c_str(), &status) != 0) return {};
-  if (!S_ISSOCK(status.st_mode)) return fail(fmt::format("{} exists and is not a socket", path));
-  const Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return fail(fmt::format("another stabd serves {}", path));
-  if (unlink(path.c_str()) != 0)
-    return fail_errno(fmt::format("cannot remove the stale socket {}", path));
-  return {};
-}
-
 }  // namespace
 
-Daemon::Daemon(DaemonOptions options) : options_(std::move(options)), queue_(geteuid()) {}
+Daemon::Daemon(DaemonOptions options, service::Manager manager)
+    : options_(std::move(options)),
+      manager_(std::move(manager)),
+      queue_(geteuid(), options_.limits),
+      clients_(options_.limits) {}
 
-Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options) {
-  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options)));
+Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, service::Manager manager) {
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options), std::move(manager)));
   if (auto prepared = daemon->prepare(); !prepared) return std::unexpected(prepared.error());
   return daemon;
 }
@@ -110,14 +92,11 @@ Result<void> Daemon::prepare() {
   if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended)
     return ended;
   load_queue();
+  open_loop();
   return listen();
 }
 
-Result<void> Daemon::listen() {
-  if (auto cleared = clear_socket(options_.socket_path); !cleared) return cleared;
-  const std::string folder = fs::path(options_.socket_path).parent_path().string();
-  if (auto made = make_passable_folder(folder); !made) return made;
-  if (geteuid() == 0 && options_.socket_mode != 0600) warn_if_closed(folder);
+void Daemon::open_loop() {
   uv_loop_init(&loop_);
   loop_open_ = true;
   loop_.data = this;
@@ -125,33 +104,20 @@ Result<void> Daemon::listen() {
   uv_signal_init(&loop_, &on_term_);
   uv_signal_init(&loop_, &on_int_);
   uv_idle_init(&loop_, &again_);
-  uv_timer_init(&loop_, &storage_retry_);
-  uv_timer_init(&loop_, &progress_);
-  uv_timer_init(&loop_, &idle_);
-  uv_timer_init(&loop_, &between_timer_);
-  server_.data = on_term_.data = on_int_.data = again_.data = storage_retry_.data = progress_.data =
-      idle_.data = between_timer_.data = this;
+  for (uv_timer_t* timer :
+       {&storage_retry_, &progress_, &idle_, &between_timer_, &stop_timer_, &watchdog_}) {
+    uv_timer_init(&loop_, timer);
+    timer->data = this;
+  }
+  server_.data = on_term_.data = on_int_.data = again_.data = this;
   start_readers();
-
-  const mode_t before = umask(0777 & ~options_.socket_mode);
-  const int bound = uv_pipe_bind(&server_, options_.socket_path.c_str());
-  umask(before);
-  if (bound != 0)
-    return fail(fmt::format("cannot bind {}: {}", options_.socket_path, uv_strerror(bound)));
-  const int listening =
-      uv_listen(reinterpret_cast<uv_stream_t*>(&server_), 16, [](uv_stream_t* server, int status) {
-        if (status == 0) owner(server)->accept();
-      });
-  if (listening != 0)
-    return fail(
-        fmt::format("cannot listen on {}: {}", options_.socket_path, uv_strerror(listening)));
-  return {};
 }
 
 Daemon::~Daemon() {
   if (!loop_open_) return;
   clients_.close_all();
   readers_.reset();
+  notifiers_.clear();
   uv_walk(
       &loop_,
       [](uv_handle_t* handle, void*) {
@@ -162,45 +128,13 @@ Daemon::~Daemon() {
   uv_loop_close(&loop_);
 }
 
-void Daemon::watch_signals() {
-  std::signal(SIGPIPE, SIG_IGN);
-  const auto stop = [](uv_signal_t* handle, int) { owner(handle)->stop(); };
-  uv_signal_start(&on_term_, stop, SIGTERM);
-  uv_signal_start(&on_int_, stop, SIGINT);
-}
-
-void Daemon::run() {
-  watch_signals();
-  spdlog::info("stabd {} serves {}, state in {}", STAB_VERSION, options_.socket_path,
-               options_.state_directory);
-  if (options_.ready_fd >= 0) {
-    const auto told = write_all(options_.ready_fd, "ready\n");
-    close(options_.ready_fd);
-    if (!told) spdlog::warn("{}", told.error().message);
-  }
-  run_next();
-  verify_trials();
-  uv_run(&loop_, UV_RUN_DEFAULT);
-  spdlog::info("stabd stops");
-}
-
-// The worker goes first; what it was busy with is not stored and runs again.
-void Daemon::stop() {
-  if (std::exchange(stopping_, true)) return;
-  if (session_) session_->rest();
-  if (worker_)
-    worker_->stop();
-  else
-    uv_stop(&loop_);
-}
-
 void Daemon::accept() {
   clients_.accept(reinterpret_cast<uv_stream_t*>(&server_),
                   [this](Connection& connection, const std::string& line) {
                     handle_request(*this, connection, line);
                     after_session_step();
                   });
-  const auto limit = std::chrono::milliseconds(options_.idle_limit).count();
+  const auto limit = duration_cast<std::chrono::milliseconds>(options_.idle_limit).count();
   if (limit > 0 && uv_is_active(as_handle(&idle_)) == 0)
     uv_timer_start(
         &idle_, [](uv_timer_t* handle) { owner(handle)->end_idle_clients(); },
@@ -209,7 +143,7 @@ void Daemon::accept() {
 
 // The timer rests while nobody is connected: an idle daemon does not wake up.
 void Daemon::end_idle_clients() {
-  clients_.end_idle(options_.idle_limit);
+  clients_.end_idle(duration_cast<std::chrono::milliseconds>(options_.idle_limit));
   if (clients_.empty()) uv_timer_stop(&idle_);
 }
 
@@ -234,6 +168,7 @@ void Daemon::run_next() {
           "this version of stabd refuses its plan: " + toml::describe(plan.error(), "plan");
       const auto saved = store_->update_experiment(**experiment);
       if (!saved) spdlog::error("experiment {}: {}", first->id, saved.error().message);
+      tell(**experiment, nullptr, (*experiment)->state, (*experiment)->reason, std::nullopt);
       continue;
     }
     session_ =
@@ -263,10 +198,14 @@ void Daemon::look_again_later() {
 // Called after everything that may have changed the session's state.
 void Daemon::after_session_step() {
   allow_readers();
+  tell_status();
+  if (stopping_ && session_ && !session_->runs_trial()) abandon();
   if (!session_ || !session_->finished()) return;
   publish_progress();
   const store::Experiment ended = session_->experiment();
   forget_session_reading();
+  if (is_final(session_->state()))
+    tell(ended, &session_->plan(), ended.state, ended.reason, session_->counts());
   session_.reset();
   allow_readers();
   if (ended.state == to_string(State::paused)) queue_.add(waiting_from(ended));
@@ -274,6 +213,7 @@ void Daemon::after_session_step() {
     uv_stop(&loop_);
   else
     run_next();
+  tell_status();
 }
 
 SessionPorts Daemon::ports() {
@@ -291,6 +231,8 @@ SessionPorts Daemon::ports() {
           [this](const std::vector<unsigned>& cpus, bool shared) {
             run_on(cpus);
             readers_->use_cpus(cpus);
+            other_cpus_ = cpus;
+            for (const auto& [user, notifier] : notifiers_) notifier->use_cpus(cpus);
             shared_cpus_ = shared;
           },
       .read =
@@ -311,6 +253,11 @@ SessionPorts Daemon::ports() {
           },
       .retry_later = [this] { look_again_later(); },
       .cache = [this](const store::Experiment& experiment) { return cache_of(experiment); },
+      .cache_limit = options_.limits.cache_of_user.value_or(0),
+      .tell =
+          [this](std::string_view trouble, const std::string& reason) {
+            tell(session_->experiment(), &session_->plan(), trouble, reason, session_->counts());
+          },
   };
 }
 

@@ -9,35 +9,38 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "machine/processes.h"
+#include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/queue.h"
 #include "stabd/daemon/readers.h"
 #include "stabd/daemon/session/session.h"
 #include "stabd/daemon/worker_process.h"
 #include "stabd/protocol/reading.h"
+#include "stabd/service/manager.h"
+#include "stabd/settings/settings.h"
 #include "store/store.h"
 
 namespace stab::daemon {
 
-struct DaemonOptions {
-  std::string state_directory;
-  std::string socket_path;
-  std::string cache_directory;  // of builds; a folder a user inside
-  std::string program;          // stabd's own path, for the worker
-  unsigned socket_mode = 0600;
+struct DaemonOptions : settings::Settings {
+  std::string program;  // stabd's own path, for the worker
   int ready_fd = -1;    // gets "ready\n" when clients can connect
-  bool isolate = true;  // use pid namespaces where they are allowed
-  // After which a client that says nothing is let go; 0: never.
-  std::chrono::seconds idle_limit{600};
-  std::chrono::seconds read_limit{1800};  // of a report, an export, an analysis
 };
+
+// Of nobody: it takes no user's turn.
+inline constexpr std::uint32_t no_user = ~0U;
 
 Waiting waiting_from(const store::Experiment& experiment);
 
@@ -45,12 +48,13 @@ class Daemon {
  public:
   // Opens the store, ends what an earlier daemon left running, listens. Nothing is measured before
   // run().
-  static Result<std::unique_ptr<Daemon>> open(DaemonOptions options);
+  static Result<std::unique_ptr<Daemon>> open(DaemonOptions options, service::Manager manager);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Serves until SIGTERM or SIGINT. What runs then is taken up by the next daemon.
+  // Serves until SIGTERM or SIGINT. The trial that runs then is measured again by the next daemon,
+  // or finished first if the settings say so.
   void run();
 
   // For the request handler.
@@ -76,11 +80,24 @@ class Daemon {
   Result<void> hold_queue(bool held, std::uint32_t uid);
 
  private:
-  explicit Daemon(DaemonOptions options);
+  Daemon(DaemonOptions options, service::Manager manager);
   Result<void> prepare();
+  void open_loop();
+  // In serving.cc.
   Result<void> listen();
+  Result<void> make_socket();
+  Result<void> use_socket(Fd passed);
   void watch_signals();
+  void feed_watchdog();
+  void tell_status();
   void stop();
+  void abandon();
+  // Of an experiment that has ended or is in trouble, in notices.cc. `event`: its last state, or the
+  // trouble.
+  Notifier& notifier_of(const Notice& notice);
+  void tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
+            const std::string& reason, const std::optional<Counts>& counts);
+  void send(std::vector<Notice> notices, const nlohmann::ordered_json& json);
   void accept();
   void end_idle_clients();
   void load_queue();
@@ -106,6 +123,7 @@ class Daemon {
                               const std::function<void(store::Experiment&)>& change);
 
   DaemonOptions options_;
+  service::Manager manager_;
   std::vector<unsigned> allowed_cpus_;  // when we were started
   machine::Containment containment_ = machine::Containment::process_tree;
   std::string token_;
@@ -115,11 +133,17 @@ class Daemon {
   std::unique_ptr<Session> session_;
   std::shared_ptr<WorkerProcess> worker_;
   std::unique_ptr<Readers> readers_;
+  // A user's notices wait for each other, and for nobody else's: by user; ours are under no_user.
+  std::map<std::uint32_t, std::unique_ptr<Notifier>> notifiers_;
+  std::vector<unsigned> other_cpus_;  // that trials do not use, as far as we know
   Readers::Ticket session_reading_ = 0;
   bool shared_cpus_ = false;              // trials run on all CPUs that there are
   std::function<void()> between_blocks_;  // set while trials wait for readers
   Clients clients_;
   bool stopping_ = false;
+  bool abandoned_ = false;  // and what ran is not waited for
+  std::pair<store::Id, std::optional<State>> told_{-1,
+                                                   std::nullopt};  // the manager, of the session
 
   uv_loop_t loop_{};
   uv_pipe_t server_{};
@@ -130,6 +154,8 @@ class Daemon {
   uv_timer_t progress_{};  // publishes at a human pace while somebody watches
   uv_timer_t idle_{};      // while there are clients
   uv_timer_t between_timer_{};
+  uv_timer_t stop_timer_{};
+  uv_timer_t watchdog_{};  // while a manager wants to hear of us
   bool loop_open_ = false;
 };
 

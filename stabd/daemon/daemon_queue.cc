@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <chrono>
-
 #include "base/clock.h"
+#include "plan/reading/reader.h"
 #include "stabd/daemon/daemon.h"
 
 namespace stab::daemon {
@@ -87,12 +86,18 @@ Result<void> Daemon::cancel(store::Id id) {
     session_->cancel();
     return {};
   }
-  return change_waiting(id, Event::cancel, [](store::Experiment& row) {
+  store::Experiment cancelled;
+  auto changed = change_waiting(id, Event::cancel, [&cancelled](store::Experiment& row) {
     row.reason = row.started_ns == 0 ? "cancelled by the user before it began"
                                      : "cancelled by the user; what was measured is kept";
     forget_holder(row);
     row.ended_ns = wall_clock_ns();
+    cancelled = row;
   });
+  if (!changed) return changed;
+  const auto plan = plan::read_plan(cancelled.plan);
+  tell(cancelled, plan ? &*plan : nullptr, cancelled.state, cancelled.reason, std::nullopt);
+  return {};
 }
 
 Result<void> Daemon::hold(store::Id id, std::uint32_t uid) {

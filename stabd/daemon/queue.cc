@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/text.h"
+
 namespace stab::daemon {
 namespace {
 
@@ -78,16 +80,17 @@ Result<void> Queue::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
     ++own;
     bytes += each.plan_bytes;
   }
-  if (own >= max_waiting_of_user)
+  if (own >= limits_.waiting_of_user)
     return fail(fmt::format("you have {} experiments in the queue already: cancel some or wait",
-                            max_waiting_of_user));
-  if (bytes > max_plan_bytes_of_user)
+                            limits_.waiting_of_user));
+  if (bytes > limits_.plan_bytes_of_user)
     return fail(
-        fmt::format("the plans that you have in the queue would have more than {} MiB: "
+        fmt::format("the plans that you have in the queue would have more than {}: "
                     "cancel some or wait",
-                    max_plan_bytes_of_user >> 20));
-  if (all >= max_waiting)
-    return fail(fmt::format("the queue is full ({} experiments): try again later", max_waiting));
+                    format_bytes(limits_.plan_bytes_of_user)));
+  if (all >= limits_.waiting)
+    return fail(
+        fmt::format("the queue is full ({} experiments): try again later", limits_.waiting));
   return {};
 }
 

@@ -5,9 +5,9 @@
 //  Q1  Of those that are not held the one with the highest priority is next; among equals one that
 //      has begun already; among these the users take turns: the one whose last turn began first;
 //      of one user's the oldest.
-//  Q2  A user who is neither root nor the daemon's own has at most `max_waiting_of_user`
-//      experiments here, with plans of at most `max_plan_bytes_of_user` together; all of them have
-//      at most `max_waiting`. Nothing keeps root and the daemon's own user out.
+//  Q2  A user who is neither root nor the daemon's own has at most `waiting_of_user`
+//      experiments here, with plans of at most `plan_bytes_of_user` together; all of them have at
+//      most `waiting` (settings::Limits). Nothing keeps root and the daemon's own user out.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "stabd/settings/settings.h"
 #include "store/records.h"
 
 namespace stab::daemon {
-
-inline constexpr std::size_t max_waiting = 1000;
-inline constexpr std::size_t max_waiting_of_user = 100;
-inline constexpr std::size_t max_plan_bytes_of_user = std::size_t{8} << 20;
 
 struct Waiting {
   store::Id id = 0;
@@ -37,7 +34,7 @@ struct Waiting {
 
 class Queue {
  public:
-  explicit Queue(std::uint32_t owner) : owner_(owner) {}
+  Queue(std::uint32_t owner, const settings::Limits& limits) : owner_(owner), limits_(limits) {}
 
   void add(const Waiting& experiment);
   bool remove(store::Id id);
@@ -59,6 +56,7 @@ class Queue {
                                                    const Turns& turns);
 
   std::uint32_t owner_;
+  settings::Limits limits_;
   std::vector<Waiting> waiting_;
   Turns turns_;
 };

@@ -30,7 +30,8 @@ class QueueTest : public testing::Test {
     return ran;
   }
 
-  Queue queue_{owner};
+  settings::Limits limits_ = settings::standard().limits;
+  Queue queue_{owner, limits_};
 };
 
 TEST_F(QueueTest, OneUsersComeAsTheyWereSubmitted) {
@@ -75,7 +76,7 @@ TEST_F(QueueTest, AHeldOneLetsAllOthersPass) {
 }
 
 TEST_F(QueueTest, AUserHasSoManyAndOthersStillGetIn) {
-  for (store::Id id = 1; id <= static_cast<store::Id>(max_waiting_of_user); ++id) add(id, ada);
+  for (store::Id id = 1; id <= static_cast<store::Id>(limits_.waiting_of_user); ++id) add(id, ada);
   EXPECT_THAT(queue_.has_room(ada, 1).error().message, HasSubstr("100 experiments"));
   EXPECT_TRUE(queue_.has_room(bob, 1));
   EXPECT_TRUE(queue_.remove(50));
@@ -84,18 +85,18 @@ TEST_F(QueueTest, AUserHasSoManyAndOthersStillGetIn) {
 }
 
 TEST_F(QueueTest, PlansOfAUserHaveABoundTogether) {
-  queue_.add({.id = 1, .uid = ada, .plan_bytes = max_plan_bytes_of_user - 10});
+  queue_.add({.id = 1, .uid = ada, .plan_bytes = limits_.plan_bytes_of_user - 10});
   EXPECT_TRUE(queue_.has_room(ada, 10));
   EXPECT_THAT(queue_.has_room(ada, 11).error().message, HasSubstr("8 MiB"));
   EXPECT_TRUE(queue_.has_room(bob, 11));
 }
 
 TEST_F(QueueTest, RootAndTheOwnerAlwaysGetIn) {
-  for (std::size_t i = 0; i < max_waiting; ++i)
+  for (std::size_t i = 0; i < limits_.waiting; ++i)
     add(static_cast<store::Id>(i), ada + static_cast<std::uint32_t>(i));
   EXPECT_THAT(queue_.has_room(5, 1).error().message, HasSubstr("the queue is full"));
-  EXPECT_TRUE(queue_.has_room(0, max_plan_bytes_of_user + 1));
-  EXPECT_TRUE(queue_.has_room(owner, max_plan_bytes_of_user + 1));
+  EXPECT_TRUE(queue_.has_room(0, limits_.plan_bytes_of_user + 1));
+  EXPECT_TRUE(queue_.has_room(owner, limits_.plan_bytes_of_user + 1));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "stabd/daemon/reader_process.h"
+#include "stabd/daemon/children/reader_process.h"
 
 namespace stab::daemon {
 
@@ -33,7 +33,7 @@ inline constexpr std::size_t most_readers = 2;
 struct ReadersOptions {
   std::string program;
   std::string folder;
-  std::chrono::milliseconds limit{0};
+  std::chrono::nanoseconds limit{0};
 };
 
 class Readers {

@@ -15,11 +15,18 @@
 namespace stab::daemon {
 namespace {
 
-// Of nobody: it takes no user's turn.
-constexpr std::uint32_t no_user = ~0U;
-
 constexpr std::uint64_t longest_wait_ms = 10'000;
 constexpr std::size_t most_line = std::size_t{64} << 20;
+
+Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer) {
+  const auto line = answer ? line_in(*answer) : fail(answer.error().message);
+  if (!line) return std::unexpected(line.error());
+  auto found = protocol::decode_reply<protocol::FindingsReply>(*line);
+  if (found && !found->error.empty()) return fail(found->error);
+  return found;
+}
+
+}  // namespace
 
 Result<std::string> line_in(const Fd& file) {
   std::string text;
@@ -36,16 +43,6 @@ Result<std::string> line_in(const Fd& file) {
   if (text.ends_with('\n')) text.pop_back();
   return text;
 }
-
-Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer) {
-  const auto line = answer ? line_in(*answer) : fail(answer.error().message);
-  if (!line) return std::unexpected(line.error());
-  auto found = protocol::decode_reply<protocol::FindingsReply>(*line);
-  if (found && !found->error.empty()) return fail(found->error);
-  return found;
-}
-
-}  // namespace
 
 Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request) {
   if (request.format != "text" && request.format != "json")

@@ -2,7 +2,10 @@
 // What of the requests of clients readers answer.
 #pragma once
 
+#include <string>
+
 #include "base/error.h"
+#include "base/fd.h"
 #include "stabd/protocol/messages.h"
 #include "stabd/protocol/reading.h"
 
@@ -14,5 +17,8 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request)
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request);
+
+// The only line of a reader's answer.
+Result<std::string> line_in(const Fd& file);
 
 }  // namespace stab::daemon

@@ -77,9 +77,12 @@ struct BuildRequest {
   // Of an earlier build for this experiment; used as it is if it is still there.
   std::string known_key{};
   std::chrono::nanoseconds timeout{0};
+  // Bytes to which the cache is cut after this build, the experiment's last one; 0: none.
+  std::uint64_t cache_limit = 0;
 };
 BOOST_DESCRIBE_STRUCT(BuildRequest, (),
-                      (command, directory, sources, cache, keep_tree, known_key, timeout))
+                      (command, directory, sources, cache, keep_tree, known_key, timeout,
+                       cache_limit))
 template <>
 inline constexpr Field field<&BuildRequest::timeout>{.name = "timeout_ns", .least = 0};
 
@@ -92,9 +95,10 @@ struct BuildReply {
   std::string binary_sha256{};
   std::string output{};  // why it failed, or what the compiler said
   std::int64_t duration_ns = 0;
+  std::string tidied{};  // what had to go for cache_limit; "" if nothing had to
 };
 BOOST_DESCRIBE_STRUCT(BuildReply, (),
-                      (status, key, directory, out, binary_sha256, output, duration_ns))
+                      (status, key, directory, out, binary_sha256, output, duration_ns, tidied))
 
 using RunReply = store::Trial;
 template <>

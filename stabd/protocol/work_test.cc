@@ -31,7 +31,8 @@ BuildRequest full_build() {
           .cache = "/var/cache",
           .keep_tree = true,
           .known_key = "k0",
-          .timeout = 1800s};
+          .timeout = 1800s,
+          .cache_limit = std::uint64_t{1} << 40};
 }
 
 BuildReply full_build_reply() {
@@ -41,7 +42,8 @@ BuildReply full_build_reply() {
           .out = "/c/k1/out",
           .binary_sha256 = "e3b0",
           .output = awkward,
-          .duration_ns = std::numeric_limits<std::int64_t>::max()};
+          .duration_ns = std::numeric_limits<std::int64_t>::max(),
+          .tidied = "3 builds"};
 }
 
 RunRequest full_run() {
@@ -115,6 +117,7 @@ void expect_equal(const BuildRequest& a, const BuildRequest& b) {
   EXPECT_EQ(a.keep_tree, b.keep_tree);
   EXPECT_EQ(a.known_key, b.known_key);
   EXPECT_EQ(a.timeout, b.timeout);
+  EXPECT_EQ(a.cache_limit, b.cache_limit);
 }
 
 void expect_equal(const BuildReply& a, const BuildReply& b) {
@@ -125,6 +128,7 @@ void expect_equal(const BuildReply& a, const BuildReply& b) {
   EXPECT_EQ(a.binary_sha256, b.binary_sha256);
   EXPECT_EQ(a.output, b.output);
   EXPECT_EQ(a.duration_ns, b.duration_ns);
+  EXPECT_EQ(a.tidied, b.tidied);
 }
 
 void expect_equal(const RunRequest& a, const RunRequest& b) {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/worker/builder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -20,6 +17,7 @@
 #include "plan/substitute.h"
 #include "stabd/protocol/cache.h"
 #include "stabd/worker/binary.h"
+#include "stabd/worker/cache.h"
 #include "stabd/worker/tools.h"
 
 namespace stab::worker {
@@ -30,7 +28,7 @@ using nlohmann::json;
 
 constexpr std::string_view cache_format = "stabd build 1";
 constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
-constexpr int lock_poll_ms = 50;
+constexpr unsigned most_attempts = 5;  // at an entry that others remove
 constexpr std::size_t key_digits = 32;
 
 protocol::BuildReply failed(protocol::BuildReply reply, std::string why) {
@@ -43,18 +41,6 @@ protocol::BuildReply failed(protocol::BuildReply reply, std::string why) {
 Reading reading_of(std::string_view key, const protocol::BuildRequest& request, int stop_fd) {
   return {
       .key = key, .until = std::chrono::steady_clock::now() + request.timeout, .stop_fd = stop_fd};
-}
-
-// Waits for another daemon that builds the same; nothing if we are to stop.
-std::optional<Fd> lock_folder(const std::string& path, int stop_fd) {
-  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  while (fd && flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return std::nullopt;
-    pollfd stop{stop_fd, POLLIN, 0};
-    if (poll(&stop, 1, lock_poll_ms) > 0) return std::nullopt;
-  }
-  if (!fd) return std::nullopt;
-  return fd;
 }
 
 // Where our own szc is, first in PATH unless it is there anyway.
@@ -116,27 +102,56 @@ Builder::Builder(machine::Containment containment, int stop_fd, std::string mark
   if (!marker.empty()) environment_.push_back(std::move(marker));
 }
 
+// Nobody removes the copy while this experiment goes on.
 Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
   std::string name = request.directory;
   for (const std::string& source : request.sources) name += '\n' + source;
   if (const auto known = taken_.find(name); known != taken_.end()) return known->second;
-  auto taken = take_sources(request.directory, request.sources, request.cache);
-  if (taken) taken_[name] = *taken;
-  return taken;
+  for (unsigned attempt = 0; attempt < most_attempts; ++attempt) {
+    auto taken = take_sources(request.directory, request.sources, request.cache);
+    if (!taken) return taken;
+    auto lock = lock_entry(taken->path, Hold::shared, wait_of(request));
+    if (!lock) return fail(fmt::format("cannot lock {}.lock", taken->path));
+    if (!fs::is_directory(taken->path)) continue;
+    in_use_.insert_or_assign(taken->path, std::move(*lock));
+    taken_[name] = *taken;
+    return taken;
+  }
+  return fail("the copy of the sources is removed from the cache again and again");
+}
+
+LockWait Builder::wait_of(const protocol::BuildRequest& request) const {
+  return {.stop_fd = stop_fd_, .until = std::chrono::steady_clock::now() + request.timeout};
+}
+
+// What is in the cache, which nobody removes from now on.
+std::optional<protocol::BuildReply> Builder::cached(const CacheFolder& folder,
+                                                    const protocol::BuildRequest& request) {
+  if (!fs::is_directory(folder.path)) return std::nullopt;
+  auto lock = lock_entry(folder.path, Hold::shared, wait_of(request));
+  if (!lock) return std::nullopt;
+  auto reply = folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
+  if (reply) in_use_.insert_or_assign(folder.path, std::move(*lock));
+  return reply;
 }
 
 // An experiment that goes on after a kill uses what it began with, whatever has happened to the
 // sources since.
-std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest& request) const {
+std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest& request) {
   const bool is_key = request.known_key.size() == key_digits &&
                       request.known_key.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!is_key) return std::nullopt;
-  const CacheFolder folder{.cache = request.cache, .key = request.known_key};
-  return folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
+  return cached({.cache = request.cache, .key = request.known_key}, request);
 }
 
 protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
-  if (auto earlier = known(request)) return *earlier;
+  auto earlier = known(request);
+  protocol::BuildReply reply = earlier ? std::move(*earlier) : find_or_build(request);
+  if (request.cache_limit > 0) reply.tidied = cut_cache(request.cache, request.cache_limit);
+  return reply;
+}
+
+protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& request) {
   const auto sources = sources_for(request);
   if (!sources) return failed({}, sources.error().message);
   Sha256 hash;
@@ -148,11 +163,22 @@ protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   hash.add_field(toolchain(request.command, environment_, containment_));
   const CacheFolder folder{.cache = request.cache, .key = hash.hex().substr(0, key_digits)};
 
-  const auto lock = lock_folder(folder.path + ".lock", stop_fd_);
-  if (!lock) return failed({}, fmt::format("cannot lock {}.lock", folder.path));
-  if (auto cached = folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_)))
-    return *cached;
-  return build_in(folder, request, *sources);
+  for (unsigned attempt = 0; attempt < most_attempts; ++attempt) {
+    if (auto found = cached(folder, request)) return *found;
+    in_use_.erase(folder.path);  // we used it, and it has changed since
+    auto lock = lock_entry(folder.path, Hold::alone, wait_of(request));
+    if (!lock)
+      return failed({}, fmt::format("cannot lock {}.lock: it stays with another experiment that "
+                                    "builds or uses it",
+                                    folder.path));
+    auto reply = folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
+    if (!reply) reply = build_in(folder, request, *sources);
+    if (reply->status == store::BuildStatus::failed) return *reply;
+    if (!share(*lock, folder.path)) continue;
+    in_use_.insert_or_assign(folder.path, std::move(*lock));
+    return *reply;
+  }
+  return failed({}, fmt::format("{} is removed again and again", folder.path));
 }
 
 protocol::BuildReply Builder::build_in(const CacheFolder& folder,

@@ -2,7 +2,8 @@
 // Runs build commands, each distinct one once: in a private copy of the sources, cached by the
 // content of the command, the sources and the programs that it uses.
 //
-// Nothing is ever removed from the cache; it may be deleted as a whole when no experiment runs.
+// Without a limit nothing is ever removed from the cache; with one, what no experiment uses
+// (cache.h). Links of what a build left are not followed.
 //
 // The cache: KEY/out (what ${OUT} named), KEY/tree (the copy of the sources, kept only if the
 // trials need it) and KEY/complete, written last. A folder without it, or whose binary has changed,
@@ -17,6 +18,7 @@
 
 #include "machine/processes.h"
 #include "stabd/protocol/work.h"
+#include "stabd/worker/cache.h"
 #include "stabd/worker/sources.h"
 
 namespace stab::worker {
@@ -33,8 +35,11 @@ class Builder {
 
  private:
   struct CacheFolder;
-  [[nodiscard]] std::optional<protocol::BuildReply> known(
-      const protocol::BuildRequest& request) const;
+  [[nodiscard]] LockWait wait_of(const protocol::BuildRequest& request) const;
+  std::optional<protocol::BuildReply> cached(const CacheFolder& folder,
+                                             const protocol::BuildRequest& request);
+  std::optional<protocol::BuildReply> known(const protocol::BuildRequest& request);
+  protocol::BuildReply find_or_build(const protocol::BuildRequest& request);
   Result<Sources> sources_for(const protocol::BuildRequest& request);
   protocol::BuildReply build_in(const CacheFolder& folder, const protocol::BuildRequest& request,
                                 const Sources& sources);
@@ -44,6 +49,7 @@ class Builder {
   std::vector<std::string> environment_;
   std::function<bool()> bind_;
   std::map<std::string, Sources> taken_;  // by directory and names
+  std::map<std::string, Fd> in_use_;      // locks of entries of the cache, until we end
 };
 
 }  // namespace stab::worker

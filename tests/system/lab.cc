@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 namespace stab::test {
 namespace {
@@ -142,6 +143,7 @@ Lab::Lab() {
   if (mkdtemp(path.data()) == nullptr) std::abort();
   folder_ = path;
   stabd_ = binary("stabd");
+  write("stabd.toml", "");
 }
 
 Lab::~Lab() {
@@ -163,8 +165,10 @@ void Lab::copy_stabd() {
 }
 
 bool Lab::start_daemon(const std::vector<std::string>& extra) {
-  std::vector<std::string> argv{stabd_,    "--state",     path("state"), "--socket", path("s.sock"),
-                                "--cache", path("cache"), "--ready-fd",  "3"};
+  std::vector<std::string> argv{
+      stabd_,     "--config",     path("stabd.toml"), "--state",     path("state"),
+      "--socket", path("s.sock"), "--cache",          path("cache"), "--ready-fd",
+      "3"};
   argv.insert(argv.end(), extra.begin(), extra.end());
   Pipe ready;
   daemon_ = fork();
@@ -194,6 +198,10 @@ void Lab::end_daemon(int signal) {
   kill(daemon_, signal);
   waitpid(daemon_, nullptr, 0);
   daemon_ = 0;
+}
+
+int Lab::wait_for_daemon() {
+  return end_of(std::exchange(daemon_, 0));
 }
 
 Output Lab::ctl(std::vector<std::string> arguments) const {

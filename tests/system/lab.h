@@ -54,13 +54,16 @@ class Lab {
 
   // The daemons started from here on are a copy of stabd, path("stabd"), which a test may replace.
   void copy_stabd();
-  // Starts stabd and waits until it serves; `extra` are further arguments. False if it ended
+  // Starts stabd and waits until it serves, with the settings in path("stabd.toml"), which is empty
+  // unless a test writes it; `extra` are further arguments. False if it ended
   // instead.
   bool start_daemon(const std::vector<std::string>& extra = {});
   [[nodiscard]] pid_t daemon() const { return daemon_; }
   // The worker of that daemon; 0 if it has none.
   [[nodiscard]] pid_t worker() const;
   void end_daemon(int signal);
+  // Its exit code, or -signal, when it ends by itself.
+  int wait_for_daemon();
 
   // stabctl with this daemon's socket.
   Output ctl(std::vector<std::string> arguments) const;

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -57,13 +58,23 @@ class Users : public ::testing::Test {
     start_daemon({});
   }
 
-  void start_daemon(const std::vector<std::string>& more) {
+  void start_daemon(std::vector<std::string> more) {
+    if (std::ranges::find(more, "--config") == more.end())
+      more.insert(more.end(), {"--config", "/dev/null"});
     std::vector<std::string> argv{std::string(STAB_BIN_DIR) + "/stabd", "--socket-mode", "0666",
                                   "--ready-fd", "1"};
     argv.insert(argv.end(), more.begin(), more.end());
     const std::string log = lab_.path("stabd" + std::to_string(++daemons_) + ".log");
     daemon_ = start_program(argv, lab_.folder(), log);
     ASSERT_TRUE(wait_for_text(log, "ready"));
+  }
+
+  // Another one, with these settings.
+  void restart(const std::string& settings) {
+    kill(daemon_, SIGTERM);
+    ASSERT_EQ(end_of(daemon_), 0);
+    lab_.write("users.toml", settings);
+    start_daemon({"--config", lab_.path("users.toml")});
   }
 
   void TearDown() override {
@@ -95,6 +106,45 @@ class Users : public ::testing::Test {
   Lab lab_;
   pid_t daemon_ = 0;
   int daemons_ = 0;
+};
+
+// Connections of a user that say nothing, in a process of that user's, which lives until its end.
+class Idle {
+ public:
+  Idle(uid_t user, int count) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(pipe(ends.data()), 0);
+    child_ = fork();
+    if (child_ == 0) connect_and_wait(user, count, ends[1]);
+    close(ends[1]);
+    char made = 0;
+    EXPECT_EQ(read(ends[0], &made, 1), 1);
+    close(ends[0]);
+  }
+  Idle(const Idle&) = delete;
+  Idle& operator=(const Idle&) = delete;
+  ~Idle() {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+
+ private:
+  [[noreturn]] static void connect_and_wait(uid_t user, int count, int told) {
+    if (setgroups(0, nullptr) != 0 || setresgid(user, user, user) != 0 ||
+        setresuid(user, user, user) != 0)
+      _exit(1);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::string(socket_path).copy(address.sun_path, sizeof address.sun_path - 1);
+    for (int i = 0; i < count; ++i) {
+      const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+      if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) _exit(2);
+    }
+    if (write(told, "+", 1) != 1) _exit(3);
+    for (;;) pause();
+  }
+
+  pid_t child_ = 0;
 };
 
 TEST_F(Users, WithoutAnAccountMeasureWithTheDaemonOfRoot) {
@@ -235,6 +285,60 @@ TEST_F(Users, HaveOnlySoManyWaitingAndOthersGetIn) {
   EXPECT_EQ(as(0, {"submit", plan_of(bob)}).code, 0);
 }
 
+TEST_F(Users, HaveTheLimitsOfTheSettings) {
+  restart("[limits]\nconnections_of_user = 3\nwaiting_of_user = 2\n");
+  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
+  EXPECT_THAT(as(ada, {"submit", plan_of(ada)}).err,
+              HasSubstr("you have 2 experiments in the queue already"));
+  EXPECT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
+  const Idle idle(ada, 3);
+  EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you have 3 connections to stabd already"));
+  EXPECT_EQ(as(bob, {"list"}).code, 0);
+}
+
+TEST_F(Users, AreToldWithTheirOwnRights) {
+  const std::string own = lab_.path("61234/");
+  ASSERT_EQ(chown(own.c_str(), ada, ada), 0);
+  lab_.write("61234/tell.sh",
+             "#!/bin/sh\ncat >told\ngrep -E '^(Uid|Gid|Groups|CapEff|NoNewPrivs):' "
+             "/proc/self/status >rights\nls -l /proc/self/fd >fds\n",
+             true);
+  lab_.write("root.sh", "#!/bin/sh\nid -u >" + lab_.path("root") + "\n", true);
+  restart("[notify]\ncommand = [\"" + lab_.path("root.sh") + "\"]\n");
+  lab_.write("61234/told.toml",
+             "[experiment]\nname = \"told\"\nnotify = [\"./tell.sh\"]\n[[benchmark]]\nname = "
+             "\"b\"\nrun = [\"true\"]\nrepetitions = 1\n");
+  ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/told.toml")}).code,
+            0);
+  EXPECT_TRUE(wait_for_text(own + "rights",
+                            "Uid:\t61234\t61234\t61234\t61234\nGid:\t61234\t61234\t61234\t61234\n"
+                            "Groups:\t \nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n"));
+  EXPECT_TRUE(wait_for_text(own + "told", "\"user\":61234"));
+  // Our log is not theirs.
+  EXPECT_TRUE(wait_for_text(own + "fds", "2 -> /dev/null"));
+  EXPECT_TRUE(wait_for_text(lab_.path("root"), "0\n"));
+}
+
+TEST_F(Users, NoticesThatHangKeepNobodyElsesWaiting) {
+  lab_.write("root.sh", "#!/bin/sh\ncat >>" + lab_.path("root") + "\n", true);
+  restart("[notify]\ncommand = [\"" + lab_.path("root.sh") + "\"]\ntime_limit = \"24h\"\n");
+  const auto submit = [&](uid_t user, const std::string& command) {
+    const std::string folder = std::to_string(user) + "/";
+    EXPECT_EQ(chown(lab_.path(folder).c_str(), user, user), 0);
+    lab_.write(folder + "told.toml", "[experiment]\nname = \"told\"\nnotify = [" + command +
+                                         "]\n[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
+                                         "repetitions = 1\n");
+    EXPECT_EQ(
+        as(user, {"submit", "--wait", "--fail-on", "trials", lab_.path(folder + "told.toml")}).code,
+        0);
+  };
+  submit(ada, R"("sleep", "987653")");
+  submit(bob, R"("touch", "told")");
+  EXPECT_TRUE(wait_for_text(lab_.path("root"), "\"user\":61235"));
+  while (access(lab_.path("61235/told").c_str(), F_OK) != 0) usleep(20'000);
+}
+
 TEST_F(Users, BuildAndMeasureWithoutAnyRightsBeyondTheirOwn) {
   // The file descriptors of the daemon, its groups and its capabilities are not theirs.
   const std::string expected =
@@ -280,45 +384,6 @@ TEST_F(Users, AreToldThatASetuidProgramGainsThemNothing) {
   EXPECT_EQ(as(0, {"submit", "--wait", "--fail-on", "trials", plan("privileges = true\n")}).code,
             0);
 }
-
-// Connections of a user that say nothing, in a process of that user's, which lives until its end.
-class Idle {
- public:
-  Idle(uid_t user, int count) {
-    std::array<int, 2> ends{};
-    EXPECT_EQ(pipe(ends.data()), 0);
-    child_ = fork();
-    if (child_ == 0) connect_and_wait(user, count, ends[1]);
-    close(ends[1]);
-    char made = 0;
-    EXPECT_EQ(read(ends[0], &made, 1), 1);
-    close(ends[0]);
-  }
-  Idle(const Idle&) = delete;
-  Idle& operator=(const Idle&) = delete;
-  ~Idle() {
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-  }
-
- private:
-  [[noreturn]] static void connect_and_wait(uid_t user, int count, int told) {
-    if (setgroups(0, nullptr) != 0 || setresgid(user, user, user) != 0 ||
-        setresuid(user, user, user) != 0)
-      _exit(1);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::string(socket_path).copy(address.sun_path, sizeof address.sun_path - 1);
-    for (int i = 0; i < count; ++i) {
-      const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-      if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) _exit(2);
-    }
-    if (write(told, "+", 1) != 1) _exit(3);
-    for (;;) pause();
-  }
-
-  pid_t child_ = 0;
-};
 
 TEST_F(Users, IdleConnectionsOfOneKeepNobodyElseOut) {
   const Idle idle(ada, 80);

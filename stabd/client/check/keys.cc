@@ -11,17 +11,15 @@ namespace stab::client {
 
 Result<int> keys(const Common& common) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  if (!common.json) fmt::print("| key | value | meaning | default |\n|---|---|---|---|\n");
-  for (const plan::KeyWords& key : plan::describe_keys()) {
-    if (common.json)
-      list.push_back({{"key", key.path},
-                      {"value", key.value},
-                      {"meaning", key.meaning},
-                      {"default", key.standard}});
-    else
-      fmt::print("| `{}` | {} | {} | {} |\n", key.path, key.value, key.meaning, key.standard);
-  }
-  if (common.json) fmt::print("{}\n", list.dump(2));
+  for (const plan::KeyWords& key : plan::describe_keys())
+    list.push_back({{"key", key.path},
+                    {"value", key.value},
+                    {"meaning", key.meaning},
+                    {"default", key.standard}});
+  if (common.json)
+    fmt::print("{}\n", list.dump(2));
+  else
+    fmt::print("{}", toml::table_of_keys(plan::describe_keys()));
   return exit_ok;
 }
 

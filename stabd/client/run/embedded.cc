@@ -44,8 +44,9 @@ Result<std::string> private_folder() {
   dup2(log, 2);
   fcntl(ready, F_SETFD, 0);
   const std::string ready_text = std::to_string(ready);
-  execl(program.c_str(), program.c_str(), "--state", state.c_str(), "--socket", socket.c_str(),
-        "--ready-fd", ready_text.c_str(), static_cast<char*>(nullptr));
+  // What an administrator sets is for daemons that others use.
+  execl(program.c_str(), program.c_str(), "--config", "/dev/null", "--state", state.c_str(),
+        "--socket", socket.c_str(), "--ready-fd", ready_text.c_str(), static_cast<char*>(nullptr));
   _exit(127);
 }
 

@@ -115,11 +115,13 @@ void Session::note(const std::string& kind, const std::string& text) {
 
 bool Session::stored(const store::Outcome<void>& outcome) {
   if (outcome) return true;
-  if (outcome.error().temporary)
-    apply(Event::storage_trouble,
-          outcome.error().message + "; the experiment goes on when it can be stored");
-  else
+  if (!outcome.error().temporary) {
     apply(Event::damaged, outcome.error().message);
+    return false;
+  }
+  apply(Event::storage_trouble,
+        outcome.error().message + "; the experiment goes on when it can be stored");
+  if (!std::exchange(told_of_storage_, true)) ports_.tell("paused", outcome.error().message);
   return false;
 }
 
@@ -225,7 +227,7 @@ store::Trial Session::row_for(const Schedule::Step& step) const {
 }
 
 void Session::continue_work() {
-  if (state_ != State::running || running_ || waiting_) return;
+  if (state_ != State::running || running_ || waiting_ || last_) return;
   const auto step = schedule_->next();
   // The machine is free before the numbers are looked at; worker_ended() goes on.
   if (!step) return apply(Event::trials_complete, "");
@@ -278,6 +280,9 @@ void Session::keep(store::Trial row) {
   const auto added = store_.add_trial(row);
   if (!added && added.error().temporary) pending_ = row;
   if (!stored(added)) return;
+  told_of_storage_ = false;
+  if (row.status == TrialStatus::over_limit && !std::exchange(told_of_limit_, true))
+    ports_.tell("over-limit", fmt::format("a trial of '{}' {}", row.benchmark, row.reason));
   last_commit_ = steady_clock::now() - before;
   schedule_->record(*running_, row.status);
   losses_ = 0;

@@ -49,7 +49,10 @@ struct SessionPorts {
   std::function<void()> call_again;   // calls continue_work() soon
   std::function<void()> retry_later;  // calls retry_storage() in a while
   std::function<std::string(const store::Experiment&)>
-      cache;  // folder for its builds; the worker can write there
+      cache;                      // folder for its builds; the worker can write there
+  std::uint64_t cache_limit = 0;  // bytes; 0: none
+  // Something that somebody should look at has happened; called once for each kind of trouble.
+  std::function<void(std::string_view trouble, const std::string& reason)> tell;
 };
 
 // "paused by user 1000"
@@ -72,6 +75,11 @@ class Session {
   void continue_work();
   void retry_storage();
   void cancel();
+  // The daemon is to stop: the trial under way is the last one.
+  void ask_for_no_more() { last_ = true; }
+  [[nodiscard]] bool runs_trial() const {
+    return state_ == State::running && running_ && has_worker_;
+  }
   // This user pauses it: the trial under way is measured again when it goes on.
   Result<void> hold(std::uint32_t uid);
 
@@ -86,6 +94,7 @@ class Session {
   // Its builds and trials keep root's capabilities.
   [[nodiscard]] bool privileged() const { return plan_.privileges && experiment_.uid == 0; }
   [[nodiscard]] const Counts& counts() const { return schedule_->counts(); }
+  [[nodiscard]] const plan::Plan& plan() const { return plan_; }
 
   struct Progress {
     std::size_t builds_done = 0;
@@ -151,6 +160,9 @@ class Session {
   unsigned losses_ = 0;    // of workers since the last result
   std::string stopped_;    // by the plan's rule: why
   std::string last_look_;
+  bool last_ = false;             // no further trial is asked for
+  bool told_of_storage_ = false;  // since a trial could be stored
+  bool told_of_limit_ = false;
   bool waiting_ = false;                   // for a reader
   std::uint64_t question_ = 0;             // answers to earlier ones are of no use
   std::optional<std::uint32_t> passed_;    // the position that waits_before() has dealt with

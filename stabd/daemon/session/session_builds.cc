@@ -33,13 +33,15 @@ void Session::ask_for_build() {
   if (next_build_ >= builds_.slots.size()) return builds_complete();
   const BuildSlot& slot = builds_.slots[next_build_];
   const plan::Benchmark& benchmark = plan_.benchmarks[slot.benchmark];
-  const protocol::BuildRequest request{.command = slot.command,
-                                       .directory = experiment_.directory,
-                                       .sources = benchmark.sources,
-                                       .cache = ports_.cache(experiment_),
-                                       .keep_tree = uses_tree(benchmark),
-                                       .known_key = known_key(slot),
-                                       .timeout = benchmark.build_timeout};
+  const protocol::BuildRequest request{
+      .command = slot.command,
+      .directory = experiment_.directory,
+      .sources = benchmark.sources,
+      .cache = ports_.cache(experiment_),
+      .keep_tree = uses_tree(benchmark),
+      .known_key = known_key(slot),
+      .timeout = benchmark.build_timeout,
+      .cache_limit = next_build_ + 1 == builds_.slots.size() ? ports_.cache_limit : 0};
   // Another daemon may be at the same build, and sources are copied before it begins.
   ask(request, 3 * benchmark.build_timeout + build_grace);
 }
@@ -77,6 +79,7 @@ void Session::built(const protocol::BuildReply& reply) {
   slot.directory = reply.directory;
   slot.binary_sha256 = reply.binary_sha256;
   slot.usable = !failed;
+  if (!reply.tidied.empty()) note("cache", reply.tidied);
   if (!stored(store_.add_build({.experiment = experiment_.id,
                                 .key = reply.key,
                                 .benchmark = benchmark,

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "machine/containment.h"
+#include "stabd/daemon/children/loop_child.h"
 
 namespace stab::daemon {
 
@@ -50,15 +50,12 @@ class ReaderProcess {
 
  private:
   ReaderProcess() = default;
-  void process_ended();
-  void close();
+  void process_ended(int status);
 
-  machine::Contained process_;
+  std::shared_ptr<LoopChild> child_;
   Fd file_;
   OnEnded ended_;
   std::string killed_for_;
-  uv_poll_t poll_{};
-  std::shared_ptr<ReaderProcess> self_;
 };
 
 }  // namespace stab::daemon

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "plan/reading/keys.h"
+#include "toml/keys.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <utility>
 
-namespace stab::plan {
+namespace stab::toml {
 namespace {
-
-using toml::Table;
-using toml::Words;
 
 // "30min", as the user would write it.
 std::string written(std::chrono::nanoseconds duration) {
@@ -18,23 +15,23 @@ std::string written(std::chrono::nanoseconds duration) {
   return seconds % 60 == 0 ? fmt::format("{}min", seconds / 60) : fmt::format("{}s", seconds);
 }
 
-struct Value {
+struct ValueWords {
   template <class T>
   std::string operator()(const Whole<T>& kind) const {
     return fmt::format("{} to {}", kind.min, kind.max);
   }
-  std::string operator()(const Blocks& kind) const {
-    return fmt::format("{} to {} with `precision`, {} to {} with `sequential`", kind.least_precise,
-                       kind.max, kind.least_sequential, kind.max);
+  std::string operator()(const CountWith& kind) const {
+    return fmt::format("{} to {} with `{}`, {} to {} with `{}`", kind.least, kind.max, kind.with,
+                       kind.other_least, kind.max, kind.other);
   }
   std::string operator()(const Number& kind) const {
     return fmt::format("{} to {}", kind.min, kind.max);
   }
   std::string operator()(Percentage /*kind*/) const { return "a percentage, as in `\"1%\"`"; }
   std::string operator()(Flag /*kind*/) const { return "`true`, `false`"; }
-  std::string operator()(Duration /*kind*/) const {
-    return fmt::format(R"(a duration of at most {} hours, as in `"60s"`)",
-                       toml::longest_duration.count());
+  std::string operator()(const Duration& kind) const {
+    return fmt::format(R"(a duration of at most {} hours, as in `"60s"`{})",
+                       longest_duration.count(), kind.or_never ? R"(, or `"never"`)" : "");
   }
   std::string operator()(const Bytes& kind) const {
     return fmt::format("1 to {} bytes, or as in `\"16MiB\"`", kind.max);
@@ -94,7 +91,10 @@ std::optional<bool> read(const Table& table, std::string_view name, Flag /*kind*
   return table.boolean(name);
 }
 std::optional<std::chrono::nanoseconds> read(const Table& table, std::string_view name,
-                                             Duration /*kind*/) {
+                                             Duration kind) {
+  const Pair* pair = table.find(name);
+  const auto* text = pair == nullptr ? nullptr : std::get_if<std::string>(&pair->value.data);
+  if (kind.or_never && text != nullptr && *text == "never") return std::chrono::nanoseconds(0);
   return table.duration(name);
 }
 std::optional<std::uint64_t> read(const Table& table, std::string_view name, Bytes kind) {
@@ -111,7 +111,7 @@ std::optional<std::vector<std::string>> read(const Table& table, std::string_vie
   return table.texts(name, kind.rule, kind.words);
 }
 
-Words names_below(std::string_view path) {
+Words names_below(std::span<const Key> keys, std::string_view path) {
   Words names;
   const std::string above = path.empty() ? "" : std::string(path) + ".";
   for (const Key& key : keys) {
@@ -123,14 +123,22 @@ Words names_below(std::string_view path) {
   return names;
 }
 
-std::vector<KeyWords> describe_keys() {
+std::vector<KeyWords> describe_keys(std::span<const Key> keys) {
   std::vector<KeyWords> all;
   for (const Key& key : keys)
     all.push_back({.path = std::string(key.path),
-                   .value = std::visit(Value{}, key.kind),
+                   .value = std::visit(ValueWords{}, key.kind),
                    .standard = standard_words(key),
                    .meaning = std::string(key.meaning)});
   return all;
 }
 
-}  // namespace stab::plan
+std::string table_of_keys(const std::vector<KeyWords>& keys) {
+  std::string text = "| key | value | meaning | default |\n|---|---|---|---|\n";
+  for (const KeyWords& key : keys)
+    text +=
+        fmt::format("| `{}` | {} | {} | {} |\n", key.path, key.value, key.meaning, key.standard);
+  return text;
+}
+
+}  // namespace stab::toml

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/children/loop_child.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace stab::daemon {
+namespace {
+
+LoopChild* owner(uv_poll_t* handle) {
+  return static_cast<LoopChild*>(handle->data);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<LoopChild>> LoopChild::start(uv_loop_t* loop,
+                                                    const machine::ContainedStart& what, bool idle,
+                                                    const std::vector<unsigned>& cpus,
+                                                    OnEnded ended) {
+  auto process = machine::start_contained(what);
+  if (!process) return std::unexpected(process.error());
+  std::shared_ptr<LoopChild> child(new LoopChild);
+  child->process_ = std::move(*process);
+  child->ended_ = std::move(ended);
+  child->self_ = child;
+  // Until then it has run for some microseconds.
+  if (idle) {
+    const sched_param none{};
+    sched_setscheduler(child->process_.pid, SCHED_IDLE, &none);
+    setpriority(PRIO_PROCESS, static_cast<id_t>(child->process_.pid), 19);
+  }
+  child->move_to(cpus);
+  uv_poll_init(loop, &child->poll_, child->process_.pidfd.get());
+  child->poll_.data = child.get();
+  uv_poll_start(&child->poll_, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { owner(handle)->process_ended(); });
+  return child;
+}
+
+void LoopChild::move_to(const std::vector<unsigned>& cpus) const {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const unsigned cpu : cpus)
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
+  if (!cpus.empty()) sched_setaffinity(process_.pid, sizeof set, &set);
+}
+
+void LoopChild::send_signal(int number) const {
+  ::kill(process_.pid, number);
+}
+
+// It leads a session of its own. A namespace ends with it anyway.
+void LoopChild::kill_group() const {
+  ::kill(process_.pid, SIGKILL);
+  ::kill(-process_.pid, SIGKILL);
+}
+
+void LoopChild::abandon() {
+  ended_ = nullptr;
+  kill_group();
+}
+
+void LoopChild::end() {
+  abandon();
+  waitpid(process_.pid, nullptr, 0);
+  close();
+}
+
+void LoopChild::process_ended() {
+  int status = 0;
+  siginfo_t info{};
+  // Its number is its own until it is reaped.
+  if (waitid(P_PID, static_cast<id_t>(process_.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid != process_.pid)
+    return;
+  kill_group();
+  waitpid(process_.pid, &status, 0);
+  const auto alive = self_;
+  close();
+  if (const auto ended = std::exchange(ended_, nullptr)) ended(status);
+}
+
+void LoopChild::close() {
+  uv_close(reinterpret_cast<uv_handle_t*>(&poll_),
+           [](uv_handle_t* handle) { owner(reinterpret_cast<uv_poll_t*>(handle))->self_.reset(); });
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("was ended by signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+}  // namespace stab::daemon

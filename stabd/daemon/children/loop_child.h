@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// A child of the daemon's as the loop sees it, which runs behind everything else and away from
+// trials.
+#pragma once
+
+#include <uv.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "machine/containment.h"
+
+namespace stab::daemon {
+
+class LoopChild {
+ public:
+  // With what waitpid() says.
+  using OnEnded = std::function<void(int status)>;
+
+  // Owned by the loop from here on. `ended` is called once, from the loop, unless it is abandoned.
+  // `idle`: whatever else wants to run goes first. `cpus`: on which it may run; empty: on ours.
+  static Result<std::shared_ptr<LoopChild>> start(uv_loop_t* loop,
+                                                  const machine::ContainedStart& what, bool idle,
+                                                  const std::vector<unsigned>& cpus, OnEnded ended);
+  ~LoopChild() = default;
+  LoopChild(const LoopChild&) = delete;
+  LoopChild& operator=(const LoopChild&) = delete;
+
+  void move_to(const std::vector<unsigned>& cpus) const;
+  void send_signal(int number) const;
+  // Kills it; nothing is reported.
+  void abandon();
+  // The same, and waits for its end: the loop will not report it.
+  void end();
+
+ private:
+  LoopChild() = default;
+  void process_ended();
+  void kill_group() const;
+  void close();
+
+  machine::Contained process_;
+  OnEnded ended_;
+  uv_poll_t poll_{};
+  std::shared_ptr<LoopChild> self_;
+};
+
+// "was ended by signal 9 (Killed)", "ended with exit code 1".
+std::string how_it_ended(int status);
+
+}  // namespace stab::daemon

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// What the daemon tells people of experiments that have ended or are in trouble.
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "stabd/daemon/daemon.h"
+#include "stabd/daemon/reading.h"
+#include "stabd/protocol/messages.h"
+
+namespace stab::daemon {
+namespace {
+
+using nlohmann::ordered_json;
+
+bool is_trouble(std::string_view event) {
+  return event != to_string(State::done) && event != to_string(State::cancelled);
+}
+
+ordered_json describe(const store::Experiment& row, std::string_view event,
+                      const std::string& reason, const std::optional<Counts>& counts) {
+  ordered_json json{{"event", event},     {"id", row.id},      {"name", row.name},
+                    {"state", row.state}, {"reason", reason},  {"user", row.uid},
+                    {"trials", nullptr},  {"verdict", nullptr}};
+  if (counts)
+    json["trials"] = {{"total", counts->total},
+                      {"ok", counts->ok},
+                      {"failed", counts->failed},
+                      {"skipped", counts->skipped}};
+  return json;
+}
+
+std::string_view verdict_of(const protocol::ReportReply& answer) {
+  return answer.regressed ? "regressed" : answer.unsure ? "unsure" : "same or improved";
+}
+
+}  // namespace
+
+Notifier& Daemon::notifier_of(const Notice& notice) {
+  auto& notifier = notifiers_[notice.ours ? no_user : notice.uid];
+  if (notifier) return *notifier;
+  notifier = std::make_unique<Notifier>(
+      &loop_, containment_, options_.notify.time_limit,
+      [this](store::Id id, const std::string& why) {
+        spdlog::warn("experiment {}: {}", id, why);
+        const auto added = store_->add_event(
+            {.experiment = id, .at_ns = wall_clock_ns(), .kind = "notify", .text = why});
+        if (!added) spdlog::warn("experiment {}: {}", id, added.error().message);
+      });
+  notifier->use_cpus(other_cpus_);
+  return *notifier;
+}
+
+void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
+                  const std::string& reason, const std::optional<Counts>& counts) {
+  const settings::Notify& own = options_.notify;
+  std::vector<Notice> notices;
+  if (!own.command.empty() && (own.when == settings::Notices::always || is_trouble(event)))
+    notices.push_back({.experiment = row.id,
+                       .command = own.command,
+                       .uid = geteuid(),
+                       .gid = getegid(),
+                       .ours = true});
+  if (plan != nullptr && !plan->notify.empty())
+    notices.push_back({.experiment = row.id,
+                       .command = plan->notify,
+                       .directory = row.directory,
+                       .uid = row.uid,
+                       .gid = row.gid,
+                       .ours = false});
+  if (notices.empty()) return;
+  auto json = describe(row, event, reason, counts);
+  if (event != to_string(State::done)) return send(std::move(notices), json);
+  protocol::ReadRequest request{
+      .reading = protocol::Reading::compare, .experiments = {row}, .format = "text"};
+  request.database = database();
+  readers_->ask(no_user, protocol::encode(request),
+                [this, notices = std::move(notices),
+                 json = std::move(json)](const Result<Fd>& answer) mutable {
+                  const auto line = answer ? line_in(*answer) : fail(answer.error().message);
+                  const auto reply = line ? protocol::decode_reply<protocol::ReportReply>(*line)
+                                          : Result<protocol::ReportReply>(fail(""));
+                  if (reply) json["verdict"] = verdict_of(*reply);
+                  send(std::move(notices), json);
+                });
+}
+
+void Daemon::send(std::vector<Notice> notices, const nlohmann::ordered_json& json) {
+  for (Notice& notice : notices) {
+    notice.json = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    notifier_of(notice).send(std::move(notice));
+  }
+}
+
+}  // namespace stab::daemon

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// The daemon as a service: its socket, its signals, its end, and what its manager is told.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include "base/duration.h"
+#include "stabd/daemon/daemon.h"
+#include "stabd/daemon/folders.h"
+
+namespace stab::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+// What a worker and its processes may take to end.
+constexpr std::chrono::seconds ending{60};
+
+Daemon* owner(uv_timer_t* handle) {
+  return static_cast<Daemon*>(handle->data);
+}
+
+std::uint64_t in_ms(std::chrono::nanoseconds time) {
+  return static_cast<std::uint64_t>(std::chrono::ceil<milliseconds>(time).count());
+}
+
+// A socket file whose daemon has gone is removed; a living daemon's is not.
+Result<void> clear_socket(const std::string& path) {
+  sockaddr_un address{};
+  if (path.size() >= sizeof address.sun_path)
+    return fail(fmt::format(
+        "the socket's path {} is longer than {} bytes: choose a shorter one with --socket", path,
+        sizeof address.sun_path - 1));
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  if (!S_ISSOCK(status.st_mode)) return fail(fmt::format("{} exists and is not a socket", path));
+  const Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return fail(fmt::format("another stabd serves {}", path));
+  if (unlink(path.c_str()) != 0)
+    return fail_errno(fmt::format("cannot remove the stale socket {}", path));
+  return {};
+}
+
+}  // namespace
+
+Result<void> Daemon::make_socket() {
+  if (auto cleared = clear_socket(options_.socket_path); !cleared) return cleared;
+  const std::string folder = fs::path(options_.socket_path).parent_path().string();
+  if (auto made = make_passable_folder(folder); !made) return made;
+  if (geteuid() == 0 && options_.socket_mode != 0600) warn_if_closed(folder);
+  const mode_t before = umask(0777 & ~options_.socket_mode);
+  const int bound = uv_pipe_bind(&server_, options_.socket_path.c_str());
+  umask(before);
+  if (bound != 0)
+    return fail(fmt::format("cannot bind {}: {}", options_.socket_path, uv_strerror(bound)));
+  return {};
+}
+
+// One that was passed to us belongs to whoever made it: its mode is theirs, and so is its end.
+Result<void> Daemon::use_socket(Fd passed) {
+  options_.socket_path = service::path_of(passed);
+  const int opened = uv_pipe_open(&server_, passed.get());
+  if (opened != 0)
+    return fail(fmt::format("cannot use the socket that was passed: {}", uv_strerror(opened)));
+  static_cast<void>(passed.release());
+  return {};
+}
+
+Result<void> Daemon::listen() {
+  Fd passed = manager_.take_socket();
+  if (auto bound = passed ? use_socket(std::move(passed)) : make_socket(); !bound) return bound;
+  const int listening =
+      uv_listen(reinterpret_cast<uv_stream_t*>(&server_), 16, [](uv_stream_t* server, int status) {
+        if (status == 0) static_cast<Daemon*>(server->data)->accept();
+      });
+  if (listening != 0)
+    return fail(
+        fmt::format("cannot listen on {}: {}", options_.socket_path, uv_strerror(listening)));
+  return {};
+}
+
+void Daemon::watch_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto stop = [](uv_signal_t* handle, int) { static_cast<Daemon*>(handle->data)->stop(); };
+  uv_signal_start(&on_term_, stop, SIGTERM);
+  uv_signal_start(&on_int_, stop, SIGINT);
+}
+
+void Daemon::run() {
+  watch_signals();
+  spdlog::info("stabd {} serves {}, state in {}", STAB_VERSION, options_.socket_path,
+               options_.state_directory);
+  if (options_.ready_fd >= 0) {
+    const auto told = write_all(options_.ready_fd, "ready\n");
+    close(options_.ready_fd);
+    if (!told) spdlog::warn("{}", told.error().message);
+  }
+  manager_.tell("READY=1");
+  feed_watchdog();
+  run_next();
+  tell_status();
+  verify_trials();
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  spdlog::info("stabd stops");
+}
+
+// At half of the time that the manager waits, and from the loop: it says that the loop turns.
+void Daemon::feed_watchdog() {
+  const std::uint64_t half = in_ms(manager_.watchdog()) / 2;
+  if (half == 0) return;
+  uv_timer_start(
+      &watchdog_, [](uv_timer_t* timer) { owner(timer)->manager_.tell("WATCHDOG=1"); }, half, half);
+}
+
+void Daemon::tell_status() {
+  const store::Id id = session_ ? session_->experiment().id : 0;
+  const auto state = session_ ? std::optional(session_->state()) : std::nullopt;
+  if (told_ == std::pair(id, state)) return;
+  told_ = {id, state};
+  manager_.tell(session_ ? fmt::format("STATUS=experiment {} ({}) is {}", id,
+                                       session_->experiment().name, to_string(*state))
+                         : "STATUS=no experiment runs");
+}
+
+// The first signal lets the trial under way end, if the settings say so and it does so in time; the
+// next one does not.
+void Daemon::stop() {
+  if (std::exchange(stopping_, true)) return abandon();
+  const bool finish = options_.stop == settings::Stop::finish && session_ && session_->runs_trial();
+  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(
+      finish ? options_.stop_limit + ending : ending);
+  manager_.tell(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}\nSTATUS={}", longest.count(),
+                            finish ? "the trial under way is finished" : "stopping"));
+  if (!finish) return abandon();
+  session_->ask_for_no_more();
+  spdlog::info("the trial under way is finished, for {} at most, then stabd stops",
+               format_duration(options_.stop_limit));
+  uv_timer_start(
+      &stop_timer_, [](uv_timer_t* timer) { owner(timer)->abandon(); }, in_ms(options_.stop_limit),
+      0);
+}
+
+// The worker goes first; what it was busy with is not stored and runs again.
+void Daemon::abandon() {
+  if (std::exchange(abandoned_, true)) return;
+  if (session_) session_->rest();
+  if (worker_)
+    worker_->stop();
+  else
+    uv_stop(&loop_);
+}
+
+}  // namespace stab::daemon

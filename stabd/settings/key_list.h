@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// All keys of stabd.toml, and which field of the settings each sets.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+#include "stabd/settings/settings.h"
+#include "toml/keys.h"
+
+namespace stab::settings {
+
+bool is_absolute_path(std::string_view text);
+bool is_line(std::string_view text);
+inline constexpr std::string_view path_rule =
+    "an absolute path of at most 4096 printable characters";
+inline constexpr std::string_view line_rule = "a text of 1 to 4096 printable characters";
+
+namespace words {
+inline constexpr std::array<std::string_view, 3> socket_modes{"0600", "0660", "0666"};
+inline constexpr std::array<std::string_view, 4> levels{"debug", "info", "warning", "error"};
+inline constexpr std::array stops{to_string(Stop::abandon), to_string(Stop::finish)};
+inline constexpr std::array notices{to_string(Notices::always), to_string(Notices::trouble)};
+}  // namespace words
+
+inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 50;
+
+inline constexpr toml::Key keys[] = {
+    {"daemon.state", toml::Text{is_absolute_path, path_rule}, "folder of the database",
+     "`/var/lib/stabd` for root, else by the XDG rules"},
+    {"daemon.socket", toml::Text{is_absolute_path, path_rule}, "unix socket to serve",
+     "`/run/stabd/stabd.sock` for root, else by the XDG rules"},
+    {"daemon.socket_mode", toml::Choice{words::socket_modes, "0600"},
+     "who may connect, as in chmod"},
+    {"daemon.cache", toml::Text{is_absolute_path, path_rule}, "folder of builds",
+     "`/var/cache/stabd/builds` for root, else by the XDG rules"},
+    {"daemon.log", toml::Choice{words::levels, "info"}, "the least level that is logged"},
+    {"daemon.namespaces", toml::Flag{true}, "contain trials in pid namespaces"},
+    {"daemon.idle_limit", toml::Duration{std::chrono::minutes(10), true},
+     "after which a client that says nothing is let go"},
+    {"daemon.read_limit", toml::Duration{std::chrono::minutes(30)},
+     "after which a report, an export or an analysis is given up"},
+    {"daemon.stop", toml::Choice{words::stops, "abandon"},
+     "what SIGTERM does to the trial under way: it is measured again by the next stabd, or "
+     "finished first"},
+    {"daemon.stop_limit", toml::Duration{std::chrono::minutes(1)},
+     "then a trial that is to be finished is abandoned after all"},
+
+    {"limits.connections", toml::Count{1, 100'000, 256}, "of all users at once"},
+    {"limits.connections_of_user", toml::Count{1, 100'000, 16}, "of one user at once"},
+    {"limits.waiting", toml::Count{1, 1'000'000, 1000}, "experiments in the queue"},
+    {"limits.waiting_of_user", toml::Count{1, 1'000'000, 100}, "of one user"},
+    {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
+     "of one user's plans in the queue together"},
+    {"limits.cache_of_user", toml::Bytes{max_bytes},
+     "of one user's builds; those that were not used for the longest time go", "none"},
+
+    {"notify.command", toml::Texts{is_line, line_rule},
+     "a program and its arguments; gets JSON on its stdin when an experiment ends or is in "
+     "trouble",
+     "none"},
+    {"notify.when", toml::Choice{words::notices, "always"},
+     "`trouble`: not for experiments that are done or were cancelled"},
+    {"notify.time_limit", toml::Duration{std::chrono::seconds(30)}, "then it is ended"}};
+
+// Calls `visit<path>(field)` for each key: who reads, prints or fills settings misses none.
+template <class Some, class Visit>
+void for_each_setting(Some& settings, const Visit& visit) {
+  visit.template operator()<"daemon.state">(settings.state_directory);
+  visit.template operator()<"daemon.socket">(settings.socket_path);
+  visit.template operator()<"daemon.socket_mode">(settings.socket_mode);
+  visit.template operator()<"daemon.cache">(settings.cache_directory);
+  visit.template operator()<"daemon.log">(settings.log);
+  visit.template operator()<"daemon.namespaces">(settings.isolate);
+  visit.template operator()<"daemon.idle_limit">(settings.idle_limit);
+  visit.template operator()<"daemon.read_limit">(settings.read_limit);
+  visit.template operator()<"daemon.stop">(settings.stop);
+  visit.template operator()<"daemon.stop_limit">(settings.stop_limit);
+  visit.template operator()<"limits.connections">(settings.limits.connections);
+  visit.template operator()<"limits.connections_of_user">(settings.limits.connections_of_user);
+  visit.template operator()<"limits.waiting">(settings.limits.waiting);
+  visit.template operator()<"limits.waiting_of_user">(settings.limits.waiting_of_user);
+  visit.template operator()<"limits.plan_bytes_of_user">(settings.limits.plan_bytes_of_user);
+  visit.template operator()<"limits.cache_of_user">(settings.limits.cache_of_user);
+  visit.template operator()<"notify.command">(settings.notify.command);
+  visit.template operator()<"notify.when">(settings.notify.when);
+  visit.template operator()<"notify.time_limit">(settings.notify.time_limit);
+}
+
+}  // namespace stab::settings

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/settings/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "stabd/settings/key_list.h"
+
+namespace stab::settings {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr std::size_t max_text = 4096;
+
+// What was read becomes a field.
+template <class T>
+void assign(T& field, T value) {
+  field = std::move(value);
+}
+void assign(std::optional<std::uint64_t>& field, std::uint64_t value) {
+  field = value;
+}
+void assign(unsigned& mode, std::string_view octal) {
+  mode = static_cast<unsigned>(std::stoul(std::string(octal), nullptr, 8));
+}
+void assign(std::string& field, std::string_view value) {
+  field = value;
+}
+void assign(Stop& field, std::string_view value) {
+  field = value == to_string(Stop::finish) ? Stop::finish : Stop::abandon;
+}
+void assign(Notices& field, std::string_view value) {
+  field = value == to_string(Notices::trouble) ? Notices::trouble : Notices::always;
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+// A field becomes a text that is read as the same; "" if it is not set.
+struct Written {
+  const toml::Kind& kind;
+
+  std::string operator()(const std::string& text) const { return in_quotes(text); }
+  std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+  std::string operator()(Stop stop) const { return in_quotes(to_string(stop)); }
+  std::string operator()(Notices notices) const { return in_quotes(to_string(notices)); }
+  std::string operator()(unsigned number) const {
+    return std::holds_alternative<toml::Choice>(kind) ? fmt::format("\"{:04o}\"", number)
+                                                      : fmt::format("{}", number);
+  }
+  std::string operator()(std::uint64_t bytes) const {
+    std::string text = format_bytes(bytes);
+    std::erase(text, ' ');
+    return text.ends_with("bytes") ? fmt::format("{}", bytes) : in_quotes(text);
+  }
+  std::string operator()(const std::optional<std::uint64_t>& bytes) const {
+    return bytes ? (*this)(*bytes) : "";
+  }
+  std::string operator()(nanoseconds duration) const {
+    if (duration.count() == 0) return "\"never\"";
+    for (const auto& [unit, name] :
+         {std::pair<nanoseconds, const char*>(std::chrono::hours(1), "h"),
+          {std::chrono::minutes(1), "min"},
+          {std::chrono::seconds(1), "s"},
+          {std::chrono::milliseconds(1), "ms"}})
+      if (duration % unit == nanoseconds(0)) return fmt::format("\"{}{}\"", duration / unit, name);
+    return fmt::format("\"{}ns\"", duration.count());
+  }
+  std::string operator()(const std::vector<std::string>& list) const {
+    if (list.empty()) return "";
+    std::string text = "[";
+    for (const std::string& word : list) text += (text.size() > 1 ? ", " : "") + in_quotes(word);
+    return text + "]";
+  }
+};
+
+void check(const toml::Table& root, const Settings& settings, toml::Problems& problems) {
+  const auto table = root.find("notify") == nullptr ? std::nullopt : root.open_table("notify");
+  const Notify usual = standard().notify;
+  if (!table || !settings.notify.command.empty() ||
+      (settings.notify.when == usual.when && settings.notify.time_limit == usual.time_limit))
+    return;
+  for (const toml::Pair& pair : table->pairs())
+    problems.add(pair.at, fmt::format("'notify.{}' does nothing without 'notify.command', a "
+                                      "program and its arguments: add that, or leave this out",
+                                      pair.key));
+}
+
+}  // namespace
+
+bool is_line(std::string_view text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; };
+  return !text.empty() && text.size() <= max_text && std::ranges::none_of(text, is_control);
+}
+
+bool is_absolute_path(std::string_view text) {
+  return is_line(text) && text.starts_with('/');
+}
+
+Settings standard() {
+  Settings settings;
+  for_each_setting(settings, []<toml::Path path>(auto& field) {
+    if constexpr (requires { toml::kind_of<keys, path>.standard; }) {
+      if constexpr (toml::kind_of<keys, path>.standard.has_value())
+        assign(field, *toml::kind_of<keys, path>.standard);
+    }
+  });
+  return settings;
+}
+
+std::expected<Settings, std::vector<toml::Problem>> read(std::string_view text, Settings base) {
+  toml::Problems problems;
+  const auto tree = toml::parse_toml(text);
+  if (!tree) {
+    problems.add(tree.error().at, tree.error().message);
+    return std::unexpected(std::move(problems).take());
+  }
+  const toml::Table root(problems, *tree, "", toml::names_below(keys, ""));
+  std::map<std::string_view, std::optional<toml::Table>> tables;
+  for (const std::string_view name : {"daemon", "limits", "notify"})
+    tables.emplace(name, root.table(name, toml::names_below(keys, name)));
+  for_each_setting(base, [&]<toml::Path path>(auto& field) {
+    const auto& table = tables.at(path.table());
+    if (!table) return;
+    if (auto given = toml::read(*table, path.name(), toml::kind_of<keys, path>))
+      assign(field, *std::move(given));
+  });
+  if (problems.empty()) check(root, base, problems);
+  if (!problems.empty()) return std::unexpected(std::move(problems).take());
+  return base;
+}
+
+std::string print(const Settings& settings) {
+  std::string text;
+  std::string_view current;
+  for_each_setting(settings, [&]<toml::Path path>(const auto& field) {
+    if (path.table() != current)
+      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", path.table());
+    current = path.table();
+    const std::string value = Written{toml::key_of<keys, path>.kind}(field);
+    text += value.empty() ? fmt::format("# {}: none\n", path.name())
+                          : fmt::format("{} = {}\n", path.name(), value);
+  });
+  return text;
+}
+
+std::string table_of_keys() {
+  return toml::table_of_keys(toml::describe_keys(keys));
+}
+
+}  // namespace stab::settings

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What a daemon may be told in its file, stabd.toml. key_list.h has the keys. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "toml/problems.h"
+
+namespace stab::settings {
+
+// What happens to the trial under way when the daemon is to stop.
+enum class Stop { abandon, finish };
+constexpr std::string_view to_string(Stop stop) {
+  return stop == Stop::abandon ? "abandon" : "finish";
+}
+
+enum class Notices { always, trouble };
+constexpr std::string_view to_string(Notices notices) {
+  return notices == Notices::always ? "always" : "trouble";
+}
+
+// Of users that are neither root nor the daemon's own: those are never kept out.
+struct Limits {
+  std::uint32_t connections = 0;
+  std::uint32_t connections_of_user = 0;
+  std::uint32_t waiting = 0;  // experiments in the queue
+  std::uint32_t waiting_of_user = 0;
+  std::uint64_t plan_bytes_of_user = 0;        // of those that wait
+  std::optional<std::uint64_t> cache_of_user;  // bytes of builds, of every user
+};
+
+struct Notify {
+  std::vector<std::string> command;  // empty: none
+  Notices when = Notices::always;
+  std::chrono::nanoseconds time_limit{0};
+};
+
+struct Settings {
+  std::string state_directory;
+  std::string socket_path;
+  std::string cache_directory;  // of builds; a folder a user inside
+  unsigned socket_mode = 0;
+  std::string log;      // the least level
+  bool isolate = true;  // use pid namespaces where they are allowed
+  // After which a client that says nothing is let go; 0: never.
+  std::chrono::nanoseconds idle_limit{0};
+  std::chrono::nanoseconds read_limit{0};  // of a report, an export, an analysis
+  Stop stop = Stop::abandon;
+  std::chrono::nanoseconds stop_limit{0};  // of the trial that is finished
+  Limits limits;
+  Notify notify;
+};
+
+// The defaults of all keys; the three paths are the caller's business.
+Settings standard();
+
+// `text` over `base`, or all that is wrong with it.
+std::expected<Settings, std::vector<toml::Problem>> read(std::string_view text, Settings base);
+
+// As a text that read() takes; what is not set stands there as a comment.
+std::string print(const Settings& settings);
+
+// The table of doc/operations.md.
+std::string table_of_keys();
+
+}  // namespace stab::settings

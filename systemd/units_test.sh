@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# systemd understands the units, and nothing in them filters the system calls of trials or hides things from them.
+set -euo pipefail
+build_dir=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# What is installed is what is looked at.
+cmake -DCMAKE_INSTALL_PREFIX="$folder/prefix" -P "$build_dir/systemd/cmake_install.cmake" >/dev/null
+for unit in stabd.service stabd.socket; do
+  [[ -f $folder/prefix/lib/systemd/system/$unit ]] || { echo "FAILED: $unit is not installed"; exit 1; }
+done
+sed "s#^ExecStart=.*#ExecStart=$build_dir/bin/stabd#" "$folder/prefix/lib/systemd/system/stabd.service" >"$folder/stabd.service"
+cp "$folder/prefix/lib/systemd/system/stabd.socket" "$folder"
+
+said=$(systemd-analyze verify "$folder/stabd.service" "$folder/stabd.socket" 2>&1) || { echo "FAILED: $said"; exit 1; }
+[[ -z $said ]] || { echo "FAILED: systemd says: $said"; exit 1; }
+# What it does not know it says.
+echo 'ProtectSytem=full' >>"$folder/stabd.service"
+said=$(systemd-analyze verify "$folder/stabd.service" 2>&1 || true)
+[[ $said == *ProtectSytem* ]] || { echo "FAILED: systemd-analyze does not see mistakes: $said"; exit 1; }
+sed -i '$d' "$folder/stabd.service"
+
+secured=$(systemd-analyze security --offline=true --json=short "$folder/stabd.service" |
+  grep -oP '\{"set":true,"name":"\K[^"]+' | sort)
+for wanted in 'CapabilityBoundingSet=~CAP_SYS_MODULE' 'CapabilityBoundingSet=~CAP_SYS_BOOT' 'UMask=' 'KeyringMode='; do
+  grep -qxF "$wanted" <<<"$secured" || { echo "FAILED: $wanted is not secured"; exit 1; }
+done
+# Each would be in force in trials, too: filters of system calls, and what changes a program's rights, files or memory.
+harmful='SystemCall|Restrict|LockPersonality|MemoryDeny|NoNewPrivileges|Private|ProtectClock|ProtectKernel|ProtectHome'
+harmful+='|ProtectHostname|ProtectProc|ProcSubset|CAP_SET|CAP_SYS_ADMIN|CAP_KILL|CAP_CHOWN|CAP_SYS_PTRACE|CAP_SYS_NICE'
+if bad=$(grep -E "$harmful" <<<"$secured"); then
+  echo "FAILED: trials would feel $bad"
+  exit 1
+fi
+for line in Type=notify KillMode=mixed OOMPolicy=continue TasksMax=infinity; do
+  grep -qx "$line" "$folder/stabd.service" || { echo "FAILED: the service lacks $line"; exit 1; }
+done
