@@ -14,6 +14,7 @@ namespace stab::store {
 namespace {
 
 constexpr int busy_timeout_ms = 2000;
+constexpr std::int64_t most_empty_log = std::int64_t{8} << 20;
 
 void bind(SQLite::Statement& statement, int index, const Value& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value))
@@ -63,6 +64,8 @@ void configure(SQLite::Database& database) {
   if (database.execAndGet("PRAGMA journal_mode = WAL").getString() != "wal")
     refuse("its file system cannot keep a write-ahead log; put the database on a local disk");
   database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
+  // A log that grew while somebody read for long gives its space back when it begins anew.
+  database.exec(fmt::format("PRAGMA journal_size_limit = {}", most_empty_log));
 }
 
 // A migration is the writer's business.
@@ -107,6 +110,14 @@ void Connection::transaction(const std::function<void()>& action) {
   SQLite::Transaction transaction(database_, SQLite::TransactionBehavior::IMMEDIATE);
   action();
   transaction.commit();
+}
+
+void Connection::reuse_log() {
+  try {
+    database_.exec("PRAGMA wal_checkpoint(PASSIVE)");
+  } catch (const SQLite::Exception&) {
+    // What is wrong shows at the next change.
+  }
 }
 
 Id Connection::insert(std::string_view table, Row row) {

@@ -46,6 +46,9 @@ class Connection {
   // BEGIN IMMEDIATE .. COMMIT; rolled back if `action` or the commit throws.
   void transaction(const std::function<void()>& action);
 
+  // The next transaction writes at the beginning of the log, if nobody reads what is in it.
+  void reuse_log();
+
   // Stores the row under the next free id, which it returns. The caller holds a transaction.
   Id insert(std::string_view table, Row row);
   // Stores a row with its own id and checksum, unless that id is taken.

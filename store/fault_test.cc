@@ -158,6 +158,60 @@ TEST_F(FaultTest, ARealFullFileSystemIsATemporaryErrorAndTheTrialGoesInLater) {
   EXPECT_EQ(result, fine);
 }
 
+// The disk is smaller than a log that cannot begin anew while somebody reads.
+int outgrow_and_recover(const std::string& path) {
+  if (!Store::open(path)) return failed;  // closed, it has all of its pages
+  const auto store = Store::open(path);
+  if (!store) return failed + 1;
+  Experiment experiment = example_experiment();
+  experiment.id = (*store)->add_experiment(experiment).value_or(0);
+  const auto change_until_refused = [&](int most) {
+    for (int i = 0; i < most; ++i) {
+      experiment.reason = std::to_string(i);
+      if (auto changed = (*store)->update_experiment(experiment); !changed) return changed;
+    }
+    return Outcome<void>();
+  };
+  {
+    const auto reader = Reader::open(path);
+    if (!reader) return failed + 2;
+    const auto refused = change_until_refused(5000);
+    if (refused || !refused.error().temporary) return failed + 3;
+  }
+  // Nobody reads any more, and nobody frees any space.
+  if (!change_until_refused(5000)) return failed + 4;
+  return (*store)->verify().value().empty() ? fine : failed + 5;
+}
+
+TEST_F(FaultTest, ALogThatFilledTheDiskIsUsedAgainWhenNobodyReadsIt) {
+  ASSERT_TRUE(std::filesystem::create_directory(directory_ / "small"));
+  const std::string path = directory_ / "small/stab.db";
+  const int result =
+      on_small_file_system(directory_ / "small", [&] { return outgrow_and_recover(path); });
+  if (result == no_mount)
+    GTEST_SKIP() << "no right to mount a file system in a namespace of our own";
+  EXPECT_EQ(result, fine);
+}
+
+TEST_F(FaultTest, ALogThatGrewGivesItsSpaceBack) {
+  Experiment experiment = store_->experiment(experiment_).value().value();
+  const auto change = [&] {
+    experiment.reason += "x";
+    return store_->update_experiment(experiment).has_value();
+  };
+  const auto log_bytes = [&] { return std::filesystem::file_size(path_ + "-wal"); };
+  experiment.plan = std::string(1 << 20, 'p');
+  {
+    const auto reader = Reader::open(path_);
+    ASSERT_TRUE(reader);
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(change());
+  }
+  ASSERT_GT(log_bytes(), 16U << 20U);
+  experiment.plan = "small";
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(change());
+  EXPECT_LE(log_bytes(), 8U << 20U);
+}
+
 int open_read_only(const std::string& directory) {
   if (mount("none", directory.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0)
     return no_mount;

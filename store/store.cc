@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <filesystem>
 #include <utility>
@@ -64,7 +65,7 @@ Outcome<void> Store::write(std::string_view what, const std::function<void()>& a
   return guarded(fmt::format("cannot store {}", what), path(), [&] {
     if (!refusal_.empty()) refuse(refusal_);
     try {
-      connection().transaction(action);
+      store_with_room(action);
     } catch (const SQLite::Exception& error) {
       // Of one row it costs this change only.
       if (!is_corrupt(error)) throw;
@@ -73,6 +74,18 @@ Outcome<void> Store::write(std::string_view what, const std::function<void()>& a
       throw;
     }
   });
+}
+
+// SQLite lets the log grow while somebody reads, and begins it anew after a commit only: on a disk
+// that is full there is none.
+void Store::store_with_room(const std::function<void()>& action) {
+  try {
+    connection().transaction(action);
+  } catch (const SQLite::Exception& error) {
+    if (error.getErrorCode() != SQLITE_FULL) throw;
+    connection().reuse_log();
+    connection().transaction(action);
+  }
 }
 
 Outcome<Id> Store::add(std::string_view what, const std::function<Id()>& action) {

@@ -79,6 +79,8 @@ class Store : public Reader {
   // Those attempts stand no longer; how many they are.
   std::uint64_t unmark(std::string_view which, std::initializer_list<Value> arguments);
 
+  void store_with_room(const std::function<void()>& action);
+
   std::string refusal_;
 };
 

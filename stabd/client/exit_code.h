@@ -14,7 +14,8 @@ inline constexpr int exit_ok = 0;         // same or improved
 inline constexpr int exit_error = 1;      // usage, or the tool failed
 inline constexpr int exit_regressed = 2;  // something is slower (or higher)
 inline constexpr int exit_unsure = 3;     // something cannot be told
-inline constexpr int exit_failed = 5;     // trials failed, or the experiment did not end well
+// Trials failed, or the experiment did not end well; of backup and recover: not all is whole.
+inline constexpr int exit_failed = 5;
 // And the number of the signal, as shells have it: 130 after Ctrl-C.
 inline constexpr int exit_interrupted = 128;
 

@@ -123,7 +123,9 @@ void Readers::report_failures() {
 void Readers::tick() {
   const std::uint64_t now = uv_now(loop_);
   const std::chrono::milliseconds passed(now - std::exchange(ticked_ms_, now));
+  const std::string why = must_end ? must_end() : "";
   for (Job& job : jobs_) {
+    if (job.process && !job.at_once && !why.empty()) job.process->kill(why);
     if (!job.process || (!allowed_ && !job.at_once)) continue;
     job.ran += passed;
     if (job.ran > options_.limit)

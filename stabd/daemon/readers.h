@@ -11,6 +11,8 @@
 //      count.
 //  R4  Nothing is called back from within a call: a session that asks or forgets is not called
 //      before it has returned.
+//  R5  What is read of one moment keeps the store's log from beginning anew. Where the log would take
+//      more than half of the room that there is, the readers of clients are killed.
 #pragma once
 
 #include <uv.h>
@@ -60,6 +62,8 @@ class Readers {
   [[nodiscard]] bool wanted() const;
   // Calls this from the loop whenever one has ended or is not wanted any more.
   std::function<void()> on_change;
+  // R5: asked while readers run: why those of clients are killed now; "": they are not.
+  std::function<std::string()> must_end;
 
  private:
   struct Job {

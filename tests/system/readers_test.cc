@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -61,6 +62,14 @@ std::vector<pid_t> readers_of(pid_t daemon) {
 bool is_there(pid_t process) {
   const std::string stat = text_of("/proc/" + std::to_string(process) + "/stat");
   return !stat.empty() && !stat.contains(") Z ");
+}
+
+bool has_open(pid_t process, const std::string& name) {
+  std::error_code error;
+  for (const auto& each :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd", error))
+    if (std::filesystem::read_symlink(each.path(), error).filename() == name) return true;
+  return false;
 }
 
 // A conversation that has been greeted.
@@ -303,6 +312,44 @@ TEST_F(Readers, AnExportIsSentAsItsClientTakesIt) {
   EXPECT_EQ(std::ranges::count(reply->text, '\n'), many + 1);
   EXPECT_TRUE(reply->text == lab_.ctl({"export", "1"}).out);
   EXPECT_EQ(lab_.trials(1).size(), many);
+}
+
+TEST_F(Readers, OnASmallDiskAStoppedReportDoesNotKeepAnExperimentFromItsRoom) {
+  if (unshare(CLONE_NEWNS) != 0) GTEST_SKIP() << "mounts of our own are not allowed here";
+  ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  const std::string state = lab_.path("state");
+  const std::size_t room =
+      std::filesystem::file_size(state + "/stabd.db") + (std::size_t{14} << 20U);
+  ASSERT_EQ(mount("tmpfs", state.c_str(), "tmpfs", 0, ("size=" + std::to_string(room)).c_str()), 0);
+  std::filesystem::copy(kept_ + "/state", state);
+  lab_.write("plan.toml",
+             "[experiment]\nname = \"much\"\n[defaults]\nrepetitions = 1500\n[[benchmark]]\n"
+             "name = \"b\"\nrun = [\"/bin/true\"]\n");
+  ASSERT_TRUE(start());
+  Talk talk(lab_);
+  const pid_t reader = ask_and_stop(talk);
+  ASSERT_NE(reader, 0);
+  // A little at a time, until it reads: it has the log open, and its moment is that of the first row.
+  while (!has_open(reader, "stabd.db-wal")) {
+    kill(reader, SIGCONT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    kill(reader, SIGSTOP);
+  }
+  kill(reader, SIGCONT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  kill(reader, SIGSTOP);
+  ASSERT_FALSE(talk.has_answer());
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(eventually([&] { return talk.has_answer(); }));  // nobody lets it go on
+  const auto answer = talk.answer();
+  const auto refused = protocol::decode_reply<protocol::ReportReply>(answer.value_or(""));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("free some space and ask again"));
+  EXPECT_TRUE(lab_.wait_for(id, "done"));
+  EXPECT_EQ(lab_.trials(id).size(), 1500U);
+  EXPECT_LE(std::filesystem::file_size(state + "/stabd.db-wal"), std::size_t{12} << 20U);
+  lab_.end_daemon(SIGTERM);
+  umount2(state.c_str(), MNT_DETACH);
 }
 
 TEST_F(Readers, WhatIsDamagedIsFoundAfterTheStartAndRefused) {
