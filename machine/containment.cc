@@ -147,6 +147,11 @@ Containment best_containment() {
   return allowed ? Containment::pid_namespace : Containment::process_tree;
 }
 
+bool give_up_privileges() {
+  empty_bounding_set();
+  return give_up_capabilities();
+}
+
 Result<Contained> start_contained(const ContainedStart& start) {
   int pidfd = -1;
   const uid_t uid = geteuid();

@@ -41,6 +41,10 @@ struct Contained {
   Fd pidfd;  // readable when it has ended, and with it, in a namespace, all that it started
 };
 
+// This process keeps no capability, and nothing that it executes gains rights, as a trial without
+// privileges. False if the kernel refuses.
+bool give_up_privileges();
+
 // Call it from the main thread: the SIGKILL at the parent's death is tied to the thread that
 // starts.
 Result<Contained> start_contained(const ContainedStart& start);

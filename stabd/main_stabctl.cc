@@ -263,7 +263,8 @@ class CommandLine {
     replay->add_option("position", a.replay.position, "Of the trial, as 'stabctl export' has it")
         ->required();
     replay->add_option("before", a.replay.before,
-                       "Words before the trial's command, after --: perf stat --");
+                       "Words before the trial's command, after --: perf stat; then stdin is yours "
+                       "unless the plan names a file");
     replay->add_option("--attempt", a.replay.attempt, "Which one; else the last");
     replay->add_flag("--print", a.replay.print, "Print the command for a shell, run nothing");
     replay->add_option("--state", a.common.state,

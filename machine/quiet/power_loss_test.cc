@@ -48,7 +48,6 @@ std::size_t size_of(int fd) {
 extern "C" {
 ssize_t __real_write(int fd, const void* from, size_t size);
 int __real_ftruncate(int fd, off_t size);
-int __real_fsync(int fd);
 ssize_t __wrap_write(int fd, const void* from, size_t size) {
   record(Operation::Kind::write, fd, {static_cast<const char*>(from), size}, size_of(fd));
   return __real_write(fd, from, size);
@@ -59,7 +58,7 @@ int __wrap_ftruncate(int fd, off_t size) {
 }
 int __wrap_fsync(int fd) {
   record(Operation::Kind::sync, fd, "", 0);
-  return __real_fsync(fd);
+  return 0;  // no power fails in here
 }
 }
 

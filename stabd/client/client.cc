@@ -135,7 +135,7 @@ Result<std::optional<protocol::Progress>> Client::listen(int signal_fd) {
   const auto line = receive(signal_fd);
   if (!line) return std::unexpected(line.error());
   if (!*line) return std::nullopt;
-  auto progress = protocol::decode<protocol::Progress>(**line);
+  auto progress = protocol::decode_reply<protocol::Progress>(**line);
   if (!progress) return std::unexpected(progress.error());
   return std::move(*progress);
 }

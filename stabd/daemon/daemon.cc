@@ -322,6 +322,12 @@ void Daemon::publish_progress() {
   clients_.for_each_watcher([this](Connection& client) {
     if (client.awaits_answer()) return;
     const bool current = session_ && session_->experiment().id == client.watched;
+    if (!current && !store_->refusal().empty()) {
+      // It gets no further, and what it waits for does not come.
+      client.send(protocol::encode_refusal(store_->refusal()));
+      client.watched = 0;
+      return;
+    }
     const auto row = shown(
         store_->experiment(client.watched).value_or(std::nullopt).value_or(store::Experiment()));
     client.send(protocol::encode(progress_of(row, current ? session_.get() : nullptr)));

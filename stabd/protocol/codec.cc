@@ -167,6 +167,7 @@ STAB_VERB(Replay);
 STAB_VERB(Calibrations);
 STAB_VERB(Learn);
 STAB_MESSAGE(Progress);
+template Result<Progress> decode_reply(std::string_view);
 STAB_MESSAGE(ReadRequest);
 STAB_MESSAGE(LookReply);
 template Result<LookReply> decode_reply(std::string_view);

@@ -61,7 +61,8 @@ struct ReplayReply {
   std::string benchmark{};
   plan::Variables levels{};
   std::string seed{};
-  std::uint32_t uid = 0;  // who ran it
+  std::uint32_t uid = 0;    // who ran it
+  bool privileged = false;  // with root's rights
   std::string status{};
   std::optional<std::int64_t> wall_ns{};
   std::string stdout_sha256{};
@@ -71,8 +72,8 @@ struct ReplayReply {
   RunRequest run{};
 };
 BOOST_DESCRIBE_STRUCT(ReplayReply, (),
-                      (id, position, attempt, block, warmup, benchmark, levels, seed, uid, status,
-                       wall_ns, stdout_sha256, build, out, binary_sha256, run))
+                      (id, position, attempt, block, warmup, benchmark, levels, seed, uid,
+                       privileged, status, wall_ns, stdout_sha256, build, out, binary_sha256, run))
 
 struct ReplayRequest {
   using Reply = ReplayReply;

@@ -191,6 +191,9 @@ TEST_P(DestroyedPage, StopsTheQueueUntilTheDatabaseIsRecovered) {
   EXPECT_EQ(lab_.ctl({"resume", "--queue"}).code, 1);
   EXPECT_EQ(lab_.ctl({"cancel", "2"}).code, 1);
   EXPECT_EQ(lab_.state(2), "queued");
+  const Output watch = lab_.ctl({"watch", "2"});  // it does not wait for what does not come
+  EXPECT_EQ(watch.code, 1);
+  EXPECT_THAT(watch.err, HasSubstr("'stabctl recover'"));
   // Beside a daemon nothing is recovered.
   const Output beside = lab_.ctl({"recover", lab_.path("state"), lab_.path("whole.db")});
   EXPECT_EQ(beside.code, 1);

@@ -18,8 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // Prints where its code, stack and heap are, and what it was given.
 constexpr const char* program = R"(
@@ -141,6 +143,31 @@ TEST_F(Replay, OfWhatIsNotThereAnErrorSaysWhy) {
   EXPECT_THAT(other.err, HasSubstr("is not the program that was measured"));
 }
 
+// Also root's has no rights that the trial did not have.
+TEST_F(Replay, RightsAndStdinAreThoseOfTheTrial) {
+  lab_.write("show.sh",
+             "#!/bin/sh\ngrep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status; wc -c\n", true);
+  lab_.write("rights.toml",
+             "[experiment]\nname = \"rights\"\n[[benchmark]]\nname = \"b\"\nrun = "
+             "[\"./show.sh\"]\nrepetitions = 1\n");
+  ASSERT_EQ(lab_.submit("rights.toml"), 2);
+  ASSERT_TRUE(lab_.wait_until_final(2));
+  const json wanted = lab_.trials(2)[0]["stdout_sha256"];
+  const std::string stabctl =
+      std::string(STAB_BIN_DIR) + "/stabctl --socket " + lab_.path("s.sock") + " replay 2 0";
+  const auto shell = [&](const std::string& command) {
+    return run_program({"/bin/sh", "-c", command}, lab_.folder()).out;
+  };
+  const std::string again = shell("echo 12345 | " + stabctl);
+  EXPECT_THAT(again, AllOf(HasSubstr("CapEff:\t0000000000000000"), HasSubstr("\n0\n")));
+  if (geteuid() == 0) EXPECT_EQ(json(sha256_hex(again)), wanted) << again;
+  EXPECT_EQ(shell("echo 12345 | eval \"$(" + stabctl + " --print)\""), again);
+  // Behind other words it is the caller's; they are found where the caller finds them.
+  lab_.write("own/before", "#!/bin/sh\necho before; exec \"$@\"\n", true);
+  const std::string before = shell("echo 12345 | PATH=$PWD/own:$PATH " + stabctl + " -- before");
+  EXPECT_THAT(before, AllOf(StartsWith("before\n"), HasSubstr("\n6\n")));
+}
+
 TEST(ReplayOfARun, NeedsNoDaemon) {
   const Lab lab;
   lab.write("b.c", program);
@@ -157,6 +184,14 @@ TEST(ReplayOfARun, NeedsNoDaemon) {
   const Output again = run_program({stabctl, "replay", "--state", lab.path("left"), "1", "4"}, "/");
   EXPECT_EQ(again.code, 3) << again.err;
   EXPECT_EQ(json(sha256_hex(again.out)), rows[4]["stdout_sha256"]);
+
+  // Who wrote the file says what is run.
+  if (geteuid() != 0) return;
+  ASSERT_EQ(chown(lab.path("left/stabd.db").c_str(), 61234, 61234), 0);
+  const Output refused =
+      run_program({stabctl, "replay", "--state", lab.path("left"), "1", "4"}, "/");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("belongs to user 61234"));
 }
 
 }  // namespace

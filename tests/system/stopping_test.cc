@@ -47,14 +47,15 @@ class Stopping : public ::testing::Test {
     EXPECT_TRUE(lab_.wait_until_final(id));
     return id;
   }
-  // Submits a plan whose first `dying` readers kill themselves; it runs already.
+  // Submits a plan whose first `dying` readers kill themselves.
   int run_without_readers(int dying) {
     lab_.write("plan.toml",
                plan_with("{ rule = \"precision\", half_width = \"50%\", min = 15, max = 30 }"));
     lab_.copy_stabd();
-    EXPECT_TRUE(lab_.start_daemon());
+    EXPECT_TRUE(lab_.start_daemon({"--log", "debug"}));
+    EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), "verified"));  // by a reader, too
+    EXPECT_EQ(lab_.ctl({"pause", "--queue"}).code, 0);
     const int id = lab_.submit("plan.toml");
-    EXPECT_TRUE(lab_.wait_for(id, "running"));  // only the rule asks a reader from here on
     lab_.write("dies", std::string(static_cast<std::size_t>(dying), '.'));
     lab_.write("new",
                fmt::format("#!/bin/sh\ncd {}\n"
@@ -64,6 +65,7 @@ class Stopping : public ::testing::Test {
                            lab_.folder(), STAB_BIN_DIR "/stabd"),
                true);
     fs::rename(lab_.path("new"), lab_.path("stabd"));
+    EXPECT_EQ(lab_.ctl({"resume", "--queue"}).code, 0);
     return id;
   }
   std::size_t dead_readers() const {

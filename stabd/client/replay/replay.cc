@@ -3,12 +3,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 
 #include "base/text.h"
 #include "machine/child.h"
+#include "machine/containment.h"
+#include "machine/program.h"
 #include "stabd/client/client.h"
 #include "stabd/client/output.h"
 #include "stabd/client/stored.h"
@@ -47,17 +52,45 @@ std::string words_of(const std::vector<std::string>& words) {
 }
 
 // For a POSIX shell.
-std::string command_of(const machine::Launch& launch) {
-  return fmt::format("(cd {} && ulimit -S -s {} && exec env -i {} {}{}{})\n",
+std::string command_of(const machine::Launch& launch, bool gives_up) {
+  return fmt::format("(cd {} && ulimit -S -s {} && exec {}env -i {} {}{}{})\n",
                      shell_quote(launch.directory), machine::stack_bytes / 1024,
+                     gives_up ? "setpriv --no-new-privs --bounding-set=-all --inh-caps=-all " : "",
                      words_of(launch.environment), launch.keep_aslr ? "" : "setarch -R ",
                      words_of(launch.argv),
                      launch.stdin_path.empty() ? "" : " <" + shell_quote(launch.stdin_path));
 }
 
+// What runs is what the file says: of another user's it could be anything.
+Result<void> may_believe(const std::string& folder) {
+  const std::string path = folder + "/stabd.db";
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) return fail_errno("cannot look at " + path);
+  if (status.st_uid == geteuid() || status.st_uid == 0) return {};
+  return fail(
+      fmt::format("{} belongs to user {}, and a replay runs what it says: copy it first if "
+                  "you know what is in it",
+                  path, status.st_uid));
+}
+
+// Words before the command are the caller's, found where the caller finds them.
+Result<std::vector<std::string>> found(std::vector<std::string> words) {
+  if (words.empty()) return words;
+  std::error_code error;
+  const std::string here = std::filesystem::current_path(error).string();
+  const char* const path = getenv("PATH");
+  auto program = machine::find_program(
+      words.front(), {fmt::format("PATH={}", path == nullptr ? "/usr/bin:/bin" : path)}, here);
+  if (!program) return std::unexpected(program.error());
+  words.front() = program->starts_with('/') ? *program : here + "/" + *program;
+  return words;
+}
+
 }  // namespace
 
 Result<int> replay(const Common& common, const ReplayOptions& options) {
+  if (!common.state.empty())
+    if (auto may = may_believe(common.state); !may) return std::unexpected(may.error());
   const auto trial =
       look_up(common, {.id = options.id, .position = options.position, .attempt = options.attempt});
   if (!trial) return std::unexpected(trial.error());
@@ -74,12 +107,19 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   protocol::RunRequest run = trial->run;
   run.file_limit = 0;
   machine::Launch launch = worker::launch_of(run, {}, "");
-  launch.argv.insert(launch.argv.begin(), options.before.begin(), options.before.end());
+  const auto before = found(options.before);
+  if (!before) return std::unexpected(before.error());
+  launch.argv.insert(launch.argv.begin(), before->begin(), before->end());
+  // A debugger wants its user's.
+  if (launch.stdin_path.empty() && before->empty()) launch.stdin_path = "/dev/null";
+  const bool gives_up = geteuid() == 0 && !trial->privileged;
   if (options.print) {
-    if (auto printed = write_output(command_of(launch), "", Colours::none); !printed)
+    if (auto printed = write_output(command_of(launch, gives_up), "", Colours::none); !printed)
       return std::unexpected(printed.error());
     return exit_ok;
   }
+  if (gives_up && !machine::give_up_privileges())
+    return fail("cannot give up the capabilities that the trial did not have");
   return std::unexpected(machine::replace_this_process(launch));
 }
 

@@ -133,7 +133,8 @@ class Around {
                 },
             .call_again = [this] { again_ = true; },
             .retry_later = [this] { retry_ = true; },
-            .cache = [](const store::Experiment&) { return "/cache"; }};
+            .cache = [](const store::Experiment&) { return "/cache"; },
+            .tell = [](std::string_view, const std::string&) {}};
   }
 
   void sent(const std::string& line) {
