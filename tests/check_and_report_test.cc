@@ -55,7 +55,11 @@ report::Document run(const std::string& text) {
   const plan::Plan plan = plan::good_plan(text);
   const store::TemporaryDirectory directory;
   const auto store = store::open_or_fail(directory / "stab.db");
-  store::Experiment experiment{.name = plan.name, .plan = text, .state = "done", .reason = ""};
+  store::Experiment experiment{.name = plan.name,
+                               .plan = text,
+                               .state = "done",
+                               .reason = "",
+                               .trials = plan::count_trials(plan)};
   experiment.id = store->add_experiment(experiment).value();
   for (const plan::Trial& planned : plan::expand(plan).trials) {
     const auto added = store->add_trial(success(plan, planned, experiment.id));
