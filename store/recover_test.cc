@@ -136,6 +136,11 @@ TEST_F(RecoverTest, ADatabaseInUseOrACopyThatIsThereIsRefused) {
   write_text(copy_, "somebody's");
   EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("is there already"));
   EXPECT_EQ(bytes_of(copy_), "somebody's");
+  fs::remove(copy_);
+  write_text(copy_ + "-wal", "somebody's");
+  EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("move it away"));
+  EXPECT_FALSE(fs::exists(copy_));
+  fs::remove(copy_ + "-wal");
   EXPECT_THAT(recover(directory_ / "none", copy_).error().message,
               HasSubstr("there is no database"));
 }
