@@ -91,6 +91,17 @@ class RecoverTest : public testing::Test {
     return std::move(*found);
   }
 
+  // Where the trials end that there are.
+  void end_by_a_rule(const std::vector<Id>& experiments) {
+    const auto store = open_or_fail(path_);
+    for (const Id id : experiments) {
+      Experiment stopped = store->experiment(id).value().value();
+      stopped.reason = "stopped after 5 of 10 blocks: it is known";
+      stopped.trials = std::uint64_t{2} * per_experiment;
+      ASSERT_TRUE(store->update_experiment(stopped));
+    }
+  }
+
   static const Recovered::Table& table(const Recovered& found, const std::string& name) {
     static const Recovered::Table none;
     for (const auto& each : found.tables)
@@ -214,6 +225,99 @@ TEST_F(RecoverTest, APositionThatLostAnAttemptCanBeMeasuredAgain) {
   ASSERT_THAT(progress, SizeIs(1));
   EXPECT_EQ(progress[0].attempts, 1U);
   EXPECT_TRUE(store->add_trial(example_trial(3, 0, progress[0].attempts)));
+}
+
+// What the copy says of experiments: ("done", "") where all is there.
+class RecoverTrialsTest : public RecoverTest {
+ protected:
+  // Of these rows of table trial no page says anything any more, and no tree leads to the others.
+  void recover_without(const std::string& which) {
+    const std::string trials = "SELECT id FROM trial WHERE " + which;
+    cheat(path_, "PRAGMA secure_delete = ON; DELETE FROM reading WHERE trial IN (" + trials +
+                     "); DELETE FROM trial WHERE " + which);
+    std::string bytes = bytes_of(path_);
+    const std::size_t page = root_of("trial") - 1;
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(page * page_size), page_size, '\x5a');
+    write(bytes);
+    found_ = recover(path_, copy_).value();
+    store_ = open_or_fail(copy_);
+    EXPECT_THAT(store_->verify().value(), IsEmpty());
+  }
+  std::size_t root_of(const std::string& table) {
+    SQLite::Database database(path_);
+    return static_cast<std::size_t>(
+        database.execAndGet("SELECT rootpage FROM sqlite_schema WHERE name = '" + table + "'")
+            .getInt64());
+  }
+  std::string state(Id id) { return store_->experiment(id).value()->state; }
+  std::string problem(Id id) {
+    for (const auto& each : found_.experiments)
+      if (each.id == id) return each.problem;
+    return "";
+  }
+
+  Recovered found_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(RecoverTrialsTest, WithoutItsLastTrialsAnExperimentHasFailed) {
+  recover_without("experiment = 2 AND position > 50");
+  EXPECT_EQ(state(1), "done");
+  EXPECT_EQ(problem(1), "");
+  EXPECT_EQ(state(2), "failed");
+  EXPECT_THAT(problem(2), HasSubstr("trials are lost"));
+}
+
+TEST_F(RecoverTrialsTest, WithoutAnyOfItsTrialsAnExperimentHasFailedAndItsNeighboursAreDone) {
+  recover_without("experiment = 1");
+  EXPECT_EQ(state(1), "failed");
+  EXPECT_THAT(problem(1), HasSubstr("trials are lost"));
+  EXPECT_EQ(state(2), "done");
+  EXPECT_EQ(problem(2), "");
+}
+
+TEST_F(RecoverTrialsTest, WithoutAnEarlierAttemptThePositionIsLost) {
+  {
+    const auto store = open_or_fail(path_);
+    Experiment third = store->experiment(3).value().value();
+    third.state = "done";
+    third.trials = 2;
+    ASSERT_TRUE(store->update_experiment(third));
+    Trial first = example_trial(3, 0);
+    first.last = false;
+    ASSERT_TRUE(store->add_trial(first));
+    ASSERT_TRUE(store->add_trial(example_trial(3, 0, 1)));
+    ASSERT_TRUE(store->add_trial(example_trial(3, 1)));
+  }
+  recover_without("experiment = 3 AND position = 0 AND attempt = 0");
+  EXPECT_EQ(state(3), "failed");
+  const auto trials = trials_of(*store_, 3);
+  ASSERT_THAT(trials, SizeIs(1));
+  EXPECT_EQ(trials[0].position, 1U);
+}
+
+TEST_F(RecoverTest, ADamagedTrialSaysWhoseItIs) {
+  end_by_a_rule({1, 2});
+  // The first of the second, and then the last of it.
+  for (const int position : {0, 59}) {
+    cheat(path_, "UPDATE trial SET wall_ns = 1 WHERE experiment = 2 AND position = " +
+                     std::to_string(position));
+    const Recovered found = recovered();
+    ASSERT_THAT(found.experiments, SizeIs(1));
+    EXPECT_EQ(found.experiments[0].id, 2);
+    EXPECT_THAT(found.experiments[0].problem, HasSubstr("trials are lost"));
+    EXPECT_EQ(open_or_fail(copy_)->experiment(1).value()->state, "done");
+    EXPECT_EQ(open_or_fail(copy_)->experiment(2).value()->state, "failed");
+  }
+}
+
+// Where nothing can be read of what came next, a stopping rule may have ended it there, or not.
+TEST_F(RecoverTrialsTest, BehindTheLastOfAStoppedOneItCannotBeTold) {
+  end_by_a_rule({1});
+  recover_without("experiment = 2 AND position < 3");
+  EXPECT_EQ(state(1), "done");
+  EXPECT_THAT(problem(1), HasSubstr("cannot be told"));
+  EXPECT_EQ(state(2), "failed");
 }
 
 // Each page in turn is lost: with it the rows that stand there, and no others but those that hang on
