@@ -31,6 +31,8 @@ namespace fs = std::filesystem;
 constexpr std::array tables{"meta",  "machine", "experiment",  "build",
                             "trial", "reading", "calibration", "event"};
 
+constexpr std::int64_t meta_rows = 2;  // that a database is made with
+
 struct Column {
   std::string name;
   std::string type;
@@ -62,7 +64,8 @@ class Recovery {
       found_.tables.push_back({.name = table,
                                .kept = static_cast<std::uint64_t>(
                                    to_.number(fmt::format("SELECT count(*) FROM {}", table))),
-                               .lost = lost_[table].size()});
+                               .lost = lost_[table].size(),
+                               .more = more_may_be_lost(table)});
     if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
       refuse("no row of stabd can be read in it: name a database of stabd");
     return std::move(found_);
@@ -209,6 +212,19 @@ class Recovery {
     drop("reading", "trial NOT IN (SELECT id FROM trial)");
   }
 
+  // Gaps among the ids are counted; what was behind the last one only other rows tell.
+  bool more_may_be_lost(const std::string& table) {
+    if (!unreadable_.contains(table)) return false;
+    if (table == "meta") return to_.number("SELECT count(*) FROM meta") < meta_rows;
+    if (table != "trial" && table != "reading") return true;
+    // Each kept trial has all of its readings.
+    if (unreadable_.contains("experiment") || !lost_["experiment"].empty()) return true;
+    return to_.number(
+               "SELECT count(*) FROM experiment WHERE started_ns NOT NULL AND NOT (state = 'done' "
+               "AND reason = '' AND trials = (SELECT count(*) FROM trial WHERE experiment = "
+               "experiment.id AND last))") != 0;
+  }
+
   void note_lost_experiments(const std::string& table) {
     SQLite::Statement gone(to_.database(),
                            fmt::format("SELECT DISTINCT experiment FROM {} WHERE experiment NOT IN "
@@ -353,8 +369,9 @@ class Recovery {
 }  // namespace
 
 bool Recovered::lost_nothing() const {
-  return experiments.empty() &&
-         std::ranges::all_of(tables, [](const Table& table) { return table.lost == 0; });
+  return experiments.empty() && std::ranges::all_of(tables, [](const Table& table) {
+           return table.lost == 0 && !table.more;
+         });
 }
 
 Outcome<Recovered> recover(const std::string& from, const std::string& to) {

@@ -17,6 +17,7 @@ namespace stab::store {
 namespace {
 
 using testing::Contains;
+using testing::Each;
 using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -73,6 +74,15 @@ class RecoverTest : public testing::Test {
     return rows;
   }
 
+  static std::map<std::string, std::int64_t> counts_of(const std::string& path) {
+    std::map<std::string, std::int64_t> counts;
+    SQLite::Database database(path, SQLite::OPEN_READWRITE);  // leaves no log
+    for (const char* table :
+         {"meta", "machine", "experiment", "build", "trial", "reading", "calibration", "event"})
+      counts[table] = database.execAndGet("SELECT count(*) FROM " + std::string(table)).getInt64();
+    return counts;
+  }
+
   void write(const std::string& bytes) const { write_text(path_, bytes); }
 
   Recovered recovered() {
@@ -89,6 +99,17 @@ class RecoverTest : public testing::Test {
     for (const auto& [table, rows] : kept) EXPECT_THAT(rows, IsSubsetOf(rows_[table])) << table;
     kept_trials_ = kept.contains("trial") ? kept.at("trial").size() : 0;
     return std::move(*found);
+  }
+
+  void destroy_root_of(const std::string& name) const {
+    const std::int64_t root =
+        SQLite::Database(path_)
+            .execAndGet("SELECT rootpage FROM sqlite_schema WHERE name = '" + name + "'")
+            .getInt64();
+    std::string bytes = bytes_of(path_);
+    bytes.replace(static_cast<std::size_t>(root - 1) * page_size, page_size,
+                  std::string(page_size, '\x5a'));
+    write(bytes);
   }
 
   // Where the trials end that there are.
@@ -235,19 +256,10 @@ class RecoverTrialsTest : public RecoverTest {
     const std::string trials = "SELECT id FROM trial WHERE " + which;
     cheat(path_, "PRAGMA secure_delete = ON; DELETE FROM reading WHERE trial IN (" + trials +
                      "); DELETE FROM trial WHERE " + which);
-    std::string bytes = bytes_of(path_);
-    const std::size_t page = root_of("trial") - 1;
-    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(page * page_size), page_size, '\x5a');
-    write(bytes);
+    destroy_root_of("trial");
     found_ = recover(path_, copy_).value();
     store_ = open_or_fail(copy_);
     EXPECT_THAT(store_->verify().value(), IsEmpty());
-  }
-  std::size_t root_of(const std::string& table) {
-    SQLite::Database database(path_);
-    return static_cast<std::size_t>(
-        database.execAndGet("SELECT rootpage FROM sqlite_schema WHERE name = '" + table + "'")
-            .getInt64());
   }
   std::string state(Id id) { return store_->experiment(id).value()->state; }
   std::string problem(Id id) {
@@ -326,6 +338,7 @@ TEST_F(RecoverTest, AnyPageMayBeDestroyed) {
   const std::string whole = bytes_of(path_);
   const std::size_t pages = whole.size() / page_size;
   ASSERT_GT(pages, 20U);
+  const auto counts = counts_of(path_);
   std::size_t without_loss = 0;
   for (std::size_t page = 1; page < pages; ++page) {
     std::string bytes = whole;
@@ -333,6 +346,9 @@ TEST_F(RecoverTest, AnyPageMayBeDestroyed) {
     write(bytes);
     const Recovered found = recovered();
     without_loss += found.lost_nothing() ? 1 : 0;
+    if (found.lost_nothing()) {
+      EXPECT_EQ(counts_of(copy_), counts) << "page " << page;
+    }
     ASSERT_FALSE(HasFailure()) << "page " << page;
     const bool of_experiments = table(found, "experiment").lost > 0;
     if (!of_experiments) {
@@ -344,12 +360,32 @@ TEST_F(RecoverTest, AnyPageMayBeDestroyed) {
 }
 
 TEST_F(RecoverTest, TheFirstPageMayBeDestroyed) {
+  const auto counts = counts_of(path_);
   std::string bytes = bytes_of(path_);
   std::fill_n(bytes.begin(), page_size, '\x5a');
   write(bytes);
   EXPECT_FALSE(Store::open(path_));
-  EXPECT_TRUE(recovered().lost_nothing());
+  // All is there, and nothing tells that it is all.
+  const Recovered found = recovered();
+  EXPECT_EQ(counts_of(copy_), counts);
+  EXPECT_THAT(found.tables, Each(Field(&Recovered::Table::lost, 0U)));
+  EXPECT_FALSE(found.lost_nothing());
+  EXPECT_TRUE(table(found, "build").more);
+  EXPECT_FALSE(table(found, "meta").more);
   EXPECT_EQ(kept_trials_, 2 * per_experiment);
+}
+
+TEST_F(RecoverTest, WhereATableIsGoneMoreMayBeLost) {
+  const std::string whole = bytes_of(path_);
+  for (const char* name : {"build", "event", "machine"}) {
+    write(whole);
+    destroy_root_of(name);
+    const Recovered found = recovered();
+    EXPECT_EQ(table(found, name).kept, 0U) << name;
+    EXPECT_TRUE(table(found, name).more) << name;
+    EXPECT_FALSE(found.lost_nothing()) << name;
+    EXPECT_FALSE(table(found, "trial").more) << name;
+  }
 }
 
 TEST_F(RecoverTest, AFileWithoutRowsOfOursIsRefused) {
