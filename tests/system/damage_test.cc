@@ -241,6 +241,26 @@ TEST_F(Damage, WhatRecoverSaysAndExitsWith) {
                               HasSubstr("trial               0 kept       30 lost")));
 }
 
+TEST_F(Damage, WhatIsLeftOfAnExperimentIsReportedAndMeasuredAgain) {
+  ASSERT_NO_FATAL_FAILURE(measure_first());
+  change("b{}", 1, '[');
+  EXPECT_EQ(lab_.ctl({"recover", lab_.path("state"), lab_.path("rest.db")}).code, 5);
+  fs::rename(lab_.path("state"), lab_.path("damaged"));
+  fs::create_directory(lab_.path("state"));
+  fs::rename(lab_.path("rest.db"), database_);
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_EQ(lab_.state(1), "failed");
+  const Output rows = lab_.ctl({"export", "--format", "json", "1"});
+  EXPECT_EQ(rows.code, 0) << rows.err;
+  EXPECT_EQ(json::parse(rows.out, nullptr, false).size(), 29U);
+  EXPECT_EQ(lab_.ctl({"report", "1"}).code, 0);
+  const Output again = lab_.ctl({"retry", "1"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  ASSERT_TRUE(lab_.wait_until_final(1));
+  EXPECT_EQ(lab_.state(1), "done");
+  EXPECT_EQ(json::parse(lab_.ctl({"export", "--format", "json", "1"}).out).size(), 30U);
+}
+
 TEST_F(Damage, ABackupIsMadeWhileStabdRunsAndServesInItsPlace) {
   ASSERT_NO_FATAL_FAILURE(measure_first());
   ASSERT_TRUE(lab_.start_daemon());
