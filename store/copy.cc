@@ -38,6 +38,12 @@ void refuse_existing(const std::string& path) {
   struct stat status{};
   if (lstat(path.c_str(), &status) == 0)
     refuse(fmt::format("{} is there already: name a file that is not", path));
+  for (const char* suffix : {"-wal", "-journal"})
+    if (const std::string log = path + suffix; lstat(log.c_str(), &status) == 0)
+      refuse(
+          fmt::format("beside {} there is {}, the log of another database, which would change "
+                      "it: move it away",
+                      path, log));
 }
 
 Unfinished::Unfinished(const std::string& name)

@@ -12,7 +12,7 @@
 
 namespace stab::store {
 
-// Of any version of the schema. Refuses a `to` that is there. Under this name there is nothing, or
+// Of any version of the schema. Refuses a `to` that is there, or whose log is. Under this name there is nothing, or
 // the complete copy, which is on disk when this returns. What is damaged is copied as it is: the
 // answer says whether anything is.
 Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string& to);
@@ -20,6 +20,7 @@ Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string&
 // Throw (see failure.h).
 // The same of an open database; `replace`: whatever has the name `to`.
 void copy_database(SQLite::Database& from, const std::string& to, bool replace);
+// Refuses an old log beside it, too: SQLite would play it over what gets the name `path`.
 void refuse_existing(const std::string& path);
 
 // A database that is made under another name, and removed unless it is finished. Only its owner can

@@ -69,6 +69,21 @@ TEST_F(CopyTest, NothingIsOverwritten) {
   EXPECT_EQ(read_file(copy_, 100).value(), "somebody's");
 }
 
+TEST_F(CopyTest, AnOldLogBesideItIsRefused) {
+  for (const char* suffix : {"-wal", "-journal"}) {
+    const std::string log = copy_ + suffix;
+    write_text(log, "somebody's");
+    const auto refused = back_up(path_, copy_);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr(log + ", the log of another database"));
+    EXPECT_THAT(refused.error().message, HasSubstr("move it away"));
+    EXPECT_FALSE(fs::exists(copy_));
+    EXPECT_EQ(read_file(log, 100).value(), "somebody's");
+    fs::remove(log);
+  }
+  EXPECT_TRUE(back_up(path_, copy_));
+}
+
 TEST_F(CopyTest, WhatIsDamagedIsCopiedAndNamed) {
   add(example_trial(experiment_, 0));
   cheat(path_, "UPDATE trial SET wall_ns = 1");

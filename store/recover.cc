@@ -31,6 +31,8 @@ namespace fs = std::filesystem;
 constexpr std::array tables{"meta",  "machine", "experiment",  "build",
                             "trial", "reading", "calibration", "event"};
 
+constexpr std::int64_t meta_rows = 2;  // that a database is made with
+
 struct Column {
   std::string name;
   std::string type;
@@ -62,7 +64,8 @@ class Recovery {
       found_.tables.push_back({.name = table,
                                .kept = static_cast<std::uint64_t>(
                                    to_.number(fmt::format("SELECT count(*) FROM {}", table))),
-                               .lost = lost_[table].size()});
+                               .lost = lost_[table].size(),
+                               .more = more_may_be_lost(table)});
     if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
       refuse("no row of stabd can be read in it: name a database of stabd");
     return std::move(found_);
@@ -95,7 +98,7 @@ class Recovery {
       if (stored.intact)
         keep(table, stored.row);
       else
-        lost_[table].insert(stored.id);
+        lose(table, stored);
       return true;
     };
     try {
@@ -164,6 +167,20 @@ class Recovery {
     return row;
   }
 
+  void lose(const std::string& table, const Stored& stored) {
+    lost_[table].insert(stored.id);
+    if (table != "trial") return;
+    const auto whole = [&](const char* column) -> std::optional<std::int64_t> {
+      const auto value = stored.row.values().find(column);
+      if (value == stored.row.values().end()) return std::nullopt;
+      const auto* number = std::get_if<std::int64_t>(&value->second);
+      return number == nullptr ? std::nullopt : std::optional(*number);
+    };
+    const auto experiment = whole("experiment");
+    const auto position = whole("position");
+    if (experiment && position) places_[stored.id] = {*experiment, *position, stored.intact};
+  }
+
   void keep(const char* table, const Row& row) { to_.insert_as_it_is(table, row); }
 
   // Ids are given out without gaps; behind the last one that is kept nobody knows.
@@ -188,13 +205,24 @@ class Recovery {
     const std::string gone = "experiment NOT IN (SELECT id FROM experiment)";
     for (const char* table : {"build", "trial", "event"}) drop(table, gone);
     drop("trial", "readings <> (SELECT count(*) FROM reading WHERE reading.trial = trial.id)");
-    // The next attempt at a position is the one after as many as there are.
+    // Attempts at a position have no gaps: the next one is the one after as many as there are.
     drop("trial",
-         "NOT EXISTS (SELECT 1 FROM trial AS t WHERE t.experiment = trial.experiment AND "
-         "t.position = trial.position AND t.last) AND attempt <> (SELECT count(*) FROM trial AS t "
-         "WHERE t.experiment = trial.experiment AND t.position = trial.position AND t.attempt < "
-         "trial.attempt)");
+         "attempt <> (SELECT count(*) FROM trial AS t WHERE t.experiment = trial.experiment AND "
+         "t.position = trial.position AND t.attempt < trial.attempt)");
     drop("reading", "trial NOT IN (SELECT id FROM trial)");
+  }
+
+  // Gaps among the ids are counted; what was behind the last one only other rows tell.
+  bool more_may_be_lost(const std::string& table) {
+    if (!unreadable_.contains(table)) return false;
+    if (table == "meta") return to_.number("SELECT count(*) FROM meta") < meta_rows;
+    if (table != "trial" && table != "reading") return true;
+    // Each kept trial has all of its readings.
+    if (unreadable_.contains("experiment") || !lost_["experiment"].empty()) return true;
+    return to_.number(
+               "SELECT count(*) FROM experiment WHERE started_ns NOT NULL AND NOT (state = 'done' "
+               "AND reason = '' AND trials = (SELECT count(*) FROM trial WHERE experiment = "
+               "experiment.id AND last))") != 0;
   }
 
   void note_lost_experiments(const std::string& table) {
@@ -206,7 +234,10 @@ class Recovery {
   }
 
   void drop(const std::string& table, const std::string& which) {
-    for (const Id id : to_.ids(table, "WHERE " + which).ids) lost_[table].insert(id);
+    to_.scan(table, "WHERE " + which, {}, [&](const Stored& stored) {
+      lose(table, stored);
+      return true;
+    });
     to_.database().exec(fmt::format("DELETE FROM {} WHERE {}", table, which));
   }
 
@@ -232,11 +263,11 @@ class Recovery {
       experiments.push_back(to_experiment(stored.row));
       return true;
     });
-    const std::set<Id> incomplete = owners_of_lost("trial");
+    find_owners_of_lost_trials();
     for (const Id id : lost_["experiment"]) found_.experiments.push_back({id, "", "it is lost"});
     for (Experiment& each : experiments) {
       std::string& problem = problems_[each.id];
-      if (incomplete.contains(each.id)) problem += problem_of_trials(each);
+      problem += problem_of_trials(each);
       if (problem.empty()) continue;
       if (problem.ends_with("; ")) problem.resize(problem.size() - 2);
       found_.experiments.push_back({each.id, each.name, problem});
@@ -244,12 +275,43 @@ class Recovery {
     std::ranges::sort(found_.experiments, {}, &Recovered::Experiment::id);
   }
 
+  // What lost trials say of themselves counts where no trial is kept at their position. Of those
+  // that are damaged it counts only if the trial before them is of the same experiment.
+  void find_owners_of_lost_trials() {
+    for (const auto& [id, place] : places_) {
+      if (!lost_["trial"].contains(id)) continue;
+      const bool kept =
+          to_.number("SELECT count(*) FROM trial WHERE experiment = ? AND position = ?",
+                     {place.experiment, place.position}) != 0;
+      const std::int64_t before =
+          to_.number("SELECT experiment FROM trial WHERE id < ? ORDER BY id DESC LIMIT 1", {id});
+      if (!kept && (place.intact || before == place.experiment)) owners_.insert(place.experiment);
+    }
+  }
+
   // "" if all that stood is there.
   std::string problem_of_trials(Experiment& experiment) {
-    const std::int64_t standing =
-        to_.number("SELECT count(*) FROM trial WHERE experiment = ? AND last", {experiment.id});
-    if (std::cmp_greater_equal(standing, experiment.trials)) return "";
-    if (experiment.state != "done") return "trials are lost";
+    const auto number = [&](const char* what) {
+      return to_.number(fmt::format("SELECT {} FROM trial WHERE experiment = ?", what),
+                        {experiment.id});
+    };
+    const std::int64_t standing = number("coalesce(sum(last), 0)");
+    const std::int64_t positions = number("count(DISTINCT position)");
+    const bool done = experiment.state == "done";
+    // One that has failed may have it from an earlier recovery.
+    const bool hole = positions != number("coalesce(max(position) + 1, 0)") &&
+                      (done || unreadable_.contains("trial") || !lost_["trial"].empty());
+    const bool all_stand = std::cmp_equal(standing, experiment.trials);
+    // A stopping rule ended it where its reason says.
+    const bool to_its_end = done && experiment.reason.empty();
+    const bool incomplete = hole || (to_its_end && !all_stand) ||
+                            (done && (standing != positions || standing == 0) && !all_stand) ||
+                            (!all_stand && owners_.contains(experiment.id));
+    if (!incomplete) {
+      if (all_stand || !may_have_lost_behind(number("coalesce(max(id), 0)"))) return "";
+      return "whether trials behind its last one are lost cannot be told";
+    }
+    if (!done) return "trials are lost";
     // It can go on then, and nobody takes what is left for all of it.
     experiment.state = "failed";
     experiment.reason = fmt::format(
@@ -257,6 +319,13 @@ class Recovery {
         experiment.id);
     to_.update("experiment", experiment.id, to_row(experiment));
     return "trials are lost: it has failed now, and 'stabctl retry' measures them again";
+  }
+
+  // Behind this trial there was one of which nothing can be read.
+  bool may_have_lost_behind(Id last) {
+    if (last == 0) return false;
+    if (lost_["trial"].contains(last + 1)) return !places_.contains(last + 1);
+    return unreadable_.contains("trial") && last == to_.number("SELECT max(id) FROM trial");
   }
 
   // Rows of an experiment stand together for the most part: those beside a lost one.
@@ -285,15 +354,24 @@ class Recovery {
   std::map<std::string, std::vector<Column>> columns_;
   std::set<std::string> unreadable_;          // tables of which something could not be read
   std::map<std::string, std::set<Id>> lost_;  // by table
-  std::map<Id, std::string> problems_;        // of experiments that are kept
+  // Of lost trials whose content can be read.
+  struct Place {
+    Id experiment = 0;
+    std::int64_t position = 0;
+    bool intact = false;
+  };
+  std::map<Id, Place> places_;          // by the trial's id
+  std::set<Id> owners_;                 // experiments of such trials
+  std::map<Id, std::string> problems_;  // of experiments that are kept
   Recovered found_;
 };
 
 }  // namespace
 
 bool Recovered::lost_nothing() const {
-  return experiments.empty() &&
-         std::ranges::all_of(tables, [](const Table& table) { return table.lost == 0; });
+  return experiments.empty() && std::ranges::all_of(tables, [](const Table& table) {
+           return table.lost == 0 && !table.more;
+         });
 }
 
 Outcome<Recovered> recover(const std::string& from, const std::string& to) {

@@ -14,7 +14,8 @@ struct Recovered {
   struct Table {
     std::string name{};
     std::uint64_t kept = 0;
-    std::uint64_t lost = 0;  // as far as it can be told: behind the last one there may be more
+    std::uint64_t lost = 0;  // as far as it can be told
+    bool more = false;       // may be lost: not all of it could be read, and nothing tells how much
   };
   // Of which something is missing.
   struct Experiment {

@@ -17,6 +17,7 @@ namespace stab::store {
 namespace {
 
 using testing::Contains;
+using testing::Each;
 using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -73,6 +74,15 @@ class RecoverTest : public testing::Test {
     return rows;
   }
 
+  static std::map<std::string, std::int64_t> counts_of(const std::string& path) {
+    std::map<std::string, std::int64_t> counts;
+    SQLite::Database database(path, SQLite::OPEN_READWRITE);  // leaves no log
+    for (const char* table :
+         {"meta", "machine", "experiment", "build", "trial", "reading", "calibration", "event"})
+      counts[table] = database.execAndGet("SELECT count(*) FROM " + std::string(table)).getInt64();
+    return counts;
+  }
+
   void write(const std::string& bytes) const { write_text(path_, bytes); }
 
   Recovered recovered() {
@@ -89,6 +99,28 @@ class RecoverTest : public testing::Test {
     for (const auto& [table, rows] : kept) EXPECT_THAT(rows, IsSubsetOf(rows_[table])) << table;
     kept_trials_ = kept.contains("trial") ? kept.at("trial").size() : 0;
     return std::move(*found);
+  }
+
+  void destroy_root_of(const std::string& name) const {
+    const std::int64_t root =
+        SQLite::Database(path_)
+            .execAndGet("SELECT rootpage FROM sqlite_schema WHERE name = '" + name + "'")
+            .getInt64();
+    std::string bytes = bytes_of(path_);
+    bytes.replace(static_cast<std::size_t>(root - 1) * page_size, page_size,
+                  std::string(page_size, '\x5a'));
+    write(bytes);
+  }
+
+  // Where the trials end that there are.
+  void end_by_a_rule(const std::vector<Id>& experiments) {
+    const auto store = open_or_fail(path_);
+    for (const Id id : experiments) {
+      Experiment stopped = store->experiment(id).value().value();
+      stopped.reason = "stopped after 5 of 10 blocks: it is known";
+      stopped.trials = std::uint64_t{2} * per_experiment;
+      ASSERT_TRUE(store->update_experiment(stopped));
+    }
   }
 
   static const Recovered::Table& table(const Recovered& found, const std::string& name) {
@@ -136,6 +168,11 @@ TEST_F(RecoverTest, ADatabaseInUseOrACopyThatIsThereIsRefused) {
   write_text(copy_, "somebody's");
   EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("is there already"));
   EXPECT_EQ(bytes_of(copy_), "somebody's");
+  fs::remove(copy_);
+  write_text(copy_ + "-wal", "somebody's");
+  EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("move it away"));
+  EXPECT_FALSE(fs::exists(copy_));
+  fs::remove(copy_ + "-wal");
   EXPECT_THAT(recover(directory_ / "none", copy_).error().message,
               HasSubstr("there is no database"));
 }
@@ -211,12 +248,97 @@ TEST_F(RecoverTest, APositionThatLostAnAttemptCanBeMeasuredAgain) {
   EXPECT_TRUE(store->add_trial(example_trial(3, 0, progress[0].attempts)));
 }
 
+// What the copy says of experiments: ("done", "") where all is there.
+class RecoverTrialsTest : public RecoverTest {
+ protected:
+  // Of these rows of table trial no page says anything any more, and no tree leads to the others.
+  void recover_without(const std::string& which) {
+    const std::string trials = "SELECT id FROM trial WHERE " + which;
+    cheat(path_, "PRAGMA secure_delete = ON; DELETE FROM reading WHERE trial IN (" + trials +
+                     "); DELETE FROM trial WHERE " + which);
+    destroy_root_of("trial");
+    found_ = recover(path_, copy_).value();
+    store_ = open_or_fail(copy_);
+    EXPECT_THAT(store_->verify().value(), IsEmpty());
+  }
+  std::string state(Id id) { return store_->experiment(id).value()->state; }
+  std::string problem(Id id) {
+    for (const auto& each : found_.experiments)
+      if (each.id == id) return each.problem;
+    return "";
+  }
+
+  Recovered found_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(RecoverTrialsTest, WithoutItsLastTrialsAnExperimentHasFailed) {
+  recover_without("experiment = 2 AND position > 50");
+  EXPECT_EQ(state(1), "done");
+  EXPECT_EQ(problem(1), "");
+  EXPECT_EQ(state(2), "failed");
+  EXPECT_THAT(problem(2), HasSubstr("trials are lost"));
+}
+
+TEST_F(RecoverTrialsTest, WithoutAnyOfItsTrialsAnExperimentHasFailedAndItsNeighboursAreDone) {
+  recover_without("experiment = 1");
+  EXPECT_EQ(state(1), "failed");
+  EXPECT_THAT(problem(1), HasSubstr("trials are lost"));
+  EXPECT_EQ(state(2), "done");
+  EXPECT_EQ(problem(2), "");
+}
+
+TEST_F(RecoverTrialsTest, WithoutAnEarlierAttemptThePositionIsLost) {
+  {
+    const auto store = open_or_fail(path_);
+    Experiment third = store->experiment(3).value().value();
+    third.state = "done";
+    third.trials = 2;
+    ASSERT_TRUE(store->update_experiment(third));
+    Trial first = example_trial(3, 0);
+    first.last = false;
+    ASSERT_TRUE(store->add_trial(first));
+    ASSERT_TRUE(store->add_trial(example_trial(3, 0, 1)));
+    ASSERT_TRUE(store->add_trial(example_trial(3, 1)));
+  }
+  recover_without("experiment = 3 AND position = 0 AND attempt = 0");
+  EXPECT_EQ(state(3), "failed");
+  const auto trials = trials_of(*store_, 3);
+  ASSERT_THAT(trials, SizeIs(1));
+  EXPECT_EQ(trials[0].position, 1U);
+}
+
+TEST_F(RecoverTest, ADamagedTrialSaysWhoseItIs) {
+  end_by_a_rule({1, 2});
+  // The first of the second, and then the last of it.
+  for (const int position : {0, 59}) {
+    cheat(path_, "UPDATE trial SET wall_ns = 1 WHERE experiment = 2 AND position = " +
+                     std::to_string(position));
+    const Recovered found = recovered();
+    ASSERT_THAT(found.experiments, SizeIs(1));
+    EXPECT_EQ(found.experiments[0].id, 2);
+    EXPECT_THAT(found.experiments[0].problem, HasSubstr("trials are lost"));
+    EXPECT_EQ(open_or_fail(copy_)->experiment(1).value()->state, "done");
+    EXPECT_EQ(open_or_fail(copy_)->experiment(2).value()->state, "failed");
+  }
+}
+
+// Where nothing can be read of what came next, a stopping rule may have ended it there, or not.
+TEST_F(RecoverTrialsTest, BehindTheLastOfAStoppedOneItCannotBeTold) {
+  end_by_a_rule({1});
+  recover_without("experiment = 2 AND position < 3");
+  EXPECT_EQ(state(1), "done");
+  EXPECT_THAT(problem(1), HasSubstr("cannot be told"));
+  EXPECT_EQ(state(2), "failed");
+}
+
 // Each page in turn is lost: with it the rows that stand there, and no others but those that hang on
 // them. The trees' inner pages are among them.
 TEST_F(RecoverTest, AnyPageMayBeDestroyed) {
   const std::string whole = bytes_of(path_);
   const std::size_t pages = whole.size() / page_size;
   ASSERT_GT(pages, 20U);
+  const auto counts = counts_of(path_);
   std::size_t without_loss = 0;
   for (std::size_t page = 1; page < pages; ++page) {
     std::string bytes = whole;
@@ -224,6 +346,9 @@ TEST_F(RecoverTest, AnyPageMayBeDestroyed) {
     write(bytes);
     const Recovered found = recovered();
     without_loss += found.lost_nothing() ? 1 : 0;
+    if (found.lost_nothing()) {
+      EXPECT_EQ(counts_of(copy_), counts) << "page " << page;
+    }
     ASSERT_FALSE(HasFailure()) << "page " << page;
     const bool of_experiments = table(found, "experiment").lost > 0;
     if (!of_experiments) {
@@ -235,12 +360,32 @@ TEST_F(RecoverTest, AnyPageMayBeDestroyed) {
 }
 
 TEST_F(RecoverTest, TheFirstPageMayBeDestroyed) {
+  const auto counts = counts_of(path_);
   std::string bytes = bytes_of(path_);
   std::fill_n(bytes.begin(), page_size, '\x5a');
   write(bytes);
   EXPECT_FALSE(Store::open(path_));
-  EXPECT_TRUE(recovered().lost_nothing());
+  // All is there, and nothing tells that it is all.
+  const Recovered found = recovered();
+  EXPECT_EQ(counts_of(copy_), counts);
+  EXPECT_THAT(found.tables, Each(Field(&Recovered::Table::lost, 0U)));
+  EXPECT_FALSE(found.lost_nothing());
+  EXPECT_TRUE(table(found, "build").more);
+  EXPECT_FALSE(table(found, "meta").more);
   EXPECT_EQ(kept_trials_, 2 * per_experiment);
+}
+
+TEST_F(RecoverTest, WhereATableIsGoneMoreMayBeLost) {
+  const std::string whole = bytes_of(path_);
+  for (const char* name : {"build", "event", "machine"}) {
+    write(whole);
+    destroy_root_of(name);
+    const Recovered found = recovered();
+    EXPECT_EQ(table(found, name).kept, 0U) << name;
+    EXPECT_TRUE(table(found, name).more) << name;
+    EXPECT_FALSE(found.lost_nothing()) << name;
+    EXPECT_FALSE(table(found, "trial").more) << name;
+  }
 }
 
 TEST_F(RecoverTest, AFileWithoutRowsOfOursIsRefused) {

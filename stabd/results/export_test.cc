@@ -39,6 +39,12 @@ class ExportTest : public store::WithStore {
     if (!text) ADD_FAILURE() << text.error().message;
     return json::parse(text.value_or("[]"));
   }
+  void set_state(const std::string& state, const std::string& reason = "") {
+    store::Experiment changed = experiment();
+    changed.state = state;
+    changed.reason = reason;
+    ASSERT_TRUE(store_->update_experiment(changed));
+  }
   [[nodiscard]] Trial plain(std::uint32_t position) const {
     return {.experiment = experiment_,
             .position = position,
@@ -68,6 +74,36 @@ const std::string no_layout = ",,,,,,,,,,,,,,,,,,,";
 TEST_F(ExportTest, AnExperimentWithoutTrialsIsAHeaderAndAnEmptyArray) {
   EXPECT_EQ(csv(), before + after + "\r\n");
   EXPECT_EQ(rows(), json::array());
+}
+
+TEST_F(ExportTest, AGapIsRefusedUnlessTheExperimentFailedOrWaits) {
+  Trial behind_a_gap = plain(2);
+  behind_a_gap.attempt = 1;
+  add(plain(0));
+  add(behind_a_gap);
+  for (const char* state : {"done", "running", "analysing"}) {
+    set_state(state);
+    const auto refused = whole(export_json);
+    ASSERT_FALSE(refused) << state;
+    EXPECT_THAT(refused.error().message, HasSubstr("trials of experiment 1 cannot be read"));
+    EXPECT_FALSE(whole(export_csv)) << state;
+  }
+  for (const char* state : {"failed", "cancelled", "paused", "queued"}) {
+    set_state(state);
+    const json all = rows();
+    ASSERT_EQ(all.size(), 2U) << state;
+    EXPECT_EQ(all[1]["position"], 2);
+  }
+}
+
+TEST_F(ExportTest, OfOneThatRanToItsEndTheLastTrialsMayNotBeMissing) {
+  add(plain(0));
+  set_state("done");
+  EXPECT_FALSE(whole(export_csv));
+  set_state("done", "stopped after 1 of 300 blocks: it is known");
+  EXPECT_TRUE(whole(export_csv));
+  set_state("failed");
+  EXPECT_TRUE(whole(export_csv));
 }
 
 TEST_F(ExportTest, ATrialIsARowWithItsFactorsInTheMiddleAndItsReadingsAtTheEnd) {

@@ -15,10 +15,17 @@ bool ran_to_its_end(const store::Experiment& experiment) {
   return experiment.state == "done" && experiment.reason.empty();
 }
 
+// Of others 'stabctl recover' may have saved what there is.
+bool gap_is_damage(const store::Experiment& experiment) {
+  return experiment.state == "done" || experiment.state == "analysing" ||
+         experiment.state == "running";
+}
+
 }  // namespace
 
 store::Outcome<void> for_each_trial(store::Reader& store, const store::Experiment& experiment,
                                     const std::function<bool(const store::Trial&)>& row) {
+  if (!gap_is_damage(experiment)) return store.for_each_trial(experiment.id, row);
   std::uint64_t positions = 0;  // that are begun
   std::uint64_t attempts = 0;   // at the last one of them
   bool whole = true;

@@ -13,9 +13,10 @@
 
 namespace stab::results {
 
-// As Reader::for_each_trial, whose checksums do not notice a trial that a query does not find: this
-// fails, too, where the positions or the attempts have a gap, and where
-// an experiment that ran to the end of its plan has fewer of them.
+// As Reader::for_each_trial, whose checksums do not notice a trial that a query does not find: of an
+// experiment that is done or runs this fails, too, where the positions or the attempts have a gap,
+// and where one that ran to the end of its plan has fewer of them. Of one that failed or waits it
+// gives the rows there are.
 store::Outcome<void> for_each_trial(store::Reader& store, const store::Experiment& experiment,
                                     const std::function<bool(const store::Trial&)>& row);
 

@@ -164,7 +164,13 @@ TEST_F(Damage, WithoutItsFirstPageNothingIsServedAndAllIsRecovered) {
   write(std::string(page_size, '\x5a') + bytes().substr(page_size));
   EXPECT_FALSE(lab_.start_daemon());
   EXPECT_THAT(log(), HasSubstr("'stabctl recover'"));
-  EXPECT_EQ(lab_.ctl({"recover", lab_.path("state"), lab_.path("whole.db")}).code, 0);
+  const Output done = lab_.ctl({"recover", lab_.path("state"), lab_.path("whole.db")});
+  EXPECT_EQ(done.code, 5);
+  EXPECT_THAT(done.out,
+              AllOf(HasSubstr("meta                2 kept        0 lost\n"),
+                    HasSubstr("build               1 kept        0 lost, and more may be\n"),
+                    HasSubstr("trial              30 kept        0 lost, and more may be\n"),
+                    Not(HasSubstr("nothing was lost"))));
 }
 
 // A damaged root of a small table is found at the start, one of a large table or an index by the
@@ -206,8 +212,10 @@ TEST_P(DestroyedPage, StopsTheQueueUntilTheDatabaseIsRecovered) {
   const Output done = lab_.ctl({"recover", "--json", lab_.path("damaged"), lab_.path("state")});
   const json found = json::parse(done.out, nullptr, false);
   ASSERT_TRUE(found.is_object()) << done.err;
-  // The pages of rows are whole; a root may have been one.
-  EXPECT_EQ(done.code, found["lost_nothing"] == true ? 0 : 5);
+  // Nothing tells how many events there were. That no trial is lost the experiments tell.
+  const bool lost_nothing = std::string(GetParam()) != "event";
+  EXPECT_EQ(found["lost_nothing"], lost_nothing) << done.out;
+  EXPECT_EQ(done.code, lost_nothing ? 0 : 5);
   EXPECT_EQ(read_file(lab_.path("damaged/stabd.db"), 1 << 26).value(), damaged);
   ASSERT_TRUE(lab_.start_daemon());
   if (lab_.ctl({"resume", "--queue"}).code != 0) ADD_FAILURE() << log();
@@ -234,6 +242,26 @@ TEST_F(Damage, WhatRecoverSaysAndExitsWith) {
   EXPECT_EQ(lost.code, 5);
   EXPECT_THAT(lost.out, AllOf(HasSubstr("experiment 1: it is lost"),
                               HasSubstr("trial               0 kept       30 lost")));
+}
+
+TEST_F(Damage, WhatIsLeftOfAnExperimentIsReportedAndMeasuredAgain) {
+  ASSERT_NO_FATAL_FAILURE(measure_first());
+  change("b{}", 1, '[');
+  EXPECT_EQ(lab_.ctl({"recover", lab_.path("state"), lab_.path("rest.db")}).code, 5);
+  fs::rename(lab_.path("state"), lab_.path("damaged"));
+  fs::create_directory(lab_.path("state"));
+  fs::rename(lab_.path("rest.db"), database_);
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_EQ(lab_.state(1), "failed");
+  const Output rows = lab_.ctl({"export", "--format", "json", "1"});
+  EXPECT_EQ(rows.code, 0) << rows.err;
+  EXPECT_EQ(json::parse(rows.out, nullptr, false).size(), 29U);
+  EXPECT_EQ(lab_.ctl({"report", "1"}).code, 0);
+  const Output again = lab_.ctl({"retry", "1"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  ASSERT_TRUE(lab_.wait_until_final(1));
+  EXPECT_EQ(lab_.state(1), "done");
+  EXPECT_EQ(json::parse(lab_.ctl({"export", "--format", "json", "1"}).out).size(), 30U);
 }
 
 TEST_F(Damage, ABackupIsMadeWhileStabdRunsAndServesInItsPlace) {

@@ -16,7 +16,10 @@ std::string as_json(const std::string& from, const std::string& to, const store:
   using nlohmann::json;
   json tables = json::array();
   for (const auto& each : found.tables)
-    tables.push_back({{"table", each.name}, {"kept", each.kept}, {"lost", each.lost}});
+    tables.push_back({{"table", each.name},
+                      {"kept", each.kept},
+                      {"lost", each.lost},
+                      {"more_may_be_lost", each.more}});
   json experiments = json::array();
   for (const auto& each : found.experiments)
     experiments.push_back({{"id", each.id}, {"name", each.name}, {"problem", each.problem}});
@@ -30,7 +33,8 @@ std::string as_json(const std::string& from, const std::string& to, const store:
 
 void print(const std::string& to, const store::Recovered& found) {
   for (const auto& each : found.tables)
-    fmt::print("{:<12} {:>8} kept {:>8} lost\n", each.name, each.kept, each.lost);
+    fmt::print("{:<12} {:>8} kept {:>8} lost{}\n", each.name, each.kept, each.lost,
+               each.more ? ", and more may be" : "");
   for (const auto& each : found.experiments)
     fmt::print("experiment {}{}{}: {}\n", each.id, each.name.empty() ? "" : " ",
                one_line(each.name, 100), each.problem);
