@@ -17,9 +17,11 @@
 namespace stab::store {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 namespace fs = std::filesystem;
 
 std::vector<std::string> names_in(const TemporaryDirectory& directory) {
@@ -109,6 +111,51 @@ void make_first_version(const std::string& path) {
     if (column != "duration_ns" && column != "priority" && column != "held_by")
       row.set_value(column, value);
   connection.transaction([&] { connection.insert("experiment", row); });
+}
+
+TEST(CopyOfAnEarlierVersion, IsMadeAndVerified) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  make_first_version(path);
+  const auto damage = back_up(path, directory / "copy.db");
+  ASSERT_TRUE(damage) << damage.error().message;
+  EXPECT_THAT(*damage, IsEmpty());
+  EXPECT_EQ(open_or_fail(directory / "copy.db")->experiment(1).value()->name,
+            example_experiment().name);
+  cheat(path, "UPDATE experiment SET plan = ''");
+  EXPECT_EQ(back_up(path, directory / "second.db").value().size(), 1U);
+}
+
+TEST(CopyOfAnEmptyFile, IsMade) {
+  const TemporaryDirectory directory;
+  write_text(directory / "stab.db", "");
+  const auto damage = back_up(directory / "stab.db", directory / "copy.db");
+  ASSERT_TRUE(damage) << damage.error().message;
+  EXPECT_THAT(*damage, IsEmpty());
+  EXPECT_TRUE(open_or_fail(directory / "copy.db"));
+}
+
+TEST(CopyOfAFileThatWasCutShort, IsRefusedAndLeavesNothing) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  open_or_fail(path);
+  fs::resize_file(path, fs::file_size(path) / 2);
+  const auto refused = back_up(path, directory / "copy.db");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("'stabctl recover'"));
+  EXPECT_THAT(names_in(directory), Each(StartsWith("stab.db")));
+}
+
+TEST(CopyOfADamagedSchema, IsRefusedAndLeavesNothing) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  open_or_fail(path);
+  cheat(path,
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'x' WHERE name = 'trial'");
+  const auto refused = back_up(path, directory / "copy.db");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("'stabctl recover'"));
+  EXPECT_THAT(names_in(directory), Each(StartsWith("stab.db")));
 }
 
 TEST(CopyBeforeMigration, StandsBesideTheDatabaseAndIsKept) {
