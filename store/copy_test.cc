@@ -5,14 +5,31 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/fd.h"
 #include "store/connection.h"
 #include "store/rows/codec.h"
 #include "store/schema.h"
 #include "store/test_support.h"
+
+namespace {
+bool knows_no_flags = false;
+}
+
+// In place of libc's: a file system that knows no flags of renames.
+extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+                         unsigned flags) noexcept {
+  if (knows_no_flags && flags != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
 
 namespace stab::store {
 namespace {
@@ -69,6 +86,24 @@ TEST_F(CopyTest, NothingIsOverwritten) {
     EXPECT_THAT(refused.error().message, HasSubstr("is there already: name a file that is not"));
   }
   EXPECT_EQ(read_file(copy_, 100).value(), "somebody's");
+}
+
+TEST_F(CopyTest, AFileSystemThatKnowsNoFlagsOfRenamesGetsACopyAndOverwritesNothing) {
+  add(example_trial(experiment_, 0));
+  knows_no_flags = true;
+  const auto copied = back_up(path_, copy_);
+  {
+    // It came while the copy was made.
+    Unfinished late(directory_ / "late.db");
+    write_text(directory_ / "late.db", "somebody's");
+    EXPECT_THROW(late.finish(false), std::exception);
+  }
+  knows_no_flags = false;
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_THAT(trials_of(*open_or_fail(copy_), experiment_), testing::SizeIs(1));
+  EXPECT_EQ(read_file(directory_ / "late.db", 100).value(), "somebody's");
+  for (const std::string& name : names_in(directory_))
+    EXPECT_THAT(name, testing::Not(HasSubstr(".partial")));
 }
 
 TEST_F(CopyTest, AnOldLogBesideItIsRefused) {
