@@ -32,6 +32,12 @@ void sync_path(const std::string& path, int flags) {
   if (!fd || fsync(fd.get()) != 0) refuse_errno(fmt::format("cannot write {}", path));
 }
 
+void copy_pages(SQLite::Database& from, const std::string& to) {
+  SQLite::Database copy(to, SQLite::OPEN_READWRITE, busy_timeout_ms);
+  SQLite::Backup pages(copy, from);
+  if (pages.executeStep(-1) != SQLITE_DONE) refuse("another program keeps it locked; try again");
+}
+
 }  // namespace
 
 void refuse_existing(const std::string& path) {
@@ -64,7 +70,11 @@ void Unfinished::finish(bool replace) {
       .exec("PRAGMA journal_mode = DELETE");
   sync_path(path_, O_RDONLY);
   const unsigned flags = replace ? 0U : unsigned{RENAME_NOREPLACE};
-  if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), flags) != 0) {
+  bool moved = renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), flags) == 0;
+  // Some file systems cannot say in one step that nothing is replaced.
+  if (!moved && !replace && (errno == EINVAL || errno == ENOSYS))
+    moved = link(path_.c_str(), name_.c_str()) == 0 && unlink(path_.c_str()) == 0;
+  if (!moved) {
     const int number = errno;
     if (number == EEXIST) refuse_existing(name_);
     errno = number;
@@ -78,23 +88,26 @@ void Unfinished::finish(bool replace) {
 void copy_database(SQLite::Database& from, const std::string& to, bool replace) {
   if (!replace) refuse_existing(to);
   Unfinished unfinished(to);
-  {
-    SQLite::Database copy(unfinished.path(), SQLite::OPEN_READWRITE, busy_timeout_ms);
-    SQLite::Backup pages(copy, from);
-    if (pages.executeStep(-1) != SQLITE_DONE) refuse("another program keeps it locked; try again");
-  }
+  copy_pages(from, unfinished.path());
   unfinished.finish(replace);
 }
 
 Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string& to) {
   return guarded("cannot copy the database", from, [&] {
+    refuse_existing(to);
+    Unfinished made(to);
     {
       SQLite::Database source(from, SQLite::OPEN_READONLY, busy_timeout_ms);
       check_identity(source);
-      copy_database(source, to, false);
+      copy_pages(source, made.path());
     }
-    Connection copy(to, Connection::ReadOnly(), Connection::AnyVersion());
-    return find_damage(copy, std::nullopt);
+    std::vector<Damage> damage;
+    {
+      Connection copy(made.path(), Connection::ReadOnly(), Connection::AnyVersion());
+      damage = find_damage(copy, std::nullopt);
+    }
+    made.finish(false);
+    return damage;
   });
 }
 

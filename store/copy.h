@@ -13,8 +13,10 @@
 namespace stab::store {
 
 // Of any version of the schema. Refuses a `to` that is there, or whose log is. Under this name there is nothing, or
-// the complete copy, which is on disk when this returns. What is damaged is copied as it is: the
-// answer says whether anything is.
+// the complete copy, which is on disk when this returns. Rows and pages that
+// are damaged are copied as they are: the answer names them. A file is refused that SQLite cannot
+// open or read to its end, whose header or schema is damaged or which was cut short, say:
+// recover() is for those.
 Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string& to);
 
 // Throw (see failure.h).

@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/fd.h"
 #include "store/connection.h"
@@ -14,12 +17,28 @@
 #include "store/schema.h"
 #include "store/test_support.h"
 
+namespace {
+bool knows_no_flags = false;
+}
+
+// In place of libc's: a file system that knows no flags of renames.
+extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+                         unsigned flags) noexcept {
+  if (knows_no_flags && flags != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
+
 namespace stab::store {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 namespace fs = std::filesystem;
 
 std::vector<std::string> names_in(const TemporaryDirectory& directory) {
@@ -69,6 +88,24 @@ TEST_F(CopyTest, NothingIsOverwritten) {
   EXPECT_EQ(read_file(copy_, 100).value(), "somebody's");
 }
 
+TEST_F(CopyTest, AFileSystemThatKnowsNoFlagsOfRenamesGetsACopyAndOverwritesNothing) {
+  add(example_trial(experiment_, 0));
+  knows_no_flags = true;
+  const auto copied = back_up(path_, copy_);
+  {
+    // It came while the copy was made.
+    Unfinished late(directory_ / "late.db");
+    write_text(directory_ / "late.db", "somebody's");
+    EXPECT_THROW(late.finish(false), std::exception);
+  }
+  knows_no_flags = false;
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_THAT(trials_of(*open_or_fail(copy_), experiment_), testing::SizeIs(1));
+  EXPECT_EQ(read_file(directory_ / "late.db", 100).value(), "somebody's");
+  for (const std::string& name : names_in(directory_))
+    EXPECT_THAT(name, testing::Not(HasSubstr(".partial")));
+}
+
 TEST_F(CopyTest, AnOldLogBesideItIsRefused) {
   for (const char* suffix : {"-wal", "-journal"}) {
     const std::string log = copy_ + suffix;
@@ -109,6 +146,51 @@ void make_first_version(const std::string& path) {
     if (column != "duration_ns" && column != "priority" && column != "held_by")
       row.set_value(column, value);
   connection.transaction([&] { connection.insert("experiment", row); });
+}
+
+TEST(CopyOfAnEarlierVersion, IsMadeAndVerified) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  make_first_version(path);
+  const auto damage = back_up(path, directory / "copy.db");
+  ASSERT_TRUE(damage) << damage.error().message;
+  EXPECT_THAT(*damage, IsEmpty());
+  EXPECT_EQ(open_or_fail(directory / "copy.db")->experiment(1).value()->name,
+            example_experiment().name);
+  cheat(path, "UPDATE experiment SET plan = ''");
+  EXPECT_EQ(back_up(path, directory / "second.db").value().size(), 1U);
+}
+
+TEST(CopyOfAnEmptyFile, IsMade) {
+  const TemporaryDirectory directory;
+  write_text(directory / "stab.db", "");
+  const auto damage = back_up(directory / "stab.db", directory / "copy.db");
+  ASSERT_TRUE(damage) << damage.error().message;
+  EXPECT_THAT(*damage, IsEmpty());
+  EXPECT_TRUE(open_or_fail(directory / "copy.db"));
+}
+
+TEST(CopyOfAFileThatWasCutShort, IsRefusedAndLeavesNothing) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  open_or_fail(path);
+  fs::resize_file(path, fs::file_size(path) / 2);
+  const auto refused = back_up(path, directory / "copy.db");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("'stabctl recover'"));
+  EXPECT_THAT(names_in(directory), Each(StartsWith("stab.db")));
+}
+
+TEST(CopyOfADamagedSchema, IsRefusedAndLeavesNothing) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  open_or_fail(path);
+  cheat(path,
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'x' WHERE name = 'trial'");
+  const auto refused = back_up(path, directory / "copy.db");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("'stabctl recover'"));
+  EXPECT_THAT(names_in(directory), Each(StartsWith("stab.db")));
 }
 
 TEST(CopyBeforeMigration, StandsBesideTheDatabaseAndIsKept) {

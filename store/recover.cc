@@ -130,6 +130,7 @@ class Recovery {
   // What the trees do not lead to any more. A row is one of a table if its checksum is.
   void read_pages(const std::string& scratch) {
     const std::shared_ptr<void> removed(nullptr, [&](void*) { unlink(scratch.c_str()); });
+    std::string pages = scratch;
     try {
       SQLite::Database source(from_, SQLite::OPEN_READONLY);
       source.exec("PRAGMA writable_schema = ON");
@@ -137,9 +138,9 @@ class Recovery {
     } catch (const SQLite::Exception& error) {
       // Without its log then.
       if (!is_corrupt(error)) throw;
-      fs::copy_file(from_, scratch, fs::copy_options::overwrite_existing);
+      pages = from_;
     }
-    RawPages(scratch).for_each_row([&](const RawRow& raw) {
+    RawPages(pages).for_each_row([&](const RawRow& raw) {
       for (const char* table : tables)
         if (auto row = row_of(table, raw)) return keep(table, *row);
     });

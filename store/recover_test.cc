@@ -3,6 +3,7 @@
 #include "store/recover.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -394,6 +395,23 @@ TEST_F(RecoverTest, AFileWithoutRowsOfOursIsRefused) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("no row of stabd can be read in it"));
   EXPECT_FALSE(fs::exists(copy_));
+}
+
+TEST_F(RecoverTest, LinksInItsFolderAreNotFollowed) {
+  write_text(directory_ / "other", "somebody's");
+  const std::string link = copy_ + "." + std::to_string(getpid()) + ".partial";
+  destroy_root_of("trial");
+  const std::string damaged = bytes_of(path_);
+  // SQLite copies the one, and not the other.
+  for (const bool with_header : {true, false}) {
+    for (const char* suffix : {"", ".pages"}) {
+      fs::remove(link + suffix);
+      fs::create_symlink(directory_ / "other", link + suffix);
+    }
+    write(with_header ? damaged : std::string(page_size, '\x5a') + damaged.substr(page_size));
+    recovered();
+  }
+  EXPECT_EQ(bytes_of(directory_ / "other"), "somebody's");
 }
 
 TEST_F(RecoverTest, AFileThatWasCutShortGivesWhatIsThere) {

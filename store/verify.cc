@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "store/failure.h"
+#include "store/schema.h"
 
 namespace stab::store {
 namespace {
@@ -37,8 +38,9 @@ class Search {
       : connection_(connection), experiment_(experiment) {}
 
   std::vector<Damage> run() {
-    for (const Scope& scope : scopes) check_rows(scope);
-    check_readings();
+    for (const Scope& scope : scopes)
+      if (is_of_this_version(scope.table)) check_rows(scope);
+    if (is_of_this_version("trial")) check_readings();
     if (!experiment_) {
       check_references();
       check_structure("");
@@ -64,6 +66,13 @@ class Search {
   }
 
  private:
+  // A file of an earlier version does not have all tables.
+  bool is_of_this_version(const char* table) {
+    return connection_.number("PRAGMA user_version") >= schema_version ||
+           connection_.number("SELECT count(*) FROM sqlite_schema WHERE name = ?",
+                              {std::string(table)}) != 0;
+  }
+
   // One entry a row is enough: the first problem found.
   void report(std::string table, Id row, std::string problem) {
     if (!reported_.emplace(table, row).second) return;
