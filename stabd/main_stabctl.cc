@@ -27,7 +27,7 @@ constexpr const char* exit_codes =
     "where several hold, the first of that order. --fail-on chooses which are failures. Other "
     "verbs: 0 it worked, 1 it did not; backup and recover: 5 it worked, but the copy is damaged, "
     "or "
-    "something is lost. 128 and the number of a signal: interrupted.";
+    "something is, or may be, lost. 128 and the number of a signal: interrupted.";
 
 struct Arguments {
   Common common;
