@@ -134,11 +134,11 @@ void Daemon::accept() {
                     handle_request(*this, connection, line);
                     after_session_step();
                   });
-  const auto limit = duration_cast<std::chrono::milliseconds>(options_.idle_limit).count();
+  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(options_.idle_limit).count();
   if (limit > 0 && uv_is_active(as_handle(&idle_)) == 0)
     uv_timer_start(
         &idle_, [](uv_timer_t* handle) { owner(handle)->end_idle_clients(); },
-        static_cast<std::uint64_t>(limit), static_cast<std::uint64_t>(limit) / 4);
+        static_cast<std::uint64_t>(limit), static_cast<std::uint64_t>((limit + 3) / 4));
 }
 
 // The timer rests while nobody is connected: an idle daemon does not wake up.

@@ -75,13 +75,14 @@ void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::str
   protocol::ReadRequest request{
       .reading = protocol::Reading::compare, .experiments = {row}, .format = "text"};
   request.database = database();
-  readers_->ask(no_user, protocol::encode(request),
-                [this, notices = std::move(notices),
+  const bool measured = counts && counts->ok > 0;
+  readers_->ask(row.uid, protocol::encode(request),
+                [this, measured, notices = std::move(notices),
                  json = std::move(json)](const Result<Fd>& answer) mutable {
                   const auto line = answer ? line_in(*answer) : fail(answer.error().message);
                   const auto reply = line ? protocol::decode_reply<protocol::ReportReply>(*line)
                                           : Result<protocol::ReportReply>(fail(""));
-                  if (reply) json["verdict"] = verdict_of(*reply);
+                  if (reply && measured) json["verdict"] = verdict_of(*reply);
                   send(std::move(notices), json);
                 });
 }

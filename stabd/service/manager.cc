@@ -89,10 +89,13 @@ void Manager::tell(std::string_view lines) const {
   address.sun_family = AF_UNIX;
   address_.copy(address.sun_path, address_.size());
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
-  const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (socket)
-    sendto(socket.get(), lines.data(), lines.size(), MSG_NOSIGNAL,
-           reinterpret_cast<const sockaddr*>(&address), size);
+  const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return;
+  // Nothing is said twice: a manager that is busy gets this long, one that hangs no longer.
+  const timeval patience{.tv_sec = 1, .tv_usec = 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  sendto(socket.get(), lines.data(), lines.size(), MSG_NOSIGNAL,
+         reinterpret_cast<const sockaddr*>(&address), size);
 }
 
 std::string path_of(const Fd& socket) {

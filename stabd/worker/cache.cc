@@ -84,7 +84,8 @@ void remove_tree(const std::string& folder) {
 bool remove_entry(const std::string& cache, const std::string& entry) {
   const std::string lock_path = lock_of(entry);
   const Fd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;  // B1
+  if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || !is_current(lock))
+    return false;  // B1: another lock may stand there by now
   std::string away = cache + "/draft-XXXXXX";
   if (mkdtemp(away.data()) == nullptr) return false;
   std::error_code error;

@@ -120,6 +120,14 @@ TEST_F(Service, AFileThatIsMissingOrThatOthersMayWriteIsRefused) {
   EXPECT_EQ(check().code, 1);
   EXPECT_THAT(check().err, HasSubstr("others may write " + lab_.path("stabd.toml")));
   ASSERT_EQ(unlink(lab_.path("stabd.toml").c_str()), 0);
+  // A pipe says what its writer wants.
+  ASSERT_EQ(mkfifo(lab_.path("stabd.toml").c_str(), 0644), 0);
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(lab_.path("stabd.toml").c_str(), 61234, 61234), 0);
+    EXPECT_EQ(check().code, 1);
+    EXPECT_THAT(check().err, HasSubstr("belongs to user 61234"));
+  }
+  ASSERT_EQ(unlink(lab_.path("stabd.toml").c_str()), 0);
   EXPECT_EQ(check().code, 1);
   EXPECT_THAT(check().err, HasSubstr("there is no file of settings"));
 }
@@ -194,7 +202,7 @@ TEST_F(Service, UnderAManagerItServesTheSocketThatItIsGivenAndSaysHowItIs) {
   Manager manager(lab_.path("notify"));
   daemon_ = start_as_service({stabd(), "--config", "/dev/null", "--state", lab_.path("state"),
                               "--cache", lab_.path("cache"), "--socket", lab_.path("other.sock")},
-                             lab_.path("notify"), served.get(), "200000", lab_.path("log"));
+                             lab_.path("notify"), served.get(), "4000000", lab_.path("log"));
   ASSERT_TRUE(manager.hears("READY=1")) << text("log");
   ASSERT_TRUE(manager.hears("WATCHDOG=1"));
   ASSERT_TRUE(manager.hears("STATUS=no experiment runs"));
