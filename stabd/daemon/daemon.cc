@@ -143,7 +143,7 @@ void Daemon::accept() {
 
 // The timer rests while nobody is connected: an idle daemon does not wake up.
 void Daemon::end_idle_clients() {
-  clients_.end_idle(duration_cast<std::chrono::milliseconds>(options_.idle_limit));
+  clients_.end_idle(std::chrono::ceil<std::chrono::milliseconds>(options_.idle_limit));
   if (clients_.empty()) uv_timer_stop(&idle_);
 }
 

@@ -9,8 +9,8 @@
 
 namespace stab::settings {
 
-// Its text; nothing if there is none that can be reached. An error if it cannot be read, is not a file of ours or
-// root's, or others may write it.
+// Its text; nothing if there is none that can be reached. An error if it cannot be read, is not a
+// file of ours or root's, or others may write it.
 Result<std::optional<std::string>> load(const std::string& path);
 
 }  // namespace stab::settings
