@@ -62,16 +62,29 @@ bool enter_namespace(uid_t uid, gid_t gid) {
   return mount_proc();
 }
 
+// Those of a user that the machine knows; the others have none.
+std::vector<gid_t> groups_of(uid_t uid, gid_t gid) {
+  const passwd* user = getpwuid(uid);
+  if (user == nullptr) return {};
+  std::vector<gid_t> groups(64);
+  auto count = static_cast<int>(groups.size());
+  while (getgrouplist(user->pw_name, gid, groups.data(), &count) < 0)
+    groups.resize(static_cast<std::size_t>(count));
+  groups.resize(static_cast<std::size_t>(count));
+  return groups;
+}
+
+// By the kernel's calls: libc's would wait for the threads that our memory lists but that the copy has not.
 bool take_rights(std::uint32_t uid, std::uint32_t gid) {
   // -1 would mean "leave it as it is".
   if (uid == ~0U || gid == ~0U) return false;
   if (geteuid() != 0) return uid == geteuid();
-  const passwd* user = getpwuid(uid);
-  const bool groups =
-      user != nullptr ? initgroups(user->pw_name, gid) == 0 : setgroups(0, nullptr) == 0;
-  // Root without the capability for it, as in some containers, has nothing to give up either.
-  if (uid == 0 && !groups && getgroups(0, nullptr) == 0) return setresuid(0, 0, 0) == 0;
-  return groups && setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
+  const std::vector<gid_t> groups = groups_of(uid, gid);
+  const auto become = [](uid_t user) { return syscall(SYS_setresuid, user, user, user) == 0; };
+  if (syscall(SYS_setgroups, groups.size(), groups.data()) != 0)
+    // Root without the capability for it, as in some containers, has nothing to give up either.
+    return uid == 0 && getgroups(0, nullptr) == 0 && become(0);
+  return syscall(SYS_setresgid, gid, gid, gid) == 0 && become(uid);
 }
 
 // While we still may. Who may not has nothing to gain from it: no_new_privs alone keeps them out.
