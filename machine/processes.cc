@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <cstring>
 #include <memory>
 #include <sstream>
 #include <thread>
@@ -154,17 +155,32 @@ Result<unsigned> end_descendants(Containment containment, std::chrono::milliseco
   }
 }
 
-Result<void> end_process(const ProcessId& process, std::chrono::milliseconds deadline) {
+Result<bool> end_process(const ProcessId& process, std::chrono::milliseconds deadline) {
   const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
-  if (!pidfd) return {};  // it has gone
+  if (!pidfd) return true;
   // The descriptor pins the process, so what is identified now is what is signalled.
-  if (identify(process.pid) != process) return {};
+  if (identify(process.pid) != process) return true;
   if (syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH)
     return fail_errno(fmt::format("cannot end process {}", process.pid));
   pollfd wait{pidfd.get(), POLLIN, 0};
-  if (poll(&wait, 1, static_cast<int>(deadline.count())) == 0)
-    return fail(fmt::format("process {} does not end after SIGKILL", process.pid));
-  return {};
+  return poll(&wait, 1, static_cast<int>(deadline.count())) != 0;
+}
+
+std::optional<int> reap(pid_t ended) {
+  static std::vector<pid_t> kept;
+  std::erase_if(kept, [](pid_t child) { return waitpid(child, nullptr, WNOHANG) != 0; });
+  int status = 0;
+  if (waitpid(ended, &status, WNOHANG) == ended) return status;
+  kept.push_back(ended);
+  return std::nullopt;
+}
+
+std::string how_it_ended(std::optional<int> status) {
+  if (!status) return "ended, and another process that traces it keeps how";
+  if (WIFSIGNALED(*status))
+    return fmt::format("was ended by signal {} ({})", WTERMSIG(*status),
+                       strsignal(WTERMSIG(*status)));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(*status));
 }
 
 Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds deadline) {

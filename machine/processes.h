@@ -47,9 +47,16 @@ enum class Containment { process_tree, pid_namespace };
 // an error that names one.
 Result<unsigned> end_descendants(Containment containment, std::chrono::milliseconds deadline);
 
-// Ends the process if it is still the one that was identified, and waits until it has gone. It need
-// not be a child.
-Result<void> end_process(const ProcessId& process, std::chrono::milliseconds deadline);
+// Kills the process if it is still the one that was identified. It need not be a child. Whether it
+// went before the deadline: a tracer or the kernel may keep what has been killed.
+Result<bool> end_process(const ProcessId& process, std::chrono::milliseconds deadline);
+
+// Reaps a child whose end its pidfd has told. Nothing if another process traces it and so keeps its
+// end from its parent (ptrace): it is dead all the same, and later calls reap it when they can.
+std::optional<int> reap(pid_t ended);
+
+// "was ended by signal 9 (Killed)", "ended with exit code 1"; of what reap() says.
+std::string how_it_ended(std::optional<int> status);
 
 // Ends every process of ours whose initial environment holds "NAME=value". Processes that were
 // started with another environment are not found: this is the last resort where pid namespaces are

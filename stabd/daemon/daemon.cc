@@ -117,6 +117,7 @@ Daemon::~Daemon() {
   if (!loop_open_) return;
   clients_.close_all();
   readers_.reset();
+  for (const store::Id id : awaiting_verdict_) note_unsent(id, notice_cut_short);
   notifiers_.clear();
   uv_walk(
       &loop_,
@@ -210,7 +211,7 @@ void Daemon::after_session_step() {
   allow_readers();
   if (ended.state == to_string(State::paused)) queue_.add(waiting_from(ended));
   if (stopping_)
-    uv_stop(&loop_);
+    leave();
   else
     run_next();
   tell_status();
@@ -296,7 +297,9 @@ Result<void> Daemon::start_worker() {
                                       .ended =
                                           [this](const std::string& how) {
                                             worker_.reset();
-                                            if (stopping_) return uv_stop(&loop_);
+                                            // What has not ended goes on when stabd does.
+                                            if (stopping_ && !is_final(session_->state()))
+                                              return leave();
                                             session_->worker_ended(how);
                                             after_session_step();
                                           }});

@@ -13,6 +13,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,9 +93,12 @@ class Daemon {
   void tell_status();
   void stop();
   void abandon();
+  void leave();
   // Of an experiment that has ended or is in trouble, in notices.cc. `event`: its last state, or the
   // trouble.
   Notifier& notifier_of(const Notice& notice);
+  void note_unsent(store::Id id, const std::string& why);
+  [[nodiscard]] bool owes_notices() const;
   void tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
             const std::string& reason, const std::optional<Counts>& counts);
   void send(std::vector<Notice> notices, const nlohmann::ordered_json& json);
@@ -133,15 +137,18 @@ class Daemon {
   std::unique_ptr<Session> session_;
   std::shared_ptr<WorkerProcess> worker_;
   std::unique_ptr<Readers> readers_;
-  // A user's notices wait for each other, and for nobody else's: by user; ours are under no_user.
-  std::map<std::uint32_t, std::unique_ptr<Notifier>> notifiers_;
-  std::vector<unsigned> other_cpus_;  // that trials do not use, as far as we know
+  // Those of a user's experiments wait for each other, and for nobody else's: by user, with whether
+  // the command is ours.
+  std::map<std::pair<std::uint32_t, bool>, std::unique_ptr<Notifier>> notifiers_;
+  std::multiset<store::Id> awaiting_verdict_;  // experiments with notices that are sent with it
+  std::vector<unsigned> other_cpus_;           // that trials do not use, as far as we know
   Readers::Ticket session_reading_ = 0;
   bool shared_cpus_ = false;              // trials run on all CPUs that there are
   std::function<void()> between_blocks_;  // set while trials wait for readers
   Clients clients_;
   bool stopping_ = false;
   bool abandoned_ = false;  // and what ran is not waited for
+  bool leaving_ = false;    // and only notices are
   std::pair<store::Id, std::optional<State>> told_{-1,
                                                    std::nullopt};  // the manager, of the session
 

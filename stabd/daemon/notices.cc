@@ -2,6 +2,7 @@
 // What the daemon tells people of experiments that have ended or are in trouble.
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -38,18 +39,28 @@ std::string_view verdict_of(const protocol::ReportReply& answer) {
 }  // namespace
 
 Notifier& Daemon::notifier_of(const Notice& notice) {
-  auto& notifier = notifiers_[notice.ours ? no_user : notice.uid];
+  auto& notifier = notifiers_[{notice.of, notice.ours}];
   if (notifier) return *notifier;
   notifier = std::make_unique<Notifier>(
       &loop_, containment_, options_.notify.time_limit,
-      [this](store::Id id, const std::string& why) {
-        spdlog::warn("experiment {}: {}", id, why);
-        const auto added = store_->add_event(
-            {.experiment = id, .at_ns = wall_clock_ns(), .kind = "notify", .text = why});
-        if (!added) spdlog::warn("experiment {}: {}", id, added.error().message);
+      [this](store::Id id, const std::string& why) { note_unsent(id, why); },
+      [this] {
+        if (leaving_) leave();
       });
   notifier->use_cpus(other_cpus_);
   return *notifier;
+}
+
+void Daemon::note_unsent(store::Id id, const std::string& why) {
+  spdlog::warn("experiment {}: {}", id, why);
+  const auto added = store_->add_event(
+      {.experiment = id, .at_ns = wall_clock_ns(), .kind = "notify", .text = why});
+  if (!added) spdlog::warn("experiment {}: {}", id, added.error().message);
+}
+
+bool Daemon::owes_notices() const {
+  return !awaiting_verdict_.empty() ||
+         std::ranges::any_of(notifiers_, [](const auto& each) { return each.second->busy(); });
 }
 
 void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
@@ -58,12 +69,14 @@ void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::str
   std::vector<Notice> notices;
   if (!own.command.empty() && (own.when == settings::Notices::always || is_trouble(event)))
     notices.push_back({.experiment = row.id,
+                       .of = row.uid,
                        .command = own.command,
                        .uid = geteuid(),
                        .gid = getegid(),
                        .ours = true});
   if (plan != nullptr && !plan->notify.empty())
     notices.push_back({.experiment = row.id,
+                       .of = row.uid,
                        .command = plan->notify,
                        .directory = row.directory,
                        .uid = row.uid,
@@ -75,13 +88,16 @@ void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::str
   protocol::ReadRequest request{
       .reading = protocol::Reading::compare, .experiments = {row}, .format = "text"};
   request.database = database();
-  const bool measured = counts && counts->ok > 0;
+  const bool measured = counts && counts->ok > 0 && plan != nullptr &&
+                        std::ranges::any_of(plan->factors, &plan::Factor::is_treatment);
+  const auto place = awaiting_verdict_.insert(row.id);
   readers_->ask(row.uid, protocol::encode(request),
-                [this, measured, notices = std::move(notices),
+                [this, measured, place, notices = std::move(notices),
                  json = std::move(json)](const Result<Fd>& answer) mutable {
                   const auto line = answer ? line_in(*answer) : fail(answer.error().message);
                   const auto reply = line ? protocol::decode_reply<protocol::ReportReply>(*line)
                                           : Result<protocol::ReportReply>(fail(""));
+                  awaiting_verdict_.erase(place);
                   if (reply && measured) json["verdict"] = verdict_of(*reply);
                   send(std::move(notices), json);
                 });
@@ -92,6 +108,7 @@ void Daemon::send(std::vector<Notice> notices, const nlohmann::ordered_json& jso
     notice.json = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     notifier_of(notice).send(std::move(notice));
   }
+  if (leaving_) leave();
 }
 
 }  // namespace stab::daemon

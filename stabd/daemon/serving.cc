@@ -23,6 +23,7 @@ using std::chrono::milliseconds;
 
 // What a worker and its processes may take to end.
 constexpr std::chrono::seconds ending{60};
+constexpr std::chrono::seconds telling{10};
 
 Daemon* owner(uv_timer_t* handle) {
   return static_cast<Daemon*>(handle->data);
@@ -133,9 +134,10 @@ void Daemon::tell_status() {
                          : "STATUS=no experiment runs");
 }
 
-// The first signal lets the trial under way end, if the settings say so and it does so in time; the
-// next one does not.
+// The first signal lets the trial under way end, if the settings say so and it does so in time, and
+// notices; the next one does not.
 void Daemon::stop() {
+  if (leaving_) uv_stop(&loop_);
   if (std::exchange(stopping_, true)) return abandon();
   const bool finish = options_.stop == settings::Stop::finish && session_ && session_->runs_trial();
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -158,7 +160,17 @@ void Daemon::abandon() {
   if (worker_)
     worker_->stop();
   else
-    uv_stop(&loop_);
+    leave();
+}
+
+// Notices that are due get a little time.
+void Daemon::leave() {
+  if (!owes_notices()) return uv_stop(&loop_);
+  if (std::exchange(leaving_, true)) return;
+  spdlog::info("notices are waited for, for {} at most; a second signal ends that",
+               format_duration(telling));
+  uv_timer_start(
+      &stop_timer_, [](uv_timer_t* timer) { uv_stop(&owner(timer)->loop_); }, in_ms(telling), 0);
 }
 
 }  // namespace stab::daemon

@@ -2,6 +2,7 @@
 #include "stabd/daemon/worker_process.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -9,7 +10,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/duration.h"
@@ -20,7 +20,9 @@ namespace {
 
 constexpr std::uint64_t grace_ms = 15'000;
 constexpr int max_send_waits = 10'000;  // about a second
-constexpr std::chrono::milliseconds leftover_deadline{30'000};
+// What has been killed is gone long before, unless a tracer or the kernel keeps it. Then nobody waits
+// for it: it runs nothing of its own any more.
+constexpr std::chrono::milliseconds killing{10'000};
 constexpr std::chrono::seconds turn{1};
 
 using nlohmann::json;
@@ -51,17 +53,10 @@ Recorded parse(const std::string& text) {
   }
 }
 
-std::string describe(int status) {
-  if (WIFSIGNALED(status))
-    return fmt::format("was ended by signal {} ({})", WTERMSIG(status),
-                       strsignal(WTERMSIG(status)));
-  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
-}
-
 // Without a namespace the end of a worker is not the end of all that it started.
 void end_left_behind(const WorkerStart& start) {
   if (start.containment == machine::Containment::pid_namespace) return;
-  const auto ended = machine::end_marked(protocol::marker_variable(start.token), leftover_deadline);
+  const auto ended = machine::end_marked(protocol::marker_variable(start.token), killing);
   if (!ended) spdlog::error("{}", ended.error().message);
 }
 
@@ -167,9 +162,22 @@ bool WorkerProcess::read_some() {
 void WorkerProcess::stop() {
   if (std::exchange(asked_, true)) return;
   shutdown(socket_.get(), SHUT_RDWR);
+  uv_timer_start(&grace_, [](uv_timer_t* handle) { owner(handle)->kill_now(); }, grace_ms, 0);
+}
+
+void WorkerProcess::kill_now() {
+  kill(process_.pid, SIGKILL);
   uv_timer_start(
-      &grace_, [](uv_timer_t* handle) { kill(owner(handle)->process_.pid, SIGKILL); }, grace_ms,
-      1000);
+      &grace_,
+      [](uv_timer_t* handle) {
+        WorkerProcess* worker = owner(handle);
+        spdlog::error("process {} and what it started are killed but do not go",
+                      worker->process_.pid);
+        worker->finish(
+            "was killed but does not go: a process outside traces one of its own, or it "
+            "waits in the kernel");
+      },
+      static_cast<std::uint64_t>(killing.count()), 0);
 }
 
 void WorkerProcess::expect_answer(std::chrono::nanoseconds within) {
@@ -185,23 +193,27 @@ void WorkerProcess::fell_silent() {
   if (!std::exchange(late_, true)) return expect_answer(turn);
   if (std::exchange(asked_, true)) return;
   const auto alive = self_;
-  kill(process_.pid, SIGKILL);
+  kill_now();
   events_.silent(fmt::format("did not answer within {}", format_duration(within_)));
 }
 
 void WorkerProcess::process_ended() {
-  int status = 0;
-  if (waitpid(process_.pid, &status, WNOHANG) != process_.pid) return;
-  uv_poll_stop(&process_poll_);
-  uv_timer_stop(&answer_);
+  pollfd wait{process_.pidfd.get(), POLLIN, 0};
+  if (poll(&wait, 1, 0) != 1) return;
   const auto alive = self_;
+  uv_timer_stop(&answer_);
   while (read_some()) {
     // its last words
   }
+  finish(machine::how_it_ended(machine::reap(process_.pid)));
+}
+
+void WorkerProcess::finish(const std::string& how) {
+  const auto alive = self_;
   close_handles();
   end_left_behind(start_);
   unlink(start_.record.c_str());
-  events_.ended(describe(status));
+  events_.ended(how);
 }
 
 void WorkerProcess::close_handles() {
@@ -220,13 +232,21 @@ Result<void> end_recorded_worker(const std::string& record, const std::string& t
   if (const auto text = read_file(record, 65536)) {
     const Recorded recorded = parse(*text);
     isolated = recorded.isolated;
-    if (auto ended = machine::end_process(recorded.worker, leftover_deadline); !ended) return ended;
+    const auto gone = machine::end_process(recorded.worker, killing);
+    if (!gone) return std::unexpected(gone.error());
+    if (!*gone)
+      spdlog::warn(
+          "the worker {} of an interrupted trial is killed but does not go: a process outside "
+          "traces one of its own, or it waits in the kernel",
+          recorded.worker.pid);
     unlink(record.c_str());
   }
   if (isolated) return {};
-  const auto marked = machine::end_marked(protocol::marker_variable(token), leftover_deadline);
-  if (!marked) return std::unexpected(marked.error());
-  if (*marked > 0) spdlog::warn("ended {} processes of an interrupted trial", *marked);
+  const auto marked = machine::end_marked(protocol::marker_variable(token), killing);
+  if (!marked)
+    spdlog::warn("{}", marked.error().message);
+  else if (*marked > 0)
+    spdlog::warn("ended {} processes of an interrupted trial", *marked);
   return {};
 }
 

@@ -46,15 +46,18 @@ class WorkerProcess {
   // Small lines to a process that waits for them: never blocks for long. The answer must come within
   // the time.
   void send(const std::string& line, std::chrono::nanoseconds within);
-  // Hangs up, which ends what it runs; after a grace it is killed.
+  // Hangs up, which ends what it runs; after a grace it is killed, and after another one it counts as
+  // ended.
   void stop();
 
  private:
   WorkerProcess() = default;
   void expect_answer(std::chrono::nanoseconds within);
   void fell_silent();
+  void kill_now();
   bool read_some();  // whether there may be more
   void process_ended();
+  void finish(const std::string& how);
   void close_handles();
 
   machine::Contained process_;

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -60,6 +61,25 @@ class Notices : public ::testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return false;
+  }
+
+  void wait_for_file(const std::string& name) const {
+    while (!std::filesystem::exists(lab_.path(name)))
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+  // The file has a line like "Cpus_allowed_list:\t0-3,8".
+  std::set<int> cpus_in(const std::string& name) const {
+    std::set<int> cpus;
+    std::istringstream list(read_file(lab_.path(name), 1000).value_or(""));
+    list.ignore(1000, '\t');
+    for (std::string part; std::getline(list, part, ',');) {
+      int first = 0;
+      int last = 0;
+      const int read = std::sscanf(part.c_str(), "%d-%d", &first, &last);
+      for (int cpu = first; read > 0 && cpu <= (read == 2 ? last : first); ++cpu) cpus.insert(cpu);
+    }
+    return cpus;
   }
 
   // Of which its parent need not know yet.
@@ -132,20 +152,73 @@ TEST_F(Notices, ATrialOverItsLimitsIsToldOnceAnExperiment) {
   EXPECT_EQ(all[1]["trials"]["failed"], 3);
 }
 
-TEST_F(Notices, AFullDiskIsToldOnce) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can make a small disk";
-  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-    GTEST_SKIP() << "mounts of our own are not allowed here";
-  std::filesystem::create_directories(lab_.path("state"));
-  ASSERT_EQ(mount("tmpfs", lab_.path("state").c_str(), "tmpfs", 0, "size=8m,mode=700"), 0);
+TEST_F(Notices, ATrialOverItsLimitsIsToldOnceAlsoWhenStabdIsKilled) {
   settings(lab_.path("tell.sh"));
   ASSERT_TRUE(lab_.start_daemon());
+  const int id = lab_.submit(
+      plan("large",
+           "if [ -e first ]; then until [ -e go ]; do sleep 0.02; done; fi; touch first; "
+           "exec head -c 200000 /dev/zero >large.out",
+           "file_limit = \"100kB\"\n"));
+  EXPECT_EQ(told(1).size(), 1U);
+  lab_.end_daemon(SIGKILL);
+  ASSERT_TRUE(lab_.start_daemon());
+  lab_.write("go", "");
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const auto all = told(2);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0]["event"], "over-limit");
+  EXPECT_EQ(all[1]["event"], "done");
+}
+
+// The state folder is a disk of its own.
+class NoticesOfAFullDisk : public Notices {
+ protected:
+  void SetUp() override {
+    Notices::SetUp();
+    if (geteuid() != 0) GTEST_SKIP() << "only root can make a small disk";
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      GTEST_SKIP() << "mounts of our own are not allowed here";
+    std::filesystem::create_directories(lab_.path("state"));
+    ASSERT_EQ(mount("tmpfs", lab_.path("state").c_str(), "tmpfs", 0, "size=8m,mode=700"), 0);
+    mounted_ = true;
+    settings(lab_.path("tell.sh"));
+    ASSERT_TRUE(lab_.start_daemon());
+  }
+  void TearDown() override {
+    if (!mounted_) return;
+    lab_.end_daemon(SIGTERM);
+    umount2(lab_.path("state").c_str(), MNT_DETACH);
+  }
+  void fill() const {
+    const Output filled = run_program(
+        {"/bin/dd", "if=/dev/zero", "of=" + lab_.path("state/large"), "bs=4k"}, lab_.folder());
+    EXPECT_NE(filled.code, 0);
+  }
+
+ private:
+  bool mounted_ = false;
+};
+
+TEST_F(NoticesOfAFullDisk, ItIsToldBeforeTheFirstTrialToo) {
+  const int id = lab_.submit(plan("one", "touch began; until [ -e go ]; do sleep 0.02; done"));
+  wait_for_file("began");
+  lab_.end_daemon(SIGKILL);
+  fill();
+  ASSERT_TRUE(lab_.start_daemon());
+  const auto first = told(1);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0]["event"], "paused");
+  std::filesystem::remove(lab_.path("state/large"));
+  lab_.write("go", "");
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(told(2).size(), 2U);
+}
+
+TEST_F(NoticesOfAFullDisk, ItIsToldOnce) {
   const int id = lab_.submit(plan("fills", "until [ -e go ]; do sleep 0.02; done"));
   ASSERT_TRUE(lab_.wait_for(id, "running"));
-  EXPECT_NE(run_program({"/bin/dd", "if=/dev/zero", "of=" + lab_.path("state/large"), "bs=64k"},
-                        lab_.folder())
-                .code,
-            0);
+  fill();
   lab_.write("go", "");
   const auto first = told(1);
   ASSERT_EQ(first.size(), 1U);
@@ -156,8 +229,6 @@ TEST_F(Notices, AFullDiskIsToldOnce) {
   const auto all = told(2);
   EXPECT_EQ(all.size(), 2U);
   EXPECT_EQ(all.back()["event"], "done");
-  lab_.end_daemon(SIGTERM);
-  umount2(lab_.path("state").c_str(), MNT_DETACH);
 }
 
 TEST_F(Notices, AFailureOfTheCommandIsStoredAndNothingElseIsDisturbed) {
@@ -194,12 +265,49 @@ TEST_F(Notices, WhatIsNotSentWhenStabdStopsIsStoredToo) {
   settings(lab_.path("hangs.sh"), "time_limit = \"24h\"\n");
   ASSERT_TRUE(lab_.start_daemon());
   ASSERT_TRUE(lab_.wait_until_final(lab_.submit(plan("one", "true"))));
-  while (!std::filesystem::exists(lab_.path("called")))
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  lab_.end_daemon(SIGTERM);
+  wait_for_file("called");
+  kill(lab_.daemon(), SIGTERM);
+  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "a second signal ends that"));
+  kill(lab_.daemon(), SIGTERM);
+  EXPECT_EQ(lab_.wait_for_daemon(), 0);
   settings(lab_.path("tell.sh"));
   ASSERT_TRUE(lab_.start_daemon());
   EXPECT_TRUE(wait_for_event(1, "the notice is not sent: stabd stops"));
+}
+
+TEST_F(Notices, AreWaitedForWhenStabdStops) {
+  lab_.write("slow.sh",
+             "#!/bin/sh\ntouch " + lab_.path("called") + "\nsleep 0.5\ncat >>" + told_file() + "\n",
+             true);
+  settings(lab_.path("slow.sh"));
+  ASSERT_TRUE(lab_.start_daemon());
+  lab_.submit(plan("one", "true"));
+  wait_for_file("called");
+  kill(lab_.daemon(), SIGTERM);
+  EXPECT_EQ(lab_.wait_for_daemon(), 0);
+  EXPECT_EQ(told(1).size(), 1U);
+}
+
+TEST_F(Notices, AreSentAlsoOfWhatEndsWithStabd) {
+  settings(lab_.path("tell.sh"));
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = lab_.submit(plan("waits", "touch began; sleep 1000"));
+  wait_for_file("began");
+  ASSERT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
+  lab_.end_daemon(SIGTERM);
+  const auto all = told(1);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0]["event"], "cancelled");
+}
+
+TEST_F(Notices, ARunWithoutADaemonEndsWhenTheyAreSent) {
+  lab_.write("slow.sh", "#!/bin/sh\nsleep 0.5\ncat >>" + told_file() + "\n", true);
+  plan("one", "true", "", "notify = [\"./slow.sh\"]\n");
+  const Output ran = run_program({std::string(STAB_BIN_DIR) + "/stabctl", "run", "--state",
+                                  lab_.path("own"), lab_.path("one.toml")},
+                                 lab_.folder());
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(read_file(told_file(), 65536).value_or(""), HasSubstr("\"event\":\"done\""));
 }
 
 TEST_F(Notices, AnExperimentHasACommandOfItsOwnWithItsUsersRights) {
@@ -236,8 +344,11 @@ TEST_F(Notices, TheirCommandsStayOffTheTrialsCpu) {
   ASSERT_EQ(told(1).size(), 1U);
   const json status = json::parse(lab_.ctl({"status", "--json", std::to_string(id)}).out);
   if (status.dump().contains("there is no other CPU")) GTEST_SKIP() << "there is one CPU";
-  EXPECT_NE(read_file(lab_.path("cpus"), 1000).value_or(""),
-            read_file(lab_.path("trial.cpus"), 1000).value_or(""));
+  const std::set<int> theirs = cpus_in("cpus");
+  const std::set<int> trials = cpus_in("trial.cpus");
+  EXPECT_FALSE(theirs.empty());
+  ASSERT_EQ(trials.size(), 1U);
+  EXPECT_FALSE(theirs.contains(*trials.begin()));
 }
 
 }  // namespace

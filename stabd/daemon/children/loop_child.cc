@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/daemon/children/loop_child.h"
 
-#include <fmt/format.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include <csignal>
-#include <cstring>
 #include <utility>
 
 namespace stab::daemon {
 namespace {
+
+// What a killed process may take, if nobody traces one of its own.
+constexpr std::chrono::seconds killing{5};
 
 LoopChild* owner(uv_poll_t* handle) {
   return static_cast<LoopChild*>(handle->data);
@@ -68,19 +69,20 @@ void LoopChild::abandon() {
 
 void LoopChild::end() {
   abandon();
-  waitpid(process_.pid, nullptr, 0);
+  if (has_ended(killing)) machine::reap(process_.pid);
   close();
 }
 
+bool LoopChild::has_ended(std::chrono::milliseconds within) const {
+  pollfd wait{process_.pidfd.get(), POLLIN, 0};
+  return poll(&wait, 1, static_cast<int>(within.count())) == 1;
+}
+
 void LoopChild::process_ended() {
-  int status = 0;
-  siginfo_t info{};
+  if (!has_ended(std::chrono::milliseconds(0))) return;
   // Its number is its own until it is reaped.
-  if (waitid(P_PID, static_cast<id_t>(process_.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-      info.si_pid != process_.pid)
-    return;
   kill_group();
-  waitpid(process_.pid, &status, 0);
+  const auto status = machine::reap(process_.pid);
   const auto alive = self_;
   close();
   if (const auto ended = std::exchange(ended_, nullptr)) ended(status);
@@ -89,13 +91,6 @@ void LoopChild::process_ended() {
 void LoopChild::close() {
   uv_close(reinterpret_cast<uv_handle_t*>(&poll_),
            [](uv_handle_t* handle) { owner(reinterpret_cast<uv_poll_t*>(handle))->self_.reset(); });
-}
-
-std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status))
-    return fmt::format("was ended by signal {} ({})", WTERMSIG(status),
-                       strsignal(WTERMSIG(status)));
-  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
 }
 
 }  // namespace stab::daemon

@@ -5,8 +5,10 @@
 
 #include <uv.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -16,8 +18,8 @@ namespace stab::daemon {
 
 class LoopChild {
  public:
-  // With what waitpid() says.
-  using OnEnded = std::function<void(int status)>;
+  // With what machine::reap() says.
+  using OnEnded = std::function<void(std::optional<int> status)>;
 
   // Owned by the loop from here on. `ended` is called once, from the loop, unless it is abandoned.
   // `idle`: whatever else wants to run goes first. `cpus`: on which it may run; empty: on ours.
@@ -32,11 +34,12 @@ class LoopChild {
   void send_signal(int number) const;
   // Kills it; nothing is reported.
   void abandon();
-  // The same, and waits for its end: the loop will not report it.
+  // The same, and waits for its end, but not for ever: the loop will not report it.
   void end();
 
  private:
   LoopChild() = default;
+  [[nodiscard]] bool has_ended(std::chrono::milliseconds within) const;
   void process_ended();
   void kill_group() const;
   void close();
@@ -46,8 +49,5 @@ class LoopChild {
   uv_poll_t poll_{};
   std::shared_ptr<LoopChild> self_;
 };
-
-// "was ended by signal 9 (Killed)", "ended with exit code 1".
-std::string how_it_ended(int status);
 
 }  // namespace stab::daemon

@@ -36,23 +36,23 @@ std::vector<std::string> words_of(const Notice& notice) {
 }  // namespace
 
 Notifier::Notifier(uv_loop_t* loop, machine::Containment containment,
-                   std::chrono::nanoseconds limit, OnFailed failed)
+                   std::chrono::nanoseconds limit, OnFailed failed, std::function<void()> rested)
     : loop_(loop),
       containment_(containment),
       limit_(limit),
       failed_(std::move(failed)),
+      rested_(std::move(rested)),
       timer_(new uv_timer_t) {
   uv_timer_init(loop_, timer_);
   timer_->data = this;
 }
 
 Notifier::~Notifier() {
-  constexpr const char* why = "the notice is not sent: stabd stops";
   if (child_) {
     child_->end();
-    failed_(current_, why);
+    failed_(current_, notice_cut_short);
   }
-  for (const Notice& notice : waiting_) failed_(notice.experiment, why);
+  for (const Notice& notice : waiting_) failed_(notice.experiment, notice_cut_short);
   uv_close(reinterpret_cast<uv_handle_t*>(timer_),
            [](uv_handle_t* handle) { delete reinterpret_cast<uv_timer_t*>(handle); });
 }
@@ -94,7 +94,8 @@ Result<void> Notifier::start(const Notice& notice) {
       // Nobody else writes into our log.
       .output_fd = notice.ours ? STDERR_FILENO : nowhere.get(),
       .privileged = notice.ours};
-  auto child = LoopChild::start(loop_, what, true, cpus_, [this](int status) { ended(status); });
+  auto child = LoopChild::start(loop_, what, true, cpus_,
+                                [this](std::optional<int> status) { ended(status); });
   if (!child) return std::unexpected(child.error());
   child_ = std::move(*child);
   late_ = false;
@@ -110,15 +111,16 @@ Result<void> Notifier::start(const Notice& notice) {
   return {};
 }
 
-void Notifier::ended(int status) {
+void Notifier::ended(std::optional<int> status) {
   uv_timer_stop(timer_);
   child_.reset();
   if (late_)
     failed_(current_, fmt::format("the notice's command took longer than {} and was ended",
                                   format_duration(limit_)));
-  else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    failed_(current_, "the notice's command " + how_it_ended(status));
+  else if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
+    failed_(current_, "the notice's command " + machine::how_it_ended(status));
   run_next();
+  if (!busy()) rested_();
 }
 
 }  // namespace stab::daemon

@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace stab::daemon {
 
 struct Notice {
   std::int64_t experiment = 0;
+  std::uint32_t of = 0;  // whose experiment it is
   std::vector<std::string> command{};
   std::string directory = "/";  // where it runs
   std::uint32_t uid = 0;        // with whose rights
@@ -30,32 +32,36 @@ struct Notice {
 };
 
 inline constexpr std::size_t max_notices = 100;  // that wait
+inline constexpr const char* notice_cut_short = "the notice is not sent: stabd stops";
 
 class Notifier {
  public:
   // `failed` is called from the loop with what went wrong, in words.
   using OnFailed = std::function<void(std::int64_t experiment, const std::string& why)>;
 
+  // `rested` is called from the loop when all that was sent has ended.
   Notifier(uv_loop_t* loop, machine::Containment containment, std::chrono::nanoseconds limit,
-           OnFailed failed);
+           OnFailed failed, std::function<void()> rested);
   // Before the loop is closed. Ends what runs; what was not sent has failed.
   ~Notifier();
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
   void send(Notice notice);
+  [[nodiscard]] bool busy() const { return child_ || !waiting_.empty(); }
   // Run on these from now on.
   void use_cpus(const std::vector<unsigned>& cpus);
 
  private:
   void run_next();
   Result<void> start(const Notice& notice);
-  void ended(int status);
+  void ended(std::optional<int> status);
 
   uv_loop_t* loop_;
   machine::Containment containment_;
   std::chrono::nanoseconds limit_;
   OnFailed failed_;
+  std::function<void()> rested_;
   std::vector<unsigned> cpus_;
   std::deque<Notice> waiting_;
   std::int64_t current_ = 0;          // the experiment of what runs

@@ -24,9 +24,9 @@ Result<Fd> nameless_file(const std::string& folder) {
   return file;
 }
 
-std::string why_it_ended(int status) {
-  return fmt::format("the reader {}: {}", how_it_ended(status),
-                     WIFSIGNALED(status) ? "try it again" : "see the log of stabd");
+std::string why_it_ended(std::optional<int> status) {
+  return fmt::format("the reader {}: {}", machine::how_it_ended(status),
+                     status && WIFSIGNALED(*status) ? "try it again" : "see the log of stabd");
 }
 
 }  // namespace
@@ -48,8 +48,9 @@ Result<std::shared_ptr<ReaderProcess>> ReaderProcess::start(uv_loop_t* loop,
 
   std::shared_ptr<ReaderProcess> reader(new ReaderProcess);
   // It lives as long as its process.
-  auto child = LoopChild::start(loop, what, start.idle, start.cpus,
-                                [reader](int status) { reader->process_ended(status); });
+  auto child =
+      LoopChild::start(loop, what, start.idle, start.cpus,
+                       [reader](std::optional<int> status) { reader->process_ended(status); });
   if (!child) return std::unexpected(child.error());
   reader->child_ = std::move(*child);
   reader->file_ = std::move(*file);
@@ -82,11 +83,12 @@ void ReaderProcess::end() {
   child_->end();
 }
 
-void ReaderProcess::process_ended(int status) {
+void ReaderProcess::process_ended(std::optional<int> status) {
   const auto ended = std::exchange(ended_, nullptr);
   if (!ended) return;
   if (!killed_for_.empty()) return ended(fail(killed_for_));
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return ended(fail(why_it_ended(status)));
+  if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
+    return ended(fail(why_it_ended(status)));
   ended(std::move(file_));
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ class ReaderProcess {
 
  private:
   ReaderProcess() = default;
-  void process_ended(int status);
+  void process_ended(std::optional<int> status);
 
   std::shared_ptr<LoopChild> child_;
   Fd file_;

@@ -119,28 +119,32 @@ bool Session::stored(const store::Outcome<void>& outcome) {
     apply(Event::damaged, outcome.error().message);
     return false;
   }
-  apply(Event::storage_trouble,
-        outcome.error().message + "; the experiment goes on when it can be stored");
-  if (!std::exchange(told_of_storage_, true)) ports_.tell("paused", outcome.error().message);
+  wait_for_storage(outcome.error().message, "the experiment goes on when it can be stored");
   return false;
+}
+
+void Session::wait_for_storage(const std::string& why, std::string_view what_follows) {
+  apply(Event::storage_trouble, fmt::format("{}; {}", why, what_follows));
+  if (!std::exchange(told_of_storage_, true)) ports_.tell("paused", why);
 }
 
 void Session::load_progress() {
   const auto progress = store_.progress(experiment_.id);
   if (!progress) {
-    apply(progress.error().temporary ? Event::storage_trouble : Event::damaged,
-          progress.error().message);
+    stored(std::unexpected(progress.error()));
     return;
   }
   auto builds = store_.builds(experiment_.id);
   if (!builds) {
-    apply(builds.error().temporary ? Event::storage_trouble : Event::damaged,
-          builds.error().message);
+    stored(std::unexpected(builds.error()));
     return;
   }
   // A daemon that was killed could not store how long it had driven the experiment.
   std::int64_t measured = 0;
-  for (const store::Store::Progress& each : *progress) measured += each.wall_ns;
+  for (const store::Store::Progress& each : *progress) {
+    measured += each.wall_ns;
+    told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
+  }
   experiment_.duration_ns = std::max(experiment_.duration_ns.value_or(0), measured);
   earlier_builds_ = std::move(*builds);
   schedule_ = std::make_unique<Schedule>(plan_, expansion_, *progress);
@@ -158,7 +162,7 @@ void Session::start() {
   if (state_ != State::building) return;
   // No process, no descriptor, no room for a file: it passes.
   if (auto started = ports_.start_worker(); !started) {
-    apply(Event::storage_trouble, started.error().message + "; it is tried again");
+    wait_for_storage(started.error().message, "it is tried again");
     return;
   }
   has_worker_ = true;

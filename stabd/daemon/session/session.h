@@ -112,6 +112,7 @@ class Session {
   void save_state();
   void add_duration();
   bool stored(const store::Outcome<void>& outcome);
+  void wait_for_storage(const std::string& why, std::string_view what_follows);
   void load_progress();
   void set_up(const protocol::SetupReply& reply);
   void ask(const protocol::WorkRequest& request, std::chrono::nanoseconds within);
