@@ -13,9 +13,12 @@
 namespace stab::settings {
 
 bool is_absolute_path(std::string_view text);
+bool is_socket_path(std::string_view text);
 bool is_line(std::string_view text);
 inline constexpr std::string_view path_rule =
     "an absolute path of at most 4096 printable characters";
+inline constexpr std::string_view socket_rule =
+    "an absolute path of at most 107 printable characters";
 inline constexpr std::string_view line_rule = "a text of 1 to 4096 printable characters";
 
 namespace words {
@@ -30,7 +33,7 @@ inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 50;
 inline constexpr toml::Key keys[] = {
     {"daemon.state", toml::Text{is_absolute_path, path_rule}, "folder of the database",
      "`/var/lib/stabd` for root, else by the XDG rules"},
-    {"daemon.socket", toml::Text{is_absolute_path, path_rule}, "unix socket to serve",
+    {"daemon.socket", toml::Text{is_socket_path, socket_rule}, "unix socket to serve",
      "`/run/stabd/stabd.sock` for root, else by the XDG rules"},
     {"daemon.socket_mode", toml::Choice{words::socket_modes, "0600"},
      "who may connect, as in chmod"},

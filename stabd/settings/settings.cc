@@ -2,6 +2,7 @@
 #include "stabd/settings/settings.h"
 
 #include <fmt/format.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <map>
@@ -106,6 +107,11 @@ bool is_line(std::string_view text) {
 
 bool is_absolute_path(std::string_view text) {
   return is_line(text) && text.starts_with('/');
+}
+
+// The kernel's bound, with the NUL that ends it.
+bool is_socket_path(std::string_view text) {
+  return is_absolute_path(text) && text.size() < sizeof(sockaddr_un::sun_path);
 }
 
 Settings standard() {

@@ -120,6 +120,13 @@ TEST(Settings, EveryMistakeIsNamedWithItsPlaceAndWhatToChange) {
   EXPECT_THAT(said, HasSubstr("did you mean 'notify'?"));
 }
 
+TEST(Settings, ASocketsPathIsNoLongerThanTheKernelTakes) {
+  const std::string longest = "/" + std::string(106, 's');
+  EXPECT_EQ(problems_in("[daemon]\nsocket = \"" + longest + "\"\n"), "");
+  EXPECT_THAT(problems_in("[daemon]\nsocket = \"" + longest + "s\"\n"),
+              HasSubstr("stabd.toml:2:1: 'daemon.socket' must be an absolute path of at most 107"));
+}
+
 TEST(Settings, ATextThatIsNoTomlSaysWhere) {
   EXPECT_THAT(problems_in("[daemon\n"), HasSubstr("stabd.toml:1:"));
 }

@@ -147,7 +147,8 @@ std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest&
 protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   auto earlier = known(request);
   protocol::BuildReply reply = earlier ? std::move(*earlier) : find_or_build(request);
-  if (request.cache_limit > 0) reply.tidied = cut_cache(request.cache, request.cache_limit);
+  if (request.cache_limit > 0)
+    reply.tidied = cut_cache(request.cache, request.cache_limit, wait_of(request));
   return reply;
 }
 

@@ -45,9 +45,9 @@ bool is_current(const Fd& lock) {
   return fstat(lock.get(), &status) == 0 && status.st_nlink > 0;
 }
 
-bool is_over(const LockWait& wait) {
+bool is_over(const LockWait& wait, int after_ms) {
   pollfd stop{wait.stop_fd, POLLIN, 0};
-  return poll(&stop, 1, lock_poll_ms) > 0 || steady_clock::now() > wait.until;
+  return poll(&stop, 1, after_ms) > 0 || steady_clock::now() > wait.until;
 }
 
 // Names of entries have no dots: a name of the user's that is no entry is left alone.
@@ -57,14 +57,17 @@ bool is_entry(const fs::directory_entry& found) {
          found.symlink_status(error).type() == fs::file_type::directory;
 }
 
-std::uint64_t bytes_in(const std::string& folder) {
+// Nothing if there is no time to look at all of it.
+std::optional<std::uint64_t> bytes_in(const std::string& folder, const LockWait& wait) {
   std::uint64_t bytes = 0;
   std::error_code error;
   for (auto it = fs::recursive_directory_iterator(
            folder, fs::directory_options::skip_permission_denied, error);
-       !error && it != fs::end(it); it.increment(error))
+       !error && it != fs::end(it); it.increment(error)) {
+    if (is_over(wait, 0)) return std::nullopt;
     if (const auto status = status_of(it->path()))
       bytes += static_cast<std::uint64_t>(status->st_blocks) * block_bytes;
+  }
   return bytes;
 }
 
@@ -78,6 +81,53 @@ void remove_tree(const std::string& folder) {
     if (it->symlink_status(error).type() == fs::file_type::directory)
       fs::permissions(it->path(), fs::perms::owner_all, fs::perm_options::add, error);
   fs::remove_all(folder, error);
+}
+
+bool is_draft(const Entry& entry) {
+  return fs::path(entry.path).filename().string().starts_with("draft-");
+}
+
+// None if there is no time to look at all of them.
+std::vector<Entry> entries_in(const std::string& cache, const LockWait& wait) {
+  std::vector<Entry> entries;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(cache, error); !error && it != fs::end(it);
+       it.increment(error)) {
+    if (!is_entry(*it)) continue;
+    const std::string path = it->path().string();
+    auto used = status_of(lock_of(path));
+    if (!used) used = status_of(path);
+    if (!used) continue;
+    const auto bytes = bytes_in(path, wait);
+    if (!bytes) return {};
+    entries.push_back({.path = path, .bytes = *bytes, .used = used->st_mtim});
+  }
+  std::ranges::sort(entries, {}, [](const Entry& entry) {
+    return std::pair(entry.used.tv_sec, entry.used.tv_nsec);
+  });
+  return entries;
+}
+
+}  // namespace
+
+std::optional<Fd> lock_entry(const std::string& entry, Hold hold, const LockWait& wait) {
+  const std::string path = lock_of(entry);
+  const int how = (hold == Hold::shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
+  for (;;) {
+    Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!lock) return std::nullopt;
+    if (flock(lock.get(), how) != 0) {
+      if (errno != EWOULDBLOCK || is_over(wait, lock_poll_ms)) return std::nullopt;
+    } else if (is_current(lock)) {
+      futimens(lock.get(), nullptr);
+      return lock;
+    }
+  }
+}
+
+bool share(const Fd& lock, const std::string& entry) {
+  // Whoever gets it in between may remove the entry.
+  return flock(lock.get(), LOCK_SH) == 0 && is_current(lock) && status_of(entry).has_value();
 }
 
 // B2
@@ -95,51 +145,8 @@ bool remove_entry(const std::string& cache, const std::string& entry) {
   return !error;
 }
 
-bool is_draft(const Entry& entry) {
-  return fs::path(entry.path).filename().string().starts_with("draft-");
-}
-
-std::vector<Entry> entries_in(const std::string& cache) {
-  std::vector<Entry> entries;
-  std::error_code error;
-  for (auto it = fs::directory_iterator(cache, error); !error && it != fs::end(it);
-       it.increment(error)) {
-    if (!is_entry(*it)) continue;
-    const std::string path = it->path().string();
-    auto used = status_of(lock_of(path));
-    if (!used) used = status_of(path);
-    if (used) entries.push_back({.path = path, .bytes = bytes_in(path), .used = used->st_mtim});
-  }
-  std::ranges::sort(entries, {}, [](const Entry& entry) {
-    return std::pair(entry.used.tv_sec, entry.used.tv_nsec);
-  });
-  return entries;
-}
-
-}  // namespace
-
-std::optional<Fd> lock_entry(const std::string& entry, Hold hold, const LockWait& wait) {
-  const std::string path = lock_of(entry);
-  const int how = (hold == Hold::shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
-  for (;;) {
-    Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!lock) return std::nullopt;
-    if (flock(lock.get(), how) != 0) {
-      if (errno != EWOULDBLOCK || is_over(wait)) return std::nullopt;
-    } else if (is_current(lock)) {
-      futimens(lock.get(), nullptr);
-      return lock;
-    }
-  }
-}
-
-bool share(const Fd& lock, const std::string& entry) {
-  // Whoever gets it in between may remove the entry.
-  return flock(lock.get(), LOCK_SH) == 0 && is_current(lock) && status_of(entry).has_value();
-}
-
-std::string cut_cache(const std::string& cache, std::uint64_t limit) {
-  const std::vector<Entry> entries = entries_in(cache);
+std::string cut_cache(const std::string& cache, std::uint64_t limit, const LockWait& wait) {
+  const std::vector<Entry> entries = entries_in(cache, wait);
   std::uint64_t bytes = 0;
   for (const Entry& entry : entries) bytes += entry.bytes;
   const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
@@ -148,6 +155,7 @@ std::string cut_cache(const std::string& cache, std::uint64_t limit) {
   std::uint64_t removed = 0;
   std::uint64_t freed = 0;
   for (const Entry& entry : entries) {
+    if (is_over(wait, 0)) break;
     if (is_draft(entry)) {
       if (entry.used.tv_sec + draft_seconds > now) continue;
       remove_tree(entry.path);

@@ -31,9 +31,12 @@ std::optional<Fd> lock_entry(const std::string& entry, Hold hold, const LockWait
 // Others may use it, too, from now on. False: it may have been removed meanwhile.
 bool share(const Fd& lock, const std::string& entry);
 
+// False if somebody uses it.
+bool remove_entry(const std::string& cache, const std::string& entry);
+
 // Removes those entries that were not used for the longest time until the cache has at most `limit`
-// bytes, and what killed workers left. Follows no links. Returns what it did in words, "" for
-// nothing.
-std::string cut_cache(const std::string& cache, std::uint64_t limit);
+// bytes, and what killed workers left. Follows no links. What there is no time for is left to the
+// next call. Returns what it did in words, "" for nothing.
+std::string cut_cache(const std::string& cache, std::uint64_t limit, const LockWait& wait);
 
 }  // namespace stab::worker

@@ -38,12 +38,21 @@ class CacheTest : public ::testing::Test {
   }
   [[nodiscard]] bool is_there(const std::string& name) const { return fs::exists(path(name)); }
   [[nodiscard]] std::string cut(std::uint64_t limit) const {
-    return cut_cache(folder_ / "cache", limit);
+    return cut_cache(folder_ / "cache", limit, for_long());
+  }
+  static LockWait for_long() {
+    return {.stop_fd = -1, .until = std::chrono::steady_clock::now() + 1h};
   }
   static LockWait briefly() { return {.stop_fd = -1, .until = std::chrono::steady_clock::now()}; }
 
   test::Folder folder_;
 };
+
+TEST_F(CacheTest, WithoutTimeNothingGoes) {
+  add("old", 1000);
+  EXPECT_EQ(cut_cache(folder_ / "cache", 1, briefly()), "");
+  EXPECT_TRUE(is_there("old"));
+}
 
 TEST_F(CacheTest, WhatWasNotUsedForTheLongestTimeGoes) {
   add("new", 3000);

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "stabd/worker/cache.h"
 
 namespace stab::worker {
 namespace {
@@ -116,8 +117,14 @@ Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
   const fs::path path = cache / ("sources-" + *digest);
   std::error_code error;
   // An equal copy may be there already; one that somebody has changed since is replaced.
-  if (fs::is_directory(path, error) && digest_of(path).value_or("") != *digest)
-    fs::remove_all(path, error);
+  if (fs::is_directory(path, error) && digest_of(path).value_or("") != *digest &&
+      !remove_entry(cache, path)) {
+    fs::remove_all(draft, error);
+    return fail(
+        fmt::format("{} has been changed since it was copied, and an experiment uses it: "
+                    "remove it when that has ended",
+                    path.string()));
+  }
   fs::rename(draft, path, error);
   fs::remove_all(draft, error);
   if (!fs::is_directory(path, error)) return fail(fmt::format("cannot write {}", path.string()));

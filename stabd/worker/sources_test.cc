@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "stabd/testing.h"
+#include "stabd/worker/cache.h"
 
 namespace stab::worker {
 namespace {
@@ -218,6 +219,19 @@ TEST_F(SourcesTest, ACopyThatSomebodyChangedIsReplaced) {
   ASSERT_TRUE(again);
   EXPECT_EQ(again->path, first->path);
   EXPECT_EQ(fs::file_size(again->path + "/main.c"), fs::file_size(folder_ / "plan/main.c"));
+}
+
+TEST_F(SourcesTest, AChangedCopyThatIsInUseIsLeftAlone) {
+  const auto first = take();
+  ASSERT_TRUE(first);
+  const auto lock = lock_entry(first->path, Hold::shared,
+                               {.stop_fd = -1, .until = std::chrono::steady_clock::now()});
+  ASSERT_TRUE(lock);
+  std::ofstream(first->path + "/main.c") << "damaged";
+  const auto again = take();
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, HasSubstr("has been changed since it was copied"));
+  EXPECT_EQ(fs::file_size(first->path + "/main.c"), 7U);
 }
 
 // Workers in pid namespaces of their own have equal pids, as these threads have.
