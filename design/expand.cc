@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "base/random.h"
@@ -95,35 +96,92 @@ std::vector<Levels> nested_levels(const Plan& plan, std::size_t cells) {
   return all;
 }
 
-class Expander {
+std::vector<Levels> cells_of(const Plan& plan) {
+  return lists_cells(plan.design.kind) ? listed_cells(plan, treatments(plan))
+                                       : factorial_cells(plan, treatments(plan));
+}
+
+}  // namespace
+
+struct Trials::Drawn {
+  std::size_t number = 0;  // of the block, warm-up ones included
+  std::size_t first = 0;   // position
+  Block block;
+  std::vector<Unit> order;
+  Levels levels;  // of the factors that are drawn once a block; the others' are empty
+};
+
+class Trials::Blocks {
  public:
-  explicit Expander(const Plan& plan) : plan_(plan), treatments_(treatments(plan)) {
-    expansion_.cells = lists_cells(plan.design.kind) ? listed_cells(plan, treatments_)
-                                                     : factorial_cells(plan, treatments_);
-    nested_ = nested_levels(plan, expansion_.cells.size());
+  explicit Blocks(const Plan& plan)
+      : plan_(plan), cells_(cells_of(plan)), nested_(nested_levels(plan, cells_.size())) {
     for (const Benchmark& benchmark : plan.benchmarks)
-      expansion_.blocks = std::max(expansion_.blocks, benchmark.repetitions);
+      measured_ = std::max(measured_, benchmark.repetitions);
+    std::size_t units_of_benchmark = 0;
+    for (const Levels& nested : nested_)
+      units_of_benchmark += std::max<std::size_t>(nested.size(), 1);
+    starts_.push_back(0);
+    for (std::size_t i = 0; i < std::size_t{plan.warmup} + measured_; ++i) {
+      const auto benchmarks = std::ranges::count_if(
+          plan.benchmarks, [&](const Benchmark& each) { return runs(each, block(i)); });
+      starts_.push_back(starts_.back() + units_of_benchmark * static_cast<std::size_t>(benchmarks));
+    }
   }
 
-  Expansion run() && {
-    for (std::uint32_t i = 0; i < plan_.warmup; ++i) add_block({.number = i, .warmup = true});
-    for (std::uint32_t i = 0; i < expansion_.blocks; ++i) add_block({.number = i, .warmup = false});
-    return std::move(expansion_);
+  [[nodiscard]] std::size_t size() const { return starts_.back(); }
+
+  [[nodiscard]] std::size_t number_at(std::size_t position) const {
+    const auto behind = std::ranges::upper_bound(starts_, position);
+    return static_cast<std::size_t>(behind - starts_.begin()) - 1;
+  }
+
+  [[nodiscard]] Drawn draw(std::size_t number) const {
+    const Block which = block(number);
+    Drawn drawn{.number = number,
+                .first = starts_[number],
+                .block = which,
+                .order = units(which),
+                .levels = block_levels(which)};
+    Random random(derive(plan_.seed, purpose(which, "order"), {which.number}));
+    random.shuffle(std::span(drawn.order));
+    return drawn;
+  }
+
+  [[nodiscard]] Trial trial(const Drawn& drawn, std::size_t position) const {
+    const Unit& unit = drawn.order[position - drawn.first];
+    const Block& block = drawn.block;
+    return {.position = static_cast<std::uint32_t>(position),
+            .block = block.number,
+            .warmup = block.warmup,
+            .benchmark = unit.benchmark,
+            .cell = unit.cell,
+            .levels = levels_of(unit, drawn.levels),
+            .seed = derive(plan_.seed, purpose(block, "trial"),
+                           {block.number, unit.benchmark, unit.cell, unit.nested})};
   }
 
  private:
+  [[nodiscard]] Block block(std::size_t number) const {
+    const bool warmup = number < plan_.warmup;
+    return {.number = static_cast<std::uint32_t>(warmup ? number : number - plan_.warmup),
+            .warmup = warmup};
+  }
+
+  static bool runs(const Benchmark& benchmark, const Block& block) {
+    return block.warmup || block.number < benchmark.repetitions;
+  }
+
   [[nodiscard]] std::vector<Unit> units(const Block& block) const {
     std::vector<Unit> units;
     for (std::uint32_t b = 0; b < plan_.benchmarks.size(); ++b) {
-      if (!block.warmup && block.number >= plan_.benchmarks[b].repetitions) continue;
-      for (std::uint32_t c = 0; c < expansion_.cells.size(); ++c)
+      if (!runs(plan_.benchmarks[b], block)) continue;
+      for (std::uint32_t c = 0; c < cells_.size(); ++c)
         for (std::uint32_t n = 0; n < std::max<std::size_t>(nested_[c].size(), 1); ++n)
           units.push_back({.benchmark = b, .cell = c, .nested = n});
     }
     return units;
   }
 
-  // The value of each factor that is drawn once a block; the others stay empty.
   [[nodiscard]] Levels block_levels(const Block& block) const {
     Levels levels(plan_.factors.size());
     for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -141,7 +199,7 @@ class Expander {
     for (std::size_t i = 0; i < levels.size(); ++i) {
       const Factor& factor = plan_.factors[i];
       if (factor.is_treatment())
-        levels[i] = expansion_.cells[unit.cell][treatment++];
+        levels[i] = cells_[unit.cell][treatment++];
       else if (std::holds_alternative<FixedLevels>(factor.levels))
         levels[i] = bare(fixed(factor).levels.front());
       else if (std::holds_alternative<RandomSeeds>(factor.levels))
@@ -150,30 +208,36 @@ class Expander {
     return levels;
   }
 
-  void add_block(const Block& block) {
-    std::vector<Unit> order = units(block);
-    Random random(derive(plan_.seed, purpose(block, "order"), {block.number}));
-    random.shuffle(std::span(order));
-    const Levels levels = block_levels(block);
-    for (const Unit& unit : order)
-      expansion_.trials.push_back(
-          {.position = static_cast<std::uint32_t>(expansion_.trials.size()),
-           .block = block.number,
-           .warmup = block.warmup,
-           .benchmark = unit.benchmark,
-           .cell = unit.cell,
-           .levels = levels_of(unit, levels),
-           .seed = derive(plan_.seed, purpose(block, "trial"),
-                          {block.number, unit.benchmark, unit.cell, unit.nested})});
-  }
-
-  const Plan& plan_;
-  std::vector<std::size_t> treatments_;
+  const Plan plan_;  // whoever made the list may be gone
+  std::vector<Levels> cells_;
   std::vector<Levels> nested_;  // by cell; empty ones where no factor is nested
-  Expansion expansion_;
+  std::uint32_t measured_ = 0;
+  std::vector<std::size_t> starts_;  // by block, and the end
 };
 
-}  // namespace
+Trials::Trials(const Plan& plan) : blocks_(std::make_shared<const Blocks>(plan)) {
+  size_ = blocks_->size();
+}
+
+Trial Trials::operator[](std::size_t position) const {
+  const bool known =
+      drawn_ && position >= drawn_->first && position - drawn_->first < drawn_->order.size();
+  if (!known) drawn_ = std::make_shared<const Drawn>(blocks_->draw(blocks_->number_at(position)));
+  return blocks_->trial(*drawn_, position);
+}
+
+Trial Trials::at(std::size_t position) const {
+  if (position >= size_) throw std::out_of_range("there is no such trial");
+  return (*this)[position];
+}
+
+Trials::Iterator Trials::begin() const {
+  return {this, 0};
+}
+
+Trials::Iterator Trials::end() const {
+  return {this, size_};
+}
 
 std::vector<std::size_t> treatments(const Plan& plan) {
   std::vector<std::size_t> indices;
@@ -198,16 +262,19 @@ std::size_t count_trials(const Plan& plan) {
   return blocks * units * nested;
 }
 
-std::size_t fewest_trials(const Plan& plan, const Expansion& expansion) {
-  if (!plan.design.stop) return expansion.trials.size();
-  const auto more = std::ranges::find_if(expansion.trials, [&](const Trial& trial) {
-    return !trial.warmup && trial.block >= plan.design.stop->min();
-  });
-  return static_cast<std::size_t>(more - expansion.trials.begin());
+std::size_t fewest_trials(const Plan& plan) {
+  if (!plan.design.stop) return count_trials(plan);
+  Plan shortest = plan;
+  for (Benchmark& benchmark : shortest.benchmarks)
+    benchmark.repetitions = std::min<std::uint32_t>(benchmark.repetitions, plan.design.stop->min());
+  return count_trials(shortest);
 }
 
 Expansion expand(const Plan& plan) {
-  return Expander(plan).run();
+  Expansion expansion{.cells = cells_of(plan), .trials = Trials(plan)};
+  for (const Benchmark& benchmark : plan.benchmarks)
+    expansion.blocks = std::max(expansion.blocks, benchmark.repetitions);
+  return expansion;
 }
 
 }  // namespace stab::plan

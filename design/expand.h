@@ -7,7 +7,10 @@
 // fewer repetitions is absent from the later blocks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,9 +31,53 @@ struct Trial {
   std::uint64_t seed = 0;       // of this trial's own random choices
 };
 
+// The list. A million trials take no memory: a block is drawn when one of its trials is looked at,
+// and the last one is kept.
+class Trials {
+ public:
+  class Iterator;
+
+  Trials() = default;
+  explicit Trials(const Plan& plan);
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] Trial operator[](std::size_t position) const;
+  [[nodiscard]] Trial at(std::size_t position) const;  // throws std::out_of_range
+  [[nodiscard]] Iterator begin() const;
+  [[nodiscard]] Iterator end() const;
+
+ private:
+  class Blocks;
+  struct Drawn;
+  std::shared_ptr<const Blocks> blocks_;
+  mutable std::shared_ptr<const Drawn> drawn_;
+  std::size_t size_ = 0;
+};
+
+class Trials::Iterator {
+ public:
+  using value_type = Trial;
+  using difference_type = std::ptrdiff_t;
+
+  Iterator() = default;
+  Iterator(const Trials* trials, std::size_t position) : trials_(trials), position_(position) {}
+  Trial operator*() const { return (*trials_)[position_]; }
+  Iterator& operator++() {
+    ++position_;
+    return *this;
+  }
+  Iterator operator++(int) { return {trials_, position_++}; }
+  bool operator==(const Iterator& other) const { return position_ == other.position_; }
+
+ private:
+  const Trials* trials_ = nullptr;
+  std::size_t position_ = 0;
+};
+
 struct Expansion {
   std::vector<std::vector<Level>> cells;  // one level a treatment, in the order of treatments()
-  std::vector<Trial> trials;
+  Trials trials;
   std::uint32_t blocks = 0;  // measured ones, the longest benchmark's
 };
 
@@ -44,6 +91,6 @@ Expansion expand(const Plan& plan);
 std::size_t count_trials(const Plan& plan);
 
 // How many trials there are at least: fewer than all where the design may stop early.
-std::size_t fewest_trials(const Plan& plan, const Expansion& expansion);
+std::size_t fewest_trials(const Plan& plan);
 
 }  // namespace stab::plan

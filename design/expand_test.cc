@@ -110,6 +110,21 @@ TEST(Expand, PositionsAreConsecutiveAndBlocksDoNotMix) {
   }
 }
 
+TEST(Expand, ATrialIsTheSameInWhateverOrderTheyAreLookedAt) {
+  const Expansion expansion = expand(plan_of(opt + aslr + per_block));
+  const std::vector<Trial> forwards(expansion.trials.begin(), expansion.trials.end());
+  ASSERT_EQ(forwards.size(), expansion.trials.size());
+  const Trials copy = expansion.trials;
+  for (std::size_t i = forwards.size(); i-- > 0;) {
+    const Trial there = copy[i];
+    EXPECT_EQ(there.position, i);
+    EXPECT_EQ(unit_of(there), unit_of(forwards[i]));
+    EXPECT_EQ(names(there.levels), names(forwards[i].levels));
+    EXPECT_EQ(there.seed, forwards[i].seed);
+  }
+  EXPECT_THROW(static_cast<void>(copy.at(forwards.size())), std::out_of_range);
+}
+
 TEST(Expand, ABenchmarkWithFewerRepetitionsIsAbsentFromLaterBlocks) {
   for (const Trial& trial : expand(plan_of(opt)).trials) {
     if (trial.benchmark == 1) EXPECT_LT(trial.block, 5U);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -52,12 +53,12 @@ std::vector<Binary> stored_binaries(const plan::Plan& plan, const plan::Expansio
 }
 
 // The first trial of the benchmark at this level.
-const plan::Trial* find_trial(const plan::Expansion& expansion, std::uint32_t benchmark,
-                              std::size_t factor, const std::string& level) {
+std::optional<plan::Trial> find_trial(const plan::Expansion& expansion, std::uint32_t benchmark,
+                                      std::size_t factor, const std::string& level) {
   const auto found = std::ranges::find_if(expansion.trials, [&](const plan::Trial& trial) {
     return trial.benchmark == benchmark && trial.levels[factor].name == level;
   });
-  return found == expansion.trials.end() ? nullptr : &*found;
+  return found == expansion.trials.end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace
@@ -73,8 +74,8 @@ std::vector<stats::Alike> alike_levels(const plan::Plan& plan, const plan::Expan
       for (std::size_t a = 0; a < levels.size(); ++a)
         for (std::size_t b = a + 1; b < levels.size(); ++b) {
           if (!are_identical(binaries, i, factor, levels[a].name, levels[b].name)) continue;
-          const plan::Trial* const trial = find_trial(expansion, i, factor, levels[a].name);
-          if (trial != nullptr && runs_alike(plan, *trial, factor, levels[b]))
+          const auto trial = find_trial(expansion, i, factor, levels[a].name);
+          if (trial && runs_alike(plan, *trial, factor, levels[b]))
             result.push_back({.subject = plan.benchmarks[i].name,
                               .treatment = plan.factors[factor].name,
                               .first = levels[a].name,

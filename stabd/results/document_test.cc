@@ -389,7 +389,7 @@ TEST_F(DocumentTest, APlanThatIsNoLongerValidIsAnErrorThatSaysSo) {
 
 TEST_F(DocumentTest, ATrialThatLacksALevelOfThePlanIsAnError) {
   begin(tables);
-  Trial strange = trial(expansion_.trials.back());
+  Trial strange = trial(expansion_.trials[expansion_.trials.size() - 1]);
   strange.levels.erase("mode");
   store(strange);
   EXPECT_FALSE(make_document(*store_, experiment_, ""));

@@ -89,7 +89,7 @@ Design design_of(plan::Plan plan) {
   design.expansion = plan::expand(design.plan);
   design.builds = daemon::collect_builds(design.plan, design.expansion).slots.size();
   for (const plan::Trial& trial : design.expansion.trials) design.warmups += trial.warmup ? 1 : 0;
-  design.fewest = plan::fewest_trials(design.plan, design.expansion);
+  design.fewest = plan::fewest_trials(design.plan);
   design.models = plan::models(design.plan, design.expansion);
   design.families = families(design.plan);
   return design;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/daemon/session/builds.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -10,6 +11,11 @@
 namespace stab::daemon {
 Builds collect_builds(const plan::Plan& plan, const plan::Expansion& expansion) {
   Builds builds;
+  if (std::ranges::none_of(plan.benchmarks,
+                           [](const plan::Benchmark& each) { return each.build.has_value(); })) {
+    builds.of_trial.assign(expansion.trials.size(), -1);
+    return builds;
+  }
   std::map<std::pair<std::uint32_t, std::string>, std::size_t> known;
   for (const plan::Trial& trial : expansion.trials) {
     std::string command = plan::resolve(plan, trial).build;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "design/expand.h"
@@ -17,9 +18,17 @@ class ScheduleTest : public ::testing::Test {
   ScheduleTest() {
     plan_.benchmarks.resize(2);
     plan_.give_up_after = 2;
-    for (std::uint32_t i = 0; i < 8; ++i)
-      expansion_.trials.push_back(
-          {.position = i, .block = i / 2, .benchmark = i % 2, .levels = {}});
+    for (plan::Benchmark& benchmark : plan_.benchmarks) benchmark.repetitions = 4;
+    do {
+      ++plan_.seed;
+      expansion_ = plan::expand(plan_);
+    } while (!they_alternate());
+  }
+
+  [[nodiscard]] bool they_alternate() const {
+    return std::ranges::all_of(expansion_.trials, [](const plan::Trial& trial) {
+      return trial.benchmark == trial.position % 2;
+    });
   }
 
   Schedule fresh() { return {plan_, expansion_, {}}; }

@@ -214,7 +214,7 @@ void Session::set_up(const protocol::SetupReply& reply) {
 }
 
 store::Trial Session::row_for(const Schedule::Step& step) const {
-  const plan::Trial& trial = expansion_.trials[step.position];
+  const plan::Trial trial = expansion_.trials[step.position];
   store::Trial row;
   row.experiment = experiment_.id;
   row.position = step.position;
@@ -246,7 +246,7 @@ void Session::continue_work() {
 }
 
 void Session::ask_for_trial(const Schedule::Step& step) {
-  const plan::Trial& trial = expansion_.trials[step.position];
+  const plan::Trial trial = expansion_.trials[step.position];
   results::BuiltPaths built;
   if (const std::int64_t slot = builds_.of_trial[step.position]; slot >= 0)
     built = {.out = builds_.slots[static_cast<std::size_t>(slot)].out,
@@ -361,7 +361,7 @@ Session::Progress Session::progress() const {
                     .builds = builds_.slots.size(),
                     .activity = "",
                     .look = last_look_,
-                    .fewest = plan::fewest_trials(plan_, expansion_),
+                    .fewest = plan::fewest_trials(plan_),
                     .left = std::nullopt};
   const Counts& counts = schedule_->counts();
   const std::uint64_t done_now = counts.finished() - finished_then_;
@@ -376,7 +376,7 @@ Session::Progress Session::progress() const {
         std::chrono::duration_cast<nanoseconds>((steady_clock::now() - trials_since_) * share);
   }
   if (!running_) return progress;
-  const plan::Trial& trial = expansion_.trials[running_->position];
+  const plan::Trial trial = expansion_.trials[running_->position];
   progress.activity = plan_.benchmarks[trial.benchmark].name;
   for (const plan::Level& level : expansion_.cells[trial.cell])
     progress.activity += " " + level.name;

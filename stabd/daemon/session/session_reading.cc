@@ -43,13 +43,13 @@ void Session::no_answer(const std::string& why) {
 
 bool Session::begins_block(const Schedule::Step& step) const {
   if (step.position == 0) return false;
-  const plan::Trial& before = expansion_.trials[step.position - 1];
-  const plan::Trial& trial = expansion_.trials[step.position];
+  const plan::Trial before = expansion_.trials[step.position - 1];
+  const plan::Trial trial = expansion_.trials[step.position];
   return before.block != trial.block || before.warmup != trial.warmup;
 }
 
 bool Session::is_looked_at(const Schedule::Step& step) const {
-  const plan::Trial& trial = expansion_.trials[step.position];
+  const plan::Trial trial = expansion_.trials[step.position];
   const auto& stop = plan_.design.stop;
   return stop && !trial.warmup && std::ranges::binary_search(stop->looks, trial.block);
 }
