@@ -71,9 +71,9 @@ Reader::Names names_of(Connection& connection, Id experiment) {
   return names;
 }
 
-std::vector<Reader::Progress> progress_of(Connection& connection, Id experiment) {
+std::vector<Reader::Progress> progress_of(Connection& connection, Id experiment, Positions among) {
   std::vector<Reader::Progress> positions;
-  TrialRows trials(connection.database().getHandle(), experiment);
+  TrialRows trials(connection.database().getHandle(), experiment, among);
   for (Trial trial; trials.next(trial);) {
     if (positions.empty() || positions.back().position != trial.position)
       positions.push_back({.position = trial.position});
@@ -167,9 +167,9 @@ Outcome<Reader::Names> Reader::names(Id experiment) {
                  [&] { return names_of(*connection_, experiment); });
 }
 
-Outcome<std::vector<Reader::Progress>> Reader::progress(Id experiment) {
+Outcome<std::vector<Reader::Progress>> Reader::progress(Id experiment, Positions among) {
   return reading(fmt::format("the progress of experiment {}", experiment), path_,
-                 [&] { return progress_of(*connection_, experiment); });
+                 [&] { return progress_of(*connection_, experiment, among); });
 }
 
 Outcome<std::vector<Id>> Reader::calibrated_machines() {

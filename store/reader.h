@@ -85,8 +85,8 @@ class Reader {
     TrialStatus status = TrialStatus::not_started;
     std::int64_t wall_ns = 0;  // of all of them
   };
-  Outcome<std::vector<Progress>> progress(
-      Id experiment);  // by position; those without an attempt are not in it
+  // By position; those without an attempt are not in it.
+  Outcome<std::vector<Progress>> progress(Id experiment, Positions among = {});
 
   Outcome<std::vector<Calibration>> calibrations(Id machine);  // oldest first
   Outcome<std::vector<Event>> events(Id experiment);           // oldest first; 0: the daemon's own

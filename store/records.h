@@ -146,6 +146,12 @@ void for_each_layout_column(Visitor visit) {
   });
 }
 
+// Of trials: those from `from` to before `end`.
+struct Positions {
+  std::uint32_t from = 0;
+  std::uint64_t end = std::uint64_t{1} << 32;
+};
+
 struct Trial {
   Id experiment = 0;
   std::uint32_t position = 0;  // (experiment, position, attempt) is unique

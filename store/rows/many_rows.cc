@@ -14,7 +14,8 @@ namespace stab::store {
 namespace {
 
 constexpr const char* trials_sql =
-    "SELECT * FROM trial WHERE experiment = ? ORDER BY position, attempt";
+    "SELECT * FROM trial WHERE experiment = ? AND position >= ? AND position < ? "
+    "ORDER BY position, attempt";
 constexpr std::size_t most_known_levels = 4096;
 
 template <class T>
@@ -76,8 +77,9 @@ std::map<std::string, std::string> levels_in(const std::string& text) {
   return nlohmann::json::parse(text).get<std::map<std::string, std::string>>();
 }
 
-TrialRows::TrialRows(sqlite3* database, Id experiment)
-    : rows_(database, "trial", trials_sql, {experiment}),
+TrialRows::TrialRows(sqlite3* database, Id experiment, Positions positions)
+    : rows_(database, "trial", trials_sql,
+            {experiment, positions.from, static_cast<std::int64_t>(positions.end)}),
       levels_(rows_.place("levels")),
       readings_(rows_.place("readings")) {
   for (const Field& field : fields) places_.push_back(rows_.place(field.column));

@@ -22,7 +22,7 @@ std::map<std::string, std::string> levels_in(const std::string& text);
 // The trials of an experiment in the order of positions and attempts, each checked.
 class TrialRows {
  public:
-  TrialRows(sqlite3* database, Id experiment);
+  TrialRows(sqlite3* database, Id experiment, Positions positions = {});
 
   // False behind the last one. Fills `trial`, without its readings.
   bool next(Trial& trial);

@@ -13,6 +13,10 @@ Schedule::Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
                    const std::vector<store::Store::Progress>& progress)
     : plan_(plan), expansion_(expansion), finished_(expansion.trials.size(), 0) {
   counts_.total = expansion.trials.size();
+  remember(progress);
+}
+
+void Schedule::remember(const std::vector<store::Store::Progress>& progress) {
   for (const auto& entry : progress) {
     if (entry.position >= finished_.size()) continue;
     if (entry.done)

@@ -32,9 +32,11 @@ struct Counts {
 
 class Schedule {
  public:
-  // `progress` is what the store has, by position. Keeps references to the plan and the expansion.
+  // Keeps references to the plan and the expansion.
   Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
-           const std::vector<store::Store::Progress>& progress);
+           const std::vector<store::Store::Progress>& progress = {});
+  // What the store has of these positions.
+  void remember(const std::vector<store::Store::Progress>& progress);
 
   struct Step {
     std::uint32_t position = 0;

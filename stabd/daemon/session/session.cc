@@ -18,6 +18,7 @@ using std::chrono::steady_clock;
 using store::TrialStatus;
 
 constexpr unsigned max_losses = 3;
+constexpr std::uint32_t positions_at_once = 2000;
 // Beyond what the plan allows: a worker that is stopped or hangs costs its experiment, not the
 // queue. Where processes do not end the worker itself waits for 30 s.
 constexpr std::chrono::seconds setup_deadline{60};
@@ -128,38 +129,58 @@ void Session::wait_for_storage(const std::string& why, std::string_view what_fol
   if (!std::exchange(told_of_storage_, true)) ports_.tell("paused", why);
 }
 
-void Session::load_progress() {
-  const auto progress = store_.progress(experiment_.id);
-  if (!progress) {
-    stored(std::unexpected(progress.error()));
-    return;
-  }
-  auto builds = store_.builds(experiment_.id);
-  if (!builds) {
-    stored(std::unexpected(builds.error()));
-    return;
-  }
-  // A daemon that was killed could not store how long it had driven the experiment.
-  std::int64_t measured = 0;
-  for (const store::Store::Progress& each : *progress) {
-    measured += each.wall_ns;
-    told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
-  }
-  experiment_.duration_ns = std::max(experiment_.duration_ns.value_or(0), measured);
-  earlier_builds_ = std::move(*builds);
-  schedule_ = std::make_unique<Schedule>(plan_, expansion_, *progress);
+void Session::start() {
+  apply(Event::start, "");
+  schedule_ = std::make_unique<Schedule>(plan_, expansion_);
   builds_ = collect_builds(plan_, expansion_);
   next_build_ = 0;
   running_.reset();
   passed_.reset();
   stopped_.clear();
   last_look_.clear();
+  load_builds();
+  loaded_ = 0;
+  stored_wall_ = {};
+  load_trials();
 }
 
-void Session::start() {
-  apply(Event::start, "");
-  load_progress();
-  if (state_ != State::building) return;
+void Session::load_builds() {
+  auto builds = store_.builds(experiment_.id);
+  if (!builds) {
+    stored(std::unexpected(builds.error()));
+    return;
+  }
+  earlier_builds_ = std::move(*builds);
+}
+
+// A piece of them: clients get their turn before the next one.
+void Session::load_trials() {
+  if (state_ != State::building) {
+    loaded_.reset();
+    return;
+  }
+  const std::uint32_t end = *loaded_ + positions_at_once;
+  const auto progress = store_.progress(experiment_.id, {.from = *loaded_, .end = end});
+  if (!progress) {
+    loaded_.reset();
+    stored(std::unexpected(progress.error()));
+    return;
+  }
+  schedule_->remember(*progress);
+  for (const store::Store::Progress& each : *progress) {
+    stored_wall_ += nanoseconds(each.wall_ns);
+    told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
+  }
+  loaded_ = end;
+  if (end < expansion_.trials.size()) return ports_.call_again();
+  loaded_.reset();
+  start_worker();
+}
+
+void Session::start_worker() {
+  // A daemon that was killed could not store how long it had driven the experiment.
+  experiment_.duration_ns =
+      std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
   // No process, no descriptor, no room for a file: it passes.
   if (auto started = ports_.start_worker(); !started) {
     wait_for_storage(started.error().message, "it is tried again");
@@ -231,6 +252,7 @@ store::Trial Session::row_for(const Schedule::Step& step) const {
 }
 
 void Session::continue_work() {
+  if (loaded_) return load_trials();
   if (state_ != State::running || running_ || waiting_ || last_) return;
   const auto step = schedule_->next();
   // The machine is free before the numbers are looked at; worker_ended() goes on.

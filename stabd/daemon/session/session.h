@@ -113,7 +113,9 @@ class Session {
   void add_duration();
   bool stored(const store::Outcome<void>& outcome);
   void wait_for_storage(const std::string& why, std::string_view what_follows);
-  void load_progress();
+  void load_builds();
+  void load_trials();
+  void start_worker();
   void set_up(const protocol::SetupReply& reply);
   void ask(const protocol::WorkRequest& request, std::chrono::nanoseconds within);
   void ask_for_build();
@@ -164,11 +166,13 @@ class Session {
   bool last_ = false;             // no further trial is asked for
   bool told_of_storage_ = false;  // since a trial could be stored
   bool told_of_limit_ = false;
-  bool waiting_ = false;                   // for a reader
-  std::uint64_t question_ = 0;             // answers to earlier ones are of no use
-  std::optional<std::uint32_t> passed_;    // the position that waits_before() has dealt with
-  std::optional<Schedule::Step> running_;  // what the worker is busy with
-  std::optional<store::Trial> pending_;    // E2
+  std::optional<std::uint32_t> loaded_;  // while stored trials are read: those before this position
+  std::chrono::nanoseconds stored_wall_{0};  // of those
+  bool waiting_ = false;                     // for a reader
+  std::uint64_t question_ = 0;               // answers to earlier ones are of no use
+  std::optional<std::uint32_t> passed_;      // the position that waits_before() has dealt with
+  std::optional<Schedule::Step> running_;    // what the worker is busy with
+  std::optional<store::Trial> pending_;      // E2
   std::chrono::nanoseconds last_commit_{
       0};  // what storing the last trial took; a reading of the next one
   std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns is up to here
