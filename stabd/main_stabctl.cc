@@ -20,7 +20,8 @@ using namespace stab::client;
 using stab::Result;
 
 constexpr const char* exit_codes =
-    "Exit codes of run, watch, submit --wait, compare and analyze: 0 same or improved, 1 wrong "
+    "Exit codes of run, watch, logs -f, submit --wait, compare and analyze: 0 same or improved, 1 "
+    "wrong "
     "usage "
     "or the tool failed, 5 trials failed or the experiment did not end well, 2 regressed, 3 "
     "unsure; "
@@ -41,6 +42,8 @@ struct Arguments {
   std::int64_t priority = 0;
   bool wait = false;
   bool queue = false;
+  bool dry = false;
+  bool follow = false;
   std::string report_format = "text";
   std::string export_format = "csv";
   std::string output;
@@ -203,6 +206,16 @@ class CommandLine {
     retry->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
     json_flag(retry);
 
+    CLI::App* remove = verb("rm",
+                            "Remove experiments that have ended, with all that is stored of them: "
+                            "it is gone for good",
+                            [&a] { return stab::client::remove(a.common, a.ids, a.dry); });
+    remove->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
+    remove->add_option("--state", a.common.state,
+                       "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
+    remove->add_flag("--dry-run", a.dry, "Only say what would go");
+    json_flag(remove);
+
     const auto state_option = [&](CLI::App* added) {
       added->add_option("--state", a.common.state,
                         "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon, and no "
@@ -224,6 +237,14 @@ class CommandLine {
     report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
     full_flag(report);
     json_flag(report);
+
+    CLI::App* logs = one_id(
+        verb("logs",
+             "What builds and trials printed (the end of their stderr) and what happened, by time",
+             [&a] { return stab::client::logs(a.common, a.id, a.follow); }));
+    logs->add_flag("-f,--follow", a.follow, "Go on to the experiment's end; exits as watch does");
+    fail_on_option(logs);
+    json_flag(logs);
 
     CLI::App* compare =
         verb("compare",

@@ -81,6 +81,7 @@ Result<void> Daemon::prepare() {
   if (!damage) return fail(damage.error().message);
   heed_damage(*damage);
 
+  upkeep_ = std::make_unique<upkeep::Upkeep>(*store_);
   allowed_cpus_ = current_cpus();
   std::error_code error;
   token_ = sha256_hex(fs::canonical(database(), error).string()).substr(0, 32);
@@ -104,8 +105,8 @@ void Daemon::open_loop() {
   uv_signal_init(&loop_, &on_term_);
   uv_signal_init(&loop_, &on_int_);
   uv_idle_init(&loop_, &again_);
-  for (uv_timer_t* timer :
-       {&storage_retry_, &progress_, &idle_, &between_timer_, &stop_timer_, &watchdog_}) {
+  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &stop_timer_,
+                            &upkeep_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(&loop_, timer);
     timer->data = this;
   }
@@ -198,6 +199,7 @@ void Daemon::look_again_later() {
 // Called after everything that may have changed the session's state.
 void Daemon::after_session_step() {
   allow_readers();
+  allow_upkeep();
   tell_status();
   if (stopping_ && session_ && !session_->runs_trial()) abandon();
   if (!session_ || !session_->finished()) return;
@@ -285,6 +287,8 @@ Result<void> Daemon::start_worker() {
                                       .privileged = session_->privileged()},
                                      {.said =
                                           [this](const std::string& line) {
+                                            // Between two trials.
+                                            if (upkeep_->has_work()) keep_up();
                                             session_->worker_said(line);
                                             after_session_step();
                                           },

@@ -30,6 +30,7 @@
 #include "stabd/protocol/reading.h"
 #include "stabd/service/manager.h"
 #include "stabd/settings/settings.h"
+#include "stabd/upkeep/upkeep.h"
 #include "store/store.h"
 
 namespace stab::daemon {
@@ -78,6 +79,9 @@ class Daemon {
   // Returns how many positions are open again.
   Result<std::uint64_t> retry(store::Experiment experiment, std::uint32_t uid);
   Result<void> hold_queue(bool held, std::uint32_t uid);
+  // An experiment that has ended: nobody sees it from here on.
+  Result<void> remove(const store::Experiment& experiment, std::uint32_t uid);
+  [[nodiscard]] Result<void> may_be_removed(const store::Experiment& experiment) const;
 
  private:
   Daemon(DaemonOptions options, service::Manager manager);
@@ -119,6 +123,11 @@ class Daemon {
   void trials_go_on();
   void allow_readers();
   [[nodiscard]] std::string database() const;
+  // What leaves the database does so while no trial runs.
+  void start_upkeep();
+  void look_for_old();
+  void allow_upkeep();
+  void keep_up();
   Result<void> change_waiting(store::Id id, Event event,
                               const std::function<void(store::Experiment&)>& change);
 
@@ -128,6 +137,7 @@ class Daemon {
   machine::Containment containment_ = machine::Containment::process_tree;
   std::string token_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<upkeep::Upkeep> upkeep_;
   Queue queue_;
   bool queue_held_ = false;
   std::unique_ptr<Session> session_;
@@ -155,7 +165,9 @@ class Daemon {
   uv_timer_t idle_{};      // while there are clients
   uv_timer_t between_timer_{};
   uv_timer_t stop_timer_{};
-  uv_timer_t watchdog_{};  // while a manager wants to hear of us
+  uv_timer_t upkeep_timer_{};  // while there is something to remove and no trial runs
+  uv_timer_t old_timer_{};     // looks for what is too old
+  uv_timer_t watchdog_{};      // while a manager wants to hear of us
   bool loop_open_ = false;
 };
 

@@ -110,6 +110,7 @@ void Daemon::run() {
   feed_watchdog();
   run_next();
   tell_status();
+  start_upkeep();
   verify_trials();
   uv_run(&loop_, UV_RUN_DEFAULT);
   spdlog::info("stabd stops");

@@ -128,7 +128,7 @@ std::expected<Settings, std::vector<toml::Problem>> read(std::string_view text, 
   }
   const toml::Table root(problems, *tree, "", toml::names_below(keys, ""));
   std::map<std::string_view, std::optional<toml::Table>> tables;
-  for (const std::string_view name : {"daemon", "limits", "notify"})
+  for (const std::string_view name : {"daemon", "limits", "notify", "retention"})
     tables.emplace(name, root.table(name, toml::names_below(keys, name)));
   for_each_setting(base, [&]<toml::Path path>(auto& field) {
     const auto& table = tables.at(path.table());

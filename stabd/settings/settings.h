@@ -41,6 +41,12 @@ struct Notify {
   std::chrono::nanoseconds time_limit{0};
 };
 
+// Days after the end of an experiment; 0: for ever.
+struct Retention {
+  std::uint32_t output_days = 0;
+  std::uint32_t experiments_days = 0;
+};
+
 struct Settings {
   std::string state_directory;
   std::string socket_path;
@@ -55,6 +61,7 @@ struct Settings {
   std::chrono::nanoseconds stop_limit{0};  // of the trial that is finished
   Limits limits;
   Notify notify;
+  Retention retention;
 };
 
 // The defaults of all keys; the three paths are the caller's business.

@@ -57,6 +57,9 @@ cache_of_user = "2GiB"
 command = ["/bin/tell", "a \"word\""]
 when = "trouble"
 time_limit = "1500ms"
+[retention]
+output_days = 30
+experiments_days = 365
 )",
                              standard());
   ASSERT_TRUE(settings) << toml::describe(settings.error(), "stabd.toml");
@@ -79,6 +82,8 @@ time_limit = "1500ms"
   EXPECT_EQ(settings->notify.command, (std::vector<std::string>{"/bin/tell", "a \"word\""}));
   EXPECT_EQ(settings->notify.when, Notices::trouble);
   EXPECT_EQ(settings->notify.time_limit, 1500ms);
+  EXPECT_EQ(settings->retention.output_days, 30U);
+  EXPECT_EQ(settings->retention.experiments_days, 365U);
   // What is printed is read as the same.
   const std::string printed = print(*settings);
   const auto again = read(printed, standard());

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Verbs about the database file as a whole. Who may read it may use them: root and the user of stabd.
+// Verbs about the database, most of them about the file as a whole. Who may read it may use those:
+// root and the user of stabd.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "stabd/client/verbs.h"
@@ -18,5 +21,13 @@ Result<int> backup(const Common& common, const std::string& file);
 
 // No daemon has `from` open, and it stays as it is. Exits with 5 if anything is lost.
 Result<int> recover(const Common& common, const std::string& from, const std::string& to);
+
+// Experiments that have ended, with all that is stored of them, from the daemon's database or that
+// of `common.state`, which no daemon has open. `dry`: only says what would go.
+Result<int> remove(const Common& common, const std::vector<std::int64_t>& ids, bool dry);
+
+// What builds and trials printed and what happened, for whoever may see the experiment; `follow`: to
+// its end, of a daemon's.
+Result<int> logs(const Common& common, std::int64_t id, bool follow);
 
 }  // namespace stab::client
