@@ -60,6 +60,7 @@ void run_on(const std::vector<unsigned>& cpus) {
 
 Daemon::Daemon(DaemonOptions options, service::Manager manager)
     : options_(std::move(options)),
+      wanted_(options_),
       manager_(std::move(manager)),
       queue_(geteuid(), options_.limits),
       clients_(options_.limits) {}
@@ -104,13 +105,14 @@ void Daemon::open_loop() {
   uv_pipe_init(&loop_, &server_, 0);
   uv_signal_init(&loop_, &on_term_);
   uv_signal_init(&loop_, &on_int_);
+  uv_signal_init(&loop_, &on_hup_);
   uv_idle_init(&loop_, &again_);
   for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &stop_timer_,
                             &upkeep_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(&loop_, timer);
     timer->data = this;
   }
-  server_.data = on_term_.data = on_int_.data = again_.data = this;
+  server_.data = on_term_.data = on_int_.data = on_hup_.data = again_.data = this;
   start_readers();
 }
 
@@ -135,8 +137,12 @@ void Daemon::accept() {
                     handle_request(*this, connection, line);
                     after_session_step();
                   });
+  if (uv_is_active(as_handle(&idle_)) == 0) end_idle_in_time();
+}
+
+void Daemon::end_idle_in_time() {
   const auto limit = std::chrono::ceil<std::chrono::milliseconds>(options_.idle_limit).count();
-  if (limit > 0 && uv_is_active(as_handle(&idle_)) == 0)
+  if (limit > 0)
     uv_timer_start(
         &idle_, [](uv_timer_t* handle) { owner(handle)->end_idle_clients(); },
         static_cast<std::uint64_t>(limit), static_cast<std::uint64_t>((limit + 3) / 4));

@@ -36,6 +36,8 @@
 namespace stab::daemon {
 
 struct DaemonOptions : settings::Settings {
+  // What the file and the command line say now.
+  std::function<Result<settings::Settings>()> read_again;
   std::string program;  // stabd's own path, for the worker
   int ready_fd = -1;    // gets "ready\n" when clients can connect
 };
@@ -93,6 +95,9 @@ class Daemon {
   Result<void> use_socket(Fd passed);
   void watch_signals();
   void feed_watchdog();
+  void read_settings_again();
+  void use_settings();
+  void end_idle_in_time();
   void tell_status();
   void stop();
   void abandon();
@@ -132,6 +137,7 @@ class Daemon {
                               const std::function<void(store::Experiment&)>& change);
 
   DaemonOptions options_;
+  settings::Settings wanted_;  // as they were read last, but for what cannot change
   service::Manager manager_;
   std::vector<unsigned> allowed_cpus_;  // when we were started
   machine::Containment containment_ = machine::Containment::process_tree;
@@ -159,7 +165,8 @@ class Daemon {
   uv_pipe_t server_{};
   uv_signal_t on_term_{};
   uv_signal_t on_int_{};
-  uv_idle_t again_{};  // active while the session asked to be called again
+  uv_signal_t on_hup_{};  // read the settings again
+  uv_idle_t again_{};     // active while the session asked to be called again
   uv_timer_t storage_retry_{};
   uv_timer_t progress_{};  // publishes at a human pace while somebody watches
   uv_timer_t idle_{};      // while there are clients

@@ -186,9 +186,9 @@ void Daemon::start_upkeep() {
 
 void Daemon::look_for_old() {
   const settings::Retention& retention = options_.retention;
-  if (retention.output_days == 0 && retention.experiments_days == 0) return;
   if (auto looked = upkeep_->look(retention, wall_clock_ns()); !looked)
     spdlog::error("what is too old cannot be looked for: {}", looked.error().message);
+  if (retention.output_days == 0 && retention.experiments_days == 0) return;
   uv_timer_start(
       &old_timer_,
       [](uv_timer_t* timer) {

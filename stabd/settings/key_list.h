@@ -23,6 +23,9 @@ inline constexpr std::array<std::string_view, 3> socket_modes{"0600", "0660", "0
 inline constexpr std::array<std::string_view, 4> levels{"debug", "info", "warning", "error"};
 inline constexpr std::array stops{to_string(Stop::abandon), to_string(Stop::finish)};
 inline constexpr std::array notices{to_string(Notices::always), to_string(Notices::trouble)};
+// Of a daemon that runs.
+inline constexpr std::array<std::string_view, 5> fixed_keys{
+    "daemon.state", "daemon.socket", "daemon.socket_mode", "daemon.cache", "daemon.namespaces"};
 }  // namespace words
 
 inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 50;

@@ -73,6 +73,13 @@ std::expected<Settings, std::vector<toml::Problem>> read(std::string_view text, 
 // As a text that read() takes; what is not set stands there as a comment.
 std::string print(const Settings& settings);
 
+// Keys in which they differ.
+std::vector<std::string_view> differences(const Settings& one, const Settings& other);
+// Whether a daemon that runs can take another value of it.
+bool can_change(std::string_view key);
+// `after`, but for what a daemon that runs keeps of `before`.
+Settings changed(const Settings& before, const Settings& after);
+
 // The table of doc/operations.md.
 std::string table_of_keys();
 

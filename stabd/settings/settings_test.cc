@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -132,6 +133,28 @@ TEST(Settings, ATextThatIsNoTomlSaysWhere) {
 TEST(Settings, ANoticeWithoutACommandIsAMistake) {
   EXPECT_THAT(problems_in("[notify]\nwhen = \"trouble\"\n"),
               HasSubstr("stabd.toml:2:1: 'notify.when' does nothing without 'notify.command'"));
+}
+
+TEST(Settings, WhatChangedIsNamedAndWhatIsFixedWhileADaemonRunsStays) {
+  Settings before = standard();
+  before.state_directory = "/s";
+  Settings after = before;
+  EXPECT_THAT(differences(before, after), ::testing::IsEmpty());
+  after.state_directory = "/t";
+  after.isolate = !before.isolate;
+  after.limits.waiting = 7;
+  after.notify.command = {"/bin/true"};
+  EXPECT_THAT(differences(before, after),
+              ::testing::ElementsAre("daemon.state", "daemon.namespaces", "limits.waiting",
+                                     "notify.command"));
+  const Settings in_force = changed(before, after);
+  EXPECT_EQ(in_force.state_directory, "/s");
+  EXPECT_EQ(in_force.isolate, before.isolate);
+  EXPECT_EQ(in_force.limits.waiting, 7U);
+  EXPECT_EQ(in_force.notify.command, after.notify.command);
+  for (const std::string_view key : words::fixed_keys)
+    EXPECT_TRUE(std::ranges::any_of(keys, [&](const toml::Key& each) { return each.path == key; }))
+        << key;
 }
 
 TEST(Settings, TheDocumentHasTheTableOfTheList) {

@@ -44,6 +44,8 @@ class Notifier {
   Notifier& operator=(const Notifier&) = delete;
 
   void send(Notice notice);
+  // Of those that begin from now on.
+  void use_limit(std::chrono::nanoseconds limit) { limit_ = limit; }
   // Run on these from now on.
   void use_cpus(const std::vector<unsigned>& cpus);
 
