@@ -48,6 +48,7 @@ struct Arguments {
   std::string export_format = "csv";
   std::string output;
   std::string from;
+  std::string archive;
   RunOptions run;
   AnalyzeOptions analyze;
   MachineOptions machine;
@@ -262,9 +263,14 @@ class CommandLine {
     full_flag(compare);
     json_flag(compare);
 
-    CLI::App* rows = one_id(verb("export", "All trials, a row each", [&a] {
-      return export_rows(a.common, a.id, a.export_format, a.output);
-    }));
+    CLI::App* rows = one_id(
+        verb("export", "All trials, a row each; or all of an experiment as an archive", [&a] {
+          return a.archive.empty() ? export_rows(a.common, a.id, a.export_format, a.output)
+                                   : export_archive(a.common, a.id, a.archive);
+        }));
+    rows->add_option("--archive", a.archive,
+                     "File for the whole experiment, which must not be there yet; for root and the "
+                     "user of stabd, or with --state");
     rows->add_option("--format", a.export_format, "csv or json")
         ->capture_default_str()
         ->check(CLI::IsMember({"csv", "json"}));
@@ -373,6 +379,14 @@ class CommandLine {
     backup->add_option("--state", a.common.state,
                        "Folder of the database: needs no daemon; else that of the daemon");
     json_flag(backup);
+    CLI::App* import = verb("import",
+                            "Add the experiment of an archive to the database of a folder, under a "
+                            "number of its own; stabd must not run with it",
+                            [&a] { return stab::client::import_archive(a.common, a.archive); });
+    import->add_option("file", a.archive, "What 'stabctl export ID --archive' wrote")->required();
+    import->add_option("--state", a.common.state, "Folder of the database; made if it is not there")
+        ->required();
+    json_flag(import);
     CLI::App* recover = verb(
         "recover",
         "Make a whole database of what can still be read of a damaged one, which stays as it is; "

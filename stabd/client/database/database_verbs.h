@@ -15,6 +15,14 @@ namespace stab::client {
 // A folder stands for the stabd.db in it.
 std::string database_named(const std::string& path);
 
+// That of `common.state`, else the daemon's.
+Result<std::string> database_of(const Common& common);
+
+// An experiment that has ended as a file that is not there yet.
+Result<int> export_archive(const Common& common, std::int64_t id, const std::string& file);
+// Such a file becomes an experiment of the database in `common.state`, which no daemon has open.
+Result<int> import_archive(const Common& common, const std::string& file);
+
 // Copies the database of the daemon, or of `common.state`, to a file that is not there yet; it may be
 // written meanwhile. Exits with 5 if the copy is damaged because the original is.
 Result<int> backup(const Common& common, const std::string& file);
