@@ -20,7 +20,8 @@ using namespace stab::client;
 using stab::Result;
 
 constexpr const char* exit_codes =
-    "Exit codes of run, watch, submit --wait, compare and analyze: 0 same or improved, 1 wrong "
+    "Exit codes of run, watch, logs -f, submit --wait, compare and analyze: 0 same or improved, 1 "
+    "wrong "
     "usage "
     "or the tool failed, 5 trials failed or the experiment did not end well, 2 regressed, 3 "
     "unsure; "
@@ -41,10 +42,13 @@ struct Arguments {
   std::int64_t priority = 0;
   bool wait = false;
   bool queue = false;
+  bool dry = false;
+  bool follow = false;
   std::string report_format = "text";
   std::string export_format = "csv";
   std::string output;
   std::string from;
+  std::string archive;
   RunOptions run;
   AnalyzeOptions analyze;
   MachineOptions machine;
@@ -203,6 +207,16 @@ class CommandLine {
     retry->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
     json_flag(retry);
 
+    CLI::App* remove = verb("rm",
+                            "Remove experiments that have ended, with all that is stored of them: "
+                            "it is gone for good",
+                            [&a] { return stab::client::remove(a.common, a.ids, a.dry); });
+    remove->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
+    remove->add_option("--state", a.common.state,
+                       "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
+    remove->add_flag("--dry-run", a.dry, "Only say what would go");
+    json_flag(remove);
+
     const auto state_option = [&](CLI::App* added) {
       added->add_option("--state", a.common.state,
                         "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon, and no "
@@ -225,6 +239,14 @@ class CommandLine {
     full_flag(report);
     json_flag(report);
 
+    CLI::App* logs = one_id(
+        verb("logs",
+             "What builds and trials printed (the end of their stderr) and what happened, by time",
+             [&a] { return stab::client::logs(a.common, a.id, a.follow); }));
+    logs->add_flag("-f,--follow", a.follow, "Go on to the experiment's end; exits as watch does");
+    fail_on_option(logs);
+    json_flag(logs);
+
     CLI::App* compare =
         verb("compare",
              "The verdicts of an experiment; or the changes from one experiment to another, which "
@@ -241,9 +263,14 @@ class CommandLine {
     full_flag(compare);
     json_flag(compare);
 
-    CLI::App* rows = one_id(verb("export", "All trials, a row each", [&a] {
-      return export_rows(a.common, a.id, a.export_format, a.output);
-    }));
+    CLI::App* rows = one_id(
+        verb("export", "All trials, a row each; or all of an experiment as an archive", [&a] {
+          return a.archive.empty() ? export_rows(a.common, a.id, a.export_format, a.output)
+                                   : export_archive(a.common, a.id, a.archive);
+        }));
+    rows->add_option("--archive", a.archive,
+                     "File for the whole experiment, which must not be there yet; for root and the "
+                     "user of stabd, or with --state");
     rows->add_option("--format", a.export_format, "csv or json")
         ->capture_default_str()
         ->check(CLI::IsMember({"csv", "json"}));
@@ -352,6 +379,14 @@ class CommandLine {
     backup->add_option("--state", a.common.state,
                        "Folder of the database: needs no daemon; else that of the daemon");
     json_flag(backup);
+    CLI::App* import = verb("import",
+                            "Add the experiment of an archive to the database of a folder, under a "
+                            "number of its own; stabd must not run with it",
+                            [&a] { return stab::client::import_archive(a.common, a.archive); });
+    import->add_option("file", a.archive, "What 'stabctl export ID --archive' wrote")->required();
+    import->add_option("--state", a.common.state, "Folder of the database; made if it is not there")
+        ->required();
+    json_flag(import);
     CLI::App* recover = verb(
         "recover",
         "Make a whole database of what can still be read of a damaged one, which stays as it is; "

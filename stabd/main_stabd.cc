@@ -4,7 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "stabd/daemon/daemon.h"
 #include "stabd/paths.h"
@@ -119,6 +122,26 @@ int serve(DaemonOptions options) {
   return 0;
 }
 
+void make_absolute(DaemonOptions& options) {
+  // Children get paths from us, and we may be started anywhere.
+  for (std::string* path :
+       {&options.state_directory, &options.cache_directory, &options.socket_path})
+    *path = std::filesystem::absolute(*path).string();
+}
+
+// The file as it is now, below the command line as it was.
+Result<settings::Settings> read_again(const Mode& mode, std::vector<std::string> arguments) {
+  DaemonOptions options = standard_options();
+  if (auto origin = read_settings(mode, options); !origin) return std::unexpected(origin.error());
+  Mode unused;
+  CLI::App app;
+  add_options(app, options, unused);
+  std::ranges::reverse(arguments);
+  app.parse(arguments);
+  make_absolute(options);
+  return options;
+}
+
 int run(int argc, char** argv) {
   constexpr const char* about =
       "stabd runs experiments from a queue and stores every trial. Talk to it with stabctl.";
@@ -138,10 +161,10 @@ int run(int argc, char** argv) {
   CLI::App app{about};
   add_options(app, options, mode);
   CLI11_PARSE(app, argc, argv);
-  // Children get paths from us, and we may be started anywhere.
-  options.state_directory = std::filesystem::absolute(options.state_directory).string();
-  options.cache_directory = std::filesystem::absolute(options.cache_directory).string();
-  options.socket_path = std::filesystem::absolute(options.socket_path).string();
+  make_absolute(options);
+  options.read_again = [mode, arguments = std::vector<std::string>(argv + 1, argv + argc)] {
+    return read_again(mode, arguments);
+  };
   if (!mode.check) return serve(std::move(options));
   fmt::print("{}{}", *origin, settings::print(options));
   return 0;

@@ -49,12 +49,15 @@ class Connection {
   // The next transaction writes at the beginning of the log, if nobody reads what is in it.
   void reuse_log();
 
-  // Stores the row under the next free id, which it returns. The caller holds a transaction.
-  Id insert(std::string_view table, Row row);
+  // Stores the row under the next free id from `least` on, which it returns. The caller holds a
+  // transaction.
+  Id insert(std::string_view table, Row row, Id least = 1);
   // Stores a row with its own id and checksum, unless that id is taken.
   void insert_as_it_is(std::string_view table, const Row& row);
   // Overwrites all columns of the row with this id.
   void update(std::string_view table, Id id, Row row);
+
+  void remove(std::string_view table, std::string_view rest, Arguments arguments);
 
   // The rows of `table` that the rest of the query selects ("WHERE trial = ? ORDER BY ordinal"),
   // one by one, until `row` returns false. select() refuses the first damaged row, scan() leaves

@@ -11,6 +11,7 @@
 #include "store/connection.h"
 #include "store/failure.h"
 #include "store/rows/codec.h"
+#include "store/rows/log.h"
 #include "store/rows/many_rows.h"
 #include "store/verify.h"
 
@@ -89,6 +90,7 @@ std::vector<Reader::Progress> progress_of(Connection& connection, Id experiment,
 Reader::Experiments all_experiments(Connection& connection) {
   Reader::Experiments found;
   const auto add = [&](const Stored& stored) {
+    if (stored.intact && stored.row.text("state") == being_removed) return true;
     if (stored.intact)
       found.intact.push_back(to_experiment(stored.row));
     else
@@ -143,12 +145,30 @@ Outcome<std::optional<Machine>> Reader::machine(Id id) {
 }
 
 Outcome<std::optional<Experiment>> Reader::experiment(Id id) {
-  return reading(fmt::format("experiment {}", id), path_,
-                 [&] { return find(*connection_, "experiment", id, to_experiment); });
+  return reading(fmt::format("experiment {}", id), path_, [&] {
+    auto found = find(*connection_, "experiment", id, to_experiment);
+    if (found && found->state == being_removed) found.reset();
+    return found;
+  });
+}
+
+Outcome<Reader::Content> Reader::content(Id experiment) {
+  return reading(fmt::format("the rows of experiment {}", experiment), path_, [&] {
+    const auto rows = [&](std::string_view table) {
+      return static_cast<std::uint64_t>(connection_->number(
+          fmt::format("SELECT count(*) FROM {} WHERE experiment = ?", table), {experiment}));
+    };
+    return Content{.trials = rows("trial"), .builds = rows("build"), .events = rows("event")};
+  });
 }
 
 Outcome<Reader::Experiments> Reader::experiments() {
   return reading("the experiments", path_, [&] { return all_experiments(*connection_); });
+}
+
+Outcome<Reader::Log> Reader::log(Id experiment, LogPlace after) {
+  return reading(fmt::format("the log of experiment {}", experiment), path_,
+                 [&] { return log_of(*connection_, experiment, after); });
 }
 
 Outcome<std::vector<Build>> Reader::builds(Id experiment) {

@@ -61,6 +61,37 @@ class Reader {
   };
   Outcome<Experiments> experiments();
 
+  // How many rows an experiment has, counted and not read.
+  struct Content {
+    std::uint64_t trials = 0;  // attempts
+    std::uint64_t builds = 0;
+    std::uint64_t events = 0;
+  };
+  Outcome<Content> content(Id experiment);
+
+  // What builds and trials printed and what happened, in pieces.
+  struct LogPlace {
+    Id build = 0;
+    Id trial = 0;
+    Id event = 0;
+  };
+  struct LogRow {
+    Id id = 0;
+    std::int64_t at_ns = 0;  // of a trial its end; a build comes before everything else
+    std::string kind{};      // "build", "trial", or that of an event
+    std::string benchmark{};
+    std::optional<std::uint32_t> position{};
+    std::optional<std::uint32_t> attempt{};
+    std::string text{};
+  };
+  struct Log {
+    std::vector<LogRow> rows;  // by time
+    LogPlace next;
+    bool more = false;  // there is another piece already
+  };
+  // The rows behind that place, of builds and trials those with something to say.
+  Outcome<Log> log(Id experiment, LogPlace after);
+
   Outcome<std::vector<Build>> builds(Id experiment);  // in the order in which they were first added
 
   // In the order of positions and attempts. Stops when `row` returns false. Fails at the first

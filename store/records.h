@@ -26,6 +26,9 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 
+// The state of an experiment that is being removed: nobody sees it (S7 of store.h).
+inline constexpr std::string_view being_removed = "removing";
+
 struct Experiment {
   Id id = 0;
   std::string name{};

@@ -115,8 +115,9 @@ Outcome<Id> Store::add_machine(const Machine& machine) {
 }
 
 Outcome<Id> Store::add_experiment(const Experiment& experiment) {
-  return add(fmt::format("the experiment {}", experiment.name),
-             [&] { return connection().insert("experiment", to_row(experiment)); });
+  return add(fmt::format("the experiment {}", experiment.name), [&] {
+    return connection().insert("experiment", to_row(experiment), last_removed() + 1);
+  });
 }
 
 Outcome<void> Store::update_experiment(const Experiment& experiment) {

@@ -12,6 +12,9 @@
 //  S5  One process writes: the holder of the lock file beside the database.
 //  S6  Nothing is written into a file whose structure is damaged (verify.h): what is there can still
 //      be read, and 'stabctl recover' makes a whole one of it.
+//  S7  An experiment that is being removed is in no answer of experiment() and experiments() any
+//      more, and what is left of it goes in pieces of at most piece_of_removal rows of a table. Its
+//      id is not given to another one.
 //
 // Not thread-safe; the daemon's loop thread owns it. A forked child must not touch it. Errors that
 // pass with time (disk full, read-only file system, I/O error) have `temporary` set: the caller
@@ -31,6 +34,8 @@
 #include "store/rows/row.h"
 
 namespace stab::store {
+
+inline constexpr std::int64_t piece_of_removal = 50;
 
 class Store : public Reader {
  public:
@@ -65,6 +70,28 @@ class Store : public Reader {
 
   Outcome<void> add_event(const Event& event);
 
+  // S7: from here on nobody sees it. `why` becomes an event of the database itself. An unknown id is
+  // an error.
+  Outcome<void> begin_removal(Id experiment, std::string_view why);
+  // Those whose removal has begun and not ended.
+  Outcome<std::vector<Id>> removals();
+  // Removes a piece; false: nothing is left of it.
+  Outcome<bool> go_on_with_removal(Id experiment);
+
+  // What trials and builds printed, of experiments that ended before `before_ns` and of which
+  // forget_output() has not come to its end since.
+  Outcome<std::vector<Id>> with_output(std::int64_t before_ns);
+  // Those that ended before.
+  Outcome<std::vector<Id>> ended(std::int64_t before_ns);
+  // A trial of an experiment; before the first one.
+  struct Place {
+    std::int64_t position = -1;
+    std::int64_t attempt = 0;
+  };
+  // Of the next piece of trials the text goes, hashes stay. Returns where to go on; nothing at the
+  // end, when that of builds goes, too, and `why` becomes an event.
+  Outcome<std::optional<Place>> forget_output(Id experiment, Place after, std::string_view why);
+
   // S6: from here on every change is refused with this reason.
   void refuse_changes(std::string why) { refusal_ = std::move(why); }
   // "": changes are stored.
@@ -76,6 +103,9 @@ class Store : public Reader {
   Outcome<void> write(std::string_view what, const std::function<void()>& action);
   Outcome<Id> add(std::string_view what, const std::function<Id()>& action);
   void insert(const Trial& trial);
+  Id last_removed();  // the highest id that a removed experiment had
+  void remove_rest(Id experiment);
+  Outcome<std::vector<Id>> ids_of_experiments(std::string_view which, std::int64_t before_ns);
   // Those attempts stand no longer; how many they are.
   std::uint64_t unmark(std::string_view which, std::initializer_list<Value> arguments);
 

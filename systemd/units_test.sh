@@ -33,6 +33,6 @@ if bad=$(grep -E "$harmful" <<<"$secured"); then
   echo "FAILED: trials would feel $bad"
   exit 1
 fi
-for line in Type=notify KillMode=mixed OOMPolicy=continue TasksMax=infinity; do
+for line in "ExecReload=/bin/kill -HUP \$MAINPID" Type=notify KillMode=mixed OOMPolicy=continue TasksMax=infinity; do
   grep -qx "$line" "$folder/stabd.service" || { echo "FAILED: the service lacks $line"; exit 1; }
 done

@@ -66,6 +66,7 @@ allowed() {
     stabd/paths.h | stabd/paths.cc | stabd/paths_test.cc) echo "stabd/paths.h" ;;
     stabd/settings) echo "base toml" ;;
     stabd/service) echo "base" ;;
+    stabd/upkeep) echo "base store stabd/settings" ;;
     stabd/main_stabd.cc) echo "base toml stabd/paths.h stabd/settings stabd/service stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
     stabd/main_stabctl.cc) echo "stabd/paths.h stabd/client stabd/client/database stabd/client/machine stabd/client/replay" ;;
     stabd/worker) echo "$below_stabd stabd/protocol stabd/testing.h" ;;
@@ -73,11 +74,11 @@ allowed() {
     stabd/results) echo "$below_stabd stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/daemon/session) echo "$below_stabd stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
-    stabd/daemon) echo "$below_stabd stabd/protocol stabd/results stabd/settings stabd/service stabd/daemon/*" ;;
+    stabd/daemon) echo "$below_stabd stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/daemon/*" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;
-    stabd/client/database) echo "$below_stabd stabd/protocol stabd/client" ;;
+    stabd/client/database) echo "$below_stabd stabd/protocol stabd/client stabd/upkeep stabd/results/trials.h" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
     stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/export.h stabd/results/replay.h" ;;
     bench | tests) echo "base toml plan plan/* design counters machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;

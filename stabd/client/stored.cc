@@ -115,4 +115,13 @@ Result<protocol::ReplayReply> answer_stored(const std::string& folder,
       {.position = request.position, .attempt = request.attempt});
 }
 
+Result<protocol::LogsReply> answer_stored(const std::string& folder,
+                                          const protocol::LogsRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  return results::answer_logs(*stored->reader, *experiment, request.after);
+}
+
 }  // namespace stab::client

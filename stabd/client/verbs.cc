@@ -59,13 +59,13 @@ std::string remark(const protocol::Summary& row) {
   return text.empty() ? "" : "  (" + text + ")";
 }
 
+}  // namespace
+
 Result<int> exit_code_of(const Common& common, std::int64_t id) {
   const auto report = ask(common, protocol::ReportRequest{.id = id, .format = "json"});
   if (!report) return std::unexpected(report.error());
   return exit_code(ending_of(*report), common.fail_on);
 }
-
-}  // namespace
 
 Result<int> submit(const Common& common, const std::string& plan_path, std::int64_t priority,
                    bool wait) {

@@ -13,7 +13,7 @@ namespace stab::client {
 
 struct Common {
   std::vector<std::string> sockets;  // of daemons, in the order in which they are tried
-  std::string state;  // report, compare, export: the folder of a database; "": ask a daemon
+  std::string state;  // report, compare, export, logs: the folder of a database; "": ask a daemon
   bool json = false;
   bool full = false;  // reports as text: all tables
   FailOn fail_on{};
@@ -24,6 +24,8 @@ Result<int> submit(const Common& common, const std::string& plan_path, std::int6
 Result<int> list(const Common& common);
 Result<int> status(const Common& common, std::int64_t id);
 Result<int> watch(const Common& common, std::int64_t id);
+// By the experiment's end, as `watch` and others exit.
+Result<int> exit_code_of(const Common& common, std::int64_t id);
 Result<int> cancel(const Common& common, std::int64_t id);
 // These experiments, or the whole queue.
 Result<int> pause(const Common& common, const std::vector<std::int64_t>& ids, bool queue);

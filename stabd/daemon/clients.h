@@ -19,6 +19,8 @@ class Clients {
   explicit Clients(const settings::Limits& limits) : limits_(limits) {}
 
   void accept(uv_stream_t* server, Connection::OnLine on_line);
+  // Of those that come from now on.
+  void use_limits(const settings::Limits& limits) { limits_ = limits; }
   void close_all();
   // Ends those that have been idle for this long and are not trusted.
   void end_idle(std::chrono::milliseconds limit);

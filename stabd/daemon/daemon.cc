@@ -60,6 +60,7 @@ void run_on(const std::vector<unsigned>& cpus) {
 
 Daemon::Daemon(DaemonOptions options, service::Manager manager)
     : options_(std::move(options)),
+      wanted_(options_),
       manager_(std::move(manager)),
       queue_(geteuid(), options_.limits),
       clients_(options_.limits) {}
@@ -81,6 +82,7 @@ Result<void> Daemon::prepare() {
   if (!damage) return fail(damage.error().message);
   heed_damage(*damage);
 
+  upkeep_ = std::make_unique<upkeep::Upkeep>(*store_);
   allowed_cpus_ = current_cpus();
   std::error_code error;
   token_ = sha256_hex(fs::canonical(database(), error).string()).substr(0, 32);
@@ -103,13 +105,14 @@ void Daemon::open_loop() {
   uv_pipe_init(&loop_, &server_, 0);
   uv_signal_init(&loop_, &on_term_);
   uv_signal_init(&loop_, &on_int_);
+  uv_signal_init(&loop_, &on_hup_);
   uv_idle_init(&loop_, &again_);
-  for (uv_timer_t* timer :
-       {&storage_retry_, &progress_, &idle_, &between_timer_, &stop_timer_, &watchdog_}) {
+  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &stop_timer_,
+                            &upkeep_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(&loop_, timer);
     timer->data = this;
   }
-  server_.data = on_term_.data = on_int_.data = again_.data = this;
+  server_.data = on_term_.data = on_int_.data = on_hup_.data = again_.data = this;
   start_readers();
 }
 
@@ -135,8 +138,12 @@ void Daemon::accept() {
                     handle_request(*this, connection, line);
                     after_session_step();
                   });
+  if (uv_is_active(as_handle(&idle_)) == 0) end_idle_in_time();
+}
+
+void Daemon::end_idle_in_time() {
   const auto limit = std::chrono::ceil<std::chrono::milliseconds>(options_.idle_limit).count();
-  if (limit > 0 && uv_is_active(as_handle(&idle_)) == 0)
+  if (limit > 0)
     uv_timer_start(
         &idle_, [](uv_timer_t* handle) { owner(handle)->end_idle_clients(); },
         static_cast<std::uint64_t>(limit), static_cast<std::uint64_t>((limit + 3) / 4));
@@ -199,6 +206,7 @@ void Daemon::look_again_later() {
 // Called after everything that may have changed the session's state.
 void Daemon::after_session_step() {
   allow_readers();
+  allow_upkeep();
   tell_status();
   if (stopping_ && session_ && !session_->runs_trial()) abandon();
   if (!session_ || !session_->finished()) return;
@@ -286,6 +294,8 @@ Result<void> Daemon::start_worker() {
                                       .privileged = session_->privileged()},
                                      {.said =
                                           [this](const std::string& line) {
+                                            // Between two trials.
+                                            if (upkeep_->has_work()) keep_up();
                                             session_->worker_said(line);
                                             after_session_step();
                                           },

@@ -31,11 +31,14 @@
 #include "stabd/protocol/reading.h"
 #include "stabd/service/manager.h"
 #include "stabd/settings/settings.h"
+#include "stabd/upkeep/upkeep.h"
 #include "store/store.h"
 
 namespace stab::daemon {
 
 struct DaemonOptions : settings::Settings {
+  // What the file and the command line say now.
+  std::function<Result<settings::Settings>()> read_again;
   std::string program;  // stabd's own path, for the worker
   int ready_fd = -1;    // gets "ready\n" when clients can connect
 };
@@ -79,6 +82,9 @@ class Daemon {
   // Returns how many positions are open again.
   Result<std::uint64_t> retry(store::Experiment experiment, std::uint32_t uid);
   Result<void> hold_queue(bool held, std::uint32_t uid);
+  // An experiment that has ended: nobody sees it from here on.
+  Result<void> remove(const store::Experiment& experiment, std::uint32_t uid);
+  [[nodiscard]] Result<void> may_be_removed(const store::Experiment& experiment) const;
 
  private:
   Daemon(DaemonOptions options, service::Manager manager);
@@ -90,6 +96,9 @@ class Daemon {
   Result<void> use_socket(Fd passed);
   void watch_signals();
   void feed_watchdog();
+  void read_settings_again();
+  void use_settings();
+  void end_idle_in_time();
   void tell_status();
   void stop();
   void abandon();
@@ -123,15 +132,22 @@ class Daemon {
   void trials_go_on();
   void allow_readers();
   [[nodiscard]] std::string database() const;
+  // What leaves the database does so while no trial runs.
+  void start_upkeep();
+  void look_for_old();
+  void allow_upkeep();
+  void keep_up();
   Result<void> change_waiting(store::Id id, Event event,
                               const std::function<void(store::Experiment&)>& change);
 
   DaemonOptions options_;
+  settings::Settings wanted_;  // as they were read last, but for what cannot change
   service::Manager manager_;
   std::vector<unsigned> allowed_cpus_;  // when we were started
   machine::Containment containment_ = machine::Containment::process_tree;
   std::string token_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<upkeep::Upkeep> upkeep_;
   Queue queue_;
   bool queue_held_ = false;
   std::unique_ptr<Session> session_;
@@ -156,13 +172,16 @@ class Daemon {
   uv_pipe_t server_{};
   uv_signal_t on_term_{};
   uv_signal_t on_int_{};
-  uv_idle_t again_{};  // active while the session asked to be called again
+  uv_signal_t on_hup_{};  // read the settings again
+  uv_idle_t again_{};     // active while the session asked to be called again
   uv_timer_t storage_retry_{};
   uv_timer_t progress_{};  // publishes at a human pace while somebody watches
   uv_timer_t idle_{};      // while there are clients
   uv_timer_t between_timer_{};
   uv_timer_t stop_timer_{};
-  uv_timer_t watchdog_{};  // while a manager wants to hear of us
+  uv_timer_t upkeep_timer_{};  // while there is something to remove and no trial runs
+  uv_timer_t old_timer_{};     // looks for what is too old
+  uv_timer_t watchdog_{};      // while a manager wants to hear of us
   bool loop_open_ = false;
 };
 

@@ -14,6 +14,9 @@ namespace {
 constexpr std::string_view queue_kind = "queue";
 constexpr std::string_view queue_paused = "paused";
 
+constexpr std::uint64_t retention_look_ms = 3'600'000;
+constexpr std::uint64_t upkeep_retry_ms = 2000;
+
 std::string not_there(store::Id id) {
   return fmt::format("experiment {} is not waiting and not running", id);
 }
@@ -157,6 +160,66 @@ Result<std::uint64_t> Daemon::retry(store::Experiment experiment, std::uint32_t 
   queue_.add(waiting_from(experiment));
   run_next();
   return *open;
+}
+
+Result<void> Daemon::may_be_removed(const store::Experiment& experiment) const {
+  const auto state = state_from(experiment.state);
+  const bool driven = session_ && session_->experiment().id == experiment.id;
+  if (state && is_final(*state) && !driven) return {};
+  return fail(fmt::format(
+      "experiment {0} has not ended yet: end it with 'stabctl cancel {0}' first", experiment.id));
+}
+
+Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t uid) {
+  auto begun = upkeep_->remove(experiment, fmt::format("by user {}", uid));
+  if (!begun) return fail(begun.error().message);
+  allow_upkeep();
+  return {};
+}
+
+void Daemon::start_upkeep() {
+  if (auto loaded = upkeep_->load(); !loaded)
+    spdlog::error("what is being removed stays for now: {}", loaded.error().message);
+  look_for_old();
+  allow_upkeep();
+}
+
+void Daemon::look_for_old() {
+  const settings::Retention& retention = options_.retention;
+  if (auto looked = upkeep_->look(retention, wall_clock_ns()); !looked)
+    spdlog::error("what is too old cannot be looked for: {}", looked.error().message);
+  if (retention.output_days == 0 && retention.experiments_days == 0) return;
+  uv_timer_start(
+      &old_timer_,
+      [](uv_timer_t* timer) {
+        auto* daemon = static_cast<Daemon*>(timer->data);
+        daemon->look_for_old();
+        daemon->allow_upkeep();
+      },
+      retention_look_ms, 0);
+}
+
+// A turn of the loop lies between two pieces: clients are answered meanwhile.
+void Daemon::allow_upkeep() {
+  const bool trials_run = session_ && session_->state() == State::running;
+  if (!upkeep_->has_work() || trials_run || stopping_) {
+    uv_timer_stop(&upkeep_timer_);
+  } else if (uv_is_active(reinterpret_cast<uv_handle_t*>(&upkeep_timer_)) == 0) {
+    uv_timer_start(
+        &upkeep_timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->keep_up(); }, 1,
+        1);
+  }
+}
+
+void Daemon::keep_up() {
+  const auto done = upkeep_->step();
+  if (!done)
+    spdlog::error("something that is to be removed stays for now: {}", done.error().message);
+  const bool try_later = !done && done.error().temporary;
+  if (try_later && uv_is_active(reinterpret_cast<uv_handle_t*>(&upkeep_timer_)) != 0)
+    uv_timer_start(&upkeep_timer_, upkeep_timer_.timer_cb, upkeep_retry_ms, 1);
+  else
+    allow_upkeep();
 }
 
 Result<void> Daemon::hold_queue(bool held, std::uint32_t uid) {

@@ -36,6 +36,8 @@ class Queue {
  public:
   Queue(std::uint32_t owner, const settings::Limits& limits) : owner_(owner), limits_(limits) {}
 
+  // Of what is added from now on.
+  void use_limits(const settings::Limits& limits) { limits_ = limits; }
   void add(const Waiting& experiment);
   bool remove(store::Id id);
   // A user's experiment began at this time.

@@ -56,6 +56,7 @@ class Readers {
 
   // Where readers may run from now on.
   void use_cpus(std::vector<unsigned> cpus);
+  void use_limit(std::chrono::nanoseconds limit) { options_.limit = limit; }
   // R2: whether those of clients may run now.
   void allow(bool allowed);
   // Whether any client waits for one.

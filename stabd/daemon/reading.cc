@@ -89,6 +89,10 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request)
                                .attempt = request.attempt};
 }
 
+Result<protocol::ReadRequest> reading_of(const protocol::LogsRequest& request) {
+  return protocol::ReadRequest{.reading = protocol::Reading::logs, .after = request.after};
+}
+
 std::string Daemon::database() const {
   return options_.state_directory + "/stabd.db";
 }

@@ -183,6 +183,25 @@ Result<protocol::RetryReply> answer(const Context& context, const protocol::Retr
   return protocol::RetryReply{.id = request.id, .trials = *open};
 }
 
+Result<protocol::RemoveReply> answer(const Context& context,
+                                     const protocol::RemoveRequest& request) {
+  const auto experiment = find(context, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  Daemon& daemon = context.daemon;
+  if (auto may = daemon.may_be_removed(*experiment); !may) return std::unexpected(may.error());
+  const auto content = daemon.store().content(experiment->id);
+  if (!content) return fail(content.error().message);
+  if (!request.dry) {
+    auto removed = daemon.remove(*experiment, context.connection.peer().uid);
+    if (!removed) return std::unexpected(removed.error());
+  }
+  return protocol::RemoveReply{.id = experiment->id,
+                               .name = experiment->name,
+                               .trials = content->trials,
+                               .builds = content->builds,
+                               .events = content->events};
+}
+
 // Calibrations say nothing of anybody's programs but their names.
 Result<protocol::CalibrationsReply> answer(const Context& context,
                                            const protocol::CalibrationsRequest&) {
@@ -233,10 +252,11 @@ Result<protocol::LearnReply> answer(const Context& context, const protocol::Lear
 
 // A request that only readers can answer (reading.h).
 template <class Request>
-concept NeedsReader = std::same_as<Request, protocol::ReportRequest> ||
-                      std::same_as<Request, protocol::CompareRequest> ||
-                      std::same_as<Request, protocol::ExportRequest> ||
-                      std::same_as<Request, protocol::ReplayRequest>;
+concept NeedsReader =
+    std::same_as<Request, protocol::ReportRequest> ||
+    std::same_as<Request, protocol::CompareRequest> ||
+    std::same_as<Request, protocol::ExportRequest> ||
+    std::same_as<Request, protocol::ReplayRequest> || std::same_as<Request, protocol::LogsRequest>;
 
 std::vector<store::Id> ids_of(const protocol::CompareRequest& request) {
   return request.ids;

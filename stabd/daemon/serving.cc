@@ -96,6 +96,10 @@ void Daemon::watch_signals() {
   const auto stop = [](uv_signal_t* handle, int) { static_cast<Daemon*>(handle->data)->stop(); };
   uv_signal_start(&on_term_, stop, SIGTERM);
   uv_signal_start(&on_int_, stop, SIGINT);
+  uv_signal_start(
+      &on_hup_,
+      [](uv_signal_t* handle, int) { static_cast<Daemon*>(handle->data)->read_settings_again(); },
+      SIGHUP);
 }
 
 void Daemon::run() {
@@ -111,6 +115,7 @@ void Daemon::run() {
   feed_watchdog();
   run_next();
   tell_status();
+  start_upkeep();
   verify_trials();
   uv_run(&loop_, UV_RUN_DEFAULT);
   spdlog::info("stabd stops");
@@ -122,6 +127,37 @@ void Daemon::feed_watchdog() {
   if (half == 0) return;
   uv_timer_start(
       &watchdog_, [](uv_timer_t* timer) { owner(timer)->manager_.tell("WATCHDOG=1"); }, half, half);
+}
+
+void Daemon::read_settings_again() {
+  auto read = options_.read_again();
+  if (!read)
+    return spdlog::error("the settings stay as they are, since those that were read are wrong: {}",
+                         read.error().message);
+  for (const std::string_view key : settings::differences(wanted_, *read)) {
+    if (settings::can_change(key))
+      spdlog::info("'{}' has changed", key);
+    else
+      spdlog::warn("'{}' stays as it was until stabd is started anew", key);
+  }
+  wanted_ = settings::changed(wanted_, *read);
+  static_cast<settings::Settings&>(options_) = settings::changed(options_, *read);
+  use_settings();
+  spdlog::info("the settings were read again");
+}
+
+// What has copies of them. A running experiment keeps the size of the cache that it began with.
+void Daemon::use_settings() {
+  spdlog::set_level(spdlog::level::from_str(options_.log));
+  queue_.use_limits(options_.limits);
+  clients_.use_limits(options_.limits);
+  readers_->use_limit(options_.read_limit);
+  for (const auto& [user, notifier] : notifiers_) notifier->use_limit(options_.notify.time_limit);
+  uv_timer_stop(&idle_);
+  if (!clients_.empty()) end_idle_in_time();
+  uv_timer_stop(&old_timer_);
+  look_for_old();
+  allow_upkeep();
 }
 
 void Daemon::tell_status() {

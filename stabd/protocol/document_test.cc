@@ -22,6 +22,10 @@ constexpr std::string_view name_of<Progress> = "progress";
 template <>
 constexpr std::string_view name_of<store::Event> = "event";
 template <>
+constexpr std::string_view name_of<LogEntry> = "log entry";
+template <>
+constexpr std::string_view name_of<LogPlace> = "log place";
+template <>
 constexpr std::string_view name_of<KnownMachine> = "machine";
 template <>
 constexpr std::string_view name_of<store::Calibration> = "calibration";
@@ -122,9 +126,9 @@ TEST(Document, HasAParagraphForEachMessage) {
   wanted.push_back(work<BuildRequest, BuildReply>());
   wanted.push_back(work<RunRequest, RunReply>());
   for (const std::string& each :
-       {part<Summary>(), part<Progress>(), part<store::Event>(), part<KnownMachine>(),
-        part<store::Calibration>(), part<plan::Check>(), part<store::Layout>(),
-        part<counters::Reading>()})
+       {part<Summary>(), part<Progress>(), part<store::Event>(), part<LogEntry>(), part<LogPlace>(),
+        part<KnownMachine>(), part<store::Calibration>(), part<plan::Check>(),
+        part<store::Layout>(), part<counters::Reading>()})
     wanted.push_back(each);
   std::ifstream document(STAB_SOURCE_DIR "/doc/protocol.md");
   const auto there = paragraphs(document);

@@ -30,7 +30,7 @@ BOOST_DESCRIBE_STRUCT(Event, (), (at_ns, kind, text))
 namespace stab::protocol {
 
 // Of both conversations. It rises with every change of a message.
-inline constexpr std::uint32_t version = 3;
+inline constexpr std::uint32_t version = 4;
 
 inline constexpr Tag ok{.key = "ok", .value = ""};
 
@@ -272,6 +272,29 @@ BOOST_DESCRIBE_STRUCT(RetryRequest, (), (id))
 template <>
 inline constexpr Field field<&RetryRequest::id>{.least = 1};
 
+struct RemoveReply {
+  static constexpr Tag tag = ok;
+  std::int64_t id = 0;
+  std::string name{};
+  std::uint64_t trials = 0;  // attempts that are stored
+  std::uint64_t builds = 0;
+  std::uint64_t events = 0;
+};
+BOOST_DESCRIBE_STRUCT(RemoveReply, (), (id, name, trials, builds, events))
+
+// An experiment that has ended, with all that is stored of it.
+struct RemoveRequest {
+  using Reply = RemoveReply;
+  static constexpr Tag tag{.key = "verb", .value = "remove"};
+  std::int64_t id = 0;
+  bool dry = false;  // only say what would go
+};
+BOOST_DESCRIBE_STRUCT(RemoveRequest, (), (id, dry))
+template <>
+inline constexpr Field field<&RemoveRequest::id>{.least = 1};
+template <>
+inline constexpr Field field<&RemoveRequest::dry>{.may_lack = true};
+
 // A text, and what exit codes are made of.
 struct ReportReply {
   static constexpr Tag tag = ok;
@@ -341,6 +364,43 @@ inline constexpr Field field<&ExportRequest::id>{.least = 1};
 template <>
 inline constexpr Field field<&ExportRequest::format>{.most = 20, .may_lack = true};
 
+// Something that happened, or that a build or a trial printed.
+struct LogEntry {
+  std::int64_t at_ns = 0;                   // of a trial: its end; of a build: 0
+  std::string kind{};                       // as events have it, or "build" or "trial"
+  std::string what{};                       // the benchmark; "" of an event
+  std::optional<std::uint32_t> position{};  // of a trial
+  std::optional<std::uint32_t> attempt{};
+  std::string text{};
+};
+BOOST_DESCRIBE_STRUCT(LogEntry, (), (at_ns, kind, what, position, attempt, text))
+
+// How far a log has been read: ids of rows.
+struct LogPlace {
+  std::int64_t build = 0;
+  std::int64_t trial = 0;
+  std::int64_t event = 0;
+};
+BOOST_DESCRIBE_STRUCT(LogPlace, (), (build, trial, event))
+
+struct LogsReply {
+  static constexpr Tag tag = ok;
+  std::vector<LogEntry> entries{};
+  LogPlace next{};
+  bool more = false;  // it is not all that there is
+};
+BOOST_DESCRIBE_STRUCT(LogsReply, (), (entries, next, more))
+
+struct LogsRequest {
+  using Reply = LogsReply;
+  static constexpr Tag tag{.key = "verb", .value = "logs"};
+  std::int64_t id = 0;
+  LogPlace after{};
+};
+BOOST_DESCRIBE_STRUCT(LogsRequest, (), (id, after))
+template <>
+inline constexpr Field field<&LogsRequest::id>{.least = 1};
+
 struct KnownMachine {
   std::string key{};
   std::string host{};
@@ -374,10 +434,11 @@ struct LearnRequest {
 };
 BOOST_DESCRIBE_STRUCT(LearnRequest, (), (machines))
 
-using Request = std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest,
-                             StatusRequest, WatchRequest, CancelRequest, PauseRequest,
-                             ResumeRequest, RetryRequest, ReportRequest, CompareRequest,
-                             ExportRequest, ReplayRequest, CalibrationsRequest, LearnRequest>;
+using Request =
+    std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest, StatusRequest,
+                 WatchRequest, CancelRequest, PauseRequest, ResumeRequest, RetryRequest,
+                 RemoveRequest, ReportRequest, CompareRequest, ExportRequest, ReplayRequest,
+                 LogsRequest, CalibrationsRequest, LearnRequest>;
 
 // One line. Of a message of any of the two conversations.
 template <class M>

@@ -32,6 +32,7 @@ enum class Reading {
   csv,      // ExportReply
   json,     // ExportReply
   replay,   // ReplayReply
+  logs,     // LogsReply
   look,     // LookReply
   finish,   // FindingsReply, of one experiment
   verify    // FindingsReply, of the database
@@ -51,10 +52,11 @@ struct ReadRequest {
   std::string cache{};  // of the builds
   std::uint32_t position = 0;
   std::optional<std::uint32_t> attempt{};
+  LogPlace after{};  // of a log
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                       (protocol, database, reading, experiments, format, colour, full, blocks,
-                       cache, position, attempt))
+                       cache, position, attempt, after))
 
 // What the plan's stopping rule says.
 struct LookReply {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/reader/answers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "plan/reading/reader.h"
@@ -55,6 +57,11 @@ Result<void> replay(store::Reader& store, const ReadRequest& request, AnswerFile
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 
+Result<void> logs(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const auto reply = results::answer_logs(store, request.experiments.front(), request.after);
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
 protocol::LookReply look(store::Reader& store, const ReadRequest& request) {
   const store::Experiment& experiment = request.experiments.front();
   const auto plan = plan::read_plan(experiment.plan);
@@ -92,6 +99,9 @@ Result<void> answer(store::Reader& store, const ReadRequest& request, AnswerFile
   if (request.reading == Reading::verify)
     return file.add(protocol::encode(verify(store, std::nullopt)));
   if (request.experiments.empty()) return fail("the request names no experiment");
+  for (const store::Experiment& each : request.experiments)
+    if (const auto found = store.experiment(each.id); found && !*found)
+      return fail(fmt::format("experiment {} was removed meanwhile", each.id));
   switch (request.reading) {
     case Reading::report:
       return report(store, request, file);
@@ -99,6 +109,8 @@ Result<void> answer(store::Reader& store, const ReadRequest& request, AnswerFile
       return compare(store, request, file);
     case Reading::replay:
       return replay(store, request, file);
+    case Reading::logs:
+      return logs(store, request, file);
     case Reading::look:
       return file.add(protocol::encode(look(store, request)));
     case Reading::finish:

@@ -45,6 +45,24 @@ Result<protocol::ReportReply> answer_report(store::Reader& store,
                   document->findings());
 }
 
+Result<protocol::LogsReply> answer_logs(store::Reader& store, const store::Experiment& experiment,
+                                        const protocol::LogPlace& after) {
+  auto log =
+      store.log(experiment.id, {.build = after.build, .trial = after.trial, .event = after.event});
+  if (!log) return fail(log.error().message);
+  protocol::LogsReply reply{
+      .next = {.build = log->next.build, .trial = log->next.trial, .event = log->next.event},
+      .more = log->more};
+  for (store::Reader::LogRow& row : log->rows)
+    reply.entries.push_back({.at_ns = row.at_ns,
+                             .kind = std::move(row.kind),
+                             .what = std::move(row.benchmark),
+                             .position = row.position,
+                             .attempt = row.attempt,
+                             .text = std::move(row.text)});
+  return reply;
+}
+
 Result<protocol::ReportReply> answer_compare(store::Reader& store,
                                              std::span<const store::Experiment> experiments,
                                              const protocol::CompareRequest& request) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `report` and `compare` answer, for whoever has the database open and has looked who may see
+// What `report`, `compare` and `logs` answer, for whoever has the database open and has looked who may see
 // the experiments.
 #pragma once
 
@@ -21,5 +21,8 @@ Result<protocol::ReportReply> answer_report(store::Reader& store,
 Result<protocol::ReportReply> answer_compare(store::Reader& store,
                                              std::span<const store::Experiment> experiments,
                                              const protocol::CompareRequest& request);
+// What it printed and what happened, from there on.
+Result<protocol::LogsReply> answer_logs(store::Reader& store, const store::Experiment& experiment,
+                                        const protocol::LogPlace& after);
 
 }  // namespace stab::results

@@ -26,6 +26,9 @@ inline constexpr std::array<std::string_view, 3> socket_modes{"0600", "0660", "0
 inline constexpr std::array<std::string_view, 4> levels{"debug", "info", "warning", "error"};
 inline constexpr std::array stops{to_string(Stop::abandon), to_string(Stop::finish)};
 inline constexpr std::array notices{to_string(Notices::always), to_string(Notices::trouble)};
+// Of a daemon that runs.
+inline constexpr std::array<std::string_view, 5> fixed_keys{
+    "daemon.state", "daemon.socket", "daemon.socket_mode", "daemon.cache", "daemon.namespaces"};
 }  // namespace words
 
 inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 50;
@@ -66,7 +69,13 @@ inline constexpr toml::Key keys[] = {
      "none"},
     {"notify.when", toml::Choice{words::notices, "always"},
      "`trouble`: not for experiments that are done or were cancelled"},
-    {"notify.time_limit", toml::Duration{std::chrono::seconds(30)}, "then it is ended"}};
+    {"notify.time_limit", toml::Duration{std::chrono::seconds(30)}, "then it is ended"},
+
+    {"retention.output_days", toml::Count{0, 100'000, 0},
+     "so many days after the end of an experiment what its trials and builds printed is removed; "
+     "0: never"},
+    {"retention.experiments_days", toml::Count{0, 100'000, 0},
+     "so many days after its end an experiment is removed; 0: never"}};
 
 // Calls `visit<path>(field)` for each key: who reads, prints or fills settings misses none.
 template <class Some, class Visit>
@@ -90,6 +99,8 @@ void for_each_setting(Some& settings, const Visit& visit) {
   visit.template operator()<"notify.command">(settings.notify.command);
   visit.template operator()<"notify.when">(settings.notify.when);
   visit.template operator()<"notify.time_limit">(settings.notify.time_limit);
+  visit.template operator()<"retention.output_days">(settings.retention.output_days);
+  visit.template operator()<"retention.experiments_days">(settings.retention.experiments_days);
 }
 
 }  // namespace stab::settings

@@ -134,7 +134,7 @@ std::expected<Settings, std::vector<toml::Problem>> read(std::string_view text, 
   }
   const toml::Table root(problems, *tree, "", toml::names_below(keys, ""));
   std::map<std::string_view, std::optional<toml::Table>> tables;
-  for (const std::string_view name : {"daemon", "limits", "notify"})
+  for (const std::string_view name : {"daemon", "limits", "notify", "retention"})
     tables.emplace(name, root.table(name, toml::names_below(keys, name)));
   for_each_setting(base, [&]<toml::Path path>(auto& field) {
     const auto& table = tables.at(path.table());
@@ -159,6 +159,32 @@ std::string print(const Settings& settings) {
                           : fmt::format("{} = {}\n", path.name(), value);
   });
   return text;
+}
+
+std::vector<std::string_view> differences(const Settings& one, const Settings& other) {
+  std::vector<std::string_view> keys_that_differ;
+  for_each_setting(one, [&]<toml::Path path>(const auto& field) {
+    for_each_setting(other, [&]<toml::Path same>(const auto& its) {
+      if constexpr (path.view() == same.view())
+        if (field != its) keys_that_differ.push_back(toml::key_of<keys, path>.path);
+    });
+  });
+  return keys_that_differ;
+}
+
+bool can_change(std::string_view key) {
+  return std::ranges::find(words::fixed_keys, key) == words::fixed_keys.end();
+}
+
+Settings changed(const Settings& before, const Settings& after) {
+  Settings result = after;
+  for_each_setting(result, [&]<toml::Path path>(auto& field) {
+    for_each_setting(before, [&]<toml::Path same>(const auto& its) {
+      if constexpr (path.view() == same.view())
+        if (!can_change(path.view())) field = its;
+    });
+  });
+  return result;
 }
 
 std::string table_of_keys() {

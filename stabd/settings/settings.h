@@ -41,6 +41,12 @@ struct Notify {
   std::chrono::nanoseconds time_limit{0};
 };
 
+// Days after the end of an experiment; 0: for ever.
+struct Retention {
+  std::uint32_t output_days = 0;
+  std::uint32_t experiments_days = 0;
+};
+
 struct Settings {
   std::string state_directory;
   std::string socket_path;
@@ -55,6 +61,7 @@ struct Settings {
   std::chrono::nanoseconds stop_limit{0};  // of the trial that is finished
   Limits limits;
   Notify notify;
+  Retention retention;
 };
 
 // The defaults of all keys; the three paths are the caller's business.
@@ -65,6 +72,13 @@ std::expected<Settings, std::vector<toml::Problem>> read(std::string_view text, 
 
 // As a text that read() takes; what is not set stands there as a comment.
 std::string print(const Settings& settings);
+
+// Keys in which they differ.
+std::vector<std::string_view> differences(const Settings& one, const Settings& other);
+// Whether a daemon that runs can take another value of it.
+bool can_change(std::string_view key);
+// `after`, but for what a daemon that runs keeps of `before`.
+Settings changed(const Settings& before, const Settings& after);
 
 // The table of doc/operations.md.
 std::string table_of_keys();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -57,6 +58,9 @@ cache_of_user = "2GiB"
 command = ["/bin/tell", "a \"word\""]
 when = "trouble"
 time_limit = "1500ms"
+[retention]
+output_days = 30
+experiments_days = 365
 )",
                              standard());
   ASSERT_TRUE(settings) << toml::describe(settings.error(), "stabd.toml");
@@ -79,6 +83,8 @@ time_limit = "1500ms"
   EXPECT_EQ(settings->notify.command, (std::vector<std::string>{"/bin/tell", "a \"word\""}));
   EXPECT_EQ(settings->notify.when, Notices::trouble);
   EXPECT_EQ(settings->notify.time_limit, 1500ms);
+  EXPECT_EQ(settings->retention.output_days, 30U);
+  EXPECT_EQ(settings->retention.experiments_days, 365U);
   // What is printed is read as the same.
   const std::string printed = print(*settings);
   const auto again = read(printed, standard());
@@ -134,6 +140,28 @@ TEST(Settings, ATextThatIsNoTomlSaysWhere) {
 TEST(Settings, ANoticeWithoutACommandIsAMistake) {
   EXPECT_THAT(problems_in("[notify]\nwhen = \"trouble\"\n"),
               HasSubstr("stabd.toml:2:1: 'notify.when' does nothing without 'notify.command'"));
+}
+
+TEST(Settings, WhatChangedIsNamedAndWhatIsFixedWhileADaemonRunsStays) {
+  Settings before = standard();
+  before.state_directory = "/s";
+  Settings after = before;
+  EXPECT_THAT(differences(before, after), ::testing::IsEmpty());
+  after.state_directory = "/t";
+  after.isolate = !before.isolate;
+  after.limits.waiting = 7;
+  after.notify.command = {"/bin/true"};
+  EXPECT_THAT(differences(before, after),
+              ::testing::ElementsAre("daemon.state", "daemon.namespaces", "limits.waiting",
+                                     "notify.command"));
+  const Settings in_force = changed(before, after);
+  EXPECT_EQ(in_force.state_directory, "/s");
+  EXPECT_EQ(in_force.isolate, before.isolate);
+  EXPECT_EQ(in_force.limits.waiting, 7U);
+  EXPECT_EQ(in_force.notify.command, after.notify.command);
+  for (const std::string_view key : words::fixed_keys)
+    EXPECT_TRUE(std::ranges::any_of(keys, [&](const toml::Key& each) { return each.path == key; }))
+        << key;
 }
 
 TEST(Settings, TheDocumentHasTheTableOfTheList) {

@@ -132,6 +132,45 @@ TEST_F(Service, AFileThatIsMissingOrThatOthersMayWriteIsRefused) {
   EXPECT_THAT(check().err, HasSubstr("there is no file of settings"));
 }
 
+TEST_F(Service, SettingsAreReadAgainOnASignal) {
+  lab_.write("stabd.toml", "[daemon]\nread_limit = \"7min\"\n");
+  ASSERT_TRUE(lab_.start_daemon({"--log", "info"}));
+  write_waiting_plan();
+  const int id = run_until_a_trial_waits();
+  lab_.write("stabd.toml",
+             "[daemon]\nstate = \"/elsewhere\"\nnamespaces = false\nlog = \"error\"\n"
+             "[notify]\ncommand = [\"/bin/sh\", \"-c\", \"cat >" +
+                 lab_.path("told") + "\"]\n");
+  ASSERT_EQ(kill(lab_.daemon(), SIGHUP), 0);
+  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "the settings were read again"));
+  const std::string log = text("stabd.log");
+  EXPECT_THAT(log, HasSubstr("'daemon.namespaces' stays as it was until stabd is started anew"));
+  EXPECT_THAT(log, HasSubstr("'daemon.read_limit' has changed"));
+  EXPECT_THAT(log, HasSubstr("'notify.command' has changed"));
+  // What the command line says wins, as it did at the start.
+  EXPECT_THAT(log, Not(HasSubstr("daemon.state")));
+  EXPECT_THAT(log, Not(HasSubstr("daemon.log")));
+  // Nothing happened to what runs, and its end is told as the file says now.
+  lab_.write("go", "");
+  ASSERT_TRUE(lab_.wait_for(id, "done"));
+  EXPECT_EQ(stored(id), 3U);
+  EXPECT_TRUE(wait_for_text(lab_.path("told"), "\"event\":\"done\""));
+}
+
+TEST_F(Service, AWrongFileChangesNothingThatIsInForce) {
+  lab_.write("stabd.toml",
+             "[notify]\ncommand = [\"/bin/sh\", \"-c\", \"cat >" + lab_.path("told") + "\"]\n");
+  ASSERT_TRUE(lab_.start_daemon());
+  lab_.write("stabd.toml", "[limits]\nwaitin = 3\n");
+  ASSERT_EQ(kill(lab_.daemon(), SIGHUP), 0);
+  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "the settings stay as they are"));
+  EXPECT_THAT(text("stabd.log"), HasSubstr("stabd.toml:2:1: unknown key 'limits.waitin'"));
+  lab_.write("go", "");
+  write_waiting_plan();
+  ASSERT_TRUE(lab_.wait_for(lab_.submit("plan.toml"), "done"));
+  EXPECT_TRUE(wait_for_text(lab_.path("told"), "\"event\":\"done\""));
+}
+
 TEST_F(Service, TheUsualFileIsReadIfItIsThere) {
   lab_.write("config/stabd/stabd.toml", "[limits]\nwaiting = 7\n");
   std::vector<std::string> argv{"/usr/bin/env", "XDG_CONFIG_HOME=" + lab_.path("config")};

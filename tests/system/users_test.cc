@@ -197,8 +197,8 @@ TEST_F(Users, FindTheirOwnDaemonElseTheSystems) {
 TEST_F(Users, SeeTheirOwnExperimentsAndNoOthers) {
   ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
   EXPECT_THAT(as(bob, {"list"}).out, HasSubstr("there are no experiments"));
-  for (const char* verb :
-       {"status", "report", "export", "cancel", "watch", "pause", "resume", "retry"}) {
+  for (const char* verb : {"status", "report", "export", "cancel", "watch", "pause", "resume",
+                           "retry", "rm", "logs"}) {
     const Output refused = as(bob, {verb, "1"});
     EXPECT_EQ(refused.code, 1) << verb;
     EXPECT_THAT(refused.err, HasSubstr("there is no experiment 1")) << verb;

@@ -15,15 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::string> database_of(const Common& common) {
-  if (!common.state.empty()) return database_named(common.state);
-  auto client = Client::connect(common.sockets);
-  if (!client) return std::unexpected(client.error());
-  const auto answer = client->ask(protocol::VersionRequest{});
-  if (!answer) return std::unexpected(answer.error());
-  return answer->state + "/stabd.db";
-}
-
 std::string as_json(const std::string& database, const std::string& file,
                     const std::vector<store::Damage>& damage) {
   nlohmann::json rows = nlohmann::json::array();
@@ -34,6 +25,15 @@ std::string as_json(const std::string& database, const std::string& file,
 }
 
 }  // namespace
+
+Result<std::string> database_of(const Common& common) {
+  if (!common.state.empty()) return database_named(common.state);
+  auto client = Client::connect(common.sockets);
+  if (!client) return std::unexpected(client.error());
+  const auto answer = client->ask(protocol::VersionRequest{});
+  if (!answer) return std::unexpected(answer.error());
+  return answer->state + "/stabd.db";
+}
 
 std::string database_named(const std::string& path) {
   std::error_code error;

@@ -49,6 +49,8 @@ class Notifier {
 
   void send(Notice notice);
   [[nodiscard]] bool busy() const { return child_ || !waiting_.empty(); }
+  // Of those that begin from now on.
+  void use_limit(std::chrono::nanoseconds limit) { limit_ = limit; }
   // Run on these from now on.
   void use_cpus(const std::vector<unsigned>& cpus);
 

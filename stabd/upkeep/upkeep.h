@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// What leaves the database: experiments that somebody removes, and what is older than the settings
+// keep it. It goes in pieces, which whoever owns the store asks for when nothing is measured.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "stabd/settings/settings.h"
+#include "store/store.h"
+
+namespace stab::upkeep {
+
+class Upkeep {
+ public:
+  explicit Upkeep(store::Store& store) : store_(store) {}
+
+  // What somebody began before and has not ended.
+  store::Outcome<void> load();
+  // From here on nobody sees it. It has ended, or never began.
+  store::Outcome<void> remove(const store::Experiment& experiment, std::string_view how);
+  // What is too old now is work from here on.
+  store::Outcome<void> look(const settings::Retention& retention, std::int64_t now_ns);
+
+  [[nodiscard]] bool has_work() const { return !work_.empty(); }
+  // A piece of it. After an error that passes with time it is there as before; what another error
+  // is about is left for the next load() or look().
+  store::Outcome<void> step();
+
+ private:
+  enum class What { remove, forget_experiment, forget_output };
+  struct Work {
+    What what = What::remove;
+    store::Id id = 0;
+    std::int64_t before_ns = 0;  // it ended before, or is not touched
+    std::int64_t days = 0;
+    store::Store::Place place{};
+  };
+  store::Outcome<bool> advance(Work& work);
+  store::Outcome<bool> forget(Work& work, const store::Experiment& experiment);
+
+  store::Store& store_;
+  std::deque<Work> work_;
+};
+
+}  // namespace stab::upkeep

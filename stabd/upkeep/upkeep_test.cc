@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/upkeep/upkeep.h"
+
+#include <gmock/gmock.h>
+
+#include "store/test_support.h"
+
+namespace stab::upkeep {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::int64_t day_ns = std::chrono::nanoseconds(std::chrono::days(1)).count();
+
+class UpkeepTest : public store::WithStore {
+ protected:
+  void fill(std::uint32_t trials) {
+    for (std::uint32_t position = 0; position < trials; ++position)
+      add(store::example_trial(experiment_, position));
+  }
+  int steps(Upkeep& upkeep) {
+    int made = 0;
+    for (; upkeep.has_work(); ++made) EXPECT_TRUE(upkeep.step());
+    return made;
+  }
+  const std::int64_t end_ = store::example_experiment().ended_ns;
+};
+
+TEST_F(UpkeepTest, WhatAKilledOneHadBegunIsRemovedByTheNext) {
+  fill(60);
+  {
+    Upkeep upkeep(*store_);
+    ASSERT_TRUE(upkeep.remove(*store_->experiment(experiment_).value(), "by user 7"));
+    ASSERT_TRUE(upkeep.step());
+  }
+  reopen();
+  Upkeep upkeep(*store_);
+  EXPECT_FALSE(upkeep.has_work());
+  ASSERT_TRUE(upkeep.load());
+  EXPECT_GT(steps(upkeep), 0);
+  EXPECT_EQ(store_->content(experiment_)->trials, 0U);
+  EXPECT_THAT(store_->removals().value(), IsEmpty());
+  EXPECT_EQ(store_->events(0)->front().text, "experiment 1 (sort) was removed by user 7");
+}
+
+TEST_F(UpkeepTest, WithoutAnAgeNothingIsTooOld) {
+  Upkeep upkeep(*store_);
+  ASSERT_TRUE(upkeep.look({}, end_ + 1000 * day_ns));
+  EXPECT_FALSE(upkeep.has_work());
+}
+
+TEST_F(UpkeepTest, OutputGoesWhenItIsOldAndOnlyOnce) {
+  fill(60);
+  Upkeep upkeep(*store_);
+  ASSERT_TRUE(upkeep.look({.output_days = 3}, end_ + 3 * day_ns));
+  EXPECT_FALSE(upkeep.has_work());
+  ASSERT_TRUE(upkeep.look({.output_days = 3}, end_ + 3 * day_ns + 1));
+  EXPECT_EQ(steps(upkeep), 3);
+  for (const store::Trial& trial : trials_of(*store_, experiment_))
+    EXPECT_EQ(trial.stderr_tail, "");
+  EXPECT_EQ(store_->events(experiment_)->back().text,
+            "what its trials and builds printed was removed 3 days after its end");
+  ASSERT_TRUE(upkeep.look({.output_days = 3}, end_ + 4 * day_ns));
+  EXPECT_FALSE(upkeep.has_work());
+}
+
+TEST_F(UpkeepTest, ExperimentsGoWhenTheyAreOld) {
+  fill(60);
+  Upkeep upkeep(*store_);
+  ASSERT_TRUE(upkeep.look({.output_days = 1, .experiments_days = 1}, end_ + 2 * day_ns));
+  steps(upkeep);
+  EXPECT_EQ(store_->experiment(experiment_).value(), std::nullopt);
+  EXPECT_EQ(store_->content(experiment_)->trials, 0U);
+  EXPECT_THAT(store_->events(0)->front().text, HasSubstr("was removed 1 day after its end"));
+}
+
+TEST_F(UpkeepTest, WhatGoesOnMeanwhileIsNotTouched) {
+  fill(60);
+  Upkeep upkeep(*store_);
+  ASSERT_TRUE(upkeep.look({.output_days = 1, .experiments_days = 1}, end_ + 2 * day_ns));
+  store::Experiment again = store_->experiment(experiment_).value().value();
+  again.ended_ns = 0;
+  ASSERT_TRUE(store_->update_experiment(again));
+  steps(upkeep);
+  EXPECT_EQ(store_->experiment(experiment_).value(), again);
+  EXPECT_EQ(trials_of(*store_, experiment_).front().stderr_tail, "oh\nno");
+}
+
+TEST_F(UpkeepTest, WhatIsDamagedDoesNotKeepTheRest) {
+  const store::Id other = store_->add_experiment(store::example_experiment()).value();
+  store_.reset();
+  SQLite::Database(path_, SQLite::OPEN_READWRITE)
+      .exec("UPDATE experiment SET name = 'x' WHERE id = 1");
+  reopen();
+  Upkeep upkeep(*store_);
+  ASSERT_TRUE(upkeep.look({.experiments_days = 1}, end_ + 2 * day_ns));
+  EXPECT_FALSE(upkeep.step());
+  steps(upkeep);
+  EXPECT_EQ(store_->experiment(other).value(), std::nullopt);
+  EXPECT_FALSE(store_->experiment(experiment_));  // refused, and still there
+}
+
+}  // namespace
+}  // namespace stab::upkeep

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// What leaves the store: experiments (S7), and what they printed.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "base/clock.h"
+#include "store/connection.h"
+#include "store/failure.h"
+#include "store/rows/codec.h"
+#include "store/store.h"
+
+namespace stab::store {
+namespace {
+
+// The kind of an event: what the experiment printed is not stored any more.
+constexpr std::string_view output_forgotten = "retention";
+
+// In the table meta: the highest id that an experiment had which was removed.
+const Value last_removed_key = std::string("last_removed_experiment");
+
+Stored last_removed_row(Connection& connection) {
+  Stored row;
+  connection.scan("meta", "WHERE key = ?", {last_removed_key}, [&row](const Stored& stored) {
+    row = stored;
+    return false;
+  });
+  return row;
+}
+
+void note_last_removed(Connection& connection, Id experiment) {
+  Stored found = last_removed_row(connection);
+  Row row;
+  row.set("key", std::get<std::string>(last_removed_key));
+  row.set("value", std::string_view(fmt::format_int(experiment).c_str()));
+  if (found.id == 0)
+    connection.insert("meta", row);
+  else if (found.intact)
+    connection.update("meta", found.id, row);
+}
+
+void add_own_event(Connection& connection, std::string_view kind, std::string_view text) {
+  connection.insert("event", to_row(Event{.at_ns = wall_clock_ns(),
+                                          .kind = std::string(kind),
+                                          .text = std::string(text)}));
+}
+
+}  // namespace
+
+// 0 where it is not known.
+Id Store::last_removed() {
+  const Stored found = last_removed_row(connection());
+  return found.intact ? std::atoll(found.row.text("value").c_str()) : 0;
+}
+
+Outcome<void> Store::begin_removal(Id experiment, std::string_view why) {
+  return write(fmt::format("the removal of experiment {}", experiment), [&] {
+    Row row;
+    connection().select("experiment", "WHERE id = ?", {experiment}, [&row](const Stored& stored) {
+      row = stored.row;
+      return false;
+    });
+    if (row.values().empty()) refuse(fmt::format("there is no experiment {}", experiment));
+    row.set("state", being_removed);
+    connection().update("experiment", experiment, row);
+    add_own_event(connection(), "removal", why);
+  });
+}
+
+Outcome<std::vector<Id>> Store::removals() {
+  return guarded("cannot read what is being removed", path(), [&] {
+    return connection().ids("experiment", "WHERE state = ?", {std::string(being_removed)}).ids;
+  });
+}
+
+Outcome<bool> Store::go_on_with_removal(Id experiment) {
+  bool more = true;
+  auto written = write(fmt::format("the removal of experiment {}", experiment), [&] {
+    const auto some = [&](const char* table) {
+      const auto found =
+          connection()
+              .ids(table,
+                   fmt::format("WHERE id IN (SELECT id FROM {} WHERE experiment = ? LIMIT {})",
+                               table, piece_of_removal),
+                   {experiment})
+              .ids;
+      for (const Id id : found) {
+        if (table == std::string_view("trial"))
+          connection().remove("reading", "WHERE trial = ?", {id});
+        connection().remove(table, "WHERE id = ?", {id});
+      }
+      return !found.empty();
+    };
+    more = some("trial") || some("event") || some("build");
+    if (!more) remove_rest(experiment);
+  });
+  if (!written) return std::unexpected(written.error());
+  return more;
+}
+
+void Store::remove_rest(Id experiment) {
+  // What a calibration found is of the machine and stays.
+  std::vector<Stored> calibrations;
+  connection().scan("calibration", "WHERE experiment = ?", {experiment}, [&](const Stored& stored) {
+    calibrations.push_back(stored);
+    return true;
+  });
+  for (Stored& each : calibrations) {
+    each.row.set_value("experiment", {});
+    if (each.intact)
+      connection().update("calibration", each.id, each.row);
+    else
+      connection().remove("calibration", "WHERE id = ?", {each.id});
+  }
+  if (connection().number("SELECT max(id) FROM experiment") == experiment)
+    note_last_removed(connection(), experiment);
+  connection().remove("experiment", "WHERE id = ?", {experiment});
+}
+
+Outcome<std::vector<Id>> Store::ids_of_experiments(std::string_view which, std::int64_t before_ns) {
+  return guarded("cannot read when experiments ended", path(), [&] {
+    return connection()
+        .ids("experiment",
+             fmt::format("WHERE ended_ns < ? AND state <> '{}' {}", being_removed, which),
+             {before_ns})
+        .ids;
+  });
+}
+
+Outcome<std::vector<Id>> Store::ended(std::int64_t before_ns) {
+  return ids_of_experiments("", before_ns);
+}
+
+Outcome<std::vector<Id>> Store::with_output(std::int64_t before_ns) {
+  return ids_of_experiments(
+      fmt::format("AND NOT EXISTS (SELECT 1 FROM event WHERE event.experiment = experiment.id AND "
+                  "kind = '{}' AND at_ns >= experiment.ended_ns)",
+                  output_forgotten),
+      before_ns);
+}
+
+Outcome<std::optional<Store::Place>> Store::forget_output(Id experiment, Place after,
+                                                          std::string_view why) {
+  std::optional<Place> next;
+  auto written = write(fmt::format("experiment {} without its output", experiment), [&] {
+    // A row that is damaged stays as it is.
+    const auto empty = [&](const char* table, const char* column, std::vector<Stored> rows) {
+      for (Stored& each : rows) {
+        if (!each.intact || each.row.text(column).empty()) continue;
+        each.row.set(column, std::string_view());
+        connection().update(table, each.id, each.row);
+      }
+    };
+    const auto rows_of = [&](const char* table, const std::string& rest, Arguments arguments) {
+      std::vector<Stored> rows;
+      connection().scan(table, rest, arguments, [&rows](const Stored& stored) {
+        rows.push_back(stored);
+        return true;
+      });
+      return rows;
+    };
+    std::vector<Stored> trials =
+        rows_of("trial",
+                fmt::format("WHERE experiment = ? AND (position, attempt) > (?, ?) ORDER BY "
+                            "position, attempt LIMIT {}",
+                            piece_of_removal),
+                {experiment, after.position, after.attempt});
+    if (!trials.empty()) {
+      next = {.position = trials.back().row.integer("position"),
+              .attempt = trials.back().row.integer("attempt")};
+      return empty("trial", "stderr_tail", std::move(trials));
+    }
+    empty("build", "output", rows_of("build", "WHERE experiment = ?", {experiment}));
+    connection().insert("event", to_row(Event{.experiment = experiment,
+                                              .at_ns = wall_clock_ns(),
+                                              .kind = std::string(output_forgotten),
+                                              .text = std::string(why)}));
+  });
+  if (!written) return std::unexpected(written.error());
+  return next;
+}
+
+}  // namespace stab::store

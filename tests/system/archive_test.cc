@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// A whole experiment as a file, and back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "store/store.h"
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class Archive : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    lab_.write("b.c", "int main(void) { int unused; return 0; }\n");
+    lab_.write(
+        "plan.toml",
+        "[experiment]\nname = \"kept\"\n[[benchmark]]\nname = \"b\"\nrepetitions = 6\n"
+        "build = \"cc -Wall ${OPT} -o ${OUT} b.c\"\nsources = [\"b.c\"]\n"
+        "run = [\"sh\", \"-c\", \"echo said >&2; ${OUT}\"]\n"
+        "[factor.opt]\nlevels = { O0 = { OPT = \"-O0 -DA\" }, O2 = { OPT = \"-O2 -g\" } }\n");
+    ASSERT_TRUE(lab_.start_daemon());
+    ASSERT_GT(lab_.submit("plan.toml"), 0);
+    id_ = lab_.submit("plan.toml");
+    ASSERT_TRUE(lab_.wait_until_final(id_));
+  }
+  Output of(const std::string& state, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--state", lab_.path(state)});
+    return lab_.ctl(arguments);
+  }
+  std::string file() const { return lab_.path("kept.stab"); }
+  Output write_archive() const {
+    return lab_.ctl({"export", std::to_string(id_), "--archive", file()});
+  }
+  void change(const std::string& sql) const {
+    const Output changed = run_program({"/usr/bin/sqlite3", file(), sql}, lab_.folder());
+    ASSERT_EQ(changed.code, 0) << changed.err;
+  }
+  // Byte for byte, but for the lines with the database's path and the experiment's number.
+  std::string report(const std::string& state, int id) const {
+    const Output shown = of(state, {"report", std::to_string(id), "--json"});
+    EXPECT_EQ(shown.code, 0) << shown.err;
+    std::istringstream lines(shown.out);
+    std::string text;
+    int left_out = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("  \"id\":") || line.starts_with("  \"database\":"))
+        ++left_out;
+      else
+        text += line + "\n";
+    }
+    EXPECT_EQ(left_out, 2) << shown.out;
+    return text;
+  }
+  bool refuses(const std::string& why) const {
+    const Output refused = of("elsewhere", {"import", file()});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("is not imported"));
+    EXPECT_THAT(refused.err, HasSubstr(why));
+    // And nothing is left of it.
+    const auto store = store::Store::open(lab_.path("elsewhere/stabd.db"));
+    EXPECT_TRUE(store);
+    return store && (*store)->experiments()->intact.empty() && (*store)->removals()->empty();
+  }
+
+  Lab lab_;
+  int id_ = 0;
+};
+
+TEST_F(Archive, AnImportedExperimentHasTheSameReportTrialsAndLogs) {
+  const Output written = write_archive();
+  ASSERT_EQ(written.code, 0) << written.err;
+  EXPECT_FALSE(fs::exists(file() + "-wal"));
+  // The archive is a database by itself, and so is read by everybody who has it.
+  const Output imported = of("elsewhere", {"import", "--json", file()});
+  ASSERT_EQ(imported.code, 0) << imported.err;
+  EXPECT_EQ(json::parse(imported.out)["id"], 1);
+  EXPECT_EQ(report("elsewhere", 1), report("state", id_));
+  for (const char* format : {"csv", "json"})
+    EXPECT_EQ(of("elsewhere", {"export", "1", "--format", format}).out,
+              of("state", {"export", std::to_string(id_), "--format", format}).out);
+  const std::string before = of("state", {"logs", std::to_string(id_)}).out;
+  const std::string after = of("elsewhere", {"logs", "1"}).out;
+  EXPECT_TRUE(after.starts_with(before)) << after;
+  EXPECT_THAT(after, HasSubstr("from experiment 2 of " + lab_.path("state/stabd.db")));
+  EXPECT_THAT(after, HasSubstr("imported from " + file()));
+  // Once more, under a number of its own; also beside what is there.
+  ASSERT_EQ(of("elsewhere", {"import", file()}).code, 0);
+  EXPECT_EQ(report("elsewhere", 2), report("elsewhere", 1));
+}
+
+TEST_F(Archive, AFolderThatADaemonUsesIsRefused) {
+  ASSERT_EQ(write_archive().code, 0);
+  const Output refused = of("state", {"import", file()});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr(std::to_string(lab_.daemon())));
+  lab_.end_daemon(SIGTERM);
+  EXPECT_EQ(of("state", {"import", file()}).code, 0);
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_EQ(lab_.state(id_ + 1), "done");
+  EXPECT_EQ(lab_.trials(id_ + 1), lab_.trials(id_));
+}
+
+TEST_F(Archive, NoFileIsReplacedAndNothingIsWrittenOfWhatHasNotEnded) {
+  lab_.write("kept.stab", "mine");
+  const Output there = write_archive();
+  EXPECT_EQ(there.code, 1);
+  EXPECT_THAT(there.err, HasSubstr("is there already"));
+  fs::remove(file());
+  lab_.write("long.toml",
+             "[experiment]\nname = \"long\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
+             "\"1\"]\nrepetitions = 100\n");
+  const int running = lab_.submit("long.toml");
+  const Output early = lab_.ctl({"export", std::to_string(running), "--archive", file()});
+  EXPECT_EQ(early.code, 1);
+  EXPECT_THAT(early.err, HasSubstr("has not ended yet"));
+  EXPECT_THAT(lab_.ctl({"export", "77", "--archive", file()}).err,
+              HasSubstr("there is no experiment 77"));
+  for (const auto& entry : fs::directory_iterator(lab_.folder()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("kept.stab")) << entry.path();
+}
+
+TEST_F(Archive, WhatIsDamagedOrNoneIsRefusedWithTheReason) {
+  ASSERT_EQ(write_archive().code, 0);
+  change("UPDATE trial SET wall_ns = 1 WHERE position = 3");
+  EXPECT_TRUE(refuses("it is damaged: row 4 of table trial"));
+  fs::remove(file());
+  ASSERT_EQ(write_archive().code, 0);
+  change("DELETE FROM reading; DELETE FROM trial WHERE position = 3");
+  EXPECT_TRUE(refuses("damaged"));
+  fs::resize_file(file(), fs::file_size(file()) / 2);
+  EXPECT_TRUE(refuses(""));
+  lab_.write("kept.stab", "this is no database at all, but a text of some length\n");
+  EXPECT_TRUE(refuses("not a database"));
+  fs::copy_file(lab_.path("state/stabd.db"), file(), fs::copy_options::overwrite_existing);
+  EXPECT_TRUE(refuses(""));
+}
+
+// Whoever makes a file can give its rows the right checksums.
+TEST_F(Archive, AHostileFileGetsNothing) {
+  ASSERT_EQ(write_archive().code, 0);
+  const auto forge = [&](const auto& forger) {
+    for (const char* suffix : {"", "-wal", "-shm", ".lock"}) fs::remove(file() + suffix);
+    ASSERT_EQ(write_archive().code, 0);
+    const auto store = store::Store::open(file());
+    ASSERT_TRUE(store);
+    auto row = (*store)->experiment(1).value().value();
+    forger(row);
+    ASSERT_TRUE((*store)->update_experiment(row));
+  };
+  forge([](store::Experiment& row) { row.state = "running"; });
+  EXPECT_TRUE(refuses("its experiment has not ended, it is running"));
+  forge([](store::Experiment& row) { row.plan = "run = 3"; });
+  EXPECT_TRUE(refuses("refuses its plan"));
+  forge([](store::Experiment& row) { row.trials = 2; });
+  EXPECT_TRUE(refuses("trial 2 is not one of its 2"));
+  // Of root, say: it belongs to whoever imports it.
+  forge([](store::Experiment& row) {
+    row.uid = 4711;
+    row.priority = 100;
+    row.held_by = 0;
+  });
+  ASSERT_EQ(of("elsewhere", {"import", file()}).code, 0);
+  {
+    const auto store = store::Store::open(lab_.path("elsewhere/stabd.db"));
+    const auto row = (*store)->experiments()->intact.front();
+    EXPECT_EQ(row.uid, geteuid());
+    EXPECT_EQ(row.priority, 0);
+    EXPECT_FALSE(row.held_by);
+  }
+  // Programs in the schema do not run, and values of other types are no values.
+  fs::remove_all(lab_.path("elsewhere"));
+  change(
+      "DROP TABLE event; CREATE VIEW event AS SELECT 'x' AS id, zeroblob(100) AS experiment, "
+      "load_extension('/nowhere') AS at_ns, 1 AS kind, 2 AS text, 3 AS checksum");
+  EXPECT_TRUE(refuses(""));
+}
+
+}  // namespace
+}  // namespace stab::test

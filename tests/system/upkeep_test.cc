@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// What leaves the database: `stabctl rm`, and what is older than the settings keep it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "store/store.h"
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t day_ns = 86'400'000'000'000;
+
+class Upkeep : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    lab_.write("plan.toml", plan("printing", 120, "echo something >&2"));
+    lab_.write("long.toml", plan("long", 150, "sleep 0.02"));
+  }
+  static std::string plan(const std::string& name, int repetitions, const std::string& command) {
+    return "[experiment]\nname = \"" + name + "\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sh\", " +
+           "\"-c\", \"" + command + "\"]\nrepetitions = " + std::to_string(repetitions) + "\n";
+  }
+  int measured(const std::string& plan) const {
+    const int id = lab_.submit(plan);
+    EXPECT_TRUE(lab_.wait_until_final(id));
+    return id;
+  }
+  std::string select(const std::string& sql) const {
+    const Output read = run_program(
+        {"/usr/bin/sqlite3", "-readonly", lab_.path("state/stabd.db"), sql}, lab_.folder());
+    EXPECT_EQ(read.code, 0) << read.err;
+    return read.out;
+  }
+  bool comes_to_be(const std::string& sql, const std::string& wanted) const {
+    for (int i = 0; i < 1200; ++i, usleep(50'000))
+      if (select(sql) == wanted + "\n") return true;
+    return false;
+  }
+  // As if it had ended so many days ago; no daemon runs.
+  void make_old(int id, int days) const {
+    const auto store = store::Store::open(lab_.path("state/stabd.db"));
+    ASSERT_TRUE(store) << store.error().message;
+    auto row = (*store)->experiment(id).value().value();
+    row.ended_ns -= days * day_ns;
+    ASSERT_TRUE((*store)->update_experiment(row));
+  }
+
+  Lab lab_;
+};
+
+TEST_F(Upkeep, ARemovedExperimentIsGoneWithAllItsRows) {
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = measured("plan.toml");
+  const int other = measured("plan.toml");
+  const std::string name = std::to_string(id);
+  const Output dry = lab_.ctl({"rm", "--dry-run", "--json", name});
+  ASSERT_EQ(dry.code, 0) << dry.err;
+  EXPECT_EQ(json::parse(dry.out)["trials"], 120);
+  EXPECT_EQ(lab_.state(id), "done");
+
+  const Output removed = lab_.ctl({"rm", name});
+  ASSERT_EQ(removed.code, 0) << removed.err;
+  EXPECT_THAT(removed.out, HasSubstr("experiment 1 (printing) is removed: 120 trials"));
+  EXPECT_EQ(lab_.state(id), "");
+  for (const char* verb : {"status", "report", "export", "rm", "retry", "watch", "logs"}) {
+    const Output refused = lab_.ctl({verb, name});
+    EXPECT_EQ(refused.code, 1) << verb;
+    EXPECT_THAT(refused.err, HasSubstr("there is no experiment 1")) << verb;
+  }
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM trial", "120"));
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "1"));
+  EXPECT_EQ(select("SELECT count(*) FROM reading WHERE trial NOT IN (SELECT id FROM trial)"),
+            "0\n");
+  EXPECT_EQ(lab_.trials(other).size(), 120U);
+  EXPECT_THAT(
+      select("SELECT text FROM event WHERE kind = 'removal'"),
+      HasSubstr("experiment 1 (printing) was removed by user " + std::to_string(geteuid())));
+  // Its number is nobody else's, also after a restart.
+  EXPECT_EQ(lab_.ctl({"rm", std::to_string(other)}).code, 0);
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "0"));
+  lab_.end_daemon(SIGTERM);
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_EQ(lab_.submit("plan.toml"), other + 1);
+}
+
+TEST_F(Upkeep, WhatHasNotEndedIsNotRemoved) {
+  ASSERT_TRUE(lab_.start_daemon());
+  const int running = lab_.submit("long.toml");
+  ASSERT_TRUE(lab_.wait_for(running, "running"));
+  const int waiting = lab_.submit("plan.toml");
+  for (const int id : {running, waiting}) {
+    const Output refused = lab_.ctl({"rm", std::to_string(id)});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("has not ended yet: end it with 'stabctl cancel " +
+                                       std::to_string(id) + "' first"));
+  }
+  EXPECT_EQ(lab_.ctl({"cancel", std::to_string(waiting)}).code, 0);
+  EXPECT_EQ(lab_.ctl({"cancel", std::to_string(running)}).code, 0);
+  EXPECT_EQ(lab_.ctl({"rm", std::to_string(running), std::to_string(waiting)}).code, 0);
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "0"));
+}
+
+TEST_F(Upkeep, ARemovalGoesOnBetweenTheTrialsOfAnother) {
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = measured("plan.toml");
+  const int running = lab_.submit("long.toml");
+  ASSERT_TRUE(lab_.wait_for(running, "running"));
+  EXPECT_EQ(lab_.ctl({"rm", std::to_string(id)}).code, 0);
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE id = 1", "0"));
+  ASSERT_TRUE(lab_.wait_until_final(running));
+  EXPECT_EQ(lab_.state(running), "done");
+  EXPECT_EQ(lab_.trials(running).size(), 150U);
+}
+
+TEST_F(Upkeep, AKillInTheMiddleOfARemovalIsNoReturn) {
+  ASSERT_TRUE(lab_.start_daemon());
+  lab_.write("many.toml", plan("many", 500, "echo something >&2"));
+  const int id = measured("many.toml");
+  EXPECT_EQ(lab_.ctl({"rm", std::to_string(id)}).code, 0);
+  lab_.end_daemon(SIGKILL);
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_EQ(lab_.state(id), "");
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "0"));
+  EXPECT_EQ(select("SELECT count(*) FROM trial"), "0\n");
+  EXPECT_EQ(select("SELECT count(*) FROM reading"), "0\n");
+}
+
+TEST_F(Upkeep, OfAFolderExperimentsAreRemovedWithoutADaemon) {
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = measured("plan.toml");
+  const std::vector<std::string> remove{"rm", "--state", lab_.path("state"), std::to_string(id)};
+  const Output refused = lab_.ctl(remove);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr(std::to_string(lab_.daemon())));  // who has it
+  lab_.end_daemon(SIGTERM);
+  const Output removed = lab_.ctl(remove);
+  EXPECT_EQ(removed.code, 0) << removed.err;
+  EXPECT_EQ(select("SELECT count(*) FROM experiment"), "0\n");
+  EXPECT_EQ(select("SELECT count(*) FROM trial"), "0\n");
+  EXPECT_THAT(lab_.ctl(remove).err, HasSubstr("there is no experiment 1"));
+}
+
+TEST_F(Upkeep, OldOutputGoesAndReportAndExportStay) {
+  lab_.write("stabd.toml", "[retention]\noutput_days = 30\n");
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = measured("plan.toml");
+  const int young = measured("plan.toml");
+  const std::string name = std::to_string(id);
+  lab_.end_daemon(SIGTERM);
+  make_old(id, 31);
+  make_old(young, 29);
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM trial WHERE stderr_tail <> ''", "120"));
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM event WHERE kind = 'retention'", "1"));
+  EXPECT_THAT(lab_.ctl({"status", name}).out,
+              HasSubstr("what its trials and builds printed was removed 30 days after its end"));
+  EXPECT_THAT(lab_.ctl({"logs", name}).out, Not(HasSubstr("something")));
+  EXPECT_THAT(lab_.ctl({"logs", std::to_string(young)}).out, HasSubstr("something"));
+  const json trials = lab_.trials(id);
+  ASSERT_EQ(trials.size(), 120U);
+  for (const json& trial : trials) EXPECT_EQ(trial["stdout_sha256"].get<std::string>().size(), 64U);
+  EXPECT_EQ(lab_.ctl({"report", name}).code, 0);
+  const Output replayed = lab_.ctl({"replay", name, "5"});
+  EXPECT_EQ(replayed.code, 0) << replayed.err;
+}
+
+TEST_F(Upkeep, OldExperimentsGo) {
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = measured("plan.toml");
+  const int young = measured("plan.toml");
+  lab_.end_daemon(SIGTERM);
+  make_old(id, 8);
+  // Without a setting they stay.
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_EQ(lab_.state(id), "done");
+  lab_.end_daemon(SIGTERM);
+  lab_.write("stabd.toml", "[retention]\nexperiments_days = 7\n");
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "1"));
+  EXPECT_EQ(lab_.state(id), "");
+  EXPECT_EQ(lab_.state(young), "done");
+  EXPECT_THAT(select("SELECT text FROM event WHERE kind = 'removal'"),
+              HasSubstr("experiment 1 (printing) was removed 7 days after its end"));
+}
+
+}  // namespace
+}  // namespace stab::test
