@@ -5,6 +5,7 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -176,6 +177,24 @@ std::string to_string(std::span<const unsigned> cpus) {
     first = last + 1;
   }
   return text;
+}
+
+CpuSet cpus_in(std::string_view list) {
+  CpuSet cpus;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(part.size() + 1, list.size()));
+    unsigned first = 0;
+    const auto begin = std::from_chars(part.data(), part.data() + part.size(), first);
+    unsigned last = first;
+    if (begin.ptr != part.data() + part.size() && *begin.ptr == '-')
+      std::from_chars(begin.ptr + 1, part.data() + part.size(), last);
+    if (begin.ec != std::errc{} || last < first || last - first > 1 << 16) return {};
+    for (unsigned cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+  }
+  std::ranges::sort(cpus);
+  cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
+  return cpus;
 }
 
 void Topology::Destroy::operator()(hwloc_topology* topology) const {

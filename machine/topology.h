@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -19,6 +20,8 @@ using CpuSet = std::vector<unsigned>;  // ascending, each once
 
 // "0-3,8"; "" for none.
 std::string to_string(std::span<const unsigned> cpus);
+// The same back; {} for what is no such list.
+CpuSet cpus_in(std::string_view list);
 
 // The three sets are disjoint unless `shared`.
 struct CpuChoice {
