@@ -70,6 +70,7 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode) {
          "Seconds after which a report, an export or an analysis is given up")
       ->default_str(in_seconds(options.read_limit))
       ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--machine-root", options.machine_root)->group("");
   app.add_flag("--worker", mode.worker)->group("");
   app.add_flag("--reader", mode.reader)->group("");
 }
@@ -142,6 +143,7 @@ int run(int argc, char** argv) {
   options.state_directory = std::filesystem::absolute(options.state_directory).string();
   options.cache_directory = std::filesystem::absolute(options.cache_directory).string();
   options.socket_path = std::filesystem::absolute(options.socket_path).string();
+  options.machine_logs = options.machine_root + stab::default_state_directory();
   if (!mode.check) return serve(std::move(options));
   fmt::print("{}{}", *origin, settings::print(options));
   return 0;

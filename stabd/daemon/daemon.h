@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "machine/processes.h"
+#include "machine/quiet/keeper.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/queue.h"
@@ -35,8 +36,10 @@
 namespace stab::daemon {
 
 struct DaemonOptions : settings::Settings {
-  std::string program;  // stabd's own path, for the worker
-  int ready_fd = -1;    // gets "ready\n" when clients can connect
+  std::string program;       // stabd's own path, for the worker
+  int ready_fd = -1;         // gets "ready\n" when clients can connect
+  std::string machine_logs;  // folder of the machine's logs, see machine/quiet/keeper.h
+  std::string machine_root;  // stands before /proc and /sys of knobs, for tests
 };
 
 // Of nobody: it takes no user's turn.
@@ -70,6 +73,9 @@ class Daemon {
   // The client gets the answer when a reader has it; `request` lacks the database.
   void read_for(Connection& client, protocol::ReadRequest request);
 
+  // Whether plans of this user may change settings of the machine.
+  [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid) const;
+
   // What users may do with experiments, in daemon_queue.cc. Who asks may do it to this one.
   Result<store::Id> submit(const store::Experiment& experiment);
   Result<void> cancel(store::Id id);
@@ -83,6 +89,7 @@ class Daemon {
   Daemon(DaemonOptions options, service::Manager manager);
   Result<void> prepare();
   void open_loop();
+  void recover_machine();
   // In serving.cc.
   Result<void> listen();
   Result<void> make_socket();
@@ -128,6 +135,7 @@ class Daemon {
   machine::Containment containment_ = machine::Containment::process_tree;
   std::string token_;
   std::unique_ptr<store::Store> store_;
+  machine::Keeper keeper_;
   Queue queue_;
   bool queue_held_ = false;
   std::unique_ptr<Session> session_;
