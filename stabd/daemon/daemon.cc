@@ -112,6 +112,11 @@ void Daemon::recover_machine() {
                  outcome.reason);
 }
 
+Result<std::vector<machine::Finding>> Daemon::examine_machine() {
+  if (!topology_) return fail("the CPUs of the machine cannot be read");
+  return machine::examine(*topology_, options_.machine_root, session_->plan().cpus);
+}
+
 Result<void> Daemon::may_quiesce(std::uint32_t uid) const {
   if (options_.quiesce_for == settings::Quiescers::all) return {};
   if (options_.quiesce_for == settings::Quiescers::owner && queue_.is_trusted(uid)) return {};
@@ -267,6 +272,7 @@ SessionPorts Daemon::ports() {
           return std::unexpected(may.error());
         return keeper_.quiesce(knobs, cpus);
       },
+      .examine = [this] { return examine_machine(); },
       .restore = [this] { return keeper_.restore(); },
       .read =
           [this](protocol::ReadRequest request, std::function<void(Result<std::string>)> done) {
@@ -306,6 +312,9 @@ Result<void> Daemon::start_worker() {
   if (geteuid() == 0 && experiment.uid != 0) warn_if_closed(options_.cache_directory);
   if (auto made = make_private_folder(cache); !made) return made;
   run_on(allowed_cpus_);  // a worker starts with all that we may use
+  // Which CPUs we may use is read from where we run.
+  if (!topology_)
+    if (auto topology = machine::Topology::load()) topology_ = *std::move(topology);
   if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
     return fail_errno("cannot give " + cache + " to the submitter");
   auto worker = WorkerProcess::start(&loop_,

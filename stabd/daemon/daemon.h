@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "machine/processes.h"
+#include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
@@ -90,6 +91,7 @@ class Daemon {
   Result<void> prepare();
   void open_loop();
   void recover_machine();
+  Result<std::vector<machine::Finding>> examine_machine();
   // In serving.cc.
   Result<void> listen();
   Result<void> make_socket();
@@ -136,6 +138,7 @@ class Daemon {
   std::string token_;
   std::unique_ptr<store::Store> store_;
   machine::Keeper keeper_;
+  std::optional<machine::Topology> topology_;  // with the first worker
   Queue queue_;
   bool queue_held_ = false;
   std::unique_ptr<Session> session_;

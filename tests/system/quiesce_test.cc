@@ -71,10 +71,25 @@ TEST_F(Quiesce, EachTrialOfAStrictPlanFindsTheMachineQuietAndItIsPutBack) {
   ASSERT_TRUE(lab_.wait_for(id, "done")) << status(id);
   EXPECT_EQ(lab_.trials(id).size(), 5U);
   EXPECT_EQ(wrong_trials(id), 0U);
-  EXPECT_THAT(status(id),
-              AllOf(HasSubstr("quiescing"), HasSubstr("changed: governor"),
-                    HasSubstr("quiet already: numa_balancing"), HasSubstr("put back: ")));
+  EXPECT_THAT(status(id), AllOf(HasSubstr("quiescing"), HasSubstr("quieted  governor (4 files), "),
+                                HasSubstr("put back: ")));
+  EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out, HasSubstr("  Quiet     "));
+  const json quietness =
+      json::parse(lab_.ctl({"report", "--json", std::to_string(id)}).out)["quietness"];
+  EXPECT_EQ(quietness["quiesce"], "strict");
+  EXPECT_THAT(quietness["found"].get<std::string>(), HasSubstr(" for measurements"));
+  EXPECT_THAT(quietness["changed"].get<std::string>(), HasSubstr("swappiness"));
+  EXPECT_TRUE(quietness["not_made_quiet"].is_null());
   expect_everything_as_it_was();
+}
+
+TEST_F(Quiesce, TheStatusSaysWhyTheseCpus) {
+  ASSERT_TRUE(start());
+  write_plan("quiesce = \"off\"", 1, "60");
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "done")) << status(id);
+  EXPECT_THAT(status(id), AllOf(HasSubstr("why these CPUs: "), HasSubstr("the core of CPU 0"),
+                                HasSubstr("doctor  "), HasSubstr(" for measurements")));
 }
 
 TEST_F(Quiesce, OnlyTheKnobsOfTheListAreChanged) {
@@ -83,7 +98,7 @@ TEST_F(Quiesce, OnlyTheKnobsOfTheListAreChanged) {
   const int id = lab_.submit("plan.toml");
   ASSERT_TRUE(lab_.wait_for(id, "done")) << status(id);
   EXPECT_EQ(wrong_trials(id), 0U);
-  EXPECT_THAT(status(id), HasSubstr("changed: nmi_watchdog"));
+  EXPECT_THAT(status(id), HasSubstr("quieted  nmi_watchdog"));
   expect_everything_as_it_was();
 }
 
@@ -109,9 +124,12 @@ TEST_F(Quiesce, ABestEffortGoesOnAndNamesWhatRefuses) {
   const int id = lab_.submit("plan.toml");
   ASSERT_TRUE(lab_.wait_for(id, "done")) << status(id);
   EXPECT_EQ(wrong_trials(id), 0U);
-  EXPECT_THAT(status(id), AllOf(HasSubstr("changed: governor"),
-                                HasSubstr("not made quiet: swappiness: cannot open")));
+  EXPECT_THAT(status(id),
+              AllOf(HasSubstr("quieted  governor"), HasSubstr("loud     swappiness: cannot open")));
   EXPECT_EQ(at(watchdog_), "1");
+  const json report = json::parse(lab_.ctl({"report", "--json", std::to_string(id)}).out);
+  EXPECT_THAT(report["quietness"]["not_made_quiet"].get<std::string>(),
+              HasSubstr("swappiness: cannot open"));
 }
 
 TEST_F(Quiesce, ACancelledOrPausedExperimentLeavesTheMachineAsItWas) {
@@ -221,8 +239,8 @@ TEST_F(Quiesce, TheSettingsSayWhosePlansMayChangeTheMachine) {
   const int id = lab_.submit("plan.toml");
   ASSERT_TRUE(lab_.wait_for(id, "done")) << status(id);
   EXPECT_EQ(wrong_trials(id), 0U);
-  EXPECT_THAT(status(id), AllOf(HasSubstr("not made quiet: plans of anybody may not change"),
-                                Not(HasSubstr("changed:"))));
+  EXPECT_THAT(status(id), AllOf(HasSubstr("loud     plans of anybody may not change"),
+                                Not(HasSubstr("quieted"))));
 }
 
 }  // namespace

@@ -184,13 +184,12 @@ TEST_F(Users, ChangeNothingOfTheMachine) {
   EXPECT_THAT(refused.err, HasSubstr("plans of user 61234 may not change settings"));
   const Output tried = as(ada, {"submit", "--wait", plan("best-effort")});
   EXPECT_EQ(tried.code, 0) << tried.err;
-  EXPECT_THAT(as(ada, {"status", "1"}).out,
-              HasSubstr("not made quiet: plans of user 61234 may not"));
+  EXPECT_THAT(as(ada, {"status", "1"}).out, HasSubstr("loud     plans of user 61234 may not"));
 
   restart_with("[machine]\nquiesce_for = \"all\"\n");
   const Output allowed = as(ada, {"submit", "--wait", plan("strict")});
   EXPECT_EQ(allowed.code, 0) << allowed.err;
-  EXPECT_THAT(as(ada, {"status", "2"}).out, HasSubstr("changed: swappiness"));
+  EXPECT_THAT(as(ada, {"status", "2"}).out, HasSubstr("quieted  swappiness"));
   EXPECT_EQ(read_file(lab_.path(swappiness), 100).value(), "60\n");
 }
 

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "design/expand.h"
+#include "machine/quiet/doctor.h"
 #include "machine/quiet/quiet.h"
 #include "machine/topology.h"
 #include "plan/plan.h"
@@ -48,6 +49,7 @@ struct SessionPorts {
   // Makes the machine quiet, and says what became of each knob. An error: it is as it was.
   using Outcomes = Result<std::vector<machine::Outcome>>;
   std::function<Outcomes(std::span<const machine::Knob* const>, const machine::CpuChoice&)> quiesce;
+  std::function<Result<std::vector<machine::Finding>>()> examine;  // what the machine is like now
   std::function<Outcomes()> restore;  // puts back what that has changed
   // Has a reader answer (protocol/reading.h; the database is the daemon's business), one at a time.
   // `done` is called later, with the answer's line.
@@ -130,6 +132,7 @@ class Session {
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
   void builds_complete();
   void make_quiet();
+  void note_quietness();
   void put_back();
   // Where a block begins nothing runs: the plan's rule is asked, and readers get their time. True:
   // this goes on later.

@@ -4,10 +4,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include "machine/quiet/keeper.h"
 #include "stabd/daemon/session/session.h"
+#include "stabd/results/document.h"
 
 namespace stab::daemon {
 namespace {
@@ -53,22 +54,34 @@ void Session::make_quiet() {
                                : SessionPorts::Outcomes(std::unexpected(chosen.error()));
   const std::string loud =
       outcomes ? words(machine::still_loud(*outcomes)) : outcomes.error().message;
-  const std::string kind(quiet_kind);
   if (plan_.quiesce == plan::Quiesce::strict && !loud.empty())
     return apply(
         Event::refused,
-        fmt::format("the machine cannot be made quiet, and is as it was: {}. Mend that, name "
-                    "other settings in 'machine.knobs', or take machine.quiesce = "
-                    "\"best-effort\"; 'stabctl doctor' says more",
+        fmt::format("the machine cannot be made quiet, and is as it was: {}. Mend that, name other "
+                    "settings in 'machine.knobs', or take machine.quiesce = \"best-effort\"; "
+                    "'stabctl doctor' says more",
                     loud));
-  if (outcomes) {
-    if (const auto changed = names(*outcomes, Outcome::What::changed); !changed.empty())
-      note(kind, "changed: " + changed);
-    if (const auto quiet = names(*outcomes, Outcome::What::quiet); !quiet.empty())
-      note(kind, "quiet already: " + quiet);
-  }
-  if (!loud.empty()) note(kind, "not made quiet: " + loud);
+  note_quietness();
+  const std::string changed = outcomes ? names(*outcomes, Outcome::What::changed) : "";
+  if (!changed.empty()) note(std::string(results::quieted_event), changed);
+  if (!loud.empty()) note(std::string(results::loud_event), loud);
   apply(Event::quiet, "");
+}
+
+// As it is before the first trial, and after what was changed for it.
+void Session::note_quietness() {
+  const auto findings = ports_.examine();
+  if (!findings) {
+    note(std::string(results::doctor_event), "not known: " + findings.error().message);
+    return;
+  }
+  std::string text = fmt::format("{} for measurements", to_string(machine::overall(*findings)));
+  std::string_view before = ": ";
+  for (const machine::Grade grade : {machine::Grade::poor, machine::Grade::fair})
+    for (const machine::Finding& finding : *findings)
+      if (finding.grade == grade)
+        text += fmt::format("{}{} ({})", std::exchange(before, ", "), finding.name, finding.found);
+  note(std::string(results::doctor_event), text);
 }
 
 // E5. What cannot be put back now is in the log, and the next experiment tries again.

@@ -137,6 +137,23 @@ class Around {
               }
               return outcomes;
             },
+            .examine = []() -> Result<std::vector<machine::Finding>> {
+              return std::vector<machine::Finding>{{.name = "frequency",
+                                                    .grade = machine::Grade::good,
+                                                    .found = "fixed",
+                                                    .meaning = "",
+                                                    .mend = ""},
+                                                   {.name = "smt",
+                                                    .grade = machine::Grade::fair,
+                                                    .found = "on",
+                                                    .meaning = "",
+                                                    .mend = ""},
+                                                   {.name = "host",
+                                                    .grade = machine::Grade::poor,
+                                                    .found = "shared",
+                                                    .meaning = "",
+                                                    .mend = ""}};
+            },
             .restore = [this]() -> SessionPorts::Outcomes {
               quiet_ = false;
               return {};
