@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
+#include <thread>
 
-#include "base/fd.h"
 #include "machine/quiet/tree_testing.h"
 #include "tests/system/lab.h"
 
@@ -168,6 +170,23 @@ TEST_F(Quiesce, WhatAKilledDaemonLeftIsPutBackByTheNextOne) {
   ASSERT_TRUE(lab_.wait_for(id, "cancelled"));
   EXPECT_EQ(at(watchdog_), "2");
   put(watchdog_, "1\n");
+  expect_everything_as_it_was();
+  EXPECT_EQ(wrong_trials(id), 0U);
+}
+
+TEST_F(Quiesce, AtWhateverInstantItIsKilledTheNextOnePutsEverythingBack) {
+  ASSERT_TRUE(start());
+  write_plan("quiesce = \"strict\"", 50'000);
+  const int id = lab_.submit("plan.toml");
+  std::mt19937 random(17);
+  for (int kill = 0; kill < times(5, 200); ++kill) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 150));
+    lab_.end_daemon(SIGKILL);
+    ASSERT_TRUE(start()) << kill;
+  }
+  ASSERT_TRUE(lab_.wait_for(id, "running")) << status(id);
+  ASSERT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
+  ASSERT_TRUE(lab_.wait_for(id, "cancelled"));
   expect_everything_as_it_was();
   EXPECT_EQ(wrong_trials(id), 0U);
 }
