@@ -5,6 +5,8 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -60,6 +62,19 @@ std::vector<CpuSet> groups(hwloc_topology_t topology, hwloc_obj_type_t type) {
 std::vector<CpuSet> cores_of(hwloc_topology_t topology) {
   auto cores = groups(topology, HWLOC_OBJ_CORE);
   return cores.empty() ? groups(topology, HWLOC_OBJ_PU) : cores;
+}
+
+// Those of the kind with the highest performance; all where only one kind is allowed or told.
+CpuSet fastest_of(hwloc_topology_t topology, const CpuSet& allowed) {
+  const int kinds = hwloc_cpukinds_get_nr(topology, 0);
+  if (kinds < 2) return allowed;
+  const Bitmap cpus(hwloc_bitmap_alloc());
+  int efficiency = -1;
+  const int read = hwloc_cpukinds_get_info(topology, static_cast<unsigned>(kinds - 1), cpus.get(),
+                                           &efficiency, nullptr, nullptr, 0);
+  if (read != 0 || efficiency < 0) return allowed;
+  CpuSet fastest = intersection(cpus_of(cpus.get()), allowed);
+  return fastest.empty() ? allowed : fastest;
 }
 
 // A core that has CPUs which may be used.
@@ -149,6 +164,17 @@ class Chooser {
   std::vector<Core> cores_;
 };
 
+// The smallest part of the machine that has all of them.
+std::string place_of(hwloc_topology_t topology, const CpuSet& cpus) {
+  constexpr std::array kinds{std::pair(HWLOC_OBJ_L3CACHE, "L3 cache"),
+                             std::pair(HWLOC_OBJ_NUMANODE, "NUMA node"),
+                             std::pair(HWLOC_OBJ_PACKAGE, "package")};
+  for (const auto& [type, name] : kinds)
+    for (const CpuSet& part : groups(topology, type))
+      if (difference(cpus, part).empty()) return fmt::format("they are in one {}", name);
+  return "they are in several NUMA nodes, and memory is farther from some of them";
+}
+
 // What runs everywhere else: other cores if there are any, else the siblings, else the same CPUs.
 CpuChoice completed(CpuSet trial, const CpuSet& allowed, const Chooser& chooser) {
   CpuChoice choice{.idle = chooser.siblings_of(trial), .siblings = chooser.share_a_core(trial)};
@@ -176,6 +202,24 @@ std::string to_string(std::span<const unsigned> cpus) {
     first = last + 1;
   }
   return text;
+}
+
+CpuSet cpus_in(std::string_view list) {
+  CpuSet cpus;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(part.size() + 1, list.size()));
+    unsigned first = 0;
+    const auto begin = std::from_chars(part.data(), part.data() + part.size(), first);
+    unsigned last = first;
+    if (begin.ptr != part.data() + part.size() && *begin.ptr == '-')
+      std::from_chars(begin.ptr + 1, part.data() + part.size(), last);
+    if (begin.ec != std::errc{} || last < first || last - first > 1 << 16) return {};
+    for (unsigned cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+  }
+  std::ranges::sort(cpus);
+  cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
+  return cpus;
 }
 
 void Topology::Destroy::operator()(hwloc_topology* topology) const {
@@ -209,7 +253,8 @@ Result<Topology> Topology::load() {
   return Topology(std::move(*handle), std::move(allowed));
 }
 
-Result<Topology> Topology::synthetic(const std::string& description, const CpuSet& allowed) {
+Result<Topology> Topology::synthetic(const std::string& description, const CpuSet& allowed,
+                                     const CpuSet& efficient) {
   auto handle = created();
   if (!handle) return std::unexpected(handle.error());
   if (hwloc_topology_set_synthetic(handle->get(), description.c_str()) != 0)
@@ -217,6 +262,10 @@ Result<Topology> Topology::synthetic(const std::string& description, const CpuSe
         fmt::format("'{}' is not a description of a machine that hwloc knows", description));
   if (auto read = loaded(*handle); !read) return std::unexpected(read.error());
   CpuSet all = cpus_of(hwloc_topology_get_allowed_cpuset(handle->get()));
+  if (!efficient.empty())
+    for (const auto& [cpus, speed] : {std::pair(efficient, 0), {difference(all, efficient), 1}})
+      if (hwloc_cpukinds_register(handle->get(), bitmap_of(cpus).get(), speed, 0, nullptr, 0) != 0)
+        return fail_errno("cannot describe a hybrid machine");
   return Topology(std::move(*handle),
                   allowed.empty() ? std::move(all) : intersection(all, allowed));
 }
@@ -238,7 +287,41 @@ Result<CpuChoice> Topology::choose_cpus(unsigned n) const {
         fmt::format("{} CPUs were asked for, but only {} can be used here ({}); ask for fewer", n,
                     allowed_.size(), to_string(allowed_)));
   const Chooser chooser(handle_.get(), allowed_);
-  return completed(chooser.choose(n), allowed_, chooser);
+  const CpuSet fastest = fastest_of(handle_.get(), allowed_);
+  const bool of_one_kind = fastest.size() >= n && fastest != allowed_;
+  return completed(of_one_kind ? Chooser(handle_.get(), fastest).choose(n) : chooser.choose(n),
+                   allowed_, chooser);
+}
+
+std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
+  std::vector<std::string> reasons;
+  const CpuSet fastest = fastest_of(handle_.get(), allowed_);
+  if (fastest != allowed_)
+    reasons.emplace_back(
+        difference(choice.trial, fastest).empty()
+            ? "they are the machine's fast cores"
+            : "they are not all of one kind: there are too few fast cores, and run times depend on "
+              "which one a thread gets");
+  const auto cores = cores_of(handle_.get());
+  const bool first = std::ranges::any_of(cores, [&](const CpuSet& core) {
+    return contains(core, 0) && !intersection(core, choice.trial).empty();
+  });
+  reasons.emplace_back(
+      first ? "one is in the core of CPU 0, where the kernel's own work tends to be: "
+              "no other was left"
+            : "they are not in the core of CPU 0, where the kernel's own work tends "
+              "to be");
+  if (choice.shared)
+    reasons.emplace_back("everything else runs on them too: there are no others");
+  else if (choice.siblings)
+    reasons.emplace_back("they share a core with CPUs that are in use, which slow them down");
+  else if (choice.idle.empty())
+    reasons.emplace_back("each has a core of its own");
+  else
+    reasons.push_back(fmt::format("each has a core of its own, whose other CPUs ({}) stay idle",
+                                  to_string(choice.idle)));
+  if (choice.trial.size() > 1) reasons.push_back(place_of(handle_.get(), choice.trial));
+  return reasons;
 }
 
 Result<void> Topology::bind(std::span<const unsigned> cpus) const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -19,6 +20,8 @@ using CpuSet = std::vector<unsigned>;  // ascending, each once
 
 // "0-3,8"; "" for none.
 std::string to_string(std::span<const unsigned> cpus);
+// The same back; {} for what is no such list.
+CpuSet cpus_in(std::string_view list);
 
 // The three sets are disjoint unless `shared`.
 struct CpuChoice {
@@ -48,7 +51,9 @@ class Topology {
   static Result<Topology> load();
   // Another machine by hwloc's description ("Package:2 Core:4 PU:2"), for tests and what-if
   // questions. `allowed`: the CPUs that choose_cpus may use, all if empty.
-  static Result<Topology> synthetic(const std::string& description, const CpuSet& allowed = {});
+  // `efficient`: those of a hybrid machine that are slower and save energy.
+  static Result<Topology> synthetic(const std::string& description, const CpuSet& allowed = {},
+                                    const CpuSet& efficient = {});
   Topology(Topology&&) noexcept = default;
   Topology& operator=(Topology&&) noexcept = default;
 
@@ -57,10 +62,13 @@ class Topology {
   // respected.
   [[nodiscard]] const CpuSet& allowed() const { return allowed_; }
 
-  // The `n` CPUs for trials, in the order of these preferences: not in the core of CPU 0, where the
-  // kernel's own work tends to be; one CPU a core, its siblings idle; close together (one L3 cache,
-  // else one NUMA node, else one package). An error if n is 0 or more than allowed() has.
+  // The `n` CPUs for trials, in the order of these preferences: the fastest cores of a hybrid
+  // machine, if there are enough; not in the core of CPU 0, where the kernel's own work tends to be;
+  // one CPU a core, its siblings idle; close together (one L3 cache, else one NUMA node, else one
+  // package). An error if n is 0 or more than allowed() has.
   [[nodiscard]] Result<CpuChoice> choose_cpus(unsigned n) const;
+  // Why these: a sentence for each preference that the machine could meet or not.
+  [[nodiscard]] std::vector<std::string> reasons(const CpuChoice& choice) const;
 
   // Binds the calling thread, and with it what it executes, to exactly these CPUs, and reads the
   // binding back. May be called in the forked child of a single-threaded process: beyond system

@@ -13,9 +13,11 @@
 namespace stab::machine {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // 128 CPUs: 2 packages of 2 L3 caches of 16 cores of 2 threads. The threads of core i are 2i and 2i
 // + 1.
@@ -155,6 +157,53 @@ TEST(ChooseCpus, KeepsItsPromisesForEveryNumber) {
   }
 }
 
+// Eight cores of two threads; the last four cores (8-15) are slow.
+CpuChoice choose_hybrid(unsigned n, const CpuSet& allowed = {}) {
+  const auto topology =
+      Topology::synthetic("Package:1 L3Cache:1 Core:8 PU:2", allowed, range(8, 15));
+  EXPECT_TRUE(topology) << topology.error().message;
+  return topology->choose_cpus(n).value();
+}
+
+TEST(ChooseCpus, TakesTheFastCoresOfAHybridMachine) {
+  EXPECT_THAT(choose_hybrid(1).trial, ElementsAre(2));
+  EXPECT_THAT(choose_hybrid(1).idle, ElementsAre(3));
+  EXPECT_THAT(choose_hybrid(3).trial, ElementsAre(2, 4, 6));
+  // A sibling or CPU 0 is of the same kind at least.
+  EXPECT_THAT(choose_hybrid(4).trial, ElementsAre(2, 3, 4, 6));
+  EXPECT_EQ(choose_hybrid(8).trial, range(0, 7));
+  EXPECT_EQ(choose_hybrid(8).others, range(8, 15));
+  EXPECT_FALSE(choose_hybrid(8).shared);
+  EXPECT_EQ(choose_hybrid(9).trial.size(), 9U);
+  EXPECT_THAT(choose_hybrid(1, {8, 9, 10, 11}).trial, ElementsAre(8));
+}
+
+std::string why(const char* description, unsigned n, const CpuSet& efficient = {}) {
+  const auto topology = Topology::synthetic(description, {}, efficient);
+  std::string text;
+  for (const std::string& reason : topology->reasons(topology->choose_cpus(n).value()))
+    text += reason + "\n";
+  return text;
+}
+
+TEST(ChooseCpus, SaysWhy) {
+  EXPECT_EQ(why(big, 1),
+            "they are not in the core of CPU 0, where the kernel's own work tends to be\n"
+            "each has a core of its own, whose other CPUs (33) stay idle\n");
+  EXPECT_THAT(why(big, 16), HasSubstr("they are in one L3 cache\n"));
+  EXPECT_THAT(why(big, 17), HasSubstr("they are in one NUMA node\n"));
+  EXPECT_THAT(why(big, 63), HasSubstr("they are in several NUMA nodes"));
+  EXPECT_THAT(why(big, 127), AllOf(HasSubstr("one is in the core of CPU 0"),
+                                   HasSubstr("they share a core with CPUs that are in use")));
+  EXPECT_THAT(why("PU:1", 1), HasSubstr("everything else runs on them too"));
+  EXPECT_THAT(why("Core:2 PU:1", 1), HasSubstr("each has a core of its own\n"));
+  EXPECT_THAT(why("Core:1 PU:2", 1), HasSubstr("they share a core"));
+  const char* eight = "Package:1 L3Cache:1 Core:8 PU:2";
+  EXPECT_THAT(why(eight, 2, range(8, 15)), HasSubstr("they are the machine's fast cores\n"));
+  EXPECT_THAT(why(eight, 9, range(8, 15)), HasSubstr("they are not all of one kind"));
+  EXPECT_THAT(why(eight, 2), Not(HasSubstr("fast")));
+}
+
 TEST(ChooseCpus, SaysHowManyThereAreWhenThereAreTooFew) {
   const auto topology = Topology::synthetic(big, {2, 3, 4, 9});
   const auto choice = topology->choose_cpus(5);
@@ -168,6 +217,10 @@ TEST(CpuList, IsWrittenAsTheKernelWritesIt) {
   EXPECT_EQ(to_string(CpuSet{}), "");
   EXPECT_EQ(to_string(CpuSet{3}), "3");
   EXPECT_EQ(to_string(CpuSet{0, 1, 2, 8, 10, 11}), "0-2,8,10-11");
+  EXPECT_EQ(cpus_in("0-2,8,10-11"), (CpuSet{0, 1, 2, 8, 10, 11}));
+  EXPECT_EQ(cpus_in("3"), CpuSet{3});
+  EXPECT_EQ(cpus_in("8,0-1,1"), (CpuSet{0, 1, 8}));
+  for (const char* none : {"", "x", "3-1", "1,x", "-"}) EXPECT_EQ(cpus_in(none), CpuSet{}) << none;
 }
 
 CpuSet own_affinity() {

@@ -160,6 +160,16 @@ struct Design {
   std::optional<Stop> stop;  // none: all blocks are run
 };
 
+// What becomes of the settings of the machine that disturb trials.
+enum class Quiesce {
+  off,          // they stay as they are
+  best_effort,  // those that can be changed are
+  strict        // nothing is measured unless all are quiet
+};
+constexpr std::string_view to_string(Quiesce quiesce) {
+  return quiesce == Quiesce::off ? "off" : quiesce == Quiesce::strict ? "strict" : "best-effort";
+}
+
 enum class OnBuildFailure { fail_benchmark, fail_experiment };
 
 struct Analysis {
@@ -188,6 +198,8 @@ struct Plan {
   bool privileges = false;          // builds and trials keep root's capabilities
   std::vector<std::string> notify;  // a command that is told of the end; empty: none
   bool aslr = false;                // where no factor says otherwise
+  Quiesce quiesce = Quiesce::off;
+  std::vector<std::string> knobs;  // that are made quiet; empty: the standard ones
   // [randomize]: options of the runtime that are the same in all trials.
   std::map<std::string, Level> randomize;
   Variables variables;  // [variables]; the predefined ones are in there too

@@ -47,6 +47,15 @@ TEST(Json, CountsTheLayouts) {
   EXPECT_TRUE(layouts["median_epochs"].is_null());
 }
 
+TEST(Json, SaysHowQuietTheMachineWas) {
+  const json quietness = parsed(sample_document())["quietness"];
+  EXPECT_EQ(quietness["quiesce"], "best-effort");
+  EXPECT_EQ(quietness["found"], "fair for measurements: smt (on)");
+  EXPECT_EQ(quietness["changed"], "governor (2 files), swappiness");
+  EXPECT_EQ(quietness["not_made_quiet"], "ksm: it does not take 0");
+  EXPECT_TRUE(parsed(Document())["quietness"]["changed"].is_null());
+}
+
 TEST(Json, WhatIsAbsentIsNull) {
   const json root = parsed(sample_document());
   EXPECT_TRUE(root["anova"][0]["F"].is_null());

@@ -52,6 +52,14 @@ struct NoiseFloor {
   bool holds_here = true;  // the document's comparisons have as many blocks
 };
 
+// How quiet the machine was when the trials began.
+struct Quietness {
+  std::string asked{};    // of the plan: "off", "best-effort", "strict"
+  std::string found{};    // "fair: swappiness (60)"; "": not known
+  std::string changed{};  // settings that were made quiet; "": none
+  std::string loud{};     // what could not be, and why
+};
+
 // Of an experiment that may end before its last block.
 struct Stopping {
   std::string rule{};        // "precision", "sequential"
@@ -65,10 +73,11 @@ struct Stopping {
 struct Document {
   std::string experiment{};
   std::int64_t id = 0;
-  std::string question{};             // "": the plan asks none
-  std::string state{};                // "done", "cancelled", ...
-  std::string reason{};               // why it is in that state; "" if there is nothing to say
-  std::string machine{};              // one line
+  std::string question{};  // "": the plan asks none
+  std::string state{};     // "done", "cancelled", ...
+  std::string reason{};    // why it is in that state; "" if there is nothing to say
+  std::string machine{};   // one line
+  Quietness quietness{};
   std::optional<NoiseFloor> noise{};  // none: the machine was not calibrated, or this does it
   std::uint64_t seed = 0;
   TrialCounts trials{};

@@ -24,6 +24,10 @@ inline Document sample_document() {
   document.question = "Does O2 make these programs faster than O1?";
   document.state = "done";
   document.machine = "an imagined machine with 2 CPUs";
+  document.quietness = {.asked = "best-effort",
+                        .found = "fair for measurements: smt (on)",
+                        .changed = "governor (2 files), swappiness",
+                        .loud = "ksm: it does not take 0"};
   document.seed = 7;
   document.trials = {.planned = 62, .ok = 60, .failed = 2, .skipped = 0};
   document.failures = {"sort at opt=O2: timeout after 60 s (2 trials)"};

@@ -287,6 +287,17 @@ TEST(Text, ColourChangesNothingElse) {
   EXPECT_EQ(coloured, text(sample_document(), full));
 }
 
+TEST(Text, SaysHowQuietTheMachineWas) {
+  const std::string report = text(sample_document());
+  EXPECT_THAT(report,
+              HasSubstr("  Quiet     fair for measurements: smt (on); changed for the "
+                        "trials: governor (2 files),\n"
+                        "            swappiness; not made quiet: ksm: it does not take 0\n"));
+  Document unknown = sample_document();
+  unknown.quietness = {.asked = "off"};
+  EXPECT_THAT(text(unknown), Not(HasSubstr("Quiet")));
+}
+
 TEST(Text, AnExperimentWithoutResultsSaysWhy) {
   Document document;
   document.experiment = "empty";

@@ -73,6 +73,7 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode) {
          "Seconds after which a report, an export or an analysis is given up")
       ->default_str(in_seconds(options.read_limit))
       ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--machine-root", options.machine_root)->group("");
   app.add_flag("--worker", mode.worker)->group("");
   app.add_flag("--reader", mode.reader)->group("");
 }
@@ -162,6 +163,7 @@ int run(int argc, char** argv) {
   add_options(app, options, mode);
   CLI11_PARSE(app, argc, argv);
   make_absolute(options);
+  options.machine_logs = options.machine_root + stab::default_state_directory();
   options.read_again = [mode, arguments = std::vector<std::string>(argv + 1, argv + argc)] {
     return read_again(mode, arguments);
   };

@@ -72,9 +72,9 @@ allowed() {
     stabd/worker) echo "$below_stabd stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results" ;;
     stabd/results) echo "$below_stabd stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
-    stabd/daemon/session) echo "$below_stabd stabd/protocol stabd/results" ;;
+    stabd/daemon/session) echo "$below_stabd machine/quiet stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
-    stabd/daemon) echo "$below_stabd stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/daemon/*" ;;
+    stabd/daemon) echo "$below_stabd machine/quiet stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/daemon/*" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;

@@ -39,6 +39,9 @@ struct ValueWords {
   std::string operator()(const Choice& kind) const {
     return fmt::format("`\"{}\"`", fmt::join(kind.words, "\"`, `\""));
   }
+  std::string operator()(const Choices& kind) const {
+    return fmt::format("an array of `\"{}\"`", fmt::join(kind.words, "\"`, `\""));
+  }
   std::string operator()(const Text& kind) const { return std::string(kind.words); }
   std::string operator()(const Texts& kind) const {
     return fmt::format("an array, each {}", kind.words);
@@ -102,6 +105,10 @@ std::optional<std::uint64_t> read(const Table& table, std::string_view name, Byt
 }
 std::optional<std::string> read(const Table& table, std::string_view name, Choice kind) {
   return table.choice(name, strings(kind.words));
+}
+std::optional<std::vector<std::string>> read(const Table& table, std::string_view name,
+                                             Choices kind) {
+  return table.choices(name, strings(kind.words));
 }
 std::optional<std::string> read(const Table& table, std::string_view name, Text kind) {
   return table.text(name, kind.rule, kind.words);

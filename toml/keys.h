@@ -58,6 +58,10 @@ struct Choice {
   std::span<const std::string_view> words;
   std::optional<std::string_view> standard = std::nullopt;
 };
+// Several of them, in an array.
+struct Choices {
+  std::span<const std::string_view> words;
+};
 struct Text {
   bool (*rule)(std::string_view);
   std::string_view words;
@@ -79,7 +83,7 @@ struct Other {
 };
 
 using Kind = std::variant<Count, Seed, CountWith, Number, Percentage, Flag, Duration, Bytes, Choice,
-                          Text, Texts, Several, Other>;
+                          Choices, Text, Texts, Several, Other>;
 
 struct Key {
   std::string_view path;  // names in capitals are the user's
@@ -121,6 +125,8 @@ std::optional<std::chrono::nanoseconds> read(const Table& table, std::string_vie
                                              Duration kind);
 std::optional<std::uint64_t> read(const Table& table, std::string_view name, Bytes kind);
 std::optional<std::string> read(const Table& table, std::string_view name, Choice kind);
+std::optional<std::vector<std::string>> read(const Table& table, std::string_view name,
+                                             Choices kind);
 std::optional<std::string> read(const Table& table, std::string_view name, Text kind);
 std::optional<std::vector<std::string>> read(const Table& table, std::string_view name, Texts kind);
 

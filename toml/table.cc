@@ -217,6 +217,27 @@ std::optional<std::vector<std::string>> Table::texts(std::string_view key, Rule 
   return texts;
 }
 
+std::optional<std::vector<std::string>> Table::choices(std::string_view key,
+                                                       const Words& choices) const {
+  const Items* array = items(key, "an array of texts");
+  if (array == nullptr) return std::nullopt;
+  std::vector<std::string> chosen;
+  for (const Value& item : *array) {
+    const auto* text = std::get_if<std::string>(&item.data);
+    if (text != nullptr && std::ranges::find(choices, *text) != choices.end()) {
+      chosen.push_back(*text);
+      continue;
+    }
+    std::string hint =
+        text == nullptr || problems_.is_crowded() ? "" : did_you_mean(*text, choices);
+    if (hint.empty()) hint = fmt::format(": there are {}", fmt::join(choices, ", "));
+    problems_.add(item.at, fmt::format("an item of '{}' is unknown: {}{}", path(key),
+                                       std::visit(Describer{}, item.data), hint));
+  }
+  if (chosen.size() != array->size()) return std::nullopt;
+  return chosen;
+}
+
 std::optional<Table> Table::table(std::string_view key, const Words& known) const {
   const auto opened = open_table(key);
   if (!opened) return std::nullopt;

@@ -53,6 +53,8 @@ class Table {
   [[nodiscard]] std::optional<std::uint64_t> bytes(std::string_view key, std::uint64_t max) const;
   [[nodiscard]] std::optional<double> percentage(std::string_view key) const;  // "1%" is 0.01
   [[nodiscard]] std::optional<std::string> choice(std::string_view key, const Words& choices) const;
+  [[nodiscard]] std::optional<std::vector<std::string>> choices(std::string_view key,
+                                                                const Words& choices) const;
   [[nodiscard]] std::optional<std::vector<std::string>> texts(std::string_view key, Rule rule,
                                                               std::string_view words) const;
   [[nodiscard]] std::optional<Table> table(std::string_view key, const Words& known) const;

@@ -2,6 +2,7 @@
 #include "machine/quiet/doctor.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -22,8 +23,8 @@ class Examination {
   Examination(const Topology& topology, std::string root)
       : topology_(topology), root_(std::move(root)) {}
 
-  std::vector<Finding> all() {
-    const auto choice = topology_.choose_cpus(1);
+  std::vector<Finding> all(unsigned trial_cpus) {
+    const auto choice = topology_.choose_cpus(trial_cpus);
     look_at_cpus(choice);
     look_at_the_host();
     look_at_load();
@@ -69,9 +70,9 @@ class Examination {
       return add("cpus", Grade::poor, allowed,
                  "there is none for trials alone: everything else runs on the same one",
                  "give this process at least two CPUs (nproc says how many it has)");
-    const std::string which =
-        fmt::format("trials on {}, everything else on {}", stab::machine::to_string(choice->trial),
-                    stab::machine::to_string(choice->others));
+    const std::string which = fmt::format(
+        "trials on {}, everything else on {}: {}", stab::machine::to_string(choice->trial),
+        stab::machine::to_string(choice->others), fmt::join(topology_.reasons(*choice), "; "));
     if (choice->siblings)
       return add("cpus", Grade::fair, which, "they are in one core and slow each other down",
                  "give this process CPUs of at least two cores");
@@ -262,8 +263,9 @@ std::string_view to_string(Grade grade) {
   return "";
 }
 
-std::vector<Finding> examine(const Topology& topology, const std::string& root) {
-  return Examination(topology, root).all();
+std::vector<Finding> examine(const Topology& topology, const std::string& root,
+                             unsigned trial_cpus) {
+  return Examination(topology, root).all(trial_cpus);
 }
 
 Grade overall(std::span<const Finding> findings) {

@@ -22,8 +22,10 @@ struct Finding {
 
 std::string_view to_string(Grade grade);
 
-// Looks and changes nothing. `root` stands before /proc and /sys, for tests.
-std::vector<Finding> examine(const Topology& topology, const std::string& root = "");
+// Looks and changes nothing. `root` stands before /proc and /sys, for tests. For trials that use so
+// many CPUs.
+std::vector<Finding> examine(const Topology& topology, const std::string& root = "",
+                             unsigned trial_cpus = 1);
 
 // That of the worst finding.
 Grade overall(std::span<const Finding> findings);

@@ -51,6 +51,10 @@ TEST_F(DoctorTest, Cpus) {
   EXPECT_EQ(finding("cpus", "Package:1 Core:1 PU:1").grade, Grade::poor);
   EXPECT_EQ(finding("cpus", "Package:1 Core:1 PU:2").grade, Grade::fair);
   EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").grade, Grade::good);
+  EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").found,
+            "trials on 2, everything else on 0-1: they are not in the core of CPU 0, where the "
+            "kernel's own work tends to be; each has a core of its own, whose other CPUs (3) stay "
+            "idle");
 }
 
 TEST_F(DoctorTest, AVirtualMachineAndWhatItsHostTakes) {

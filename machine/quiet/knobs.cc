@@ -6,8 +6,6 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <charconv>
-#include <set>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -146,23 +144,6 @@ std::vector<std::string> patterns(const KnobFiles& files, const CpuChoice& cpus)
   for (const unsigned cpu : cpus.trial)
     all.push_back(replaced(files.pattern, "{trial}", std::to_string(cpu)));
   return all;
-}
-
-// "0-2,8" -> {0, 1, 2, 8}; nothing if it is no such list.
-std::set<unsigned> cpus_in(std::string_view list) {
-  std::set<unsigned> cpus;
-  while (!list.empty()) {
-    const std::string_view part = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(part.size() + 1, list.size()));
-    unsigned first = 0;
-    const auto begin = std::from_chars(part.data(), part.data() + part.size(), first);
-    unsigned last = first;
-    if (begin.ptr != part.data() + part.size() && *begin.ptr == '-')
-      std::from_chars(begin.ptr + 1, part.data() + part.size(), last);
-    if (begin.ec != std::errc{} || last < first || last - first > 1 << 16) return {};
-    for (unsigned cpu = first; cpu <= last; ++cpu) cpus.insert(cpu);
-  }
-  return cpus;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace stab::plan {
 
 using toml::Bytes;
 using toml::Choice;
+using toml::Choices;
 using toml::Count;
 using toml::CountWith;
 using toml::Duration;
@@ -42,7 +43,24 @@ inline constexpr std::array kinds{
 inline constexpr std::array<std::string_view, 1> orders{"randomized-blocks"};
 inline constexpr std::array rules{to_string(StopRule::precision), to_string(StopRule::sequential)};
 inline constexpr std::array<std::string_view, 2> on_absent{"record", "refuse"};
-inline constexpr std::array<std::string_view, 3> quiesce{"off", "best-effort", "strict"};
+inline constexpr std::array quiesce{to_string(Quiesce::off), to_string(Quiesce::best_effort),
+                                    to_string(Quiesce::strict)};
+// Those of machine/quiet/knobs.cc, in its order.
+inline constexpr std::array<std::string_view, 15> knobs{"governor",
+                                                        "energy_preference",
+                                                        "boost",
+                                                        "smt",
+                                                        "idle_states",
+                                                        "irq_affinity",
+                                                        "timer_migration",
+                                                        "nmi_watchdog",
+                                                        "numa_balancing",
+                                                        "khugepaged",
+                                                        "thp",
+                                                        "compaction",
+                                                        "ksm",
+                                                        "swappiness",
+                                                        "aslr"};
 inline constexpr std::array<std::string_view, 7> responses{
     "wall", "user", "system", "cpu", "max_rss", "main_to_exit", "region"};
 inline constexpr std::array<std::string_view, 2> methods{"standard", "stabilizer"};
@@ -161,7 +179,12 @@ inline constexpr Key keys[] = {
     {"measure.on_absent", Choice{words::on_absent}, "no effect without counters"},
 
     {"machine.cpus", Count{1, 1024, 1}, "CPUs that are reserved for a trial"},
-    {"machine.quiesce", Choice{words::quiesce, "off"}, "this version takes `off` only"},
+    {"machine.quiesce", Choice{words::quiesce, "off"},
+     "settings of the machine that disturb trials: `best-effort` changes those that it can before "
+     "the first trial and names the others, `strict` measures nothing unless all are quiet; at the "
+     "end they are put back"},
+    {"machine.knobs", Choices{words::knobs}, "of these settings, with `quiesce`",
+     "the standard ones of `stabctl quiesce status`"},
     {"machine.aslr", Flag{false}, "address space randomization where no factor says otherwise"},
 
     {"analysis.response", Choice{words::responses, "wall"},

@@ -98,12 +98,20 @@ void read_machine(const Table& root, Draft& draft) {
   const auto table = root.table("machine", names_below("machine"));
   draft.plan.cpus = value<"machine.cpus">(table);
   draft.plan.aslr = value<"machine.aslr">(table);
-  if (const std::string quiesce = value<"machine.quiesce">(table); quiesce != "off")
-    draft.problems.add(
-        table->find("quiesce")->at,
-        fmt::format("'machine.quiesce' must be \"off\": a plan cannot quiesce a machine yet, so it "
-                    "has no \"{}\"",
-                    quiesce));
+  if (!table) return;
+  const auto quiesce = given<"machine.quiesce">(*table);
+  if (quiesce == to_string(Quiesce::strict)) draft.plan.quiesce = Quiesce::strict;
+  if (quiesce == to_string(Quiesce::best_effort)) draft.plan.quiesce = Quiesce::best_effort;
+  const Pair* knobs = table->find("knobs");
+  draft.plan.knobs = given<"machine.knobs">(*table).value_or(std::vector<std::string>());
+  if (knobs == nullptr) return;
+  const auto* items = std::get_if<Items>(&knobs->value.data);
+  if (items != nullptr && items->empty())
+    table->refuse(*knobs, "an array of at least one name; leave it out for the standard ones");
+  if (quiesce == to_string(Quiesce::off) || table->find("quiesce") == nullptr)
+    draft.problems.add(knobs->at,
+                       "'machine.knobs' does nothing with machine.quiesce = \"off\": set that to "
+                       "\"best-effort\" or \"strict\", or leave this out");
 }
 
 void read_analysis(const Table& root, Draft& draft) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is wrong in [experiment], [variables], [defaults], [[benchmark]], [measure], [machine] and
 // [analysis].
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <string>
 
@@ -11,6 +11,9 @@
 
 namespace stab::plan {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 const std::string benchmark = "[[benchmark]]\nname = 'b'\nrun = ['/bin/true']\n";
 
@@ -206,12 +209,28 @@ TEST(ReaderMeasure, HasNoCountersYet) {
 }
 
 TEST(ReaderMachine, IsBounded) {
-  EXPECT_EQ(more("[machine]\ncpus = 1025\nquiesce = 'strict'\naslr = 'no'\n"),
+  EXPECT_EQ(more("[machine]\ncpus = 1025\nquiesce = 'strikt'\naslr = 'no'\n"),
             "p:7:1: 'machine.cpus' must be a whole number from 1 to 1024, not 1025\n"
-            "p:8:1: 'machine.quiesce' must be \"off\": a plan cannot quiesce a machine yet, "
-            "so it has "
-            "no \"strict\"\n"
+            "p:8:1: 'machine.quiesce' must be \"off\" or \"best-effort\" or \"strict\", not "
+            "\"strikt\", did you mean 'strict'?\n"
             "p:9:1: 'machine.aslr' must be true or false, not \"no\"\n");
+}
+
+TEST(ReaderMachine, NamesTheKnobsThatAreMadeQuiet) {
+  const std::string more_of = "[machine]\nquiesce = 'best-effort'\nknobs = ";
+  EXPECT_EQ(more(more_of + "['governor',\n'swapiness']\n"),
+            "p:9:1: an item of 'machine.knobs' is unknown: \"swapiness\", did you mean "
+            "'swappiness'?\n");
+  EXPECT_THAT(
+      more(more_of + "['lights', 7]\n"),
+      AllOf(HasSubstr("p:8:10: an item of 'machine.knobs' is unknown: \"lights\": there are "
+                      "governor, energy_preference, boost, "),
+            HasSubstr("p:8:20: an item of 'machine.knobs' is unknown: 7: there are")));
+  EXPECT_THAT(more(more_of + "[]\n"), HasSubstr("an array of at least one name"));
+  EXPECT_THAT(more(more_of + "'governor'\n"), HasSubstr("'machine.knobs' must be an array"));
+  EXPECT_EQ(more("[machine]\nknobs = ['governor']\n"),
+            "p:7:1: 'machine.knobs' does nothing with machine.quiesce = \"off\": set that to "
+            "\"best-effort\" or \"strict\", or leave this out\n");
 }
 
 TEST(ReaderAnalysis, IsBounded) {

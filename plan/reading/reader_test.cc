@@ -79,7 +79,8 @@ on_absent = "refuse"
 
 [machine]
 cpus = 2
-quiesce = "off"
+quiesce = "best-effort"
+knobs = ["swappiness", "governor"]
 aslr = true
 
 [analysis]
@@ -100,6 +101,8 @@ TEST(Reader, ReadsTheExperimentAndItsDefaults) {
   EXPECT_EQ(plan.on_build_failure, OnBuildFailure::fail_experiment);
   EXPECT_EQ(plan.cpus, 2U);
   EXPECT_TRUE(plan.aslr);
+  EXPECT_EQ(plan.quiesce, Quiesce::best_effort);
+  EXPECT_THAT(plan.knobs, ElementsAre("swappiness", "governor"));
   EXPECT_THAT(plan.variables, UnorderedElementsAre(Pair("CC", "clang"), Pair("CXX", "clang++-19"),
                                                    Pair("CFLAGS", ""), Pair("CXXFLAGS", ""),
                                                    Pair("LDFLAGS", ""), Pair("N", "200")));

@@ -55,6 +55,17 @@ std::string layouts_text(const Layouts& layouts) {
   return text;
 }
 
+std::string quiet_text(const Quietness& quietness) {
+  std::string text;
+  const auto add = [&](std::string_view label, const std::string& what) {
+    if (!what.empty()) text += fmt::format("{}{}{}", text.empty() ? "" : "; ", label, what);
+  };
+  add("", quietness.found);
+  add("changed for the trials: ", quietness.changed);
+  add("not made quiet: ", quietness.loud);
+  return text;
+}
+
 }  // namespace
 
 std::string header(const Document& document, const TextOptions& options) {
@@ -69,6 +80,7 @@ std::string header(const Document& document, const TextOptions& options) {
   if (document.stopping) text += line("Stopping", document.stopping->words);
   text += line("Layout", layouts_text(document.layouts));
   text += line("Machine", document.machine);
+  text += line("Quiet", quiet_text(document.quietness));
   text += line("Noise", document.noise ? noise_text(*document.noise) : "");
   text += line("Seed", fmt::format("{}", document.seed));
   text += line("Database", document.database);

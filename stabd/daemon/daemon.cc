@@ -62,6 +62,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager)
     : options_(std::move(options)),
       wanted_(options_),
       manager_(std::move(manager)),
+      keeper_(options_.machine_logs, options_.machine_root),
       queue_(geteuid(), options_.limits),
       clients_(options_.limits) {}
 
@@ -93,9 +94,39 @@ Result<void> Daemon::prepare() {
         "pid namespaces are not used here: what a killed trial left is found by its environment");
   if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended)
     return ended;
+  recover_machine();
   load_queue();
   open_loop();
   return listen();
+}
+
+// What a killed daemon left changed. Where another one has the machine it is that one's business.
+void Daemon::recover_machine() {
+  const auto outcomes = machine::recover(options_.machine_logs, options_.machine_root);
+  if (!outcomes) {
+    spdlog::warn("what an earlier stabd changed of the machine is not put back: {}",
+                 outcomes.error().message);
+    return;
+  }
+  for (const machine::Outcome& outcome : *outcomes)
+    spdlog::warn("an earlier stabd left the machine changed: {} {}{}{}", outcome.file,
+                 machine::to_string(outcome.what), outcome.reason.empty() ? "" : ": ",
+                 outcome.reason);
+}
+
+Result<std::vector<machine::Finding>> Daemon::examine_machine() {
+  if (!topology_) return fail("the CPUs of the machine cannot be read");
+  return machine::examine(*topology_, options_.machine_root, session_->plan().cpus);
+}
+
+Result<void> Daemon::may_quiesce(std::uint32_t uid) const {
+  if (options_.quiesce_for == settings::Quiescers::all) return {};
+  if (options_.quiesce_for == settings::Quiescers::owner && queue_.is_trusted(uid)) return {};
+  return fail(fmt::format(
+      "plans of {} may not change settings of this machine, say the settings of "
+      "stabd (machine.quiesce_for = \"{}\")",
+      options_.quiesce_for == settings::Quiescers::owner ? fmt::format("user {}", uid) : "anybody",
+      to_string(options_.quiesce_for)));
 }
 
 void Daemon::open_loop() {
@@ -244,6 +275,14 @@ SessionPorts Daemon::ports() {
             for (const auto& [user, notifier] : notifiers_) notifier->use_cpus(cpus);
             shared_cpus_ = shared;
           },
+      .quiesce = [this](std::span<const machine::Knob* const> knobs,
+                        const machine::CpuChoice& cpus) -> SessionPorts::Outcomes {
+        if (auto may = may_quiesce(session_->experiment().uid); !may)
+          return std::unexpected(may.error());
+        return keeper_.quiesce(knobs, cpus);
+      },
+      .examine = [this] { return examine_machine(); },
+      .restore = [this] { return keeper_.restore(); },
       .read =
           [this](protocol::ReadRequest request, std::function<void(Result<std::string>)> done) {
             read_for_session(std::move(request), std::move(done));
@@ -282,6 +321,9 @@ Result<void> Daemon::start_worker() {
   if (geteuid() == 0 && experiment.uid != 0) warn_if_closed(options_.cache_directory);
   if (auto made = make_private_folder(cache); !made) return made;
   run_on(allowed_cpus_);  // a worker starts with all that we may use
+  // Which CPUs we may use is read from where we run.
+  if (!topology_)
+    if (auto topology = machine::Topology::load()) topology_ = *std::move(topology);
   if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
     return fail_errno("cannot give " + cache + " to the submitter");
   auto worker = WorkerProcess::start(&loop_,

@@ -22,6 +22,8 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "machine/processes.h"
+#include "machine/quiet/doctor.h"
+#include "machine/quiet/keeper.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/queue.h"
@@ -39,8 +41,10 @@ namespace stab::daemon {
 struct DaemonOptions : settings::Settings {
   // What the file and the command line say now.
   std::function<Result<settings::Settings>()> read_again;
-  std::string program;  // stabd's own path, for the worker
-  int ready_fd = -1;    // gets "ready\n" when clients can connect
+  std::string program;       // stabd's own path, for the worker
+  int ready_fd = -1;         // gets "ready\n" when clients can connect
+  std::string machine_logs;  // folder of the machine's logs, see machine/quiet/keeper.h
+  std::string machine_root;  // stands before /proc and /sys of knobs, for tests
 };
 
 // Of nobody: it takes no user's turn.
@@ -74,6 +78,9 @@ class Daemon {
   // The client gets the answer when a reader has it; `request` lacks the database.
   void read_for(Connection& client, protocol::ReadRequest request);
 
+  // Whether plans of this user may change settings of the machine.
+  [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid) const;
+
   // What users may do with experiments, in daemon_queue.cc. Who asks may do it to this one.
   Result<store::Id> submit(const store::Experiment& experiment);
   Result<void> cancel(store::Id id);
@@ -90,6 +97,8 @@ class Daemon {
   Daemon(DaemonOptions options, service::Manager manager);
   Result<void> prepare();
   void open_loop();
+  void recover_machine();
+  Result<std::vector<machine::Finding>> examine_machine();
   // In serving.cc.
   Result<void> listen();
   Result<void> make_socket();
@@ -148,6 +157,8 @@ class Daemon {
   std::string token_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<upkeep::Upkeep> upkeep_;
+  machine::Keeper keeper_;
+  std::optional<machine::Topology> topology_;  // with the first worker
   Queue queue_;
   bool queue_held_ = false;
   std::unique_ptr<Session> session_;

@@ -73,6 +73,10 @@ Result<protocol::SubmitReply> answer(const Context& context,
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
   if (plan->privileges && peer.uid != 0)
     return fail("'experiment.privileges' is for plans that root submits: leave it out");
+  if (plan->quiesce == plan::Quiesce::strict)
+    if (auto may = context.daemon.may_quiesce(peer.uid); !may)
+      return fail(may.error().message +
+                  ": take machine.quiesce = \"best-effort\" or \"off\", or have that changed");
   const auto id = context.daemon.submit({.name = plan->name,
                                          .plan = request.plan,
                                          .directory = request.directory,

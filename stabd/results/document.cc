@@ -151,6 +151,23 @@ std::string machine_line(store::Reader& store, store::Id id) {
   return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
 }
 
+// By the events of its latest start. A report can do without.
+report::Quietness quietness_of(store::Reader& store, const store::Experiment& experiment,
+                               const plan::Plan& plan) {
+  report::Quietness quietness{.asked = std::string(to_string(plan.quiesce))};
+  const auto events = store.events(experiment.id);
+  if (!events) {
+    quietness.found = "not known: " + events.error().message;
+    return quietness;
+  }
+  for (const store::Event& event : *events) {
+    if (event.kind == doctor_event) quietness = {.asked = quietness.asked, .found = event.text};
+    if (event.kind == quieted_event) quietness.changed = event.text;
+    if (event.kind == loud_event) quietness.loud = event.text;
+  }
+  return quietness;
+}
+
 // What is known of the machine; a report can do without.
 void quote_calibration(store::Reader& store, const store::Experiment& experiment,
                        report::Document& document) {
@@ -256,6 +273,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.state = experiment.state;
   document.reason = experiment.reason;
   document.machine = machine_line(store, experiment.machine);
+  document.quietness = quietness_of(store, experiment, *plan);
   document.seed = plan->seed;
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();

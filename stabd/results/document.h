@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "plan/plan.h"
@@ -11,6 +12,13 @@
 #include "store/reader.h"
 
 namespace stab::results {
+
+// Kinds of events that the daemon stores before the first trial, in this order, and reports quote:
+// how good the machine is for measurements, which of its settings were made quiet, and which were
+// not and why.
+inline constexpr std::string_view doctor_event = "doctor";
+inline constexpr std::string_view quieted_event = "quieted";
+inline constexpr std::string_view loud_event = "loud";
 
 // Works at any time of an experiment's life, on what there is. `database` is shown to the reader;
 // "" is not.

@@ -331,6 +331,27 @@ TEST_F(DocumentTest, TheMachineIsItsSummaryOrItsName) {
   }
 }
 
+TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {
+  begin(tables);
+  EXPECT_EQ(document().quietness.asked, "off");
+  EXPECT_EQ(document().quietness.found, "");
+  const auto add = [&](std::string_view kind, const std::string& text) {
+    ASSERT_TRUE(store_->add_event(
+        {.experiment = experiment_.id, .at_ns = 1, .kind = std::string(kind), .text = text}));
+  };
+  add(doctor_event, "poor for measurements: governor (powersave)");
+  add(quieted_event, "swappiness");
+  add(loud_event, "governor: it does not take performance");
+  EXPECT_EQ(document().quietness.found, "poor for measurements: governor (powersave)");
+  EXPECT_EQ(document().quietness.changed, "swappiness");
+  EXPECT_EQ(document().quietness.loud, "governor: it does not take performance");
+  add(doctor_event, "good for measurements");
+  add(quieted_event, "governor");
+  EXPECT_EQ(document().quietness.found, "good for measurements");
+  EXPECT_EQ(document().quietness.changed, "governor");
+  EXPECT_EQ(document().quietness.loud, "");
+}
+
 TEST_F(DocumentTest, ALookBeforeTheEndOfAFixedNumberOfBlocksSaysSo) {
   for (const std::string state : {"running", "cancelled", "done"}) {
     begin(tables);

@@ -25,6 +25,8 @@ namespace words {
 inline constexpr std::array<std::string_view, 3> socket_modes{"0600", "0660", "0666"};
 inline constexpr std::array<std::string_view, 4> levels{"debug", "info", "warning", "error"};
 inline constexpr std::array stops{to_string(Stop::abandon), to_string(Stop::finish)};
+inline constexpr std::array quiescers{to_string(Quiescers::owner), to_string(Quiescers::all),
+                                      to_string(Quiescers::nobody)};
 inline constexpr std::array notices{to_string(Notices::always), to_string(Notices::trouble)};
 // Of a daemon that runs.
 inline constexpr std::array<std::string_view, 5> fixed_keys{
@@ -63,6 +65,10 @@ inline constexpr toml::Key keys[] = {
     {"limits.cache_of_user", toml::Bytes{max_bytes},
      "of one user's builds; those that were not used for the longest time go", "none"},
 
+    {"machine.quiesce_for", toml::Choice{words::quiescers, "owner"},
+     "whose plans may change settings of the machine (`machine.quiesce`): root's and those of "
+     "stabd's own user, those of all, or none"},
+
     {"notify.command", toml::Texts{is_line, line_rule},
      "a program and its arguments; gets JSON on its stdin when an experiment ends or is in "
      "trouble",
@@ -96,6 +102,7 @@ void for_each_setting(Some& settings, const Visit& visit) {
   visit.template operator()<"limits.waiting_of_user">(settings.limits.waiting_of_user);
   visit.template operator()<"limits.plan_bytes_of_user">(settings.limits.plan_bytes_of_user);
   visit.template operator()<"limits.cache_of_user">(settings.limits.cache_of_user);
+  visit.template operator()<"machine.quiesce_for">(settings.quiesce_for);
   visit.template operator()<"notify.command">(settings.notify.command);
   visit.template operator()<"notify.when">(settings.notify.when);
   visit.template operator()<"notify.time_limit">(settings.notify.time_limit);

@@ -39,6 +39,12 @@ void assign(Notices& field, std::string_view value) {
   field = value == to_string(Notices::trouble) ? Notices::trouble : Notices::always;
 }
 
+void assign(Quiescers& field, std::string_view value) {
+  field = value == to_string(Quiescers::all)      ? Quiescers::all
+          : value == to_string(Quiescers::nobody) ? Quiescers::nobody
+                                                  : Quiescers::owner;
+}
+
 std::string in_quotes(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -55,6 +61,7 @@ struct Written {
   std::string operator()(const std::string& text) const { return in_quotes(text); }
   std::string operator()(bool flag) const { return flag ? "true" : "false"; }
   std::string operator()(Stop stop) const { return in_quotes(to_string(stop)); }
+  std::string operator()(Quiescers who) const { return in_quotes(to_string(who)); }
   std::string operator()(Notices notices) const { return in_quotes(to_string(notices)); }
   std::string operator()(unsigned number) const {
     return std::holds_alternative<toml::Choice>(kind) ? fmt::format("\"{:04o}\"", number)
@@ -134,7 +141,7 @@ std::expected<Settings, std::vector<toml::Problem>> read(std::string_view text, 
   }
   const toml::Table root(problems, *tree, "", toml::names_below(keys, ""));
   std::map<std::string_view, std::optional<toml::Table>> tables;
-  for (const std::string_view name : {"daemon", "limits", "notify", "retention"})
+  for (const std::string_view name : {"daemon", "limits", "machine", "notify", "retention"})
     tables.emplace(name, root.table(name, toml::names_below(keys, name)));
   for_each_setting(base, [&]<toml::Path path>(auto& field) {
     const auto& table = tables.at(path.table());

@@ -25,6 +25,12 @@ constexpr std::string_view to_string(Notices notices) {
   return notices == Notices::always ? "always" : "trouble";
 }
 
+// Whose plans may change settings of the machine.
+enum class Quiescers { owner, all, nobody };
+constexpr std::string_view to_string(Quiescers who) {
+  return who == Quiescers::owner ? "owner" : who == Quiescers::all ? "all" : "nobody";
+}
+
 // Of users that are neither root nor the daemon's own: those are never kept out.
 struct Limits {
   std::uint32_t connections = 0;
@@ -59,6 +65,7 @@ struct Settings {
   std::chrono::nanoseconds read_limit{0};  // of a report, an export, an analysis
   Stop stop = Stop::abandon;
   std::chrono::nanoseconds stop_limit{0};  // of the trial that is finished
+  Quiescers quiesce_for = Quiescers::owner;
   Limits limits;
   Notify notify;
   Retention retention;

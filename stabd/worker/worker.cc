@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -58,10 +59,8 @@ class Worker {
     }
     reply.trial_cpus = machine::to_string(choice->trial);
     reply.other_cpus = choice->others;
-    if (choice->shared)
-      reply.notes.emplace_back("there is no other CPU: stabd itself runs on the trials' CPU");
-    if (choice->siblings)
-      reply.notes.emplace_back("the trials' CPU shares its core with CPUs that others use");
+    reply.notes.push_back(
+        fmt::format("why these CPUs: {}", fmt::join(topology->reasons(*choice), "; ")));
     if (auto bound = topology->bind(choice->others); !bound)
       reply.notes.push_back(bound.error().message);
     choice_ = *choice;

@@ -160,6 +160,39 @@ TEST_F(Users, WithoutAnAccountMeasureWithTheDaemonOfRoot) {
   for (const json& trial : trials) EXPECT_EQ(trial["status"], "ok");
 }
 
+TEST_F(Users, ChangeNothingOfTheMachine) {
+  const std::string root = lab_.path("machine");
+  const std::string swappiness = "machine/proc/sys/vm/swappiness";
+  lab_.write("machine/proc/sys/kernel/random/boot_id", "4b1c\n");
+  lab_.write(swappiness, "60\n");
+  const auto plan = [&](const std::string& how) {
+    const std::string name = std::to_string(ada) + "/quiet.toml";
+    lab_.write(name, "[experiment]\nname = \"q\"\n[machine]\nquiesce = \"" + how +
+                         "\"\nknobs = [\"swappiness\"]\n[[benchmark]]\nname = \"b\"\nrun = "
+                         "[\"true\"]\nrepetitions = 3\n");
+    return lab_.path(name);
+  };
+  const auto restart_with = [&](const std::string& settings) {
+    kill(daemon_, SIGTERM);
+    ASSERT_EQ(end_of(daemon_), 0);
+    lab_.write("users.toml", settings);
+    start_daemon({"--config", lab_.path("users.toml"), "--machine-root", root});
+  };
+  restart_with("");
+  const Output refused = as(ada, {"submit", plan("strict")});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("plans of user 61234 may not change settings"));
+  const Output tried = as(ada, {"submit", "--wait", plan("best-effort")});
+  EXPECT_EQ(tried.code, 0) << tried.err;
+  EXPECT_THAT(as(ada, {"status", "1"}).out, HasSubstr("loud     plans of user 61234 may not"));
+
+  restart_with("[machine]\nquiesce_for = \"all\"\n");
+  const Output allowed = as(ada, {"submit", "--wait", plan("strict")});
+  EXPECT_EQ(allowed.code, 0) << allowed.err;
+  EXPECT_THAT(as(ada, {"status", "2"}).out, HasSubstr("quieted  swappiness"));
+  EXPECT_EQ(read_file(lab_.path(swappiness), 100).value(), "60\n");
+}
+
 TEST_F(Users, FindTheirOwnDaemonElseTheSystems) {
   const std::string own = lab_.path(std::to_string(ada));
   fs::create_directories(own + "/run/stabd");

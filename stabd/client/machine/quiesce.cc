@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "machine/quiet/quiet.h"
+#include "machine/quiet/keeper.h"
 #include "stabd/client/exit_code.h"
 #include "stabd/client/machine/machine_verbs.h"
 #include "stabd/client/output.h"
@@ -16,9 +16,19 @@ namespace {
 using machine::Outcome;
 
 // One for the machine, whatever daemon changes it: its knobs are shared.
+std::string folder_of_logs(const MachineOptions& options) {
+  return options.root + default_state_directory();
+}
+
 std::string log_of(const MachineOptions& options) {
   if (!options.log.empty()) return options.log;
-  return options.root + default_state_directory() + "/quiesce.undo";
+  return machine::log_by_hand(folder_of_logs(options));
+}
+
+// With a log of its own a call has nothing to do with experiments.
+Result<std::vector<Outcome>> recovered(const MachineOptions& options) {
+  if (!options.log.empty()) return {};
+  return machine::recover(folder_of_logs(options), options.root);
 }
 
 Result<machine::CpuChoice> cpus_of(const MachineOptions& options) {
@@ -127,6 +137,8 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   if (!cpus) return std::unexpected(cpus.error());
   auto log = machine::UndoLog::open(log_of(options), options.root);
   if (!log) return std::unexpected(log.error());
+  // What a killed daemon left is not what stays until somebody restores it.
+  if (auto left = recovered(options); !left) return std::unexpected(left.error());
   const machine::UndoLog::Mark before = log->mark();
   const auto outcomes = machine::quiesce(*log, *chosen, *cpus, options.root);
   if (outcomes && (!options.strict || !any(*outcomes, Outcome::What::refused)))
@@ -146,8 +158,11 @@ Result<int> quiesce_apply(const MachineOptions& options) {
 Result<int> quiesce_restore(const MachineOptions& options) {
   auto log = machine::UndoLog::open(log_of(options), options.root);
   if (!log) return std::unexpected(log.error());
-  const auto outcomes = machine::restore(*log, options.root);
+  auto outcomes = machine::restore(*log, options.root);
   if (!outcomes) return std::unexpected(outcomes.error());
+  const auto left = recovered(options);
+  if (!left) return std::unexpected(left.error());
+  outcomes->insert(outcomes->end(), left->begin(), left->end());
   if (outcomes->empty() && !options.json) {
     fmt::print("there is nothing to put back\n");
     return exit_ok;

@@ -51,6 +51,7 @@ void Session::apply(Event event, const std::string& reason) {
   if (!to) return;
   const State from = before_ = std::exchange(state_, *to);
   stop_asking();
+  if (state_ != State::quiescing && state_ != State::running) put_back();  // E5
   experiment_.state = to_string(state_);
   experiment_.reason = one_line(reason, 2000);
   if (experiment_.started_ns == 0 && state_ == State::building)
@@ -63,8 +64,7 @@ void Session::apply(Event event, const std::string& reason) {
                reason.empty() ? "" : ": ", experiment_.reason);
   add_duration();
   save_state();
-  const bool wants_worker = state_ == State::building || state_ == State::running;
-  if (has_worker_ && !wants_worker) ports_.stop_worker();
+  if (has_worker_ && !needs_worker(state_)) ports_.stop_worker();
   if (state_ == State::paused && !is_held()) ports_.retry_later();
 }
 
@@ -85,6 +85,8 @@ store::Experiment Session::shown() const {
 }
 
 void Session::rest() {
+  last_ = true;
+  put_back();
   add_duration();
   if (is_final(state_)) return;
   if (auto saved = store_.update_experiment(experiment_); !saved)
@@ -196,7 +198,7 @@ void Session::ask(const protocol::WorkRequest& request, nanoseconds within) {
 }
 
 void Session::worker_said(const std::string& line) {
-  if (state_ != State::building && state_ != State::running) return;  // it is being stopped
+  if (!needs_worker(state_)) return;  // it is being stopped
   if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
       setup && setup->protocol != protocol::version)
     return apply(Event::refused, protocol::worker_mismatch());
@@ -228,6 +230,7 @@ void Session::set_up(const protocol::SetupReply& reply) {
   experiment_.machine = *machine;
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
+  cpus_ = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
   ports_.stay_off_trials(reply.other_cpus,
                          machine::to_string(reply.other_cpus) == reply.trial_cpus);
   for (const std::string& text : reply.notes) note("machine", text);
@@ -327,7 +330,7 @@ void Session::worker_ended(const std::string& how) {
   asked_.reset();
   const auto step = std::exchange(running_, std::nullopt);
   if (state_ == State::analysing) return analyse();
-  if (state_ != State::building && state_ != State::running) return;
+  if (!needs_worker(state_)) return;
   if (++losses_ >= max_losses && step && state_ == State::running) {
     // The trial does that to its worker: it counts as failed and the others go on.
     running_ = step;

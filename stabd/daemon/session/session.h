@@ -11,6 +11,8 @@
 //      alive.
 //  E4  What the plan's stopping rule is asked, and what it decides, depends on stored trials alone:
 //      where no reader answers, the experiment waits.
+//  E5  Only in `quiescing` and `running` is anything of the machine changed: whatever else follows,
+//      it is put back first.
 #pragma once
 
 #include <chrono>
@@ -18,10 +20,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "design/expand.h"
+#include "machine/quiet/doctor.h"
+#include "machine/quiet/quiet.h"
+#include "machine/topology.h"
 #include "plan/plan.h"
 #include "stabd/daemon/session/builds.h"
 #include "stabd/daemon/session/schedule.h"
@@ -40,6 +46,11 @@ struct SessionPorts {
   std::function<void()> stop_worker;  // politely, then by force; worker_ended() follows
   // Run on these from now on; `shared`: there are no others than those of the trials.
   std::function<void(const std::vector<unsigned>& cpus, bool shared)> stay_off_trials;
+  // Makes the machine quiet, and says what became of each knob. An error: it is as it was.
+  using Outcomes = Result<std::vector<machine::Outcome>>;
+  std::function<Outcomes(std::span<const machine::Knob* const>, const machine::CpuChoice&)> quiesce;
+  std::function<Result<std::vector<machine::Finding>>()> examine;  // what the machine is like now
+  std::function<Outcomes()> restore;  // puts back what that has changed
   // Has a reader answer (protocol/reading.h; the database is the daemon's business), one at a time.
   // `done` is called later, with the answer's line.
   std::function<void(protocol::ReadRequest, std::function<void(Result<std::string>)> done)> read;
@@ -123,6 +134,9 @@ class Session {
   bool same_as_before(const protocol::BuildReply& reply);
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
   void builds_complete();
+  void make_quiet();
+  void note_quietness();
+  void put_back();
   // Where a block begins nothing runs: the plan's rule is asked, and readers get their time. True:
   // this goes on later.
   bool waits_before(const Schedule::Step& step);
@@ -153,6 +167,8 @@ class Session {
   State before_ = State::queued;  // the state before this one
   std::unique_ptr<Schedule> schedule_;
   Builds builds_;
+  machine::CpuChoice cpus_;
+  bool changed_ = false;                      // something of the machine, perhaps
   std::vector<store::Build> earlier_builds_;  // what the store had when this worker started
   std::size_t next_build_ = 0;
   bool has_worker_ = false;

@@ -106,7 +106,12 @@ void Session::builds_complete() {
   if (const auto reason = find_identical(plan_, builds_)) return apply(Event::refused, *reason);
   trials_since_ = steady_clock::now();
   finished_then_ = schedule_->counts().finished();
-  apply(Event::built, "");
+  if (plan_.quiesce == plan::Quiesce::off) {
+    note_quietness();
+    apply(Event::built, "");
+  } else {
+    make_quiet();
+  }
   if (state_ == State::running) continue_work();
 }
 

@@ -21,6 +21,8 @@ void anything(Around& around, Random& random) {
   if (one_in(12)) around.refuse_writing(!around.refused_);
   if (one_in(30)) around.readers_wait_ = !around.readers_wait_;
   if (one_in(30)) around.workers_start_ = !around.workers_start_;
+  if (one_in(30)) around.may_quiesce_ = !around.may_quiesce_;
+  if (one_in(30)) around.knobs_refuse_ = !around.knobs_refuse_;
   if (one_in(60)) session.cancel();
   if (one_in(40)) static_cast<void>(session.hold(static_cast<std::uint32_t>(random.below(3))));
   if (one_in(40)) session.continue_work();
@@ -64,7 +66,7 @@ void anything(Around& around, Random& random) {
 void expect_sound(Around& around) {
   Session& session = *around.session_;
   const State state = session.state();
-  const bool works = state == State::building || state == State::running;
+  const bool works = needs_worker(state);
   // A worker that is of no use any more is being ended, and nothing waits for it for ever.
   if (around.worker_ && !around.stopping_) EXPECT_TRUE(works) << to_string(state);
   if (state == State::paused && !session.experiment().held_by)
@@ -73,6 +75,7 @@ void expect_sound(Around& around) {
   if (session.finished()) EXPECT_FALSE(around.worker_);
   if (around.worker_) EXPECT_FALSE(is_final(*state_from(session.shown().state)));
   if (around.worker_ && is_final(state)) EXPECT_EQ(session.shown().ended_ns, 0);
+  if (state != State::quiescing && state != State::running) EXPECT_FALSE(around.quiet_);  // E5
   // Something is under way, or somebody must come.
   const bool waits =
       around.worker_ || around.done_ || around.go_on_ || around.again_ || around.retry_;
@@ -102,6 +105,12 @@ void expect_sound_end(Around& around) {
   if (row.state == "done" && !early) EXPECT_EQ(standing.size(), row.trials);
 }
 
+std::string plan_of(std::uint64_t seed) {
+  constexpr std::array machines{"", "[machine]\nquiesce = 'best-effort'\n",
+                                "[machine]\nquiesce = 'strict'\n"};
+  return std::string(seed % 2 == 0 ? two_levels : with_rule) + machines[seed / 2 % 3];
+}
+
 // Also a daemon that is killed and started anew, at any step.
 TEST(SessionWalk, WhateverHappensItEndsWithEachTrialOnce) {
   std::map<std::string, int> ends;
@@ -109,7 +118,7 @@ TEST(SessionWalk, WhateverHappensItEndsWithEachTrialOnce) {
   for (std::uint64_t seed = 0; seed < walks; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    Around around(seed % 2 == 0 ? two_levels : with_rule);
+    Around around(plan_of(seed));
     around.session_->start();
     for (int step = 0; step < 150; ++step) {
       anything(around, random);

@@ -22,6 +22,7 @@ constexpr std::array rows{
 
     Row{State::building, Event::start, State::building},
     Row{State::building, Event::built, State::running},
+    Row{State::building, Event::quiesce, State::quiescing},
     Row{State::building, Event::refused, State::failed},
     Row{State::building, Event::storage_trouble, State::paused},
     Row{State::building, Event::worker_lost, State::building},
@@ -29,6 +30,16 @@ constexpr std::array rows{
     Row{State::building, Event::damaged, State::failed},
     Row{State::building, Event::cancel, State::cancelled},
     Row{State::building, Event::hold, State::paused},
+
+    Row{State::quiescing, Event::start, State::building},
+    Row{State::quiescing, Event::quiet, State::running},
+    Row{State::quiescing, Event::refused, State::failed},
+    Row{State::quiescing, Event::storage_trouble, State::paused},
+    Row{State::quiescing, Event::worker_lost, State::building},
+    Row{State::quiescing, Event::gave_up, State::failed},
+    Row{State::quiescing, Event::damaged, State::failed},
+    Row{State::quiescing, Event::cancel, State::cancelled},
+    Row{State::quiescing, Event::hold, State::paused},
 
     Row{State::running, Event::start, State::building},
     Row{State::running, Event::trials_complete, State::analysing},
@@ -62,11 +73,11 @@ struct Name {
   State state;
   std::string_view text;
 };
-constexpr std::array names{
-    Name{State::queued, "queued"},       Name{State::building, "building"},
-    Name{State::running, "running"},     Name{State::paused, "paused"},
-    Name{State::analysing, "analysing"}, Name{State::done, "done"},
-    Name{State::failed, "failed"},       Name{State::cancelled, "cancelled"}};
+constexpr std::array names{Name{State::queued, "queued"},       Name{State::building, "building"},
+                           Name{State::quiescing, "quiescing"}, Name{State::running, "running"},
+                           Name{State::paused, "paused"},       Name{State::analysing, "analysing"},
+                           Name{State::done, "done"},           Name{State::failed, "failed"},
+                           Name{State::cancelled, "cancelled"}};
 
 }  // namespace
 
@@ -78,6 +89,10 @@ std::optional<State> next(State state, Event event) {
 
 bool is_final(State state) {
   return state == State::done || state == State::failed || state == State::cancelled;
+}
+
+bool needs_worker(State state) {
+  return state == State::building || state == State::quiescing || state == State::running;
 }
 
 std::string_view to_string(State state) {

@@ -10,11 +10,23 @@
 
 namespace stab::daemon {
 
-enum class State { queued, building, running, paused, analysing, done, failed, cancelled };
+enum class State {
+  queued,
+  building,
+  quiescing,
+  running,
+  paused,
+  analysing,
+  done,
+  failed,
+  cancelled
+};
 
 enum class Event {
   start,            // its turn has come, or the daemon found it unfinished when it started
-  built,            // every build has been tried
+  built,            // every build has been tried, and the machine stays as it is
+  quiesce,          // every build has been tried, and the plan wants a quiet machine
+  quiet,            // it is as quiet as the plan needs it
   refused,          // the machine or the builds make the plan senseless
   trials_complete,  // no trial is left
   analysed,
@@ -29,20 +41,24 @@ enum class Event {
   retry,   // what did not succeed is to be measured once more
 };
 
-inline constexpr std::array all_states{State::queued, State::building,  State::running,
-                                       State::paused, State::analysing, State::done,
-                                       State::failed, State::cancelled};
-inline constexpr std::array all_events{
-    Event::start,           Event::built,       Event::refused,
-    Event::trials_complete, Event::analysed,    Event::storage_trouble,
-    Event::storage_ok,      Event::worker_lost, Event::gave_up,
-    Event::damaged,         Event::cancel,      Event::hold,
-    Event::let_go,          Event::retry};
+inline constexpr std::array all_states{State::queued,  State::building, State::quiescing,
+                                       State::running, State::paused,   State::analysing,
+                                       State::done,    State::failed,   State::cancelled};
+inline constexpr std::array all_events{Event::start,      Event::built,
+                                       Event::quiesce,    Event::quiet,
+                                       Event::refused,    Event::trials_complete,
+                                       Event::analysed,   Event::storage_trouble,
+                                       Event::storage_ok, Event::worker_lost,
+                                       Event::gave_up,    Event::damaged,
+                                       Event::cancel,     Event::hold,
+                                       Event::let_go,     Event::retry};
 
 // Nothing: the event has no meaning in this state.
 std::optional<State> next(State state, Event event);
 
 bool is_final(State state);
+// A worker is used.
+bool needs_worker(State state);
 
 std::string_view to_string(State state);
 std::optional<State> state_from(std::string_view text);

@@ -54,7 +54,8 @@ TEST(State, OnlyAPausedExperimentWaitsForStorage) {
 }
 
 TEST(State, WhatIsBeingMeasuredCanBePausedAndWhatIsPausedCanGoOn) {
-  for (const State state : {State::queued, State::building, State::running, State::paused})
+  for (const State state :
+       {State::queued, State::building, State::quiescing, State::running, State::paused})
     EXPECT_EQ(next(state, Event::hold), State::paused) << to_string(state);
   EXPECT_EQ(next(State::paused, Event::let_go), State::queued);
 }
@@ -62,7 +63,14 @@ TEST(State, WhatIsBeingMeasuredCanBePausedAndWhatIsPausedCanGoOn) {
 TEST(State, TrialsRunOnlyAfterTheBuilds) {
   for (const State state : all_states)
     for (const Event event : all_events)
-      if (next(state, event) == State::running) EXPECT_EQ(state, State::building);
+      if (next(state, event) == State::running)
+        EXPECT_TRUE(state == State::building || state == State::quiescing) << to_string(state);
+}
+
+TEST(State, TheMachineIsMadeQuietAfterTheBuilds) {
+  for (const State state : all_states)
+    for (const Event event : all_events)
+      if (next(state, event) == State::quiescing) EXPECT_EQ(state, State::building);
 }
 
 TEST(State, NamesGoThereAndBack) {

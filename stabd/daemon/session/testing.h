@@ -88,6 +88,7 @@ class Around {
   // What a daemon does that starts, or that takes an experiment from its queue.
   void begin() {
     worker_ = stopping_ = again_ = retry_ = false;
+    quiet_ = false;  // what a killed daemon left is put back before anything else
     asked_.reset();
     done_ = nullptr;
     go_on_ = nullptr;
@@ -115,6 +116,48 @@ class Around {
                   stopping_ = true;
                 },
             .stay_off_trials = [](const std::vector<unsigned>&, bool) {},
+            .quiesce = [this](std::span<const machine::Knob* const> knobs,
+                              const machine::CpuChoice& cpus) -> SessionPorts::Outcomes {
+              EXPECT_FALSE(quiet_);
+              EXPECT_EQ(session_->state(), State::quiescing);
+              EXPECT_EQ(cpus.trial, machine::CpuSet{1});
+              if (!may_quiesce_) return fail("the machine is somebody else's");
+              quiet_ = true;
+              std::vector<machine::Outcome> outcomes;
+              for (const machine::Knob* knob : knobs)
+                outcomes.push_back({.knob = std::string(knob->name),
+                                    .file = "/proc/knob",
+                                    .what = machine::Outcome::What::changed,
+                                    .found = {},
+                                    .value = {},
+                                    .reason = {}});
+              if (knobs_refuse_) {
+                outcomes.back().what = machine::Outcome::What::refused;
+                outcomes.back().reason = "it does not take 0";
+              }
+              return outcomes;
+            },
+            .examine = []() -> Result<std::vector<machine::Finding>> {
+              return std::vector<machine::Finding>{{.name = "frequency",
+                                                    .grade = machine::Grade::good,
+                                                    .found = "fixed",
+                                                    .meaning = "",
+                                                    .mend = ""},
+                                                   {.name = "smt",
+                                                    .grade = machine::Grade::fair,
+                                                    .found = "on",
+                                                    .meaning = "",
+                                                    .mend = ""},
+                                                   {.name = "host",
+                                                    .grade = machine::Grade::poor,
+                                                    .found = "shared",
+                                                    .meaning = "",
+                                                    .mend = ""}};
+            },
+            .restore = [this]() -> SessionPorts::Outcomes {
+              quiet_ = false;
+              return {};
+            },
             .read =
                 [this](const protocol::ReadRequest& request,
                        std::function<void(Result<std::string>)> done) {
@@ -147,6 +190,7 @@ class Around {
     asked_ = Kind(request->index());
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       command_ = build->command;
+    if (asked_ == Kind::run && plan_.quiesce == plan::Quiesce::strict) EXPECT_TRUE(quiet_);
     // E1: what ran before is stored.
     if (asked_ == Kind::run) EXPECT_EQ(rows(), ran_ + not_run());
   }
@@ -274,6 +318,9 @@ class Around {
   bool again_ = false;
   bool retry_ = false;
 
+  bool quiet_ = false;  // something of the machine is changed
+  bool may_quiesce_ = true;
+  bool knobs_refuse_ = false;
   bool workers_start_ = true;
   bool readers_wait_ = false;
   bool refused_ = false;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "machine/quiet/keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace stab::machine {
+
+std::string log_by_hand(const std::string& folder) {
+  return folder + "/quiesce.undo";
+}
+
+std::string log_of_experiments(const std::string& folder) {
+  return folder + "/experiments.undo";
+}
+
+Result<std::vector<Outcome>> recover(const std::string& folder, const std::string& root) {
+  const std::string path = log_of_experiments(folder);
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error || size == 0) return {};  // no log, or one that we may not even look at
+  auto log = UndoLog::open(path, root);
+  if (!log) return std::unexpected(log.error());
+  return machine::restore(*log, root);
+}
+
+Result<std::vector<Outcome>> Keeper::quiesce(std::span<const Knob* const> knobs,
+                                             const CpuChoice& cpus) {
+  if (auto back = restore(); !back) return back;
+  auto by_hand = UndoLog::open(log_by_hand(folder_), root_);
+  if (!by_hand) return std::unexpected(by_hand.error());
+  auto experiment = UndoLog::open(log_of_experiments(folder_), root_);
+  if (!experiment) return std::unexpected(experiment.error());
+  if (auto left = machine::restore(*experiment, root_); !left) return left;
+  logs_.emplace(*std::move(by_hand), *std::move(experiment));
+  auto outcomes = machine::quiesce(logs_->experiment, knobs, cpus, root_);
+  if (!outcomes) (void)restore();
+  return outcomes;
+}
+
+Result<std::vector<Outcome>> Keeper::restore() {
+  auto logs = std::exchange(logs_, std::nullopt);
+  if (!logs) return {};
+  return machine::restore(logs->experiment, root_);
+}
+
+std::vector<Loud> still_loud(std::span<const Outcome> outcomes) {
+  std::vector<Loud> loud;
+  for (const Outcome& outcome : outcomes) {
+    const Knob* knob = find_knob(outcome.knob);
+    const bool absent =
+        outcome.what == Outcome::What::absent && knob != nullptr && knob->missing != Grade::good;
+    if (outcome.what != Outcome::What::refused && !absent) continue;
+    const auto same = std::ranges::find(loud, outcome.knob, &Loud::knob);
+    // One reason for each: the files of a knob tend to fail alike.
+    if (same == loud.end()) loud.push_back({.knob = outcome.knob, .reason = outcome.reason});
+  }
+  return loud;
+}
+
+}  // namespace stab::machine

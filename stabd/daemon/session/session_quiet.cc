@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The part of a session that makes the machine quiet and puts it back.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "machine/quiet/keeper.h"
+#include "stabd/daemon/session/session.h"
+#include "stabd/results/document.h"
+
+namespace stab::daemon {
+namespace {
+
+using machine::Outcome;
+
+// "governor (4 files), swappiness"
+std::string names(std::span<const Outcome> outcomes, Outcome::What what) {
+  std::vector<std::pair<std::string, int>> found;
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.what != what) continue;
+    const auto same = std::ranges::find(found, outcome.knob, &std::pair<std::string, int>::first);
+    if (same == found.end())
+      found.emplace_back(outcome.knob, 1);
+    else
+      ++same->second;
+  }
+  std::string text;
+  for (const auto& [knob, files] : found)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", knob,
+                        files > 1 ? fmt::format(" ({} files)", files) : "");
+  return text;
+}
+
+std::string words(std::span<const machine::Loud> loud) {
+  std::string text;
+  for (const machine::Loud& each : loud)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", each.knob, each.reason);
+  return text;
+}
+
+constexpr std::string_view quiet_kind = "quiet";
+
+}  // namespace
+
+void Session::make_quiet() {
+  if (last_) return;
+  apply(Event::quiesce, "");
+  if (state_ != State::quiescing) return;
+  changed_ = true;
+  const auto chosen = machine::choose_knobs(plan_.knobs);
+  const auto outcomes = chosen ? ports_.quiesce(*chosen, cpus_)
+                               : SessionPorts::Outcomes(std::unexpected(chosen.error()));
+  const std::string loud =
+      outcomes ? words(machine::still_loud(*outcomes)) : outcomes.error().message;
+  if (plan_.quiesce == plan::Quiesce::strict && !loud.empty())
+    return apply(
+        Event::refused,
+        fmt::format("the machine cannot be made quiet, and is as it was: {}. Mend that, name other "
+                    "settings in 'machine.knobs', or take machine.quiesce = \"best-effort\"; "
+                    "'stabctl doctor' says more",
+                    loud));
+  note_quietness();
+  const std::string changed = outcomes ? names(*outcomes, Outcome::What::changed) : "";
+  if (!changed.empty()) note(std::string(results::quieted_event), changed);
+  if (!loud.empty()) note(std::string(results::loud_event), loud);
+  apply(Event::quiet, "");
+}
+
+// As it is before the first trial, and after what was changed for it.
+void Session::note_quietness() {
+  const auto findings = ports_.examine();
+  if (!findings) {
+    note(std::string(results::doctor_event), "not known: " + findings.error().message);
+    return;
+  }
+  std::string text = fmt::format("{} for measurements", to_string(machine::overall(*findings)));
+  std::string_view before = ": ";
+  for (const machine::Grade grade : {machine::Grade::poor, machine::Grade::fair})
+    for (const machine::Finding& finding : *findings)
+      if (finding.grade == grade)
+        text += fmt::format("{}{} ({})", std::exchange(before, ", "), finding.name, finding.found);
+  note(std::string(results::doctor_event), text);
+}
+
+// E5. What cannot be put back now is in the log, and the next experiment tries again.
+void Session::put_back() {
+  if (!std::exchange(changed_, false)) return;
+  const auto outcomes = ports_.restore();
+  const std::string kind(quiet_kind);
+  const auto trouble = [&](const std::string& text) {
+    spdlog::warn("experiment {}: {}", experiment_.id, text);
+    note(kind, text);
+  };
+  if (!outcomes) return trouble("not put back: " + outcomes.error().message);
+  if (const auto back = names(*outcomes, Outcome::What::restored); !back.empty())
+    note(kind, "put back: " + back);
+  for (const Outcome& outcome : *outcomes)
+    if (outcome.what == Outcome::What::refused || outcome.what == Outcome::What::foreign)
+      trouble(fmt::format("not put back: {}{}{}", outcome.file, outcome.file.empty() ? "" : ": ",
+                          outcome.reason));
+}
+
+}  // namespace stab::daemon
