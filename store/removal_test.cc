@@ -142,6 +142,12 @@ TEST_F(Removal, ItsPagesAreUsedAgain) {
   const Id next = store_->add_experiment(example_experiment()).value();
   fill(next, 200);
   EXPECT_LE(pages(), before + 2);
+  remove(next);
+  store_.reset();
+  SQLite::Database(path_, SQLite::OPEN_READWRITE).exec("VACUUM");
+  EXPECT_LT(pages(), before / 2);
+  store_ = open_or_fail(path_);
+  EXPECT_THAT(store_->verify().value(), IsEmpty());
 }
 
 class Retention : public Removal {

@@ -82,7 +82,10 @@ TEST_F(Archive, AnImportedExperimentHasTheSameReportTrialsAndLogs) {
   const Output written = write_archive();
   ASSERT_EQ(written.code, 0) << written.err;
   EXPECT_FALSE(fs::exists(file() + "-wal"));
-  // The archive is a database by itself, and so is read by everybody who has it.
+  // The archive is a database by itself.
+  fs::create_directory(lab_.path("alone"));
+  fs::copy_file(file(), lab_.path("alone/stabd.db"));
+  EXPECT_EQ(report("alone", 1), report("state", id_));
   const Output imported = of("elsewhere", {"import", "--json", file()});
   ASSERT_EQ(imported.code, 0) << imported.err;
   EXPECT_EQ(json::parse(imported.out)["id"], 1);
