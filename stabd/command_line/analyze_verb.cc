@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/command_line/command_line.h"
+
+namespace stab::command_line {
+
+using namespace client;
+
+void CommandLine::add_analyze() {
+  AnalyzeOptions& a = arguments_.analyze;
+  CLI::App* analyze =
+      verb("analyze", "Analysis of variance of a CSV file; needs no daemon", [this] {
+        arguments_.analyze.json = arguments_.common.json;
+        arguments_.analyze.full = arguments_.common.full;
+        return client::analyze(arguments_.analyze);
+      });
+  analyze->add_option("file", a.file, "CSV with a header and a row for each trial; - is stdin")
+      ->required();
+  analyze
+      ->add_option("--response", a.response,
+                   "Column of what was measured; less is better, or see --higher-is-better")
+      ->required();
+  analyze->add_option("--factors", a.factors, "Columns of the treatments, with commas: a,b")
+      ->delimiter(',');
+  analyze->add_option("--block", a.block, "Column of the blocks (rounds) of the trials");
+  analyze->add_option("--subject", a.subject,
+                      "Column of the subject (program): y ~ a + Error(subject/a)");
+  analyze->add_option("--random", a.random,
+                      "Column of a random factor within the treatments (layout seeds): y ~ a + "
+                      "Error(a:seed)");
+  analyze->add_option(
+      "--order", a.order,
+      "Column that says when a row was measured: a time (number or ISO 8601) or a running number "
+      "over all rows. Rows are sorted by it, and only then is tested whether neighbours in time "
+      "are alike (independence); what stabctl export wrote has started_ns, which is known");
+  analyze->add_option("--baseline", a.baselines,
+                      "factor=level to compare with; else the first in order");
+  CLI::Option* log = analyze->add_flag_callback(
+      "--log", [&a] { a.scale = "log"; }, "Analyse logarithms: geometric means and ratios");
+  analyze->add_flag_callback(
+             "--raw", [&a] { a.scale = "raw"; }, "Analyse the numbers (default)")
+      ->excludes(log);
+  analyze->add_option("--alpha", a.alpha, "Level of the tests")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-6, 0.499));
+  analyze->add_option("--equivalence", a.equivalence,
+                      "Smallest change that matters, as in 1%; makes 'same' a verdict");
+  analyze->add_option("--type", a.sums_of_squares, "Sums of squares of type 2 or 3")
+      ->capture_default_str()
+      ->check(CLI::IsMember({2, 3}));
+  analyze
+      ->add_option("--method", a.method,
+                   "standard, or stabilizer: the procedure of Curtsinger and Berger (2013)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"standard", "stabilizer"}));
+  analyze
+      ->add_option("--error", a.error,
+                   "own: each comparison against how it varies from block to block itself; "
+                   "pooled: against the residuals of y ~ block + a")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"own", "pooled"}));
+  analyze
+      ->add_option("--programs", a.programs,
+                   "With --subject, what the answer is about: these programs, or programs like "
+                   "these (both are shown)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"these", "like-these"}));
+  analyze->add_option("--pairs", a.pairs, "Compare each level with the baseline, or all pairs")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"baseline", "all"}));
+  analyze->add_flag("--higher-is-better", a.higher_is_better,
+                    "More of the response is better, as of a throughput");
+  analyze->add_option("--unit", a.unit, "ns or bytes, if the response is such")
+      ->check(CLI::IsMember({"ns", "bytes"}));
+  analyze->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+  fail_on_option(analyze);
+  full_flag(analyze);
+  json_flag(analyze);
+}
+
+}  // namespace stab::command_line

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The verbs and options of stabctl: what each is called and which function of stabd/client it
+// becomes. A new verb goes into the file of its kind.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "stabd/client/analyze.h"
+#include "stabd/client/machine/machine_verbs.h"
+#include "stabd/client/replay/replay.h"
+#include "stabd/client/verbs.h"
+
+namespace stab::command_line {
+
+using client::AnalyzeOptions;
+using client::Common;
+using client::MachineOptions;
+using client::RunOptions;
+
+struct Arguments {
+  Common common;
+  std::string socket;
+  std::string plan;
+  std::string sd;
+  std::string fail_on = "trials,regressed,unsure";
+  std::int64_t id = 0;
+  client::ReplayOptions replay;
+  std::vector<std::int64_t> ids;
+  std::int64_t priority = 0;
+  bool wait = false;
+  bool queue = false;
+  bool dry = false;
+  bool follow = false;
+  std::string report_format = "text";
+  std::string export_format = "csv";
+  std::string output;
+  std::string from;
+  std::string archive;
+  RunOptions run;
+  AnalyzeOptions analyze;
+  MachineOptions machine;
+};
+
+class CommandLine {
+ public:
+  CommandLine();
+  // Returns stabctl's exit code.
+  int run(int argc, char** argv);
+
+ private:
+  using Action = std::function<Result<int>()>;
+
+  CLI::App* verb(const char* name, const char* help, Action action);
+  void fail_on_option(CLI::App* verb);
+  void full_flag(CLI::App* verb);
+  void json_flag(CLI::App* verb);
+  void add_plan_verbs();        // plan_verbs.cc
+  void add_experiment_verbs();  // experiment_verbs.cc
+  void add_result_verbs();      // result_verbs.cc
+  void add_replay();
+  void add_analyze();         // analyze_verb.cc
+  void add_database_verbs();  // machine_verbs.cc
+  void add_machine_verbs();
+  Action on_machine(Result<int> (*what)(const MachineOptions&));
+  void machine_options(CLI::App* verb);
+
+  CLI::App app_{"stabctl gives plans to stabd and shows what came out."};
+  Arguments arguments_;
+  Action action_;
+};
+
+}  // namespace stab::command_line

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/database/database_verbs.h"
+#include "stabd/command_line/command_line.h"
+
+namespace stab::command_line {
+
+using namespace client;
+
+void CommandLine::add_experiment_verbs() {
+  Arguments& a = arguments_;
+  const auto with_id = [&](CLI::App* added) {
+    added->add_option("id", a.id, "Number of the experiment, see 'stabctl list'")->required();
+    return added;
+  };
+  json_flag(verb("runs", "What 'stabctl run' has left: what has ended, what goes on",
+                 [&a] { return client::runs(a.common); }));
+  json_flag(verb("list", "All experiments", [&a] { return client::list(a.common); }));
+  json_flag(with_id(verb("status", "Where an experiment is and what happened to it",
+                         [&a] { return client::status(a.common, a.id); })));
+  CLI::App* watch =
+      with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running",
+                   [&a] { return client::watch(a.common, a.id); }));
+  fail_on_option(watch);
+  json_flag(watch);
+  with_id(verb("cancel",
+               "End an experiment and wait until all of it has ended; what was measured is kept",
+               [&a] { return client::cancel(a.common, a.id); }));
+
+  const auto on_queue = [&](const char* name, const char* help, auto what) {
+    CLI::App* added = verb(name, help, [&a, what] { return what(a.common, a.ids, a.queue); });
+    added->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'");
+    added->add_flag("--queue", a.queue,
+                    "The whole queue: what runs goes on, no other experiment begins");
+    json_flag(added);
+  };
+  on_queue("pause",
+           "Let others pass: an experiment waits until 'resume'; its trial under way is measured "
+           "again then",
+           client::pause);
+  on_queue("resume", "Let a paused experiment, or the queue, go on", client::resume);
+  CLI::App* retry = verb("retry",
+                         "Go on with an experiment that failed or was cancelled, and measure "
+                         "once more what did not succeed",
+                         [&a] { return client::retry(a.common, a.ids); });
+  retry->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
+  json_flag(retry);
+
+  CLI::App* remove = verb("rm",
+                          "Remove experiments that have ended, with all that is stored of them: "
+                          "it is gone for good",
+                          [&a] { return client::remove(a.common, a.ids, a.dry); });
+  remove->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
+  remove->add_option("--state", a.common.state,
+                     "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
+  remove->add_flag("--dry-run", a.dry, "Only say what would go");
+  json_flag(remove);
+}
+
+}  // namespace stab::command_line

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/command_line/command_line.h"
+
+namespace stab::command_line {
+
+using namespace client;
+
+void CommandLine::add_plan_verbs() {
+  Arguments& a = arguments_;
+  CLI::App* run =
+      verb("run",
+           "Run a plan with a daemon of its own, show progress, print the report; Ctrl-C pauses it",
+           [&a] {
+             a.run.plan_path = a.plan;
+             a.run.format = a.common.json ? "json" : "text";
+             a.run.full = a.common.full;
+             return client::run(a.run);
+           });
+  run->add_option("plan", a.plan, "The plan, a TOML file")->required();
+  run->add_option(
+      "--state", a.run.state_directory,
+      "Folder of the database: an unfinished run of this plan in there goes on, a finished one "
+      "shows its report");
+  run->add_option("--calibrations", a.run.calibrations,
+                  "File that carries what calibrations found from run to run");
+  run->add_flag("--again", a.run.again,
+                "Begin anew: neither show a finished run nor go on with an interrupted one");
+  fail_on_option(run);
+  full_flag(run);
+  json_flag(run);
+
+  CLI::App* submit = verb("submit", "Queue a plan",
+                          [&a] { return client::submit(a.common, a.plan, a.priority, a.wait); });
+  submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
+  submit
+      ->add_option("--priority", a.priority,
+                   "More goes first; above 0 is for root and the user of stabd")
+      ->capture_default_str()
+      ->check(CLI::Range(-100, 100));
+  submit->add_flag("--wait", a.wait, "Follow it to its end");
+  fail_on_option(submit);
+  json_flag(submit);
+
+  CLI::App* check = verb("check", "Validate a plan and print its design",
+                         [&a] { return client::check(a.common, a.plan, a.sd); });
+  check->add_option("plan", a.plan, "The plan, a TOML file")->required();
+  check->add_option("--sd", a.sd,
+                    "Relative standard deviation of trials, as in 2%, for the smallest change "
+                    "that the plan can see; else an earlier experiment of its name tells it");
+  json_flag(check);
+
+  json_flag(verb("keys", "All keys of a plan: what each may be, its default, what it means",
+                 [&a] { return client::keys(a.common); }));
+}
+
+}  // namespace stab::command_line

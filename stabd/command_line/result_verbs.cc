@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/database/database_verbs.h"
+#include "stabd/command_line/command_line.h"
+
+namespace stab::command_line {
+
+using namespace client;
+
+void CommandLine::add_result_verbs() {
+  Arguments& a = arguments_;
+  const auto state_option = [&](CLI::App* added) {
+    added->add_option("--state", a.common.state,
+                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon, and no "
+                      "number where it holds one experiment");
+  };
+  const auto one_id = [&](CLI::App* added) {
+    added->add_option("id", a.id, "Number of the experiment, see 'stabctl list'")
+        ->check(CLI::PositiveNumber);
+    state_option(added);
+    return added;
+  };
+  CLI::App* report =
+      one_id(verb("report", "The analysis, also of an experiment that still runs",
+                  [&a] { return client::report(a.common, a.id, a.report_format, a.output); }));
+  report->add_option("--format", a.report_format, "text or json")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "json"}));
+  report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+  full_flag(report);
+  json_flag(report);
+
+  CLI::App* logs = one_id(verb(
+      "logs", "What builds and trials printed (the end of their stderr) and what happened, by time",
+      [&a] { return client::logs(a.common, a.id, a.follow); }));
+  logs->add_flag("-f,--follow", a.follow, "Go on to the experiment's end; exits as watch does");
+  fail_on_option(logs);
+  json_flag(logs);
+
+  CLI::App* compare =
+      verb("compare",
+           "The verdicts of an experiment; or the changes from one experiment to another, which "
+           "are no "
+           "verdicts: what changed on the machine in between cannot be told from them",
+           [&a] { return client::compare(a.common, a.ids); });
+  compare
+      ->add_option("ids", a.ids,
+                   "One experiment; or two: the same benchmarks in the second against the first")
+      ->expected(1, 2)
+      ->check(CLI::PositiveNumber);
+  state_option(compare);
+  fail_on_option(compare);
+  full_flag(compare);
+  json_flag(compare);
+
+  CLI::App* rows =
+      one_id(verb("export", "All trials, a row each; or all of an experiment as an archive", [&a] {
+        return a.archive.empty() ? export_rows(a.common, a.id, a.export_format, a.output)
+                                 : export_archive(a.common, a.id, a.archive);
+      }));
+  rows->add_option("--archive", a.archive,
+                   "File for the whole experiment, which must not be there yet; for root and the "
+                   "user of stabd, or with --state");
+  rows->add_option("--format", a.export_format, "csv or json")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"csv", "json"}));
+  rows->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+  json_flag(rows);
+}
+
+void CommandLine::add_replay() {
+  Arguments& a = arguments_;
+  CLI::App* replay = verb("replay",
+                          "Run a stored trial again as it was run, with its seed, variables and "
+                          "address space: for debuggers and profilers",
+                          [&a] { return client::replay(a.common, a.replay); });
+  replay->add_option("id", a.replay.id, "Number of the experiment, see 'stabctl list'")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  replay->add_option("position", a.replay.position, "Of the trial, as 'stabctl export' has it")
+      ->required();
+  replay->add_option("before", a.replay.before,
+                     "Words before the trial's command, after --: perf stat; then stdin is yours "
+                     "unless the plan names a file");
+  replay->add_option("--attempt", a.replay.attempt, "Which one; else the last");
+  replay->add_flag("--print", a.replay.print, "Print the command for a shell, run nothing");
+  replay->add_option("--state", a.common.state,
+                     "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
+  json_flag(replay);
+}
+
+}  // namespace stab::command_line
