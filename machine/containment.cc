@@ -25,6 +25,7 @@ namespace stab::machine {
 namespace {
 
 constexpr int passed_descriptor = 3;
+constexpr int first_free = 10;
 
 // fork() with clone3's flags. The child has one thread and a copy of our memory.
 pid_t fork_with(std::uint64_t flags, int& pidfd) {
@@ -101,13 +102,35 @@ bool give_up_capabilities() {
          prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-void keep_only_passed_descriptor(int fd) {
+// Of ours none is open then but the streams, the passed one and `ready`, whose number is returned.
+int keep_only(const ContainedStart& start, int ready) {
+  ready = fcntl(ready, F_DUPFD_CLOEXEC, first_free);
+  if (ready < 0) _exit(126);
+  if (start.input_fd >= 0) dup2(start.input_fd, STDIN_FILENO);
+  if (start.output_fd >= 0) {
+    dup2(start.output_fd, STDOUT_FILENO);
+    dup2(start.output_fd, STDERR_FILENO);
+  }
+  const int fd = start.passed_fd;
   if (fd >= 0 && fd != passed_descriptor) dup2(fd, passed_descriptor);
   if (fd == passed_descriptor) fcntl(fd, F_SETFD, 0);
-  syscall(SYS_close_range, fd >= 0 ? passed_descriptor + 1 : passed_descriptor, ~0U, 0U);
+  const auto close_all = [](int first, unsigned last) {
+    syscall(SYS_close_range, first, last, 0U);
+  };
+  close_all(fd >= 0 ? passed_descriptor + 1 : passed_descriptor, static_cast<unsigned>(ready) - 1);
+  close_all(ready + 1, ~0U);
+  return ready;
 }
 
-[[noreturn]] void run_child(const ContainedStart& start, uid_t own_uid, gid_t own_gid) {
+// From here on it dies with its parent and holds none of the parent's locks. A parent that has died
+// already does not read.
+void report_ready(int ready) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (write(ready, "", 1) != 1) _exit(126);
+  close(ready);
+}
+
+[[noreturn]] void run_child(const ContainedStart& start, uid_t own_uid, gid_t own_gid, int ready) {
   const auto give_up = [&](const char* what) {
     const std::string why =
         fmt::format("{}: {}: {}\n", fmt::join(start.argv, " "), what, std::strerror(errno));
@@ -116,20 +139,15 @@ void keep_only_passed_descriptor(int fd) {
     _exit(126);
   };
   reset_signals();
+  report_ready(keep_only(start, ready));
   umask(022);
   setsid();
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set its namespace up");
-  if (start.input_fd >= 0) dup2(start.input_fd, STDIN_FILENO);
-  if (start.output_fd >= 0) {
-    dup2(start.output_fd, STDOUT_FILENO);
-    dup2(start.output_fd, STDERR_FILENO);
-  }
-  keep_only_passed_descriptor(start.passed_fd);
   if (!start.privileged) empty_bounding_set();
   if (!take_rights(start.uid, start.gid)) give_up("cannot take the submitter's rights");
   if (!start.privileged && !give_up_capabilities()) give_up("cannot give its capabilities up");
-  // After the change of rights, which clears it.
+  // Once more: the change of rights has cleared it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
 
   std::vector<char*> argv;
@@ -170,10 +188,21 @@ Result<Contained> start_contained(const ContainedStart& start) {
   const uid_t uid = geteuid();
   const gid_t gid = getegid();
   const bool isolated = start.containment == Containment::pid_namespace;
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
+  const Fd readable(ends[0]);
+  Fd ready(ends[1]);
   const pid_t child = fork_with(isolated ? namespace_flags() : 0, pidfd);
-  if (child == 0) run_child(start, uid, gid);
+  if (child == 0) run_child(start, uid, gid, ready.get());
   if (child < 0) return fail_errno("cannot start a worker process");
-  return Contained{child, Fd(pidfd)};
+  Contained contained{child, Fd(pidfd)};
+  ready.reset();
+  // Some microseconds. Whoever stops it or takes its priority before that might make it keep our
+  // locks for longer than we live.
+  char byte = 0;
+  while (read(readable.get(), &byte, 1) < 0 && errno == EINTR) {
+  }
+  return contained;
 }
 
 }  // namespace stab::machine

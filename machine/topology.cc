@@ -204,6 +204,8 @@ std::string to_string(std::span<const unsigned> cpus) {
   return text;
 }
 
+constexpr unsigned most_cpus = 1 << 16;
+
 CpuSet cpus_in(std::string_view list) {
   CpuSet cpus;
   while (!list.empty()) {
@@ -214,7 +216,8 @@ CpuSet cpus_in(std::string_view list) {
     unsigned last = first;
     if (begin.ptr != part.data() + part.size() && *begin.ptr == '-')
       std::from_chars(begin.ptr + 1, part.data() + part.size(), last);
-    if (begin.ec != std::errc{} || last < first || last - first > 1 << 16) return {};
+    if (begin.ec != std::errc{} || last < first || last >= most_cpus || cpus.size() >= most_cpus)
+      return {};
     for (unsigned cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
   }
   std::ranges::sort(cpus);

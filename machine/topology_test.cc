@@ -220,7 +220,9 @@ TEST(CpuList, IsWrittenAsTheKernelWritesIt) {
   EXPECT_EQ(cpus_in("0-2,8,10-11"), (CpuSet{0, 1, 2, 8, 10, 11}));
   EXPECT_EQ(cpus_in("3"), CpuSet{3});
   EXPECT_EQ(cpus_in("8,0-1,1"), (CpuSet{0, 1, 8}));
-  for (const char* none : {"", "x", "3-1", "1,x", "-"}) EXPECT_EQ(cpus_in(none), CpuSet{}) << none;
+  for (const char* none : {"", "x", "3-1", "1,x", "-", "4294967295", "4294967290-4294967295",
+                           "65536", "0-65535,0-65535"})
+    EXPECT_EQ(cpus_in(none), CpuSet{}) << none;
 }
 
 CpuSet own_affinity() {

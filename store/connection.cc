@@ -78,6 +78,14 @@ void check_version(SQLite::Database& database) {
                        version, schema_version));
 }
 
+// Views, triggers and virtual tables are programs; we make none, and those of others do not run.
+void refuse_programs(SQLite::Database& database) {
+  const auto strange = database.execAndGet(
+      "SELECT count(*) FROM sqlite_schema WHERE sql NOT LIKE 'CREATE TABLE %' AND sql NOT LIKE "
+      "'CREATE INDEX %' AND sql NOT LIKE 'CREATE UNIQUE INDEX %'");
+  if (strange.getInt64() != 0) refuse("it holds views or triggers: it was not made by stabd");
+}
+
 }  // namespace
 
 void check_identity(SQLite::Database& database) {
@@ -96,6 +104,7 @@ Connection::Connection(const std::string& path)
 Connection::Connection(const std::string& path, ReadOnly)
     : Connection(path, ReadOnly(), AnyVersion()) {
   check_version(database_);
+  refuse_programs(database_);
 }
 
 Connection::Connection(const std::string& path, ReadOnly, AnyVersion which)

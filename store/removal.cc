@@ -2,6 +2,7 @@
 // What leaves the store: experiments (S7), and what they printed.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -29,8 +30,14 @@ Stored last_removed_row(Connection& connection) {
   return row;
 }
 
+Id last_removed_in(const Stored& found) {
+  return found.intact ? std::atoll(found.row.text("value").c_str()) : 0;
+}
+
 void note_last_removed(Connection& connection, Id experiment) {
   Stored found = last_removed_row(connection);
+  // The later ones may have been removed before it.
+  if (found.id != 0) experiment = std::max(experiment, last_removed_in(found));
   Row row;
   row.set("key", std::get<std::string>(last_removed_key));
   row.set("value", std::string_view(fmt::format_int(experiment).c_str()));
@@ -50,8 +57,17 @@ void add_own_event(Connection& connection, std::string_view kind, std::string_vi
 
 // 0 where it is not known.
 Id Store::last_removed() {
-  const Stored found = last_removed_row(connection());
-  return found.intact ? std::atoll(found.row.text("value").c_str()) : 0;
+  return last_removed_in(last_removed_row(connection()));
+}
+
+Outcome<void> Store::empty_log() {
+  return guarded("cannot empty the log", path(), [&] {
+    SQLite::Database& database = connection().database();
+    const auto waits = database.execAndGet("PRAGMA busy_timeout").getInt();
+    database.setBusyTimeout(0);  // the caller's loop waits for nobody
+    database.tryExec("PRAGMA wal_checkpoint(TRUNCATE)");
+    database.setBusyTimeout(waits);
+  });
 }
 
 Outcome<void> Store::begin_removal(Id experiment, std::string_view why) {

@@ -87,6 +87,14 @@ TEST_F(Removal, TheIdIsNotGivenToAnotherExperiment) {
   EXPECT_EQ(store_->add_experiment(example_experiment()).value(), third + 1);
 }
 
+TEST_F(Removal, TheIdIsNotGivenToAnotherHoweverTheyAreRemoved) {
+  const Id second = store_->add_experiment(example_experiment()).value();
+  const Id third = store_->add_experiment(example_experiment()).value();
+  remove(third);
+  remove(second);
+  EXPECT_EQ(store_->add_experiment(example_experiment()).value(), third + 1);
+}
+
 TEST_F(Removal, AnUnknownExperimentIsAnError) {
   const auto begun = store_->begin_removal(77, "why");
   ASSERT_FALSE(begun);

@@ -57,13 +57,15 @@ void CommandLine::add_result_verbs() {
         return a.archive.empty() ? export_rows(a.common, a.id, a.export_format, a.output)
                                  : export_archive(a.common, a.id, a.archive);
       }));
-  rows->add_option("--archive", a.archive,
-                   "File for the whole experiment, which must not be there yet; for root and the "
-                   "user of stabd, or with --state");
+  CLI::Option* archive = rows->add_option(
+      "--archive", a.archive,
+      "File for the whole experiment, which must not be there yet; for root and the "
+      "user of stabd, or with --state");
   rows->add_option("--format", a.export_format, "csv or json")
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "json"}));
-  rows->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+  rows->add_option("-o,--output", a.output, "File to write; stdout if there is none")
+      ->excludes(archive);
   json_flag(rows);
 }
 

@@ -295,7 +295,7 @@ SessionPorts Daemon::ports() {
             uv_idle_start(&again_, [](uv_idle_t* handle) {
               uv_idle_stop(handle);
               Daemon* daemon = owner(handle);
-              if (daemon->session_) daemon->session_->continue_work();
+              if (daemon->session_ && !daemon->abandoned_) daemon->session_->continue_work();
               daemon->after_session_step();
             });
           },
@@ -350,8 +350,10 @@ Result<void> Daemon::start_worker() {
                                           [this](const std::string& how) {
                                             worker_.reset();
                                             // What has not ended goes on when stabd does.
-                                            if (stopping_ && !is_final(session_->state()))
+                                            if (stopping_ && !is_final(session_->state())) {
+                                              session_->rest();
                                               return leave();
+                                            }
                                             session_->worker_ended(how);
                                             after_session_step();
                                           }});

@@ -84,21 +84,21 @@ void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::str
                        .ours = false});
   if (notices.empty()) return;
   auto json = describe(row, event, reason, counts);
-  if (event != to_string(State::done)) return send(std::move(notices), json);
+  const bool measured = counts && counts->ok > 0 && plan != nullptr &&
+                        std::ranges::any_of(plan->factors, &plan::Factor::is_treatment);
+  if (event != to_string(State::done) || !measured) return send(std::move(notices), json);
   protocol::ReadRequest request{
       .reading = protocol::Reading::compare, .experiments = {row}, .format = "text"};
   request.database = database();
-  const bool measured = counts && counts->ok > 0 && plan != nullptr &&
-                        std::ranges::any_of(plan->factors, &plan::Factor::is_treatment);
   const auto place = awaiting_verdict_.insert(row.id);
   readers_->ask(row.uid, protocol::encode(request),
-                [this, measured, place, notices = std::move(notices),
+                [this, place, notices = std::move(notices),
                  json = std::move(json)](const Result<Fd>& answer) mutable {
                   const auto line = answer ? line_in(*answer) : fail(answer.error().message);
                   const auto reply = line ? protocol::decode_reply<protocol::ReportReply>(*line)
                                           : Result<protocol::ReportReply>(fail(""));
                   awaiting_verdict_.erase(place);
-                  if (reply && measured) json["verdict"] = verdict_of(*reply);
+                  if (reply) json["verdict"] = verdict_of(*reply);
                   send(std::move(notices), json);
                 });
 }

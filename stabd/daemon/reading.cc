@@ -197,7 +197,8 @@ void Daemon::trials_go_on() {
 }
 
 void Daemon::allow_readers() {
-  const bool trials_run = session_ && session_->state() == State::running && !between_blocks_;
+  const bool trials_run =
+      session_ && session_->state() == State::running && !between_blocks_ && !leaving_;
   readers_->allow(!shared_cpus_ || !trials_run);
 }
 

@@ -203,6 +203,7 @@ void Daemon::abandon() {
 void Daemon::leave() {
   if (!owes_notices()) return uv_stop(&loop_);
   if (std::exchange(leaving_, true)) return;
+  allow_readers();
   spdlog::info("notices are waited for, for {} at most; a second signal ends that",
                format_duration(telling));
   uv_timer_start(

@@ -173,6 +173,7 @@ void WorkerProcess::kill_now() {
         WorkerProcess* worker = owner(handle);
         spdlog::error("process {} and what it started are killed but do not go",
                       worker->process_.pid);
+        machine::reap(worker->process_.pid);  // later
         worker->finish(
             "was killed but does not go: a process outside traces one of its own, or it "
             "waits in the kernel");

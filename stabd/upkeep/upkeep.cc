@@ -57,7 +57,7 @@ store::Outcome<void> Upkeep::step() {
   work_.pop_front();
   if (!more) return std::unexpected(more.error());
   if (*more) work_.push_front(work);
-  return {};
+  return work_.empty() ? store_.empty_log() : store::Outcome<void>();
 }
 
 store::Outcome<bool> Upkeep::advance(Work& work) {

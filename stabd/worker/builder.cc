@@ -28,6 +28,7 @@ using nlohmann::json;
 
 constexpr std::string_view cache_format = "stabd build 1";
 constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
+constexpr std::chrono::seconds most_tidying{60};
 constexpr unsigned most_attempts = 5;  // at an entry that others remove
 constexpr std::size_t key_digits = 32;
 
@@ -148,7 +149,9 @@ protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   auto earlier = known(request);
   protocol::BuildReply reply = earlier ? std::move(*earlier) : find_or_build(request);
   if (request.cache_limit > 0)
-    reply.tidied = cut_cache(request.cache, request.cache_limit, wait_of(request));
+    reply.tidied =
+        cut_cache(request.cache, request.cache_limit,
+                  {.stop_fd = stop_fd_, .until = std::chrono::steady_clock::now() + most_tidying});
   return reply;
 }
 

@@ -121,8 +121,8 @@ Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
       !remove_entry(cache, path)) {
     fs::remove_all(draft, error);
     return fail(
-        fmt::format("{} has been changed since it was copied, and an experiment uses it: "
-                    "remove it when that has ended",
+        fmt::format("{} has been changed since it was copied, and cannot be replaced: try again "
+                    "when no experiment uses it, or remove it",
                     path.string()));
   }
   fs::rename(draft, path, error);

@@ -64,8 +64,9 @@ class Notices : public ::testing::Test {
   }
 
   void wait_for_file(const std::string& name) const {
-    while (!std::filesystem::exists(lab_.path(name)))
+    for (int i = 0; i < 3000 && !std::filesystem::exists(lab_.path(name)); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_TRUE(std::filesystem::exists(lab_.path(name))) << name;
   }
 
   // The file has a line like "Cpus_allowed_list:\t0-3,8".
@@ -293,8 +294,17 @@ TEST_F(Notices, AreSentAlsoOfWhatEndsWithStabd) {
   ASSERT_TRUE(lab_.start_daemon());
   const int id = lab_.submit(plan("waits", "touch began; sleep 1000"));
   wait_for_file("began");
-  ASSERT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
-  lab_.end_daemon(SIGTERM);
+  const pid_t worker = lab_.worker();
+  ASSERT_EQ(kill(worker, SIGSTOP), 0);  // the experiment cannot end before the signal comes
+  const pid_t cancelling = start_program({std::string(STAB_BIN_DIR) + "/stabctl", "--socket",
+                                          lab_.path("s.sock"), "cancel", std::to_string(id)},
+                                         lab_.folder(), lab_.path("cancelling"));
+  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "running -> cancelled"));
+  kill(lab_.daemon(), SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  kill(worker, SIGCONT);
+  EXPECT_EQ(lab_.wait_for_daemon(), 0);
+  end_of(cancelling);
   const auto all = told(1);
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0]["event"], "cancelled");

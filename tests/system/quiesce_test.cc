@@ -156,6 +156,19 @@ TEST_F(Quiesce, AStoppedDaemonLeavesTheMachineAsItWas) {
   expect_everything_as_it_was();
 }
 
+TEST_F(Quiesce, AStopThatFindsItsWorkerDeadLeavesTheMachineAsItWas) {
+  lab_.write("stabd.toml", "[daemon]\nstop = \"finish\"\n");
+  ASSERT_TRUE(start());
+  occupy();
+  const pid_t worker = lab_.worker();
+  ASSERT_EQ(kill(worker, SIGSTOP), 0);
+  kill(lab_.daemon(), SIGTERM);
+  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "the trial under way is finished"));
+  kill(worker, SIGKILL);
+  EXPECT_EQ(lab_.wait_for_daemon(), 0);
+  expect_everything_as_it_was();
+}
+
 TEST_F(Quiesce, WhatAKilledDaemonLeftIsPutBackByTheNextOne) {
   ASSERT_TRUE(start());
   const int id = occupy();
@@ -179,9 +192,12 @@ TEST_F(Quiesce, AtWhateverInstantItIsKilledTheNextOnePutsEverythingBack) {
   write_plan("quiesce = \"strict\"", 50'000);
   const int id = lab_.submit("plan.toml");
   std::mt19937 random(17);
-  for (int kill = 0; kill < times(5, 200); ++kill) {
+  int changed = 0;
+  for (int kill = 0; kill < times(5, 200) || changed == 0; ++kill) {
+    if (kill % 2 == 0) ASSERT_TRUE(lab_.wait_for(id, "running")) << status(id);
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 150));
     lab_.end_daemon(SIGKILL);
+    changed += at(swappiness_) == "0" ? 1 : 0;
     ASSERT_TRUE(start()) << kill;
   }
   ASSERT_TRUE(lab_.wait_for(id, "running")) << status(id);

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 
+#include "base/fd.h"
 #include "store/store.h"
 #include "tests/system/lab.h"
 
@@ -25,10 +28,22 @@ class Upkeep : public ::testing::Test {
   void SetUp() override {
     lab_.write("plan.toml", plan("printing", 120, "echo something >&2"));
     lab_.write("long.toml", plan("long", 150, "sleep 0.02"));
+    lab_.write("endless.toml", plan("endless", 2, "sleep 1000"));
   }
   static std::string plan(const std::string& name, int repetitions, const std::string& command) {
     return "[experiment]\nname = \"" + name + "\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sh\", " +
            "\"-c\", \"" + command + "\"]\nrepetitions = " + std::to_string(repetitions) + "\n";
+  }
+  // Waits until neither the database nor its log has the word.
+  bool is_nowhere(const std::string& word) const {
+    for (int i = 0; i < 3000; ++i) {
+      bool found = false;
+      for (const char* file : {"state/stabd.db", "state/stabd.db-wal"})
+        found = found || read_file(lab_.path(file), 1 << 28).value_or("").contains(word);
+      if (!found) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return false;
   }
   int measured(const std::string& plan) const {
     const int id = lab_.submit(plan);
@@ -88,6 +103,7 @@ TEST_F(Upkeep, ARemovedExperimentIsGoneWithAllItsRows) {
   // Its number is nobody else's, also after a restart.
   EXPECT_EQ(lab_.ctl({"rm", std::to_string(other)}).code, 0);
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "0"));
+  EXPECT_TRUE(is_nowhere("something"));
   lab_.end_daemon(SIGTERM);
   ASSERT_TRUE(lab_.start_daemon());
   EXPECT_EQ(lab_.submit("plan.toml"), other + 1);
@@ -95,7 +111,7 @@ TEST_F(Upkeep, ARemovedExperimentIsGoneWithAllItsRows) {
 
 TEST_F(Upkeep, WhatHasNotEndedIsNotRemoved) {
   ASSERT_TRUE(lab_.start_daemon());
-  const int running = lab_.submit("long.toml");
+  const int running = lab_.submit("endless.toml");
   ASSERT_TRUE(lab_.wait_for(running, "running"));
   const int waiting = lab_.submit("plan.toml");
   for (const int id : {running, waiting}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A whole experiment as a file, which is a database of stabd that holds nothing else.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,6 +51,14 @@ store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to)
   if (!found) refuse("the row of its machine is not there");
   const store::Id copy = value_of(to.add_machine(*found));
   auto calibrations = value_of(from.calibrations(machine));
+  // What is known here stays as it is.
+  const auto known = value_of(to.calibrations(copy));
+  std::erase_if(calibrations, [&](const store::Calibration& each) {
+    return std::ranges::any_of(known, [&](const store::Calibration& here) {
+      return here.at_ns == each.at_ns && here.name == each.name && here.scope == each.scope &&
+             here.benchmark == each.benchmark;
+    });
+  });
   for (store::Calibration& each : calibrations) {
     each.machine = copy;
     each.experiment = 0;
@@ -192,9 +201,11 @@ Result<int> import_archive(const Common& common, const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error))
     return fail(fmt::format("there is no file {}", file));
+  umask(077);  // a database is its user's business
   std::filesystem::create_directories(common.state, error);
   auto store = store::Store::open(database_named(common.state));
   if (!store) return fail(store.error().message);
+  remove_unfinished(**store);  // of an import or a removal that was killed
   store::Id id = 0;
   try {
     id = read_archive(file, **store);

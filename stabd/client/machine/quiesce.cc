@@ -156,13 +156,14 @@ Result<int> quiesce_apply(const MachineOptions& options) {
 }
 
 Result<int> quiesce_restore(const MachineOptions& options) {
+  // What an experiment left was set upon what was set by hand.
+  auto outcomes = recovered(options);
+  if (!outcomes) return std::unexpected(outcomes.error());
   auto log = machine::UndoLog::open(log_of(options), options.root);
   if (!log) return std::unexpected(log.error());
-  auto outcomes = machine::restore(*log, options.root);
-  if (!outcomes) return std::unexpected(outcomes.error());
-  const auto left = recovered(options);
-  if (!left) return std::unexpected(left.error());
-  outcomes->insert(outcomes->end(), left->begin(), left->end());
+  const auto by_hand = machine::restore(*log, options.root);
+  if (!by_hand) return std::unexpected(by_hand.error());
+  outcomes->insert(outcomes->end(), by_hand->begin(), by_hand->end());
   if (outcomes->empty() && !options.json) {
     fmt::print("there is nothing to put back\n");
     return exit_ok;

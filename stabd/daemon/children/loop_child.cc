@@ -30,7 +30,6 @@ Result<std::shared_ptr<LoopChild>> LoopChild::start(uv_loop_t* loop,
   child->process_ = std::move(*process);
   child->ended_ = std::move(ended);
   child->self_ = child;
-  // Until then it has run for some microseconds.
   if (idle) {
     const sched_param none{};
     sched_setscheduler(child->process_.pid, SCHED_IDLE, &none);

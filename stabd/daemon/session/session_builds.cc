@@ -43,7 +43,8 @@ void Session::ask_for_build() {
       .timeout = benchmark.build_timeout,
       .cache_limit = next_build_ + 1 == builds_.slots.size() ? ports_.cache_limit : 0};
   // Another daemon may be at the same build, and sources are copied before it begins.
-  ask(request, 3 * benchmark.build_timeout + build_grace);
+  // Two locks and the build have that time each, and so has another's build that is waited for.
+  ask(request, 5 * benchmark.build_timeout + build_grace);
 }
 
 // The key of this build when the experiment was started for the first time; "" if it was not built
