@@ -60,13 +60,14 @@ Id Store::last_removed() {
   return last_removed_in(last_removed_row(connection()));
 }
 
-Outcome<void> Store::empty_log() {
+Outcome<bool> Store::empty_log() {
   return guarded("cannot empty the log", path(), [&] {
     SQLite::Database& database = connection().database();
-    const auto waits = database.execAndGet("PRAGMA busy_timeout").getInt();
+    const int waits = database.execAndGet("PRAGMA busy_timeout").getInt();
     database.setBusyTimeout(0);  // the caller's loop waits for nobody
-    database.tryExec("PRAGMA wal_checkpoint(TRUNCATE)");
+    const bool busy = database.execAndGet("PRAGMA wal_checkpoint(TRUNCATE)").getInt() != 0;
     database.setBusyTimeout(waits);
+    return !busy;
   });
 }
 

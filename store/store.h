@@ -70,8 +70,8 @@ class Store : public Reader {
 
   Outcome<void> add_event(const Event& event);
 
-  // What was removed is still in the log. Where somebody reads just now, it stays as it is.
-  Outcome<void> empty_log();
+  // What was removed is still in the log. False where somebody reads just now: then it stays.
+  Outcome<bool> empty_log();
   // S7: from here on nobody sees it. `why` becomes an event of the database itself. An unknown id is
   // an error.
   Outcome<void> begin_removal(Id experiment, std::string_view why);

@@ -337,7 +337,7 @@ Result<void> Daemon::start_worker() {
                                      {.said =
                                           [this](const std::string& line) {
                                             // Between two trials.
-                                            if (upkeep_->has_work()) keep_up();
+                                            keep_up();
                                             session_->worker_said(line);
                                             after_session_step();
                                           },

@@ -144,6 +144,7 @@ class Daemon {
   // What leaves the database does so while no trial runs.
   void start_upkeep();
   void look_for_old();
+  [[nodiscard]] bool has_upkeep() const;
   void allow_upkeep();
   void keep_up();
   Result<void> change_waiting(store::Id id, Event event,
@@ -190,6 +191,7 @@ class Daemon {
   uv_timer_t idle_{};      // while there are clients
   uv_timer_t between_timer_{};
   uv_timer_t stop_timer_{};
+  std::uint64_t upkeep_not_before_ = 0;  // by the loop's clock
   uv_timer_t upkeep_timer_{};  // while there is something to remove and no trial runs
   uv_timer_t old_timer_{};     // looks for what is too old
   uv_timer_t watchdog_{};      // while a manager wants to hear of us

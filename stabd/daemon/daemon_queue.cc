@@ -199,27 +199,31 @@ void Daemon::look_for_old() {
       retention_look_ms, 0);
 }
 
+bool Daemon::has_upkeep() const {
+  return upkeep_->has_work() || upkeep_->is_in_log();
+}
+
 // A turn of the loop lies between two pieces: clients are answered meanwhile.
 void Daemon::allow_upkeep() {
   const bool trials_run = session_ && session_->state() == State::running;
-  if (!upkeep_->has_work() || trials_run || stopping_) {
+  if (!has_upkeep() || trials_run || stopping_) {
     uv_timer_stop(&upkeep_timer_);
   } else if (uv_is_active(reinterpret_cast<uv_handle_t*>(&upkeep_timer_)) == 0) {
+    const std::uint64_t now = uv_now(&loop_);
     uv_timer_start(
-        &upkeep_timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->keep_up(); }, 1,
-        1);
+        &upkeep_timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->keep_up(); },
+        upkeep_not_before_ > now ? upkeep_not_before_ - now : 1, 0);
   }
 }
 
+// A piece, if there is one and the storage or a reader is not in its way.
 void Daemon::keep_up() {
-  const auto done = upkeep_->step();
+  if (!has_upkeep() || uv_now(&loop_) < upkeep_not_before_) return;
+  const auto done = upkeep_->has_work() ? upkeep_->step() : upkeep_->empty_log();
+  if (!done || !upkeep_->has_work()) upkeep_not_before_ = uv_now(&loop_) + upkeep_retry_ms;
   if (!done)
     spdlog::error("something that is to be removed stays for now: {}", done.error().message);
-  const bool try_later = !done && done.error().temporary;
-  if (try_later && uv_is_active(reinterpret_cast<uv_handle_t*>(&upkeep_timer_)) != 0)
-    uv_timer_start(&upkeep_timer_, upkeep_timer_.timer_cb, upkeep_retry_ms, 1);
-  else
-    allow_upkeep();
+  allow_upkeep();
 }
 
 Result<void> Daemon::hold_queue(bool held, std::uint32_t uid) {

@@ -57,7 +57,15 @@ store::Outcome<void> Upkeep::step() {
   work_.pop_front();
   if (!more) return std::unexpected(more.error());
   if (*more) work_.push_front(work);
-  return work_.empty() ? store_.empty_log() : store::Outcome<void>();
+  in_log_ = true;
+  return {};
+}
+
+store::Outcome<void> Upkeep::empty_log() {
+  const auto emptied = store_.empty_log();
+  in_log_ = emptied ? !*emptied : emptied.error().temporary;
+  if (!emptied) return std::unexpected(emptied.error());
+  return {};
 }
 
 store::Outcome<bool> Upkeep::advance(Work& work) {

@@ -26,6 +26,10 @@ class Upkeep {
   store::Outcome<void> look(const settings::Retention& retention, std::int64_t now_ns);
 
   [[nodiscard]] bool has_work() const { return !work_.empty(); }
+  // Whether something that was removed is still in the store's log.
+  [[nodiscard]] bool is_in_log() const { return in_log_; }
+  // Leaves it there while somebody reads.
+  store::Outcome<void> empty_log();
   // A piece of it. After an error that passes with time it is there as before; what another error
   // is about is left for the next load() or look().
   store::Outcome<void> step();
@@ -44,6 +48,7 @@ class Upkeep {
 
   store::Store& store_;
   std::deque<Work> work_;
+  bool in_log_ = false;
 };
 
 }  // namespace stab::upkeep
