@@ -192,9 +192,9 @@ class Daemon {
   uv_timer_t between_timer_{};
   uv_timer_t stop_timer_{};
   std::uint64_t upkeep_not_before_ = 0;  // by the loop's clock
-  uv_timer_t upkeep_timer_{};  // while there is something to remove and no trial runs
-  uv_timer_t old_timer_{};     // looks for what is too old
-  uv_timer_t watchdog_{};      // while a manager wants to hear of us
+  uv_timer_t upkeep_timer_{};            // while there is something to remove and no trial runs
+  uv_timer_t old_timer_{};               // looks for what is too old
+  uv_timer_t watchdog_{};                // while a manager wants to hear of us
   bool loop_open_ = false;
 };
 
