@@ -169,9 +169,16 @@ Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> 
 
 Result<std::vector<Outcome>> restore(UndoLog& log, const std::string& root, UndoLog::Mark from) {
   std::vector<Outcome> outcomes;
-  for (const Change& made : std::views::reverse(log.changes().subspan(from.changes)))
+  std::vector<Change> dealt_with;
+  for (const Change& made : std::views::reverse(log.changes().subspan(from.changes))) {
     outcomes.push_back(put_back(made, root));
-  const bool all = std::ranges::find(outcomes, What::refused, &Outcome::what) == outcomes.end();
+    if (outcomes.back().what != What::refused) dealt_with.push_back(made);
+  }
+  const bool all = dealt_with.size() == outcomes.size();
+  // Whoever sets the same value after this has set it, not we.
+  if (!all)
+    if (auto forgotten = log.forget(dealt_with); !forgotten)
+      return std::unexpected(forgotten.error());
   if (from.changes > 0) {
     if (all)
       if (auto shortened = log.back_to(from); !shortened) return std::unexpected(shortened.error());

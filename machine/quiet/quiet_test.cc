@@ -109,6 +109,28 @@ TEST_F(QuietTest, WhatCannotBePutBackStaysInTheLog) {
   expect_everything_as_it_was();
 }
 
+TEST_F(QuietTest, WhatWasPutBackIsForgottenAlsoBesideWhatCannotBe) {
+  const std::string watchdog = "/proc/sys/kernel/nmi_watchdog";
+  {
+    auto log = opened();
+    made_quiet(log);
+    std::filesystem::rename(root_ + swappiness_, root_ + "/elsewhere");
+    restore(log, root_).value();
+    EXPECT_EQ(log.changes().size(), 1U);
+    EXPECT_EQ(at(watchdog), "1");
+  }
+  std::filesystem::rename(root_ + "/elsewhere", root_ + swappiness_);
+  put(watchdog, "0\n");  // somebody wants what we had set
+  auto log = opened();
+  ASSERT_EQ(log.changes().size(), 1U);
+  EXPECT_EQ(log.damaged(), 0U);
+  EXPECT_EQ(log.changes().front().file, swappiness_);
+  restore(log, root_).value();
+  EXPECT_EQ(at(watchdog), "0");
+  EXPECT_EQ(at(swappiness_), "60");
+  EXPECT_THAT(log.changes(), IsEmpty());
+}
+
 TEST_F(QuietTest, NothingIsForgottenBesideALineThatIsNotOurs) {
   {
     auto log = opened();

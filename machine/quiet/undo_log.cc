@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -21,7 +23,8 @@ using nlohmann::json;
 
 constexpr std::size_t limit = 16 << 20;
 
-// The first line names the boot, each other one is a change. Each ends with a digest of what stands before.
+// The first line names the boot; each other one is a change, or says that the newest one of its file is forgotten. Each
+// ends with a digest of what stands before.
 std::string sealed(const json& line) {
   const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace);
   return fmt::format("{} {}\n", text, sha256_hex(text).substr(0, 16));
@@ -48,6 +51,12 @@ std::optional<Change> change_in(std::string_view line) {
                 .found = text("found"),
                 .set = text("set"),
                 .form = files->form};
+}
+
+std::optional<std::string> forgotten_in(std::string_view line) {
+  const auto object = opened(line);
+  if (!object || !object->contains("forgotten")) return std::nullopt;
+  return object->value("forgotten", std::string());
 }
 
 Result<void> sync_folder(const std::filesystem::path& folder) {
@@ -100,6 +109,8 @@ Result<void> UndoLog::read() {
       const auto head = opened(line);
       if (head && head->value("boot", std::string()) != boot_) return clear();  // invariant 4
       damaged_ += head ? 0 : 1;
+    } else if (const auto file = forgotten_in(line)) {
+      drop_newest_of(*file);
     } else if (auto change = change_in(line)) {
       changes_.push_back(std::move(*change));
     } else {
@@ -116,10 +127,29 @@ Result<void> UndoLog::add(std::span<const Change> changes) {
                      {"file", change.file},
                      {"found", change.found},
                      {"set", change.set}});
+  if (auto written = append(lines); !written) return written;
+  changes_.insert(changes_.end(), changes.begin(), changes.end());
+  return {};
+}
+
+Result<void> UndoLog::append(const std::string& lines) {
   if (auto written = write_all(fd_.get(), lines); !written)
     return fail(fmt::format("{}: {}", path_, written.error().message));
   if (fsync(fd_.get()) != 0) return fail_errno(fmt::format("cannot write {}", path_));
-  changes_.insert(changes_.end(), changes.begin(), changes.end());
+  return {};
+}
+
+void UndoLog::drop_newest_of(const std::string& file) {
+  const auto newest = std::find_if(changes_.rbegin(), changes_.rend(),
+                                   [&](const Change& change) { return change.file == file; });
+  if (newest != changes_.rend()) changes_.erase(std::next(newest).base());
+}
+
+Result<void> UndoLog::forget(std::span<const Change> changes) {
+  std::string lines;
+  for (const Change& change : changes) lines += sealed({{"forgotten", change.file}});
+  if (auto written = append(lines); !written) return written;
+  for (const Change& change : changes) drop_newest_of(change.file);
   return {};
 }
 

@@ -4,7 +4,7 @@
 // Invariants:
 //   1. A change is in the log, and the log is on disk, before the machine is changed.
 //   2. What is put back is what the log found, and only where the machine still holds what was set.
-//   3. The log forgets changes when each of them was put back or is somebody else's, not before.
+//   3. The log forgets a change when it was put back or is somebody else's, not before.
 //   4. A log of another boot changes nothing: the machine has forgotten what was set.
 //   5. No line of a log makes us write to a file that is not a knob's.
 #pragma once
@@ -43,6 +43,8 @@ class UndoLog {
   // On disk when it returns.
   Result<void> add(std::span<const Change> changes);
   Result<void> clear();
+  // Of what it holds, newest first.
+  Result<void> forget(std::span<const Change> changes);
   // What the log held at some time, and how to make it hold no more than that.
   struct Mark {
     std::size_t changes = 0;
@@ -57,6 +59,8 @@ class UndoLog {
   UndoLog(Fd fd, std::string path, std::string boot)
       : fd_(std::move(fd)), path_(std::move(path)), boot_(std::move(boot)) {}
   Result<void> read();
+  Result<void> append(const std::string& lines);
+  void drop_newest_of(const std::string& file);
 
   Fd fd_;
   std::string path_;
