@@ -89,6 +89,9 @@ TEST_F(Archive, AnImportedExperimentHasTheSameReportTrialsAndLogs) {
   const Output imported = of("elsewhere", {"import", "--json", file()});
   ASSERT_EQ(imported.code, 0) << imported.err;
   EXPECT_EQ(json::parse(imported.out)["id"], 1);
+  // A database is its user's business.
+  for (const char* made : {"elsewhere", "elsewhere/stabd.db"})
+    EXPECT_EQ(fs::status(lab_.path(made)).permissions() & fs::perms(077), fs::perms::none) << made;
   EXPECT_EQ(report("elsewhere", 1), report("state", id_));
   for (const char* format : {"csv", "json"})
     EXPECT_EQ(of("elsewhere", {"export", "1", "--format", format}).out,
