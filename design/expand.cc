@@ -104,8 +104,7 @@ std::vector<Levels> cells_of(const Plan& plan) {
 }  // namespace
 
 struct Trials::Drawn {
-  std::size_t number = 0;  // of the block, warm-up ones included
-  std::size_t first = 0;   // position
+  std::size_t first = 0;  // position
   Block block;
   std::vector<Unit> order;
   Levels levels;  // of the factors that are drawn once a block; the others' are empty
@@ -137,8 +136,7 @@ class Trials::Blocks {
 
   [[nodiscard]] Drawn draw(std::size_t number) const {
     const Block which = block(number);
-    Drawn drawn{.number = number,
-                .first = starts_[number],
+    Drawn drawn{.first = starts_[number],
                 .block = which,
                 .order = units(which),
                 .levels = block_levels(which)};

@@ -18,10 +18,8 @@ using std::chrono::steady_clock;
 using store::TrialStatus;
 
 constexpr unsigned max_losses = 3;
-constexpr std::uint32_t positions_at_once = 2000;
 // Beyond what the plan allows: a worker that is stopped or hangs costs its experiment, not the
 // queue. Where processes do not end the worker itself waits for 30 s.
-constexpr std::chrono::seconds setup_deadline{60};
 constexpr std::chrono::seconds trial_grace{45};
 
 }  // namespace
@@ -131,67 +129,6 @@ void Session::wait_for_storage(const std::string& why, std::string_view what_fol
   if (!std::exchange(told_of_storage_, true)) ports_.tell("paused", why);
 }
 
-void Session::start() {
-  apply(Event::start, "");
-  schedule_ = std::make_unique<Schedule>(plan_, expansion_);
-  builds_ = collect_builds(plan_, expansion_);
-  next_build_ = 0;
-  running_.reset();
-  passed_.reset();
-  stopped_.clear();
-  last_look_.clear();
-  load_builds();
-  loaded_ = 0;
-  stored_wall_ = {};
-  load_trials();
-}
-
-void Session::load_builds() {
-  auto builds = store_.builds(experiment_.id);
-  if (!builds) {
-    stored(std::unexpected(builds.error()));
-    return;
-  }
-  earlier_builds_ = std::move(*builds);
-}
-
-// A piece of them: clients get their turn before the next one.
-void Session::load_trials() {
-  if (state_ != State::building) {
-    loaded_.reset();
-    return;
-  }
-  const std::uint32_t end = *loaded_ + positions_at_once;
-  const auto progress = store_.progress(experiment_.id, {.from = *loaded_, .end = end});
-  if (!progress) {
-    loaded_.reset();
-    stored(std::unexpected(progress.error()));
-    return;
-  }
-  schedule_->remember(*progress);
-  for (const store::Store::Progress& each : *progress) {
-    stored_wall_ += nanoseconds(each.wall_ns);
-    told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
-  }
-  loaded_ = end;
-  if (end < expansion_.trials.size()) return ports_.call_again();
-  loaded_.reset();
-  start_worker();
-}
-
-void Session::start_worker() {
-  // A daemon that was killed could not store how long it had driven the experiment.
-  experiment_.duration_ns =
-      std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
-  // No process, no descriptor, no room for a file: it passes.
-  if (auto started = ports_.start_worker(); !started) {
-    wait_for_storage(started.error().message, "it is tried again");
-    return;
-  }
-  has_worker_ = true;
-  ask(protocol::SetupRequest{.cpus = plan_.cpus}, setup_deadline);
-}
-
 void Session::ask(const protocol::WorkRequest& request, nanoseconds within) {
   asked_ = request.index();
   ports_.send(std::visit([](const auto& each) { return protocol::encode(each); }, request), within);
@@ -217,6 +154,9 @@ void Session::worker_said(const std::string& line) {
 
 void Session::set_up(const protocol::SetupReply& reply) {
   if (!reply.error.empty()) return apply(Event::refused, reply.error);
+  cpus_ = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
+  if (cpus_.trial.empty())
+    return apply(Event::refused, "the worker does not say on which CPUs trials run");
   const auto machine = store_.add_machine(
       {.key = reply.machine_key, .host = reply.machine_host, .facts = reply.machine_facts});
   if (!machine) {
@@ -230,7 +170,6 @@ void Session::set_up(const protocol::SetupReply& reply) {
   experiment_.machine = *machine;
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
-  cpus_ = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
   ports_.stay_off_trials(reply.other_cpus,
                          machine::to_string(reply.other_cpus) == reply.trial_cpus);
   for (const std::string& text : reply.notes) note("machine", text);

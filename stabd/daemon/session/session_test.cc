@@ -64,6 +64,17 @@ TEST(Session, AFailedTrialIsRepeatedAtItsPlace) {
   EXPECT_TRUE(stored[1].last);
 }
 
+TEST(Session, AWorkerThatNamesNoCpusCostsItsExperiment) {
+  for (const char* cpus : {"", "x", "4294967295"}) {
+    Around around(two_levels);
+    around.session_->start();
+    around.session_->worker_said(protocol::encode(SetupReply{
+        .trial_cpus = cpus, .machine_key = "k", .machine_host = "h", .machine_facts = "{}"}));
+    EXPECT_EQ(around.session_->state(), State::failed) << cpus;
+    EXPECT_TRUE(around.stopping_);
+  }
+}
+
 // All but the last of 5,000 trials are stored.
 class ResumedSession : public ::testing::Test {
  protected:

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// How a session begins, for the first time or anew: what the store has of it is read, then its worker
+// starts.
+#include <algorithm>
+#include <utility>
+
+#include "stabd/daemon/session/session.h"
+
+namespace stab::daemon {
+namespace {
+
+using std::chrono::nanoseconds;
+using store::TrialStatus;
+
+constexpr std::uint32_t positions_at_once = 2000;
+constexpr std::chrono::seconds setup_deadline{60};
+
+}  // namespace
+
+void Session::start() {
+  apply(Event::start, "");
+  schedule_ = std::make_unique<Schedule>(plan_, expansion_);
+  builds_ = collect_builds(plan_, expansion_);
+  next_build_ = 0;
+  running_.reset();
+  passed_.reset();
+  stopped_.clear();
+  last_look_.clear();
+  load_builds();
+  loaded_ = 0;
+  stored_wall_ = {};
+  load_trials();
+}
+
+void Session::load_builds() {
+  auto builds = store_.builds(experiment_.id);
+  if (!builds) {
+    stored(std::unexpected(builds.error()));
+    return;
+  }
+  earlier_builds_ = std::move(*builds);
+}
+
+// A piece of them: clients get their turn before the next one.
+void Session::load_trials() {
+  if (state_ != State::building) {
+    loaded_.reset();
+    return;
+  }
+  const std::uint32_t end = *loaded_ + positions_at_once;
+  const auto progress = store_.progress(experiment_.id, {.from = *loaded_, .end = end});
+  if (!progress) {
+    loaded_.reset();
+    stored(std::unexpected(progress.error()));
+    return;
+  }
+  schedule_->remember(*progress);
+  for (const store::Store::Progress& each : *progress) {
+    stored_wall_ += nanoseconds(each.wall_ns);
+    told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
+  }
+  loaded_ = end;
+  if (end < expansion_.trials.size()) return ports_.call_again();
+  loaded_.reset();
+  start_worker();
+}
+
+void Session::start_worker() {
+  // A daemon that was killed could not store how long it had driven the experiment.
+  experiment_.duration_ns =
+      std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
+  // No process, no descriptor, no room for a file: it passes.
+  if (auto started = ports_.start_worker(); !started) {
+    wait_for_storage(started.error().message, "it is tried again");
+    return;
+  }
+  has_worker_ = true;
+  ask(protocol::SetupRequest{.cpus = plan_.cpus}, setup_deadline);
+}
+
+}  // namespace stab::daemon
