@@ -11,32 +11,35 @@ namespace {
 // The daemon is believed more than others: a list may be long.
 constexpr std::size_t max_reply_values = std::size_t{1} << 24;
 
+// What there is to know of a message to write and read it.
+struct Shape {
+  Tag tag;
+  std::span<const Member> members;
+};
 template <class M>
-void check_tag(const Parsed& object) {
-  constexpr Tag wanted = tag<M>;
-  const auto found = object.find(wanted.key);
-  if (found == object.end()) throw Mismatch(fmt::format("'{}' is missing", wanted.key));
-  const bool same = wanted.value.empty() ? *found == true : *found == wanted.value;
-  if (!same)
-    throw Mismatch(fmt::format("'{}' is {} and not {}", wanted.key, shown(*found),
+constexpr Shape shape{.tag = tag<M>, .members = members<M>};
+
+bool has_tag(const Parsed& value, const Tag& wanted) {
+  if (wanted.value.empty()) return value.is_boolean() && value.get<bool>();
+  const auto* text = value.get_ptr<const std::string*>();
+  return text != nullptr && *text == wanted.value;
+}
+
+const Parsed& value_of(const Parsed& object, std::string_view key) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw Mismatch(fmt::format("'{}' is missing", key));
+  return *found;
+}
+
+void check_tag(const Parsed& object, const Tag& wanted) {
+  if (const Parsed& found = value_of(object, wanted.key); !has_tag(found, wanted))
+    throw Mismatch(fmt::format("'{}' is {} and not {}", wanted.key, shown(found),
                                wanted.value.empty() ? "true" : wanted.value));
 }
 
-template <class Function>
-auto caught(Function function) -> Result<decltype(function())> {
-  try {
-    return function();
-  } catch (const std::exception& error) {
-    return fail(fmt::format("not a message of stabd: {}", one_line(error.what(), 300)));
-  }
-}
-
-template <class M>
-M read_message(const Parsed& object) {
-  check_tag<M>(object);
-  M message{};
-  read(object, message, Field{}, "the message");
-  return message;
+void read_message(const Parsed& object, const Shape& shape, void* message) {
+  check_tag(object, shape.tag);
+  read_members(object, message, shape.members, "the message");
 }
 
 Parsed whole(std::string_view line, std::size_t values = max_values) {
@@ -46,38 +49,185 @@ Parsed whole(std::string_view line, std::size_t values = max_values) {
   return std::move(*object);
 }
 
+std::unexpected<Error> no_message(const std::exception& error) {
+  return fail(fmt::format("not a message of stabd: {}", one_line(error.what(), 300)));
+}
+
+Result<void> decode_into(std::string_view line, const Shape& shape, void* message) {
+  try {
+    read_message(whole(line), shape, message);
+    return {};
+  } catch (const std::exception& error) {
+    return no_message(error);
+  }
+}
+
+// A refusal is an error with the words of who refused.
+Result<void> decode_reply_into(std::string_view line, const Shape& reply, void* message) {
+  try {
+    const Parsed object = whole(line, max_reply_values);
+    const auto ok = object.find("ok");
+    if (ok == object.end() || !ok->is_boolean() || ok->get<bool>()) {
+      read_message(object, reply, message);
+      return {};
+    }
+    Refusal refused;
+    read(object, refused, Field{}, "the answer");
+    return fail(refused.error.empty() ? "stabd refused without a reason" : refused.error);
+  } catch (const std::exception& error) {
+    return no_message(error);
+  }
+}
+
+std::string encode_as(const Shape& shape, const void* message) {
+  json object;
+  write_tag(shape.tag, object);
+  write_members(message, shape.members, object);
+  return dump(object);
+}
+
+// Which of these the object is by its tag.
+std::size_t which(const Parsed& object, std::span<const Shape> shapes, std::string_view unknown) {
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    if (has_tag(value_of(object, shapes[i].tag.key), shapes[i].tag)) return i;
+  throw Mismatch(fmt::format("{} {}", unknown, shown(value_of(object, shapes.back().tag.key))));
+}
+
 // The alternative of a variant whose tag the line has.
-template <class Variant>
-Result<Variant> decode_any(std::string_view line, std::string_view unknown) {
-  return caught([&]() -> Variant {
+template <class... M>
+Result<std::variant<M...>> decode_any(std::string_view line, std::string_view unknown,
+                                      std::type_identity<std::variant<M...>>) {
+  static constexpr std::array shapes{shape<M>...};
+  static constexpr std::array<void* (*)(std::variant<M...>&), sizeof...(M)> made{
+      [](std::variant<M...>& any) -> void* { return &any.template emplace<M>(); }...};
+  std::variant<M...> message;
+  try {
     const Parsed object = whole(line);
-    std::optional<Variant> found;
-    std::string name;
-    boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, Variant>>([&](auto id) {
-      using M = typename decltype(id)::type;
-      const auto key = object.find(tag<M>.key);
-      if (key == object.end()) throw Mismatch(fmt::format("'{}' is missing", tag<M>.key));
-      if (!found && *key == tag<M>.value) found = read_message<M>(object);
-      name = shown(*key);
-    });
-    if (!found) throw Mismatch(fmt::format("{} {}", unknown, name));
-    return std::move(*found);
-  });
+    const std::size_t i = which(object, shapes, unknown);
+    read_message(object, shapes[i], made[i](message));
+  } catch (const std::exception& error) {
+    return no_message(error);
+  }
+  return message;
 }
 
 }  // namespace
 
+void refuse(std::string_view where, const std::string& wanted, const Parsed& found) {
+  throw Mismatch(fmt::format("'{}' must be {}, not {}", where, wanted, shown(found)));
+}
+
+void write_tag(const Tag& tag, json& to) {
+  if (tag.value.empty())
+    to[tag.key] = true;
+  else
+    to[tag.key] = tag.value;
+}
+
+void write_members(const void* object, std::span<const Member> members, json& to) {
+  for (const Member& member : members) {
+    // Nothing is written through it.
+    const void* value = member.in(const_cast<void*>(object));
+    if (member.field.may_lack && member.codec->lacks(value)) continue;
+    to[member.field.name] = member.codec->write(value);
+  }
+}
+
+void read_members(const Parsed& from, void* object, std::span<const Member> members,
+                  std::string_view where) {
+  if (!from.is_object()) refuse(where, "an object", from);
+  for (const Member& member : members) {
+    const auto found = from.find(member.field.name);
+    if (found != from.end())
+      member.codec->read(*found, member.in(object), member.field, member.field.name);
+    else if (!member.field.may_lack)
+      throw Mismatch(fmt::format("'{}' is missing", member.field.name));
+  }
+}
+
+std::string text_in(const Parsed& from, std::string_view where) {
+  if (!from.is_string()) refuse(where, "a text", from);
+  return from.get<std::string>();
+}
+
+std::optional<int> number_in(const Parsed& from, int last, std::string_view where) {
+  if (!from.is_number_integer()) refuse(where, "a whole number", from);
+  if (from.is_number_unsigned()) {
+    const auto number = from.get<std::uint64_t>();
+    if (std::cmp_less_equal(number, last)) return static_cast<int>(number);
+  }
+  return {};
+}
+
+std::uint64_t whole_in(const Parsed& from, std::int64_t least, std::uint64_t most,
+                       std::string_view where) {
+  const auto in_range = [&](auto number) {
+    return !std::cmp_less(number, least) && !std::cmp_greater(number, most);
+  };
+  const bool good = from.is_number_unsigned()  ? in_range(from.get<std::uint64_t>())
+                    : from.is_number_integer() ? in_range(from.get<std::int64_t>())
+                                               : false;
+  if (!good) refuse(where, fmt::format("a whole number from {} to {}", least, most), from);
+  return from.get<std::uint64_t>();
+}
+
+void read(const Parsed& from, bool& to, const Field&, std::string_view where) {
+  if (!from.is_boolean()) refuse(where, "true or false", from);
+  to = from.get<bool>();
+}
+
+void read(const Parsed& from, double& to, const Field&, std::string_view where) {
+  if (!from.is_number()) refuse(where, "a number", from);
+  to = from.get<double>();
+}
+
+void read(const Parsed& from, std::string& to, const Field& field, std::string_view where) {
+  to = text_in(from, where);
+  const std::uint64_t most = field.most != 0 ? field.most : most_text;
+  if (to.size() > most)
+    throw Mismatch(fmt::format("'{}' has {} bytes, and {} are allowed", where, to.size(), most));
+}
+
+void read(const Parsed& from, std::chrono::nanoseconds& to, const Field& field,
+          std::string_view where) {
+  std::int64_t number = 0;
+  read(from, number, field, where);
+  to = std::chrono::nanoseconds(number);
+}
+
+void read(const Parsed& from, std::map<std::string, std::string>& to, const Field& field,
+          std::string_view where) {
+  if (!from.is_object()) refuse(where, "an object", from);
+  check_items(from, field, where);
+  to.clear();
+  for (const auto& [key, value] : from.items()) read(value, to[key], Field{}, where);
+}
+
+void check_items(const Parsed& from, const Field& field, std::string_view where) {
+  const std::uint64_t most = field.most != 0 ? field.most : most_items;
+  if (from.size() > most)
+    throw Mismatch(fmt::format("'{}' has {} items, and {} are allowed", where, from.size(), most));
+}
+
 template <class M>
 std::string encode(const M& message) {
-  json object;
-  write_tag<M>(object);
-  write_members(message, object);
-  return dump(object);
+  return encode_as(shape<M>, &message);
 }
 
 template <class M>
 Result<M> decode(std::string_view line) {
-  return caught([&] { return read_message<M>(whole(line)); });
+  M message{};
+  if (auto done = decode_into(line, shape<M>, &message); !done)
+    return std::unexpected(done.error());
+  return message;
+}
+
+template <class Reply>
+Result<Reply> decode_reply(std::string_view line) {
+  Reply reply{};
+  if (auto done = decode_reply_into(line, shape<Reply>, &reply); !done)
+    return std::unexpected(done.error());
+  return reply;
 }
 
 template <class T>
@@ -87,36 +237,22 @@ std::string to_text(const T& value, int indent) {
 
 template <class T>
 Result<T> from_text(std::string_view text) {
-  return caught([&] {
+  T value{};
+  try {
     const auto from = parse(text);
     if (!from) throw Mismatch(from.error().message);
-    T value{};
     read(*from, value, Field{}, "it");
-    return value;
-  });
-}
-
-template <class Reply>
-Result<Reply> decode_reply(std::string_view line) {
-  std::string refusal;
-  auto reply = caught([&]() -> Reply {
-    const Parsed object = whole(line, max_reply_values);
-    if (const auto ok = object.find("ok"); ok != object.end() && *ok == false) {
-      Refusal refused;
-      read(object, refused, Field{}, "the answer");
-      refusal = refused.error.empty() ? "stabd refused without a reason" : refused.error;
-      return {};
-    }
-    return read_message<Reply>(object);
-  });
-  if (!refusal.empty()) return fail(refusal);
-  return reply;
+  } catch (const std::exception& error) {
+    return no_message(error);
+  }
+  return value;
 }
 
 std::string encode_refusal(const std::string& error) {
+  const Refusal refusal{.error = error};
   json object;
   object["ok"] = false;
-  write_members(Refusal{.error = error}, object);
+  write_members(&refusal, members<Refusal>, object);
   return dump(object);
 }
 
@@ -131,15 +267,15 @@ std::string reader_mismatch() {
 }
 
 Result<Request> decode_request(std::string_view line) {
-  return decode_any<Request>(line, "stabd does not know the request");
+  return decode_any(line, "stabd does not know the request", std::type_identity<Request>{});
 }
 
 Result<WorkRequest> decode_work(std::string_view line) {
-  return decode_any<WorkRequest>(line, "a worker does not know");
+  return decode_any(line, "a worker does not know", std::type_identity<WorkRequest>{});
 }
 
 Result<WorkReply> decode_work_reply(std::string_view line) {
-  return decode_any<WorkReply>(line, "a worker does not answer");
+  return decode_any(line, "a worker does not answer", std::type_identity<WorkReply>{});
 }
 
 #define STAB_MESSAGE(M)                  \

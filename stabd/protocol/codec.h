@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 // A described value to JSON and back. Only codec.cc and its tests instantiate these.
 // read() throws Mismatch, whose text names the field and what must stand there.
+// Each described type is a table of its members; what walks the tables is compiled once, not once a
+// type.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <array>
 #include <boost/describe.hpp>
 #include <boost/mp11.hpp>
 #include <chrono>
 #include <concepts>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -46,10 +50,25 @@ constexpr Field field_of(D member) {
   return known;
 }
 
-[[noreturn]] inline void refuse(std::string_view where, const std::string& wanted,
-                                const Parsed& found) {
-  throw Mismatch(fmt::format("'{}' must be {}, not {}", where, wanted, shown(found)));
-}
+// How values of one type are written and read.
+struct Codec {
+  json (*write)(const void* value);
+  void (*read)(const Parsed& from, void* value, const Field& field, std::string_view where);
+  bool (*lacks)(const void* value);  // an optional without a value
+};
+
+struct Member {
+  Field field;
+  void* (*in)(void* object);
+  const Codec* codec;
+};
+
+void write_members(const void* object, std::span<const Member> members, json& to);
+void read_members(const Parsed& from, void* object, std::span<const Member> members,
+                  std::string_view where);
+void write_tag(const Tag& tag, json& to);
+
+[[noreturn]] void refuse(std::string_view where, const std::string& wanted, const Parsed& found);
 
 // Enumerations, each as it has always been written. One that was never heard of is taken for the
 // worst, or asks for the most.
@@ -64,15 +83,14 @@ json write_enum(E value) {
   return static_cast<int>(value);
 }
 
+// The number of one of the enumeration's values, if it is known.
+std::optional<int> number_in(const Parsed& from, int last, std::string_view where);
+std::string text_in(const Parsed& from, std::string_view where);
+
 template <class E>
 E numbered(const Parsed& from, E last, E otherwise, std::string_view where) {
-  if (!from.is_number_integer()) refuse(where, "a whole number", from);
-  const bool known = from >= 0 && from <= static_cast<int>(last);
-  return known ? static_cast<E>(from.get<int>()) : otherwise;
-}
-inline std::string text_in(const Parsed& from, std::string_view where) {
-  if (!from.is_string()) refuse(where, "a text", from);
-  return from.get<std::string>();
+  const auto known = number_in(from, static_cast<int>(last), where);
+  return known ? static_cast<E>(*known) : otherwise;
 }
 inline void read_enum(const Parsed& from, store::TrialStatus& to, std::string_view where) {
   to = store::trial_status(text_in(from, where)).value_or(store::TrialStatus::not_started);
@@ -103,15 +121,10 @@ template <class T>
 json write(const std::optional<T>& value);
 
 template <Described T>
-void write_members(const T& value, json& object) {
-  boost::mp11::mp_for_each<Members<T>>([&](auto member) {
-    const Field known = field_of(member);
-    const auto& what = value.*member.pointer;
-    if constexpr (requires { what.has_value(); })
-      if (!what && known.may_lack) return;
-    object[known.name] = write(what);
-  });
-}
+constexpr auto table_of();
+// Of a message or a part of one.
+template <Described T>
+inline constexpr auto members = table_of<T>();
 
 template <class T>
 json write(const std::vector<T>& list) {
@@ -125,21 +138,13 @@ json write(const std::optional<T>& value) {
   return value ? write(*value) : json(nullptr);
 }
 
-template <class M>
-void write_tag(json& object) {
-  if constexpr (tag<M>.value.empty())
-    object[tag<M>.key] = true;
-  else
-    object[tag<M>.key] = tag<M>.value;
-}
-
 template <class T>
 json write(const T& value) {
   if constexpr (Described<T>) {
     json object = json::object();
     // What is shown to people and scripts says what it is, as on the wire.
-    if constexpr (requires { T::tag; }) write_tag<T>(object);
-    write_members(value, object);
+    if constexpr (requires { T::tag; }) write_tag(T::tag, object);
+    write_members(&value, members<T>, object);
     return object;
   } else if constexpr (std::is_enum_v<T>) {
     return write_enum(value);
@@ -150,48 +155,26 @@ json write(const T& value) {
   }
 }
 
+// A whole number of these bounds, modulo 2^64.
+std::uint64_t whole_in(const Parsed& from, std::int64_t least, std::uint64_t most,
+                       std::string_view where);
+
 template <Whole T>
 void read(const Parsed& from, T& to, const Field& field, std::string_view where) {
   using Limits = std::numeric_limits<T>;
-  const T least =
-      std::cmp_greater(field.least, Limits::min()) ? static_cast<T>(field.least) : Limits::min();
-  const T most = field.most != 0 && std::cmp_less(field.most, Limits::max())
-                     ? static_cast<T>(field.most)
-                     : Limits::max();
-  const auto in_range = [&](auto number) {
-    if (std::cmp_less(number, least) || std::cmp_greater(number, most)) return false;
-    to = static_cast<T>(number);
-    return true;
-  };
-  const bool good = from.is_number_unsigned()  ? in_range(from.get<std::uint64_t>())
-                    : from.is_number_integer() ? in_range(from.get<std::int64_t>())
-                                               : false;
-  if (!good) refuse(where, fmt::format("a whole number from {} to {}", least, most), from);
+  const auto least = std::max<std::int64_t>(field.least, std::int64_t{Limits::min()});
+  const auto most = std::min(field.most != 0 ? field.most : std::uint64_t{Limits::max()},
+                             std::uint64_t{Limits::max()});
+  to = static_cast<T>(whole_in(from, least, most, where));
 }
 
-inline void read(const Parsed& from, bool& to, const Field&, std::string_view where) {
-  if (!from.is_boolean()) refuse(where, "true or false", from);
-  to = from.get<bool>();
-}
-
-inline void read(const Parsed& from, double& to, const Field&, std::string_view where) {
-  if (!from.is_number()) refuse(where, "a number", from);
-  to = from.get<double>();
-}
-
-inline void read(const Parsed& from, std::string& to, const Field& field, std::string_view where) {
-  to = text_in(from, where);
-  const std::uint64_t most = field.most != 0 ? field.most : most_text;
-  if (to.size() > most)
-    throw Mismatch(fmt::format("'{}' has {} bytes, and {} are allowed", where, to.size(), most));
-}
-
-inline void read(const Parsed& from, std::chrono::nanoseconds& to, const Field& field,
-                 std::string_view where) {
-  std::int64_t number = 0;
-  read(from, number, field, where);
-  to = std::chrono::nanoseconds(number);
-}
+void read(const Parsed& from, bool& to, const Field&, std::string_view where);
+void read(const Parsed& from, double& to, const Field&, std::string_view where);
+void read(const Parsed& from, std::string& to, const Field& field, std::string_view where);
+void read(const Parsed& from, std::chrono::nanoseconds& to, const Field& field,
+          std::string_view where);
+void read(const Parsed& from, std::map<std::string, std::string>& to, const Field& field,
+          std::string_view where);
 
 template <class E>
   requires std::is_enum_v<E>
@@ -199,14 +182,13 @@ void read(const Parsed& from, E& to, const Field&, std::string_view where) {
   read_enum(from, to, where);
 }
 
-inline void check_items(const Parsed& from, const Field& field, std::string_view where) {
-  const std::uint64_t most = field.most != 0 ? field.most : most_items;
-  if (from.size() > most)
-    throw Mismatch(fmt::format("'{}' has {} items, and {} are allowed", where, from.size(), most));
-}
+// Refuses more items than the field allows.
+void check_items(const Parsed& from, const Field& field, std::string_view where);
 
 template <Described T>
-void read(const Parsed& from, T& to, const Field& field, std::string_view where);
+void read(const Parsed& from, T& to, const Field&, std::string_view where) {
+  read_members(from, &to, members<T>, where);
+}
 
 template <class T>
 void read(const Parsed& from, std::vector<T>& to, const Field& field, std::string_view where) {
@@ -214,14 +196,6 @@ void read(const Parsed& from, std::vector<T>& to, const Field& field, std::strin
   check_items(from, field, where);
   to.assign(from.size(), T{});
   for (std::size_t i = 0; i < from.size(); ++i) read(from[i], to[i], Field{}, where);
-}
-
-inline void read(const Parsed& from, std::map<std::string, std::string>& to, const Field& field,
-                 std::string_view where) {
-  if (!from.is_object()) refuse(where, "an object", from);
-  check_items(from, field, where);
-  to.clear();
-  for (const auto& [key, value] : from.items()) read(value, to[key], Field{}, where);
 }
 
 template <class T>
@@ -232,17 +206,32 @@ void read(const Parsed& from, std::optional<T>& to, const Field& field, std::str
     read(from, to.emplace(), field, where);
 }
 
+template <class T>
+inline constexpr Codec codec{
+    .write = [](const void* value) -> json { return write(*static_cast<const T*>(value)); },
+    .read = [](const Parsed& from, void* value, const Field& field,
+               std::string_view where) { read(from, *static_cast<T*>(value), field, where); },
+    .lacks =
+        [](const void* value) {
+          if constexpr (requires(const T& t) { t.has_value(); })
+            return !static_cast<const T*>(value)->has_value();
+          else
+            return false;
+        }};
+
+template <Described T, class D>
+constexpr Member member_of(D described) {
+  using Value = std::remove_reference_t<decltype(std::declval<T&>().*D::pointer)>;
+  return {.field = field_of(described),
+          .in = [](void* object) -> void* { return &(static_cast<T*>(object)->*D::pointer); },
+          .codec = &codec<Value>};
+}
+
 template <Described T>
-void read(const Parsed& from, T& to, const Field&, std::string_view where) {
-  if (!from.is_object()) refuse(where, "an object", from);
-  boost::mp11::mp_for_each<Members<T>>([&](auto member) {
-    const Field known = field_of(member);
-    const auto found = from.find(known.name);
-    if (found != from.end())
-      read(*found, to.*member.pointer, known, known.name);
-    else if (!known.may_lack)
-      throw Mismatch(fmt::format("'{}' is missing", known.name));
-  });
+constexpr auto table_of() {
+  return []<template <class...> class List, class... D>(List<D...>) {
+    return std::array<Member, sizeof...(D)>{member_of<T>(D{})...};
+  }(Members<T>{});
 }
 
 }  // namespace stab::protocol
