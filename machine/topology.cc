@@ -175,6 +175,13 @@ std::string place_of(hwloc_topology_t topology, const CpuSet& cpus) {
   return "they are in several NUMA nodes, and memory is farther from some of them";
 }
 
+const std::string elsewhere = "the topology is not that of this machine";
+
+// hwloc says success on another machine's topology, and does nothing.
+bool is_this_machine(hwloc_topology_t topology) {
+  return hwloc_topology_is_thissystem(topology) != 0;
+}
+
 // What runs everywhere else: other cores if there are any, else the siblings, else the same CPUs.
 CpuChoice completed(CpuSet trial, const CpuSet& allowed, const Chooser& chooser) {
   CpuChoice choice{.idle = chooser.siblings_of(trial), .siblings = chooser.share_a_core(trial)};
@@ -328,9 +335,7 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
 }
 
 Result<void> Topology::bind(std::span<const unsigned> cpus) const {
-  // hwloc says success on another machine's topology, and does nothing.
-  if (hwloc_topology_is_thissystem(handle_.get()) == 0)
-    return fail("cannot bind to CPUs: the topology is not that of this machine");
+  if (!is_this_machine(handle_.get())) return fail("cannot bind to CPUs: " + elsewhere);
   if (cpus.empty()) return fail("cannot bind to no CPU at all");
   const Bitmap wanted = bitmap_of(cpus);
   if (hwloc_set_cpubind(handle_.get(), wanted.get(), HWLOC_CPUBIND_THREAD | HWLOC_CPUBIND_STRICT) !=
@@ -342,6 +347,17 @@ Result<void> Topology::bind(std::span<const unsigned> cpus) const {
   if (hwloc_bitmap_isequal(wanted.get(), bound.get()) == 0)
     return fail(fmt::format("asked for the CPUs {}, got {}: a cpuset forbids the others",
                             to_string(cpus), to_string(cpus_of(bound.get()))));
+  return {};
+}
+
+Result<void> Topology::bind_memory(std::span<const unsigned> cpus) const {
+  if (!is_this_machine(handle_.get())) return fail("cannot bind memory: " + elsewhere);
+  const Bitmap nodes(hwloc_bitmap_alloc());
+  hwloc_cpuset_to_nodeset(handle_.get(), bitmap_of(cpus).get(), nodes.get());
+  const std::string names = to_string(cpus_of(nodes.get()));
+  constexpr int flags = HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_STRICT | HWLOC_MEMBIND_BYNODESET;
+  if (hwloc_set_membind(handle_.get(), nodes.get(), HWLOC_MEMBIND_BIND, flags) != 0)
+    return fail_errno(fmt::format("cannot bind memory to the NUMA nodes {}", names));
   return {};
 }
 

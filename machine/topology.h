@@ -74,6 +74,9 @@ class Topology {
   // binding back. May be called in the forked child of a single-threaded process: beyond system
   // calls it only allocates memory. Fails on a synthetic topology.
   [[nodiscard]] Result<void> bind(std::span<const unsigned> cpus) const;
+  // From now on the calling thread, and what it starts, gets memory of these CPUs' NUMA nodes only.
+  // Fails on a synthetic topology, and where a container's seccomp filter forbids it.
+  [[nodiscard]] Result<void> bind_memory(std::span<const unsigned> cpus) const;
 
  private:
   struct Destroy {

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <numeric>
 
@@ -276,6 +278,37 @@ TEST(ThisMachine, RefusesToBindToCpusThatAreNotThere) {
   EXPECT_FALSE(topology->bind(CpuSet{4000}));
   EXPECT_FALSE(topology->bind(CpuSet{}));
   EXPECT_EQ(own_affinity(), before);
+}
+
+// How the kernel says where this process's next pages come from: "default" or "bind:0".
+std::string memory_policy() {
+  std::ifstream maps("/proc/self/numa_maps");
+  std::string address;
+  std::string policy;
+  maps >> address >> policy;
+  return policy;
+}
+
+TEST(ThisMachine, BindsMemoryToTheNodeOfTheCpusAlsoForWhatIsStarted) {
+  const auto topology = Topology::load();
+  const CpuSet one{topology->allowed().back()};
+  if (memory_policy().empty()) GTEST_SKIP() << "this kernel knows no NUMA nodes";
+  const auto bound = [&] { return topology->bind_memory(one).has_value(); };
+  if (!in_child(bound)) GTEST_SKIP() << "memory cannot be bound here";
+  const auto policy_is_bind = [] { return memory_policy().starts_with("bind:"); };
+  EXPECT_FALSE(policy_is_bind());
+  EXPECT_TRUE(in_child([&] { return bound() && policy_is_bind(); }));
+  EXPECT_TRUE(in_child([&] {
+    return bound() && system("head -n 1 /proc/self/numa_maps | grep -q ' bind:'") == 0;
+  }));
+  EXPECT_FALSE(policy_is_bind());
+}
+
+TEST(SyntheticMachine, RefusesToBindMemory) {
+  const auto bound = Topology::synthetic(big)->bind_memory(CpuSet{0});
+  ASSERT_FALSE(bound);
+  EXPECT_THAT(bound.error().message, HasSubstr("not that of this machine"));
+  EXPECT_TRUE(memory_policy().empty() || memory_policy() == "default");
 }
 
 TEST(SyntheticMachine, RefusesToBind) {

@@ -63,6 +63,10 @@ class Worker {
         fmt::format("why these CPUs: {}", fmt::join(topology->reasons(*choice), "; ")));
     if (auto bound = topology->bind(choice->others); !bound)
       reply.notes.push_back(bound.error().message);
+    // Trials inherit it. With one node there is nothing to choose, and a policy costs a little.
+    if (topology->counts().numa_nodes > 1)
+      if (auto bound = topology->bind_memory(choice->trial); !bound)
+        reply.notes.push_back(bound.error().message);
     choice_ = *choice;
     topology_ = std::move(*topology);
     return reply;
