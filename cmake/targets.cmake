@@ -56,17 +56,21 @@ function(stab_library name)
   endif()
 endfunction()
 
-# stab_test(a_test.cc [SLOW] [LINK libs] [ENVIRONMENT vars]): a GoogleTest program, known to ctest as "folder/a_test".
+# stab_test(a_test.cc [SLOW] [OPTIMIZED] [LINK libs] [ENVIRONMENT vars]): a GoogleTest program, known to ctest as
+# "folder/a_test". OPTIMIZED is for those that are about their own machine code.
 function(stab_test source)
-  cmake_parse_arguments(arg "SLOW" "TIMEOUT" "LINK;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "SLOW;OPTIMIZED" "TIMEOUT" "LINK;ENVIRONMENT" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   cmake_path(REMOVE_EXTENSION source LAST_ONLY OUTPUT_VARIABLE stem)
   string(REPLACE "/" "_" target "${folder}_${stem}")
   add_executable(${target} ${source})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_compile_definitions(${target} PRIVATE STAB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" STAB_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
-  stab_link(${target} PRIVATE ${arg_LINK} stab_test_flags GTest::gmock GTest::gtest_main)
-  target_precompile_headers(${target} REUSE_FROM stab_test_headers)
+  stab_link(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
+  if(NOT arg_OPTIMIZED)
+    target_link_libraries(${target} PRIVATE stab_test_flags)
+    target_precompile_headers(${target} REUSE_FROM stab_test_headers)
+  endif()
   stab_register_test(${folder}/${stem} SLOW ${arg_SLOW} TIMEOUT "${arg_TIMEOUT}" ENVIRONMENT "${arg_ENVIRONMENT}"
     COMMAND ${target})
 endfunction()

@@ -27,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 struct Stat {
   char state = '?';
   pid_t parent = 0;
+  unsigned flags = 0;
   std::uint64_t start_ticks = 0;
 };
 
@@ -39,11 +40,11 @@ std::optional<Stat> read_stat_of(const std::string& file) {
   Stat stat;
   unsigned long long start = 0;
   const int read = std::sscanf(text->c_str() + after + 1,
-                               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+                               " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
                                " %*d %*d %llu",
-                               &stat.state, &stat.parent, &start);
+                               &stat.state, &stat.parent, &stat.flags, &start);
   stat.start_ticks = start;
-  return read == 3 ? std::optional(stat) : std::nullopt;
+  return read == 4 ? std::optional(stat) : std::nullopt;
 }
 
 std::optional<Stat> read_stat(pid_t pid) {
@@ -76,6 +77,9 @@ bool has_living_thread(pid_t pid) {
   });
 }
 
+// The kernel's PF_KTHREAD.
+constexpr unsigned kernel_thread = 0x00200000;
+
 // Each thread has a list of the children that it started.
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
@@ -100,6 +104,11 @@ void reset_signals() {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+bool is_of_kernel(pid_t process) {
+  const auto stat = read_stat(process);
+  return stat && (stat->flags & kernel_thread) != 0;
 }
 
 std::optional<ProcessId> identify(pid_t pid) {

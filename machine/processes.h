@@ -26,6 +26,9 @@ struct ProcessId {
 // Nothing if there is no such process (a zombie counts as one).
 std::optional<ProcessId> identify(pid_t pid);
 
+// A thread of the kernel's, which has a pid as processes have.
+bool is_of_kernel(pid_t process);
+
 // In a child before exec: every signal has its default action, and none is blocked.
 void reset_signals();
 

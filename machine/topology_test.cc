@@ -298,9 +298,8 @@ TEST(ThisMachine, BindsMemoryToTheNodeOfTheCpusAlsoForWhatIsStarted) {
   const auto policy_is_bind = [] { return memory_policy().starts_with("bind:"); };
   EXPECT_FALSE(policy_is_bind());
   EXPECT_TRUE(in_child([&] { return bound() && policy_is_bind(); }));
-  EXPECT_TRUE(in_child([&] {
-    return bound() && system("head -n 1 /proc/self/numa_maps | grep -q ' bind:'") == 0;
-  }));
+  EXPECT_TRUE(in_child(
+      [&] { return bound() && system("head -n 1 /proc/self/numa_maps | grep -q ' bind:'") == 0; }));
   EXPECT_FALSE(policy_is_bind());
 }
 

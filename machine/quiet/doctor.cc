@@ -34,7 +34,8 @@ class Examination {
     look_at_swap();
     look_at_counters();
     look_at_isolation();
-    for (const Knob& knob : knobs()) look_at(knob, choice ? *choice : CpuChoice{});
+    for (const Knob& knob : knobs())
+      if (!knob.moves_processes) look_at(knob, choice ? *choice : CpuChoice{});
     return std::move(findings_);
   }
 
@@ -211,7 +212,7 @@ class Examination {
     if (!files("/sys/fs/cgroup/cpuset/cpuset.cpus").empty())
       return add("isolation", Grade::fair, "cpusets of cgroup v1",
                  "other programs may run on the trials' CPUs until a cpuset keeps them away",
-                 "boot with isolcpus=LIST, or use cpuset.cpu_exclusive");
+                 "name other_processes in a plan's machine.knobs, or boot with isolcpus=LIST");
     add("isolation", Grade::fair, "none", "other programs may run on the trials' CPUs",
         "boot with isolcpus=LIST");
   }

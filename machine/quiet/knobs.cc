@@ -6,9 +6,11 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "machine/quiet/confinement.h"
 
 namespace stab::machine {
 namespace {
@@ -129,6 +131,14 @@ constexpr std::array table{
          .effect = "each process has another layout of its address space, which a plan's aslr "
                    "factor controls by itself",
          .boot = "norandmaps"},
+    Knob{.name = "other_processes",
+         .files = {{{"/sys/fs/cgroup/cpuset/stabd-others", "{others}", Form::folder}}},
+         .standard = false,
+         .moves_processes = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .effect = "whatever else runs on this machine may run on the trials' CPUs",
+         .boot = "isolcpus=LIST"},
 };
 
 std::string replaced(std::string_view text, std::string_view what, const std::string& with) {
@@ -144,6 +154,13 @@ std::vector<std::string> patterns(const KnobFiles& files, const CpuChoice& cpus)
   for (const unsigned cpu : cpus.trial)
     all.push_back(replaced(files.pattern, "{trial}", std::to_string(cpu)));
   return all;
+}
+
+// A folder that can be made where this machine has cpusets.
+std::vector<std::string> folder_like(const std::string& folder, const std::string& root) {
+  const std::string above = std::filesystem::path(folder).parent_path();
+  if (files_like(above + "/cpuset.mems", root).empty()) return {};
+  return {folder};
 }
 
 }  // namespace
@@ -176,18 +193,20 @@ std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const st
   std::vector<Setting> settings;
   for (const KnobFiles& files : knob.files) {
     for (const std::string& pattern : patterns(files, cpus)) {
-      for (const std::string& file : files_like(pattern, root)) {
+      for (const std::string& file :
+           files.form == Form::folder ? folder_like(pattern, root) : files_like(pattern, root)) {
         Setting setting{.file = file,
                         .found = {},
                         .quiet = replaced(files.quiet, "{others}", to_string(cpus.others)),
                         .form = files.form,
                         .as_good = std::string(files.as_good),
                         .error = {}};
-        const auto content = read_file(root + file, limit);
-        if (content)
-          setting.found = value_in(*content, files.form);
+        if (const auto value = read_value(root + file, files.form))
+          setting.found = *value;
         else
-          setting.error = content.error().message;
+          setting.error = value.error().message;
+        if (files.form == Form::folder && cpus.shared)
+          setting.error = "trials need all CPUs, and none is left for other processes";
         settings.push_back(std::move(setting));
       }
     }
@@ -208,6 +227,13 @@ const KnobFiles* files_of(std::string_view knob, std::string_view file) {
   return found == row->files.end() ? nullptr : found;
 }
 
+Result<std::string> read_value(const std::string& path, Form form) {
+  if (form == Form::folder) return confined_to(path);
+  auto content = read_file(path, limit);
+  if (!content) return std::unexpected(content.error());
+  return value_in(*content, form);
+}
+
 std::string value_in(std::string_view content, Form form) {
   std::string_view line = content.substr(0, content.find('\n'));
   if (form == Form::choice) {
@@ -222,7 +248,7 @@ std::string value_in(std::string_view content, Form form) {
 
 bool same_value(std::string_view a, std::string_view b, Form form) {
   if (a == b) return true;
-  if (form != Form::cpus) return false;
+  if (form != Form::cpus && form != Form::folder) return false;
   const auto cpus = cpus_in(a);
   return !cpus.empty() && cpus == cpus_in(b);
 }

@@ -17,6 +17,7 @@ enum class Form {
   word,    // as it is written
   choice,  // all values, with the one in force in brackets: "always [madvise] never"
   cpus,    // "0-3,8": two spellings of the same CPUs are the same value
+  folder,  // of processes that are confined to these CPUs (confinement.h)
 };
 
 struct KnobFiles {
@@ -35,11 +36,12 @@ struct Knob {
   std::string_view name;
   // The drivers of CPUs differ in where they keep a setting: of these files those count that are there.
   std::array<KnobFiles, 2> files;
-  bool standard;            // changed unless a list says otherwise
-  Grade loud;               // what it means where it is not quiet
-  Grade missing;            // what it means where no file is there
-  std::string_view effect;  // what it does to a measurement where it is not quiet
-  std::string_view boot;    // what makes it so from boot on; "" if nothing does
+  bool standard;                 // changed unless a list says otherwise
+  bool moves_processes = false;  // only for experiments, and only for plans of administrators
+  Grade loud;                    // what it means where it is not quiet
+  Grade missing;                 // what it means where no file is there
+  std::string_view effect;       // what it does to a measurement where it is not quiet
+  std::string_view boot;         // what makes it so from boot on; "" if nothing does
 };
 
 // In the order in which they are changed.
@@ -68,6 +70,7 @@ std::vector<std::string> files_like(const std::string& pattern, const std::strin
 
 // The value of a file with this content.
 std::string value_in(std::string_view content, Form form);
+Result<std::string> read_value(const std::string& path, Form form);
 bool same_value(std::string_view a, std::string_view b, Form form);
 
 }  // namespace stab::machine

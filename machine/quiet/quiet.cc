@@ -10,19 +10,12 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "machine/quiet/confinement.h"
 
 namespace stab::machine {
 namespace {
 
 using What = Outcome::What;
-
-constexpr std::size_t limit = 64 << 10;
-
-Result<std::string> value_of(const std::string& path, Form form) {
-  auto content = read_file(path, limit);
-  if (!content) return std::unexpected(content.error());
-  return value_in(*content, form);
-}
 
 // One write, which the kernel takes whole or not at all. No truncation: a file that stands for one of the kernel's is
 // never seen empty, and only its first line counts.
@@ -39,8 +32,9 @@ Result<void> put(const std::string& path, const std::string& value) {
 
 // Writes and reads back.
 Result<void> set(const std::string& path, const std::string& value, Form form) {
-  if (auto written = put(path, value); !written) return written;
-  const auto now = value_of(path, form);
+  const auto written = form == Form::folder ? confine(path, value) : put(path, value);
+  if (!written) return written;
+  const auto now = read_value(path, form);
   if (!now) return std::unexpected(now.error());
   if (!same_value(*now, value, form))
     return fail(fmt::format("{} reads back as {}, not as {}", path, *now, value));
@@ -68,7 +62,7 @@ void change(Outcome& outcome, const Setting& setting, const std::string& root) {
     outcome.what = What::refused;
     outcome.reason = done.error().message;
   }
-  const auto now = value_of(root + setting.file, setting.form);
+  const auto now = read_value(root + setting.file, setting.form);
   if (now && !same_value(*now, setting.found, setting.form))
     (void)set(root + setting.file, setting.found, setting.form);
 }
@@ -81,7 +75,7 @@ Outcome put_back(const Change& made, const std::string& root) {
                   .found = made.found,
                   .value = made.found,
                   .reason = {}};
-  const auto now = value_of(root + made.file, made.form);
+  const auto now = read_value(root + made.file, made.form);
   if (!now) {
     outcome.what = What::refused;
     outcome.reason = now.error().message;
@@ -134,6 +128,10 @@ Result<std::vector<const Knob*>> choose_knobs(std::span<const std::string> names
                             fmt::join(known, ", ")));
   }
   return chosen;
+}
+
+bool moves_processes(std::span<const Knob* const> knobs) {
+  return std::ranges::any_of(knobs, &Knob::moves_processes);
 }
 
 Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> knobs,

@@ -35,6 +35,8 @@ std::string_view to_string(Outcome::What what);
 // The names of the standard knobs, or those given; an error names one that is none, and the nearest.
 Result<std::vector<const Knob*>> choose_knobs(std::span<const std::string> names);
 
+bool moves_processes(std::span<const Knob* const> knobs);
+
 // Never stops at one that fails: the outcomes say which. An error only if the log cannot be written; then nothing more was
 // changed. What the log holds already stays in it.
 Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> knobs,

@@ -46,7 +46,7 @@ inline constexpr std::array<std::string_view, 2> on_absent{"record", "refuse"};
 inline constexpr std::array quiesce{to_string(Quiesce::off), to_string(Quiesce::best_effort),
                                     to_string(Quiesce::strict)};
 // Those of machine/quiet/knobs.cc, in its order.
-inline constexpr std::array<std::string_view, 15> knobs{"governor",
+inline constexpr std::array<std::string_view, 16> knobs{"governor",
                                                         "energy_preference",
                                                         "boost",
                                                         "smt",
@@ -60,7 +60,8 @@ inline constexpr std::array<std::string_view, 15> knobs{"governor",
                                                         "compaction",
                                                         "ksm",
                                                         "swappiness",
-                                                        "aslr"};
+                                                        "aslr",
+                                                        "other_processes"};
 inline constexpr std::array<std::string_view, 7> responses{
     "wall", "user", "system", "cpu", "max_rss", "main_to_exit", "region"};
 inline constexpr std::array<std::string_view, 2> methods{"standard", "stabilizer"};

@@ -119,7 +119,10 @@ Result<std::vector<machine::Finding>> Daemon::examine_machine() {
   return machine::examine(*topology_, options_.machine_root, session_->plan().cpus);
 }
 
-Result<void> Daemon::may_quiesce(std::uint32_t uid) const {
+Result<void> Daemon::may_quiesce(std::uint32_t uid, bool moves_processes) const {
+  if (moves_processes && !queue_.is_trusted(uid))
+    return fail(
+        "only plans of root and of the user of stabd may move other processes (other_processes)");
   if (options_.quiesce_for == settings::Quiescers::all) return {};
   if (options_.quiesce_for == settings::Quiescers::owner && queue_.is_trusted(uid)) return {};
   return fail(fmt::format(
@@ -277,7 +280,8 @@ SessionPorts Daemon::ports() {
           },
       .quiesce = [this](std::span<const machine::Knob* const> knobs,
                         const machine::CpuChoice& cpus) -> SessionPorts::Outcomes {
-        if (auto may = may_quiesce(session_->experiment().uid); !may)
+        if (auto may = may_quiesce(session_->experiment().uid, machine::moves_processes(knobs));
+            !may)
           return std::unexpected(may.error());
         return keeper_.quiesce(knobs, cpus);
       },

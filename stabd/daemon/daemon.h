@@ -79,7 +79,7 @@ class Daemon {
   void read_for(Connection& client, protocol::ReadRequest request);
 
   // Whether plans of this user may change settings of the machine.
-  [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid) const;
+  [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid, bool moves_processes) const;
 
   // What users may do with experiments, in daemon_queue.cc. Who asks may do it to this one.
   Result<store::Id> submit(const store::Experiment& experiment);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "design/expand.h"
+#include "machine/quiet/quiet.h"
 #include "plan/reading/reader.h"
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/daemon.h"
@@ -73,8 +74,10 @@ Result<protocol::SubmitReply> answer(const Context& context,
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
   if (plan->privileges && peer.uid != 0)
     return fail("'experiment.privileges' is for plans that root submits: leave it out");
+  const auto knobs = machine::choose_knobs(plan->knobs);
+  if (!knobs) return std::unexpected(knobs.error());
   if (plan->quiesce == plan::Quiesce::strict)
-    if (auto may = context.daemon.may_quiesce(peer.uid); !may)
+    if (auto may = context.daemon.may_quiesce(peer.uid, machine::moves_processes(*knobs)); !may)
       return fail(may.error().message +
                   ": take machine.quiesce = \"best-effort\" or \"off\", or have that changed");
   const auto id = context.daemon.submit({.name = plan->name,

@@ -247,6 +247,22 @@ TEST_F(Quiesce, ByHandNothingIsChangedBesideAnExperimentAndWhatWasStaysAfterIt) 
   expect_everything_as_it_was();
 }
 
+TEST_F(Quiesce, OtherProcessesAreMovedByExperimentsOnly) {
+  const Output refused =
+      lab_.ctl({"quiesce", "apply", "--root", root_, "--knobs", "other_processes"});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("name it in a plan's machine.knobs"));
+
+  // A folder in which the kernel makes no files: what cannot be done is said, and nothing of it stays.
+  put("/sys/fs/cgroup/cpuset/cpuset.mems", "0\n");
+  ASSERT_TRUE(start());
+  write_plan("quiesce = \"strict\"\nknobs = [\"other_processes\"]", 3, "60");
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "failed")) << status(id);
+  EXPECT_THAT(status(id), HasSubstr("other_processes: "));
+  EXPECT_FALSE(fs::exists(root_ + "/sys/fs/cgroup/cpuset/stabd-others"));
+}
+
 TEST_F(Quiesce, OnlyOneDaemonHasTheMachine) {
   ASSERT_TRUE(start());
   occupy();

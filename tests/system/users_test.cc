@@ -165,10 +165,11 @@ TEST_F(Users, ChangeNothingOfTheMachine) {
   const std::string swappiness = "machine/proc/sys/vm/swappiness";
   lab_.write("machine/proc/sys/kernel/random/boot_id", "4b1c\n");
   lab_.write(swappiness, "60\n");
-  const auto plan = [&](const std::string& how) {
+  const auto plan = [&](const std::string& how, const std::string& knob = "swappiness") {
     const std::string name = std::to_string(ada) + "/quiet.toml";
     lab_.write(name, "[experiment]\nname = \"q\"\n[machine]\nquiesce = \"" + how +
-                         "\"\nknobs = [\"swappiness\"]\n[[benchmark]]\nname = \"b\"\nrun = "
+                         "\"\nknobs = [\"" + knob +
+                         "\"]\n[[benchmark]]\nname = \"b\"\nrun = "
                          "[\"true\"]\nrepetitions = 3\n");
     return lab_.path(name);
   };
@@ -191,6 +192,10 @@ TEST_F(Users, ChangeNothingOfTheMachine) {
   EXPECT_EQ(allowed.code, 0) << allowed.err;
   EXPECT_THAT(as(ada, {"status", "2"}).out, HasSubstr("quieted  swappiness"));
   EXPECT_EQ(read_file(lab_.path(swappiness), 100).value(), "60\n");
+
+  const Output others = as(ada, {"submit", plan("strict", "other_processes")});
+  EXPECT_NE(others.code, 0);
+  EXPECT_THAT(others.err, HasSubstr("may move other processes"));
 }
 
 TEST_F(Users, FindTheirOwnDaemonElseTheSystems) {
