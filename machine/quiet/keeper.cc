@@ -37,11 +37,35 @@ Result<std::vector<Outcome>> Keeper::quiesce(std::span<const Knob* const> knobs,
   if (auto left = machine::restore(*experiment, root_); !left) return left;
   logs_.emplace(*std::move(by_hand), *std::move(experiment));
   auto outcomes = machine::quiesce(logs_->experiment, knobs, cpus, root_);
-  if (!outcomes) (void)restore();
+  if (!outcomes) {
+    (void)restore();
+    return outcomes;
+  }
+  for (const Outcome& outcome : *outcomes)
+    if (outcome.what == Outcome::What::changed || outcome.what == Outcome::What::quiet)
+      quiet_.push_back(outcome);
   return outcomes;
 }
 
+std::vector<Outcome> Keeper::disturbed() {
+  std::vector<Outcome> changes;
+  std::erase_if(quiet_, [&](const Outcome& was) {
+    const Form form = files_of(was.knob, was.file)->form;
+    const auto now = read_value(root_ + was.file, form);
+    if (now && same_value(*now, was.value, form)) return false;
+    Outcome change = was;
+    change.what = Outcome::What::foreign;
+    change.value = now.value_or("");
+    change.reason =
+        now ? fmt::format("somebody else has set {} to {}", was.file, *now) : now.error().message;
+    changes.push_back(std::move(change));
+    return true;
+  });
+  return changes;
+}
+
 Result<std::vector<Outcome>> Keeper::restore() {
+  quiet_.clear();
   auto logs = std::exchange(logs_, std::nullopt);
   if (!logs) return {};
   return machine::restore(logs->experiment, root_);

@@ -31,6 +31,8 @@ class Keeper {
 
   // Also puts back first what a killed daemon left. An error: nothing is changed.
   Result<std::vector<Outcome>> quiesce(std::span<const Knob* const> knobs, const CpuChoice& cpus);
+  // What was quiet after quiesce() and is not any more, each change once: somebody else has made it.
+  std::vector<Outcome> disturbed();
   // Puts back what the last quiesce() changed; nothing if that was done. What is refused stays in the log, for the next
   // recover().
   Result<std::vector<Outcome>> restore();
@@ -42,7 +44,8 @@ class Keeper {
   };
   std::string folder_;
   std::string root_;
-  std::optional<Logs> logs_;  // while the machine is ours
+  std::optional<Logs> logs_;    // while the machine is ours
+  std::vector<Outcome> quiet_;  // what was quiet when it was last looked at
 };
 
 // What keeps the machine loud after quiesce().

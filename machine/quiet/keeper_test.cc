@@ -41,6 +41,25 @@ TEST_F(KeeperTest, MakesQuietAndPutsBack) {
   EXPECT_THAT(keeper.restore().value(), IsEmpty());
 }
 
+TEST_F(KeeperTest, SeesOnceWhatSomebodyElseChanges) {
+  Keeper keeper(folder_, root_);
+  ASSERT_TRUE(keeper.quiesce(standard_, cpus_));
+  EXPECT_THAT(keeper.disturbed(), IsEmpty());
+  put(swappiness_, "30\n");
+  put("/proc/sys/kernel/numa_balancing", "1\n");  // it was quiet by itself
+  const auto seen = keeper.disturbed();
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0].knob, "numa_balancing");
+  EXPECT_EQ(seen[1].knob, "swappiness");
+  EXPECT_EQ(seen[1].value, "30");
+  EXPECT_THAT(seen[1].reason, HasSubstr("somebody else has set " + swappiness_ + " to 30"));
+  EXPECT_THAT(keeper.disturbed(), IsEmpty());
+  put(watchdog_, "1\n");
+  EXPECT_THAT(keeper.disturbed(), ElementsAre(Field(&Outcome::knob, "nmi_watchdog")));
+  ASSERT_TRUE(keeper.restore());
+  EXPECT_THAT(keeper.disturbed(), IsEmpty());
+}
+
 TEST_F(KeeperTest, WhatWasChangedByHandStaysSo) {
   {
     auto by_hand = UndoLog::open(log_by_hand(folder_), root_).value();

@@ -285,6 +285,7 @@ SessionPorts Daemon::ports() {
           return std::unexpected(may.error());
         return keeper_.quiesce(knobs, cpus);
       },
+      .disturbed = [this] { return keeper_.disturbed(); },
       .examine = [this] { return examine_machine(); },
       .restore = [this] { return keeper_.restore(); },
       .read =

@@ -163,7 +163,8 @@ report::Quietness quietness_of(store::Reader& store, const store::Experiment& ex
   for (const store::Event& event : *events) {
     if (event.kind == doctor_event) quietness = {.asked = quietness.asked, .found = event.text};
     if (event.kind == quieted_event) quietness.changed = event.text;
-    if (event.kind == loud_event) quietness.loud = event.text;
+    if (event.kind == loud_event)
+      quietness.loud += (quietness.loud.empty() ? "" : "; ") + event.text;
   }
   return quietness;
 }

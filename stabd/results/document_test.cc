@@ -345,6 +345,10 @@ TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {
   EXPECT_EQ(document().quietness.found, "poor for measurements: governor (powersave)");
   EXPECT_EQ(document().quietness.changed, "swappiness");
   EXPECT_EQ(document().quietness.loud, "governor: it does not take performance");
+  add(loud_event, "swappiness: somebody else has set it; seen before block 3");
+  EXPECT_EQ(document().quietness.loud,
+            "governor: it does not take performance; "
+            "swappiness: somebody else has set it; seen before block 3");
   add(doctor_event, "good for measurements");
   add(quieted_event, "governor");
   EXPECT_EQ(document().quietness.found, "good for measurements");

@@ -2,6 +2,7 @@
 // Plans that want a quiet machine, over a folder that stands for its /proc and /sys.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <chrono>
 #include <csignal>
@@ -215,6 +216,42 @@ TEST_F(Quiesce, WhatAKilledDaemonLeftIsPutBackByHandToo) {
   EXPECT_EQ(back.code, 0) << back.err;
   EXPECT_THAT(back.out, HasSubstr("restored  swappiness"));
   expect_everything_as_it_was();
+}
+
+TEST_F(Quiesce, WhatSomebodyElseChangesMeanwhileIsSeenAndSaid) {
+  ASSERT_TRUE(start());
+  const int id = occupy();
+  put(watchdog_, "2\n");
+  const auto said = [&] {
+    return status(id).contains("loud     nmi_watchdog: somebody else has set ");
+  };
+  for (int i = 0; i < 600 && !said(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_THAT(status(id), HasSubstr(watchdog_ + " to 2; seen before block "));
+  EXPECT_TRUE(lab_.wait_for(id, "running"));
+  ASSERT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
+  ASSERT_TRUE(lab_.wait_for(id, "cancelled"));
+  const json report = json::parse(lab_.ctl({"report", "--json", std::to_string(id)}).out);
+  EXPECT_THAT(report["quietness"]["not_made_quiet"].get<std::string>(),
+              HasSubstr("nmi_watchdog: somebody else has set "));
+}
+
+TEST_F(Quiesce, OtherProcessesStayWhereThereIsOneCpu) {
+  put("/sys/fs/cgroup/cpuset/cpuset.mems", "0\n");
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (std::size_t cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const bool started = start();
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  ASSERT_TRUE(started);
+  write_plan("quiesce = \"strict\"\nknobs = [\"other_processes\"]", 3, "60");
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "failed")) << status(id);
+  EXPECT_THAT(status(id), HasSubstr("none is left for other processes"));
 }
 
 TEST_F(Quiesce, WhatSomebodyElseChangesMeanwhileIsLeftAlone) {

@@ -155,6 +155,7 @@ void Session::worker_said(const std::string& line) {
 void Session::set_up(const protocol::SetupReply& reply) {
   if (!reply.error.empty()) return apply(Event::refused, reply.error);
   cpus_ = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
+  cpus_.shared = cpus_.others == cpus_.trial;
   if (cpus_.trial.empty())
     return apply(Event::refused, "the worker does not say on which CPUs trials run");
   const auto machine = store_.add_machine(
@@ -170,8 +171,7 @@ void Session::set_up(const protocol::SetupReply& reply) {
   experiment_.machine = *machine;
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
-  ports_.stay_off_trials(reply.other_cpus,
-                         machine::to_string(reply.other_cpus) == reply.trial_cpus);
+  ports_.stay_off_trials(cpus_.others, cpus_.shared);
   for (const std::string& text : reply.notes) note("machine", text);
   ask_for_build();
 }

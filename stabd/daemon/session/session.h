@@ -49,6 +49,7 @@ struct SessionPorts {
   // Makes the machine quiet, and says what became of each knob. An error: it is as it was.
   using Outcomes = Result<std::vector<machine::Outcome>>;
   std::function<Outcomes(std::span<const machine::Knob* const>, const machine::CpuChoice&)> quiesce;
+  std::function<std::vector<machine::Outcome>()> disturbed;  // what is not quiet any more, once
   std::function<Result<std::vector<machine::Finding>>()> examine;  // what the machine is like now
   std::function<Outcomes()> restore;  // puts back what that has changed
   // Has a reader answer (protocol/reading.h; the database is the daemon's business), one at a time.
@@ -136,6 +137,7 @@ class Session {
   void builds_complete();
   void make_quiet();
   void note_quietness();
+  void look_whether_still_quiet(std::uint32_t block);
   void put_back();
   // Where a block begins nothing runs: the plan's rule is asked, and readers get their time. True:
   // this goes on later.
@@ -168,8 +170,9 @@ class Session {
   std::unique_ptr<Schedule> schedule_;
   Builds builds_;
   machine::CpuChoice cpus_;
-  bool changed_ = false;                      // something of the machine, perhaps
-  std::vector<store::Build> earlier_builds_;  // what the store had when this worker started
+  bool changed_ = false;                          // something of the machine, perhaps
+  std::chrono::steady_clock::time_point looked_;  // whether it is still quiet
+  std::vector<store::Build> earlier_builds_;      // what the store had when this worker started
   std::size_t next_build_ = 0;
   bool has_worker_ = false;
   // What the worker has not answered yet: the place of its kind among protocol::WorkRequest.

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "machine/quiet/keeper.h"
@@ -66,6 +67,16 @@ void Session::make_quiet() {
   if (!changed.empty()) note(std::string(results::quieted_event), changed);
   if (!loud.empty()) note(std::string(results::loud_event), loud);
   apply(Event::quiet, "");
+}
+
+// Files of the kernel's are read: not before each block of a short trial.
+void Session::look_whether_still_quiet(std::uint32_t block) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!changed_ || now - looked_ < std::chrono::seconds(1)) return;
+  looked_ = now;
+  for (const Outcome& outcome : ports_.disturbed())
+    note(std::string(results::loud_event),
+         fmt::format("{}: {}; seen before block {}", outcome.knob, outcome.reason, block + 1));
 }
 
 // As it is before the first trial, and after what was changed for it.

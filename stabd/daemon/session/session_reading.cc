@@ -56,6 +56,7 @@ bool Session::is_looked_at(const Schedule::Step& step) const {
 
 bool Session::waits_before(const Schedule::Step& step) {
   if (!begins_block(step) || passed_ == step.position) return false;
+  look_whether_still_quiet(expansion_.trials[step.position].block);
   // The rule has let trials behind it run already: what it would say now is no longer the question.
   if (!is_looked_at(step) || schedule_->goes_back(step.position))
     return waits_for_readers(step.position);

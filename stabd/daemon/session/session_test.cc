@@ -337,6 +337,24 @@ TEST(Session, BestEffortGoesOnAndNamesWhatRefuses) {
   EXPECT_THAT(quiet_events(around), Contains("loud: the machine is somebody else's"));
 }
 
+TEST(Session, WhatSomebodyElseChangesIsSaidWhereABlockBegins) {
+  Around around(with_machine("quiesce = 'strict'\n"));
+  around.session_->start();
+  around.answer_until(Kind::run);
+  around.changed_meanwhile_.push_back({.knob = "ksm",
+                                       .file = "/proc/knob",
+                                       .what = machine::Outcome::What::foreign,
+                                       .found = {},
+                                       .value = "1",
+                                       .reason = "somebody else has set it to 1"});
+  for (int i = 0; i < 20 && around.session_->state() == State::running; ++i) around.answer();
+  const auto events = quiet_events(around);
+  // The warm-up is over.
+  EXPECT_THAT(events, Contains("loud: ksm: somebody else has set it to 1; seen before block 1"));
+  EXPECT_EQ(std::ranges::count_if(events, [](const auto& each) { return each.contains("ksm: "); }),
+            1);
+}
+
 TEST(Session, WhoeverStopsTheTrialsTheMachineIsPutBack) {
   const std::array<void (*)(Around&), 6> stops{
       [](Around& around) { around.session_->cancel(); },

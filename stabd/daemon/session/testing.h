@@ -137,6 +137,7 @@ class Around {
               }
               return outcomes;
             },
+            .disturbed = [this] { return std::exchange(changed_meanwhile_, {}); },
             .examine = []() -> Result<std::vector<machine::Finding>> {
               return std::vector<machine::Finding>{{.name = "frequency",
                                                     .grade = machine::Grade::good,
@@ -320,6 +321,7 @@ class Around {
 
   bool quiet_ = false;  // something of the machine is changed
   bool may_quiesce_ = true;
+  std::vector<machine::Outcome> changed_meanwhile_;  // by somebody else
   bool knobs_refuse_ = false;
   bool workers_start_ = true;
   bool readers_wait_ = false;
