@@ -218,7 +218,7 @@ void account(const rusage& usage, const rusage& before, Ended& ended) {
   if (usage.ru_maxrss > before.ru_maxrss)
     ended.max_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
   const auto counted = [&](const char* name, long value) {
-    ended.readings.push_back({name, counters::Status::counted, value, 1.0, ""});
+    ended.readings.push_back(counters::counted(name, "", value));
   };
   counted("page-faults-minor", usage.ru_minflt - before.ru_minflt);
   counted("page-faults-major", usage.ru_majflt - before.ru_majflt);
@@ -291,8 +291,7 @@ void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds en
   explain(launch, status, note, ended);
   if (note.exec_ns != 0) {
     ended.wall = end - nanoseconds(note.exec_ns);
-    ended.readings.push_back(
-        {"spawn-ns", counters::Status::counted, note.exec_ns - start.count(), 1.0, ""});
+    ended.readings.push_back(counters::counted("spawn-ns", "ns", note.exec_ns - start.count()));
   }
   const auto leftovers = end_descendants(launch.containment, kill_deadline);
   ended.leftovers = leftovers.value_or(1);

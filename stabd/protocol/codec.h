@@ -145,6 +145,8 @@ json write(const T& value) {
     return write_enum(value);
   } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
     return value.count();
+  } else if constexpr (std::same_as<T, counters::Number>) {
+    return std::visit([](auto number) { return json(number); }, value);
   } else {
     return value;
   }
@@ -177,6 +179,15 @@ inline void read(const Parsed& from, bool& to, const Field&, std::string_view wh
 inline void read(const Parsed& from, double& to, const Field&, std::string_view where) {
   if (!from.is_number()) refuse(where, "a number", from);
   to = from.get<double>();
+}
+
+// A whole number stays one.
+inline void read(const Parsed& from, counters::Number& to, const Field& field,
+                 std::string_view where) {
+  if (from.is_number_integer())
+    read(from, to.emplace<std::int64_t>(), field, where);
+  else
+    read(from, to.emplace<double>(), field, where);
 }
 
 inline void read(const Parsed& from, std::string& to, const Field& field, std::string_view where) {

@@ -166,8 +166,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   reply.system_ns = ended.system.count();
   reply.max_rss_bytes = ended.max_rss_bytes;
   reply.readings = std::move(ended.readings);
-  reply.readings.push_back(
-      {"leftover-processes", counters::Status::counted, ended.leftovers, 1.0, ""});
+  reply.readings.push_back(counters::counted("leftover-processes", "", ended.leftovers));
   reply.stdout_sha256 = sha256_hex(ended.out);
   reply.layout = read_report(report.read(max_report_bytes), ended.pid);
   if (reply.status == TrialStatus::wrong_exit)

@@ -56,7 +56,8 @@ class TrialTest : public ::testing::Test {
 
 std::optional<std::int64_t> reading(const protocol::RunReply& reply, const std::string& name) {
   for (const auto& reading : reply.readings)
-    if (reading.name == name && reading.status == counters::Status::counted) return reading.value;
+    if (reading.name == name && reading.status == counters::Status::counted)
+      return std::get<std::int64_t>(reading.value);
   return std::nullopt;
 }
 
