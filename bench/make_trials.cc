@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// make_trials STATE TRIALS [STATE_OF_EXPERIMENT]: adds an experiment of at least so many trials to
-// the database in the folder STATE, as if they had been run, and prints its id. For measurements
-// and tests of what reads many trials.
+// make_trials STATE TRIALS [STATE_OF_EXPERIMENT [READINGS]]: adds an experiment of at least so many
+// trials to the database in the folder STATE, as if they had been run, each with so many readings
+// (5), and prints its id. For measurements and tests of what reads many trials.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ counters::Reading reading(const char* name, std::int64_t value) {
 }
 
 store::Trial row_of(const plan::Plan& plan, const plan::Trial& trial, store::Id experiment,
-                    Random& random) {
+                    std::size_t readings, Random& random) {
   store::Trial row{.experiment = experiment,
                    .position = trial.position,
                    .block = trial.block,
@@ -55,10 +55,15 @@ store::Trial row_of(const plan::Plan& plan, const plan::Trial& trial, store::Id 
   row.readings = {reading("task-clock", *row.wall_ns), reading("page-faults", 50),
                   reading("context-switches", 1), reading("spawn-ns", 300'000),
                   reading("commit-before-ns", 90'000 + noise)};
+  row.readings.resize(std::min(readings, row.readings.size()));
+  while (row.readings.size() < readings)
+    row.readings.push_back(
+        reading(fmt::format("counter-number-{}", row.readings.size()).c_str(), *row.wall_ns));
   return row;
 }
 
-Result<store::Id> make(const std::string& folder, std::size_t count, const std::string& state) {
+Result<store::Id> make(const std::string& folder, std::size_t count, const std::string& state,
+                       std::size_t readings) {
   const std::string text = plan_text((count + 2 * benchmarks - 1) / (2 * benchmarks));
   const auto plan = plan::read_plan(text);
   if (!plan) return fail(toml::describe(plan.error(), "plan"));
@@ -78,7 +83,7 @@ Result<store::Id> make(const std::string& folder, std::size_t count, const std::
   Random random(7);
   std::vector<store::Trial> rows;
   for (const plan::Trial& trial : expansion.trials) {
-    rows.push_back(row_of(*plan, trial, *id, random));
+    rows.push_back(row_of(*plan, trial, *id, readings, random));
     if (rows.size() < at_once && trial.position + 1 < expansion.trials.size()) continue;
     if (auto added = (*store)->add_trials(rows); !added) return fail(added.error().message);
     rows.clear();
@@ -90,12 +95,13 @@ Result<store::Id> make(const std::string& folder, std::size_t count, const std::
 
 int main(int argc, char** argv) {
   const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
-  if (count == 0 || argc > 4) {
+  if (count == 0 || argc > 5) {
     fmt::print(stderr,
                "make_trials: say a folder and a number of trials: make_trials STATE 1000\n");
     return 2;
   }
-  const auto id = make(argv[1], count, argc > 3 ? argv[3] : "done");
+  const auto id = make(argv[1], count, argc > 3 ? argv[3] : "done",
+                       argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 5);
   if (!id) {
     fmt::print(stderr, "make_trials: {}\n", id.error().message);
     return 1;

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 
 namespace stab::counters {
 
@@ -16,16 +18,29 @@ enum class Status {
   absent,   // no value; `reason` says why
 };
 
+// An integer stays exact to 64 bits.
+using Number = std::variant<std::int64_t, double>;
+
 struct Reading {
   std::string name{};  // "page-faults-minor"
+  std::string unit{};  // "ns"; "" for what is counted
   Status status = Status::absent;
-  std::int64_t value = 0;  // meaningless when absent
+  Number value = 0;  // meaningless when absent
   double coverage =
       1.0;               // of the time that the event was enabled, the part in which it was counted
   std::string reason{};  // only when absent
 
   bool operator==(const Reading&) const = default;
 };
+
+inline Reading counted(std::string name, std::string unit, Number value) {
+  return {
+      .name = std::move(name), .unit = std::move(unit), .status = Status::counted, .value = value};
+}
+
+inline Reading absent(std::string name, std::string unit, std::string reason) {
+  return {.name = std::move(name), .unit = std::move(unit), .reason = std::move(reason)};
+}
 
 constexpr std::string_view to_string(Status status) {
   switch (status) {

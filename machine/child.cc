@@ -20,6 +20,7 @@
 
 #include "base/duration.h"
 #include "base/fd.h"
+#include "machine/migrations.h"
 #include "machine/program.h"
 
 namespace stab::machine {
@@ -38,9 +39,10 @@ nanoseconds now(clockid_t clock) {
 
 // What the child tells us: it shares this page with us.
 struct Note {
-  std::int64_t exec_ns;  // monotonic, right before exec; 0: not reached
-  int error;             // errno of what failed
-  rusage before;         // what our own part of the child has used
+  std::int64_t exec_ns;                    // monotonic, right before exec; 0: not reached
+  int error;                               // errno of what failed
+  rusage before;                           // what our own part of the child has used
+  std::optional<std::int64_t> migrations;  // before exec
   std::array<char, 32> failed;
 };
 
@@ -122,6 +124,7 @@ const char* become_trial(const Launch& launch) {
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) child_failed(note, "redirect");
   if (const char* const failed = become_trial(launch)) child_failed(note, failed);
   syscall(SYS_close_range, 3U, ~0U, 0U);
+  note.migrations = migrations_of(0);
   getrusage(RUSAGE_SELF, &note.before);
   note.exec_ns = now(CLOCK_MONOTONIC).count();
   execve(program.c_str(), argv.pointers.data(), environment.pointers.data());
@@ -218,12 +221,24 @@ void account(const rusage& usage, const rusage& before, Ended& ended) {
   if (usage.ru_maxrss > before.ru_maxrss)
     ended.max_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
   const auto counted = [&](const char* name, long value) {
-    ended.readings.push_back({name, counters::Status::counted, value, 1.0, ""});
+    ended.readings.push_back(counters::counted(name, "", value));
   };
   counted("page-faults-minor", usage.ru_minflt - before.ru_minflt);
   counted("page-faults-major", usage.ru_majflt - before.ru_majflt);
   counted("context-switches-voluntary", usage.ru_nvcsw - before.ru_nvcsw);
   counted("context-switches-involuntary", usage.ru_nivcsw - before.ru_nivcsw);
+}
+
+// Those of its first thread since exec: being bound before that is one, too.
+counters::Reading migrations_since(const std::optional<std::int64_t>& before, pid_t child) {
+  siginfo_t ended{};
+  while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
+  }
+  const auto all = migrations_of(child);
+  if (!before || !all || *all < *before)
+    return counters::absent("cpu-migrations", "", "this kernel does not show /proc/PID/sched");
+  return counters::counted("cpu-migrations", "", *all - *before);
 }
 
 void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
@@ -283,16 +298,17 @@ Ended not_started(std::string reason) {
 void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds end, Stream& out,
             Stream& err, const Note& note, Ended& ended) {
   if (ended.how != End::exited) kill(child, SIGKILL);
+  const counters::Reading migrations = migrations_since(note.migrations, child);
   int status = 0;
   rusage usage{};
   while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR) {
   }
   account(usage, note.before, ended);
+  ended.readings.push_back(migrations);
   explain(launch, status, note, ended);
   if (note.exec_ns != 0) {
     ended.wall = end - nanoseconds(note.exec_ns);
-    ended.readings.push_back(
-        {"spawn-ns", counters::Status::counted, note.exec_ns - start.count(), 1.0, ""});
+    ended.readings.push_back(counters::counted("spawn-ns", "ns", note.exec_ns - start.count()));
   }
   const auto leftovers = end_descendants(launch.containment, kill_deadline);
   ended.leftovers = leftovers.value_or(1);

@@ -78,20 +78,23 @@ void check_version(SQLite::Database& database) {
                        version, schema_version));
 }
 
-// Views, triggers and virtual tables are programs; we make none, and those of others do not run.
-void refuse_programs(SQLite::Database& database) {
-  const auto strange = database.execAndGet(
-      "SELECT count(*) FROM sqlite_schema WHERE sql NOT LIKE 'CREATE TABLE %' AND sql NOT LIKE "
-      "'CREATE INDEX %' AND sql NOT LIKE 'CREATE UNIQUE INDEX %'");
-  if (strange.getInt64() != 0) refuse("it holds views or triggers: it was not made by stabd");
-}
-
 }  // namespace
 
 void check_identity(SQLite::Database& database) {
   if (database.execAndGet("PRAGMA application_id").getInt64() == application_id) return;
   if (database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() != 0)
     refuse("it is a database of another program; name another file");
+}
+
+// Views, triggers and virtual tables are programs; we make one, and those of others do not run.
+void refuse_programs(SQLite::Database& database) {
+  SQLite::Statement strange(
+      database,
+      "SELECT count(*) FROM sqlite_schema WHERE sql NOT LIKE 'CREATE TABLE %' AND sql NOT LIKE "
+      "'CREATE INDEX %' AND sql NOT LIKE 'CREATE UNIQUE INDEX %' AND sql <> ?");
+  strange.bind(1, std::string(known_view()));
+  if (!strange.executeStep() || strange.getColumn(0).getInt64() != 0)
+    refuse("it holds views or triggers: it was not made by stabd");
 }
 
 Connection::Connection(const std::string& path)

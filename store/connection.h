@@ -26,6 +26,9 @@ struct Stored {
 // Refuses a file that is neither ours nor empty.
 void check_identity(SQLite::Database& database);
 
+// Of a file that somebody else made: there is nothing in it that would run.
+void refuse_programs(SQLite::Database& database);
+
 class Connection {
  public:
   // Opens or creates the file and sets WAL, FULL and foreign keys. Refuses what is not a database

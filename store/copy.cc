@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "store/connection.h"
 #include "store/failure.h"
+#include "store/schema.h"
 #include "store/verify.h"
 
 namespace stab::store {
@@ -108,6 +109,20 @@ Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string&
     }
     made.finish(false);
     return damage;
+  });
+}
+
+Outcome<bool> copy_of_this_version(const std::string& from, const std::string& to) {
+  return guarded("cannot read the database", from, [&] {
+    {
+      Connection source(from, Connection::ReadOnly(), Connection::AnyVersion());
+      if (source.number("PRAGMA user_version") >= schema_version) return false;
+      refuse_programs(source.database());
+      copy_database(source.database(), to, false);
+    }
+    Connection copy(to);
+    migrate(copy, schema_steps());
+    return true;
   });
 }
 

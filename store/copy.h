@@ -42,4 +42,8 @@ class Unfinished {
   std::string path_;
 };
 
+// Of a database of an earlier version, which stays as it is, a copy of this version; false if it is
+// of no earlier one. Somebody else may have made it: what would run in it is refused.
+Outcome<bool> copy_of_this_version(const std::string& from, const std::string& to);
+
 }  // namespace stab::store

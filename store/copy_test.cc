@@ -229,10 +229,37 @@ TEST(CopyBeforeMigration, WithoutItTheSchemaStaysAsItIs) {
   fs::create_directories(path + ".before-v2/in the way");
   const auto refused = Store::open(path);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("before its schema changes from version 1 to 6"));
+  EXPECT_THAT(refused.error().message, HasSubstr("before its schema changes from version 1 to 7"));
   EXPECT_THAT(refused.error().message, HasSubstr(".before-v2"));
   Connection old(path, Connection::ReadOnly(), Connection::AnyVersion());
   EXPECT_EQ(old.number("PRAGMA user_version"), 1);
+}
+
+TEST(CopyOfThisVersion, IsMadeOfAnEarlierOneWhichStaysAsItIs) {
+  const TemporaryDirectory directory;
+  const std::string old = directory / "old.db";
+  const std::string copy = directory / "copy.db";
+  make_version_6(old, 3);
+  const std::string before = read_file(old, 1 << 26).value();
+  EXPECT_TRUE(copy_of_this_version(old, copy).value());
+  EXPECT_EQ(read_file(old, 1 << 26).value(), before);
+  const auto reader = Reader::open(copy);
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_EQ((*reader)->verify()->size(), 0U);
+  EXPECT_EQ((*reader)->names(1)->readings.size(), example_readings().size());
+  EXPECT_FALSE(copy_of_this_version(copy, directory / "again.db").value());
+}
+
+TEST(CopyOfThisVersion, WhatWouldRunInItIsRefused) {
+  const TemporaryDirectory directory;
+  const std::string old = directory / "old.db";
+  make_version_6(old, 3);
+  cheat(old, "CREATE TRIGGER t AFTER UPDATE ON trial BEGIN DELETE FROM meta; END");
+  const auto copy = copy_of_this_version(old, directory / "copy.db");
+  ASSERT_FALSE(copy);
+  EXPECT_THAT(copy.error().message, testing::HasSubstr("it holds views or triggers"));
+  cheat(old, "DROP TRIGGER t; DROP TABLE reading; " + std::string(known_view()));
+  EXPECT_FALSE(copy_of_this_version(old, directory / "copy.db"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "store/rows/codec.h"
 #include "store/rows/log.h"
 #include "store/rows/many_rows.h"
+#include "store/rows/reading_list.h"
 #include "store/verify.h"
 
 namespace stab::store {
@@ -41,18 +42,35 @@ auto reading(std::string_view what, std::string_view path, F&& action) {
 }
 
 void pass_on(Connection& connection, Id experiment, const std::function<bool(const Trial&)>& row) {
-  sqlite3* const database = connection.database().getHandle();
-  TrialRows trials(database, experiment);
-  ReadingRows readings(database, experiment);
+  TrialRows trials(connection.database().getHandle(), experiment);
   Trial trial;
-  while (trials.next(trial)) {
-    readings.take(trials.id(), trial.readings);
-    const std::string problem =
-        reading_problem(trials.readings(), static_cast<std::int64_t>(trial.readings.size()));
-    if (!problem.empty())
-      refuse_damaged({.table = "trial", .row = trials.id(), .problem = problem});
+  while (trials.next(trial))
     if (!row(trial)) return;
+}
+
+// In the order of their first appearance.
+std::vector<std::string> reading_names(Connection& connection, Id experiment) {
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  std::vector<counters::Reading> readings;
+  SQLite::Statement lists(connection.database(),
+                          "SELECT reading_list FROM trial WHERE experiment = ? AND reading_list "
+                          "NOT NULL ORDER BY position, attempt");
+  lists.bind(1, experiment);
+  while (lists.executeStep()) {
+    try {
+      read_reading_list(lists.getColumn(0).getString(), readings);
+    } catch (const Failure&) {
+      continue;  // who reads that trial is told of it
+    }
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+      const std::string& name = readings[i].name;
+      // Most trials have the same ones.
+      if (i < names.size() && names[i] == name) continue;
+      if (seen.insert(name).second) names.push_back(name);
+    }
   }
+  return names;
 }
 
 Reader::Names names_of(Connection& connection, Id experiment) {
@@ -64,11 +82,7 @@ Reader::Names names_of(Connection& connection, Id experiment) {
   while (levels.executeStep())
     for (auto& [factor, level] : levels_in(levels.getColumn(0).getString())) factors.insert(factor);
   names.factors.assign(factors.begin(), factors.end());
-  std::set<std::string> seen;
-  Cursor readings(connection.database().getHandle(), "reading", readings_sql, {experiment});
-  for (const int place = readings.place("name"); readings.step();)
-    if (const std::string name(readings.text(place)); seen.insert(name).second)
-      names.readings.push_back(name);
+  names.readings = reading_names(connection, experiment);
   return names;
 }
 

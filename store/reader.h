@@ -19,7 +19,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 6;
+inline constexpr int schema_version = 7;
 
 struct StoreError {
   std::string message{};
@@ -47,7 +47,7 @@ class Reader {
   // rows of one experiment and the machine that it ran on. An error means that the file could not
   // be read.
   Outcome<std::vector<Damage>> verify(std::optional<Id> experiment = std::nullopt);
-  // The same of the tables with few rows: all but trials, readings and the structure of the file.
+  // The same of the tables with few rows: all but trials and the structure of the file.
   Outcome<std::vector<Damage>> verify_small_tables();
 
   Outcome<std::optional<Machine>> machine(Id id);
@@ -95,7 +95,7 @@ class Reader {
   Outcome<std::vector<Build>> builds(Id experiment);  // in the order in which they were first added
 
   // In the order of positions and attempts. Stops when `row` returns false. Fails at the first
-  // damaged row or missing reading; what was passed on before must then not be used either. `row`
+  // damaged row; what was passed on before must then not be used either. `row`
   // must not change the store; the trial is gone when it returns.
   Outcome<void> for_each_trial(Id experiment, const std::function<bool(const Trial&)>& row);
 

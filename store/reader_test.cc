@@ -70,10 +70,10 @@ TEST_F(ReaderTest, ADatabaseThatIsNotThereOrOfAnotherVersionIsRefused) {
   EXPECT_FALSE(Reader::open(directory_ / "none.db"));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "none.db"));
   store_.reset();
-  cheat(path_, "PRAGMA user_version = 5");
+  cheat(path_, "PRAGMA user_version = 6");
   const auto reader = Reader::open(path_);
   ASSERT_FALSE(reader);
-  EXPECT_THAT(reader.error().message, HasSubstr("its schema has version 5 and not 6"));
+  EXPECT_THAT(reader.error().message, HasSubstr("its schema has version 6 and not 7"));
 }
 
 TEST_F(ReaderTest, TheSmallTablesAreVerifiedByThemselves) {

@@ -28,8 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Those that others refer to come first.
-constexpr std::array tables{"meta",  "machine", "experiment",  "build",
-                            "trial", "reading", "calibration", "event"};
+constexpr std::array tables{"meta",  "machine",         "experiment",  "build",
+                            "trial", old_reading_table, "calibration", "event"};
 
 constexpr std::int64_t meta_rows = 2;  // that a database is made with
 
@@ -60,18 +60,24 @@ class Recovery {
       say_what_is_incomplete();
     });
     to_.database().exec("PRAGMA foreign_keys = ON");
-    for (const char* table : tables)
+    for (const char* table : tables) {
+      if (table == std::string_view(old_reading_table) && !had_old_readings()) continue;
       found_.tables.push_back({.name = table,
                                .kept = static_cast<std::uint64_t>(
                                    to_.number(fmt::format("SELECT count(*) FROM {}", table))),
                                .lost = lost_[table].size(),
                                .more = more_may_be_lost(table)});
+    }
     if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
       refuse("no row of stabd can be read in it: name a database of stabd");
     return std::move(found_);
   }
 
  private:
+  bool had_old_readings() {
+    return !lost_[old_reading_table].empty() || to_.number("SELECT max(id) FROM reading") != 0;
+  }
+
   // False if SQLite could not read all of it, or not as it was written.
   bool read_by_trees() {
     std::unique_ptr<Connection> source;
@@ -102,7 +108,8 @@ class Recovery {
       return true;
     };
     try {
-      if (!has_table(source, table)) return version < schema_version;
+      if (!has_table(source, table))
+        return version < schema_version || table == std::string_view(old_reading_table);
       source.scan(table, "ORDER BY id", {}, take);
       return true;
     } catch (const std::exception& error) {
@@ -117,7 +124,8 @@ class Recovery {
   }
 
   static bool has_table(Connection& source, const std::string& table) {
-    return source.number("SELECT count(*) FROM sqlite_schema WHERE name = ?", {table}) != 0;
+    return source.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?",
+                         {table}) != 0;
   }
 
   // What a schema whose text has changed lacks is no other error to SQLite than a wrong query.
@@ -205,7 +213,9 @@ class Recovery {
     drop("calibration", "machine NOT IN (SELECT id FROM machine)");
     const std::string gone = "experiment NOT IN (SELECT id FROM experiment)";
     for (const char* table : {"build", "trial", "event"}) drop(table, gone);
-    drop("trial", "readings <> (SELECT count(*) FROM reading WHERE reading.trial = trial.id)");
+    drop("trial",
+         "reading_list IS NULL AND "
+         "readings <> (SELECT count(*) FROM reading WHERE reading.trial = trial.id)");
     // Attempts at a position have no gaps: the next one is the one after as many as there are.
     drop("trial",
          "attempt <> (SELECT count(*) FROM trial AS t WHERE t.experiment = trial.experiment AND "
@@ -389,7 +399,9 @@ Outcome<Recovered> recover(const std::string& from, const std::string& to) {
     {
       Connection copy(made.path());
       migrate(copy, schema_steps());
+      bring_back_old_readings(copy);
       found = Recovery(source, copy).run(made.path() + ".pages");
+      copy.transaction([&] { put_readings_into_trials(copy); });
       const std::vector<Damage> damage = find_damage(copy, std::nullopt);
       if (!damage.empty())
         refuse(fmt::format("the copy would be damaged: row {} of {}: {}", damage.front().row,

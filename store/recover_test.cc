@@ -79,7 +79,7 @@ class RecoverTest : public testing::Test {
     std::map<std::string, std::int64_t> counts;
     SQLite::Database database(path, SQLite::OPEN_READWRITE);  // leaves no log
     for (const char* table :
-         {"meta", "machine", "experiment", "build", "trial", "reading", "calibration", "event"})
+         {"meta", "machine", "experiment", "build", "trial", "calibration", "event"})
       counts[table] = database.execAndGet("SELECT count(*) FROM " + std::string(table)).getInt64();
     return counts;
   }
@@ -142,8 +142,6 @@ TEST_F(RecoverTest, OfAWholeDatabaseNothingIsLost) {
   const Recovered found = recovered();
   EXPECT_TRUE(found.lost_nothing());
   EXPECT_EQ(table(found, "trial").kept, 2 * per_experiment);
-  EXPECT_EQ(table(found, "reading").kept,
-            std::size_t{2} * per_experiment * example_readings().size());
   EXPECT_EQ(table(found, "meta").kept, 2U);
   EXPECT_EQ(bytes_of(copy_).size() / page_size, bytes_of(path_).size() / page_size);
 }
@@ -182,7 +180,6 @@ TEST_F(RecoverTest, ATrialThatIsDamagedIsLostAndItsExperimentCanBeRetried) {
   cheat(path_, "UPDATE trial SET wall_ns = 1 WHERE id = 70");
   const Recovered found = recovered();
   EXPECT_EQ(table(found, "trial").lost, 1U);
-  EXPECT_EQ(table(found, "reading").lost, example_readings().size());
   ASSERT_THAT(found.experiments, SizeIs(1));
   EXPECT_EQ(found.experiments[0].id, 2);
   EXPECT_THAT(found.experiments[0].problem, HasSubstr("trials are lost"));
@@ -194,7 +191,7 @@ TEST_F(RecoverTest, ATrialThatIsDamagedIsLostAndItsExperimentCanBeRetried) {
 }
 
 TEST_F(RecoverTest, WithAReadingItsTrialIsLost) {
-  cheat(path_, "UPDATE reading SET value = 1 WHERE id = 1");
+  cheat(path_, "UPDATE trial SET reading_list = replace(reading_list, '0', '1') WHERE id = 1");
   const Recovered found = recovered();
   EXPECT_EQ(table(found, "trial").lost, 1U);
   EXPECT_EQ(kept_trials_, 2 * per_experiment - 1);
@@ -254,9 +251,7 @@ class RecoverTrialsTest : public RecoverTest {
  protected:
   // Of these rows of table trial no page says anything any more, and no tree leads to the others.
   void recover_without(const std::string& which) {
-    const std::string trials = "SELECT id FROM trial WHERE " + which;
-    cheat(path_, "PRAGMA secure_delete = ON; DELETE FROM reading WHERE trial IN (" + trials +
-                     "); DELETE FROM trial WHERE " + which);
+    cheat(path_, "PRAGMA secure_delete = ON; DELETE FROM trial WHERE " + which);
     destroy_root_of("trial");
     found_ = recover(path_, copy_).value();
     store_ = open_or_fail(copy_);
@@ -353,7 +348,7 @@ TEST_F(RecoverTest, AnyPageMayBeDestroyed) {
     ASSERT_FALSE(HasFailure()) << "page " << page;
     const bool of_experiments = table(found, "experiment").lost > 0;
     if (!of_experiments) {
-      // A page has some ten trials, or the readings of some.
+      // A page has some trials.
       EXPECT_GE(kept_trials_, 2 * per_experiment - 30) << "page " << page;
     }
   }

@@ -102,11 +102,7 @@ Outcome<bool> Store::go_on_with_removal(Id experiment) {
                                table, piece_of_removal),
                    {experiment})
               .ids;
-      for (const Id id : found) {
-        if (table == std::string_view("trial"))
-          connection().remove("reading", "WHERE trial = ?", {id});
-        connection().remove(table, "WHERE id = ?", {id});
-      }
+      for (const Id id : found) connection().remove(table, "WHERE id = ?", {id});
       return !found.empty();
     };
     more = some("trial") || some("event") || some("build");

@@ -53,7 +53,7 @@ TEST_F(Removal, TakesAllRowsOfOneExperimentAndNoneOfOthers) {
   // 50, 50 and 20 trials, the event, the build, the experiment.
   EXPECT_EQ(remove(experiment_), 6);
   EXPECT_EQ(count("trial"), 3);
-  EXPECT_EQ(count("reading"), 15);
+  EXPECT_EQ(count("reading"), 15);  // the view
   EXPECT_EQ(count("build"), 1);
   EXPECT_EQ(count("experiment"), 1);
   EXPECT_EQ(trials_of(*store_, other).size(), 3U);

@@ -5,8 +5,12 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "store/failure.h"
+#include "store/rows/reading_list.h"
 
 namespace stab::store {
 namespace {
@@ -81,6 +85,19 @@ CREATE TABLE trial (
   checksum INTEGER NOT NULL,
   UNIQUE (experiment, position, attempt)
 ) STRICT;
+CREATE TABLE event (
+  id INTEGER PRIMARY KEY,
+  experiment INTEGER REFERENCES experiment (id),
+  at_ns INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  text TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+) STRICT;
+CREATE INDEX event_of_experiment ON event (experiment);
+)sql";
+
+// Until version 6 each reading was a row.
+constexpr const char* old_readings = R"sql(
 CREATE TABLE reading (
   id INTEGER PRIMARY KEY,
   trial INTEGER NOT NULL REFERENCES trial (id),
@@ -93,16 +110,19 @@ CREATE TABLE reading (
   checksum INTEGER NOT NULL,
   UNIQUE (trial, ordinal)
 ) STRICT;
-CREATE TABLE event (
-  id INTEGER PRIMARY KEY,
-  experiment INTEGER REFERENCES experiment (id),
-  at_ns INTEGER NOT NULL,
-  kind TEXT NOT NULL,
-  text TEXT NOT NULL,
-  checksum INTEGER NOT NULL
-) STRICT;
-CREATE INDEX event_of_experiment ON event (experiment);
 )sql";
+
+// For people and their SQL; nothing in here reads it. SQLite keeps this text as it is.
+constexpr const char* reading_view =
+    R"sql(CREATE VIEW reading AS
+  SELECT trial.id AS trial, item.key AS ordinal, item.value ->> 0 AS name,
+    CASE WHEN item.value ->> 2 IS NULL THEN 'absent'
+      WHEN json_array_length(item.value) = 3 THEN 'counted' ELSE 'scaled' END AS status,
+    item.value ->> 2 AS value,
+    coalesce(item.value ->> CASE WHEN item.value ->> 2 IS NULL THEN 4 ELSE 3 END, 1.0) AS coverage,
+    CASE WHEN item.value ->> 2 IS NULL THEN item.value ->> 3 ELSE '' END AS reason,
+    item.value ->> 1 AS unit
+  FROM trial, json_each(trial.reading_list) AS item)sql";
 
 void add_meta(Connection& connection, std::string_view key, std::string_view value) {
   Row row;
@@ -113,6 +133,7 @@ void add_meta(Connection& connection, std::string_view key, std::string_view val
 
 void create_version_1(Connection& connection) {
   connection.database().exec(tables_1);
+  connection.database().exec(old_readings);
   connection.database().exec(fmt::format("PRAGMA application_id = {}", application_id));
   const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
   add_meta(connection, "created_by", "stabd " STAB_VERSION);
@@ -165,10 +186,77 @@ void add_turns(Connection& connection) {
   connection.database().exec("ALTER TABLE experiment ADD COLUMN held_by INTEGER");
 }
 
+constexpr std::size_t at_once = 500;
+
+// The readings that are rows of this trial; nothing if one is damaged.
+std::optional<std::vector<counters::Reading>> old_readings_of(Connection& connection, Id trial) {
+  std::vector<counters::Reading> readings;
+  bool intact = true;
+  connection.scan(old_reading_table, "WHERE trial = ? ORDER BY ordinal", {trial},
+                  [&](const Stored& stored) {
+                    const Row& row = stored.row;
+                    intact = intact && stored.intact;
+                    if (!intact) return false;
+                    const auto status = counters::reading_status(row.text("status"));
+                    if (!status) refuse("a reading has a status that is unknown");
+                    readings.push_back({.name = row.text("name"),
+                                        .status = *status,
+                                        .value = row.optional_integer("value").value_or(0),
+                                        .coverage = row.real("coverage"),
+                                        .reason = row.text("reason")});
+                    return true;
+                  });
+  return intact ? std::optional(std::move(readings)) : std::nullopt;
+}
+
+// Of trials that are damaged themselves or in their readings nothing changes: their number of
+// readings is not that of their list, so they stay damaged.
+void add_reading_lists(Connection& connection) {
+  Id last = 0;
+  std::vector<Stored> trials;
+  do {
+    trials.clear();
+    connection.scan("trial", fmt::format("WHERE id > ? ORDER BY id LIMIT {}", at_once), {last},
+                    [&](const Stored& stored) {
+                      trials.push_back(stored);
+                      last = stored.id;
+                      return true;
+                    });
+    for (Stored& trial : trials) {
+      if (!trial.intact || trial.row.integer("readings") == 0) continue;
+      const auto readings = old_readings_of(connection, trial.id);
+      if (!readings || !std::cmp_equal(readings->size(), trial.row.integer("readings"))) continue;
+      trial.row.set("reading_list", reading_list(*readings));
+      connection.update("trial", trial.id, trial.row);
+    }
+  } while (!trials.empty());
+}
+
+void move_readings(Connection& connection) {
+  connection.database().exec("ALTER TABLE trial ADD COLUMN reading_list TEXT");
+  put_readings_into_trials(connection);
+}
+
 constexpr std::array<Step, schema_version> steps{create_version_1, add_layout<2>, add_layout<3>,
-                                                 add_calibrations, add_duration,  add_turns};
+                                                 add_calibrations, add_duration,  add_turns,
+                                                 move_readings};
 
 }  // namespace
+
+void bring_back_old_readings(Connection& connection) {
+  connection.database().exec("DROP VIEW reading");
+  connection.database().exec(old_readings);
+}
+
+void put_readings_into_trials(Connection& connection) {
+  add_reading_lists(connection);
+  connection.database().exec("DROP TABLE reading");
+  connection.database().exec(reading_view);
+}
+
+std::string_view known_view() {
+  return reading_view;
+}
 
 std::span<const Step> schema_steps() {
   return steps;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "store/connection.h"
 
@@ -19,6 +20,20 @@ using Step = void (*)(Connection& connection);
 
 // The steps of this version of stabd; their number is schema_version.
 std::span<const Step> schema_steps();
+
+// Until version 6 readings were rows of this table.
+inline constexpr const char* old_reading_table = "reading";
+inline constexpr int last_version_with_old_readings = 6;
+
+// For recovery, which reads files of any version: an empty such table beside the trials of today,
+// in place of the view; and all of its rows into their trials, after which it is gone. The second
+// is the migration from version 6. A trial of whose readings any is damaged or missing gets none
+// and is damaged from then on: it has another number of readings than it says.
+void bring_back_old_readings(Connection& connection);
+void put_readings_into_trials(Connection& connection);
+
+// The text of the only view that a database of ours has.
+std::string_view known_view();
 
 // Applies the steps that are missing, each in a transaction of its own: after a crash the database
 // has one of the versions, never something between. Refuses a database with a version newer than

@@ -166,10 +166,7 @@ void Store::insert(const Trial& trial) {
   if (trial.last && trial.attempt > 0)
     unmark("WHERE experiment = ? AND position = ? AND attempt < ? AND last = 1",
            {trial.experiment, std::int64_t{trial.position}, std::int64_t{trial.attempt}});
-  const Id id = connection().insert("trial", to_row(trial));
-  std::size_t ordinal = 0;
-  for (const counters::Reading& reading : trial.readings)
-    connection().insert("reading", to_row(reading, id, ordinal++));
+  connection().insert("trial", to_row(trial));
 }
 
 Outcome<void> Store::add_trial(const Trial& trial) {

@@ -5,7 +5,7 @@
 // Invariants
 //  S1  When a call that adds or changes rows returns success, the change survives kill -9 and power
 //      loss. When it returns an error, nothing has changed and the same call may be made again.
-//  S2  A trial attempt and its readings are stored in one transaction: all or nothing.
+//  S2  A trial attempt and its readings are one row: all or nothing.
 //  S3  (experiment, position, attempt) is stored at most once; a second insert is an error.
 //  S4  Every row carries a checksum of its content. A row that does not match is reported, never
 //      used: a read that meets one fails and names table and row. verify() finds all of them.

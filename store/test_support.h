@@ -14,6 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "store/connection.h"
+#include "store/rows/codec.h"
+#include "store/schema.h"
 #include "store/store.h"
 
 namespace stab::store {
@@ -74,7 +77,7 @@ inline Experiment example_experiment() {
 
 inline std::vector<counters::Reading> example_readings() {
   using counters::Status;
-  return {{.name = "task-clock", .status = Status::counted, .value = 123456789},
+  return {{.name = "task-clock", .unit = "ns", .status = Status::counted, .value = 123456789},
           {.name = "page-faults", .status = Status::counted, .value = 0},
           {.name = "cycles", .status = Status::scaled, .value = -1, .coverage = 0.1},
           {.name = "instructions", .status = Status::absent, .reason = "no hardware counters"},
@@ -124,6 +127,42 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
                      .heap_bytes = 500'000,
                      .heap_fixed_bytes = 60'000},
           .readings = example_readings()};
+}
+
+// A database as version 6 wrote it: one experiment with all that belongs to it, each reading of its
+// trials a row. No unit was stored then.
+inline void make_version_6(const std::string& path, std::uint32_t trials,
+                           const Experiment& of = example_experiment()) {
+  Connection connection(path);
+  migrate(connection, schema_steps().first(6));
+  connection.transaction([&] {
+    connection.insert("machine", to_row(example_machine()));
+    const Id experiment = connection.insert("experiment", to_row(of));
+    connection.insert("build",
+                      to_row(Build{.experiment = experiment, .key = "k", .benchmark = "sort"}));
+    connection.insert("event", to_row(Event{.experiment = experiment, .kind = "state"}));
+    for (std::uint32_t position = 0; position < trials; ++position) {
+      const Trial trial = example_trial(experiment, position);
+      Row row;
+      for (const auto& [column, value] : to_row(trial).values())
+        if (column != "reading_list") row.set_value(column, value);
+      const Id id = connection.insert("trial", row);
+      std::int64_t ordinal = 0;
+      for (const counters::Reading& reading : trial.readings) {
+        Row of_reading;
+        of_reading.set("trial", id);
+        of_reading.set("ordinal", ordinal++);
+        of_reading.set("name", reading.name);
+        of_reading.set("status", to_string(reading.status));
+        of_reading.set_value("value", reading.status == counters::Status::absent
+                                          ? Value()
+                                          : Value(std::get<std::int64_t>(reading.value)));
+        of_reading.set("coverage", reading.coverage);
+        of_reading.set("reason", reading.reason);
+        connection.insert("reading", of_reading);
+      }
+    }
+  });
 }
 
 // Every field differs from its default.

@@ -28,19 +28,21 @@ constexpr std::array<Scope, 8> scopes{{
     {"build", "WHERE experiment = ?"},
     {"calibration", "WHERE experiment = ?"},
     {"trial", "WHERE experiment = ?", true},
-    {"reading", "WHERE trial IN (SELECT id FROM trial WHERE experiment = ?)", true},
+    {old_reading_table, "WHERE trial IN (SELECT id FROM trial WHERE experiment = ?)", true},
     {"event", "WHERE experiment = ?"},
 }};
 
 class Search {
  public:
   Search(Connection& connection, std::optional<Id> experiment)
-      : connection_(connection), experiment_(experiment) {}
+      : connection_(connection),
+        experiment_(experiment),
+        version_(connection.number("PRAGMA user_version")) {}
 
   std::vector<Damage> run() {
     for (const Scope& scope : scopes)
-      if (is_of_this_version(scope.table)) check_rows(scope);
-    if (is_of_this_version("trial")) check_readings();
+      if (has_table(scope.table)) check_rows(scope);
+    if (has_table("trial")) check_readings();
     if (!experiment_) {
       check_references();
       check_structure("");
@@ -66,10 +68,10 @@ class Search {
   }
 
  private:
-  // A file of an earlier version does not have all tables.
-  bool is_of_this_version(const char* table) {
-    return connection_.number("PRAGMA user_version") >= schema_version ||
-           connection_.number("SELECT count(*) FROM sqlite_schema WHERE name = ?",
+  // A file of an earlier version does not have all tables, and has one that is a view today.
+  bool has_table(std::string_view table) {
+    if (version_ >= schema_version) return table != old_reading_table;
+    return connection_.number("SELECT count(*) FROM sqlite_schema WHERE name = ?",
                               {std::string(table)}) != 0;
   }
 
@@ -104,9 +106,12 @@ class Search {
 
   // Of trials that are intact the number of readings is what it was.
   void check_readings() {
+    // The checksum says that a list is whole; where there is none the number must be 0.
     const std::string counts =
-        "SELECT id, readings, (SELECT count(*) FROM reading WHERE reading.trial = trial.id) FROM "
-        "trial ";
+        version_ > last_version_with_old_readings
+            ? "SELECT id, readings, iif(reading_list IS NULL, 0, readings) FROM trial "
+            : "SELECT id, readings, (SELECT count(*) FROM reading WHERE reading.trial = trial.id) "
+              "FROM trial ";
     try {
       check_readings_of(counts + (experiment_ ? "WHERE experiment = ?" : ""), experiment_);
     } catch (const SQLite::Exception& error) {
@@ -187,6 +192,7 @@ class Search {
 
   Connection& connection_;
   std::optional<Id> experiment_;
+  std::int64_t version_;  // of the file's schema
   std::vector<Damage> damage_;
   std::set<std::pair<std::string, Id>> reported_;
   std::map<std::string, std::size_t, std::less<>> damaged_rows_;  // by table

@@ -33,6 +33,7 @@ allowed() {
     stats/analyse) echo "base stats/*" ;;
     stats/oracle) echo "base stats/data stats/verdicts" ;;
     machine) echo "base counters" ;;
+    machine/quality) echo "base counters machine machine/quiet/tree_testing.h" ;;
     machine/quiet) echo "base machine" ;;
     report/words) echo "base stats/*" ;;
     report/sections) echo "base stats/* report/words report/model.h report/text.h" ;;
@@ -70,7 +71,7 @@ allowed() {
     stabd/main_stabd.cc) echo "base toml stabd/paths.h stabd/settings stabd/service stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
     stabd/command_line) echo "base stabd/paths.h stabd/client stabd/client/database stabd/client/machine stabd/client/replay" ;;
     stabd/main_stabctl.cc) echo "stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
-    stabd/worker) echo "$below_stabd stabd/protocol stabd/testing.h" ;;
+    stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results" ;;
     stabd/results) echo "$below_stabd stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/daemon/session) echo "$below_stabd machine/quiet stabd/protocol stabd/results" ;;

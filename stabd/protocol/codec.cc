@@ -181,6 +181,13 @@ void read(const Parsed& from, double& to, const Field&, std::string_view where) 
   to = from.get<double>();
 }
 
+void read(const Parsed& from, counters::Number& to, const Field& field, std::string_view where) {
+  if (from.is_number_integer())
+    read(from, to.emplace<std::int64_t>(), field, where);
+  else
+    read(from, to.emplace<double>(), field, where);
+}
+
 void read(const Parsed& from, std::string& to, const Field& field, std::string_view where) {
   to = text_in(from, where);
   const std::uint64_t most = field.most != 0 ? field.most : most_text;

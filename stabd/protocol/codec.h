@@ -150,6 +150,8 @@ json write(const T& value) {
     return write_enum(value);
   } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
     return value.count();
+  } else if constexpr (std::same_as<T, counters::Number>) {
+    return std::visit([](auto number) { return json(number); }, value);
   } else {
     return value;
   }
@@ -170,6 +172,8 @@ void read(const Parsed& from, T& to, const Field& field, std::string_view where)
 
 void read(const Parsed& from, bool& to, const Field&, std::string_view where);
 void read(const Parsed& from, double& to, const Field&, std::string_view where);
+// A whole number stays one.
+void read(const Parsed& from, counters::Number& to, const Field& field, std::string_view where);
 void read(const Parsed& from, std::string& to, const Field& field, std::string_view where);
 void read(const Parsed& from, std::chrono::nanoseconds& to, const Field& field,
           std::string_view where);

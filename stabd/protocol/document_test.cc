@@ -47,7 +47,7 @@ struct Kind {
       const bool least = field.least != Field{}.least;
       return least ? fmt::format("integer from {}", field.least) : "integer";
     }
-    if constexpr (std::is_same_v<T, double>) return "number";
+    if constexpr (std::is_same_v<T, double> || std::is_same_v<T, counters::Number>) return "number";
     if constexpr (std::is_same_v<T, store::TrialStatus> ||
                   std::is_same_v<T, store::CalibrationScope>)
       return "word";

@@ -19,7 +19,7 @@
 #include "store/records.h"
 
 namespace stab::counters {
-BOOST_DESCRIBE_STRUCT(Reading, (), (name, status, value, coverage, reason))
+BOOST_DESCRIBE_STRUCT(Reading, (), (name, unit, status, value, coverage, reason))
 }  // namespace stab::counters
 
 namespace stab::store {

@@ -104,7 +104,12 @@ RunReply full_run_reply() {
                  .heap_operations = 12,
                  .heap_bytes = 13,
                  .heap_fixed_bytes = 14},
-      .readings = {{.name = "a", .status = counters::Status::counted, .value = -5},
+      .readings = {{.name = "a",
+                    .unit = "ns",
+                    .status = counters::Status::counted,
+                    .value = std::numeric_limits<std::int64_t>::min()},
+                   {.name = "r", .status = counters::Status::counted, .value = 3.0},
+                   {.name = "s", .status = counters::Status::counted, .value = 1.0 / 3},
                    {.name = "b", .status = counters::Status::scaled, .value = 1, .coverage = .3},
                    {.name = "c", .coverage = 0, .reason = awkward}}};
 }

@@ -31,6 +31,7 @@ class Cells {
     const fmt::format_int digits(value);
     next(Kind::bare).assign(digits.data(), digits.size());
   }
+  void number(double value) { next(Kind::bare) = fmt::format("{}", value); }
   // 64 bits do not fit a double, which is what most readers make of a number.
   void wide(std::uint64_t value) { text(std::string_view(fmt::format_int(value).c_str())); }
 
@@ -121,14 +122,20 @@ std::vector<std::string> columns_of(const store::Reader::Names& names) {
   return columns;
 }
 
-void write_reading(const store::Trial& trial, const std::string& name, Cells& cells) {
-  const counters::Reading* found = nullptr;
-  for (const counters::Reading& reading : trial.readings)
-    if (reading.name == name) found = &reading;
+// Most trials have the same readings in the same places.
+const counters::Reading* reading_of(const store::Trial& trial, const std::string& name,
+                                    std::size_t place) {
+  if (place < trial.readings.size() && trial.readings[place].name == name)
+    return &trial.readings[place];
+  const auto found = std::ranges::find(trial.readings, name, &counters::Reading::name);
+  return found == trial.readings.end() ? nullptr : &*found;
+}
+
+void write_reading(const counters::Reading* found, Cells& cells) {
   if (found == nullptr || found->status == counters::Status::absent)
     cells.none();
   else
-    cells.number(found->value);
+    std::visit([&cells](auto value) { cells.number(value); }, found->value);
   if (found == nullptr)
     cells.none();
   else
@@ -149,7 +156,8 @@ void write_row(const store::Reader::Names& names, const store::Trial& trial, Cel
   for (const Column& column : after_factors) column.write(trial, cells);
   store::for_each_layout_column(
       [&](const store::LayoutColumn&, auto member) { put(cells, trial.layout.*member); });
-  for (const std::string& name : names.readings) write_reading(trial, name, cells);
+  for (std::size_t i = 0; i < names.readings.size(); ++i)
+    write_reading(reading_of(trial, names.readings[i], i), cells);
 }
 
 std::string quoted(const std::string& text) {

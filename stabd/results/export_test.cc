@@ -131,6 +131,18 @@ TEST_F(ExportTest, AnAbsentReadingIsAnEmptyCellAndAZeroIsAZero) {
   EXPECT_EQ(row["misses.status"], "scaled");
 }
 
+TEST_F(ExportTest, AReadingMayBeARealNumberOrAnIntegerOf64Bits) {
+  Trial trial = plain(0);
+  trial.readings = {counters::counted("share", "", 0.1), counters::counted("huge", "", 1e300),
+                    counters::counted("most", "ns", 9223372036854775807)};
+  add(trial);
+  EXPECT_THAT(csv(), HasSubstr(",0.1,counted,1e+300,counted,9223372036854775807,counted\r\n"));
+  const json row = rows()[0];
+  EXPECT_EQ(row["share"], 0.1);
+  EXPECT_EQ(row["huge"], 1e300);
+  EXPECT_EQ(row["most"], std::numeric_limits<std::int64_t>::max());
+}
+
 TEST_F(ExportTest, AReadingThatOnlySomeTrialsHaveIsEmptyForTheOthers) {
   add(plain(0));
   Trial second = plain(1);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -150,8 +151,11 @@ machine::Launch launch_of(const protocol::RunRequest& request, const TrialContex
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context) {
   const MemoryFile report("report");
   const std::string library = heap_library_for(request);
+  if (context.observer != nullptr) context.observer->before();
   machine::Ended ended =
       machine::run(launch_with(request, context, report.is_open() ? report.path() : "", library));
+  std::vector<counters::Reading> around;
+  if (context.observer != nullptr) context.observer->after(around);
   protocol::RunReply reply;
   reply.status = status_of(ended, request.check.exit);
   reply.reason = ended.reason;
@@ -166,8 +170,8 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   reply.system_ns = ended.system.count();
   reply.max_rss_bytes = ended.max_rss_bytes;
   reply.readings = std::move(ended.readings);
-  reply.readings.push_back(
-      {"leftover-processes", counters::Status::counted, ended.leftovers, 1.0, ""});
+  reply.readings.push_back(counters::counted("leftover-processes", "", ended.leftovers));
+  std::ranges::move(around, std::back_inserter(reply.readings));
   reply.stdout_sha256 = sha256_hex(ended.out);
   reply.layout = read_report(report.read(max_report_bytes), ended.pid);
   if (reply.status == TrialStatus::wrong_exit)

@@ -7,6 +7,7 @@
 
 #include "machine/child.h"
 #include "machine/processes.h"
+#include "machine/quality/observer.h"
 #include "stabd/protocol/work.h"
 
 namespace stab::worker {
@@ -14,8 +15,9 @@ namespace stab::worker {
 struct TrialContext {
   machine::Containment containment = machine::Containment::process_tree;
   int stop_fd = -1;
-  std::function<bool()> bind;         // in the trial's process
-  std::function<bool()> bind_others;  // in the process of a check command
+  std::function<bool()> bind;             // in the trial's process
+  std::function<bool()> bind_others;      // in the process of a check command
+  machine::Observer* observer = nullptr;  // of the machine around the trial; null: nobody looks
   std::string marker;  // "NAME=value" in the trial's environment, to find it after a crash; or ""
 };
 

@@ -2,6 +2,7 @@
 #include "stabd/worker/trial.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -56,8 +57,25 @@ class TrialTest : public ::testing::Test {
 
 std::optional<std::int64_t> reading(const protocol::RunReply& reply, const std::string& name) {
   for (const auto& reading : reply.readings)
-    if (reading.name == name && reading.status == counters::Status::counted) return reading.value;
+    if (reading.name == name && reading.status == counters::Status::counted)
+      return std::get<std::int64_t>(reading.value);
   return std::nullopt;
+}
+
+TEST_F(TrialTest, WhoeverLooksAtTheMachineSeesWhatHappenedAroundTheProgram) {
+  const test::Folder tree;
+  const auto waited = [&](int us) {
+    return fmt::format("some avg10=0.00 avg60=0.00 avg300=0.00 total={}", us);
+  };
+  tree.write("proc/pressure/memory", waited(1000) + "\n");
+  machine::Observer observer({0}, tree / "");
+  TrialContext context;
+  context.observer = &observer;
+  const auto reply = run_trial(
+      request(fmt::format("echo {} > {}", waited(1003), tree / "proc/pressure/memory")), context);
+  EXPECT_EQ(reply.status, TrialStatus::ok) << reply.reason;
+  EXPECT_EQ(reading(reply, "memory-pressure-ns"), 3000);
+  EXPECT_EQ(reading(reply, "steal-ns"), std::nullopt);
 }
 
 TEST_F(TrialTest, ASuccessHasItsTimesItsReadingsAndItsOutputsDigest) {

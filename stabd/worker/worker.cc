@@ -68,6 +68,7 @@ class Worker {
       if (auto bound = topology->bind_memory(choice->trial); !bound)
         reply.notes.push_back(bound.error().message);
     choice_ = *choice;
+    observer_.emplace(choice_.trial);
     topology_ = std::move(*topology);
     return reply;
   }
@@ -77,6 +78,7 @@ class Worker {
             .stop_fd = daemon_fd,
             .bind = [this] { return topology_->bind(choice_.trial).has_value(); },
             .bind_others = [this] { return topology_->bind(choice_.others).has_value(); },
+            .observer = observer_ ? &*observer_ : nullptr,
             .marker = protocol::marker_from_environment()};
   }
 
@@ -86,6 +88,7 @@ class Worker {
   Builder builder_;
   std::optional<machine::Topology> topology_;
   machine::CpuChoice choice_;
+  std::optional<machine::Observer> observer_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "store/failure.h"
+#include "store/rows/reading_list.h"
 
 namespace stab::store {
 namespace {
@@ -163,19 +164,7 @@ Row to_row(const Trial& trial) {
   row.set("stderr_tail", trial.stderr_tail);
   add_layout(trial.layout, row);
   row.set("readings", static_cast<std::int64_t>(trial.readings.size()));
-  return row;
-}
-
-Row to_row(const counters::Reading& reading, Id trial, std::size_t ordinal) {
-  const bool absent = reading.status == counters::Status::absent;
-  Row row;
-  row.set("trial", trial);
-  row.set("ordinal", static_cast<std::int64_t>(ordinal));
-  row.set("name", reading.name);
-  row.set("status", to_string(reading.status));
-  row.set("value", absent ? std::nullopt : std::optional(reading.value));
-  row.set("coverage", reading.coverage);
-  row.set("reason", reading.reason);
+  row.set_unless_empty("reading_list", reading_list(trial.readings));
   return row;
 }
 

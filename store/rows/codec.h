@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Records to rows and back; trials and their readings come back in many_rows.h. The column `id` is
+// Records to rows and back; trials come back in many_rows.h. The column `id` is
 // the connection's business. Throws (see failure.h).
 #pragma once
 
@@ -13,8 +13,7 @@ namespace stab::store {
 Row to_row(const Machine& machine);
 Row to_row(const Experiment& experiment);
 Row to_row(const Build& build);
-Row to_row(const Trial& trial);  // with the number of its readings
-Row to_row(const counters::Reading& reading, Id trial, std::size_t ordinal);
+Row to_row(const Trial& trial);
 Row to_row(const Calibration& calibration);
 Row to_row(const Event& event);
 

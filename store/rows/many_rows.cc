@@ -6,9 +6,10 @@
 #include <array>
 #include <bit>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "store/failure.h"
+#include "store/rows/reading_list.h"
+#include "store/verify.h"
 
 namespace stab::store {
 namespace {
@@ -68,11 +69,6 @@ constexpr std::array fields{
 
 }  // namespace
 
-// The order of the tables is the order of the loops: each trial's readings follow by their index.
-const char* const readings_sql =
-    "SELECT reading.* FROM trial CROSS JOIN reading ON reading.trial = trial.id "
-    "WHERE trial.experiment = ? ORDER BY trial.position, trial.attempt, reading.ordinal";
-
 std::map<std::string, std::string> levels_in(const std::string& text) {
   return nlohmann::json::parse(text).get<std::map<std::string, std::string>>();
 }
@@ -81,7 +77,8 @@ TrialRows::TrialRows(sqlite3* database, Id experiment, Positions positions)
     : rows_(database, "trial", trials_sql,
             {experiment, positions.from, static_cast<std::int64_t>(positions.end)}),
       levels_(rows_.place("levels")),
-      readings_(rows_.place("readings")) {
+      readings_(rows_.place("readings")),
+      reading_list_(rows_.place("reading_list")) {
   for (const Field& field : fields) places_.push_back(rows_.place(field.column));
   for_each_layout_column([&](const LayoutColumn& column, auto) {
     layout_places_.push_back(rows_.place(column.name));
@@ -101,38 +98,14 @@ bool TrialRows::next(Trial& trial) {
   rows_.require_intact();
   for (std::size_t i = 0; i < fields.size(); ++i) fields[i].read(rows_, places_[i], trial);
   trial.levels = levels(rows_.text(levels_));
+  read_reading_list(rows_.text_or_empty(reading_list_), trial.readings);
+  const std::string problem =
+      reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
+  if (!problem.empty()) refuse_damaged({.table = "trial", .row = rows_.id(), .problem = problem});
   auto place = layout_places_.begin();
   for_each_layout_column(
       [&](const LayoutColumn&, auto member) { take(rows_, *place++, trial.layout.*member); });
   return true;
-}
-
-ReadingRows::ReadingRows(sqlite3* database, Id experiment)
-    : rows_(database, "reading", readings_sql, {experiment}),
-      trial_(rows_.place("trial")),
-      name_(rows_.place("name")),
-      status_(rows_.place("status")),
-      value_(rows_.place("value")),
-      coverage_(rows_.place("coverage")),
-      reason_(rows_.place("reason")) {}
-
-void ReadingRows::take(Id trial, std::vector<counters::Reading>& readings) {
-  if (!std::exchange(started_, true)) here_ = rows_.step();
-  std::size_t count = 0;
-  for (; here_ && rows_.integer(trial_) == trial; here_ = rows_.step()) {
-    if (readings.size() == count) readings.emplace_back();
-    read(readings[count++]);
-  }
-  readings.resize(count);
-}
-
-void ReadingRows::read(counters::Reading& reading) {
-  rows_.require_intact();
-  reading.name = rows_.text(name_);
-  reading.status = known(counters::reading_status(rows_.text(status_)), rows_.text(status_));
-  reading.value = rows_.optional_integer(value_).value_or(0);
-  reading.coverage = rows_.real(coverage_);
-  reading.reason = rows_.text(reason_);
 }
 
 }  // namespace stab::store

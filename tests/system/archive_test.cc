@@ -7,10 +7,12 @@
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 
 #include "store/store.h"
+#include "store/test_support.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -143,7 +145,7 @@ TEST_F(Archive, WhatIsDamagedOrNoneIsRefusedWithTheReason) {
   EXPECT_TRUE(refuses("it is damaged: row 4 of table trial"));
   fs::remove(file());
   ASSERT_EQ(write_archive().code, 0);
-  change("DELETE FROM reading; DELETE FROM trial WHERE position = 3");
+  change("DELETE FROM trial WHERE position = 3; UPDATE trial SET reading_list = NULL");
   EXPECT_TRUE(refuses("damaged"));
   fs::resize_file(file(), fs::file_size(file()) / 2);
   EXPECT_TRUE(refuses(""));
@@ -151,6 +153,26 @@ TEST_F(Archive, WhatIsDamagedOrNoneIsRefusedWithTheReason) {
   EXPECT_TRUE(refuses("not a database"));
   fs::copy_file(lab_.path("state/stabd.db"), file(), fs::copy_options::overwrite_existing);
   EXPECT_TRUE(refuses(""));
+}
+
+TEST_F(Archive, OneOfAnEarlierVersionIsImported) {
+  lab_.write("kept.stab", "");
+  fs::remove(file());
+  store::Experiment old = store::example_experiment();
+  old.plan = "[experiment]\nname = \"old\"\n[[benchmark]]\nname = \"sort\"\nrun = [\"true\"]\n";
+  old.state = "done";
+  old.reason.clear();
+  old.trials = 3;
+  store::make_version_6(file(), 3, old);
+  const Output imported = of("elsewhere", {"import", file()});
+  ASSERT_EQ(imported.code, 0) << imported.err;
+  EXPECT_THAT(of("elsewhere", {"export", "1", "--format", "csv"}).out,
+              HasSubstr(",123456789,counted,0,counted,-1,scaled,,absent,,absent\r\n"));
+  // Nothing is left beside the database.
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(lab_.path("elsewhere")))
+    names.insert(entry.path().filename());
+  EXPECT_THAT(names, testing::Not(testing::Contains(HasSubstr("import"))));
 }
 
 // Whoever makes a file can give its rows the right checksums.

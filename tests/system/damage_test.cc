@@ -130,7 +130,6 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Case{"experiment", "the-first-one[experiment]", 2, '?', "report"},
                       Case{"build", "built-by-the-first; cp", 2, '?', "report"},
                       Case{"trial", "b{}", 1, '[', "report"},
-                      Case{"reading", "commit-before-ns", 2, '?', "report"},
                       Case{"machine", "hypervisor", 2, '?', "report"},
                       Case{"event", "analysing", 2, '?', "status"}),
     [](const auto& info) { return info.param.table; });

@@ -354,15 +354,15 @@ TEST_F(Readers, OnASmallDiskAStoppedReportDoesNotKeepAnExperimentFromItsRoom) {
 
 TEST_F(Readers, WhatIsDamagedIsFoundAfterTheStartAndRefused) {
   std::string page = text_of(lab_.path("state/stabd.db"));
-  const std::size_t reading = page.find("commit-before-ns", page.size() / 2);
+  const std::size_t reading = page.find("commit-before-ns\"", page.size() / 2);
   ASSERT_NE(reading, std::string::npos);
   page[reading] = 'x';
   std::ofstream(lab_.path("state/stabd.db"), std::ios::binary) << page;
   ASSERT_TRUE(start());
-  EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), "of reading has changed since it was written"));
+  EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), "of trial has changed since it was written"));
   const Output report = lab_.ctl({"report", "1"});
   EXPECT_EQ(report.code, 1);
-  EXPECT_THAT(report.err, HasSubstr("of table reading is damaged"));
+  EXPECT_THAT(report.err, HasSubstr("of table trial is damaged"));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <stdexcept>
 #include <type_traits>
 
@@ -113,20 +112,33 @@ bool has_ended(const store::Experiment& experiment) {
   return std::ranges::find(final_states, experiment.state) != final_states.end();
 }
 
+// Beside this file; it goes with what it holds.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& file) : path_(file + ".XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr)
+      refuse(fmt::format("cannot make a folder beside {}: {}", file, std::strerror(errno)));
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  [[nodiscard]] std::string database() const { return path_ + "/stabd.db"; }
+
+ private:
+  std::string path_;
+};
+
 void write_archive(const std::string& database, std::int64_t id, const std::string& file) {
   const auto from = value_of(store::Reader::open(database));
   const auto found = value_of(from->experiment(id));
   if (!found) refuse(fmt::format("there is no experiment {} in it", id));
   if (!has_ended(*found))
     refuse(fmt::format("experiment {} has not ended yet, it is {}", id, found->state));
-  std::string folder = file + ".XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr)
-    refuse(fmt::format("cannot make a folder beside {}: {}", file, std::strerror(errno)));
-  const std::shared_ptr<void> removed(nullptr, [&](void*) {
-    std::error_code error;
-    std::filesystem::remove_all(folder, error);
-  });
-  const std::string made = folder + "/stabd.db";
+  const Scratch scratch(file);
+  const std::string made = scratch.database();
   copy_experiment(*from, *found, *value_of(store::Store::open(made)), *found,
                   {.at_ns = wall_clock_ns(),
                    .kind = "export",
@@ -154,8 +166,10 @@ store::Experiment only_experiment(store::Reader& archive) {
   return experiment;
 }
 
-store::Id read_archive(const std::string& file, store::Store& to) {
-  const auto archive = value_of(store::Reader::open(file));
+store::Id read_archive(const std::string& file, const std::string& database, store::Store& to) {
+  const Scratch scratch(database + ".import");
+  const bool is_old = value_of(store::copy_of_this_version(file, scratch.database()));
+  const auto archive = value_of(store::Reader::open(is_old ? scratch.database() : file));
   const store::Experiment source = only_experiment(*archive);
   store::Experiment row = source;
   row.uid = geteuid();
@@ -208,7 +222,7 @@ Result<int> import_archive(const Common& common, const std::string& file) {
   remove_unfinished(**store);  // of an import or a removal that was killed
   store::Id id = 0;
   try {
-    id = read_archive(file, **store);
+    id = read_archive(file, database_named(common.state), **store);
   } catch (const Refused& why) {
     return fail(
         fmt::format("{} is not imported: {}{}", file, why.what(), remove_unfinished(**store)));

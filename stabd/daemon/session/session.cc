@@ -237,8 +237,7 @@ void Session::ran(protocol::RunReply reply) {
   row.layout = std::move(reply.layout);
   row.readings = std::move(reply.readings);
   if (last_commit_.count() > 0)
-    row.readings.push_back(
-        {"commit-before-ns", counters::Status::counted, last_commit_.count(), 1.0, ""});
+    row.readings.push_back(counters::counted("commit-before-ns", "ns", last_commit_.count()));
   keep(std::move(row));
 }
 

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#include "machine/quality/observer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "machine/quality/kernel_text.h"
+
+namespace stab::machine {
+namespace {
+
+// Reading a longer one takes too long, and every trial would pay for it.
+constexpr std::size_t most_bytes = 256 << 10;
+
+constexpr const char* no_frequency =
+    "this machine has no cpufreq: its host or its firmware decides, and does not say";
+constexpr const char* no_throttling = "this CPU does not count how often it was throttled";
+constexpr const char* no_temperature = "this machine has no sensor of the CPU that is known here";
+constexpr const char* no_pressure = "this kernel does not count it; boot with psi=1";
+
+// One file of the kernel's.
+class Shown {
+ public:
+  // "": there is none.
+  Shown(std::string path, const std::string& root, std::string missing)
+      : path_(std::move(path)),
+        missing_(std::move(missing)),
+        fd_(path_.empty() ? -1 : open((root + path_).c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (!fd_) failed_ = path_.empty() ? missing_ : why();
+  }
+
+  // In the buffer, until the next one is read.
+  std::expected<std::string_view, std::string> read(std::string& buffer) const {
+    if (!fd_) return std::unexpected(failed_);
+    std::size_t size = 0;
+    for (;;) {
+      if (size == buffer.size()) return std::unexpected(fmt::format("{} is too long", path_));
+      const ssize_t n =
+          pread(fd_.get(), buffer.data() + size, buffer.size() - size, static_cast<off_t>(size));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return std::unexpected(why());
+      if (n == 0) return std::string_view(buffer).substr(0, size);
+      size += static_cast<std::size_t>(n);
+    }
+  }
+
+  // `parse` of what it holds.
+  template <class Parse>
+  Value value(std::string& buffer, Parse parse) const {
+    return parsed(read(buffer), parse);
+  }
+  // Of what was read of it.
+  template <class Parse>
+  Value parsed(const std::expected<std::string_view, std::string>& text, Parse parse) const {
+    if (!text) return std::unexpected(text.error());
+    Value value = parse(*text);
+    if (!value) return std::unexpected(fmt::format("{}: {}", path_, value.error()));
+    return value;
+  }
+
+ private:
+  [[nodiscard]] std::string why() const {
+    if (errno == ENOENT || errno == EOPNOTSUPP) return missing_;
+    return fmt::format("cannot read {}: {}", path_, std::strerror(errno));
+  }
+
+  std::string path_;
+  std::string missing_;
+  Fd fd_;
+  std::string failed_;
+};
+
+std::string first_line(const std::filesystem::path& path) {
+  const std::string text = read_file(path, 4096).value_or("");
+  return text.substr(0, text.find('\n'));
+}
+
+// Of the CPU's own sensor, the one with the first name; "" if there is none.
+std::string temperature_file(const std::string& root) {
+  struct Kind {
+    const char* folder;
+    const char* name;
+    const char* value;
+    std::array<std::string_view, 4> cpu;
+  };
+  constexpr std::array kinds{Kind{"/sys/class/thermal",
+                                  "type",
+                                  "temp",
+                                  {"x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc_thermal"}},
+                             Kind{"/sys/class/hwmon",
+                                  "name",
+                                  "temp1_input",
+                                  {"coretemp", "k10temp", "zenpower", "cpu_thermal"}}};
+  for (const Kind& kind : kinds) {
+    std::vector<std::string> found;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(root + kind.folder, error))
+      if (std::ranges::find(kind.cpu, first_line(entry.path() / kind.name)) != kind.cpu.end())
+        found.push_back((entry.path() / kind.value).string().substr(root.size()));
+    if (!found.empty()) return std::ranges::min(found);
+  }
+  return "";
+}
+
+}  // namespace
+
+// Where each source is read.
+class Look {
+ public:
+  Look(CpuSet trial, const std::string& root)
+      : trial_(std::move(trial)),
+        buffer_(most_bytes, '\0'),
+        stat_buffer_(most_bytes, '\0'),
+        stat_("/proc/stat", root, "there is no /proc/stat"),
+        interrupts_("/proc/interrupts", root, "there is no /proc/interrupts"),
+        softirqs_("/proc/softirqs", root, "there is no /proc/softirqs"),
+        pressure_("/proc/pressure/memory", root, no_pressure),
+        clock_("/sys/devices/system/clocksource/clocksource0/current_clocksource", root,
+               "this kernel does not say which clock it uses"),
+        temperature_(temperature_file(root), root, no_temperature) {
+    for (const unsigned cpu : trial_) {
+      const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}", cpu);
+      frequencies_.emplace_back(folder + "/cpufreq/scaling_cur_freq", root, no_frequency);
+      throttled_.emplace_back(folder + "/thermal_throttle/core_throttle_count", root,
+                              no_throttling);
+    }
+  }
+
+  // What two sources need is read once for both.
+  void begin() { stat_text_ = stat_.read(stat_buffer_); }
+
+  Value steal() {
+    return stat_.parsed(stat_text_, [&](auto text) { return stolen_in(text, trial_, ticks_); });
+  }
+  Value others_busy() {
+    return stat_.parsed(stat_text_,
+                        [&](auto text) { return others_busy_in(text, trial_, ticks_); });
+  }
+  Value interrupts() {
+    return interrupts_.value(buffer_, [&](auto text) { return sum_of_columns(text, trial_); });
+  }
+  Value softirqs() {
+    return softirqs_.value(buffer_, [&](auto text) { return sum_of_columns(text, trial_); });
+  }
+  Value pressure() { return pressure_.value(buffer_, waited_in); }
+  Value temperature() { return temperature_.value(buffer_, number_in); }
+  // The same number for the same clock.
+  Value clock() {
+    return clock_.value(buffer_, [](auto text) -> Value {
+      if (text.empty() || text.front() == '\n') return std::unexpected("its form is not known");
+      return std::bit_cast<std::int64_t>(sha256_word(text));
+    });
+  }
+  Value lowest_frequency() {
+    return of_all(frequencies_, [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
+  }
+  Value throttled() {
+    return of_all(throttled_, [](std::int64_t a, std::int64_t b) { return a + b; });
+  }
+
+  std::vector<Value> first;  // by source
+
+ private:
+  template <class Join>
+  Value of_all(const std::vector<Shown>& files, Join join) {
+    Value all = std::unexpected("no CPU is the trial's");
+    for (const Shown& file : files) {
+      const Value one = file.value(buffer_, number_in);
+      if (!one) return one;
+      all = all ? join(*all, *one) : *one;
+    }
+    return all;
+  }
+
+  const CpuSet trial_;
+  const std::int64_t ticks_ = sysconf(_SC_CLK_TCK);
+  std::string buffer_;
+  std::string stat_buffer_;
+  std::expected<std::string_view, std::string> stat_text_;
+  Shown stat_;
+  Shown interrupts_;
+  Shown softirqs_;
+  Shown pressure_;
+  Shown clock_;
+  Shown temperature_;
+  std::vector<Shown> frequencies_;
+  std::vector<Shown> throttled_;
+};
+
+namespace {
+
+// Which of the two looks is the reading.
+enum class Take { growth, before, after, change };
+
+struct Row {
+  Source source;
+  Take take;
+  Value (Look::*read)();
+  double unit = 1;  // of what the kernel shows, where it is no whole number of ours
+};
+
+constexpr const char* frequency = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq";
+constexpr const char* temperature = "/sys/class/thermal/*/temp, /sys/class/hwmon/*/temp1_input";
+
+// clang-format off
+constexpr std::array table{
+    Row{{"steal-ns", "ns", "/proc/stat", "time that the host took from the trial's CPUs, in ticks of 10 ms on most kernels"},
+        Take::growth, &Look::steal},
+    Row{{"interrupts", "", "/proc/interrupts", "interrupts on the trial's CPUs, those of timers too"},
+        Take::growth, &Look::interrupts},
+    Row{{"softirqs", "", "/proc/softirqs", "deferred work of the kernel on the trial's CPUs"},
+        Take::growth, &Look::softirqs},
+    Row{{"other-cpus-busy-ns", "ns", "/proc/stat", "CPU time of all that ran on the other CPUs, in such ticks"},
+        Take::growth, &Look::others_busy},
+    Row{{"memory-pressure-ns", "ns", "/proc/pressure/memory", "for how long some task of the machine waited for memory"},
+        Take::growth, &Look::pressure},
+    Row{{"throttled", "", "/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count", "how often heat slowed the trial's CPUs down"},
+        Take::growth, &Look::throttled},
+    Row{{"frequency-before-khz", "kHz", frequency, "the lowest of the trial's CPUs, before"},
+        Take::before, &Look::lowest_frequency},
+    Row{{"frequency-after-khz", "kHz", frequency, "the same, after"},
+        Take::after, &Look::lowest_frequency},
+    Row{{"temperature-before-c", "C", temperature, "of the CPU, before"},
+        Take::before, &Look::temperature, 0.001},
+    Row{{"temperature-after-c", "C", temperature, "the same, after"},
+        Take::after, &Look::temperature, 0.001},
+    Row{{"clocksource-changes", "", "/sys/devices/system/clocksource/clocksource0/current_clocksource", "1 if the kernel had another clock afterwards"},
+        Take::change, &Look::clock},
+};
+// clang-format on
+
+constexpr auto public_table = [] {
+  std::array<Source, table.size()> sources;
+  std::ranges::transform(table, sources.begin(), &Row::source);
+  return sources;
+}();
+
+// Of a source whose first look was `first`.
+Value outcome(Take take, const Value& first, const Value& now) {
+  if (!first) return first;
+  if (!now) return now;
+  switch (take) {
+    case Take::before:
+    case Take::after:
+      return now;
+    case Take::change:
+      return *first == *now ? 0 : 1;
+    case Take::growth:
+      if (*now < *first) return std::unexpected("its count went backwards");
+      return *now - *first;
+  }
+  return now;
+}
+
+}  // namespace
+
+std::span<const Source> sources() {
+  return public_table;
+}
+
+Observer::Observer(const CpuSet& trial, const std::string& root)
+    : look_(std::make_unique<Look>(trial, root)) {}
+Observer::Observer(Observer&&) noexcept = default;
+Observer& Observer::operator=(Observer&&) noexcept = default;
+Observer::~Observer() = default;
+
+void Observer::before() {
+  look_->begin();
+  look_->first.assign(table.size(), Value(0));
+  for (std::size_t i = 0; i < table.size(); ++i)
+    if (table[i].take != Take::after) look_->first[i] = ((*look_).*table[i].read)();
+}
+
+void Observer::after(std::vector<counters::Reading>& readings) {
+  look_->begin();
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const auto& [source, take, read, unit] = table[i];
+    const Value& first = look_->first[i];
+    const Value value = outcome(take, first, take == Take::before ? first : ((*look_).*read)());
+    std::string name(source.reading);
+    std::string in(source.unit);
+    if (!value)
+      readings.push_back(counters::absent(std::move(name), std::move(in), value.error()));
+    else if (unit == 1)
+      readings.push_back(counters::counted(std::move(name), std::move(in), *value));
+    else
+      readings.push_back(
+          counters::counted(std::move(name), std::move(in), static_cast<double>(*value) * unit));
+  }
+}
+
+}  // namespace stab::machine
