@@ -11,6 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/fd.h"
+#include "machine/interrupts.h"
+
 namespace stab::machine {
 namespace {
 
@@ -62,6 +65,15 @@ std::vector<CpuSet> groups(hwloc_topology_t topology, hwloc_obj_type_t type) {
 std::vector<CpuSet> cores_of(hwloc_topology_t topology) {
   auto cores = groups(topology, HWLOC_OBJ_CORE);
   return cores.empty() ? groups(topology, HWLOC_OBJ_PU) : cores;
+}
+
+// All CPUs of the cores that have one of these.
+CpuSet cores_with(const std::vector<CpuSet>& cores, const CpuSet& cpus) {
+  CpuSet all;
+  for (const CpuSet& core : cores)
+    if (!intersection(core, cpus).empty()) all.insert(all.end(), core.begin(), core.end());
+  std::ranges::sort(all);
+  return all;
 }
 
 // Those of the kind with the highest performance; all where only one kind is allowed or told.
@@ -211,6 +223,9 @@ std::string to_string(std::span<const unsigned> cpus) {
   return text;
 }
 
+// Of a machine with hundreds of CPUs and devices.
+constexpr std::size_t most_interrupts = std::size_t{8} << 20;
+
 constexpr unsigned most_cpus = 1 << 16;
 
 CpuSet cpus_in(std::string_view list) {
@@ -260,11 +275,13 @@ Result<Topology> Topology::load() {
     return fail_errno("cannot read this process's CPU affinity");
   CpuSet allowed =
       intersection(cpus_of(bound.get()), cpus_of(hwloc_topology_get_allowed_cpuset(handle->get())));
-  return Topology(std::move(*handle), std::move(allowed));
+  return Topology(std::move(*handle), std::move(allowed),
+                  cpus_of_devices(read_file("/proc/interrupts", most_interrupts).value_or(""),
+                                  read_file("/proc/uptime", 100).value_or("")));
 }
 
 Result<Topology> Topology::synthetic(const std::string& description, const CpuSet& allowed,
-                                     const CpuSet& efficient) {
+                                     const CpuSet& efficient, const CpuSet& of_devices) {
   auto handle = created();
   if (!handle) return std::unexpected(handle.error());
   if (hwloc_topology_set_synthetic(handle->get(), description.c_str()) != 0)
@@ -276,8 +293,8 @@ Result<Topology> Topology::synthetic(const std::string& description, const CpuSe
     for (const auto& [cpus, speed] : {std::pair(efficient, 0), {difference(all, efficient), 1}})
       if (hwloc_cpukinds_register(handle->get(), bitmap_of(cpus).get(), speed, 0, nullptr, 0) != 0)
         return fail_errno("cannot describe a hybrid machine");
-  return Topology(std::move(*handle),
-                  allowed.empty() ? std::move(all) : intersection(all, allowed));
+  return Topology(std::move(*handle), allowed.empty() ? std::move(all) : intersection(all, allowed),
+                  of_devices);
 }
 
 Counts Topology::counts() const {
@@ -298,9 +315,17 @@ Result<CpuChoice> Topology::choose_cpus(unsigned n) const {
                     allowed_.size(), to_string(allowed_)));
   const Chooser chooser(handle_.get(), allowed_);
   const CpuSet fastest = fastest_of(handle_.get(), allowed_);
-  const bool of_one_kind = fastest.size() >= n && fastest != allowed_;
-  return completed(of_one_kind ? Chooser(handle_.get(), fastest).choose(n) : chooser.choose(n),
-                   allowed_, chooser);
+  const CpuSet& kind = fastest.size() >= n ? fastest : allowed_;
+  CpuSet trial = Chooser(handle_.get(), kind).choose(n);
+  const auto cores = cores_of(handle_.get());
+  if (const CpuSet calm = difference(kind, cores_with(cores, of_devices_)); calm.size() >= n) {
+    CpuSet other = Chooser(handle_.get(), calm).choose(n);
+    const bool as_good = !chooser.share_a_core(other) &&
+                         intersection(cores_with(cores, {0}), other).empty() &&
+                         place_of(handle_.get(), other) == place_of(handle_.get(), trial);
+    if (as_good) trial = std::move(other);
+  }
+  return completed(std::move(trial), allowed_, chooser);
 }
 
 std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
@@ -313,9 +338,7 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
             : "they are not all of one kind: there are too few fast cores, and run times depend on "
               "which one a thread gets");
   const auto cores = cores_of(handle_.get());
-  const bool first = std::ranges::any_of(cores, [&](const CpuSet& core) {
-    return contains(core, 0) && !intersection(core, choice.trial).empty();
-  });
+  const bool first = !intersection(cores_with(cores, {0}), choice.trial).empty();
   reasons.emplace_back(
       first ? "one is in the core of CPU 0, where the kernel's own work tends to be: "
               "no other was left"
@@ -330,6 +353,13 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
   else
     reasons.push_back(fmt::format("each has a core of its own, whose other CPUs ({}) stay idle",
                                   to_string(choice.idle)));
+  if (!intersection(cores_with(cores, of_devices_), choice.trial).empty())
+    reasons.emplace_back(
+        "they or their core's other CPUs serve interrupts of devices, and no others are as good "
+        "otherwise (the knob irq_affinity moves interrupts)");
+  else if (!of_devices_.empty())
+    reasons.push_back(
+        fmt::format("interrupts of devices are served elsewhere ({})", to_string(of_devices_)));
   if (choice.trial.size() > 1) reasons.push_back(place_of(handle_.get(), choice.trial));
   return reasons;
 }

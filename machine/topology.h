@@ -51,9 +51,10 @@ class Topology {
   static Result<Topology> load();
   // Another machine by hwloc's description ("Package:2 Core:4 PU:2"), for tests and what-if
   // questions. `allowed`: the CPUs that choose_cpus may use, all if empty.
-  // `efficient`: those of a hybrid machine that are slower and save energy.
+  // `efficient`: those of a hybrid machine that are slower and save energy. `of_devices`: those
+  // that serve many interrupts.
   static Result<Topology> synthetic(const std::string& description, const CpuSet& allowed = {},
-                                    const CpuSet& efficient = {});
+                                    const CpuSet& efficient = {}, const CpuSet& of_devices = {});
   Topology(Topology&&) noexcept = default;
   Topology& operator=(Topology&&) noexcept = default;
 
@@ -65,7 +66,7 @@ class Topology {
   // The `n` CPUs for trials, in the order of these preferences: the fastest cores of a hybrid
   // machine, if there are enough; not in the core of CPU 0, where the kernel's own work tends to be;
   // one CPU a core, its siblings idle; close together (one L3 cache, else one NUMA node, else one
-  // package). An error if n is 0 or more than allowed() has.
+  // package); not in a core that serves devices. An error if n is 0 or more than allowed() has.
   [[nodiscard]] Result<CpuChoice> choose_cpus(unsigned n) const;
   // Why these: a sentence for each preference that the machine could meet or not.
   [[nodiscard]] std::vector<std::string> reasons(const CpuChoice& choice) const;
@@ -83,13 +84,16 @@ class Topology {
     void operator()(hwloc_topology* topology) const;
   };
   using Handle = std::unique_ptr<hwloc_topology, Destroy>;
-  Topology(Handle handle, CpuSet allowed)
-      : handle_(std::move(handle)), allowed_(std::move(allowed)) {}
+  Topology(Handle handle, CpuSet allowed, CpuSet of_devices)
+      : handle_(std::move(handle)),
+        allowed_(std::move(allowed)),
+        of_devices_(std::move(of_devices)) {}
   static Result<Handle> created();
   static Result<void> loaded(const Handle& handle);
 
   Handle handle_;
   CpuSet allowed_;
+  CpuSet of_devices_;
 };
 
 }  // namespace stab::machine

@@ -16,6 +16,8 @@ namespace stab::machine {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -100,6 +102,33 @@ TEST(ChooseCpus, TakesCpu0Last) {
   EXPECT_EQ(choose(big, 127).trial, range(1, 127));
   EXPECT_THAT(choose(big, 127).others, ElementsAre(0));
   EXPECT_TRUE(choose(big, 127).siblings);
+}
+
+CpuSet chosen_beside(const char* description, unsigned n, const CpuSet& of_devices) {
+  return Topology::synthetic(description, {}, {}, of_devices)->choose_cpus(n).value().trial;
+}
+
+TEST(ChooseCpus, LeavesCoresThatServeDevices) {
+  EXPECT_THAT(chosen_beside(big, 1, {32}), ElementsAre(34));
+  EXPECT_THAT(chosen_beside(big, 1, {33}), ElementsAre(34)) << "its sibling would disturb it";
+  EXPECT_EQ(chosen_beside(big, 4, {34, 36}), (CpuSet{32, 38, 40, 42}));
+}
+
+TEST(ChooseCpus, DevicesMatterLessThanACoreOfItsOwnAwayFromCpu0AndClose) {
+  EXPECT_THAT(chosen_beside("Core:2 PU:1", 1, {1}), ElementsAre(1));
+  EXPECT_EQ(chosen_beside("Core:3 PU:2", 2, {4}), (CpuSet{2, 4})) << "not two of one core";
+  EXPECT_EQ(chosen_beside("Package:2 L3Cache:2 Core:2 PU:1", 2, {2, 5, 6}), (CpuSet{2, 3}))
+      << "not in two packages";
+}
+
+TEST(ChooseCpus, SaysWhoServesDevices) {
+  const auto reasons = [](const CpuSet& of_devices) {
+    const auto topology = Topology::synthetic("Core:3 PU:1", {}, {}, of_devices);
+    return topology->reasons(topology->choose_cpus(1).value());
+  };
+  EXPECT_THAT(reasons({}), Each(Not(HasSubstr("devices"))));
+  EXPECT_THAT(reasons({1}), Contains(HasSubstr("served elsewhere (1)")));
+  EXPECT_THAT(reasons({1, 2}), Contains(HasSubstr("they or their core's other CPUs serve")));
 }
 
 TEST(ChooseCpus, SharesTheMachineWhenAllIsAskedFor) {
