@@ -270,16 +270,17 @@ std::span<const Source> sources() {
 }
 
 Observer::Observer(const CpuSet& trial, const std::string& root)
-    : look_(std::make_unique<Look>(trial, root)) {}
+    : look_(std::make_unique<Look>(trial, root)) {
+  look_->first.assign(table.size(), std::unexpected("nobody looked before it"));
+}
 Observer::Observer(Observer&&) noexcept = default;
 Observer& Observer::operator=(Observer&&) noexcept = default;
 Observer::~Observer() = default;
 
 void Observer::before() {
   look_->begin();
-  look_->first.assign(table.size(), Value(0));
   for (std::size_t i = 0; i < table.size(); ++i)
-    if (table[i].take != Take::after) look_->first[i] = ((*look_).*table[i].read)();
+    look_->first[i] = table[i].take == Take::after ? Value(0) : ((*look_).*table[i].read)();
 }
 
 void Observer::after(std::vector<counters::Reading>& readings) {

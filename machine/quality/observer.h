@@ -37,7 +37,7 @@ class Observer {
   ~Observer();
 
   void before();
-  // Adds a reading for each source, in their order.
+  // Adds a reading for each source, in their order: all absent unless before() was called.
   void after(std::vector<counters::Reading>& readings);
 
  private:

@@ -119,11 +119,19 @@ TEST_F(ObserverTest, WhereNothingHappensThereIsAZeroForEachSourceThatIsThere) {
 }
 
 TEST_F(ObserverTest, AnEmptyMachineHasNoReadingAndAReasonForEach) {
-  root_ += "/var/nothing";
+  for (const char* folder : {"/proc", "/sys"}) remove(folder);
   for (auto& [name, reading] : observe()) {
     EXPECT_EQ(reading.status, Status::absent) << name;
     EXPECT_NE(reading.reason, "") << name;
   }
+}
+
+TEST_F(ObserverTest, WithoutALookBeforeAllAreAbsent) {
+  std::vector<Reading> readings;
+  Observer(cpus_.trial, root_).after(readings);
+  ASSERT_EQ(readings.size(), sources().size());
+  for (const Reading& reading : readings)
+    EXPECT_THAT(reading.reason, HasSubstr("nobody looked")) << reading.name;
 }
 
 TEST_F(ObserverTest, AVirtualMachineSaysWhatItLacks) {
