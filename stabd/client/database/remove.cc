@@ -2,26 +2,26 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 
 #include "base/text.h"
 #include "stabd/client/client.h"
 #include "stabd/client/database/database_verbs.h"
+#include "stabd/client/output.h"
 #include "stabd/upkeep/upkeep.h"
 
 namespace stab::client {
 namespace {
 
-void print(const Common& common, const protocol::RemoveReply& gone, bool dry) {
+Result<void> print(const Common& common, const protocol::RemoveReply& gone, bool dry) {
   if (common.json)
     fmt::print("{}\n", protocol::to_text(gone, -1));
   else
     fmt::print("experiment {} ({}) {}: {} trials, {} builds, {} events\n", gone.id,
                one_line(gone.name, 100), dry ? "would be removed" : "is removed", gone.trials,
                gone.builds, gone.events);
-  std::fflush(stdout);
+  return flush_output();
 }
 
 Result<protocol::RemoveReply> remove_stored(store::Store& store, std::int64_t id, bool dry) {
@@ -55,7 +55,7 @@ Result<int> remove_each(const Common& common, const std::vector<std::int64_t>& i
   for (const std::int64_t id : ids) {
     const auto gone = remove_one(id);
     if (!gone) return std::unexpected(gone.error());
-    print(common, *gone, dry);
+    if (auto printed = print(common, *gone, dry); !printed) return std::unexpected(printed.error());
   }
   return exit_ok;
 }
