@@ -32,6 +32,8 @@ class Clients {
 
  private:
   void refuse_if_too_many(Connection& client) const;
+  // All that waits for a user together.
+  [[nodiscard]] bool may_wait(const Connection& client, std::size_t bytes) const;
 
   settings::Limits limits_;
   std::set<Connection*> connected_;
