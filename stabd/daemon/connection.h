@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "stabd/archive/spool.h"
 #include "stabd/protocol/lines.h"
 
 namespace stab::daemon {
@@ -62,6 +63,8 @@ class Connection {
   bool greeted = false;
   // The experiment whose progress this client watches; 0: none.
   std::int64_t watched = 0;
+  // Of the archive that it sends.
+  std::shared_ptr<archive::Spool> spool;
 
  private:
   Connection() = default;
