@@ -74,8 +74,11 @@ void configure(SQLite::Database& database) {
 void check_version(SQLite::Database& database) {
   const int version = database.execAndGet("PRAGMA user_version").getInt();
   if (version != schema_version)
-    refuse(fmt::format("its schema has version {} and not {}; start the stabd of this release",
-                       version, schema_version));
+    refuse(fmt::format(
+        "its schema has version {} and not {}: {}", version, schema_version,
+        version < schema_version
+            ? "'stabd --state' with its folder, started once, keeps a copy and changes it"
+            : "use the stabctl and stabd of the release that wrote it"));
 }
 
 }  // namespace
@@ -107,7 +110,6 @@ Connection::Connection(const std::string& path)
 Connection::Connection(const std::string& path, ReadOnly)
     : Connection(path, ReadOnly(), AnyVersion()) {
   check_version(database_);
-  refuse_programs(database_);
 }
 
 Connection::Connection(const std::string& path, ReadOnly, AnyVersion which)
@@ -115,6 +117,7 @@ Connection::Connection(const std::string& path, ReadOnly, AnyVersion which)
       statements_(database_) {
   if (which.damaged) database_.exec("PRAGMA writable_schema = ON");
   check_identity(database_);
+  if (!which.damaged) refuse_programs(database_);
   database_.exec("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF");
   // Everything is read of one state: from the first read of a transaction on, this one.
   database_.exec("BEGIN; SELECT count(*) FROM sqlite_schema");

@@ -126,4 +126,14 @@ Outcome<bool> copy_of_this_version(const std::string& from, const std::string& t
   });
 }
 
+Outcome<void> keep_database(std::string_view bytes, const std::string& to) {
+  return guarded("cannot keep the database", to, [&] {
+    refuse_existing(to);
+    Unfinished made(to);
+    const Fd file(open(made.path().c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file || !write_all(file.get(), bytes)) refuse_errno("cannot write it");
+    made.finish(false);
+  });
+}
+
 }  // namespace stab::store

@@ -6,6 +6,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/reader.h"
@@ -18,6 +19,9 @@ namespace stab::store {
 // open or read to its end, whose header or schema is damaged or which was cut short, say:
 // recover() is for those.
 Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string& to);
+
+// A database that somebody sent, as a file that is not there yet, all of it or nothing.
+Outcome<void> keep_database(std::string_view bytes, const std::string& to);
 
 // Throw (see failure.h).
 // The same of an open database; `replace`: whatever has the name `to`.

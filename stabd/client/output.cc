@@ -3,6 +3,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +40,11 @@ std::string with_colours(std::string_view text) {
   return shown;
 }
 
+bool reader_has_gone() {
+  pollfd output{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
 }  // namespace
 
 bool wants_colour() {
@@ -70,6 +76,14 @@ Result<void> write_output(std::string_view text, const std::string& path, Colour
 
 Result<void> write_json(const std::string& text) {
   return write_output(text + "\n", "", Colours::none);
+}
+
+Result<void> flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  if (reader_has_gone()) return {};
+  return errno == 0 ? fail("cannot write all of the output")
+                    : fail_errno("cannot write the output");
 }
 
 std::string local_time(std::int64_t ns) {

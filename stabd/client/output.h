@@ -24,6 +24,10 @@ Result<void> write_output(std::string_view text, const std::string& path, Colour
 // JSON and the end of its line, to stdout. JSON leaves some control characters as they are.
 Result<void> write_json(const std::string& text);
 
+// What was printed so far leaves this process. An error if some of it did not, now or before. A reader
+// that has gone is no error.
+Result<void> flush_output();
+
 // "2026-01-31 12:00:00"; "" of 0.
 std::string local_time(std::int64_t ns);
 

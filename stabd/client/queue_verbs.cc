@@ -2,9 +2,8 @@
 // What changes whose turn it is.
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "stabd/client/client.h"
+#include "stabd/client/output.h"
 #include "stabd/client/verbs.h"
 
 namespace stab::client {
@@ -19,7 +18,7 @@ Result<int> for_each(const Common& common, const std::vector<std::int64_t>& ids,
     const auto reply = client->ask(Request{.id = id});
     if (!reply) return std::unexpected(reply.error());
     fmt::print("{}\n", common.json ? protocol::to_text(*reply, -1) : said(*reply));
-    std::fflush(stdout);
+    if (auto printed = flush_output(); !printed) return std::unexpected(printed.error());
   }
   return exit_ok;
 }

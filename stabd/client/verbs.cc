@@ -81,7 +81,7 @@ Result<int> submit(const Common& common, const std::string& plan_path, std::int6
     fmt::print("{}\n", fmt::format("{{\"id\":{}}}", id));
   else
     fmt::print("experiment {} is queued; follow it with 'stabctl watch {}'\n", id, id);
-  std::fflush(stdout);
+  if (auto printed = flush_output(); !printed) return std::unexpected(printed.error());
   return wait ? watch(common, id) : exit_ok;
 }
 

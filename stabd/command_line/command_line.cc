@@ -24,7 +24,8 @@ constexpr const char* exit_codes =
     "where several hold, the first of that order. --fail-on chooses which are failures. Other "
     "verbs: 0 it worked, 1 it did not; backup and recover: 5 it worked, but the copy is damaged, "
     "or "
-    "something is, or may be, lost. 128 and the number of a signal: interrupted.";
+    "something is, or may be, lost. All verbs: 1 if what they print cannot be written. 128 and the "
+    "number of a signal: interrupted.";
 
 int refused(const Error& error) {
   client::tell("stabctl: " + error.message);
@@ -50,19 +51,25 @@ CommandLine::CommandLine() {
 }
 
 int CommandLine::run(int argc, char** argv) {
+  const auto code = parse_and_act(argc, argv);
+  const auto written = flush_output();
+  if (!code) return refused(code.error());
+  return written ? *code : refused(written.error());
+}
+
+Result<int> CommandLine::parse_and_act(int argc, char** argv) {
   try {
     app_.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? exit_ok : exit_error;
   }
   const auto fail_on = read_fail_on(arguments_.fail_on);
-  if (!fail_on) return refused(fail_on.error());
+  if (!fail_on) return std::unexpected(fail_on.error());
   arguments_.common.sockets = arguments_.socket.empty()
                                   ? sockets_of_daemons()
                                   : std::vector<std::string>{arguments_.socket};
   arguments_.common.fail_on = arguments_.run.fail_on = arguments_.analyze.fail_on = *fail_on;
-  const auto code = action_();
-  return code ? *code : refused(code.error());
+  return action_();
 }
 
 CLI::App* CommandLine::verb(const char* name, const char* help, Action action) {

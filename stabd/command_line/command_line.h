@@ -48,12 +48,13 @@ struct Arguments {
 class CommandLine {
  public:
   CommandLine();
-  // Returns stabctl's exit code.
+  // Returns stabctl's exit code. What was printed and did not arrive is a failure of every verb.
   int run(int argc, char** argv);
 
  private:
   using Action = std::function<Result<int>()>;
 
+  Result<int> parse_and_act(int argc, char** argv);
   CLI::App* verb(const char* name, const char* help, Action action);
   void fail_on_option(CLI::App* verb);
   void full_flag(CLI::App* verb);

@@ -15,12 +15,13 @@ void CommandLine::add_database_verbs() {
                      "Folder of the database: needs no daemon; else that of the daemon");
   json_flag(backup);
   CLI::App* import = verb("import",
-                          "Add the experiment of an archive to the database of a folder, under a "
-                          "number of its own; stabd must not run with it",
+                          "Add the experiment of an archive to the daemon's database, or that of a "
+                          "folder, under a number of its own",
                           [&a] { return client::import_archive(a.common, a.archive); });
   import->add_option("file", a.archive, "What 'stabctl export ID --archive' wrote")->required();
-  import->add_option("--state", a.common.state, "Folder of the database; made if it is not there")
-      ->required();
+  import->add_option("--state", a.common.state,
+                     "Folder of the database; made if it is not there. Needs no daemon, and none "
+                     "may run with it");
   json_flag(import);
   CLI::App* recover = verb(
       "recover",

@@ -58,9 +58,7 @@ void CommandLine::add_result_verbs() {
                                  : export_archive(a.common, a.id, a.archive);
       }));
   CLI::Option* archive = rows->add_option(
-      "--archive", a.archive,
-      "File for the whole experiment, which must not be there yet; for root and the "
-      "user of stabd, or with --state");
+      "--archive", a.archive, "File for the whole experiment, which must not be there yet");
   rows->add_option("--format", a.export_format, "csv or json")
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "json"}));

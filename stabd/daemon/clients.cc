@@ -2,15 +2,20 @@
 #include "stabd/daemon/clients.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "stabd/protocol/messages.h"
 
 namespace stab::daemon {
 namespace {
+
+// Of a client that is trusted.
+constexpr std::size_t most_unread = std::size_t{1} << 30;
 
 bool is_trusted(const Connection& client) {
   return client.peer().uid == 0 || client.peer().uid == geteuid();
@@ -19,9 +24,9 @@ bool is_trusted(const Connection& client) {
 }  // namespace
 
 void Clients::accept(uv_stream_t* server, Connection::OnLine on_line) {
-  Connection* client =
-      Connection::accept(server, std::move(on_line),
-                         [this](Connection& connection) { connected_.erase(&connection); });
+  Connection* client = Connection::accept(
+      server, std::move(on_line), [this](Connection& connection) { connected_.erase(&connection); },
+      [this](const Connection& each, std::size_t bytes) { return may_wait(each, bytes); });
   if (client == nullptr) return;
   connected_.insert(client);
   refuse_if_too_many(*client);
@@ -40,6 +45,29 @@ void Clients::refuse_if_too_many(Connection& client) const {
                               limits_.connections_of_user));
   if (std::cmp_greater(std::ranges::count_if(connected_, others), limits_.connections))
     refuse("stabd has too many clients: try again later");
+}
+
+bool Clients::may_wait(const Connection& client, std::size_t bytes) const {
+  if (is_trusted(client)) return client.unread() + bytes <= most_unread;
+  std::size_t unread = bytes;
+  for (const Connection* each : connected_)
+    if (each->peer().uid == client.peer().uid) unread += each->unread();
+  if (unread <= limits_.unread_of_user) return true;
+  spdlog::warn("process {} of user {} is hung up on: {} of answers were not read",
+               client.peer().pid, client.peer().uid, format_bytes(unread));
+  return false;
+}
+
+Result<void> Clients::may_send(const Connection& client, std::size_t bytes) const {
+  if (is_trusted(client)) return {};
+  std::uint64_t sent = bytes;
+  for (const Connection* each : connected_)
+    if (each->spool && each->peer().uid == client.peer().uid) sent += each->spool->bytes();
+  if (sent <= limits_.import_bytes_of_user) return {};
+  return fail(fmt::format(
+      "you would send {} of archives at once, and {} are allowed: send one after another, or have "
+      "limits.import_bytes_of_user changed",
+      format_bytes(sent), format_bytes(limits_.import_bytes_of_user)));
 }
 
 void Clients::close_all() {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <set>
 
+#include "base/error.h"
 #include "stabd/daemon/connection.h"
 #include "stabd/settings/settings.h"
 
@@ -27,11 +28,15 @@ class Clients {
 
   [[nodiscard]] bool empty() const { return connected_.empty(); }
   [[nodiscard]] bool anyone_watches() const;
+  // Whether this client may send so many bytes more of an archive.
+  [[nodiscard]] Result<void> may_send(const Connection& client, std::size_t bytes) const;
   // Each may close while it is visited.
   void for_each_watcher(const std::function<void(Connection&)>& visit);
 
  private:
   void refuse_if_too_many(Connection& client) const;
+  // All that waits for a user together.
+  [[nodiscard]] bool may_wait(const Connection& client, std::size_t bytes) const;
 
   settings::Limits limits_;
   std::set<Connection*> connected_;

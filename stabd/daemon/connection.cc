@@ -37,10 +37,12 @@ Peer peer_of(uv_pipe_t& pipe) {
 
 }  // namespace
 
-Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed) {
+Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed,
+                               MayWait may_wait) {
   auto* connection = new Connection;
   connection->on_line_ = std::move(on_line);
   connection->on_closed_ = std::move(on_closed);
+  connection->may_wait_ = std::move(may_wait);
   uv_pipe_init(server->loop, &connection->pipe_, 0);
   connection->pipe_.data = connection;
   auto* stream = reinterpret_cast<uv_stream_t*>(&connection->pipe_);
@@ -94,7 +96,7 @@ void Connection::serve() {
   for (;;) {
     if (closing_when_sent_ || uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0) return;
     if (awaiting_) return;
-    if (uv_stream_get_write_queue_size(stream) > enough_waiting) {
+    if (unread() > enough_waiting) {
       resting_ = true;
       uv_read_stop(stream);
       return;
@@ -105,7 +107,13 @@ void Connection::serve() {
   }
 }
 
+std::size_t Connection::unread() const {
+  return uv_stream_get_write_queue_size(reinterpret_cast<const uv_stream_t*>(&pipe_));
+}
+
+// What a file gives waits in the file.
 void Connection::send(std::string line) {
+  if (!may_wait_(*this, line.size())) return close();
   write(std::move(line) + "\n");
 }
 
@@ -128,9 +136,8 @@ void Connection::answer(Fd file) {
 }
 
 void Connection::write_some() {
-  const auto* stream = reinterpret_cast<const uv_stream_t*>(&pipe_);
   while (file_ && uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) == 0 &&
-         uv_stream_get_write_queue_size(stream) < enough_waiting) {
+         unread() < enough_waiting) {
     std::string piece(piece_size, '\0');
     const ssize_t n = pread(file_.get(), piece.data(), piece.size(), sent_);
     if (n < 0 && errno == EINTR) continue;
@@ -155,7 +162,6 @@ void Connection::answered() {
 void Connection::write(std::string text) {
   auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);
   if (uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) != 0) return;
-  if (uv_stream_get_write_queue_size(stream) > max_waiting_answer) return close();
   auto* write = new Write;
   write->text = std::move(text);
   write->request.data = write;

@@ -11,14 +11,13 @@
 #include <string>
 
 #include "base/fd.h"
+#include "stabd/archive/spool.h"
 #include "stabd/protocol/lines.h"
 
 namespace stab::daemon {
 
 // A plan has at most 1 MiB; as a JSON string it may take six times that.
 inline constexpr std::size_t max_request_line = std::size_t{8} << 20;
-// A client that does not read is dropped when this much waits for it.
-inline constexpr std::size_t max_waiting_answer = std::size_t{1} << 30;
 // Above this its next request waits until it has read.
 inline constexpr std::size_t enough_waiting = std::size_t{1} << 20;
 
@@ -32,10 +31,14 @@ class Connection {
  public:
   using OnLine = std::function<void(Connection&, const std::string& line)>;
   using OnClosed = std::function<void(Connection&)>;
+  // Whether so many bytes more may wait for this client.
+  using MayWait = std::function<bool(const Connection&, std::size_t bytes)>;
 
   // Accepts from `server`. The connection owns itself until it is closed; `on_closed` is the last
-  // thing that is called. Nothing if it cannot be accepted.
-  static Connection* accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed);
+  // thing that is called. A client for which no more may wait is dropped. Nothing if it cannot be
+  // accepted.
+  static Connection* accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed,
+                            MayWait may_wait);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -48,6 +51,8 @@ class Connection {
   // That answer: a line, or a file with one, which is sent in pieces as the client takes them.
   void answer(std::string line);
   void answer(Fd file);
+  // Bytes of answers that it has not taken yet.
+  [[nodiscard]] std::size_t unread() const;
   // Since it last said something or took something of an answer.
   [[nodiscard]] std::chrono::milliseconds idle() const;
   // After what is still to be written.
@@ -58,6 +63,8 @@ class Connection {
   bool greeted = false;
   // The experiment whose progress this client watches; 0: none.
   std::int64_t watched = 0;
+  // Of the archive that it sends.
+  std::shared_ptr<archive::Spool> spool;
 
  private:
   Connection() = default;
@@ -75,6 +82,7 @@ class Connection {
   protocol::LineBuffer lines_{max_request_line};
   OnLine on_line_;
   OnClosed on_closed_;
+  MayWait may_wait_;
   std::size_t writes_ = 0;
   bool closing_when_sent_ = false;
   bool resting_ = false;  // until what waits has been read

@@ -155,6 +155,9 @@ Daemon::~Daemon() {
   clients_.close_all();
   readers_.reset();
   for (const store::Id id : awaiting_verdict_) note_unsent(id, notice_cut_short);
+  // All of them get the same seconds to end, however many somebody traces.
+  const auto until = std::chrono::steady_clock::now() + LoopChild::killing;
+  for (const auto& [user, notifier] : notifiers_) notifier->end(until);
   notifiers_.clear();
   uv_walk(
       &loop_,
@@ -208,6 +211,7 @@ void Daemon::run_next() {
       (*experiment)->state = to_string(State::failed);
       (*experiment)->reason =
           "this version of stabd refuses its plan: " + toml::describe(plan.error(), "plan");
+      (*experiment)->ended_ns = wall_clock_ns();
       const auto saved = store_->update_experiment(**experiment);
       if (!saved) spdlog::error("experiment {}: {}", first->id, saved.error().message);
       tell(**experiment, nullptr, (*experiment)->state, (*experiment)->reason, std::nullopt);

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,6 +25,8 @@
 #include "machine/processes.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
+#include "stabd/archive/intake.h"
+#include "stabd/archive/spool.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/queue.h"
@@ -92,6 +95,10 @@ class Daemon {
   // An experiment that has ended: nobody sees it from here on.
   Result<void> remove(const store::Experiment& experiment, std::uint32_t uid);
   [[nodiscard]] Result<void> may_be_removed(const store::Experiment& experiment) const;
+  // In archives.cc. A piece of an archive: nothing if it was the last one and the client gets its
+  // answer later.
+  Result<std::optional<protocol::ImportReply>> import(Connection& client,
+                                                      const protocol::ImportRequest& request);
 
  private:
   Daemon(DaemonOptions options, service::Manager manager);
@@ -137,6 +144,16 @@ class Daemon {
   void forget_session_reading();
   void verify_trials();
   void heed_damage(const std::vector<store::Damage>& damage);
+  // Experiments that enter, in archives.cc.
+  struct Import {
+    Connection* client;  // which keeps the parts
+    archive::Intake intake;
+  };
+  void verify_import(Connection& client, std::string name);
+  Result<void> begin_import(Connection& client);
+  void end_import(Connection& client, std::string answer);
+  void give_up_import(const Connection& client);
+  store::Outcome<void> go_on_with_import();
   bool let_readers_run(std::function<void()> go_on);
   void trials_go_on();
   void allow_readers();
@@ -158,6 +175,7 @@ class Daemon {
   std::string token_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<upkeep::Upkeep> upkeep_;
+  std::deque<Import> imports_;
   machine::Keeper keeper_;
   std::optional<machine::Topology> topology_;  // with the first worker
   Queue queue_;

@@ -178,6 +178,7 @@ Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t u
 }
 
 void Daemon::start_upkeep() {
+  archive::Spool::remove_left(options_.state_directory);
   if (auto loaded = upkeep_->load(); !loaded)
     spdlog::error("what is being removed stays for now: {}", loaded.error().message);
   look_for_old();
@@ -186,8 +187,13 @@ void Daemon::start_upkeep() {
 
 void Daemon::look_for_old() {
   const settings::Retention& retention = options_.retention;
-  if (auto looked = upkeep_->look(retention, wall_clock_ns()); !looked)
+  const auto looked = upkeep_->look(retention, wall_clock_ns(), running_clock_ns());
+  if (!looked)
     spdlog::error("what is too old cannot be looked for: {}", looked.error().message);
+  else if (!*looked)
+    spdlog::warn(
+        "the clock has been set: what is too old by it is removed in an hour, unless it is set "
+        "back");
   if (retention.output_days == 0 && retention.experiments_days == 0) return;
   uv_timer_start(
       &old_timer_,
@@ -200,7 +206,7 @@ void Daemon::look_for_old() {
 }
 
 bool Daemon::has_upkeep() const {
-  return upkeep_->has_work() || upkeep_->is_in_log();
+  return upkeep_->has_work() || upkeep_->is_in_log() || !imports_.empty();
 }
 
 // A turn of the loop lies between two pieces: clients are answered meanwhile.
@@ -219,10 +225,13 @@ void Daemon::allow_upkeep() {
 // A piece, if there is one and the storage or a reader is not in its way.
 void Daemon::keep_up() {
   if (!has_upkeep() || uv_now(&loop_) < upkeep_not_before_) return;
-  const auto done = upkeep_->has_work() ? upkeep_->step() : upkeep_->empty_log();
-  if (!done || !upkeep_->has_work()) upkeep_not_before_ = uv_now(&loop_) + upkeep_retry_ms;
+  const bool work = !imports_.empty() || upkeep_->has_work();
+  const auto done = !imports_.empty()     ? go_on_with_import()
+                    : upkeep_->has_work() ? upkeep_->step()
+                                          : upkeep_->empty_log();
+  if (!done || !work) upkeep_not_before_ = uv_now(&loop_) + upkeep_retry_ms;
   if (!done)
-    spdlog::error("something that is to be removed stays for now: {}", done.error().message);
+    spdlog::error("what is to enter or to leave the database waits: {}", done.error().message);
   allow_upkeep();
 }
 

@@ -1,23 +1,50 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/daemon/folders.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <vector>
+
+#include "base/fd.h"
 
 namespace stab::daemon {
 namespace {
 
+namespace fs = std::filesystem;
+
+// Those that are not there yet, the first one last.
+std::vector<fs::path> missing(const std::string& path) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (fs::path folder = fs::absolute(path, error); !error && !fs::exists(folder, error);
+       folder = folder.parent_path())
+    if (folder.has_filename()) folders.push_back(folder);
+  return folders;
+}
+
+// Their names are on disk: what is stored in them survives a loss of power with them.
+Result<void> sync_names(const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders) {
+    const Fd parent(open(folder.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!parent || fsync(parent.get()) != 0)
+      return fail_errno(fmt::format("cannot sync {}", folder.parent_path().string()));
+  }
+  return {};
+}
+
 Result<void> make_folder(const std::string& path, mode_t mask) {
+  const std::vector<fs::path> made = missing(path);
   const mode_t before = umask(mask);
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  fs::create_directories(path, error);
   umask(before);
   if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()));
-  return {};
+  return sync_names(made);
 }
 
 }  // namespace

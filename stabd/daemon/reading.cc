@@ -20,14 +20,6 @@ namespace {
 constexpr std::uint64_t longest_wait_ms = 10'000;
 constexpr std::size_t most_line = std::size_t{64} << 20;
 
-Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer) {
-  const auto line = answer ? line_in(*answer) : fail(answer.error().message);
-  if (!line) return std::unexpected(line.error());
-  auto found = protocol::decode_reply<protocol::FindingsReply>(*line);
-  if (found && !found->error.empty()) return fail(found->error);
-  return found;
-}
-
 // R5 of readers.h. Without readers it stays below the least of these.
 bool log_is_too_large(const std::string& database) {
   constexpr std::uintmax_t least = std::uintmax_t{8} << 20;
@@ -56,6 +48,14 @@ Result<std::string> line_in(const Fd& file) {
   return text;
 }
 
+Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer) {
+  const auto line = answer ? line_in(*answer) : fail(answer.error().message);
+  if (!line) return std::unexpected(line.error());
+  auto found = protocol::decode_reply<protocol::FindingsReply>(*line);
+  if (found && !found->error.empty()) return fail(found->error);
+  return found;
+}
+
 Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request) {
   if (request.format != "text" && request.format != "json")
     return fail(fmt::format("there is no report format '{}': text and json are there",
@@ -76,11 +76,12 @@ Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request) {
-  if (request.format != "csv" && request.format != "json")
-    return fail(fmt::format("there is no export format '{}': csv and json are there",
-                            one_line(request.format, 50)));
-  return protocol::ReadRequest{.reading = request.format == "csv" ? protocol::Reading::csv
-                                                                  : protocol::Reading::json};
+  using protocol::Reading;
+  for (const auto& [format, reading] :
+       {std::pair("csv", Reading::csv), {"json", Reading::json}, {"archive", Reading::archive}})
+    if (request.format == format) return protocol::ReadRequest{.reading = reading};
+  return fail(fmt::format("there is no export format '{}': csv, json and archive are there",
+                          one_line(request.format, 50)));
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request) {
@@ -117,8 +118,15 @@ void Daemon::start_readers() {
 void Daemon::read_for(Connection& client, protocol::ReadRequest request) {
   request.database = database();
   request.cache = cache_of(request.experiments.front());
+  std::shared_ptr<archive::Spool> spool;
+  if (request.reading == protocol::Reading::archive) {
+    auto made = archive::Spool::make(options_.state_directory);
+    if (!made) return client.send(protocol::encode_refusal(made.error().message));
+    spool = std::move(*made);
+    request.file = spool->file();
+  }
   const auto ticket = readers_->ask(
-      client.peer().uid, protocol::encode(request), [this, &client](Result<Fd> answer) {
+      client.peer().uid, protocol::encode(request), [this, &client, spool](Result<Fd> answer) {
         if (answer)
           client.answer(std::move(*answer));
         else

@@ -22,4 +22,7 @@ Result<protocol::ReadRequest> reading_of(const protocol::LogsRequest& request);
 // The only line of a reader's answer.
 Result<std::string> line_in(const Fd& file);
 
+// The answer of a reader that verifies.
+Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer);
+
 }  // namespace stab::daemon

@@ -304,6 +304,10 @@ std::optional<std::string> reply_to(const Context& context, const Request& reque
       const auto passed = pass_on(context, request);
       if (passed) return std::nullopt;
       return protocol::encode_refusal(passed.error().message);
+    } else if constexpr (std::same_as<Request, protocol::ImportRequest>) {
+      const auto reply = context.daemon.import(context.connection, request);
+      if (!reply) return protocol::encode_refusal(reply.error().message);
+      return *reply ? std::optional(protocol::encode(**reply)) : std::nullopt;
     } else {
       const auto reply = answer(context, request);
       return reply ? protocol::encode(*reply) : protocol::encode_refusal(reply.error().message);

@@ -308,6 +308,7 @@ STAB_VERB(Logs);
 STAB_VERB(Report);
 STAB_MESSAGE(CompareRequest);
 STAB_VERB(Export);
+STAB_VERB(Import);
 STAB_VERB(Replay);
 STAB_VERB(Calibrations);
 STAB_VERB(Learn);

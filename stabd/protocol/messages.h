@@ -356,13 +356,34 @@ struct ExportRequest {
   using Reply = ExportReply;
   static constexpr Tag tag{.key = "verb", .value = "export"};
   std::int64_t id = 0;
-  std::string format = "csv";  // or "json"
+  std::string format = "csv";  // or "json", or "archive": a file as base64
 };
 BOOST_DESCRIBE_STRUCT(ExportRequest, (), (id, format))
 template <>
 inline constexpr Field field<&ExportRequest::id>{.least = 1};
 template <>
 inline constexpr Field field<&ExportRequest::format>{.most = 20, .may_lack = true};
+
+struct ImportReply {
+  static constexpr Tag tag = ok;
+  std::int64_t id = 0;  // 0 until the last piece
+};
+BOOST_DESCRIBE_STRUCT(ImportReply, (), (id))
+
+// The next piece of an archive. Other requests may lie between two pieces.
+struct ImportRequest {
+  using Reply = ImportReply;
+  static constexpr Tag tag{.key = "verb", .value = "import"};
+  std::string piece{};              // base64
+  bool last = false;                // then it is verified and becomes an experiment of the asker's
+  std::string file = "a client's";  // its name, for messages
+};
+BOOST_DESCRIBE_STRUCT(ImportRequest, (), (piece, last, file))
+inline constexpr std::size_t bytes_of_piece = std::size_t{192} << 10;
+template <>
+inline constexpr Field field<&ImportRequest::piece>{.most = bytes_of_piece / 3 * 4};
+template <>
+inline constexpr Field field<&ImportRequest::file>{.most = 4096, .may_lack = true};
 
 // Something that happened, or that a build or a trial printed.
 struct LogEntry {
@@ -437,8 +458,8 @@ BOOST_DESCRIBE_STRUCT(LearnRequest, (), (machines))
 using Request =
     std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest, StatusRequest,
                  WatchRequest, CancelRequest, PauseRequest, ResumeRequest, RetryRequest,
-                 RemoveRequest, ReportRequest, CompareRequest, ExportRequest, ReplayRequest,
-                 LogsRequest, CalibrationsRequest, LearnRequest>;
+                 RemoveRequest, ReportRequest, CompareRequest, ExportRequest, ImportRequest,
+                 ReplayRequest, LogsRequest, CalibrationsRequest, LearnRequest>;
 
 // One line. Of a message of any of the two conversations.
 template <class M>

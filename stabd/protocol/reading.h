@@ -34,6 +34,8 @@ enum class Reading {
   replay,   // ReplayReply
   logs,     // LogsReply
   look,     // LookReply
+  archive,  // ExportReply
+  import,   // FindingsReply without findings; the parts are in the spool (stabd/archive)
   finish,   // FindingsReply, of one experiment
   verify    // FindingsReply, of the database
 };
@@ -53,10 +55,17 @@ struct ReadRequest {
   std::uint32_t position = 0;
   std::optional<std::uint32_t> attempt{};
   LogPlace after{};  // of a log
+  // Of an archive.
+  std::string file{};
+  std::string parts{};
+  std::string name{};  // of the file where its user has it
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  bool believed = false;
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                       (protocol, database, reading, experiments, format, colour, full, blocks,
-                       cache, position, attempt, after))
+                       cache, position, attempt, after, file, parts, name, uid, gid, believed))
 
 // What the plan's stopping rule says.
 struct LookReply {

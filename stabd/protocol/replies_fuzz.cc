@@ -16,7 +16,8 @@ void check_replies(std::string_view line) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view line = as_text(data, size);
   check_replies<HelloReply, VersionReply, SubmitReply, ListReply, StatusReply, WatchReply,
-                CancelReply, ReportReply, ExportReply, CalibrationsReply, LearnReply>(line);
+                CancelReply, ReportReply, ExportReply, ImportReply, CalibrationsReply, LearnReply>(
+      line);
   check(decode<Progress>(line));
   if (const auto machines = from_text<std::vector<KnownMachine>>(line)) {
     const std::string text = to_text(*machines, 1);

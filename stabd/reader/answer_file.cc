@@ -44,6 +44,14 @@ Result<void> AnswerFile::add(std::string_view piece) {
   return waiting_.size() < enough ? Result<void>() : flush();
 }
 
+Result<void> AnswerFile::add_around(std::string_view message,
+                                    const std::function<Result<void>()>& inside) {
+  const std::size_t place = message.rfind('"');
+  if (auto added = add(message.substr(0, place)); !added) return added;
+  if (auto added = inside(); !added) return added;
+  return add(message.substr(place));
+}
+
 Result<void> AnswerFile::end() {
   waiting_ += '\n';
   return flush();

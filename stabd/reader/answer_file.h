@@ -2,6 +2,7 @@
 // The file that a request came in and that its answer goes to.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,8 @@ class AnswerFile {
   // Empties the file.
   Result<void> begin();
   Result<void> add(std::string_view piece);
+  // A message whose last text is empty, with what `inside` adds as this text.
+  Result<void> add_around(std::string_view message, const std::function<Result<void>()>& inside);
   // The line is complete: all of it is in the file afterwards.
   Result<void> end();
 

@@ -35,19 +35,15 @@ Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFil
 
 // ExportReply as it grows: the whole of it may be larger than the memory.
 Result<void> write_export(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
-  const std::string empty = protocol::encode(protocol::ExportReply());
-  const std::string_view around = empty;
-  const std::size_t inside = around.rfind('"');
-  if (auto added = file.add(around.substr(0, inside)); !added) return added;
   const auto add = [&](std::string_view piece) {
     const std::string quoted = protocol::dump(piece);
     return file.add(std::string_view(quoted).substr(1, quoted.size() - 2));
   };
-  const auto written = request.reading == Reading::csv
-                           ? results::export_csv(store, request.experiments.front(), add)
-                           : results::export_json(store, request.experiments.front(), add);
-  if (!written) return written;
-  return file.add(around.substr(inside));
+  return file.add_around(protocol::encode(protocol::ExportReply()), [&] {
+    return request.reading == Reading::csv
+               ? results::export_csv(store, request.experiments.front(), add)
+               : results::export_json(store, request.experiments.front(), add);
+  });
 }
 
 Result<void> replay(store::Reader& store, const ReadRequest& request, AnswerFile& file) {

@@ -12,4 +12,8 @@ namespace stab::reader {
 // Writes the line without its end. After an error the file holds no answer.
 Result<void> answer(store::Reader& store, const protocol::ReadRequest& request, AnswerFile& file);
 
+// The same of requests about an archive, which open what they need.
+bool is_of_archive(protocol::Reading reading);
+Result<void> answer_of_archive(const protocol::ReadRequest& request, AnswerFile& file);
+
 }  // namespace stab::reader

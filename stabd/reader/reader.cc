@@ -36,6 +36,10 @@ Result<void> refuse(AnswerFile& file, const std::string& why) {
 Result<void> answer_request(const protocol::ReadRequest& request, AnswerFile& file) {
   give_way(request.reading);
   if (request.protocol != protocol::version) return fail(protocol::reader_mismatch());
+  if (is_of_archive(request.reading)) {
+    if (auto begun = file.begin(); !begun) return begun;
+    return answer_of_archive(request, file);
+  }
   auto reader = store::Reader::open(request.database);
   if (!reader) return fail(reader.error().message);
   if (auto begun = file.begin(); !begun) return begun;

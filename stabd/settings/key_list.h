@@ -62,6 +62,10 @@ inline constexpr toml::Key keys[] = {
     {"limits.waiting_of_user", toml::Count{1, 1'000'000, 100}, "of one user"},
     {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
      "of one user's plans in the queue together"},
+    {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
+     "of answers that one user's clients have not read; then stabd hangs up on the one that asks"},
+    {"limits.import_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{4} << 30},
+     "of archives that one user sends at once"},
     {"limits.cache_of_user", toml::Bytes{max_bytes},
      "of one user's builds; those that were not used for the longest time go", "none"},
 
@@ -101,6 +105,8 @@ void for_each_setting(Some& settings, const Visit& visit) {
   visit.template operator()<"limits.waiting">(settings.limits.waiting);
   visit.template operator()<"limits.waiting_of_user">(settings.limits.waiting_of_user);
   visit.template operator()<"limits.plan_bytes_of_user">(settings.limits.plan_bytes_of_user);
+  visit.template operator()<"limits.unread_of_user">(settings.limits.unread_of_user);
+  visit.template operator()<"limits.import_bytes_of_user">(settings.limits.import_bytes_of_user);
   visit.template operator()<"limits.cache_of_user">(settings.limits.cache_of_user);
   visit.template operator()<"machine.quiesce_for">(settings.quiesce_for);
   visit.template operator()<"notify.command">(settings.notify.command);

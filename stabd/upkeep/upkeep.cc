@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <utility>
+
 #include "base/text.h"
 
 namespace stab::upkeep {
 namespace {
 
 constexpr std::int64_t day_ns = std::chrono::nanoseconds(std::chrono::days(1)).count();
+constexpr std::int64_t most_drift_ns = std::chrono::nanoseconds(std::chrono::hours(1)).count();
 
 std::string age(std::int64_t days) {
   return fmt::format("{} day{} after its end", days, days == 1 ? "" : "s");
@@ -31,9 +35,13 @@ store::Outcome<void> Upkeep::remove(const store::Experiment& experiment, std::st
   return begun;
 }
 
-store::Outcome<void> Upkeep::look(const settings::Retention& retention, std::int64_t now_ns) {
+store::Outcome<bool> Upkeep::look(const settings::Retention& retention, std::int64_t now_ns,
+                                  std::int64_t running_ns) {
   // What was found before is found again when it is still there.
   std::erase_if(work_, [](const Work& each) { return each.what != What::remove; });
+  const std::int64_t set_to = now_ns - running_ns;
+  if (std::abs(set_to - std::exchange(set_to_ns_, set_to).value_or(set_to)) > most_drift_ns)
+    return false;
   const auto add = [this, now_ns](What what, std::int64_t days, auto find) -> store::Outcome<void> {
     if (days == 0) return {};
     const std::int64_t before = now_ns - days * day_ns;
@@ -45,8 +53,11 @@ store::Outcome<void> Upkeep::look(const settings::Retention& retention, std::int
   };
   if (auto added = add(What::forget_experiment, retention.experiments_days, &store::Store::ended);
       !added)
-    return added;
-  return add(What::forget_output, retention.output_days, &store::Store::with_output);
+    return std::unexpected(added.error());
+  if (auto added = add(What::forget_output, retention.output_days, &store::Store::with_output);
+      !added)
+    return std::unexpected(added.error());
+  return true;
 }
 
 store::Outcome<void> Upkeep::step() {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,12 @@ class Upkeep {
   store::Outcome<void> load();
   // From here on nobody sees it. It has ended, or never began.
   store::Outcome<void> remove(const store::Experiment& experiment, std::string_view how);
-  // What is too old now is work from here on.
-  store::Outcome<void> look(const settings::Retention& retention, std::int64_t now_ns);
+  // One that came in part and is not seen yet.
+  void give_up(store::Id id) { work_.push_front({.id = id}); }
+  // What is too old now is work from here on. `running_ns` is a clock that nobody sets: where it and
+  // the time of day went on differently since the last look nothing is too old, and false comes back.
+  store::Outcome<bool> look(const settings::Retention& retention, std::int64_t now_ns,
+                            std::int64_t running_ns);
 
   [[nodiscard]] bool has_work() const { return !work_.empty(); }
   // Whether something that was removed is still in the store's log.
@@ -49,6 +54,7 @@ class Upkeep {
   store::Store& store_;
   std::deque<Work> work_;
   bool in_log_ = false;
+  std::optional<std::int64_t> set_to_ns_;  // the time of day when the other clock was 0
 };
 
 }  // namespace stab::upkeep

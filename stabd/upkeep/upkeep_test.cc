@@ -24,6 +24,10 @@ class UpkeepTest : public store::WithStore {
     for (; upkeep.has_work(); ++made) EXPECT_TRUE(upkeep.step());
     return made;
   }
+  // The clocks go on alike.
+  bool looks(Upkeep& upkeep, const settings::Retention& retention, std::int64_t now_ns) {
+    return upkeep.look(retention, now_ns, now_ns - end_).value();
+  }
   const std::int64_t end_ = store::example_experiment().ended_ns;
 };
 
@@ -46,39 +50,57 @@ TEST_F(UpkeepTest, WhatAKilledOneHadBegunIsRemovedByTheNext) {
 
 TEST_F(UpkeepTest, WithoutAnAgeNothingIsTooOld) {
   Upkeep upkeep(*store_);
-  ASSERT_TRUE(upkeep.look({}, end_ + 1000 * day_ns));
+  ASSERT_TRUE(looks(upkeep, {}, end_ + 1000 * day_ns));
   EXPECT_FALSE(upkeep.has_work());
 }
 
 TEST_F(UpkeepTest, OutputGoesWhenItIsOldAndOnlyOnce) {
   fill(60);
   Upkeep upkeep(*store_);
-  ASSERT_TRUE(upkeep.look({.output_days = 3}, end_ + 3 * day_ns));
+  ASSERT_TRUE(looks(upkeep, {.output_days = 3}, end_ + 3 * day_ns));
   EXPECT_FALSE(upkeep.has_work());
-  ASSERT_TRUE(upkeep.look({.output_days = 3}, end_ + 3 * day_ns + 1));
+  ASSERT_TRUE(looks(upkeep, {.output_days = 3}, end_ + 3 * day_ns + 1));
   EXPECT_EQ(steps(upkeep), 3);
   for (const store::Trial& trial : trials_of(*store_, experiment_))
     EXPECT_EQ(trial.stderr_tail, "");
   EXPECT_EQ(store_->events(experiment_)->back().text,
             "what its trials and builds printed was removed 3 days after its end");
-  ASSERT_TRUE(upkeep.look({.output_days = 3}, end_ + 4 * day_ns));
+  ASSERT_TRUE(looks(upkeep, {.output_days = 3}, end_ + 4 * day_ns));
   EXPECT_FALSE(upkeep.has_work());
 }
 
 TEST_F(UpkeepTest, ExperimentsGoWhenTheyAreOld) {
   fill(60);
   Upkeep upkeep(*store_);
-  ASSERT_TRUE(upkeep.look({.output_days = 1, .experiments_days = 1}, end_ + 2 * day_ns));
+  ASSERT_TRUE(looks(upkeep, {.output_days = 1, .experiments_days = 1}, end_ + 2 * day_ns));
   steps(upkeep);
   EXPECT_EQ(store_->experiment(experiment_).value(), std::nullopt);
   EXPECT_EQ(store_->content(experiment_)->trials, 0U);
   EXPECT_THAT(store_->events(0)->front().text, HasSubstr("was removed 1 day after its end"));
 }
 
+TEST_F(UpkeepTest, AfterAJumpOfTheClockNothingIsTooOldAtThatLook) {
+  constexpr std::int64_t hour = day_ns / 24;
+  fill(1);
+  Upkeep upkeep(*store_);
+  const settings::Retention retention{.experiments_days = 1};
+  ASSERT_TRUE(upkeep.look(retention, end_, 5).value());
+  // Forwards, to where all would be too old.
+  EXPECT_FALSE(upkeep.look(retention, end_ + 400 * day_ns, 5 + hour).value());
+  EXPECT_FALSE(upkeep.has_work());
+  // And back.
+  EXPECT_FALSE(upkeep.look(retention, end_ + 2 * hour, 5 + 2 * hour).value());
+  EXPECT_TRUE(upkeep.look(retention, end_ + 3 * hour, 5 + 3 * hour).value());
+  EXPECT_FALSE(upkeep.has_work());
+  // Time that passes is no jump.
+  EXPECT_TRUE(upkeep.look(retention, end_ + 2 * day_ns, 5 + 2 * day_ns).value());
+  EXPECT_TRUE(upkeep.has_work());
+}
+
 TEST_F(UpkeepTest, WhatGoesOnMeanwhileIsNotTouched) {
   fill(60);
   Upkeep upkeep(*store_);
-  ASSERT_TRUE(upkeep.look({.output_days = 1, .experiments_days = 1}, end_ + 2 * day_ns));
+  ASSERT_TRUE(looks(upkeep, {.output_days = 1, .experiments_days = 1}, end_ + 2 * day_ns));
   store::Experiment again = store_->experiment(experiment_).value().value();
   again.ended_ns = 0;
   ASSERT_TRUE(store_->update_experiment(again));
@@ -94,7 +116,7 @@ TEST_F(UpkeepTest, WhatIsDamagedDoesNotKeepTheRest) {
       .exec("UPDATE experiment SET name = 'x' WHERE id = 1");
   reopen();
   Upkeep upkeep(*store_);
-  ASSERT_TRUE(upkeep.look({.experiments_days = 1}, end_ + 2 * day_ns));
+  ASSERT_TRUE(looks(upkeep, {.experiments_days = 1}, end_ + 2 * day_ns));
   EXPECT_FALSE(upkeep.step());
   steps(upkeep);
   EXPECT_EQ(store_->experiment(other).value(), std::nullopt);

@@ -73,7 +73,8 @@ class Archive : public ::testing::Test {
     // And nothing is left of it.
     const auto store = store::Store::open(lab_.path("elsewhere/stabd.db"));
     EXPECT_TRUE(store);
-    return store && (*store)->experiments()->intact.empty() && (*store)->removals()->empty();
+    return store && !(*store)->machine(1).value() && (*store)->experiments()->intact.empty() &&
+           (*store)->removals()->empty();
   }
 
   Lab lab_;
@@ -118,6 +119,35 @@ TEST_F(Archive, AFolderThatADaemonUsesIsRefused) {
   ASSERT_TRUE(lab_.start_daemon());
   EXPECT_EQ(lab_.state(id_ + 1), "done");
   EXPECT_EQ(lab_.trials(id_ + 1), lab_.trials(id_));
+}
+
+TEST_F(Archive, GoesIntoTheDatabaseOfARunningDaemonBesideAnExperiment) {
+  ASSERT_EQ(write_archive().code, 0);
+  lab_.write("long.toml",
+             "[experiment]\nname = \"long\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
+             "\"0.02\"]\nrepetitions = 100000\n");
+  const int running = lab_.submit("long.toml");
+  ASSERT_TRUE(lab_.wait_for(running, "running"));
+  const Output imported = lab_.ctl({"import", "--json", file()});
+  ASSERT_EQ(imported.code, 0) << imported.err;
+  const int id = json::parse(imported.out)["id"];
+  EXPECT_EQ(id, running + 1);
+  EXPECT_EQ(lab_.state(running), "running");
+  EXPECT_EQ(report("state", id), report("state", id_));
+  // And it is as good an archive again.
+  ASSERT_EQ(lab_.ctl({"export", std::to_string(id), "--archive", lab_.path("again.stab")}).code, 0);
+  ASSERT_EQ(of("elsewhere", {"import", lab_.path("again.stab")}).code, 0);
+  EXPECT_EQ(report("elsewhere", 1), report("state", id_));
+}
+
+TEST_F(Archive, IsNotImportedIntoWhatIsNoFolder) {
+  ASSERT_EQ(write_archive().code, 0);
+  for (const char* name : {"new/stabd.db", "state/stabd.db", "plan.toml"}) {
+    const Output refused = of(name, {"import", file()});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("--state names the folder of a database"));
+  }
+  EXPECT_FALSE(fs::exists(lab_.path("new")));
 }
 
 TEST_F(Archive, NoFileIsReplacedAndNothingIsWrittenOfWhatHasNotEnded) {

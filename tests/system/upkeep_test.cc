@@ -27,7 +27,7 @@ class Upkeep : public ::testing::Test {
  protected:
   void SetUp() override {
     lab_.write("plan.toml", plan("printing", 120, "echo something >&2"));
-    lab_.write("long.toml", plan("long", 150, "sleep 0.02"));
+    lab_.write("long.toml", plan("long", 100000, "sleep 0.02"));
     lab_.write("endless.toml", plan("endless", 2, "sleep 1000"));
   }
   static std::string plan(const std::string& name, int repetitions, const std::string& command) {
@@ -131,19 +131,28 @@ TEST_F(Upkeep, ARemovalGoesOnBetweenTheTrialsOfAnother) {
   ASSERT_TRUE(lab_.wait_for(running, "running"));
   EXPECT_EQ(lab_.ctl({"rm", std::to_string(id)}).code, 0);
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE id = 1", "0"));
-  ASSERT_TRUE(lab_.wait_until_final(running));
-  EXPECT_EQ(lab_.state(running), "done");
-  EXPECT_EQ(lab_.trials(running).size(), 150U);
+  // Which has not ended by itself meanwhile, and has lost nothing.
+  EXPECT_EQ(lab_.state(running), "running");
+  ASSERT_EQ(lab_.ctl({"cancel", std::to_string(running)}).code, 0);
+  const json trials = lab_.trials(running);
+  EXPECT_GT(trials.size(), 0U);
+  for (std::size_t i = 0; i < trials.size(); ++i) EXPECT_EQ(trials[i]["position"], i);
 }
 
 TEST_F(Upkeep, AKillInTheMiddleOfARemovalIsNoReturn) {
   ASSERT_TRUE(lab_.start_daemon());
   lab_.write("many.toml", plan("many", 500, "echo something >&2"));
   const int id = measured("many.toml");
+  // While its trial runs nothing is removed: all of it is left when the daemon is killed.
+  const int running = lab_.submit("endless.toml");
+  ASSERT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE state = 'running'", "1"));
   EXPECT_EQ(lab_.ctl({"rm", std::to_string(id)}).code, 0);
   lab_.end_daemon(SIGKILL);
+  EXPECT_NE(select("SELECT count(*) FROM trial"), "0\n");
   ASSERT_TRUE(lab_.start_daemon());
   EXPECT_EQ(lab_.state(id), "");
+  EXPECT_EQ(lab_.ctl({"cancel", std::to_string(running)}).code, 0);
+  EXPECT_EQ(lab_.ctl({"rm", std::to_string(running)}).code, 0);
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "0"));
   EXPECT_EQ(select("SELECT count(*) FROM trial"), "0\n");
   EXPECT_EQ(select("SELECT count(*) FROM reading"), "0\n");
@@ -156,7 +165,17 @@ TEST_F(Upkeep, OfAFolderExperimentsAreRemovedWithoutADaemon) {
   const Output refused = lab_.ctl(remove);
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr(std::to_string(lab_.daemon())));  // who has it
+  // To say what would go nothing needs to be written.
+  EXPECT_EQ(lab_.ctl({"rm", "--dry-run", "--state", lab_.path("state"), std::to_string(id)}).code,
+            0);
   lab_.end_daemon(SIGTERM);
+  const std::vector<std::string> dry{"rm", "--dry-run", "--state", lab_.path("state"),
+                                     std::to_string(id)};
+  const std::string before = read_file(lab_.path("state/stabd.db"), 1 << 28).value();
+  const Output would = lab_.ctl(dry);
+  EXPECT_EQ(would.code, 0) << would.err;
+  EXPECT_THAT(would.out, HasSubstr("would be removed: 120 trials"));
+  EXPECT_EQ(read_file(lab_.path("state/stabd.db"), 1 << 28).value(), before);
   const Output removed = lab_.ctl(remove);
   EXPECT_EQ(removed.code, 0) << removed.err;
   EXPECT_EQ(select("SELECT count(*) FROM experiment"), "0\n");

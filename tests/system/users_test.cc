@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Root's daemon in its default folders, and two users that have a number and nothing else: no
-// account, no home, no groups.
-#include <fcntl.h>
+// What users of root's daemon get, and what they do not.
+#include "tests/system/users.h"
+
 #include <gmock/gmock.h>
-#include <grp.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +17,6 @@
 
 #include "base/fd.h"
 #include "stabd/protocol/lines.h"
-#include "tests/system/lab.h"
 
 namespace stab::test {
 namespace {
@@ -33,120 +26,6 @@ using nlohmann::json;
 using std::string_literals::operator""s;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-
-constexpr uid_t ada = 61234;
-constexpr uid_t bob = 61235;
-constexpr const char* socket_path = "/run/stabd/stabd.sock";
-
-class Users : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "only root can be two other users";
-    if (unshare(CLONE_NEWNS) != 0) GTEST_SKIP() << "mounts of our own are not allowed here";
-    ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
-    for (const char* folder : {"/run", "/var/lib", "/var/cache"})
-      ASSERT_EQ(mount("tmpfs", folder, "tmpfs", 0, "mode=755"), 0);
-    if (as(ada, {"--version"}).code != 0) GTEST_SKIP() << "users cannot reach " << STAB_BIN_DIR;
-    chmod(lab_.folder().c_str(), 0755);
-    for (const uid_t user : {ada, bob}) {
-      const std::string name = std::to_string(user);
-      lab_.write(name + "/b.c", "int main(void) { return " + name + " - " + name + "; }\n");
-      lab_.write(name + "/plan.toml",
-                 "[experiment]\nname = \"of-" + name +
-                     "\"\n[[benchmark]]\nname = \"b\"\nbuild = \"cc -o ${OUT} b.c\"\n"
-                     "sources = [\"b.c\"]\nrun = [\"${OUT}\"]\nrepetitions = 3\n");
-    }
-    start_daemon({});
-  }
-
-  void start_daemon(std::vector<std::string> more) {
-    if (std::ranges::find(more, "--config") == more.end())
-      more.insert(more.end(), {"--config", "/dev/null"});
-    std::vector<std::string> argv{std::string(STAB_BIN_DIR) + "/stabd", "--socket-mode", "0666",
-                                  "--ready-fd", "1"};
-    argv.insert(argv.end(), more.begin(), more.end());
-    const std::string log = lab_.path("stabd" + std::to_string(++daemons_) + ".log");
-    daemon_ = start_program(argv, lab_.folder(), log);
-    ASSERT_TRUE(wait_for_text(log, "ready"));
-  }
-
-  // Another one, with these settings.
-  void restart(const std::string& settings) {
-    kill(daemon_, SIGTERM);
-    ASSERT_EQ(end_of(daemon_), 0);
-    lab_.write("users.toml", settings);
-    start_daemon({"--config", lab_.path("users.toml")});
-  }
-
-  void TearDown() override {
-    if (daemon_ == 0) return;
-    kill(daemon_, SIGTERM);
-    EXPECT_EQ(end_of(daemon_), 0);
-    for (const char* folder : {"/run", "/var/lib", "/var/cache"}) umount2(folder, MNT_DETACH);
-  }
-
-  static std::vector<std::string> command(uid_t user, const std::vector<std::string>& arguments) {
-    std::vector<std::string> argv{"/usr/bin/setpriv",
-                                  "--clear-groups",
-                                  "--reuid",
-                                  std::to_string(user),
-                                  "--regid",
-                                  std::to_string(user),
-                                  std::string(STAB_BIN_DIR) + "/stabctl",
-                                  "--socket",
-                                  socket_path};
-    argv.insert(argv.end(), arguments.begin(), arguments.end());
-    return argv;
-  }
-  Output as(uid_t user, const std::vector<std::string>& arguments) const {
-    return run_program(command(user, arguments), lab_.folder());
-  }
-
-  std::string plan_of(uid_t user) const { return lab_.path(std::to_string(user) + "/plan.toml"); }
-
-  Lab lab_;
-  pid_t daemon_ = 0;
-  int daemons_ = 0;
-};
-
-// Connections of a user that say nothing, in a process of that user's, which lives until its end.
-class Idle {
- public:
-  Idle(uid_t user, int count) {
-    std::array<int, 2> ends{};
-    EXPECT_EQ(pipe(ends.data()), 0);
-    child_ = fork();
-    if (child_ == 0) connect_and_wait(user, count, ends[1]);
-    close(ends[1]);
-    char made = 0;
-    EXPECT_EQ(read(ends[0], &made, 1), 1);
-    close(ends[0]);
-  }
-  Idle(const Idle&) = delete;
-  Idle& operator=(const Idle&) = delete;
-  ~Idle() {
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-  }
-
- private:
-  [[noreturn]] static void connect_and_wait(uid_t user, int count, int told) {
-    if (setgroups(0, nullptr) != 0 || setresgid(user, user, user) != 0 ||
-        setresuid(user, user, user) != 0)
-      _exit(1);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::string(socket_path).copy(address.sun_path, sizeof address.sun_path - 1);
-    for (int i = 0; i < count; ++i) {
-      const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-      if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) _exit(2);
-    }
-    if (write(told, "+", 1) != 1) _exit(3);
-    for (;;) pause();
-  }
-
-  pid_t child_ = 0;
-};
 
 TEST_F(Users, WithoutAnAccountMeasureWithTheDaemonOfRoot) {
   for (const uid_t user : {ada, bob}) {

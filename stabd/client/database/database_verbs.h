@@ -20,7 +20,8 @@ Result<std::string> database_of(const Common& common);
 
 // An experiment that has ended as a file that is not there yet.
 Result<int> export_archive(const Common& common, std::int64_t id, const std::string& file);
-// Such a file becomes an experiment of the database in `common.state`, which no daemon has open.
+// Such a file becomes an experiment of the daemon's, or of the database in `common.state`, which no
+// daemon has open.
 Result<int> import_archive(const Common& common, const std::string& file);
 
 // Copies the database of the daemon, or of `common.state`, to a file that is not there yet; it may be

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 
 #include "base/text.h"
 #include "stabd/client/client.h"
@@ -49,8 +48,7 @@ Result<void> print_new(protocol::LogsRequest& request, bool json, const Ask& ask
     request.after = reply->next;
     more = reply->more;
   }
-  std::fflush(stdout);
-  return {};
+  return flush_output();
 }
 
 Result<int> follow_logs(const Common& common, protocol::LogsRequest request) {

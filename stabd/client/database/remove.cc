@@ -2,50 +2,55 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 
 #include "base/text.h"
 #include "stabd/client/client.h"
 #include "stabd/client/database/database_verbs.h"
+#include "stabd/client/output.h"
 #include "stabd/upkeep/upkeep.h"
 
 namespace stab::client {
 namespace {
 
-void print(const Common& common, const protocol::RemoveReply& gone, bool dry) {
+Result<void> print(const Common& common, const protocol::RemoveReply& gone, bool dry) {
   if (common.json)
     fmt::print("{}\n", protocol::to_text(gone, -1));
   else
     fmt::print("experiment {} ({}) {}: {} trials, {} builds, {} events\n", gone.id,
                one_line(gone.name, 100), dry ? "would be removed" : "is removed", gone.trials,
                gone.builds, gone.events);
-  std::fflush(stdout);
+  return flush_output();
 }
 
-Result<protocol::RemoveReply> remove_stored(store::Store& store, std::int64_t id, bool dry) {
+// Of an experiment that has ended.
+Result<protocol::RemoveReply> what_would_go(store::Reader& store, std::int64_t id) {
   const auto found = store.experiment(id);
   if (!found) return fail(found.error().message);
   if (!*found) return fail(fmt::format("there is no experiment {} in it", id));
-  const store::Experiment& experiment = **found;
-  if (experiment.ended_ns == 0)
+  if ((*found)->ended_ns == 0)
     return fail(fmt::format(
         "experiment {} has not ended: the 'stabctl run' that began it goes on with it", id));
   const auto content = store.content(id);
   if (!content) return fail(content.error().message);
-  upkeep::Upkeep upkeep(store);
-  if (!dry) {
-    if (auto begun = upkeep.remove(experiment, fmt::format("by user {}", geteuid())); !begun)
-      return fail(begun.error().message);
-  }
-  while (upkeep.has_work())
-    if (auto done = upkeep.step(); !done) return fail(done.error().message);
   return protocol::RemoveReply{.id = id,
-                               .name = experiment.name,
+                               .name = (*found)->name,
                                .trials = content->trials,
                                .builds = content->builds,
                                .events = content->events};
+}
+
+Result<protocol::RemoveReply> remove_stored(store::Store& store, std::int64_t id) {
+  auto gone = what_would_go(store, id);
+  if (!gone) return gone;
+  const auto found = store.experiment(id);
+  upkeep::Upkeep upkeep(store);
+  if (auto begun = upkeep.remove(**found, fmt::format("by user {}", geteuid())); !begun)
+    return fail(begun.error().message);
+  while (upkeep.has_work())
+    if (auto done = upkeep.step(); !done) return fail(done.error().message);
+  return gone;
 }
 
 using Remover = std::function<Result<protocol::RemoveReply>(std::int64_t id)>;
@@ -55,7 +60,7 @@ Result<int> remove_each(const Common& common, const std::vector<std::int64_t>& i
   for (const std::int64_t id : ids) {
     const auto gone = remove_one(id);
     if (!gone) return std::unexpected(gone.error());
-    print(common, *gone, dry);
+    if (auto printed = print(common, *gone, dry); !printed) return std::unexpected(printed.error());
   }
   return exit_ok;
 }
@@ -74,10 +79,15 @@ Result<int> remove(const Common& common, const std::vector<std::int64_t>& ids, b
   std::error_code error;
   if (!std::filesystem::is_regular_file(database, error))
     return fail(fmt::format("there is no database {}", database));
+  if (dry) {
+    auto reader = store::Reader::open(database);
+    if (!reader) return fail(reader.error().message);
+    return remove_each(common, ids, dry,
+                       [&](std::int64_t id) { return what_would_go(**reader, id); });
+  }
   auto store = store::Store::open(database);
   if (!store) return fail(store.error().message);
-  return remove_each(common, ids, dry,
-                     [&](std::int64_t id) { return remove_stored(**store, id, dry); });
+  return remove_each(common, ids, dry, [&](std::int64_t id) { return remove_stored(**store, id); });
 }
 
 }  // namespace stab::client

@@ -5,14 +5,12 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
 namespace stab::daemon {
 namespace {
-
-// What a killed process may take, if nobody traces one of its own.
-constexpr std::chrono::seconds killing{5};
 
 LoopChild* owner(uv_poll_t* handle) {
   return static_cast<LoopChild*>(handle->data);
@@ -66,9 +64,11 @@ void LoopChild::abandon() {
   kill_group();
 }
 
-void LoopChild::end() {
+void LoopChild::end(std::chrono::steady_clock::time_point until) {
   abandon();
-  if (has_ended(killing)) machine::reap(process_.pid);
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+  if (has_ended(std::max(left, std::chrono::milliseconds(0)))) machine::reap(process_.pid);
   close();
 }
 

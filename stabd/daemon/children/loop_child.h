@@ -34,8 +34,11 @@ class LoopChild {
   void send_signal(int number) const;
   // Kills it; nothing is reported.
   void abandon();
-  // The same, and waits for its end, but not for ever: the loop will not report it.
-  void end();
+  // What a killed process may take, if nobody traces one of its own.
+  static constexpr std::chrono::seconds killing{5};
+  // The same, and waits for its end until then: the loop will not report it.
+  void end(std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
+                                                         killing);
 
  private:
   LoopChild() = default;

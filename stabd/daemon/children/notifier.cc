@@ -47,12 +47,18 @@ Notifier::Notifier(uv_loop_t* loop, machine::Containment containment,
   timer_->data = this;
 }
 
-Notifier::~Notifier() {
+void Notifier::end(std::chrono::steady_clock::time_point until) {
   if (child_) {
-    child_->end();
+    child_->end(until);
+    child_.reset();
     failed_(current_, notice_cut_short);
   }
   for (const Notice& notice : waiting_) failed_(notice.experiment, notice_cut_short);
+  waiting_.clear();
+}
+
+Notifier::~Notifier() {
+  end(std::chrono::steady_clock::now() + LoopChild::killing);
   uv_close(reinterpret_cast<uv_handle_t*>(timer_),
            [](uv_handle_t* handle) { delete reinterpret_cast<uv_timer_t*>(handle); });
 }

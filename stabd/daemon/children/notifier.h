@@ -44,6 +44,8 @@ class Notifier {
            OnFailed failed, std::function<void()> rested);
   // Before the loop is closed. Ends what runs; what was not sent has failed.
   ~Notifier();
+  // Kills what runs and waits for its end until then; nothing begins any more.
+  void end(std::chrono::steady_clock::time_point until);
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/archive/archive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "plan/reading/reader.h"
+#include "stabd/archive/parts.h"
+#include "stabd/results/trials.h"
+#include "store/copy.h"
+#include "toml/problems.h"
+
+namespace stab::archive {
+namespace {
+
+constexpr std::array<std::string_view, 3> final_states{"done", "failed", "cancelled"};
+// What a store takes in one go while clients wait for their turn.
+constexpr Most in_one_go{.trials = 100, .others = 4};
+constexpr std::size_t in_one_transaction = 200;
+
+bool has_ended(const store::Experiment& experiment) {
+  return std::ranges::find(final_states, experiment.state) != final_states.end();
+}
+
+// P1, in an empty database.
+class Parts {
+ public:
+  Parts(store::Store& to, const store::Experiment& row, const Most& most) : to_(to), most_(most) {
+    value_of(to_.add_experiment(row));
+    row_of_part_.state = row.state;
+  }
+
+  void add(const store::Trial& trial) {
+    trials_.push_back(trial);
+    trials_.back().experiment = part(all_trials_++ / most_.trials);
+    if (trials_.size() == std::min(in_one_transaction, most_.trials)) finish();
+  }
+  void add(store::Build build) {
+    build.experiment = part(all_builds_++ / most_.others);
+    value_of(to_.add_build(build));
+  }
+  void add(store::Event event) {
+    event.experiment = part(all_events_++ / most_.others);
+    value_of(to_.add_event(event));
+  }
+  void finish() {
+    value_of(to_.add_trials(trials_));
+    trials_.clear();
+  }
+
+ private:
+  store::Id part(std::size_t number) {
+    const store::Id id = whole + static_cast<store::Id>(number);
+    for (; last_ < id; ++last_) value_of(to_.add_experiment(row_of_part_));
+    return id;
+  }
+
+  store::Store& to_;
+  Most most_;
+  store::Experiment row_of_part_;  // says nothing
+  store::Id last_ = whole;
+  std::vector<store::Trial> trials_;
+  std::size_t all_trials_ = 0;
+  std::size_t all_builds_ = 0;
+  std::size_t all_events_ = 0;
+};
+
+// `row`: as it is to be. `said`: its last event.
+void copy_experiment(store::Reader& from, const store::Experiment& source, store::Store& to,
+                     const store::Experiment& row, const store::Event& said, const Most& most) {
+  Parts parts(to, row, most);
+  for (const store::Build& each : value_of(from.builds(source.id))) parts.add(each);
+  value_of(results::for_each_trial(from, source, [&](const store::Trial& trial) {
+    if (trial.position >= source.trials)
+      refuse(fmt::format("trial {} is not one of its {}", trial.position, source.trials));
+    parts.add(trial);
+    return true;
+  }));
+  for (const store::Event& each : value_of(from.events(source.id))) parts.add(each);
+  parts.add(said);
+  parts.finish();
+}
+
+void write_archive(const std::string& database, store::Id id, const std::string& file) {
+  const auto from = value_of(store::Reader::open(database));
+  const auto found = value_of(from->experiment(id));
+  if (!found) refuse(fmt::format("there is no experiment {} in it", id));
+  if (!has_ended(*found))
+    refuse(fmt::format("experiment {} has not ended yet, it is {}", id, found->state));
+  std::string folder = file + ".XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr)
+    refuse(fmt::format("cannot make a folder beside {}: {}", file, std::strerror(errno)));
+  const std::shared_ptr<void> removed(nullptr, [&](void*) {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+  });
+  const std::string made = folder + "/stabd.db";
+  {
+    const auto to = value_of(store::Store::open(made));
+    store::Experiment row = *found;
+    row.machine = copy_machine(*from, found->machine, *to);
+    copy_experiment(*from, *found, *to, row,
+                    {.at_ns = wall_clock_ns(),
+                     .kind = "export",
+                     .text = fmt::format("written to an archive from experiment {} of {}", id,
+                                         one_line(database, 500))},
+                    {});
+  }
+  if (!value_of(store::back_up(made, file)).empty()) refuse("the copy is damaged: try again");
+}
+
+// What can be wrong with a file that somebody else made.
+store::Experiment only_experiment(store::Reader& archive) {
+  for (const store::Damage& each : value_of(archive.verify()))
+    refuse(
+        fmt::format("it is damaged: row {} of table {}: {}", each.row, each.table, each.problem));
+  const auto experiments = value_of(archive.experiments());
+  if (experiments.intact.size() != 1 || !experiments.damaged.empty())
+    refuse(
+        fmt::format("it holds {} experiments and is no archive of one: make one with 'stabctl "
+                    "export ID --archive FILE'",
+                    experiments.intact.size() + experiments.damaged.size()));
+  const store::Experiment& experiment = experiments.intact.front();
+  if (!has_ended(experiment))
+    refuse(fmt::format("its experiment has not ended, it is {}", one_line(experiment.state, 50)));
+  if (const auto plan = plan::read_plan(experiment.plan); !plan)
+    refuse("this version refuses its plan: " + toml::describe(plan.error(), "plan"));
+  return experiment;
+}
+
+store::Id machine_of(store::Reader& archive, const store::Experiment& source,
+                     const Receiver& receiver, store::Store& to) {
+  if (receiver.believed || source.machine == 0) return copy_machine(archive, source.machine, to);
+  auto found = value_of(archive.machine(source.machine));
+  if (!found) refuse("the row of its machine is not there");
+  found->key += fmt::format("-imported-by-{}", receiver.uid);
+  return value_of(to.add_machine(*found));
+}
+
+// An archive of an older version is brought to this one's in a copy; the file stays as it is.
+std::unique_ptr<store::Reader> open_archive(const std::string& file, const std::string& copy) {
+  const bool old = value_of(store::copy_of_this_version(file, copy));
+  return value_of(store::Reader::open(old ? copy : file));
+}
+
+void separate(const std::string& file, const Receiver& receiver, const std::string& copy,
+              store::Store& to) {
+  const auto archive = open_archive(file, copy);
+  const store::Experiment source = only_experiment(*archive);
+  store::Experiment row = source;
+  row.machine = machine_of(*archive, source, receiver, to);
+  row.uid = receiver.uid;
+  row.gid = receiver.gid;
+  row.priority = 0;
+  row.held_by.reset();
+  copy_experiment(*archive, source, to, row,
+                  {.at_ns = wall_clock_ns(),
+                   .kind = "import",
+                   .text = fmt::format("imported from {} by user {}", one_line(receiver.name, 500),
+                                       receiver.uid)},
+                  in_one_go);
+}
+
+}  // namespace
+
+store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to) {
+  if (machine == 0) return 0;
+  const auto found = value_of(from.machine(machine));
+  if (!found) refuse("the row of its machine is not there");
+  const store::Id copy = value_of(to.add_machine(*found));
+  auto calibrations = value_of(from.calibrations(machine));
+  const auto known = value_of(to.calibrations(copy));
+  std::erase_if(calibrations, [&](const store::Calibration& each) {
+    return std::ranges::any_of(known, [&](const store::Calibration& here) {
+      return here.at_ns == each.at_ns && here.name == each.name && here.scope == each.scope &&
+             here.benchmark == each.benchmark;
+    });
+  });
+  for (store::Calibration& each : calibrations) {
+    each.machine = copy;
+    each.experiment = 0;
+  }
+  value_of(to.add_calibrations(calibrations));
+  return copy;
+}
+
+Result<void> write(const std::string& database, store::Id id, const std::string& file) {
+  try {
+    write_archive(database, id, file);
+  } catch (const Refused& why) {
+    return fail(fmt::format("there is no archive: {}", why.what()));
+  }
+  return {};
+}
+
+Result<void> take_apart(const std::string& file, const Receiver& receiver,
+                        const std::string& parts) {
+  try {
+    separate(file, receiver, parts + ".of", *value_of(store::Store::open(parts)));
+  } catch (const Refused& why) {
+    return fail(fmt::format("{} is not imported: {}", one_line(receiver.name, 500), why.what()));
+  }
+  return {};
+}
+
+}  // namespace stab::archive

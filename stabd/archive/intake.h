@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// An experiment enters a store that is in use, a part at a time.
+//
+// Invariants
+//  I1  Nobody sees it before all of it is there (S7 of store.h). Of one that is given up, or whose
+//      stabd is killed, there are rows that a removal takes away.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "store/store.h"
+
+namespace stab::archive {
+
+class Intake {
+ public:
+  // Of what take_apart() made.
+  static store::Outcome<Intake> open(const std::string& parts);
+
+  // Adds a part. False when the experiment is complete. After an error that passes with time it may
+  // be called again.
+  store::Outcome<bool> step(store::Store& to);
+  // In the store; 0 before the first step.
+  [[nodiscard]] store::Id id() const { return row_.id; }
+  [[nodiscard]] const std::string& name() const { return row_.name; }
+
+ private:
+  Intake(std::unique_ptr<store::Reader> from, store::Experiment row);
+  store::Outcome<void> begin(store::Store& to);
+  store::Outcome<void> add_trials(store::Store& to);
+  store::Outcome<void> add_others(store::Store& to);
+  store::Outcome<void> show(store::Store& to);
+
+  std::unique_ptr<store::Reader> from_;
+  store::Experiment row_;
+  std::string state_;       // that it gets with the last step
+  store::Id part_;          // the next one
+  bool trials_ = false;     // of that part are there
+  std::size_t others_ = 0;  // and so many of its builds and events
+};
+
+}  // namespace stab::archive

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/archive/intake.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "stabd/archive/archive.h"
+#include "stabd/archive/parts.h"
+#include "stabd/archive/spool.h"
+#include "stabd/upkeep/upkeep.h"
+#include "store/connection.h"
+#include "store/rows/codec.h"
+#include "store/schema.h"
+#include "store/test_support.h"
+
+namespace stab::archive {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::uint32_t trials = 250;
+
+class IntakeTest : public store::WithStore {
+ protected:
+  void SetUp() override {
+    WithStore::SetUp();
+    store::Experiment row = store_->experiment(experiment_).value().value();
+    row.plan =
+        "[experiment]\nname = \"sort\"\n[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
+        "repetitions = 1\n";
+    row.state = "done";
+    row.trials = trials;
+    row.machine = store_->add_machine({.key = "k", .host = "lab", .facts = "{}"}).value();
+    ASSERT_TRUE(store_->update_experiment(row));
+    ASSERT_TRUE(store_->add_calibrations({store::example_calibration(row.machine, experiment_)}));
+    for (std::uint32_t position = 0; position < trials; ++position)
+      add(store::example_trial(experiment_, position));
+    for (int i = 0; i < 9; ++i)
+      ASSERT_TRUE(store_->add_event(
+          {.experiment = experiment_, .at_ns = i, .kind = "e", .text = std::to_string(i)}));
+    const auto made = Spool::make(fs::path(path_).parent_path());
+    ASSERT_TRUE(made);
+    spool_ = *made;
+    ASSERT_TRUE(write(path_, experiment_, spool_->file()));
+  }
+  void TearDown() override {
+    spool_.reset();
+    Spool::remove_left(fs::path(path_).parent_path());
+    WithStore::TearDown();
+  }
+  Intake take_apart_as(const Receiver& receiver) {
+    EXPECT_TRUE(take_apart(spool_->file(), receiver, spool_->parts()));
+    return std::move(*Intake::open(spool_->parts()));
+  }
+  std::vector<store::Id> seen() {
+    std::vector<store::Id> ids;
+    for (const store::Experiment& each : store_->experiments()->intact) ids.push_back(each.id);
+    return ids;
+  }
+
+  std::shared_ptr<Spool> spool_;
+};
+
+TEST_F(IntakeTest, NobodySeesAnExperimentBeforeAllOfItIsThere) {
+  Intake intake = take_apart_as({.uid = 7, .gid = 8, .believed = true, .name = "kept.stab"});
+  int steps = 1;
+  for (; intake.step(*store_).value(); ++steps) EXPECT_THAT(seen(), ElementsAre(experiment_));
+  EXPECT_EQ(steps, 3);
+  EXPECT_THAT(seen(), ElementsAre(experiment_, intake.id()));
+  const store::Experiment row = store_->experiment(intake.id()).value().value();
+  EXPECT_EQ(row.uid, 7U);
+  EXPECT_EQ(row.gid, 8U);
+  EXPECT_EQ(row.state, "done");
+  EXPECT_EQ(row.machine, store_->experiment(experiment_).value()->machine);
+  auto own = trials_of(*store_, intake.id());
+  for (store::Trial& each : own) each.experiment = experiment_;
+  EXPECT_EQ(own, trials_of(*store_, experiment_));
+  std::string texts;
+  for (const store::Event& each : store_->events(intake.id()).value()) texts += each.text + ";";
+  EXPECT_THAT(texts, HasSubstr("0;1;2;3;4;5;6;7;8;written to an archive from experiment"));
+  EXPECT_THAT(texts, HasSubstr("imported from kept.stab by user 7"));
+}
+
+TEST_F(IntakeTest, WhatAKilledOneLeftIsRemovedByTheNext) {
+  {
+    Intake intake = take_apart_as({.uid = 7, .believed = true});
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(intake.step(*store_).value());
+  }
+  reopen();
+  EXPECT_THAT(seen(), ElementsAre(experiment_));
+  ASSERT_THAT(store_->removals().value(), SizeIs(1));
+  EXPECT_EQ(store_->content(experiment_ + 1)->trials, 200U);
+  upkeep::Upkeep upkeep(*store_);
+  ASSERT_TRUE(upkeep.load());
+  while (upkeep.has_work()) ASSERT_TRUE(upkeep.step());
+  EXPECT_EQ(store_->content(experiment_ + 1)->trials, 0U);
+  EXPECT_THAT(store_->removals().value(), IsEmpty());
+}
+
+TEST_F(IntakeTest, NobodyIsBelievedWhatTheySayOfThisMachine) {
+  Intake intake = take_apart_as({.uid = 7});
+  while (intake.step(*store_).value()) {
+  }
+  const store::Id machine = store_->experiment(intake.id()).value()->machine;
+  EXPECT_EQ(store_->machine(machine).value()->key, "k-imported-by-7");
+  EXPECT_EQ(store_->machine(machine).value()->host, "lab");
+  EXPECT_THAT(store_->calibrations(machine).value(), IsEmpty());
+  EXPECT_THAT(store_->calibrations(store_->experiment(experiment_).value()->machine).value(),
+              SizeIs(1));
+}
+
+TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
+  const std::string old = spool_->file() + ".old";
+  store::Experiment experiment = store_->experiment(experiment_).value().value();
+  experiment.state = "cancelled";
+  experiment.machine = 0;
+  {
+    store::Connection connection(old);
+    store::migrate(connection, store::schema_steps().first(5));
+    // What later versions have more.
+    store::Row row;
+    for (const auto& [column, value] : to_row(experiment).values())
+      if (column != "priority" && column != "held_by") row.set_value(column, value);
+    connection.insert("experiment", row);
+  }
+  const auto taken = take_apart(old, {.uid = 7, .name = "old"}, spool_->parts());
+  ASSERT_TRUE(taken) << taken.error().message;
+  auto intake = Intake::open(spool_->parts());
+  ASSERT_TRUE(intake);
+  EXPECT_FALSE(intake->step(*store_).value());
+  EXPECT_EQ(store_->experiment(intake->id()).value()->name, experiment.name);
+  // And the file is as it was: nobody else reads it.
+  const auto read = store::Reader::open(old);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("its schema has version 5 and not"));
+  EXPECT_THAT(read.error().message, HasSubstr("'stabd --state' with its folder, started once"));
+}
+
+TEST_F(IntakeTest, ASpoolIsGoneWithItsLastUser) {
+  const std::string folder = fs::path(spool_->file()).parent_path();
+  EXPECT_TRUE(fs::exists(folder));
+  EXPECT_EQ(fs::status(folder).permissions() & fs::perms(077), fs::perms::none);
+  spool_.reset();
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+}  // namespace
+}  // namespace stab::archive
