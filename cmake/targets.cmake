@@ -21,7 +21,7 @@ function(stab_link target)
   target_link_libraries(${target} PUBLIC stab_flags ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
 endfunction()
 
-# A test's own code is compiled in 40 % of the time without optimization; what it tests is optimized all the same.
+# A test's own code is compiled in 40 % of the time without optimization; of what it tests only headers are not optimized.
 add_library(stab_test_flags INTERFACE)
 target_link_libraries(stab_test_flags INTERFACE stab_flags)
 target_compile_options(stab_test_flags INTERFACE -O0)

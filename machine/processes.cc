@@ -77,7 +77,8 @@ bool has_living_thread(pid_t pid) {
   });
 }
 
-// The kernel's PF_KTHREAD.
+// The kernel's PF_EXITING and PF_KTHREAD.
+constexpr unsigned exiting = 0x00000004;
 constexpr unsigned kernel_thread = 0x00200000;
 
 // Each thread has a list of the children that it started.
@@ -109,6 +110,11 @@ void reset_signals() {
 bool is_of_kernel(pid_t process) {
   const auto stat = read_stat(process);
   return stat && (stat->flags & kernel_thread) != 0;
+}
+
+bool is_ending(pid_t process) {
+  const auto stat = read_stat(process);
+  return stat && (stat->flags & exiting) != 0;
 }
 
 std::optional<ProcessId> identify(pid_t pid) {

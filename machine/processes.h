@@ -29,6 +29,9 @@ std::optional<ProcessId> identify(pid_t pid);
 // A thread of the kernel's, which has a pid as processes have.
 bool is_of_kernel(pid_t process);
 
+// It ends, and is a process until its memory is freed.
+bool is_ending(pid_t process);
+
 // In a child before exec: every signal has its default action, and none is blocked.
 void reset_signals();
 

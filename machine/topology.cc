@@ -316,16 +316,7 @@ Result<CpuChoice> Topology::choose_cpus(unsigned n) const {
   const Chooser chooser(handle_.get(), allowed_);
   const CpuSet fastest = fastest_of(handle_.get(), allowed_);
   const CpuSet& kind = fastest.size() >= n ? fastest : allowed_;
-  CpuSet trial = Chooser(handle_.get(), kind).choose(n);
-  const auto cores = cores_of(handle_.get());
-  if (const CpuSet calm = difference(kind, cores_with(cores, of_devices_)); calm.size() >= n) {
-    CpuSet other = Chooser(handle_.get(), calm).choose(n);
-    const bool as_good = !chooser.share_a_core(other) &&
-                         intersection(cores_with(cores, {0}), other).empty() &&
-                         place_of(handle_.get(), other) == place_of(handle_.get(), trial);
-    if (as_good) trial = std::move(other);
-  }
-  return completed(std::move(trial), allowed_, chooser);
+  return completed(Chooser(handle_.get(), kind).choose(n), allowed_, chooser);
 }
 
 std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
@@ -355,8 +346,8 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
                                   to_string(choice.idle)));
   if (!intersection(cores_with(cores, of_devices_), choice.trial).empty())
     reasons.emplace_back(
-        "they or their core's other CPUs serve interrupts of devices, and no others are as good "
-        "otherwise (the knob irq_affinity moves interrupts)");
+        "they or their core's other CPUs serve interrupts of devices (the knob irq_affinity moves "
+        "them)");
   else if (!of_devices_.empty())
     reasons.push_back(
         fmt::format("interrupts of devices are served elsewhere ({})", to_string(of_devices_)));
@@ -385,9 +376,9 @@ Result<void> Topology::bind_memory(std::span<const unsigned> cpus) const {
   const Bitmap nodes(hwloc_bitmap_alloc());
   hwloc_cpuset_to_nodeset(handle_.get(), bitmap_of(cpus).get(), nodes.get());
   const std::string names = to_string(cpus_of(nodes.get()));
-  constexpr int flags = HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_STRICT | HWLOC_MEMBIND_BYNODESET;
+  constexpr int flags = HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET;
   if (hwloc_set_membind(handle_.get(), nodes.get(), HWLOC_MEMBIND_BIND, flags) != 0)
-    return fail_errno(fmt::format("cannot bind memory to the NUMA nodes {}", names));
+    return fail_errno(fmt::format("cannot prefer memory of the NUMA nodes {}", names));
   return {};
 }
 

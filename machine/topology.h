@@ -66,7 +66,7 @@ class Topology {
   // The `n` CPUs for trials, in the order of these preferences: the fastest cores of a hybrid
   // machine, if there are enough; not in the core of CPU 0, where the kernel's own work tends to be;
   // one CPU a core, its siblings idle; close together (one L3 cache, else one NUMA node, else one
-  // package); not in a core that serves devices. An error if n is 0 or more than allowed() has.
+  // package). An error if n is 0 or more than allowed() has.
   [[nodiscard]] Result<CpuChoice> choose_cpus(unsigned n) const;
   // Why these: a sentence for each preference that the machine could meet or not.
   [[nodiscard]] std::vector<std::string> reasons(const CpuChoice& choice) const;
@@ -75,7 +75,7 @@ class Topology {
   // binding back. May be called in the forked child of a single-threaded process: beyond system
   // calls it only allocates memory. Fails on a synthetic topology.
   [[nodiscard]] Result<void> bind(std::span<const unsigned> cpus) const;
-  // From now on the calling thread, and what it starts, gets memory of these CPUs' NUMA nodes only.
+  // From now on the calling thread, and what it starts, gets memory of these CPUs' NUMA nodes as long as there is some.
   // Fails on a synthetic topology, and where a container's seccomp filter forbids it.
   [[nodiscard]] Result<void> bind_memory(std::span<const unsigned> cpus) const;
 

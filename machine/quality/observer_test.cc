@@ -259,7 +259,7 @@ TEST(ThisMachine, HasAReadingOrAReasonForEachSource) {
   EXPECT_EQ(readings.size(), 3 * sources().size());
   for (const Reading& reading : readings)
     EXPECT_EQ(reading.status == Status::absent, !reading.reason.empty()) << reading.name;
-  EXPECT_EQ(readings[0].status, Status::counted) << "/proc/stat: " << readings[0].reason;
+  EXPECT_GT(std::ranges::count(readings, Status::counted, &Reading::status), 0);
 }
 
 TEST(Document, HasARowForEachSource) {

@@ -3,11 +3,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <climits>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -16,13 +20,16 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "machine/processes.h"
+#include "machine/topology.h"
 
 namespace stab::machine {
 namespace {
 
 constexpr std::size_t limit = 1 << 20;
-// A process may start others while it is moved.
-constexpr int most_rounds = 50;
+// A process may start others while it is moved, or take its time to end.
+constexpr std::chrono::seconds patience{5};
+constexpr std::chrono::milliseconds pause{1};
+using Clock = std::chrono::steady_clock;
 
 Result<std::string> line_of(const std::string& path) {
   auto content = read_file(path, limit);
@@ -49,38 +56,74 @@ std::string name_of(pid_t process) {
   return fmt::format("process {} ({})", process, name ? one_line(*name, 20) : "gone");
 }
 
-Result<void> move_all(const std::string& from, const std::string& to,
-                      const std::function<bool(pid_t)>& whom) {
-  std::string stays;
-  for (int round = 0; round < most_rounds; ++round) {
-    bool any = false;
-    for (const pid_t process : processes_in(from)) {
-      // The kernel takes 0 for whoever writes it.
-      if (process == 0) return fail("there are processes of another pid namespace");
-      if (is_of_kernel(process) || !whom(process)) continue;
-      any = true;
-      // One that ends meanwhile is gone in the next round.
-      if (auto moved = put(to + "/cgroup.procs", std::to_string(process)); !moved)
-        stays = fmt::format("{} cannot be moved: {}", name_of(process), moved.error().message);
-    }
-    if (!any) return {};
-    if (round > 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+CpuSet affinity_of(pid_t thread) {
+  std::vector<cpu_set_t> set(64);
+  CpuSet cpus;
+  const std::size_t bytes = set.size() * sizeof(cpu_set_t);
+  if (sched_getaffinity(thread, bytes, set.data()) != 0) return cpus;
+  for (unsigned cpu = 0; cpu < bytes * CHAR_BIT; ++cpu)
+    if (CPU_ISSET_S(cpu, bytes, set.data())) cpus.push_back(cpu);
+  return cpus;
+}
+
+std::vector<pid_t> threads_of(pid_t process) {
+  std::vector<pid_t> threads;
+  std::error_code gone;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), gone))
+    threads.push_back(std::atoi(entry.path().filename().c_str()));
+  return threads;
+}
+
+// Binding is a process's own business, and kernels before 6.2 forget it when a process is moved: one that keeps to some
+// of `cpus` by itself is left where it is, and one that is bound to others is an error.
+Result<bool> is_to_move(pid_t process, const CpuSet& all, const CpuSet& cpus) {
+  bool bound = false;
+  for (const pid_t thread : threads_of(process)) {
+    const CpuSet affinity = affinity_of(thread);
+    if (affinity.empty() || std::ranges::includes(affinity, all)) continue;
+    if (!std::ranges::includes(cpus, affinity))
+      return fail(
+          fmt::format("{} is bound to the CPUs {} itself", name_of(process), to_string(affinity)));
+    bound = true;
   }
-  return fail(stays.empty() ? "processes begin faster than they can be moved" : stays);
+  return !bound;
+}
+
+// A round moves whom it finds and says whether there was anybody.
+Result<void> repeat(const std::function<Result<bool>()>& round) {
+  for (const auto end = Clock::now() + patience;;) {
+    const auto any = round();
+    if (!any) return std::unexpected(any.error());
+    if (!*any) return {};
+    if (Clock::now() > end) return fail("processes begin faster than they can be moved");
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+// The kernel takes 0 for whoever writes it.
+Result<void> refuse_unknown(const std::vector<pid_t>& processes) {
+  if (std::ranges::find(processes, 0) == processes.end()) return {};
+  return fail("there are processes of another pid namespace");
+}
+
+Result<void> move_process(pid_t process, const std::string& to) {
+  auto moved = put(to + "/cgroup.procs", std::to_string(process));
+  if (moved || errno == ESRCH) return {};
+  return fail(fmt::format("{} cannot be moved: {}", name_of(process), moved.error().message));
 }
 
 Result<void> let_go(const std::string& folder) {
-  std::error_code gone;
-  if (!std::filesystem::exists(folder, gone)) return {};
   const std::string above = std::filesystem::path(folder).parent_path();
-  if (auto moved = move_all(folder, above, [](pid_t) { return true; }); !moved) return moved;
-  // The last ones may be on their way out.
-  for (int round = 0; rmdir(folder.c_str()) != 0 && errno != ENOENT; ++round) {
-    if (errno != EBUSY || round == most_rounds)
-      return fail_errno(fmt::format("cannot remove {}", folder));
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return {};
+  return repeat([&]() -> Result<bool> {
+    if (rmdir(folder.c_str()) == 0 || errno == ENOENT) return false;
+    if (errno != EBUSY) return fail_errno(fmt::format("cannot remove {}", folder));
+    const auto processes = processes_in(folder);
+    if (auto known = refuse_unknown(processes); !known) return std::unexpected(known.error());
+    for (const pid_t process : processes)
+      if (auto moved = move_process(process, above); !moved) return std::unexpected(moved.error());
+    return true;
+  });
 }
 
 Result<void> hold(const std::string& folder, const std::string& cpus,
@@ -88,11 +131,26 @@ Result<void> hold(const std::string& folder, const std::string& cpus,
   const std::string above = std::filesystem::path(folder).parent_path();
   const auto memory = line_of(above + "/cpuset.mems");
   if (!memory) return std::unexpected(memory.error());
+  const auto all = line_of(above + "/cpuset.effective_cpus");
+  if (!all) return std::unexpected(all.error());
   if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     return fail_errno(fmt::format("cannot make {}", folder));
   if (auto set = put(folder + "/cpuset.mems", *memory); !set) return set;
   if (auto set = put(folder + "/cpuset.cpus", cpus); !set) return set;
-  return move_all(above, folder, whom);
+  return repeat([&]() -> Result<bool> {
+    const auto processes = processes_in(above);
+    if (auto known = refuse_unknown(processes); !known) return std::unexpected(known.error());
+    bool any = false;
+    for (const pid_t process : processes) {
+      if (is_of_kernel(process) || is_ending(process) || !whom(process)) continue;
+      const auto moves = is_to_move(process, cpus_in(*all), cpus_in(cpus));
+      if (!moves) return moves;
+      if (!*moves) continue;
+      any = true;
+      if (auto moved = move_process(process, folder); !moved) return std::unexpected(moved.error());
+    }
+    return any;
+  });
 }
 
 }  // namespace
@@ -108,6 +166,7 @@ Result<std::string> confined_to(const std::string& folder) {
 
 bool is_other(pid_t process) {
   const auto ours = descendants();
+  // Of a session outside of our pid namespace everybody counts as ours.
   return process != getpid() && getsid(process) != getsid(0) &&
          std::ranges::find(ours, process) == ours.end();
 }

@@ -39,6 +39,8 @@ class Confinement : public testing::Test {
   void SetUp() override {
     all_ = affinity_of(0);
     if (all_.size() < 2) GTEST_SKIP() << "there is one CPU only";
+    const auto every = read_file(std::string(above) + "/cpuset.effective_cpus", 4096);
+    if (every && *every != to_string(all_) + "\n") GTEST_SKIP() << "we are bound to some CPUs";
     const auto mine = read_file("/proc/self/cgroup", 1 << 16);
     if (!mine || !mine->contains(":cpuset:/\n") || mkdir(folder_.c_str(), 0755) != 0)
       GTEST_SKIP() << "there is no cpuset of cgroup v1 that may be changed";
@@ -104,6 +106,31 @@ TEST_F(Confinement, MovesWhatBeginsMeanwhile) {
   // Who made them ends last.
   for (const pid_t process : descendants())
     if (process != parent) kill(process, SIGKILL);
+}
+
+void bind(pid_t process, unsigned cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  ASSERT_EQ(sched_setaffinity(process, sizeof set, &set), 0);
+}
+
+TEST_F(Confinement, LeavesThoseWhoKeepToTheirCpusByThemselves) {
+  const pid_t bound = start();
+  const pid_t moved = start();
+  bind(bound, all_.front());
+  ASSERT_TRUE(confine(folder_, std::to_string(all_.front()), ours()));
+  EXPECT_EQ(read_file(folder_ + "/cgroup.procs", 1000).value(), std::to_string(moved) + "\n");
+  ASSERT_TRUE(confine(folder_, std::string(everywhere)));
+  EXPECT_EQ(affinity_of(bound), CpuSet{all_.front()});
+
+  bind(bound, all_.back());
+  const auto refused = confine(folder_, std::to_string(all_.front()), ours());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("is bound to the CPUs"));
+  EXPECT_EQ(affinity_of(bound), CpuSet{all_.back()});
+  EXPECT_EQ(affinity_of(moved), all_);
+  EXPECT_FALSE(std::filesystem::exists(folder_));
 }
 
 TEST_F(Confinement, WhoConfinedThemMayBeGone) {

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "machine/quiet/confinement.h"
+
 namespace stab::machine {
 
 std::string log_by_hand(const std::string& folder) {
@@ -17,14 +19,40 @@ std::string log_of_experiments(const std::string& folder) {
   return folder + "/experiments.undo";
 }
 
+namespace {
+
+// Those in which others are still confined.
+std::vector<std::string> confining_folders(const std::string& root) {
+  std::vector<std::string> folders;
+  for (const Knob& knob : knobs())
+    for (const KnobFiles& files : knob.files)
+      if (files.form == Form::folder &&
+          confined_to(root + std::string(files.pattern)).value_or("") != everywhere)
+        folders.push_back(root + std::string(files.pattern));
+  return folders;
+}
+
+// Whoever confines others has the log open: without that, and behind what it says, they are let go.
+Result<std::vector<Outcome>> put_all_back(UndoLog& log, const std::string& root) {
+  auto outcomes = machine::restore(log, root);
+  if (!outcomes) return outcomes;
+  for (const std::string& folder : confining_folders(root))
+    if (auto gone = confine(folder, std::string(everywhere)); !gone)
+      outcomes->push_back(refusal("other_processes", gone.error().message));
+  return outcomes;
+}
+
+}  // namespace
+
 Result<std::vector<Outcome>> recover(const std::string& folder, const std::string& root) {
   const std::string path = log_of_experiments(folder);
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
-  if (error || size == 0) return {};  // no log, or one that we may not even look at
+  // No log, or one that we may not even look at.
+  if ((error || size == 0) && confining_folders(root).empty()) return {};
   auto log = UndoLog::open(path, root);
   if (!log) return std::unexpected(log.error());
-  return machine::restore(*log, root);
+  return put_all_back(*log, root);
 }
 
 Result<std::vector<Outcome>> Keeper::quiesce(std::span<const Knob* const> knobs,
@@ -34,7 +62,7 @@ Result<std::vector<Outcome>> Keeper::quiesce(std::span<const Knob* const> knobs,
   if (!by_hand) return std::unexpected(by_hand.error());
   auto experiment = UndoLog::open(log_of_experiments(folder_), root_);
   if (!experiment) return std::unexpected(experiment.error());
-  if (auto left = machine::restore(*experiment, root_); !left) return left;
+  if (auto left = put_all_back(*experiment, root_); !left) return left;
   logs_.emplace(*std::move(by_hand), *std::move(experiment));
   auto outcomes = machine::quiesce(logs_->experiment, knobs, cpus, root_);
   if (!outcomes) {

@@ -130,6 +130,15 @@ Result<std::vector<const Knob*>> choose_knobs(std::span<const std::string> names
   return chosen;
 }
 
+Outcome refusal(std::string knob, std::string reason) {
+  return {.knob = std::move(knob),
+          .file = {},
+          .what = What::refused,
+          .found = {},
+          .value = {},
+          .reason = std::move(reason)};
+}
+
 bool moves_processes(std::span<const Knob* const> knobs) {
   return std::ranges::any_of(knobs, &Knob::moves_processes);
 }

@@ -35,6 +35,9 @@ std::string_view to_string(Outcome::What what);
 // The names of the standard knobs, or those given; an error names one that is none, and the nearest.
 Result<std::vector<const Knob*>> choose_knobs(std::span<const std::string> names);
 
+// Of a knob that is not to be changed.
+Outcome refusal(std::string knob, std::string reason);
+
 bool moves_processes(std::span<const Knob* const> knobs);
 
 // Never stops at one that fails: the outcomes say which. An error only if the log cannot be written; then nothing more was

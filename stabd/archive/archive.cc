@@ -209,7 +209,11 @@ Result<void> take_apart(const std::string& file, const Receiver& receiver,
   try {
     separate(file, receiver, parts + ".of", *value_of(store::Store::open(parts)));
   } catch (const Refused& why) {
-    return fail(fmt::format("{} is not imported: {}", one_line(receiver.name, 500), why.what()));
+    // Where the daemon keeps it is nobody's business.
+    std::string words = why.what();
+    for (std::size_t at; (at = words.find(file)) != std::string::npos && file != receiver.name;)
+      words.replace(at, file.size(), "it");
+    return fail(fmt::format("{} is not imported: {}", one_line(receiver.name, 500), words));
   }
   return {};
 }

@@ -60,14 +60,18 @@ bool Clients::may_wait(const Connection& client, std::size_t bytes) const {
 
 Result<void> Clients::may_send(const Connection& client, std::size_t bytes) const {
   if (is_trusted(client)) return {};
+  if (!limits_.import_bytes_of_user)
+    return fail(
+        "only root and the user of stabd may import an archive, which anybody may have made: have "
+        "limits.import_bytes_of_user set");
   std::uint64_t sent = bytes;
   for (const Connection* each : connected_)
     if (each->spool && each->peer().uid == client.peer().uid) sent += each->spool->bytes();
-  if (sent <= limits_.import_bytes_of_user) return {};
+  if (sent <= *limits_.import_bytes_of_user) return {};
   return fail(fmt::format(
       "you would send {} of archives at once, and {} are allowed: send one after another, or have "
       "limits.import_bytes_of_user changed",
-      format_bytes(sent), format_bytes(limits_.import_bytes_of_user)));
+      format_bytes(sent), format_bytes(*limits_.import_bytes_of_user)));
 }
 
 void Clients::close_all() {

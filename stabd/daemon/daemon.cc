@@ -84,6 +84,8 @@ Result<void> Daemon::prepare() {
   heed_damage(*damage);
 
   upkeep_ = std::make_unique<upkeep::Upkeep>(*store_);
+  // Who starts us may have been moved to the CPUs that trials do not use.
+  recover_machine();
   allowed_cpus_ = current_cpus();
   std::error_code error;
   token_ = sha256_hex(fs::canonical(database(), error).string()).substr(0, 32);
@@ -94,7 +96,6 @@ Result<void> Daemon::prepare() {
         "pid namespaces are not used here: what a killed trial left is found by its environment");
   if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended)
     return ended;
-  recover_machine();
   load_queue();
   open_loop();
   return listen();
@@ -284,10 +285,16 @@ SessionPorts Daemon::ports() {
           },
       .quiesce = [this](std::span<const machine::Knob* const> knobs,
                         const machine::CpuChoice& cpus) -> SessionPorts::Outcomes {
-        if (auto may = may_quiesce(session_->experiment().uid, machine::moves_processes(knobs));
-            !may)
-          return std::unexpected(may.error());
-        return keeper_.quiesce(knobs, cpus);
+        const std::uint32_t uid = session_->experiment().uid;
+        if (auto may = may_quiesce(uid, false); !may) return std::unexpected(may.error());
+        const auto may_move = may_quiesce(uid, true);
+        std::vector<const machine::Knob*> allowed(knobs.begin(), knobs.end());
+        if (!may_move)
+          std::erase_if(allowed, [](const auto* knob) { return knob->moves_processes; });
+        auto outcomes = keeper_.quiesce(allowed, cpus);
+        if (outcomes && allowed.size() < knobs.size())
+          outcomes->push_back(machine::refusal("other_processes", may_move.error().message));
+        return outcomes;
       },
       .disturbed = [this] { return keeper_.disturbed(); },
       .examine = [this] { return examine_machine(); },

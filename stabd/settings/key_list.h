@@ -64,8 +64,10 @@ inline constexpr toml::Key keys[] = {
      "of one user's plans in the queue together"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
      "of answers that one user's clients have not read; then stabd hangs up on the one that asks"},
-    {"limits.import_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{4} << 30},
-     "of archives that one user sends at once"},
+    {"limits.import_bytes_of_user", toml::Bytes{max_bytes},
+     "of archives that one user sends at once; without it only root and stabd's own user may "
+     "import",
+     "none"},
     {"limits.cache_of_user", toml::Bytes{max_bytes},
      "of one user's builds; those that were not used for the longest time go", "none"},
 

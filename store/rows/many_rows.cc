@@ -98,9 +98,14 @@ bool TrialRows::next(Trial& trial) {
   rows_.require_intact();
   for (std::size_t i = 0; i < fields.size(); ++i) fields[i].read(rows_, places_[i], trial);
   trial.levels = levels(rows_.text(levels_));
-  read_reading_list(rows_.text_or_empty(reading_list_), trial.readings);
-  const std::string problem =
-      reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
+  std::string problem;
+  try {
+    read_reading_list(rows_.text_or_empty(reading_list_), trial.readings);
+    problem =
+        reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
+  } catch (const Failure& failure) {
+    problem = failure.what();  // and here is known whose list it is
+  }
   if (!problem.empty()) refuse_damaged({.table = "trial", .row = rows_.id(), .problem = problem});
   auto place = layout_places_.begin();
   for_each_layout_column(

@@ -59,6 +59,7 @@ class Archives : public Users {
     if (IsSkipped() || HasFatalFailure()) return;
     for (const uid_t user : {ada, bob})
       ASSERT_EQ(chown(lab_.path(std::to_string(user)).c_str(), user, user), 0);
+    restart("[limits]\nimport_bytes_of_user = \"1GiB\"\n");
     ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
   }
   std::string file_of(uid_t user) const { return lab_.path(std::to_string(user) + "/kept.stab"); }
@@ -176,6 +177,10 @@ TEST_F(Archives, OnTheirWayHaveABound) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("of archives at once, and 50 KiB are allowed"));
   EXPECT_EQ(as(0, {"import", file_of(ada)}).code, 0);
+  restart("");
+  const Output none = as(ada, {"import", file_of(ada)});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("only root and the user of stabd may import an archive"));
   EXPECT_TRUE(nothing_is_on_its_way());
 }
 

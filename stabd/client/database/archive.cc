@@ -91,7 +91,9 @@ Result<std::int64_t> take_in(const std::string& file, const std::string& state) 
   if (error) return fail(fmt::format("cannot make the folder {}: {}", state, error.message()));
   auto store = store::Store::open(database_named(state));
   if (!store) return fail(store.error().message);
-  remove_unfinished(**store);  // of an import or a removal that was killed
+  // Of an import or a removal that was killed; the database is ours.
+  remove_unfinished(**store);
+  archive::Spool::remove_left(state);
   const auto spool = archive::Spool::make(state);
   if (!spool) return std::unexpected(spool.error());
   auto apart = archive::take_apart(

@@ -138,6 +138,7 @@ class Session {
   void make_quiet();
   void note_quietness();
   void look_whether_still_quiet(std::uint32_t block);
+  void note_changes(const std::string& when);
   void put_back();
   // Where a block begins nothing runs: the plan's rule is asked, and readers get their time. True:
   // this goes on later.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "machine/quiet/keeper.h"
@@ -74,9 +75,19 @@ void Session::look_whether_still_quiet(std::uint32_t block) {
   const auto now = std::chrono::steady_clock::now();
   if (!changed_ || now - looked_ < std::chrono::seconds(1)) return;
   looked_ = now;
-  for (const Outcome& outcome : ports_.disturbed())
-    note(std::string(results::loud_event),
-         fmt::format("{}: {}; seen before block {}", outcome.knob, outcome.reason, block + 1));
+  note_changes(fmt::format("before block {}", block + 1));
+}
+
+// One of each knob: whoever changes one file of it tends to change all.
+void Session::note_changes(const std::string& when) {
+  const auto changes = ports_.disturbed();
+  std::map<std::string, std::size_t> files;
+  for (const Outcome& outcome : changes) ++files[outcome.knob];
+  for (const Outcome& outcome : changes)
+    if (const std::size_t count = std::exchange(files[outcome.knob], 0); count > 0)
+      note(std::string(results::loud_event),
+           fmt::format("{}: {}{}; seen {}", outcome.knob, outcome.reason,
+                       count > 1 ? fmt::format(" and changed {} more", count - 1) : "", when));
 }
 
 // As it is before the first trial, and after what was changed for it.
@@ -98,6 +109,7 @@ void Session::note_quietness() {
 // E5. What cannot be put back now is in the log, and the next experiment tries again.
 void Session::put_back() {
   if (!std::exchange(changed_, false)) return;
+  note_changes("at the end");
   const auto outcomes = ports_.restore();
   const std::string kind(quiet_kind);
   const auto trouble = [&](const std::string& text) {
