@@ -63,8 +63,13 @@ class Night : public Users {
     return "gone";
   }
   bool comes_to(const std::string& wanted) const {
-    for (int i = 0; i < 3000 && state() != wanted; ++i) usleep(20'000);
-    return state() == wanted;
+    std::string now = state();
+    // Nothing follows the end.
+    for (int i = 0; i < 3000 && now != wanted && now != "done" && now != "failed"; ++i) {
+      usleep(20'000);
+      now = state();
+    }
+    return now == wanted;
   }
 
   std::size_t stored() const {
