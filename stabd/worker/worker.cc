@@ -40,7 +40,9 @@ class Worker {
     if (!topology_) return std::nullopt;
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       return protocol::encode(builder_.build(*build));
-    return protocol::encode(run_trial(std::get<protocol::RunRequest>(*request), context()));
+    const auto reply = run_trial(std::get<protocol::RunRequest>(*request), context());
+    if (reply.status != store::TrialStatus::ok && has_lost_its_cpus()) return std::nullopt;
+    return protocol::encode(reply);
   }
 
  private:
@@ -61,6 +63,7 @@ class Worker {
     reply.other_cpus = choice->others;
     reply.notes.push_back(
         fmt::format("why these CPUs: {}", fmt::join(topology->reasons(*choice), "; ")));
+    had_its_cpus_ = topology->bind(choice->trial).has_value();
     if (auto bound = topology->bind(choice->others); !bound)
       reply.notes.push_back(bound.error().message);
     // Trials inherit it. With one node there is nothing to choose, and a policy costs a little.
@@ -82,12 +85,23 @@ class Worker {
             .marker = protocol::marker_from_environment()};
   }
 
+  // A trial that fails because a cpuset has taken its CPUs away says nothing about its program: another
+  // worker runs it on those that are left.
+  [[nodiscard]] bool has_lost_its_cpus() const {
+    if (!had_its_cpus_) return false;  // binding is not possible here
+    auto bound = topology_->bind(choice_.trial);
+    if (bound) bound = topology_->bind(choice_.others);
+    if (!bound) fmt::print(stderr, "stabd: a worker ends: {}\n", bound.error().message);
+    return !bound;
+  }
+
   bool bind_all() { return topology_->bind(topology_->allowed()).has_value(); }
 
   machine::Containment containment_;
   Builder builder_;
   std::optional<machine::Topology> topology_;
   machine::CpuChoice choice_;
+  bool had_its_cpus_ = false;
   std::optional<machine::Observer> observer_;
 };
 

@@ -68,7 +68,37 @@ void collect(Pipe& out, Pipe& err, Output& output) {
   }
 }
 
+constexpr const char* clock_c = R"(#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  static int (*real)(clockid_t, struct timespec*);
+  if (!real) real = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
+  const int result = real(clock, now);
+  if (clock != CLOCK_REALTIME) return result;
+  char text[32] = "";
+  const int file = open(CLOCK, O_RDONLY | O_CLOEXEC);
+  if (file >= 0 && read(file, text, sizeof text - 1) > 0) now->tv_sec += atol(text);
+  if (file >= 0) close(file);
+  return result;
+}
+)";
+
 }  // namespace
+
+bool make_clock(const Lab& lab) {
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return false;  // a sanitizer's runtime must come before what is preloaded
+#endif
+  lab.write("clock.c", clock_c);
+  return run_program({"/usr/bin/cc", "-shared", "-fPIC", "-DCLOCK=\"" + lab.path("clock") + "\"",
+                      "-o", lab.path("clock.so"), lab.path("clock.c")},
+                     lab.folder())
+             .code == 0;
+}
 
 Output run_program(const std::vector<std::string>& argv, const std::string& directory) {
   Pipe out;

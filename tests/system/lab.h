@@ -41,6 +41,12 @@ bool wait_for_text(const std::string& file, const std::string& text,
 bool own_state_folder(const std::string& folder);
 void drop_state_folder();
 
+class Lab;
+// A library in lab.path("clock.so") for LD_PRELOAD: the wall clock of a program that has it, and no
+// other's, is ahead by the seconds that lab.path("clock") says, if it is there. False if it cannot be
+// made or, under a sanitizer, not be used.
+bool make_clock(const Lab& lab);
+
 class Lab {
  public:
   Lab();
