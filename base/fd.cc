@@ -42,6 +42,20 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
   }
 }
 
+Result<std::string> read_piece(const Fd& file, std::size_t bytes) {
+  std::string piece(bytes, '\0');
+  std::size_t size = 0;
+  while (size < piece.size()) {
+    const ssize_t n = read(file.get(), piece.data() + size, piece.size() - size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("cannot read a file");
+    if (n == 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  piece.resize(size);
+  return piece;
+}
+
 Result<void> write_file_atomically(const std::string& path, std::string_view content) {
   // Not the pid: in a namespace of its own every process has the same one.
   std::string draft = path + ".XXXXXX";

@@ -34,6 +34,9 @@ class Fd {
 // The whole of a regular file or pipe; fails if it is longer than `limit`.
 Result<std::string> read_file(const std::string& path, std::size_t limit);
 
+// The next bytes of a file: so many, unless it ends before.
+Result<std::string> read_piece(const Fd& file, std::size_t bytes);
+
 // Replaces the file as one step: a reader sees the old or the new content, after a crash too.
 Result<void> write_file_atomically(const std::string& path, std::string_view content);
 

@@ -2,6 +2,7 @@
 // On a cpuset of this machine where there are cpusets of cgroup v1 and we may make one; only what the test started is moved.
 #include "machine/quiet/confinement.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <sys/stat.h>
@@ -88,11 +89,16 @@ TEST_F(Confinement, MovesProcessesAwayAndBack) {
 
 TEST_F(Confinement, MovesWhatBeginsMeanwhile) {
   // A process that has a child is moved first; its child is in the folder from the start or is moved in a later round.
+  // The family is a process group: it ends together, also those who were forked last.
+  int all_begun[2];
+  ASSERT_EQ(pipe2(all_begun, O_CLOEXEC), 0);
   const pid_t parent = fork();
   if (parent == 0) {
+    setpgid(0, 0);
     for (int i = 0; i < 50; ++i)
       if (fork() == 0)
         for (;;) pause();
+    (void)!write(all_begun[1], "x", 1);
     for (;;) pause();
   }
   children_.push_back(parent);
@@ -100,12 +106,17 @@ TEST_F(Confinement, MovesWhatBeginsMeanwhile) {
     const auto below = descendants();
     return std::ranges::find(below, process) != below.end();
   };
-  ASSERT_TRUE(confine(folder_, std::to_string(all_.front()), family));
-  for (const pid_t process : descendants())
+  const auto done = confine(folder_, std::to_string(all_.front()), family);
+  char begun = 0;
+  EXPECT_EQ(read(all_begun[0], &begun, 1), 1);
+  const auto members = descendants();
+  EXPECT_EQ(members.size(), 51);
+  for (const pid_t process : members)
     EXPECT_EQ(affinity_of(process), CpuSet{all_.front()}) << process;
-  // Who made them ends last.
-  for (const pid_t process : descendants())
-    if (process != parent) kill(process, SIGKILL);
+  EXPECT_EQ(kill(-parent, SIGKILL), 0);
+  close(all_begun[0]);
+  close(all_begun[1]);
+  ASSERT_TRUE(done) << done.error().message;
 }
 
 void bind(pid_t process, unsigned cpu) {

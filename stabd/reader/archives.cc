@@ -17,26 +17,11 @@ using protocol::ReadRequest;
 
 constexpr std::size_t at_once = std::size_t{3} << 16;
 
-// As a whole, but for the end of the file.
-Result<std::string> next_piece(const Fd& file) {
-  std::string piece(at_once, '\0');
-  std::size_t size = 0;
-  while (size < piece.size()) {
-    const ssize_t n = read(file.get(), piece.data() + size, piece.size() - size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno("cannot read the archive");
-    if (n == 0) break;
-    size += static_cast<std::size_t>(n);
-  }
-  piece.resize(size);
-  return piece;
-}
-
 Result<void> write_text(const std::string& path, AnswerFile& answer) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno("cannot read the archive");
   for (;;) {
-    const auto piece = next_piece(file);
+    const auto piece = read_piece(file, at_once);
     if (!piece) return std::unexpected(piece.error());
     if (piece->empty()) return {};
     if (auto added = answer.add(to_base64(*piece)); !added) return added;

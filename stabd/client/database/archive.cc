@@ -47,21 +47,6 @@ Result<void> fetch_archive(const Common& common, std::int64_t id, const std::str
   return kept ? Result<void>() : fail(kept.error().message);
 }
 
-// A whole one, but at the end of the file.
-Result<std::string> next_piece(const Fd& file) {
-  std::string piece(protocol::bytes_of_piece, '\0');
-  std::size_t size = 0;
-  while (size < piece.size()) {
-    const ssize_t n = read(file.get(), piece.data() + size, piece.size() - size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno("cannot read the archive");
-    if (n == 0) break;
-    size += static_cast<std::size_t>(n);
-  }
-  piece.resize(size);
-  return piece;
-}
-
 Result<std::int64_t> send_archive(const Common& common, const std::string& file) {
   const Fd opened(open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened) return fail_errno(fmt::format("cannot read {}", file));
@@ -70,7 +55,7 @@ Result<std::int64_t> send_archive(const Common& common, const std::string& file)
   std::error_code error;
   const std::string name = fs::absolute(file, error).lexically_normal().string();
   for (;;) {
-    const auto piece = next_piece(opened);
+    const auto piece = read_piece(opened, protocol::bytes_of_piece);
     if (!piece) return std::unexpected(piece.error());
     const bool last = piece->size() < protocol::bytes_of_piece;
     const auto reply = client->ask(
