@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -118,11 +119,13 @@ const char* become_trial(const Launch& launch) {
 }
 
 [[noreturn]] void run_child(const Launch& launch, const std::string& program, Words& argv,
-                            Words& environment, int in, int out, int err, Note& note) {
+                            Words& environment, int in, int out, int err, int gate, Note& note) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setsid();
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) child_failed(note, "redirect");
   if (const char* const failed = become_trial(launch)) child_failed(note, failed);
+  eventfd_t released = 0;
+  if (gate >= 0 && eventfd_read(gate, &released) != 0) child_failed(note, "wait for its start");
   syscall(SYS_close_range, 3U, ~0U, 0U);
   note.migrations = migrations_of(0);
   getrusage(RUSAGE_SELF, &note.before);
@@ -358,8 +361,10 @@ Ended run(const Launch& launch) {
   if (!in) return not_started(in.error().message);
   auto out = make_pipe();
   auto err = make_pipe();
+  const Fd gate(launch.held ? eventfd(0, EFD_CLOEXEC) : -1);
   Note* const note = shared_note();
-  if (!out || !err || note == nullptr) return not_started(fail_errno("no pipe").error().message);
+  if (!out || !err || (launch.held && !gate) || note == nullptr)
+    return not_started(fail_errno("no pipe").error().message);
   Words argv(launch.argv);
   Words environment(launch.environment);
 
@@ -369,7 +374,7 @@ Ended run(const Launch& launch) {
   const pid_t child = fork();
   if (child == 0)
     run_child(launch, *program, argv, environment, in->get(), out->write.get(),
-              launch.merge_stderr ? out->write.get() : err->write.get(), *note);
+              launch.merge_stderr ? out->write.get() : err->write.get(), gate.get(), *note);
   if (child < 0) return not_started(fail_errno("cannot fork").error().message);
   ended.pid = child;
   const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
@@ -380,6 +385,10 @@ Ended run(const Launch& launch) {
   }
   out->write.reset();
   err->write.reset();
+  if (launch.held) {
+    launch.held(child);
+    eventfd_write(gate.get(), 1);
+  }
   Stream out_stream{std::move(out->read), ""};
   Stream err_stream{std::move(err->read), ""};
 

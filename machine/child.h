@@ -35,7 +35,9 @@ struct Launch {
   bool merge_stderr = false;  // stderr goes where stdout goes, in order
   bool keep_aslr = false;     // false: the address space is laid out the same each time
   std::function<bool()>
-      bind;          // called in the child before exec: binds it to its CPUs; false: not bound
+      bind;  // called in the child before exec: binds it to its CPUs; false: not bound
+  // Called with its pid while it waits before exec; no time of it is the program's.
+  std::function<void(pid_t)> held;
   int stop_fd = -1;  // when it becomes readable the program is ended
   Containment containment = Containment::process_tree;
 };

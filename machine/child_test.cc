@@ -7,9 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <string>
+#include <thread>
 
 #include "base/fd.h"
 
@@ -48,6 +52,24 @@ TEST_F(Child, MergedStreamsKeepTheirOrder) {
   Launch launch = command("echo 1; echo 2 >&2; echo 3");
   launch.merge_stderr = true;
   EXPECT_EQ(run(launch).out, "1\n2\n3\n");
+}
+
+TEST_F(Child, WaitsBeforeExecUntilItIsLetGo) {
+  Launch launch = command("sleep 0.05");
+  std::string program;
+  launch.held = [&](pid_t child) {
+    std::this_thread::sleep_for(100ms);
+    std::error_code error;
+    program = std::filesystem::read_symlink("/proc/" + std::to_string(child) + "/exe", error);
+  };
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::exited);
+  EXPECT_EQ(program, std::filesystem::read_symlink("/proc/self/exe"));
+  EXPECT_GE(ended.wall, 50ms);
+  // What it waited for is no time of the program's.
+  const auto spawn = std::ranges::find(ended.readings, "spawn-ns", &counters::Reading::name);
+  ASSERT_NE(spawn, ended.readings.end());
+  EXPECT_GE(std::get<std::int64_t>(spawn->value), 100'000'000);
 }
 
 TEST_F(Child, ASignalIsReportedByNumberAndName) {

@@ -9,7 +9,7 @@ find_room() {
   local inner=${1#*/}
   case $1 in
     runtime/malloc/*/* | instrumenter/*/*/* | stabd/*/*/*) room=${1%/*} ;;
-    stats/*/* | report/*/* | plan/*/* | machine/*/* | runtime/*/* | instrumenter/*/* | stabd/*) room=${1%%/*}/${inner%%/*} ;;
+    stats/*/* | report/*/* | plan/*/* | counters/*/* | machine/*/* | runtime/*/* | instrumenter/*/* | stabd/*) room=${1%%/*}/${inner%%/*} ;;
     *) room=${1%%/*} ;;
   esac
 }
@@ -19,6 +19,7 @@ allowed() {
   case $1 in
     base) echo "" ;;
     counters) echo "base" ;;
+    counters/events) echo "base counters" ;;
     toml) echo "base" ;;
     plan) echo "base toml" ;;
     design) echo "base plan/plan.h plan/options.h plan/substitute.h" ;;

@@ -17,10 +17,10 @@ toggles="
   code=1:stack=1:heap=1:allocator=stretched:period=1ms
   code=1:stack=1:heap=1:allocator=shuffled:period=1ms"
 
-# run_toggles SOURCE BUILD PROGRAM...
+# run_toggles SOURCE BUILD JOBS PROGRAM...
 run_toggles() {
-  local source_directory=$1 build_directory=$2
-  shift 2
-  exec "$source_directory/bench/correctness" --build "$build_directory" --once --runs 1 --options "$toggles" \
+  local source_directory=$1 build_directory=$2 jobs=$3
+  shift 3
+  exec "$source_directory/bench/correctness" --build "$build_directory" --once --runs 1 --jobs "$jobs" --options "$toggles" \
     --programs "$(basename -a "$@" | tr '\n' ' ')"
 }

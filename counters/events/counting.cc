@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "counters/events/counting.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <thread>
+
+namespace stab::counters {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_hardware_counters() {
+  std::error_code error;
+  for (const char* name : {"cpu", "cpu_core", "cpu_atom"})
+    if (fs::exists(fs::path("/sys/bus/event_source/devices") / name, error)) return true;
+  return false;
+}
+
+std::string reason_of_rights(const Event& event) {
+  const auto text = read_file("/proc/sys/kernel/perf_event_paranoid", 64);
+  const int level = text ? std::atoi(text->c_str()) : 0;
+  if (level > 2)
+    return fmt::format(
+        "perf_event_paranoid is {}: only root counts; sudo sysctl kernel.perf_event_paranoid=2 "
+        "lets users count their programs",
+        level);
+  const bool kernel = event.attr.exclude_kernel == 0;
+  if (level == 2 && kernel)
+    return fmt::format(
+        "perf_event_paranoid is 2, which keeps the kernel's side from users{}; sudo sysctl "
+        "kernel.perf_event_paranoid=1 gives it to them",
+        event.is_of_kernel() || event.name.contains(':')
+            ? ""
+            : fmt::format(": measure '{}:u'", event.name));
+  return "the kernel, or the filter of a container, does not let this user count it";
+}
+
+std::string reason_of(const Event& event, int error) {
+  if (event.is_of_hardware() && !has_hardware_counters())
+    return "this machine shows no hardware counters, like most virtual ones: its host may give it "
+           "a virtual PMU";
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return reason_of_rights(event);
+    case ENOENT:
+    case ENODEV:
+    case EOPNOTSUPP:
+      return event.is_of_hardware() ? "this CPU does not count it"
+                                    : "this kernel does not count it";
+    case EINVAL:
+      return "this kernel or CPU does not count it for a single process, or not together with the "
+             "rest of its group";
+    case ENOSPC:
+      return "all of the CPU's registers for addresses are in use";
+    case EMFILE:
+    case ENFILE:
+      return "too many files are open: raise the limit (ulimit -n) or measure fewer events";
+    case EBUSY:
+      return "another process has these counters for itself";
+    case ENOSYS:
+      return "this kernel is built without perf events";
+    default:
+      return std::strerror(error);
+  }
+}
+
+// As perf_event_open(2) has it for our read_format.
+struct Counted {
+  std::uint64_t value;
+  std::uint64_t enabled;  // ns
+  std::uint64_t running;
+};
+
+Reading reading_of(const Event& event, const std::expected<Fd, std::string>& open) {
+  const auto none = [&](std::string reason) {
+    return absent(event.name, std::string(event.unit()), std::move(reason));
+  };
+  if (!open) return none(open.error());
+  Counted counted{};
+  const ssize_t size = read(open->get(), &counted, sizeof counted);
+  // 0: an event that is pinned or whose group does not fit has an error of its own.
+  if (size != sizeof counted)
+    return none(size < 0 ? std::strerror(errno) : "the kernel gave no number");
+  if (counted.enabled == 0) return none("the program did not begin");
+  if (counted.running == 0)
+    return none(
+        "it never had a counter: others use them; measure fewer events at a time, or free one "
+        "with sudo sysctl kernel.nmi_watchdog=0");
+  if (counted.value > std::numeric_limits<std::int64_t>::max()) return none("it overflowed");
+  Reading reading = stab::counters::counted(event.name, std::string(event.unit()),
+                                            static_cast<std::int64_t>(counted.value));
+  if (counted.running >= counted.enabled) return reading;
+  reading.status = Status::scaled;
+  reading.coverage = static_cast<double>(counted.running) / static_cast<double>(counted.enabled);
+  reading.value = static_cast<double>(counted.value) / reading.coverage;
+  return reading;
+}
+
+}  // namespace
+
+std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int leader) {
+  if (event.is_of_kernel() && event.attr.exclude_kernel != 0)
+    return std::unexpected("it happens in the kernel, which the name leaves out");
+  perf_event_attr attr = event.attr;
+  // A group is enabled with its first event.
+  attr.disabled = leader < 0 ? 1 : 0;
+  attr.enable_on_exec = leader < 0 && process != 0 ? 1 : 0;
+  attr.inherit = 1;
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  Fd fd(static_cast<int>(
+      syscall(SYS_perf_event_open, &attr, process, -1, leader, PERF_FLAG_FD_CLOEXEC)));
+  if (!fd) return std::unexpected(reason_of(event, errno));
+  return fd;
+}
+
+void Counting::begin(pid_t process) {
+  open_.clear();
+  for (const Group& group : groups_) {
+    const std::size_t first = open_.size();
+    std::optional<std::string> missing;
+    for (const Event& event : group) {
+      const int leader = open_.size() == first || !open_[first] ? -1 : open_[first]->get();
+      open_.push_back(open_event(event, process, leader));
+      if (!open_.back() && !missing)
+        missing = group.size() == 1 ? open_.back().error()
+                                    : fmt::format("it is counted together with {}: {}", event.name,
+                                                  open_.back().error());
+    }
+    if (!missing) continue;
+    for (std::size_t i = first; i < open_.size(); ++i)
+      if (open_[i]) open_[i] = std::unexpected(*missing);
+  }
+}
+
+std::vector<Reading> Counting::end() {
+  std::vector<Reading> readings;
+  std::size_t place = 0;
+  for (const Group& group : groups_)
+    for (const Event& event : group) {
+      readings.push_back(place < open_.size()
+                             ? reading_of(event, open_[place])
+                             : absent(event.name, std::string(event.unit()), "nobody counted it"));
+      ++place;
+    }
+  open_.clear();
+  return readings;
+}
+
+std::expected<unsigned, std::string> counted_at_once(const Event& event, unsigned limit) {
+  std::vector<Fd> group;
+  while (group.size() < limit) {
+    auto next = open_event(event, 0, group.empty() ? -1 : group.front().get());
+    if (!next && group.empty()) return std::unexpected(next.error());
+    if (!next) break;
+    group.push_back(std::move(*next));
+    // The kernel takes a group that fits on idle counters; whether it gets them shows when it runs.
+    ioctl(group.front().get(), PERF_EVENT_IOC_ENABLE, 0);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    ioctl(group.front().get(), PERF_EVENT_IOC_DISABLE, 0);
+    Counted counted{};
+    if (read(group.front().get(), &counted, sizeof counted) != sizeof counted ||
+        counted.running < counted.enabled || counted.enabled == 0) {
+      group.pop_back();
+      break;
+    }
+  }
+  return static_cast<unsigned>(group.size());
+}
+
+}  // namespace stab::counters

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Counts events of a process and of all that it starts, from its exec to their end.
+//
+// A reading is counted, scaled where the kernel shared the counters (with the part of the time in
+// which it did count), or absent with the reason in plain words. Never a 0 for what could not be
+// counted.
+#pragma once
+
+#include <sys/types.h>
+
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "counters/events/event.h"
+#include "counters/reading.h"
+
+namespace stab::counters {
+
+// Events that are counted at the same time or not at all.
+using Group = std::vector<Event>;
+
+// One event on a process that has not called exec yet; 0: on this one. With the descriptor of a
+// group's first event it is counted when that is. The error says why not, and what would mend it.
+std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int leader = -1);
+
+class Counting {
+ public:
+  explicit Counting(std::vector<Group> groups) : groups_(std::move(groups)) {}
+
+  // The process waits before exec, and begins to be counted there.
+  void begin(pid_t process);
+  // When all that it started has ended: a reading for each event, in their order. All are absent
+  // unless begin() was called before.
+  std::vector<Reading> end();
+
+ private:
+  using Open = std::expected<Fd, std::string>;
+
+  std::vector<Group> groups_;
+  std::vector<Open> open_;  // of all groups' events, in their order
+};
+
+// How many of such an event this machine counts at the same time, at most `limit`; an error says
+// why it counts none.
+std::expected<unsigned, std::string> counted_at_once(const Event& event, unsigned limit);
+
+}  // namespace stab::counters

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Against numbers that are known: real events of real programs. What this machine does not let us count is skipped with
+// the reason that a user would get.
+#include "counters/events/counting.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+namespace stab::counters {
+namespace {
+
+using testing::AllOf;
+using testing::Ge;
+using testing::HasSubstr;
+using testing::Lt;
+
+constexpr const char* subject = STAB_SUBJECT;
+
+Event event(const std::string& name) {
+  auto found = find_event(name);
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? *found : Event{};
+}
+
+// Runs the subject to its end, counted from exec on.
+std::vector<Reading> count(const std::vector<Group>& groups, const char* kind, int number,
+                           const char* program = subject) {
+  std::array<int, 2> gate{};
+  EXPECT_EQ(pipe2(gate.data(), O_CLOEXEC), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    // Where the stack begins decides how many pages it touches.
+    personality(ADDR_NO_RANDOMIZE);
+    char byte = 0;
+    const bool open = read(gate[0], &byte, 1) == 1;
+    if (open) execl(program, program, kind, std::to_string(number).c_str(), nullptr);
+    _exit(127);
+  }
+  Counting counting(groups);
+  counting.begin(child);
+  EXPECT_EQ(write(gate[1], "", 1), 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(gate[0]);
+  close(gate[1]);
+  return counting.end();
+}
+
+std::int64_t number_of(const Reading& reading) {
+  EXPECT_EQ(reading.status, Status::counted) << reading.name << ": " << reading.reason;
+  return reading.status == Status::counted ? std::get<std::int64_t>(reading.value) : -1;
+}
+
+std::int64_t count_one(const std::string& name, const char* kind, int number) {
+  const auto readings = count({{event(name)}}, kind, number);
+  EXPECT_EQ(readings.size(), 1);
+  EXPECT_EQ(readings.front().name, name);
+  return number_of(readings.front());
+}
+
+struct Addresses {
+  std::string called;
+  std::string written;
+};
+Addresses addresses() {
+  std::array<char, 64> called{};
+  std::array<char, 64> written{};
+  FILE* const out = popen(subject, "r");
+  if (out == nullptr || fscanf(out, "%63s %63s", called.data(), written.data()) != 2)
+    ADD_FAILURE() << "the subject does not say where it is";
+  if (out != nullptr) pclose(out);
+  return {called.data(), written.data()};
+}
+
+std::string why_not(const std::string& name) {
+  const auto open = open_event(event(name), 0);
+  return open ? "" : open.error();
+}
+#define NEEDS(name) \
+  if (const std::string why = why_not(name); !why.empty()) GTEST_SKIP() << (name) << ": " << why
+
+TEST(Counting, CallsOfAFunction) {
+  const std::string name = "mem:" + addresses().called + ":x";
+  NEEDS(name);
+  EXPECT_EQ(count_one(name, "calls", 100), 100);
+  EXPECT_EQ(count_one(name, "calls", 0), 0);
+}
+
+TEST(Counting, WritesOfAVariable) {
+  const std::string name = "mem:" + addresses().written + "/4:w";
+  NEEDS(name);
+  EXPECT_EQ(count_one(name, "writes", 250), 250);
+}
+
+TEST(Counting, EachProcessOfATreeOnce) {
+  const std::string name = "mem:" + addresses().called + ":x";
+  NEEDS(name);
+  EXPECT_EQ(count_one(name, "tree", 5), 5);
+}
+
+TEST(Counting, FreshPages) {
+  NEEDS("minor-faults:u");
+  const auto few = count_one("minor-faults:u", "pages", 1000);
+  const auto many = count_one("minor-faults:u", "pages", 2000);
+  EXPECT_EQ(many - few, 1000);
+}
+
+TEST(Counting, SwitchesOfSleeps) {
+  NEEDS("context-switches");
+  const auto none = count_one("context-switches", "sleeps", 0);
+  const auto many = count_one("context-switches", "sleeps", 200);
+  // Somebody else may take the CPU as well.
+  EXPECT_GE(many - none, 200 - none);
+  EXPECT_LT(many - none, 2000);
+}
+
+TEST(Counting, BeginsAtExec) {
+  NEEDS("task-clock");
+  const auto time = count_one("task-clock", "calls", 0);
+  EXPECT_GT(time, 0);
+  EXPECT_EQ(count({{event("task-clock")}}, "calls", 0).front().unit, "ns");
+}
+
+TEST(Counting, WhatOnlyHappensInTheKernelIsAbsentWithoutIt) {
+  const auto readings = count({{event("context-switches:u")}}, "sleeps", 50);
+  EXPECT_EQ(readings.front().status, Status::absent);
+  EXPECT_THAT(readings.front().reason, HasSubstr("happens in the kernel"));
+}
+
+TEST(Counting, WhoIsNotExecutedHasNoNumbers) {
+  NEEDS("task-clock:u");
+  const auto readings = count({{event("task-clock:u")}}, "", 0, "/no/such/program");
+  EXPECT_EQ(readings.front().status, Status::absent);
+  EXPECT_EQ(readings.front().reason, "the program did not begin");
+}
+
+TEST(Counting, NobodyCounted) {
+  EXPECT_EQ(Counting({{event("task-clock")}}).end().front().reason, "nobody counted it");
+}
+
+TEST(Counting, AGroupIsCountedTogetherOrNotAtAll) {
+  NEEDS("task-clock:u");
+  const auto whole =
+      count({{event("task-clock:u"), event("page-faults:u")}, {event("cpu-clock:u")}}, "pages", 10);
+  ASSERT_EQ(whole.size(), 3);
+  EXPECT_GT(number_of(whole[0]), 0);
+  EXPECT_GE(number_of(whole[1]), 10);
+  EXPECT_GT(number_of(whole[2]), 0);
+  const auto broken = count(
+      {{event("task-clock:u"), event("context-switches:u")}, {event("cpu-clock:u")}}, "pages", 10);
+  EXPECT_EQ(broken[0].status, Status::absent);
+  EXPECT_THAT(broken[0].reason, HasSubstr("together with context-switches:u"));
+  EXPECT_EQ(broken[1].status, Status::absent);
+  EXPECT_GT(number_of(broken[2]), 0);
+}
+
+TEST(Counting, HardwareThatIsNotThereIsSaid) {
+  const std::string why = why_not("cycles:u");
+  if (why.empty()) {
+    EXPECT_GT(count_one("cycles:u", "calls", 1000), 1000);
+    return;
+  }
+  const auto readings = count({{event("cycles:u")}}, "calls", 1000);
+  EXPECT_EQ(readings.front().status, Status::absent);
+  EXPECT_EQ(readings.front().reason, why);
+}
+
+TEST(Counting, AtOnce) {
+  NEEDS("task-clock:u");
+  EXPECT_EQ(counted_at_once(event("task-clock:u"), 5).value(), 5);
+  const auto none = counted_at_once(event("context-switches:u"), 5);
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error(), HasSubstr("happens in the kernel"));
+}
+
+// Who has no rights counts their own programs' side, or learns what to change.
+TEST(Counting, AsAUserWithoutRights) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0) _exit(1);
+    const std::string said = why_not("context-switches") + "|" + why_not("page-faults:u");
+    _exit(write(ends[1], said.data(), said.size()) > 0 ? 0 : 1);
+  }
+  close(ends[1]);
+  std::array<char, 1000> text{};
+  const ssize_t size = read(ends[0], text.data(), text.size());
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_GT(size, 0);
+  const std::string said(text.data(), static_cast<std::size_t>(size));
+  const int level = std::atoi(read_file("/proc/sys/kernel/perf_event_paranoid", 64)->c_str());
+  if (level < 2) EXPECT_EQ(said, "|");
+  if (level == 2)
+    EXPECT_THAT(said, AllOf(HasSubstr("perf_event_paranoid is 2"), HasSubstr("=1"),
+                            testing::EndsWith("|")));
+  if (level > 2) EXPECT_THAT(said, HasSubstr("only root counts"));
+}
+
+}  // namespace
+}  // namespace stab::counters

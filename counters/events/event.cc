@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "counters/events/event.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <linux/hw_breakpoint.h>
+#include <perfmon/pfmlib.h>
+#include <perfmon/pfmlib_perf_event.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "base/text.h"
+
+namespace stab::counters {
+namespace {
+
+constexpr std::size_t longest_name = 200;
+
+// libpfm's state is the process's.
+bool has_library() {
+  static const bool ready = pfm_initialize() == PFM_SUCCESS;
+  return ready;
+}
+
+template <class Info>
+Info with_size() {
+  Info info{};
+  info.size = sizeof info;
+  return info;
+}
+
+// Names of the generic events in libpfm are in capitals, and perf's users write them in small ones.
+std::string shown_name(std::string_view name, bool generic) {
+  std::string shown(name);
+  if (generic && !name.starts_with("PERF_COUNT_"))
+    std::ranges::transform(shown, shown.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return shown;
+}
+
+std::vector<std::string> attributes_of(int event, int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    auto info = with_size<pfm_event_attr_info_t>();
+    if (pfm_get_event_attr_info(event, i, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
+    // Those that are no part of the event's own say which side is counted; find_event names them.
+    if (info.type == PFM_ATTR_UMASK) names.emplace_back(info.name);
+  }
+  return names;
+}
+
+void list_of(pfm_pmu_t pmu, std::vector<Listed>& all) {
+  auto source = with_size<pfm_pmu_info_t>();
+  if (pfm_get_pmu_info(pmu, &source) != PFM_SUCCESS || source.is_present == 0) return;
+  if (pmu == PFM_PMU_PERF_EVENT_RAW) return;  // a form of names and no name
+  const bool generic = pmu == PFM_PMU_PERF_EVENT;
+  for (int event = source.first_event; event != -1; event = pfm_get_event_next(event)) {
+    auto info = with_size<pfm_event_info_t>();
+    if (pfm_get_event_info(event, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
+    Listed listed{.name = shown_name(info.name, generic),
+                  .same_as = info.equiv != nullptr ? info.equiv : "",
+                  .meaning = info.desc != nullptr && info.desc != std::string_view(info.name)
+                                 ? one_line(info.desc, 300)
+                                 : "",
+                  .source = source.name,
+                  .attributes = attributes_of(event, info.nattrs)};
+    if (!generic) listed.name = fmt::format("{}::{}", source.name, listed.name);
+    all.push_back(std::move(listed));
+  }
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text, int base) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// "0x401000", "0x404040/4:w", after "mem:".
+Result<perf_event_attr> find_address(std::string_view text) {
+  const auto wrong = [](std::string_view what) {
+    return fail(
+        fmt::format("{}; write mem:0xADDRESS, mem:0xADDRESS/LENGTH with a length of 1, 2, "
+                    "4 or 8 bytes, and :r, :w, :rw or :x behind it",
+                    what));
+  };
+  std::string_view access = "rw";
+  if (const auto colon = text.find(':'); colon != std::string_view::npos) {
+    access = text.substr(colon + 1);
+    text = text.substr(0, colon);
+  }
+  std::uint64_t length = access == "x" ? sizeof(long) : HW_BREAKPOINT_LEN_4;
+  if (const auto slash = text.find('/'); slash != std::string_view::npos) {
+    const auto given = number_in(text.substr(slash + 1), 10);
+    if (!given || access == "x" || (*given != 1 && *given != 2 && *given != 4 && *given != 8))
+      return wrong("that is no length of an access");
+    length = *given;
+    text = text.substr(0, slash);
+  }
+  const auto address = text.starts_with("0x") ? number_in(text.substr(2), 16) : std::nullopt;
+  if (!address) return wrong("that is no address");
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_BREAKPOINT;
+  attr.bp_addr = *address;
+  attr.bp_len = length;
+  if (access == "r" || access == "rw")  // x86 has none for reading alone
+    attr.bp_type = HW_BREAKPOINT_R | HW_BREAKPOINT_W;
+  else if (access == "w")
+    attr.bp_type = HW_BREAKPOINT_W;
+  else if (access == "x")
+    attr.bp_type = HW_BREAKPOINT_X;
+  else
+    return wrong("that is no kind of access");
+  // The kernel has no access to a program's addresses that a debugger would count.
+  attr.exclude_kernel = 1;
+  return attr;
+}
+
+// The event that a name with attributes begins with; "" if there is none.
+std::string without_attributes(std::string_view name) {
+  const auto colons = name.find("::");
+  const auto colon = name.find(':', colons == std::string_view::npos ? 0 : colons + 2);
+  return std::string(name.substr(0, colon));
+}
+
+std::string_view sides =
+    "the sides 'u' (the program) and 'k' (the kernel on its behalf), as in 'cycles:u'";
+
+std::unexpected<Error> unknown(std::string_view name) {
+  const std::string event = shown_name(without_attributes(name), true);
+  std::vector<std::string> names;
+  for (const Listed& listed : list_events()) {
+    const std::string shown = shown_name(listed.name, true);
+    if (shown == event) {
+      const std::string own = listed.attributes.empty()
+                                  ? ""
+                                  : fmt::format("{}, and ", fmt::join(listed.attributes, ", "));
+      return fail(fmt::format("'{}' has no such attribute; it has {}{}", event, own, sides));
+    }
+    names.push_back(shown);
+  }
+  const std::string near = nearest(event, names);
+  const bool tracepoint = std::ranges::count(name, ':') == 1 && near.empty();
+  return fail(fmt::format(
+      "'{}' is no event{}; 'stabctl counters' lists those of this machine{}", one_line(name, 80),
+      near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
+      tracepoint ? "; tracepoints are known where tracefs is mounted and may be read" : ""));
+}
+
+Result<perf_event_attr> find_in_library(const std::string& name) {
+  if (!has_library()) return fail("libpfm does not know this machine");
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  char* full_name = nullptr;
+  auto request = with_size<pfm_perf_encode_arg_t>();
+  request.attr = &attr;
+  request.fstr = &full_name;
+  // Without the attributes of sampling: a counter that is sampled is another one.
+  const int outcome =
+      pfm_get_os_event_encoding(name.c_str(), PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &request);
+  const std::unique_ptr<char, decltype(&std::free)> owned(full_name, &std::free);
+  if (outcome == PFM_SUCCESS) return attr;
+  if (outcome == PFM_ERR_NOTFOUND || outcome == PFM_ERR_ATTR) return unknown(name);
+  return fail(fmt::format("'{}': {}", one_line(name, 80), pfm_strerror(outcome)));
+}
+
+}  // namespace
+
+std::string_view Event::unit() const {
+  const bool clock = attr.type == PERF_TYPE_SOFTWARE && (attr.config == PERF_COUNT_SW_TASK_CLOCK ||
+                                                         attr.config == PERF_COUNT_SW_CPU_CLOCK);
+  return clock ? "ns" : "";
+}
+
+bool Event::is_of_kernel() const {
+  switch (attr.type) {
+    case PERF_TYPE_HARDWARE:
+    case PERF_TYPE_HW_CACHE:
+    case PERF_TYPE_RAW:
+    case PERF_TYPE_BREAKPOINT:
+      return false;
+    case PERF_TYPE_SOFTWARE:
+      return attr.config != PERF_COUNT_SW_CPU_CLOCK && attr.config != PERF_COUNT_SW_TASK_CLOCK &&
+             attr.config != PERF_COUNT_SW_PAGE_FAULTS &&
+             attr.config != PERF_COUNT_SW_PAGE_FAULTS_MIN &&
+             attr.config != PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+    default:  // tracepoints, and what this version does not know
+      return true;
+  }
+}
+
+bool Event::is_of_hardware() const {
+  return attr.type == PERF_TYPE_HARDWARE || attr.type == PERF_TYPE_HW_CACHE ||
+         attr.type == PERF_TYPE_RAW;
+}
+
+Result<Event> find_event(std::string_view name) {
+  if (name.empty() || name.size() > longest_name || one_line(name, longest_name) != name)
+    return fail(fmt::format("the name of an event has 1 to {} letters and signs", longest_name));
+  constexpr std::string_view address = "mem:";
+  auto attr = name.starts_with(address) ? find_address(name.substr(address.size()))
+                                        : find_in_library(std::string(name));
+  if (!attr) return std::unexpected(attr.error());
+  return Event{.name = std::string(name), .attr = *attr};
+}
+
+std::vector<Listed> list_events() {
+  std::vector<Listed> all;
+  if (!has_library()) return all;
+  for (int pmu = PFM_PMU_NONE + 1; pmu < PFM_PMU_MAX; ++pmu)
+    list_of(static_cast<pfm_pmu_t>(pmu), all);
+  return all;
+}
+
+}  // namespace stab::counters

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// What the kernel can count, by name: "cycles", "L1-dcache-load-misses:u", "r01c4",
+// "skl::INST_RETIRED:ANY_P", "sched:sched_switch", and "mem:0xADDRESS[/LENGTH][:rwx]" for accesses
+// to an address. The names and attributes are libpfm's, with hyphens and in any case.
+//
+// A name says what is counted and nothing is changed about it: "cycles" are those of the program
+// and of the kernel on its behalf, "cycles:u" those of the program.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stab::counters {
+
+struct Event {
+  std::string name;        // as it was asked for
+  perf_event_attr attr{};  // what to count: type, config, which side; no state of a descriptor
+
+  // "ns" of clocks, else "".
+  [[nodiscard]] std::string_view unit() const;
+  // Whether it counts things that only happen in the kernel, as switches of tasks do: without the
+  // kernel's side there is no number, although the kernel would give a 0.
+  [[nodiscard]] bool is_of_kernel() const;
+  // Whether a counter of the CPU does it.
+  [[nodiscard]] bool is_of_hardware() const;
+};
+
+// An error says what is wrong with the name, and what was perhaps meant.
+Result<Event> find_event(std::string_view name);
+
+// One that has a name for this machine's CPU and kernel. It need not be countable.
+struct Listed {
+  std::string name;
+  std::string same_as;  // the name of which it is another; "" if none
+  std::string meaning;
+  std::string source;  // "perf", "amd64_fam19h_zen4"
+  std::vector<std::string> attributes;
+};
+std::vector<Listed> list_events();
+
+}  // namespace stab::counters

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// subject KIND COUNT: does something that has a known number, for counting_test.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int watched_value;
+
+__attribute__((noinline)) void called(int n) {
+  __asm__ volatile("" : : "r"(n) : "memory");
+}
+
+static void touch_pages(int count) {
+  const size_t page = 4096;
+  char *memory = mmap(NULL, (count + 1) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) exit(1);
+  madvise(memory, (count + 1) * page, MADV_NOHUGEPAGE);
+  for (int i = 0; i < count; ++i) memory[i * page] = 1;
+}
+
+int main(int argc, char **argv) {
+  const char *kind = argc > 2 ? argv[1] : "";
+  const int count = argc > 2 ? atoi(argv[2]) : 0;
+  if (strcmp(kind, "calls") == 0) {
+    for (int i = 0; i < count; ++i) called(i);
+  } else if (strcmp(kind, "writes") == 0) {
+    for (int i = 0; i < count; ++i) *(volatile int *)&watched_value = i;
+  } else if (strcmp(kind, "pages") == 0) {
+    touch_pages(count);
+  } else if (strcmp(kind, "sleeps") == 0) {
+    const struct timespec short_time = {0, 1000000};
+    for (int i = 0; i < count; ++i) nanosleep(&short_time, NULL);
+  } else if (strcmp(kind, "tree") == 0) {
+    // Each has one child, to this depth; each calls once, and the last one's parents wait.
+    for (int i = 0; i < count; ++i) {
+      called(i);
+      const pid_t child = fork();
+      if (child != 0) {
+        waitpid(child, NULL, 0);
+        return 0;
+      }
+    }
+  } else {
+    printf("%p %p\n", (void *)called, (void *)&watched_value);
+  }
+  return 0;
+}
