@@ -3,6 +3,7 @@
 // a zero.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,9 @@ enum class Status {
   scaled,   // value was extrapolated from the share `coverage` of the time
   absent,   // no value; `reason` says why
 };
+
+// A scaled number says less the less of the time it was counted; below this it is none to compare.
+inline constexpr double least_coverage = 0.5;
 
 // An integer stays exact to 64 bits.
 using Number = std::variant<std::int64_t, double>;
@@ -40,6 +44,16 @@ inline Reading counted(std::string name, std::string unit, Number value) {
 
 inline Reading absent(std::string name, std::string unit, std::string reason) {
   return {.name = std::move(name), .unit = std::move(unit), .reason = std::move(reason)};
+}
+
+// The number of a reading that can be compared with another trial's, in whole events.
+inline std::optional<std::int64_t> comparable(const Reading& reading) {
+  if (reading.status == Status::absent || reading.coverage < least_coverage) return std::nullopt;
+  if (const auto* exact = std::get_if<std::int64_t>(&reading.value)) return *exact;
+  const double value = std::round(std::get<double>(reading.value));
+  constexpr double limit = 0x1p63;
+  if (!(value > -limit && value < limit)) return std::nullopt;
+  return static_cast<std::int64_t>(value);
 }
 
 constexpr std::string_view to_string(Status status) {

@@ -173,7 +173,7 @@ constexpr std::string_view to_string(Quiesce quiesce) {
 enum class OnBuildFailure { fail_benchmark, fail_experiment };
 
 struct Analysis {
-  std::string response;  // wall, user, system, cpu, max_rss, main_to_exit, region
+  std::string response;  // wall, user, system, cpu, max_rss, main_to_exit, region, or a counter
   bool log_scale = false;
   double alpha = 0;
   std::optional<double> equivalence;  // 0.01 for "1%"
@@ -200,6 +200,9 @@ struct Plan {
   bool aslr = false;                // where no factor says otherwise
   Quiesce quiesce = Quiesce::off;
   std::vector<std::string> knobs;  // that are made quiet; empty: the standard ones
+  // [measure]: events that are counted in each trial; those of a group at the same time.
+  std::vector<std::vector<std::string>> counters;
+  bool refuse_absent = false;  // measure nothing if this machine cannot count one of them
   // [randomize]: options of the runtime that are the same in all trials.
   std::map<std::string, Level> randomize;
   Variables variables;  // [variables]; the predefined ones are in there too

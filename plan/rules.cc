@@ -47,6 +47,9 @@ bool is_filled_word(std::string_view text) {
 bool is_title(std::string_view text) {
   return !text.empty() && is_printable(text, 100);
 }
+bool is_event(std::string_view text) {
+  return !text.empty() && is_printable(text, 200);
+}
 bool is_question(std::string_view text) {
   return is_printable(text, 500);
 }

@@ -17,6 +17,8 @@ bool is_filled_word(std::string_view text);
 bool is_title(std::string_view text);
 // At most 500 characters, none of them a control character.
 bool is_question(std::string_view text);
+// The same with 200.
+bool is_event(std::string_view text);
 // 1 to 64 of A-Z a-z 0-9 . _ + -, but not "." or "..": benchmarks and levels.
 bool is_name(std::string_view text);
 // 1 to 64 of A-Z a-z 0-9 _, no digit first: variables and factors.
@@ -31,6 +33,8 @@ inline constexpr std::string_view word_rule = "a text of at most 64 KiB without 
 inline constexpr std::string_view filled_word_rule = "a text of 1 byte to 64 KiB without NUL";
 inline constexpr std::string_view title_rule = "a text of 1 to 100 printable characters";
 inline constexpr std::string_view question_rule = "a text of at most 500 printable characters";
+inline constexpr std::string_view event_rule =
+    "the name of an event, of 1 to 200 printable characters";
 inline constexpr std::string_view name_rule = "1 to 64 of the characters A-Z a-z 0-9 . _ + -";
 inline constexpr std::string_view identifier_rule =
     "1 to 64 of the characters A-Z a-z 0-9 _, and no digit first";

@@ -85,12 +85,12 @@ allowed() {
     stabd/client/database) echo "$below_stabd stabd/protocol stabd/client stabd/upkeep stabd/archive" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
     stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/export.h stabd/results/replay.h" ;;
-    bench | tests) echo "base toml plan plan/* design counters machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
+    bench | tests) echo "base toml plan plan/* design counters counters/* machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;
   esac
 }
 below_stages="runtime/abi instrumenter/postlink/elf instrumenter/postlink/decode instrumenter/postlink/program"
-below_stabd="base toml plan plan/* design counters machine store stats/* report report/*"
+below_stabd="base toml plan plan/* design counters counters/* machine store stats/* report report/*"
 
 # permits INCLUDE ITS_ROOM ALLOWED...: a file, a room, or ROOM/* for a room and those in it.
 permits() {

@@ -109,6 +109,19 @@ Reading reading_of(const Event& event, const std::expected<Fd, std::string>& ope
 
 }  // namespace
 
+Result<std::vector<Group>> find_groups(const std::vector<std::vector<std::string>>& names) {
+  std::vector<Group> groups;
+  for (const auto& group : names) {
+    groups.emplace_back();
+    for (const std::string& name : group) {
+      auto event = find_event(name);
+      if (!event) return std::unexpected(event.error());
+      groups.back().push_back(*std::move(event));
+    }
+  }
+  return groups;
+}
+
 std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int leader) {
   if (event.is_of_kernel() && event.attr.exclude_kernel != 0)
     return std::unexpected("it happens in the kernel, which the name leaves out");
@@ -141,6 +154,19 @@ void Counting::begin(pid_t process) {
     for (std::size_t i = first; i < open_.size(); ++i)
       if (open_[i]) open_[i] = std::unexpected(*missing);
   }
+}
+
+std::vector<Reading> Counting::lacking() {
+  begin(0);
+  std::vector<Reading> missing;
+  std::size_t place = 0;
+  for (const Group& group : groups_)
+    for (const Event& event : group) {
+      const Open& open = open_[place++];
+      if (!open) missing.push_back(absent(event.name, std::string(event.unit()), open.error()));
+    }
+  open_.clear();
+  return missing;
 }
 
 std::vector<Reading> Counting::end() {

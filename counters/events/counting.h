@@ -25,9 +25,15 @@ using Group = std::vector<Event>;
 // group's first event it is counted when that is. The error says why not, and what would mend it.
 std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int leader = -1);
 
+// The events of these names, in their groups. The error is that of the first name that is none.
+Result<std::vector<Group>> find_groups(const std::vector<std::vector<std::string>>& names);
+
 class Counting {
  public:
   explicit Counting(std::vector<Group> groups) : groups_(std::move(groups)) {}
+
+  // Of the events that this process could not count: why not. Groups as begin() has them.
+  std::vector<Reading> lacking();
 
   // The process waits before exec, and begins to be counted there.
   void begin(pid_t process);

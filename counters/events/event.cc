@@ -63,13 +63,14 @@ void list_of(pfm_pmu_t pmu, std::vector<Listed>& all) {
   for (int event = source.first_event; event != -1; event = pfm_get_event_next(event)) {
     auto info = with_size<pfm_event_info_t>();
     if (pfm_get_event_info(event, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
-    Listed listed{.name = shown_name(info.name, generic),
-                  .same_as = info.equiv != nullptr ? info.equiv : "",
-                  .meaning = info.desc != nullptr && info.desc != std::string_view(info.name)
-                                 ? one_line(info.desc, 300)
-                                 : "",
-                  .source = source.name,
-                  .attributes = attributes_of(event, info.nattrs)};
+    Listed listed{
+        .name = shown_name(info.name, generic),
+        .same_as = info.equiv != nullptr ? info.equiv : "",
+        .meaning = info.desc == nullptr || std::string_view(info.desc).starts_with("PERF_COUNT_")
+                       ? ""
+                       : one_line(info.desc, 300),
+        .source = source.name,
+        .attributes = attributes_of(event, info.nattrs)};
     if (!generic) listed.name = fmt::format("{}::{}", source.name, listed.name);
     all.push_back(std::move(listed));
   }
@@ -171,12 +172,15 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   return fail(fmt::format("'{}': {}", one_line(name, 80), pfm_strerror(outcome)));
 }
 
+bool is_clock(const perf_event_attr& attr) {
+  return attr.type == PERF_TYPE_SOFTWARE &&
+         (attr.config == PERF_COUNT_SW_TASK_CLOCK || attr.config == PERF_COUNT_SW_CPU_CLOCK);
+}
+
 }  // namespace
 
 std::string_view Event::unit() const {
-  const bool clock = attr.type == PERF_TYPE_SOFTWARE && (attr.config == PERF_COUNT_SW_TASK_CLOCK ||
-                                                         attr.config == PERF_COUNT_SW_CPU_CLOCK);
-  return clock ? "ns" : "";
+  return is_clock(attr) ? "ns" : "";
 }
 
 bool Event::is_of_kernel() const {
@@ -208,6 +212,13 @@ Result<Event> find_event(std::string_view name) {
   auto attr = name.starts_with(address) ? find_address(name.substr(address.size()))
                                         : find_in_library(std::string(name));
   if (!attr) return std::unexpected(attr.error());
+  if (is_clock(*attr)) {
+    if (attr->exclude_user != 0 || attr->exclude_kernel != 0)
+      return fail(fmt::format(
+          "'{}': the kernel counts the time of both sides: leave ':u' or ':k' out", name));
+    // It counts the same with this, and asks for no rights.
+    attr->exclude_kernel = 1;
+  }
   return Event{.name = std::string(name), .attr = *attr};
 }
 

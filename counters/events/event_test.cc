@@ -51,8 +51,14 @@ TEST(Event, SaysWhichSideIsCounted) {
 
 TEST(Event, UnitsAreThoseOfClocks) {
   EXPECT_EQ(find_event("task-clock")->unit(), "ns");
-  EXPECT_EQ(find_event("cpu-clock:u")->unit(), "ns");
+  EXPECT_EQ(find_event("cpu-clock")->unit(), "ns");
   EXPECT_EQ(find_event("cycles")->unit(), "");
+}
+
+TEST(Event, ClocksHaveNoSides) {
+  EXPECT_THAT(wrong("task-clock:u"), HasSubstr("leave ':u' or ':k' out"));
+  EXPECT_THAT(wrong("cpu-clock:k"), HasSubstr("both sides"));
+  EXPECT_EQ(attr_of("task-clock:u:k").config, PERF_COUNT_SW_TASK_CLOCK);
 }
 
 TEST(Event, KnowsWhatOnlyHappensInTheKernel) {

@@ -95,6 +95,8 @@ void read_design(const Table& root, Draft& draft);
 void read_studies(const Table& design, Draft& draft);
 void read_stop(const Table& design, Draft& draft);
 void read_measure(const Table& root, Draft& draft);
+// Of [analysis], after [measure].
+void read_response(const std::optional<Table>& analysis, Draft& draft);
 void read_machine(const Table& root, Draft& draft);
 void read_analysis(const Table& root, Draft& draft);
 

@@ -72,6 +72,11 @@ inline constexpr std::array<std::string_view, 2> directions{"lower", "higher"};
 inline constexpr std::array<std::string_view, 1> per{"block"};
 }  // namespace words
 
+inline constexpr std::size_t max_counters = 64;
+inline constexpr std::string_view response_words =
+    "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
+    "`\"region\"`, or "
+    "one of `measure.counters`";
 inline constexpr std::uint32_t max_repeats = 100'000;
 inline constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t max_memory = std::uint64_t{1} << 50;
@@ -176,8 +181,14 @@ inline constexpr Key keys[] = {
      "of `fractional`, as in `[\"d = a:b:c\"]`", "`resolution`"},
     {"design.resolution", Count{3, max_fractional_treatments}, "of `fractional`", "`generators`"},
 
-    {"measure.counters", Other{"an empty array"}, "this version counts no events"},
-    {"measure.on_absent", Choice{words::on_absent}, "no effect without counters"},
+    {"measure.counters",
+     Other{"an array of at most 64 names; those in an array inside it are a group"},
+     "events that each trial counts, as `stabctl counters` lists them; those of a group are "
+     "counted "
+     "at the same time or not at all",
+     "none"},
+    {"measure.on_absent", Choice{words::on_absent, "record"},
+     "what this machine cannot count: `record` stores why, `refuse` measures nothing"},
 
     {"machine.cpus", Count{1, 1024, 1}, "CPUs that are reserved for a trial"},
     {"machine.quiesce", Choice{words::quiesce, "off"},
@@ -188,8 +199,8 @@ inline constexpr Key keys[] = {
      "the standard ones of `stabctl quiesce status`"},
     {"machine.aslr", Flag{false}, "address space randomization where no factor says otherwise"},
 
-    {"analysis.response", Choice{words::responses, "wall"},
-     "what is compared; `main_to_exit` and `region` need programs that szc built"},
+    {"analysis.response", Other{response_words},
+     "what is compared; `main_to_exit` and `region` need programs that szc built", "`\"wall\"`"},
     {"analysis.log", Flag{true},
      "compare geometric means; never in a padding study or with `stabilizer`"},
     {"analysis.alpha", Number{0.0001, 0.5, 0.05}, "level of the tests"},

@@ -82,18 +82,6 @@ void read_variables(const Table& root, Draft& draft) {
   }
 }
 
-void read_measure(const Table& root, Draft& draft) {
-  const auto table = root.table("measure", names_below("measure"));
-  if (!table) return;
-  const Items* counters = table->items("counters", "an array of names");
-  if (counters != nullptr && !counters->empty())
-    draft.problems.add(
-        table->find("counters")->at,
-        "'measure.counters' must be empty in this version: each trial is measured in "
-        "wall, user, system, cpu and max_rss, and by szc's runtime in main_to_exit and region");
-  (void)given<"measure.on_absent">(*table);
-}
-
 void read_machine(const Table& root, Draft& draft) {
   const auto table = root.table("machine", names_below("machine"));
   draft.plan.cpus = value<"machine.cpus">(table);
@@ -117,7 +105,7 @@ void read_machine(const Table& root, Draft& draft) {
 void read_analysis(const Table& root, Draft& draft) {
   const auto table = root.table("analysis", names_below("analysis"));
   Analysis& analysis = draft.plan.analysis;
-  analysis.response = value<"analysis.response">(table);
+  read_response(table, draft);
   analysis.log_scale = value<"analysis.log">(table);
   analysis.alpha = value<"analysis.alpha">(table);
   analysis.sums_of_squares = static_cast<int>(value<"analysis.sums_of_squares">(table));

@@ -200,12 +200,35 @@ TEST(ReaderBenchmark, ChecksAreChecked) {
       "p:6:66: unknown key 'benchmark.check.comand', did you mean 'command'?\n");
 }
 
-TEST(ReaderMeasure, HasNoCountersYet) {
-  EXPECT_EQ(more("[measure]\ncounters = ['cycles']\non_absent = 'ignore'\n"),
-            "p:7:1: 'measure.counters' must be empty in this version: each trial is measured in "
-            "wall, user, "
-            "system, cpu and max_rss, and by szc's runtime in main_to_exit and region\n"
-            "p:8:1: 'measure.on_absent' must be \"record\" or \"refuse\", not \"ignore\"\n");
+TEST(ReaderMeasure, CountersAreNamesAndGroupsOfNames) {
+  using Counters = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(good_plan(smallest).counters, Counters());
+  EXPECT_FALSE(good_plan(smallest).refuse_absent);
+  const Plan plan = good_plan(smallest +
+                              "[measure]\ncounters = [['cycles', 'instructions:u'], 'cs']\n"
+                              "on_absent = 'refuse'\n[analysis]\nresponse = 'instructions:u'\n");
+  EXPECT_EQ(plan.counters, (Counters{{"cycles", "instructions:u"}, {"cs"}}));
+  EXPECT_TRUE(plan.refuse_absent);
+  EXPECT_EQ(plan.analysis.response, "instructions:u");
+}
+
+TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
+  EXPECT_EQ(
+      more("[measure]\ncounters = ['cycles', '', 7, [], ['cycles'], 'wall']\n"
+           "on_absent = 'ignore'\n"),
+      "p:7:23: each item of 'measure.counters' must be the name of an event, of 1 to 200 printable "
+      "characters, not \"\"\n"
+      "p:7:27: each item of 'measure.counters' must be the name of an event, of 1 to 200 printable "
+      "characters, not 7\n"
+      "p:7:30: each item of 'measure.counters' must be the name of an event or an array of such "
+      "names, not "
+      "an array\n"
+      "p:7:35: cycles is counted already\n"
+      "p:7:46: wall is measured in each trial and no counter: leave it out\n"
+      "p:8:1: 'measure.on_absent' must be \"record\" or \"refuse\", not \"ignore\"\n");
+  std::string many = "[measure]\ncounters = [";
+  for (int i = 0; i < 65; ++i) many += "'r" + std::to_string(i) + "',";
+  EXPECT_THAT(more(many + "]\n"), testing::HasSubstr("has 65 names, at most 64 are allowed"));
 }
 
 TEST(ReaderMachine, IsBounded) {
@@ -235,8 +258,8 @@ TEST(ReaderMachine, NamesTheKnobsThatAreMadeQuiet) {
 
 TEST(ReaderAnalysis, IsBounded) {
   EXPECT_EQ(more("[analysis]\nresponse = 'wal'\nlog = 1\nalpha = 0.6\nequivalence = '0%'\n"),
-            "p:7:1: 'analysis.response' must be \"wall\" or \"user\" or \"system\" or \"cpu\" or "
-            "\"max_rss\" or \"main_to_exit\" or \"region\", not \"wal\", did you mean 'wall'?\n"
+            "p:7:1: 'analysis.response' must be wall, user, system, cpu, max_rss, main_to_exit, "
+            "region or one of 'measure.counters', not wal, did you mean 'wall'?\n"
             "p:8:1: 'analysis.log' must be true or false, not 1\n"
             "p:9:1: 'analysis.alpha' must be a number from 0.0001 to 0.5, not 0.6\n"
             "p:10:1: 'analysis.equivalence' must be a percentage above 0 and at most 100, as in "

@@ -43,6 +43,7 @@ struct Arguments {
   RunOptions run;
   AnalyzeOptions analyze;
   MachineOptions machine;
+  client::CounterOptions counters;
 };
 
 class CommandLine {

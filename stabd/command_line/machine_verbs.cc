@@ -55,6 +55,16 @@ void CommandLine::add_machine_verbs() {
                        "What this machine can and cannot do for measurements, and what would "
                        "mend it; changes nothing",
                        on_machine(client::doctor)));
+  CLI::App* counters = verb("counters",
+                            "Which events each trial can count on this machine, and why not the "
+                            "others",
+                            [this] {
+                              arguments_.counters.json = arguments_.common.json;
+                              return client::counters(arguments_.counters);
+                            });
+  counters->add_option("pattern", arguments_.counters.pattern,
+                       "Only names with this in them, in full; * and ? stand for others");
+  json_flag(counters);
   CLI::App* quiesce = app_.add_subcommand(
       "quiesce", "Make this machine quiet for measurements, and put back what was changed");
   quiesce->require_subcommand(1);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "counters/events/counting.h"
 #include "design/expand.h"
 #include "machine/quiet/quiet.h"
 #include "plan/reading/reader.h"
@@ -74,6 +75,8 @@ Result<protocol::SubmitReply> answer(const Context& context,
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
   if (plan->privileges && peer.uid != 0)
     return fail("'experiment.privileges' is for plans that root submits: leave it out");
+  if (const auto groups = counters::find_groups(plan->counters); !groups)
+    return fail("'measure.counters': " + groups.error().message);
   const auto knobs = machine::choose_knobs(plan->knobs);
   if (!knobs) return std::unexpected(knobs.error());
   if (plan->quiesce == plan::Quiesce::strict)

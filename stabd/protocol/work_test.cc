@@ -309,7 +309,8 @@ TEST(Work, AMessageThatLacksAFieldOrHasOneOfAnotherTypeIsAnError) {
       json changed = whole;
       changed.erase(key);
       EXPECT_FALSE(message.reads(changed.dump())) << message.line << " without " << key;
-      changed[key] = json::array({json::array()});
+      // A list of lists is what some fields are.
+      changed[key] = json::array({json::array({json::array()})});
       EXPECT_FALSE(message.reads(changed.dump())) << changed.dump();
     }
   }

@@ -123,7 +123,7 @@ stats::Spec spec_of(const Side& before, const Side& after) {
   const plan::Analysis& analysis = after.plan.analysis;
   stats::Spec spec;
   spec.response = analysis.response;
-  spec.unit = spec.response == "max_rss" ? stats::Unit::bytes : stats::Unit::nanoseconds;
+  spec.unit = unit_of(spec.response);
   spec.subject = subject_column;
   spec.treatments = {experiment_column};
   spec.log_scale = analysis.log_scale;

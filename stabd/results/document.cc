@@ -101,7 +101,7 @@ void add_chains(const plan::Plan& plan, stats::Spec& spec) {
 stats::Spec spec_of(const plan::Plan& plan) {
   stats::Spec spec;
   spec.response = plan.analysis.response;
-  spec.unit = spec.response == "max_rss" ? stats::Unit::bytes : stats::Unit::nanoseconds;
+  spec.unit = unit_of(spec.response);
   spec.subject = subject_column;
   for (const std::size_t index : plan::treatments(plan))
     spec.treatments.push_back(plan.factors[index].name);

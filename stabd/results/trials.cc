@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
+#include "counters/events/event.h"
+#include "counters/reading.h"
 #include "design/expand.h"
 
 namespace stab::results {
@@ -49,7 +52,18 @@ store::Outcome<void> for_each_trial(store::Reader& store, const store::Experimen
                              experiment.id, positions)});
 }
 
+namespace {
+
+std::optional<std::int64_t> counted_in(const store::Trial& trial, const std::string& name) {
+  const auto reading = std::ranges::find(trial.readings, name, &counters::Reading::name);
+  if (reading == trial.readings.end()) return std::nullopt;
+  return counters::comparable(*reading);
+}
+
+}  // namespace
+
 std::optional<std::int64_t> response_of(const store::Trial& trial, const std::string& name) {
+  if (name == "wall") return trial.wall_ns;
   if (name == "user") return trial.user_ns;
   if (name == "system") return trial.system_ns;
   if (name == "cpu") {
@@ -59,7 +73,15 @@ std::optional<std::int64_t> response_of(const store::Trial& trial, const std::st
   if (name == "main_to_exit") return trial.layout.main_to_exit_ns;
   if (name == "region") return trial.layout.region_ns;
   if (name == "max_rss") return trial.max_rss_bytes;
-  return trial.wall_ns;
+  return counted_in(trial, name);
+}
+
+stats::Unit unit_of(const std::string& response) {
+  if (response == "max_rss") return stats::Unit::bytes;
+  for (const char* time : {"wall", "user", "system", "cpu", "main_to_exit", "region"})
+    if (response == time) return stats::Unit::nanoseconds;
+  const auto event = counters::find_event(response);
+  return event && event->unit() == "ns" ? stats::Unit::nanoseconds : stats::Unit::number;
 }
 
 void Response::append(std::optional<std::int64_t> value) {

@@ -9,6 +9,7 @@
 
 #include "plan/plan.h"
 #include "stats/data/dataset.h"
+#include "stats/data/spec.h"
 #include "store/reader.h"
 
 namespace stab::results {
@@ -22,6 +23,8 @@ store::Outcome<void> for_each_trial(store::Reader& store, const store::Experimen
 
 // `name`: analysis.response. Nothing: the trial has no such number.
 std::optional<std::int64_t> response_of(const store::Trial& trial, const std::string& name);
+
+stats::Unit unit_of(const std::string& response);
 
 // Integers as distances from the first one, which doubles hold exactly.
 class Response {

@@ -141,6 +141,29 @@ std::string find_fault(const protocol::RunRequest& request, const TrialContext& 
   return check.command ? run_check_command(request, context, out) : "";
 }
 
+// A counter stands for what the kernel accounts under the same name.
+void add_counters(std::vector<counters::Reading> counted,
+                  std::vector<counters::Reading>& readings) {
+  for (counters::Reading& each : counted) {
+    std::erase_if(readings, [&](const auto& other) { return other.name == each.name; });
+    readings.push_back(std::move(each));
+  }
+}
+
+// Why the response, if it is a counter's, is no number to compare; "" if it is.
+std::string counter_fault(const std::string& response,
+                          const std::vector<counters::Reading>& readings) {
+  const auto reading = std::ranges::find(readings, response, &counters::Reading::name);
+  if (reading == readings.end() || counters::comparable(*reading)) return "";
+  if (reading->status == counters::Status::absent)
+    return fmt::format("the response is {}, which could not be counted: {}", response,
+                       reading->reason);
+  return fmt::format(
+      "the response is {}, which was counted in only {:.0f} % of the time: measure "
+      "fewer events at a time",
+      response, 100 * reading->coverage);
+}
+
 }  // namespace
 
 machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context,
@@ -152,10 +175,15 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   const MemoryFile report("report");
   const std::string library = heap_library_for(request);
   if (context.observer != nullptr) context.observer->before();
-  machine::Ended ended =
-      machine::run(launch_with(request, context, report.is_open() ? report.path() : "", library));
+  machine::Launch launch =
+      launch_with(request, context, report.is_open() ? report.path() : "", library);
+  if (context.counting != nullptr)
+    launch.held = [&](pid_t child) { context.counting->begin(child); };
+  machine::Ended ended = machine::run(launch);
   std::vector<counters::Reading> around;
   if (context.observer != nullptr) context.observer->after(around);
+  std::vector<counters::Reading> counted;
+  if (context.counting != nullptr) counted = context.counting->end();
   protocol::RunReply reply;
   reply.status = status_of(ended, request.check.exit);
   reply.reason = ended.reason;
@@ -172,6 +200,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   reply.readings = std::move(ended.readings);
   reply.readings.push_back(counters::counted("leftover-processes", "", ended.leftovers));
   std::ranges::move(around, std::back_inserter(reply.readings));
+  add_counters(std::move(counted), reply.readings);
   reply.stdout_sha256 = sha256_hex(ended.out);
   reply.layout = read_report(report.read(max_report_bytes), ended.pid);
   if (reply.status == TrialStatus::wrong_exit)
@@ -188,6 +217,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   judge(TrialStatus::check_failed, find_fault(request, context, ended.out, reply.stdout_sha256));
   judge(TrialStatus::not_randomized, layout_fault(request, reply.layout, !library.empty()));
   judge(TrialStatus::not_measured, response_fault(request, reply.layout));
+  judge(TrialStatus::not_measured, counter_fault(request.response, reply.readings));
   return reply;
 }
 

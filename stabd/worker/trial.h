@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "counters/events/counting.h"
 #include "machine/child.h"
 #include "machine/processes.h"
 #include "machine/quality/observer.h"
@@ -15,9 +16,10 @@ namespace stab::worker {
 struct TrialContext {
   machine::Containment containment = machine::Containment::process_tree;
   int stop_fd = -1;
-  std::function<bool()> bind;             // in the trial's process
-  std::function<bool()> bind_others;      // in the process of a check command
-  machine::Observer* observer = nullptr;  // of the machine around the trial; null: nobody looks
+  std::function<bool()> bind;              // in the trial's process
+  std::function<bool()> bind_others;       // in the process of a check command
+  machine::Observer* observer = nullptr;   // of the machine around the trial; null: nobody looks
+  counters::Counting* counting = nullptr;  // of the trial's events; null: nothing is counted
   std::string marker;  // "NAME=value" in the trial's environment, to find it after a crash; or ""
 };
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "counters/events/counting.h"
 #include "machine/facts.h"
 #include "machine/topology.h"
 #include "stabd/protocol/containment.h"
@@ -72,8 +73,29 @@ class Worker {
         reply.notes.push_back(bound.error().message);
     choice_ = *choice;
     observer_.emplace(choice_.trial);
+    if (auto counted = prepare_counters(request, reply.notes); !counted)
+      reply.error = counted.error().message;
     topology_ = std::move(*topology);
     return reply;
+  }
+
+  // What is absent is said, or nothing is measured.
+  Result<void> prepare_counters(const protocol::SetupRequest& request,
+                                std::vector<std::string>& notes) {
+    auto groups = counters::find_groups(request.counters);
+    if (!groups) return fail("'measure.counters': " + groups.error().message);
+    if (groups->empty()) return {};
+    counting_.emplace(*std::move(groups));
+    for (const counters::Reading& missing : counting_->lacking()) {
+      std::string sentence =
+          fmt::format("{} cannot be counted here: {}", missing.name, missing.reason);
+      if (missing.name == request.response)
+        return fail(fmt::format("'analysis.response': {}", sentence));
+      if (request.refuse_absent)
+        return fail(fmt::format("'measure.on_absent' is \"refuse\": {}", sentence));
+      notes.push_back(std::move(sentence));
+    }
+    return {};
   }
 
   TrialContext context() {
@@ -82,6 +104,7 @@ class Worker {
             .bind = [this] { return topology_->bind(choice_.trial).has_value(); },
             .bind_others = [this] { return topology_->bind(choice_.others).has_value(); },
             .observer = observer_ ? &*observer_ : nullptr,
+            .counting = counting_ ? &*counting_ : nullptr,
             .marker = protocol::marker_from_environment()};
   }
 
@@ -103,6 +126,7 @@ class Worker {
   machine::CpuChoice choice_;
   bool had_its_cpus_ = false;
   std::optional<machine::Observer> observer_;
+  std::optional<counters::Counting> counting_;
 };
 
 }  // namespace

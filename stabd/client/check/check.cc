@@ -16,6 +16,7 @@
 #include "plan/reading/reader.h"
 #include "stabd/client/analyze.h"
 #include "stabd/client/check/comparisons.h"
+#include "stabd/client/check/counters.h"
 #include "stabd/client/check/detectable.h"
 #include "stabd/client/check/study_words.h"
 #include "stabd/client/check/words.h"
@@ -48,6 +49,7 @@ struct Design {
   std::vector<Family> families;
   std::vector<Detectable> detectable;
   std::optional<std::size_t> blocks_for_precision;
+  std::vector<counters::Reading> lacking;  // of its counters, here
 };
 
 // It may have stopped before its last trial.
@@ -226,6 +228,7 @@ ordered_json as_json(const Design& design) {
       {"blocks_for_precision", design.blocks_for_precision
                                    ? ordered_json(*design.blocks_for_precision)
                                    : ordered_json(nullptr)},
+      {"counters", counters_json(design.plan, design.lacking)},
       {"models", models}};
   add_comparisons(design.plan, design.families, design.detectable, root);
   return root;
@@ -282,6 +285,8 @@ void print(const Design& design) {
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);
+  for (const std::string& line : counter_lines(design.plan, design.lacking))
+    fmt::print("{}\n", line);
   // Models of single benchmarks are mostly alike: each different one is shown once.
   std::set<std::string> printed;
   for (const plan::ModelFor& entry : design.models) {
@@ -312,6 +317,10 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   }
   design.detectable = detectable(design.plan, variation);
   design.blocks_for_precision = blocks_for_precision(design.plan, variation);
+  // Last: it may give up rights.
+  auto lacking = lacking_counters(design.plan);
+  if (!lacking) return std::unexpected(lacking.error());
+  design.lacking = *std::move(lacking);
   if (common.json) {
     fmt::print("{}\n", as_json(design).dump(2));
     return exit_ok;

@@ -18,6 +18,13 @@ struct MachineOptions {
   std::string log;   // "": that of the machine
 };
 
+struct CounterOptions {
+  std::string pattern;  // part of a name, or with * and ?; "": all, in few words
+  bool json = false;
+};
+// What each trial can count on this machine.
+Result<int> counters(const CounterOptions& options);
+
 Result<int> doctor(const MachineOptions& options);
 Result<int> quiesce_status(const MachineOptions& options);
 Result<int> quiesce_apply(const MachineOptions& options);

@@ -75,7 +75,11 @@ void Session::start_worker() {
     return;
   }
   has_worker_ = true;
-  ask(protocol::SetupRequest{.cpus = plan_.cpus}, setup_deadline);
+  ask(protocol::SetupRequest{.cpus = plan_.cpus,
+                             .counters = plan_.counters,
+                             .refuse_absent = plan_.refuse_absent,
+                             .response = plan_.analysis.response},
+      setup_deadline);
 }
 
 }  // namespace stab::daemon
