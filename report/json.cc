@@ -247,6 +247,20 @@ Json spec_of(const stats::Spec& spec) {
           {"treatments", spec.treatments}};
 }
 
+Json counters_of(const std::vector<Counter>& counters) {
+  Json list = Json::array();
+  for (const Counter& each : counters)
+    list.push_back({{"name", each.name},
+                    {"unit", each.unit},
+                    {"counted", each.counted},
+                    {"scaled", each.scaled},
+                    {"absent", each.absent},
+                    {"least_coverage", each.scaled > 0 ? Json(each.least_coverage) : Json(nullptr)},
+                    {"median", each.median ? Json(*each.median) : Json(nullptr)},
+                    {"reason", or_null(each.reason)}});
+  return list;
+}
+
 Json layouts_of(const Layouts& layouts) {
   return {{"randomized", layouts.randomized},
           {"unrandomized", layouts.unrandomized},
@@ -318,6 +332,7 @@ std::string json(const Document& document) {
             {"stopping", stopping_of(document.stopping)},
             {"looked_early", document.looked_early},
             {"layouts", layouts_of(document.layouts)},
+            {"counters", counters_of(document.counters)},
             {"duration_s", std::chrono::duration<double>(document.duration).count()},
             {"database", or_null(document.database)},
             {"failures", document.failures}};

@@ -111,5 +111,29 @@ TEST(Json, BadBytesAndNumbersDoNotBreakIt) {
   EXPECT_TRUE(root["effects"][0]["ratio"].is_null());
 }
 
+TEST(Json, CountersWithTheirReasons) {
+  Document document = sample_document();
+  EXPECT_EQ(parsed(document)["counters"], json::array());
+  document.counters = {{.name = "cycles",
+                        .counted = 3,
+                        .scaled = 8,
+                        .absent = 1,
+                        .least_coverage = 0.25,
+                        .median = 5e6,
+                        .reason = "none was free"},
+                       {.name = "cs", .counted = 12, .median = 4.0}};
+  const json counters = parsed(document)["counters"];
+  EXPECT_EQ(counters[0], (json{{"name", "cycles"},
+                               {"unit", ""},
+                               {"counted", 3},
+                               {"scaled", 8},
+                               {"absent", 1},
+                               {"least_coverage", 0.25},
+                               {"median", 5e6},
+                               {"reason", "none was free"}}));
+  EXPECT_TRUE(counters[1]["least_coverage"].is_null());
+  EXPECT_TRUE(counters[1]["reason"].is_null());
+}
+
 }  // namespace
 }  // namespace stab::report

@@ -60,6 +60,18 @@ struct Quietness {
   std::string loud{};     // what could not be, and why
 };
 
+// An event that the plan counts, over the measured trials that are ok.
+struct Counter {
+  std::string name{};
+  std::string unit{};  // "ns", or ""
+  std::uint64_t counted = 0;
+  std::uint64_t scaled = 0;  // counted in a part of the time
+  std::uint64_t absent = 0;
+  double least_coverage = 1;       // of the scaled ones
+  std::optional<double> median{};  // of those that were counted for long enough
+  std::string reason{};            // why the first absent one is
+};
+
 // Of an experiment that may end before its last block.
 struct Stopping {
   std::string rule{};        // "precision", "sequential"
@@ -83,6 +95,7 @@ struct Document {
   TrialCounts trials{};
   std::optional<Stopping> stopping{};
   Layouts layouts{};
+  std::vector<Counter> counters{};  // in the plan's order
   // One line each group of equal failures: "sort at O2: timeout after 60 s (3 trials)".
   std::vector<std::string> failures{};
   std::string database{};  // path; "": not worth saying

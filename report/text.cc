@@ -72,10 +72,11 @@ std::string more(const Analysis& analysis, const TextOptions& options) {
 }
 
 // All after the first lines.
-std::string body(const Analysis& analysis, const std::vector<std::string>& failures,
-                 const TextOptions& options) {
-  const std::string lists =
-      list("Notes", analysis.notes, options) + list("Failures", failures, options);
+std::string body(const Analysis& analysis, const std::vector<Counter>& counters,
+                 const std::vector<std::string>& failures, const TextOptions& options) {
+  const std::string lists = counters_section(counters, options) +
+                            list("Notes", analysis.notes, options) +
+                            list("Failures", failures, options);
   if (options.full)
     return full_sections(analysis, options) + lists + answer_text(analysis, options);
   return short_sections(analysis, options) + lists + more(analysis, options);
@@ -84,13 +85,14 @@ std::string body(const Analysis& analysis, const std::vector<std::string>& failu
 }  // namespace
 
 std::string text(const Document& document, const TextOptions& options) {
-  return header(document, options) + body(document.analysis, document.failures, options);
+  return header(document, options) +
+         body(document.analysis, document.counters, document.failures, options);
 }
 
 std::string analysis_text(std::string_view title, const Analysis& analysis,
                           const TextOptions& options) {
   return styled(one_line(title, page_width), Style::bold, options.colour) + "\n\n" +
-         answer_text(analysis, options) + "\n" + body(analysis, {}, options);
+         answer_text(analysis, options) + "\n" + body(analysis, {}, {}, options);
 }
 
 }  // namespace stab::report

@@ -335,5 +335,30 @@ TEST(Text, VarianceComponentsAreShownForNestedDesigns) {
   EXPECT_THAT(report, HasSubstr("97 %"));
 }
 
+TEST(Text, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
+  Document document = sample_document();
+  EXPECT_THAT(text(document, {}), Not(HasSubstr("Counters")));
+  document.counters = {{.name = "task-clock", .unit = "ns", .counted = 12, .median = 1'234'567.0},
+                       {.name = "cycles",
+                        .counted = 3,
+                        .scaled = 8,
+                        .absent = 1,
+                        .least_coverage = 0.25,
+                        .median = 5e6,
+                        .reason = "it never had a counter"},
+                       {.name = "cs:u", .absent = 12, .reason = "it happens in the kernel"}};
+  EXPECT_THAT(
+      text(document, {}),
+      HasSubstr("Counters\n"
+                "  Events in the trials that are ok, of all cells.\n\n"
+                "  event       trials    median\n"
+                "  task-clock      12  1.235 ms\n"
+                "  cycles          11     5e+06\n"
+                "  cs:u             0         -\n\n"
+                "  cycles: scaled in 8, counted in at least 25 % of the time; absent in 1: it "
+                "never had a counter\n"
+                "  cs:u: absent in 12: it happens in the kernel\n"));
+}
+
 }  // namespace
 }  // namespace stab::report

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "report/model.h"
 #include "report/text.h"
@@ -23,6 +24,7 @@ std::string effects_section(const stats::Analysis& analysis, const TextOptions& 
 std::string padding_section(const stats::Analysis& analysis, const TextOptions& options);
 // What a fractional design cannot tell apart; a short report has the treatments' own effects.
 std::string aliases_section(const stats::Analysis& analysis, const TextOptions& options);
+std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options);
 std::string components_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string interactions_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string spread_section(const stats::Analysis& analysis, const TextOptions& options);

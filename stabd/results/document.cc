@@ -14,6 +14,7 @@
 #include "plan/reading/reader.h"
 #include "stabd/results/alike.h"
 #include "stabd/results/calibrations.h"
+#include "stabd/results/counters.h"
 #include "stabd/results/layouts.h"
 #include "stabd/results/trials.h"
 #include "stats/analyse/analyse.h"
@@ -207,8 +208,11 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
 
 // The rows that stand, taken in one pass.
 struct Rows {
+  explicit Rows(const plan::Plan& plan) : counters(plan) {}
+
   stats::Dataset data;
   LayoutCounter layouts;
+  CounterCounter counters;
   report::TrialCounts counts;
   std::map<std::string, std::uint64_t> failures;
   std::int64_t first_ns = 0;
@@ -220,7 +224,7 @@ struct Rows {
 store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& experiment,
                                const plan::Plan& plan,
                                std::uint32_t most = std::numeric_limits<std::uint32_t>::max()) {
-  Rows rows;
+  Rows rows(plan);
   Columns columns(plan, rows.data);
   Response response(rows.data);
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
@@ -234,6 +238,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       response.append(response_of(trial, plan.analysis.response));
       columns.append(trial);
       rows.layouts.add(trial.layout);
+      rows.counters.add(trial.readings);
       return true;
     }
     const bool skipped =
@@ -278,6 +283,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.seed = plan->seed;
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();
+  document.counters = rows->counters.result();
   const plan::Expansion expansion = plan::expand(*plan);
   for (const plan::Trial& trial : expansion.trials) document.trials.planned += trial.warmup ? 0 : 1;
   for (const auto& [text, count] : rows->failures) {

@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "stats/numbers/order.h"
+
 namespace stab::results {
 namespace {
 
-std::optional<double> median(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+std::optional<double> median(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : std::optional(stats::median(values));
 }
 
 }  // namespace

@@ -77,6 +77,12 @@ TEST_F(Counters, AreReadingsOfEachTrialAndOneOfThemIsTheResponse) {
   const Output report = lab_.ctl({"report", std::to_string(id), "--format", "json"});
   const json document = json::parse(report.out);
   EXPECT_EQ(document["analysis"]["response"], "minor-faults:u") << report.out.substr(0, 2000);
+  const json& counters = document["counters"];
+  ASSERT_EQ(counters.size(), 4U);
+  EXPECT_EQ(counters[0]["counted"], 10);
+  EXPECT_TRUE(counters[0]["reason"].is_null());
+  EXPECT_EQ(counters[3]["absent"], hardware == "absent" ? 10 : 0);
+  EXPECT_EQ(counters[3]["reason"].is_null(), hardware != "absent");
   const Output text = lab_.ctl({"report", std::to_string(id)});
   EXPECT_THAT(text.out, HasSubstr("minor-faults:u"));
   // What is absent is said once for the experiment, with the reason.

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/sections/sections.h"
+#include "report/sections/words.h"
+#include "report/words/grid.h"
+#include "report/words/quantity.h"
+
+namespace stab::report {
+namespace {
+
+std::string median_text(const Counter& counter) {
+  if (!counter.median) return "-";
+  if (counter.unit != "ns") return short_number(*counter.median);
+  const UnitStep step = unit_step(*counter.median, stats::Unit::nanoseconds);
+  return fmt::format("{} {}", short_number(*counter.median / step.factor), step.name);
+}
+
+std::string remark(const Counter& counter) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+  if (counter.scaled > 0)
+    add(fmt::format("scaled in {}, counted in at least {:.0f} % of the time", counter.scaled,
+                    100 * counter.least_coverage));
+  if (counter.absent > 0) add(fmt::format("absent in {}: {}", counter.absent, counter.reason));
+  return one_line(text, longest);
+}
+
+}  // namespace
+
+std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options) {
+  if (counters.empty()) return "";
+  Grid grid;
+  grid.column("event", Align::left);
+  grid.column("trials", Align::right);
+  grid.column("median", Align::right);
+  std::string remarks;
+  for (const Counter& each : counters) {
+    grid.row(
+        {{name(each.name)}, {fmt::format("{}", each.counted + each.scaled)}, {median_text(each)}});
+    if (const std::string text = remark(each); !text.empty())
+      remarks += paragraph("  ", fmt::format("{}: {}", name(each.name), text), page_width);
+  }
+  std::string text =
+      table_section("Counters", "Events in the trials that are ok, of all cells.", grid, options);
+  return remarks.empty() ? text : text + remarks + "\n";
+}
+
+}  // namespace stab::report

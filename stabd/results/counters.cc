@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/counters.h"
+
+#include <algorithm>
+
+#include "stats/numbers/order.h"
+
+namespace stab::results {
+
+using counters::Reading;
+using counters::Status;
+
+CounterCounter::CounterCounter(const plan::Plan& plan) {
+  for (const auto& group : plan.counters)
+    for (const std::string& name : group) counters_.push_back({.name = name});
+  values_.resize(counters_.size());
+}
+
+void CounterCounter::add(const std::vector<Reading>& readings) {
+  for (std::size_t i = 0; i < counters_.size(); ++i) {
+    report::Counter& counter = counters_[i];
+    const auto reading = std::ranges::find(readings, counter.name, &Reading::name);
+    if (reading == readings.end() || reading->status == Status::absent) {
+      ++counter.absent;
+      if (counter.reason.empty())
+        counter.reason =
+            reading == readings.end() ? "the trial has no such reading" : reading->reason;
+      continue;
+    }
+    counter.unit = reading->unit;
+    if (reading->status == Status::scaled) {
+      ++counter.scaled;
+      counter.least_coverage = std::min(counter.least_coverage, reading->coverage);
+    } else {
+      ++counter.counted;
+    }
+    if (const auto value = counters::comparable(*reading))
+      values_[i].push_back(static_cast<double>(*value));
+  }
+}
+
+std::vector<report::Counter> CounterCounter::result() const {
+  std::vector<report::Counter> counters = counters_;
+  for (std::size_t i = 0; i < counters.size(); ++i)
+    if (!values_[i].empty()) counters[i].median = stats::median(values_[i]);
+  return counters;
+}
+
+}  // namespace stab::results
