@@ -75,7 +75,8 @@ allowed() {
     stabd/main_stabctl.cc) echo "stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
     stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/archive/archive.h" ;;
-    stabd/results) echo "$below_stabd stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
+    stabd/results) echo "$below_stabd stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
+    stabd/results/sums) echo "plan/plan.h counters/reading.h store report/model.h stats/numbers" ;;
     stabd/daemon/session) echo "$below_stabd machine/quiet stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
     stabd/daemon) echo "$below_stabd machine/quiet stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/results/layouts.h"
+#include "stabd/results/sums/layouts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/results/layouts.h"
+#include "stabd/results/sums/layouts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/results/counters.h"
+#include "stabd/results/sums/counters.h"
 
 #include <algorithm>
 
