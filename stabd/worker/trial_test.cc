@@ -7,11 +7,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "counters/events/counting.h"
 #include "design/resolve.h"
 #include "stabd/testing.h"
 
@@ -76,6 +78,49 @@ TEST_F(TrialTest, WhoeverLooksAtTheMachineSeesWhatHappenedAroundTheProgram) {
   EXPECT_EQ(reply.status, TrialStatus::ok) << reply.reason;
   EXPECT_EQ(reading(reply, "memory-pressure-ns"), 3000);
   EXPECT_EQ(reading(reply, "steal-ns"), std::nullopt);
+}
+
+TEST_F(TrialTest, ACounterThatIsTheResponseMustHaveBeenCounted) {
+  // Switches of tasks happen in the kernel, which the name leaves out: absent on every machine.
+  counters::Counting counting(counters::find_groups({{"context-switches:u"}}).value());
+  TrialContext context;
+  context.counting = &counting;
+  protocol::RunRequest trial = request("exit 0");
+  EXPECT_EQ(run_trial(trial, context).status, TrialStatus::ok);
+  trial.response = "context-switches:u";
+  const auto reply = run_trial(trial, context);
+  EXPECT_EQ(reply.status, TrialStatus::not_measured);
+  EXPECT_THAT(reply.reason, HasSubstr("could not be counted: it happens in the kernel"));
+}
+
+TEST_F(TrialTest, ACounterTakesThePlaceOfAReadingOfItsName) {
+  counters::Counting counting(counters::find_groups({{"cpu-migrations"}, {"task-clock"}}).value());
+  TrialContext context;
+  context.counting = &counting;
+  const auto count = [](const protocol::RunReply& reply, const std::string& name) {
+    return std::ranges::count(reply.readings, name, &counters::Reading::name);
+  };
+  EXPECT_EQ(count(run_trial(request("exit 0"), {}), "cpu-migrations"), 1);
+  EXPECT_EQ(count(run_trial(request("exit 0"), {}), "task-clock"), 0);
+  for (int i = 0; i < 2; ++i) {
+    const auto reply = run_trial(request("exit 0"), context);
+    EXPECT_EQ(count(reply, "cpu-migrations"), 1);
+    EXPECT_EQ(count(reply, "task-clock"), 1);
+  }
+}
+
+TEST_F(TrialTest, TheCheckOfAnOutputIsNotCounted) {
+  counters::Counting counting(counters::find_groups({{"task-clock"}}).value());
+  if (!counting.lacking().empty()) GTEST_SKIP() << counting.lacking().front().reason;
+  TrialContext context;
+  context.counting = &counting;
+  protocol::RunRequest trial = request("exit 0");
+  trial.check.command = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done";
+  const auto reply = run_trial(trial, context);
+  ASSERT_EQ(reply.status, TrialStatus::ok) << reply.reason;
+  const auto busy = reading(reply, "task-clock");
+  ASSERT_TRUE(busy);
+  EXPECT_LE(*busy, 2 * *reply.wall_ns);
 }
 
 TEST_F(TrialTest, ASuccessHasItsTimesItsReadingsAndItsOutputsDigest) {
