@@ -41,6 +41,7 @@ nanoseconds now(clockid_t clock) {
 // What the child tells us: it shares this page with us.
 struct Note {
   std::int64_t exec_ns;                    // monotonic, right before exec; 0: not reached
+  pid_t parent;                            // set by us
   int error;                               // errno of what failed
   rusage before;                           // what our own part of the child has used
   std::optional<std::int64_t> migrations;  // before exec
@@ -121,6 +122,7 @@ const char* become_trial(const Launch& launch) {
 [[noreturn]] void run_child(const Launch& launch, const std::string& program, Words& argv,
                             Words& environment, int in, int out, int err, int gate, Note& note) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != note.parent) _exit(127);  // it has died before that
   setsid();
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) child_failed(note, "redirect");
   if (const char* const failed = become_trial(launch)) child_failed(note, failed);
@@ -369,7 +371,9 @@ Ended run(const Launch& launch) {
   Words environment(launch.environment);
 
   Ended ended;
+  ended.readable = access(program->c_str(), R_OK) == 0;
   ended.started_ns = now(CLOCK_REALTIME).count();
+  note->parent = getpid();
   const nanoseconds started = now(CLOCK_MONOTONIC);
   const pid_t child = fork();
   if (child == 0)

@@ -57,6 +57,7 @@ struct Ended {
   std::optional<std::int64_t> max_rss_bytes;  // of the largest of them
   std::string out;
   std::string err;
+  bool readable = true;                     // its file may be read, not only executed
   bool stuck = false;                       // a descendant does not end; `reason` names it
   unsigned leftovers = 0;                   // processes that outlived it, ended by us
   std::vector<counters::Reading> readings;  // what the kernel accounted

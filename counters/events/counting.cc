@@ -9,40 +9,45 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <limits>
-#include <optional>
 #include <thread>
 
 namespace stab::counters {
 namespace {
 
-namespace fs = std::filesystem;
+int open_raw(perf_event_attr& attr, pid_t process, int leader) {
+  return static_cast<int>(
+      syscall(SYS_perf_event_open, &attr, process, -1, leader, PERF_FLAG_FD_CLOEXEC));
+}
 
-bool has_hardware_counters() {
-  std::error_code error;
-  for (const char* name : {"cpu", "cpu_core", "cpu_atom"})
-    if (fs::exists(fs::path("/sys/bus/event_source/devices") / name, error)) return true;
-  return false;
+// Whether this user counts the own side of their programs.
+bool counts_user_side() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+  attr.exclude_kernel = 1;
+  attr.disabled = 1;
+  return static_cast<bool>(Fd(open_raw(attr, 0, -1)));
 }
 
 std::string reason_of_rights(const Event& event) {
-  const auto text = read_file("/proc/sys/kernel/perf_event_paranoid", 64);
+  const auto text = read_file(paranoid_file, 64);
   const int level = text ? std::atoi(text->c_str()) : 0;
+  const bool has_side = event.is_of_kernel() || event.name.contains(':');
+  const char* const for_root =
+      geteuid() == 0 ? "; so does experiment.privileges in a plan of root's" : "";
+  if (counts_user_side())
+    return fmt::format(
+        "perf_event_paranoid is {}, which keeps the kernel's side from those without "
+        "capabilities{}; sudo sysctl kernel.perf_event_paranoid=1 gives it to them{}",
+        level, has_side ? "" : fmt::format(": measure '{}:u'", event.name), for_root);
   if (level > 2)
     return fmt::format(
-        "perf_event_paranoid is {}: only root counts; sudo sysctl kernel.perf_event_paranoid=2 "
-        "lets users count their programs",
-        level);
-  const bool kernel = event.attr.exclude_kernel == 0;
-  if (level == 2 && kernel)
-    return fmt::format(
-        "perf_event_paranoid is 2, which keeps the kernel's side from users{}; sudo sysctl "
-        "kernel.perf_event_paranoid=1 gives it to them",
-        event.is_of_kernel() || event.name.contains(':')
-            ? ""
-            : fmt::format(": measure '{}:u'", event.name));
-  return "the kernel, or the filter of a container, does not let this user count it";
+        "perf_event_paranoid is {}, with which nobody counts without capabilities; sudo sysctl "
+        "kernel.perf_event_paranoid=2 lets users count their programs{}",
+        level, for_root);
+  return "a filter, as of a container, keeps perf events from this user";
 }
 
 std::string reason_of(const Event& event, int error) {
@@ -75,36 +80,23 @@ std::string reason_of(const Event& event, int error) {
   }
 }
 
-// As perf_event_open(2) has it for our read_format.
-struct Counted {
-  std::uint64_t value;
-  std::uint64_t enabled;  // ns
-  std::uint64_t running;
-};
+Reading none_of(const Event& event, std::string reason) {
+  return absent(event.name, std::string(event.unit()), std::move(reason));
+}
 
-Reading reading_of(const Event& event, const std::expected<Fd, std::string>& open) {
-  const auto none = [&](std::string reason) {
-    return absent(event.name, std::string(event.unit()), std::move(reason));
-  };
-  if (!open) return none(open.error());
-  Counted counted{};
+constexpr const char* never_had_one =
+    "it never had a counter: others use them; measure fewer events at a time, or free one with "
+    "sudo "
+    "sysctl kernel.nmi_watchdog=0";
+
+Reading read_one(const Event& event, const std::expected<Fd, std::string>& open) {
+  if (!open) return none_of(event, open.error());
+  Counted counted;
   const ssize_t size = read(open->get(), &counted, sizeof counted);
   // 0: an event that is pinned or whose group does not fit has an error of its own.
   if (size != sizeof counted)
-    return none(size < 0 ? std::strerror(errno) : "the kernel gave no number");
-  if (counted.enabled == 0) return none("the program did not begin");
-  if (counted.running == 0)
-    return none(
-        "it never had a counter: others use them; measure fewer events at a time, or free one "
-        "with sudo sysctl kernel.nmi_watchdog=0");
-  if (counted.value > std::numeric_limits<std::int64_t>::max()) return none("it overflowed");
-  Reading reading = stab::counters::counted(event.name, std::string(event.unit()),
-                                            static_cast<std::int64_t>(counted.value));
-  if (counted.running >= counted.enabled) return reading;
-  reading.status = Status::scaled;
-  reading.coverage = static_cast<double>(counted.running) / static_cast<double>(counted.enabled);
-  reading.value = static_cast<double>(counted.value) / reading.coverage;
-  return reading;
+    return none_of(event, size < 0 ? std::strerror(errno) : "the kernel gave no number");
+  return reading_of(event, counted);
 }
 
 }  // namespace
@@ -122,7 +114,35 @@ Result<std::vector<Group>> find_groups(const std::vector<std::vector<std::string
   return groups;
 }
 
+std::vector<Group> groups_of(const std::vector<std::vector<std::string>>& names) {
+  std::vector<Group> groups;
+  for (const auto& group : names) {
+    groups.emplace_back();
+    for (const std::string& name : group) {
+      auto event = find_event(name);
+      groups.back().push_back(event ? *std::move(event)
+                                    : Event{.name = name, .unknown = event.error().message});
+    }
+  }
+  return groups;
+}
+
+Reading reading_of(const Event& event, const Counted& counted) {
+  if (counted.enabled == 0) return none_of(event, "the program did not begin");
+  if (counted.running == 0) return none_of(event, never_had_one);
+  if (counted.value > std::numeric_limits<std::int64_t>::max())
+    return none_of(event, "it overflowed");
+  Reading reading = stab::counters::counted(event.name, std::string(event.unit()),
+                                            static_cast<std::int64_t>(counted.value));
+  if (counted.running >= counted.enabled) return reading;
+  reading.status = Status::scaled;
+  reading.coverage = static_cast<double>(counted.running) / static_cast<double>(counted.enabled);
+  reading.value = static_cast<double>(counted.value) / reading.coverage;
+  return reading;
+}
+
 std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int leader) {
+  if (!event.unknown.empty()) return std::unexpected(event.unknown);
   if (event.is_of_kernel() && event.attr.exclude_kernel != 0)
     return std::unexpected("it happens in the kernel, which the name leaves out");
   perf_event_attr attr = event.attr;
@@ -131,8 +151,7 @@ std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int
   attr.enable_on_exec = leader < 0 && process != 0 ? 1 : 0;
   attr.inherit = 1;
   attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  Fd fd(static_cast<int>(
-      syscall(SYS_perf_event_open, &attr, process, -1, leader, PERF_FLAG_FD_CLOEXEC)));
+  Fd fd(open_raw(attr, process, leader));
   if (!fd) return std::unexpected(reason_of(event, errno));
   return fd;
 }
@@ -141,18 +160,16 @@ void Counting::begin(pid_t process) {
   open_.clear();
   for (const Group& group : groups_) {
     const std::size_t first = open_.size();
-    std::optional<std::string> missing;
+    std::string missing;  // the first of the group that cannot be counted, and why
     for (const Event& event : group) {
       const int leader = open_.size() == first || !open_[first] ? -1 : open_[first]->get();
       open_.push_back(open_event(event, process, leader));
-      if (!open_.back() && !missing)
-        missing = group.size() == 1 ? open_.back().error()
-                                    : fmt::format("it is counted together with {}: {}", event.name,
-                                                  open_.back().error());
+      if (!open_.back() && missing.empty())
+        missing = fmt::format("{}: {}", event.name, open_.back().error());
     }
-    if (!missing) continue;
+    if (missing.empty()) continue;
     for (std::size_t i = first; i < open_.size(); ++i)
-      if (open_[i]) open_[i] = std::unexpected(*missing);
+      if (open_[i]) open_[i] = std::unexpected("it is counted together with " + missing);
   }
 }
 
@@ -175,7 +192,7 @@ std::vector<Reading> Counting::end() {
   for (const Group& group : groups_)
     for (const Event& event : group) {
       readings.push_back(place < open_.size()
-                             ? reading_of(event, open_[place])
+                             ? read_one(event, open_[place])
                              : absent(event.name, std::string(event.unit()), "nobody counted it"));
       ++place;
     }
@@ -194,13 +211,14 @@ std::expected<unsigned, std::string> counted_at_once(const Event& event, unsigne
     ioctl(group.front().get(), PERF_EVENT_IOC_ENABLE, 0);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     ioctl(group.front().get(), PERF_EVENT_IOC_DISABLE, 0);
-    Counted counted{};
+    Counted counted;
     if (read(group.front().get(), &counted, sizeof counted) != sizeof counted ||
         counted.running < counted.enabled || counted.enabled == 0) {
       group.pop_back();
       break;
     }
   }
+  if (group.empty()) return std::unexpected(never_had_one);
   return static_cast<unsigned>(group.size());
 }
 

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <vector>
@@ -27,6 +28,17 @@ std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int
 
 // The events of these names, in their groups. The error is that of the first name that is none.
 Result<std::vector<Group>> find_groups(const std::vector<std::vector<std::string>>& names);
+// The same, but a name that is none stays as an event that cannot be counted: somebody else, as root
+// with its tracepoints, may know it.
+std::vector<Group> groups_of(const std::vector<std::vector<std::string>>& names);
+
+// As perf_event_open(2) has it for what open_event opens.
+struct Counted {
+  std::uint64_t value = 0;
+  std::uint64_t enabled = 0;  // ns
+  std::uint64_t running = 0;
+};
+Reading reading_of(const Event& event, const Counted& counted);
 
 class Counting {
  public:

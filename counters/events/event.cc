@@ -6,6 +6,7 @@
 #include <linux/hw_breakpoint.h>
 #include <perfmon/pfmlib.h>
 #include <perfmon/pfmlib_perf_event.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/fd.h"
 #include "base/text.h"
 
 namespace stab::counters {
@@ -26,6 +28,20 @@ constexpr std::size_t longest_name = 200;
 bool has_library() {
   static const bool ready = pfm_initialize() == PFM_SUCCESS;
   return ready;
+}
+
+// What the kernel calls the counters of the CPUs, of which hybrid ones have two.
+constexpr std::array cpus{"cpu", "cpu_core", "cpu_atom"};
+
+std::string type_file(const char* cpu) {
+  return fmt::format("/sys/bus/event_source/devices/{}/type", cpu);
+}
+
+bool is_type_of_cpu(std::uint32_t type) {
+  return std::ranges::any_of(cpus, [&](const char* cpu) {
+    const auto text = read_file(type_file(cpu), 64);
+    return text && *text == fmt::format("{}\n", type);
+  });
 }
 
 template <class Info>
@@ -119,7 +135,7 @@ Result<perf_event_attr> find_address(std::string_view text) {
     attr.bp_type = HW_BREAKPOINT_X;
   else
     return wrong("that is no kind of access");
-  // The kernel has no access to a program's addresses that a debugger would count.
+  // The kernel's accesses trap as often as it copies, which is no number of accesses.
   attr.exclude_kernel = 1;
   return attr;
 }
@@ -167,6 +183,13 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   const int outcome =
       pfm_get_os_event_encoding(name.c_str(), PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &request);
   const std::unique_ptr<char, decltype(&std::free)> owned(full_name, &std::free);
+  // A count of neither side would be 0, and that of guests is somebody else's.
+  if (outcome == PFM_SUCCESS && ((attr.exclude_user != 0 && attr.exclude_kernel != 0) ||
+                                 attr.exclude_host != 0 || attr.exclude_guest == 0))
+    return fail(
+        fmt::format("'{}' counts neither the program nor the kernel on its behalf, or guests "
+                    "of a virtual machine, too; it has {}",
+                    one_line(name, 80), sides));
   if (outcome == PFM_SUCCESS) return attr;
   if (outcome == PFM_ERR_NOTFOUND || outcome == PFM_ERR_ATTR) return unknown(name);
   return fail(fmt::format("'{}': {}", one_line(name, 80), pfm_strerror(outcome)));
@@ -196,18 +219,25 @@ bool Event::is_of_kernel() const {
              attr.config != PERF_COUNT_SW_PAGE_FAULTS_MIN &&
              attr.config != PERF_COUNT_SW_PAGE_FAULTS_MAJ;
     default:  // tracepoints, and what this version does not know
-      return true;
+      return !is_type_of_cpu(attr.type);
   }
 }
 
 bool Event::is_of_hardware() const {
   return attr.type == PERF_TYPE_HARDWARE || attr.type == PERF_TYPE_HW_CACHE ||
-         attr.type == PERF_TYPE_RAW;
+         attr.type == PERF_TYPE_RAW || is_type_of_cpu(attr.type);
+}
+
+bool has_hardware_counters() {
+  return std::ranges::any_of(
+      cpus, [](const char* cpu) { return access(type_file(cpu).c_str(), F_OK) == 0; });
 }
 
 Result<Event> find_event(std::string_view name) {
   if (name.empty() || name.size() > longest_name || one_line(name, longest_name) != name)
     return fail(fmt::format("the name of an event has 1 to {} letters and signs", longest_name));
+  if (access(paranoid_file, F_OK) != 0)
+    return fail(fmt::format("this kernel shows no perf events: there is no {}", paranoid_file));
   constexpr std::string_view address = "mem:";
   auto attr = name.starts_with(address) ? find_address(name.substr(address.size()))
                                         : find_in_library(std::string(name));

@@ -4,7 +4,8 @@
 // to an address. The names and attributes are libpfm's, with hyphens and in any case.
 //
 // A name says what is counted and nothing is changed about it: "cycles" are those of the program
-// and of the kernel on its behalf, "cycles:u" those of the program.
+// and of the kernel on its behalf, "cycles:u" those of the program. Accesses to an address are the
+// program's own: what read(2) stores there is none.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -20,6 +21,7 @@ namespace stab::counters {
 struct Event {
   std::string name;        // as it was asked for
   perf_event_attr attr{};  // what to count: type, config, which side; no state of a descriptor
+  std::string unknown{};   // why it is no event here, which then cannot be counted; "" if it is one
 
   // "ns" of clocks, else "".
   [[nodiscard]] std::string_view unit() const;
@@ -32,6 +34,10 @@ struct Event {
 
 // An error says what is wrong with the name, and what was perhaps meant.
 Result<Event> find_event(std::string_view name);
+
+// The files in which the kernel says that it has perf events, and what counts in its CPUs.
+inline constexpr const char* paranoid_file = "/proc/sys/kernel/perf_event_paranoid";
+bool has_hardware_counters();
 
 // One that has a name for this machine's CPU and kernel. It need not be countable.
 struct Listed {

@@ -29,6 +29,11 @@ int main(int argc, char **argv) {
     for (int i = 0; i < count; ++i) called(i);
   } else if (strcmp(kind, "writes") == 0) {
     for (int i = 0; i < count; ++i) *(volatile int *)&watched_value = i;
+  } else if (strcmp(kind, "reads") == 0) {
+    int ends[2];
+    if (pipe(ends) != 0) return 1;
+    for (int i = 0; i < count; ++i)
+      if (write(ends[1], &i, sizeof i) != sizeof i || read(ends[0], &watched_value, sizeof i) != sizeof i) return 1;
   } else if (strcmp(kind, "pages") == 0) {
     touch_pages(count);
   } else if (strcmp(kind, "sleeps") == 0) {

@@ -13,6 +13,9 @@
 namespace stab::plan {
 namespace {
 
+// An event by whose name each trial has a reading that is no count of events.
+constexpr std::string_view first_threads_own = "cpu-migrations";
+
 class CounterReader {
  public:
   explicit CounterReader(const Table& table, Draft& draft)
@@ -41,10 +44,22 @@ class CounterReader {
       const auto* name = std::get_if<std::string>(&item.data);
       if (name == nullptr || !is_event(*name))
         table_.refuse_item(pair_, item, event_rule);
+      else if (*name == first_threads_own)
+        draft_.problems.add(item.at,
+                            fmt::format("{} of its first thread are a reading of each trial; "
+                                        "'migrations' counts those of all that it starts",
+                                        shown(*name)));
       else if (std::ranges::find(words::responses, *name) != words::responses.end())
         draft_.problems.add(item.at, fmt::format("{} is measured in each trial and no counter: "
                                                  "leave it out",
                                                  shown(*name)));
+      else if (std::ranges::any_of(draft_.factors, [&](const DraftFactor& each) {
+                 return each.value.name == *name;
+               }))
+        draft_.problems.add(item.at,
+                            fmt::format("{} is a factor, too: exports have one column of a "
+                                        "name, so give the factor another one",
+                                        shown(*name)));
       else if (!seen_.insert(*name).second)
         draft_.problems.add(item.at, fmt::format("{} is counted already", shown(*name)));
       else

@@ -214,7 +214,7 @@ TEST(ReaderMeasure, CountersAreNamesAndGroupsOfNames) {
 
 TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
   EXPECT_EQ(
-      more("[measure]\ncounters = ['cycles', '', 7, [], ['cycles'], 'wall']\n"
+      more("[measure]\ncounters = ['cycles', '', 7, [], ['cycles'], 'wall', 'cpu-migrations']\n"
            "on_absent = 'ignore'\n"),
       "p:7:23: each item of 'measure.counters' must be the name of an event, of 1 to 200 printable "
       "characters, not \"\"\n"
@@ -225,7 +225,12 @@ TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
       "an array\n"
       "p:7:35: cycles is counted already\n"
       "p:7:46: wall is measured in each trial and no counter: leave it out\n"
+      "p:7:54: cpu-migrations of its first thread are a reading of each trial; 'migrations' counts "
+      "those of all that it starts\n"
       "p:8:1: 'measure.on_absent' must be \"record\" or \"refuse\", not \"ignore\"\n");
+  EXPECT_THAT(more("[factor.cycles]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n"
+                   "[measure]\ncounters = ['cycles']\n"),
+              testing::HasSubstr("cycles is a factor, too"));
   std::string many = "[measure]\ncounters = [";
   for (int i = 0; i < 65; ++i) many += "'r" + std::to_string(i) + "',";
   EXPECT_THAT(more(many + "]\n"), testing::HasSubstr("has 65 names, at most 64 are allowed"));

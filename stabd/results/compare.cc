@@ -41,6 +41,7 @@ struct Side {
   std::string seed_factor;  // "": not nested
   std::vector<Row> rows;
   std::uint64_t failed = 0;
+  stats::Unit unit = stats::Unit::nanoseconds;  // of the response
 };
 
 bool ended_badly(const store::Experiment& experiment) {
@@ -61,6 +62,7 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
       ++side.failed;
       return true;
     }
+    if (side.rows.empty()) side.unit = unit_of(trial, side.plan.analysis.response);
     side.rows.push_back({.subject = cell_text(side.plan, trial),
                          .seed = side.seed_factor.empty() ? "" : trial.levels.at(side.seed_factor),
                          .response = response_of(trial, side.plan.analysis.response)});
@@ -123,7 +125,7 @@ stats::Spec spec_of(const Side& before, const Side& after) {
   const plan::Analysis& analysis = after.plan.analysis;
   stats::Spec spec;
   spec.response = analysis.response;
-  spec.unit = unit_of(spec.response);
+  spec.unit = after.unit;
   spec.subject = subject_column;
   spec.treatments = {experiment_column};
   spec.log_scale = analysis.log_scale;

@@ -102,7 +102,6 @@ void add_chains(const plan::Plan& plan, stats::Spec& spec) {
 stats::Spec spec_of(const plan::Plan& plan) {
   stats::Spec spec;
   spec.response = plan.analysis.response;
-  spec.unit = unit_of(spec.response);
   spec.subject = subject_column;
   for (const std::size_t index : plan::treatments(plan))
     spec.treatments.push_back(plan.factors[index].name);
@@ -217,7 +216,8 @@ struct Rows {
   std::map<std::string, std::uint64_t> failures;
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
-  std::uint32_t blocks = 0;  // measured
+  std::uint32_t blocks = 0;                     // measured
+  stats::Unit unit = stats::Unit::nanoseconds;  // of the response
 };
 
 // Of the first `most` measured blocks.
@@ -234,7 +234,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     if (!trial.last || trial.warmup) return true;
     rows.blocks = std::max(rows.blocks, trial.block + 1);
     if (trial.status == TrialStatus::ok) {
-      ++rows.counts.ok;
+      if (++rows.counts.ok == 1) rows.unit = unit_of(trial, plan.analysis.response);
       response.append(response_of(trial, plan.analysis.response));
       columns.append(trial);
       rows.layouts.add(trial.layout);
@@ -299,6 +299,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.database = database;
   document.duration = std::chrono::nanoseconds(rows->last_ns - rows->first_ns);
   stats::Spec spec = spec_of(*plan);
+  spec.unit = rows->unit;
   const auto& stop = plan->design.stop;
   if (stop) control_error(spec, *stop, rows->blocks);
   auto analysis = analysed(store, experiment, *plan, expansion, rows->data, spec);

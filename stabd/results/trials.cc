@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "counters/events/event.h"
 #include "counters/reading.h"
 #include "design/expand.h"
 
@@ -76,12 +75,11 @@ std::optional<std::int64_t> response_of(const store::Trial& trial, const std::st
   return counted_in(trial, name);
 }
 
-stats::Unit unit_of(const std::string& response) {
-  if (response == "max_rss") return stats::Unit::bytes;
-  for (const char* time : {"wall", "user", "system", "cpu", "main_to_exit", "region"})
-    if (response == time) return stats::Unit::nanoseconds;
-  const auto event = counters::find_event(response);
-  return event && event->unit() == "ns" ? stats::Unit::nanoseconds : stats::Unit::number;
+stats::Unit unit_of(const store::Trial& trial, const std::string& name) {
+  if (name == "max_rss") return stats::Unit::bytes;
+  const auto reading = std::ranges::find(trial.readings, name, &counters::Reading::name);
+  if (reading == trial.readings.end() || reading->unit == "ns") return stats::Unit::nanoseconds;
+  return stats::Unit::number;
 }
 
 void Response::append(std::optional<std::int64_t> value) {

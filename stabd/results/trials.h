@@ -24,7 +24,8 @@ store::Outcome<void> for_each_trial(store::Reader& store, const store::Experimen
 // `name`: analysis.response. Nothing: the trial has no such number.
 std::optional<std::int64_t> response_of(const store::Trial& trial, const std::string& name);
 
-stats::Unit unit_of(const std::string& response);
+// Of the same, as the trial has it.
+stats::Unit unit_of(const store::Trial& trial, const std::string& name);
 
 // Integers as distances from the first one, which doubles hold exactly.
 class Response {

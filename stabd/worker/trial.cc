@@ -141,15 +141,6 @@ std::string find_fault(const protocol::RunRequest& request, const TrialContext& 
   return check.command ? run_check_command(request, context, out) : "";
 }
 
-// A counter stands for what the kernel accounts under the same name.
-void add_counters(std::vector<counters::Reading> counted,
-                  std::vector<counters::Reading>& readings) {
-  for (counters::Reading& each : counted) {
-    std::erase_if(readings, [&](const auto& other) { return other.name == each.name; });
-    readings.push_back(std::move(each));
-  }
-}
-
 // Why the response, if it is a counter's, is no number to compare; "" if it is.
 std::string counter_fault(const std::string& response,
                           const std::vector<counters::Reading>& readings) {
@@ -200,7 +191,12 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   reply.readings = std::move(ended.readings);
   reply.readings.push_back(counters::counted("leftover-processes", "", ended.leftovers));
   std::ranges::move(around, std::back_inserter(reply.readings));
-  add_counters(std::move(counted), reply.readings);
+  if (!counted.empty() && !ended.readable)
+    for (counters::Reading& each : counted)
+      each = counters::absent(
+          each.name, each.unit,
+          "the program's file may not be read, and the kernel counts nothing then");
+  std::ranges::move(counted, std::back_inserter(reply.readings));
   reply.stdout_sha256 = sha256_hex(ended.out);
   reply.layout = read_report(report.read(max_report_bytes), ended.pid);
   if (reply.status == TrialStatus::wrong_exit)

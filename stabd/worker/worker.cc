@@ -82,10 +82,8 @@ class Worker {
   // What is absent is said, or nothing is measured.
   Result<void> prepare_counters(const protocol::SetupRequest& request,
                                 std::vector<std::string>& notes) {
-    auto groups = counters::find_groups(request.counters);
-    if (!groups) return fail("'measure.counters': " + groups.error().message);
-    if (groups->empty()) return {};
-    counting_.emplace(*std::move(groups));
+    if (request.counters.empty()) return {};
+    counting_.emplace(counters::groups_of(request.counters));
     for (const counters::Reading& missing : counting_->lacking()) {
       std::string sentence =
           fmt::format("{} cannot be counted here: {}", missing.name, missing.reason);

@@ -39,6 +39,25 @@ TEST_F(Users, WithoutAnAccountMeasureWithTheDaemonOfRoot) {
   for (const json& trial : trials) EXPECT_EQ(trial["status"], "ok");
 }
 
+TEST_F(Users, HaveNoCountsOfAProgramWhoseFileTheyMayNotRead) {
+  const std::string program = lab_.path(std::to_string(ada) + "/secret");
+  lab_.write(std::to_string(ada) + "/secret", read_file("/bin/true", 1 << 24).value());
+  ASSERT_EQ(chmod(program.c_str(), 0111), 0);
+  lab_.write(std::to_string(ada) + "/counts.toml",
+             "[experiment]\nname = \"c\"\n[measure]\ncounters = [\"page-faults:u\"]\n"
+             "[defaults]\nrepetitions = 2\n[[benchmark]]\nname = \"secret\"\nrun = [\"" +
+                 program + "\"]\n[[benchmark]]\nname = \"open\"\nrun = [\"/bin/true\"]\n");
+  const Output run = as(ada, {"submit", "--wait", lab_.path(std::to_string(ada) + "/counts.toml")});
+  EXPECT_EQ(run.code, 0) << run.err;
+  const Output rows = as(ada, {"export", "--format", "json", "1"});
+  const std::string here =
+      json::parse(as(ada, {"counters", "--json", "page-faults"}).out)["events"].back()["status"];
+  for (const json& trial : json::parse(rows.out)) {
+    const bool counted = trial["benchmark"] == "open" && here != "absent";
+    EXPECT_EQ(trial["page-faults:u.status"], counted ? "counted" : "absent") << trial;
+  }
+}
+
 TEST_F(Users, ChangeNothingOfTheMachine) {
   const std::string root = lab_.path("machine");
   const std::string swappiness = "machine/proc/sys/vm/swappiness";

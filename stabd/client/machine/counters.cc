@@ -57,6 +57,8 @@ Result<std::string> refusal(const std::string& name) {
 
 Tried try_out(Listed event) {
   const auto why = refusal(event.name);
+  if (!why && event.attributes.empty())
+    return {std::move(event), Fate::absent, why.error().message};
   if (!why)
     return {std::move(event), Fate::needs_attribute,
             "the name needs an attribute behind it, as in NAME:ATTRIBUTE"};
