@@ -49,7 +49,7 @@ TEST_F(Results, OneBenchmarkWithIdenticalBinariesIsTheSameAndFailsNothing) {
   // Memory is no other on a machine that is busy; it varies a little, by a random digit.
   const auto takes = [](const std::string& name, const std::string& size) {
     return benchmark_of(name, "dd if=/dev/zero of=/dev/null count=1 bs=" + size +
-                                  "0$(cut -c 1 /proc/sys/kernel/random/uuid | tr a-f 0-5)0K");
+                                  "$(cut -c 1 /proc/sys/kernel/random/uuid | tr a-f 0-5)00K");
   };
   const int id = submit(head + "4\n" + takes("acts", "${X}") + takes("idle", "40") +
                         "[factor.x]\nlevels = { a = { X = '40' }, b = { X = '80' } }\n"
