@@ -128,14 +128,26 @@ void Store::remove_rest(Id experiment) {
   }
   if (connection().number("SELECT max(id) FROM experiment") == experiment)
     note_last_removed(connection(), experiment);
+  const Id machine =
+      connection().number("SELECT machine FROM experiment WHERE id = ?", {experiment});
   connection().remove("experiment", "WHERE id = ?", {experiment});
+  // Of nothing that is left: its next experiment brings its row again.
+  if (machine != 0)
+    connection().remove(
+        "machine",
+        "WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM experiment WHERE machine = ?1) "
+        "AND NOT EXISTS (SELECT 1 FROM calibration WHERE machine = ?1)",
+        {machine});
 }
 
 Outcome<std::vector<Id>> Store::ids_of_experiments(std::string_view which, std::int64_t before_ns) {
   return guarded("cannot read when experiments ended", path(), [&] {
     return connection()
         .ids("experiment",
-             fmt::format("WHERE ended_ns < ? AND state <> '{}' {}", being_removed, which),
+             fmt::format(
+                 "WHERE ended_ns < ?1 AND state <> '{}' AND NOT EXISTS (SELECT 1 FROM event "
+                 "WHERE event.experiment = experiment.id AND kind = '{}' AND at_ns >= ?1) {}",
+                 being_removed, imported, which),
              {before_ns})
         .ids;
   });
