@@ -62,6 +62,19 @@ TEST_F(Removal, TakesAllRowsOfOneExperimentAndNoneOfOthers) {
   EXPECT_EQ(store_->events(0)->front().text, "somebody removed it");
 }
 
+TEST_F(Removal, LargeRowsGoInSmallerPieces) {
+  for (std::uint32_t position = 0; position < 10; ++position) {
+    Trial trial = example_trial(experiment_, position);
+    trial.stderr_tail = std::string(bytes_of_removal / 2, 'x');
+    add(trial);
+    ASSERT_TRUE(
+        store_->add_event({.experiment = experiment_, .text = std::string(bytes_of_removal, 'y')}));
+  }
+  // Two trials a piece, an event a piece, the experiment.
+  EXPECT_EQ(remove(experiment_), 5 + 10 + 1);
+  EXPECT_EQ(count("trial") + count("event WHERE experiment NOT NULL"), 0);
+}
+
 TEST_F(Removal, NobodySeesWhatIsBeingRemovedAndItGoesOnAfterAKill) {
   fill(experiment_, 120);
   ASSERT_TRUE(store_->begin_removal(experiment_, "why"));

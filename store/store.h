@@ -13,8 +13,8 @@
 //  S6  Nothing is written into a file whose structure is damaged (verify.h): what is there can still
 //      be read, and 'stabctl recover' makes a whole one of it.
 //  S7  An experiment that is being removed is in no answer of experiment() and experiments() any
-//      more, and what is left of it goes in pieces of at most piece_of_removal rows of a table. Its
-//      id is not given to another one.
+//      more, and what is left of it goes in pieces of at most piece_of_removal rows of a table, of
+//      which all but the last have less than bytes_of_removal. Its id is not given to another one.
 //
 // Not thread-safe; the daemon's loop thread owns it. A forked child must not touch it. Errors that
 // pass with time (disk full, read-only file system, I/O error) have `temporary` set: the caller
@@ -36,6 +36,7 @@
 namespace stab::store {
 
 inline constexpr std::int64_t piece_of_removal = 50;
+inline constexpr std::int64_t bytes_of_removal = std::int64_t{256} << 10;
 
 class Store : public Reader {
  public:
