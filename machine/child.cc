@@ -22,6 +22,7 @@
 #include "base/duration.h"
 #include "base/fd.h"
 #include "machine/migrations.h"
+#include "machine/processes.h"
 #include "machine/program.h"
 
 namespace stab::machine {
@@ -83,12 +84,6 @@ struct Words {
   note.error = errno != 0 ? errno : EINVAL;
   std::strncpy(note.failed.data(), what, note.failed.size() - 1);
   _exit(127);
-}
-
-// Where memory is short the kernel ends the program, and none of ours.
-void be_the_first_to_go() {
-  const Fd fd(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
-  if (fd) static_cast<void>(write_all(fd.get(), "1000"));
 }
 
 void set_limits(const Limits& limits) {

@@ -2,6 +2,7 @@
 #include "machine/processes.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -188,6 +189,11 @@ std::optional<int> reap(pid_t ended) {
   if (waitpid(ended, &status, WNOHANG) == ended) return status;
   kept.push_back(ended);
   return std::nullopt;
+}
+
+void be_the_first_to_go() {
+  const Fd fd(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (fd) static_cast<void>(write_all(fd.get(), "1000"));
 }
 
 std::string how_it_ended(std::optional<int> status) {

@@ -61,6 +61,9 @@ Result<bool> end_process(const ProcessId& process, std::chrono::milliseconds dea
 // end from its parent (ptrace): it is dead all the same, and later calls reap it when they can.
 std::optional<int> reap(pid_t ended);
 
+// Where memory is short the kernel ends this process before others.
+void be_the_first_to_go();
+
 // "was ended by signal 9 (Killed)", "ended with exit code 1"; of what reap() says.
 std::string how_it_ended(std::optional<int> status);
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/streams.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/paths.h"
 #include "stabd/reader/reader.h"
@@ -175,6 +176,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  stab::open_closed_streams();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

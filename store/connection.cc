@@ -15,6 +15,7 @@ namespace {
 
 constexpr int busy_timeout_ms = 2000;
 constexpr std::int64_t most_empty_log = std::int64_t{8} << 20;
+constexpr int most_of_others = 64 << 20;  // bytes of a row or a text in a file that others made
 
 void bind(SQLite::Statement& statement, int index, const Value& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value))
@@ -70,23 +71,13 @@ void configure(SQLite::Database& database) {
   database.exec(fmt::format("PRAGMA journal_size_limit = {}", most_empty_log));
 }
 
-// A migration is the writer's business.
-void check_version(SQLite::Database& database) {
-  const int version = database.execAndGet("PRAGMA user_version").getInt();
-  if (version != schema_version)
-    refuse(fmt::format(
-        "its schema has version {} and not {}: {}", version, schema_version,
-        version < schema_version
-            ? "'stabd --state' with its folder, started once, keeps a copy and changes it"
-            : "use the stabctl and stabd of the release that wrote it"));
+void configure_for_reading(SQLite::Database& database) {
+  database.exec("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF");
 }
 
-}  // namespace
-
-void check_identity(SQLite::Database& database) {
-  if (database.execAndGet("PRAGMA application_id").getInt64() == application_id) return;
-  if (database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() != 0)
-    refuse("it is a database of another program; name another file");
+// Everything is read of one state: from the first read of a transaction on, this one.
+void begin_reading(SQLite::Database& database) {
+  database.exec("BEGIN; SELECT count(*) FROM sqlite_schema");
 }
 
 // Views, triggers and virtual tables are programs; we make one, and those of others do not run.
@@ -98,6 +89,35 @@ void refuse_programs(SQLite::Database& database) {
   strange.bind(1, std::string(known_view()));
   if (!strange.executeStep() || strange.getColumn(0).getInt64() != 0)
     refuse("it holds views or triggers: it was not made by stabd");
+}
+
+void distrust(SQLite::Database& database) {
+  sqlite3* const handle = database.getHandle();
+  for (const auto& [option, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1),
+                                      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_VIEW, 0}})
+    sqlite3_db_config(handle, option, value, nullptr);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, most_of_others);
+  database.exec("PRAGMA cell_size_check = ON");
+}
+
+}  // namespace
+
+void check_version(SQLite::Database& database) {
+  const int version = database.execAndGet("PRAGMA user_version").getInt();
+  if (version != schema_version)
+    refuse(fmt::format(
+        "its schema has version {} and not {}: {}", version, schema_version,
+        version < schema_version
+            ? "'stabd --state' with its folder, started once, keeps a copy and changes it"
+            : "use the stabctl and stabd of the release that wrote it"));
+}
+
+void check_identity(SQLite::Database& database) {
+  if (database.execAndGet("PRAGMA application_id").getInt64() == application_id) return;
+  if (database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() != 0)
+    refuse("it is a database of another program; name another file");
 }
 
 Connection::Connection(const std::string& path)
@@ -118,10 +138,23 @@ Connection::Connection(const std::string& path, ReadOnly, AnyVersion which)
   if (which.damaged) database_.exec("PRAGMA writable_schema = ON");
   check_identity(database_);
   if (!which.damaged) refuse_programs(database_);
-  database_.exec("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF");
-  // Everything is read of one state: from the first read of a transaction on, this one.
-  database_.exec("BEGIN; SELECT count(*) FROM sqlite_schema");
+  configure_for_reading(database_);
+  begin_reading(database_);
 }
+
+Connection::Connection(const std::string& path, OfOthers)
+    : database_(path, SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, busy_timeout_ms),
+      statements_(database_) {
+  distrust(database_);
+  configure_for_reading(database_);
+  begin_reading(database_);
+  check_identity(database_);
+  refuse_other_schema(database_);
+}
+
+Connection::Connection(InMemory)
+    : database_(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX),
+      statements_(database_) {}
 
 void Connection::transaction(const std::function<void()>& action) {
   SQLite::Transaction transaction(database_, SQLite::TransactionBehavior::IMMEDIATE);

@@ -25,9 +25,8 @@ struct Stored {
 
 // Refuses a file that is neither ours nor empty.
 void check_identity(SQLite::Database& database);
-
-// Of a file that somebody else made: there is nothing in it that would run.
-void refuse_programs(SQLite::Database& database);
+// Refuses another version of the schema: a migration is the writer's business.
+void check_version(SQLite::Database& database);
 
 class Connection {
  public:
@@ -43,6 +42,14 @@ class Connection {
     bool damaged = false;
   };
   Connection(const std::string& path, ReadOnly, AnyVersion which);
+
+  // Of a file that anybody may have made, of any version that we know: nothing of its tables is
+  // touched before its schema is found to be ours (refuse_other_schema).
+  struct OfOthers {};
+  Connection(const std::string& path, OfOthers);
+  // An empty one that is nowhere else.
+  struct InMemory {};
+  explicit Connection(InMemory);
 
   SQLite::Database& database() { return database_; }
 

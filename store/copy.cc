@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,9 +29,43 @@ constexpr int busy_timeout_ms = 2000;
   refuse(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
+constexpr std::string_view partial = ".partial";
+constexpr std::string_view partial_folder = ".partial-folder";
+
+// NAME.PID.partial, NAME.PID.partial-folder
+bool is_unfinished(std::string_view found, const std::string& name) {
+  if (!found.starts_with(name + ".")) return false;
+  found.remove_prefix(name.size() + 1);
+  const auto digits = found.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string_view::npos) return false;
+  found.remove_prefix(digits);
+  return found == partial || found == partial_folder;
+}
+
 void sync_path(const std::string& path, int flags) {
   const Fd fd(open(path.c_str(), flags | O_CLOEXEC));
   if (!fd || fsync(fd.get()) != 0) refuse_errno(fmt::format("cannot write {}", path));
+}
+
+std::string folder_of(const std::string& name) {
+  const std::string folder = std::filesystem::path(name).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// By way of a file without a name, of which nothing stays however we end. False where the file system
+// has none.
+bool keep_at_once(std::string_view bytes, const std::string& to) {
+  const Fd file(open(folder_of(to).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (!file) return false;
+  if (!write_all(file.get(), bytes) || fsync(file.get()) != 0) refuse_errno("cannot write it");
+  const std::string itself = fmt::format("/proc/self/fd/{}", file.get());
+  if (linkat(AT_FDCWD, itself.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    const int number = errno;
+    if (number == EEXIST) refuse_existing(to);
+    return false;
+  }
+  sync_path(folder_of(to), O_RDONLY | O_DIRECTORY);
+  return true;
 }
 
 void copy_pages(SQLite::Database& from, const std::string& to) {
@@ -53,11 +88,32 @@ void refuse_existing(const std::string& path) {
                       path, log));
 }
 
-Unfinished::Unfinished(const std::string& name)
-    : name_(name), path_(fmt::format("{}.{}.partial", name, getpid())) {
-  unlink(path_.c_str());  // of a process that is no more
-  const Fd made(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!made) refuse_errno(fmt::format("cannot make {}", path_));
+std::string unfinished_name(const std::string& name) {
+  return fmt::format("{}.{}{}", name, getpid(), partial);
+}
+std::string unfinished_folder(const std::string& name) {
+  return fmt::format("{}.{}{}", name, getpid(), partial_folder);
+}
+
+void remove_left_beside(const std::string& name) {
+  const std::string own = std::filesystem::path(name).filename().string();
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(name), error)) {
+    const std::string left = entry.path().string();
+    if (!is_unfinished(entry.path().filename().string(), own)) continue;
+    const Fd opened(open(left.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (!opened || flock(opened.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    for (const char* suffix : {"", "-journal", "-wal", "-shm"})
+      std::filesystem::remove_all(left + suffix, error);
+  }
+}
+
+Unfinished::Unfinished(const std::string& name) : name_(name), path_(unfinished_name(name)) {
+  remove_left_beside(name);
+  unlink(path_.c_str());  // what has this name otherwise
+  held_ = Fd(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!held_) refuse_errno(fmt::format("cannot make {}", path_));
+  flock(held_.get(), LOCK_EX | LOCK_NB);
 }
 
 Unfinished::~Unfinished() {
@@ -82,8 +138,7 @@ void Unfinished::finish(bool replace) {
     refuse_errno(fmt::format("cannot make {}", name_));
   }
   path_.clear();
-  const std::string folder = std::filesystem::path(name_).parent_path().string();
-  sync_path(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  sync_path(folder_of(name_), O_RDONLY | O_DIRECTORY);
 }
 
 void copy_database(SQLite::Database& from, const std::string& to, bool replace) {
@@ -115,9 +170,8 @@ Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string&
 Outcome<bool> copy_of_this_version(const std::string& from, const std::string& to) {
   return guarded("cannot read the database", from, [&] {
     {
-      Connection source(from, Connection::ReadOnly(), Connection::AnyVersion());
+      Connection source(from, Connection::OfOthers());
       if (source.number("PRAGMA user_version") >= schema_version) return false;
-      refuse_programs(source.database());
       copy_database(source.database(), to, false);
     }
     Connection copy(to);
@@ -129,6 +183,7 @@ Outcome<bool> copy_of_this_version(const std::string& from, const std::string& t
 Outcome<void> keep_database(std::string_view bytes, const std::string& to) {
   return guarded("cannot keep the database", to, [&] {
     refuse_existing(to);
+    if (keep_at_once(bytes, to)) return;
     Unfinished made(to);
     const Fd file(open(made.path().c_str(), O_WRONLY | O_CLOEXEC));
     if (!file || !write_all(file.get(), bytes)) refuse_errno("cannot write it");

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "store/reader.h"
 
 namespace stab::store {
@@ -29,6 +30,13 @@ void copy_database(SQLite::Database& from, const std::string& to, bool replace);
 // Refuses an old log beside it, too: SQLite would play it over what gets the name `path`.
 void refuse_existing(const std::string& path);
 
+// Under which this process makes what gets that name, and a folder for what it is made of. Whoever
+// makes one has it locked (flock) as long as it lives.
+std::string unfinished_name(const std::string& name);
+std::string unfinished_folder(const std::string& name);
+// What killed processes left of these.
+void remove_left_beside(const std::string& name);
+
 // A database that is made under another name, and removed unless it is finished. Only its owner can
 // read it.
 class Unfinished {
@@ -44,6 +52,7 @@ class Unfinished {
  private:
   std::string name_;
   std::string path_;
+  Fd held_;  // with its lock
 };
 
 // Of a database of an earlier version, which stays as it is, a copy of this version; false if it is

@@ -4,12 +4,14 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "base/fd.h"
 #include "store/connection.h"
@@ -257,9 +259,41 @@ TEST(CopyOfThisVersion, WhatWouldRunInItIsRefused) {
   cheat(old, "CREATE TRIGGER t AFTER UPDATE ON trial BEGIN DELETE FROM meta; END");
   const auto copy = copy_of_this_version(old, directory / "copy.db");
   ASSERT_FALSE(copy);
-  EXPECT_THAT(copy.error().message, testing::HasSubstr("it holds views or triggers"));
+  EXPECT_THAT(copy.error().message,
+              testing::HasSubstr("its schema is not that of stabd at the trigger t"));
   cheat(old, "DROP TRIGGER t; DROP TABLE reading; " + std::string(known_view()));
   EXPECT_FALSE(copy_of_this_version(old, directory / "copy.db"));
+}
+
+TEST_F(CopyTest, WhatAKilledOneLeftGoesWithTheNextAndWhatIsBeingMadeStays) {
+  const std::string folder = copy_ + ".4000001.partial-folder";
+  fs::create_directory(folder);
+  write_text(folder + "/stabd.db", "some");
+  const std::string left = copy_ + ".4000002.partial";
+  write_text(left, "some");
+  write_text(left + "-journal", "some");
+  // Of somebody who lives, and names that are not of that kind.
+  const std::string alive = copy_ + ".4000003.partial";
+  write_text(alive, "some");
+  const Fd held(open(alive.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(flock(held.get(), LOCK_EX | LOCK_NB), 0);
+  const std::set<std::string> strangers{copy_ + ".x.partial", copy_ + ".12.partial2",
+                                        copy_ + "2.12.partial", copy_ + ".partial"};
+  for (const std::string& each : strangers) write_text(each, "somebody's");
+  ASSERT_TRUE(back_up(path_, copy_));
+  for (const std::string& each : {folder, left, left + "-journal"}) EXPECT_FALSE(fs::exists(each));
+  EXPECT_TRUE(fs::exists(alive));
+  for (const std::string& each : strangers) EXPECT_TRUE(fs::exists(each)) << each;
+}
+
+TEST_F(CopyTest, WhatWasSentIsKeptAsItIsOrNotAtAll) {
+  ASSERT_TRUE(keep_database("all of it", copy_));
+  EXPECT_EQ(read_file(copy_, 100).value(), "all of it");
+  EXPECT_EQ(fs::status(copy_).permissions() & fs::perms(077), fs::perms::none);
+  const auto refused = keep_database("another", copy_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("is there already"));
+  EXPECT_EQ(read_file(copy_, 100).value(), "all of it");
 }
 
 }  // namespace

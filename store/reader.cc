@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "store/connection.h"
 #include "store/failure.h"
+#include "store/rows/bounds.h"
 #include "store/rows/codec.h"
 #include "store/rows/log.h"
 #include "store/rows/many_rows.h"
@@ -140,6 +141,15 @@ Reader::~Reader() = default;
 Outcome<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   return guarded("cannot open the database", path, [&] {
     auto connection = std::make_unique<Connection>(path, Connection::ReadOnly());
+    return std::unique_ptr<Reader>(new Reader(path, std::move(connection), nullptr));
+  });
+}
+
+Outcome<std::unique_ptr<Reader>> Reader::open_of_others(const std::string& path) {
+  return guarded("cannot open the database", path, [&] {
+    auto connection = std::make_unique<Connection>(path, Connection::OfOthers());
+    check_version(connection->database());
+    check_bounds(connection->database());
     return std::unique_ptr<Reader>(new Reader(path, std::move(connection), nullptr));
   });
 }

@@ -39,6 +39,9 @@ class Reader {
   // is read is of the moment of opening. As long as it is open the writer's log can only grow. Fails
   // if there is no database or if its schema is not of this version.
   static Outcome<std::unique_ptr<Reader>> open(const std::string& path);
+  // The same of a file that anybody may have made: what is not as stabd makes it is refused, and so
+  // is a text or a number of rows that is larger than what stabd takes (rows/bounds.h).
+  static Outcome<std::unique_ptr<Reader>> open_of_others(const std::string& path);
   virtual ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;

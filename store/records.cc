@@ -53,6 +53,24 @@ std::optional<Status> named(std::span<const Named<Status>> names, std::string_vi
 std::string_view to_string(BuildStatus status) {
   return name_of<BuildStatus>(build_names, status);
 }
+std::size_t bytes_of(const Trial& trial) {
+  constexpr std::size_t of_numbers = 40;  // of a reading: its value and its quotes
+  std::size_t bytes = trial.benchmark.size() + trial.build.size() + trial.reason.size() +
+                      trial.stdout_sha256.size() + trial.stderr_tail.size() +
+                      trial.layout.kind.size() + trial.layout.note.size();
+  for (const auto& [factor, level] : trial.levels) bytes += factor.size() + level.size();
+  for (const counters::Reading& each : trial.readings)
+    bytes += each.name.size() + each.unit.size() + each.reason.size() + of_numbers;
+  return bytes;
+}
+std::size_t bytes_of(const Build& build) {
+  return build.benchmark.size() + build.key.size() + build.command.size() +
+         build.binary_sha256.size() + build.output.size();
+}
+std::size_t bytes_of(const Event& event) {
+  return event.kind.size() + event.text.size();
+}
+
 std::optional<BuildStatus> build_status(std::string_view text) {
   return named<BuildStatus>(build_names, text);
 }

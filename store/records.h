@@ -209,6 +209,10 @@ struct Calibration {
   bool operator==(const Calibration&) const = default;
 };
 
+// The kind of the event that says when an experiment came from an archive. For what is removed when
+// it is old (store.h) it is no older than that.
+inline constexpr std::string_view imported = "import";
+
 struct Event {
   Id experiment = 0;       // 0: the daemon itself
   std::int64_t at_ns = 0;  // wall clock, since 1970
@@ -217,6 +221,11 @@ struct Event {
 
   bool operator==(const Event&) const = default;
 };
+
+// What the texts of a row take in the store, about: what else it has is small and of one size.
+std::size_t bytes_of(const Trial& trial);
+std::size_t bytes_of(const Build& build);
+std::size_t bytes_of(const Event& event);
 
 // A row that contradicts its checksum, its readings or the rows that it refers to. Damage of the
 // file itself, below the rows, has the table "database" and the row 0.

@@ -47,6 +47,17 @@ void note_last_removed(Connection& connection, Id experiment) {
     connection.update("meta", found.id, row);
 }
 
+// About, of a row that may be damaged.
+std::int64_t size_of(Connection& connection, const char* table, const char* large, Id id) {
+  try {
+    return connection.number(
+        fmt::format("SELECT length(CAST({} AS BLOB)) FROM {} WHERE id = ?", large, table), {id});
+  } catch (const SQLite::Exception& error) {
+    if (!is_corrupt(error)) throw;
+    return 0;
+  }
+}
+
 void add_own_event(Connection& connection, std::string_view kind, std::string_view text) {
   connection.insert("event", to_row(Event{.at_ns = wall_clock_ns(),
                                           .kind = std::string(kind),
@@ -94,7 +105,8 @@ Outcome<std::vector<Id>> Store::removals() {
 Outcome<bool> Store::go_on_with_removal(Id experiment) {
   bool more = true;
   auto written = write(fmt::format("the removal of experiment {}", experiment), [&] {
-    const auto some = [&](const char* table) {
+    // What a row that was removed takes is overwritten, and the caller's clients wait.
+    const auto some = [&](const char* table, const char* large) {
       const auto found =
           connection()
               .ids(table,
@@ -102,10 +114,16 @@ Outcome<bool> Store::go_on_with_removal(Id experiment) {
                                table, piece_of_removal),
                    {experiment})
               .ids;
-      for (const Id id : found) connection().remove(table, "WHERE id = ?", {id});
+      std::int64_t bytes = 0;
+      for (const Id id : found) {
+        bytes += size_of(connection(), table, large, id);
+        connection().remove(table, "WHERE id = ?", {id});
+        if (bytes >= bytes_of_removal) break;
+      }
       return !found.empty();
     };
-    more = some("trial") || some("event") || some("build");
+    more = some("trial", "coalesce(reading_list, '') || stderr_tail || reason") ||
+           some("event", "text") || some("build", "command || output");
     if (!more) remove_rest(experiment);
   });
   if (!written) return std::unexpected(written.error());
@@ -128,14 +146,26 @@ void Store::remove_rest(Id experiment) {
   }
   if (connection().number("SELECT max(id) FROM experiment") == experiment)
     note_last_removed(connection(), experiment);
+  const Id machine =
+      connection().number("SELECT machine FROM experiment WHERE id = ?", {experiment});
   connection().remove("experiment", "WHERE id = ?", {experiment});
+  // Of nothing that is left: its next experiment brings its row again.
+  if (machine != 0)
+    connection().remove(
+        "machine",
+        "WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM experiment WHERE machine = ?1) "
+        "AND NOT EXISTS (SELECT 1 FROM calibration WHERE machine = ?1)",
+        {machine});
 }
 
 Outcome<std::vector<Id>> Store::ids_of_experiments(std::string_view which, std::int64_t before_ns) {
   return guarded("cannot read when experiments ended", path(), [&] {
     return connection()
         .ids("experiment",
-             fmt::format("WHERE ended_ns < ? AND state <> '{}' {}", being_removed, which),
+             fmt::format(
+                 "WHERE ended_ns < ?1 AND state <> '{}' AND NOT EXISTS (SELECT 1 FROM event "
+                 "WHERE event.experiment = experiment.id AND kind = '{}' AND at_ns >= ?1) {}",
+                 being_removed, imported, which),
              {before_ns})
         .ids;
   });

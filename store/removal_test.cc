@@ -62,6 +62,19 @@ TEST_F(Removal, TakesAllRowsOfOneExperimentAndNoneOfOthers) {
   EXPECT_EQ(store_->events(0)->front().text, "somebody removed it");
 }
 
+TEST_F(Removal, LargeRowsGoInSmallerPieces) {
+  for (std::uint32_t position = 0; position < 10; ++position) {
+    Trial trial = example_trial(experiment_, position);
+    trial.stderr_tail = std::string(bytes_of_removal / 2, 'x');
+    add(trial);
+    ASSERT_TRUE(
+        store_->add_event({.experiment = experiment_, .text = std::string(bytes_of_removal, 'y')}));
+  }
+  // Two trials a piece, an event a piece, the experiment.
+  EXPECT_EQ(remove(experiment_), 5 + 10 + 1);
+  EXPECT_EQ(count("trial") + count("event WHERE experiment NOT NULL"), 0);
+}
+
 TEST_F(Removal, NobodySeesWhatIsBeingRemovedAndItGoesOnAfterAKill) {
   fill(experiment_, 120);
   ASSERT_TRUE(store_->begin_removal(experiment_, "why"));
@@ -214,6 +227,43 @@ TEST_F(Retention, ADamagedRowStaysAsItIs) {
   ASSERT_EQ(damage.size(), 1U);
   EXPECT_EQ(damage.front().row, 1);
   EXPECT_EQ(count("trial WHERE stderr_tail <> ''"), 1);
+}
+
+TEST_F(Removal, TheRowOfAMachineGoesWithTheLastThatRefersToIt) {
+  const Id machine = store_->add_machine(example_machine()).value();
+  const Id calibrated = store_->add_machine({.key = "c", .host = "lab", .facts = "{}"}).value();
+  Experiment row = example_experiment();
+  row.machine = machine;
+  const Id first = store_->add_experiment(row).value();
+  const Id second = store_->add_experiment(row).value();
+  row.machine = calibrated;
+  const Id third = store_->add_experiment(row).value();
+  ASSERT_TRUE(store_->add_calibrations({example_calibration(calibrated, third)}));
+  remove(first);
+  EXPECT_TRUE(store_->machine(machine).value());
+  remove(third);
+  EXPECT_TRUE(store_->machine(calibrated).value());
+  remove(second);
+  EXPECT_FALSE(store_->machine(machine).value());
+  EXPECT_THAT(store_->verify().value(), IsEmpty());
+}
+
+TEST_F(Removal, WhatCameFromAnArchiveIsNoOlderThanItsComing) {
+  Experiment row = example_experiment();
+  row.state = "done";
+  row.ended_ns = 100;
+  const Id own = store_->add_experiment(row).value();
+  const Id came = store_->add_experiment(row).value();
+  ASSERT_TRUE(store_->add_event({.experiment = came, .at_ns = 500, .kind = std::string(imported)}));
+  // Somebody else's says nothing of it.
+  ASSERT_TRUE(store_->add_event({.at_ns = 900, .kind = std::string(imported)}));
+  EXPECT_THAT(store_->ended(100).value(), IsEmpty());
+  for (const std::int64_t before : {101, 500}) {
+    EXPECT_THAT(store_->ended(before).value(), ElementsAre(own)) << before;
+    EXPECT_THAT(store_->with_output(before).value(), ElementsAre(own)) << before;
+  }
+  EXPECT_THAT(store_->ended(501).value(), ElementsAre(own, came));
+  EXPECT_THAT(store_->with_output(501).value(), ElementsAre(own, came));
 }
 
 }  // namespace

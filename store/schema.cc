@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <compare>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "store/failure.h"
 #include "store/rows/reading_list.h"
 
@@ -237,6 +241,28 @@ void move_readings(Connection& connection) {
   put_readings_into_trials(connection);
 }
 
+struct SchemaEntry {
+  std::string type;
+  std::string of;  // its table
+  std::string called;
+  std::string sql;
+
+  [[nodiscard]] std::string name() const { return type + " " + called; }
+  auto operator<=>(const SchemaEntry&) const = default;
+};
+
+std::vector<SchemaEntry> schema_of(SQLite::Database& database) {
+  std::vector<SchemaEntry> entries;
+  SQLite::Statement all(database, "SELECT type, tbl_name, name, sql FROM sqlite_schema");
+  while (all.executeStep())
+    entries.push_back({.type = all.getColumn(0).getString(),
+                       .of = all.getColumn(1).getString(),
+                       .called = all.getColumn(2).getString(),
+                       .sql = all.getColumn(3).getString()});
+  std::ranges::sort(entries);
+  return entries;
+}
+
 constexpr std::array<Step, schema_version> steps{create_version_1, add_layout<2>, add_layout<3>,
                                                  add_calibrations, add_duration,  add_turns,
                                                  move_readings};
@@ -256,6 +282,23 @@ void put_readings_into_trials(Connection& connection) {
 
 std::string_view known_view() {
   return reading_view;
+}
+
+void refuse_other_schema(SQLite::Database& database) {
+  const std::int64_t version = database.execAndGet("PRAGMA user_version").getInt64();
+  if (version < 1 || version > schema_version)
+    refuse(fmt::format("its schema has version {}, this stabd knows versions 1 to {}", version,
+                       schema_version));
+  Connection ours{Connection::InMemory()};
+  migrate(ours, schema_steps().first(static_cast<std::size_t>(version)));
+  const auto wanted = schema_of(ours.database());
+  const auto found = schema_of(database);
+  const auto [here, there] = std::ranges::mismatch(found, wanted);
+  if (here == found.end() && there == wanted.end()) return;
+  const bool strange = there == wanted.end() || (here != found.end() && *here < *there);
+  refuse(fmt::format(
+      "its schema is not that of stabd at the {}: it was made or changed by another program",
+      one_line(strange ? here->name() : there->name(), 100)));
 }
 
 std::span<const Step> schema_steps() {

@@ -35,6 +35,10 @@ void put_readings_into_trials(Connection& connection);
 // The text of the only view that a database of ours has.
 std::string_view known_view();
 
+// Of a file that anybody may have made: everything in its schema is, text by text, what a database of
+// its version has. So nothing in it is a program: no generated column, CHECK, default or expression.
+void refuse_other_schema(SQLite::Database& database);
+
 // Applies the steps that are missing, each in a transaction of its own: after a crash the database
 // has one of the versions, never something between. Refuses a database with a version newer than
 // the last step's.

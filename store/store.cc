@@ -136,15 +136,25 @@ Outcome<std::uint64_t> Store::open_again(const Experiment& experiment, bool alwa
   return open;
 }
 
+void Store::insert_or_replace(const Build& build) {
+  const Id same =
+      connection().number("SELECT id FROM build WHERE experiment = ? AND benchmark = ? AND key = ?",
+                          {build.experiment, build.benchmark, build.key});
+  if (same == 0)
+    connection().insert("build", to_row(build));
+  else
+    connection().update("build", same, to_row(build));
+}
+
 Outcome<void> Store::add_build(const Build& build) {
-  return write(fmt::format("the build of {}", build.benchmark), [&] {
-    const Id same = connection().number(
-        "SELECT id FROM build WHERE experiment = ? AND benchmark = ? AND key = ?",
-        {build.experiment, build.benchmark, build.key});
-    if (same == 0)
-      connection().insert("build", to_row(build));
-    else
-      connection().update("build", same, to_row(build));
+  return write(fmt::format("the build of {}", build.benchmark), [&] { insert_or_replace(build); });
+}
+
+Outcome<void> Store::add_builds_and_events(std::span<const Build> builds,
+                                           std::span<const Event> events) {
+  return write(fmt::format("{} builds and {} events", builds.size(), events.size()), [&] {
+    for (const Build& build : builds) insert_or_replace(build);
+    for (const Event& event : events) connection().insert("event", to_row(event));
   });
 }
 

@@ -13,8 +13,8 @@
 //  S6  Nothing is written into a file whose structure is damaged (verify.h): what is there can still
 //      be read, and 'stabctl recover' makes a whole one of it.
 //  S7  An experiment that is being removed is in no answer of experiment() and experiments() any
-//      more, and what is left of it goes in pieces of at most piece_of_removal rows of a table. Its
-//      id is not given to another one.
+//      more, and what is left of it goes in pieces of at most piece_of_removal rows of a table, of
+//      which all but the last have less than bytes_of_removal. Its id is not given to another one.
 //
 // Not thread-safe; the daemon's loop thread owns it. A forked child must not touch it. Errors that
 // pass with time (disk full, read-only file system, I/O error) have `temporary` set: the caller
@@ -36,6 +36,7 @@
 namespace stab::store {
 
 inline constexpr std::int64_t piece_of_removal = 50;
+inline constexpr std::int64_t bytes_of_removal = std::int64_t{256} << 10;
 
 class Store : public Reader {
  public:
@@ -57,6 +58,8 @@ class Store : public Reader {
 
   Outcome<void> add_build(
       const Build& build);  // replaces the one with the same experiment, benchmark and key
+  // All or none of them, in one transaction.
+  Outcome<void> add_builds_and_events(std::span<const Build> builds, std::span<const Event> events);
 
   // Stores an attempt (S1-S3). If trial.last is set, earlier attempts at the same position lose the
   // mark.
@@ -80,10 +83,10 @@ class Store : public Reader {
   // Removes a piece; false: nothing is left of it.
   Outcome<bool> go_on_with_removal(Id experiment);
 
-  // What trials and builds printed, of experiments that ended before `before_ns` and of which
-  // forget_output() has not come to its end since.
+  // What trials and builds printed, of experiments that ended and came before `before_ns` and of
+  // which forget_output() has not come to its end since.
   Outcome<std::vector<Id>> with_output(std::int64_t before_ns);
-  // Those that ended before.
+  // Those that ended and came before.
   Outcome<std::vector<Id>> ended(std::int64_t before_ns);
   // A trial of an experiment; before the first one.
   struct Place {
@@ -105,6 +108,7 @@ class Store : public Reader {
   Outcome<void> write(std::string_view what, const std::function<void()>& action);
   Outcome<Id> add(std::string_view what, const std::function<Id()>& action);
   void insert(const Trial& trial);
+  void insert_or_replace(const Build& build);
   Id last_removed();  // the highest id that a removed experiment had
   void remove_rest(Id experiment);
   Outcome<std::vector<Id>> ids_of_experiments(std::string_view which, std::int64_t before_ns);

@@ -72,7 +72,7 @@ allowed() {
     stabd/archive) echo "base toml plan/reading store stabd/results/trials.h stabd/upkeep" ;;
     stabd/main_stabd.cc) echo "base toml stabd/paths.h stabd/settings stabd/service stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
     stabd/command_line) echo "base stabd/paths.h stabd/client stabd/client/database stabd/client/machine stabd/client/replay" ;;
-    stabd/main_stabctl.cc) echo "stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
+    stabd/main_stabctl.cc) echo "base/streams.h stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
     stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;

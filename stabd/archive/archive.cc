@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/archive/archive.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/text.h"
 #include "plan/reading/reader.h"
 #include "stabd/archive/parts.h"
@@ -26,7 +31,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> final_states{"done", "failed", "cancelled"};
 // What a store takes in one go while clients wait for their turn.
-constexpr Most in_one_go{.trials = 100, .others = 4};
+constexpr Most in_one_go{.trials = 100, .others = 100, .bytes = std::size_t{256} << 10};
 constexpr std::size_t in_one_transaction = 200;
 
 bool has_ended(const store::Experiment& experiment) {
@@ -43,15 +48,15 @@ class Parts {
 
   void add(const store::Trial& trial) {
     trials_.push_back(trial);
-    trials_.back().experiment = part(all_trials_++ / most_.trials);
-    if (trials_.size() == std::min(in_one_transaction, most_.trials)) finish();
+    trials_.back().experiment = part(of_trials_, most_.trials, store::bytes_of(trial));
+    if (trials_.size() == in_one_transaction) finish();
   }
   void add(store::Build build) {
-    build.experiment = part(all_builds_++ / most_.others);
+    build.experiment = part(of_builds_, most_.others, store::bytes_of(build));
     value_of(to_.add_build(build));
   }
   void add(store::Event event) {
-    event.experiment = part(all_events_++ / most_.others);
+    event.experiment = part(of_events_, most_.others, store::bytes_of(event));
     value_of(to_.add_event(event));
   }
   void finish() {
@@ -60,10 +65,21 @@ class Parts {
   }
 
  private:
-  store::Id part(std::size_t number) {
-    const store::Id id = whole + static_cast<store::Id>(number);
-    for (; last_ < id; ++last_) value_of(to_.add_experiment(row_of_part_));
-    return id;
+  // The last part of trials, of builds or of events.
+  struct Filled {
+    store::Id id = whole;
+    std::size_t rows = 0;
+    std::size_t bytes = 0;
+  };
+
+  // Where the next row goes.
+  store::Id part(Filled& filled, std::size_t most_rows, std::size_t bytes) {
+    const bool full = filled.rows == most_rows || filled.bytes + bytes > most_.bytes;
+    if (full && filled.rows > 0) filled = {.id = filled.id + 1};
+    ++filled.rows;
+    filled.bytes += bytes;
+    for (; last_ < filled.id; ++last_) value_of(to_.add_experiment(row_of_part_));
+    return filled.id;
   }
 
   store::Store& to_;
@@ -71,9 +87,9 @@ class Parts {
   store::Experiment row_of_part_;  // says nothing
   store::Id last_ = whole;
   std::vector<store::Trial> trials_;
-  std::size_t all_trials_ = 0;
-  std::size_t all_builds_ = 0;
-  std::size_t all_events_ = 0;
+  Filled of_trials_;
+  Filled of_builds_;
+  Filled of_events_;
 };
 
 // `row`: as it is to be. `said`: its last event.
@@ -98,9 +114,12 @@ void write_archive(const std::string& database, store::Id id, const std::string&
   if (!found) refuse(fmt::format("there is no experiment {} in it", id));
   if (!has_ended(*found))
     refuse(fmt::format("experiment {} has not ended yet, it is {}", id, found->state));
-  std::string folder = file + ".XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr)
+  store::remove_left_beside(file);
+  const std::string folder = store::unfinished_folder(file);
+  if (mkdir(folder.c_str(), 0700) != 0)
     refuse(fmt::format("cannot make a folder beside {}: {}", file, std::strerror(errno)));
+  const Fd held(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  flock(held.get(), LOCK_EX | LOCK_NB);
   const std::shared_ptr<void> removed(nullptr, [&](void*) {
     std::error_code error;
     std::filesystem::remove_all(folder, error);
@@ -120,6 +139,36 @@ void write_archive(const std::string& database, store::Id id, const std::string&
   if (!value_of(store::back_up(made, file)).empty()) refuse("the copy is damaged: try again");
 }
 
+// A benchmark's name is shown, and names files of builds.
+void check_benchmarks(store::Reader& archive, const store::Experiment& experiment,
+                      const plan::Plan& plan) {
+  std::set<std::string_view> known;
+  for (const auto& each : plan.benchmarks) known.insert(each.name);
+  const auto check = [&known](const std::string& name, const char* table) {
+    if (!known.contains(name))
+      refuse(fmt::format("the column benchmark of table {} names {}, which its plan does not have",
+                         table, one_line(name, 100)));
+  };
+  for (const store::Build& each : value_of(archive.builds(experiment.id)))
+    check(each.benchmark, "build");
+  value_of(archive.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+    check(trial.benchmark, "trial");
+    return true;
+  }));
+}
+
+// What is removed when it is old has a time that was.
+void check_times(store::Reader& archive, const store::Experiment& experiment) {
+  constexpr std::int64_t most_ahead_ns = std::int64_t{86'400} * 1'000'000'000;  // of another clock
+  const std::int64_t latest = wall_clock_ns() + most_ahead_ns;
+  if (experiment.ended_ns > latest)
+    refuse(
+        "its experiment ended at a time that has not come yet: look at the clock of both machines");
+  for (const store::Event& each : value_of(archive.events(experiment.id)))
+    if (each.at_ns > latest)
+      refuse("it has an event of a time that has not come yet: look at the clock of both machines");
+}
+
 // What can be wrong with a file that somebody else made.
 store::Experiment only_experiment(store::Reader& archive) {
   for (const store::Damage& each : value_of(archive.verify()))
@@ -134,8 +183,13 @@ store::Experiment only_experiment(store::Reader& archive) {
   const store::Experiment& experiment = experiments.intact.front();
   if (!has_ended(experiment))
     refuse(fmt::format("its experiment has not ended, it is {}", one_line(experiment.state, 50)));
-  if (const auto plan = plan::read_plan(experiment.plan); !plan)
-    refuse("this version refuses its plan: " + toml::describe(plan.error(), "plan"));
+  const auto plan = plan::read_plan(experiment.plan);
+  if (!plan) refuse("this version refuses its plan: " + toml::describe(plan.error(), "plan"));
+  if (experiment.name != plan->name)
+    refuse(fmt::format("the column name of table experiment is not the name in its plan, {}",
+                       plan->name));
+  check_benchmarks(archive, experiment, *plan);
+  check_times(archive, experiment);
   return experiment;
 }
 
@@ -151,7 +205,7 @@ store::Id machine_of(store::Reader& archive, const store::Experiment& source,
 // An archive of an older version is brought to this one's in a copy; the file stays as it is.
 std::unique_ptr<store::Reader> open_archive(const std::string& file, const std::string& copy) {
   const bool old = value_of(store::copy_of_this_version(file, copy));
-  return value_of(store::Reader::open(old ? copy : file));
+  return value_of(store::Reader::open_of_others(old ? copy : file));
 }
 
 void separate(const std::string& file, const Receiver& receiver, const std::string& copy,
@@ -166,7 +220,7 @@ void separate(const std::string& file, const Receiver& receiver, const std::stri
   row.held_by.reset();
   copy_experiment(*archive, source, to, row,
                   {.at_ns = wall_clock_ns(),
-                   .kind = "import",
+                   .kind = std::string(store::imported),
                    .text = fmt::format("imported from {} by user {}", one_line(receiver.name, 500),
                                        receiver.uid)},
                   in_one_go);

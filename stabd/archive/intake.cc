@@ -43,53 +43,42 @@ store::Outcome<void> Intake::add_trials(store::Store& to) {
     return true;
   });
   if (read && !trials.empty()) read = to.add_trials(trials);
-  trials_ = read.has_value();
   return read;
 }
 
-// One by one: after an error those that are there are not added again.
 store::Outcome<void> Intake::add_others(store::Store& to) {
   auto builds = from_->builds(part_);
   if (!builds) return std::unexpected(builds.error());
   auto events = from_->events(part_);
   if (!events) return std::unexpected(events.error());
-  for (; others_ < builds->size() + events->size(); ++others_) {
-    store::Outcome<void> added;
-    if (others_ < builds->size()) {
-      store::Build& build = (*builds)[others_];
-      build.experiment = row_.id;
-      added = to.add_build(build);
-    } else {
-      store::Event& event = (*events)[others_ - builds->size()];
-      event.experiment = row_.id;
-      added = to.add_event(event);
-    }
-    if (!added) return added;
-  }
-  return {};
+  for (store::Build& each : *builds) each.experiment = row_.id;
+  for (store::Event& each : *events) each.experiment = row_.id;
+  if (builds->empty() && events->empty()) return {};
+  return to.add_builds_and_events(*builds, *events);
 }
 
-store::Outcome<void> Intake::show(store::Store& to) {
+// To the next part; the experiment is shown behind the last one.
+store::Outcome<bool> Intake::go_on(store::Store& to) {
+  const auto next = from_->experiment(part_ + 1);
+  if (!next) return std::unexpected(next.error());
+  if (*next) {
+    ++part_;
+    stage_ = Stage::trials;
+    return true;
+  }
   store::Experiment shown = row_;
   shown.state = state_;
-  return to.update_experiment(shown);
+  if (auto done = to.update_experiment(shown); !done) return std::unexpected(done.error());
+  return false;
 }
 
 store::Outcome<bool> Intake::step(store::Store& to) {
-  store::Outcome<void> done;
-  if (row_.id == 0) done = begin(to);
-  if (done && !trials_) done = add_trials(to);
-  if (done) done = add_others(to);
+  if (stage_ == Stage::end_of_part) return go_on(to);
+  const auto done = stage_ == Stage::row      ? begin(to)
+                    : stage_ == Stage::trials ? add_trials(to)
+                                              : add_others(to);
   if (!done) return std::unexpected(done.error());
-  const auto next = from_->experiment(part_ + 1);
-  if (!next) return std::unexpected(next.error());
-  if (!*next) {
-    if (auto shown = show(to); !shown) return std::unexpected(shown.error());
-    return false;
-  }
-  ++part_;
-  trials_ = false;
-  others_ = 0;
+  stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
   return true;
 }
 

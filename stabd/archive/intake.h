@@ -6,7 +6,6 @@
 //      stabd is killed, there are rows that a removal takes away.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -19,8 +18,8 @@ class Intake {
   // Of what take_apart() made.
   static store::Outcome<Intake> open(const std::string& parts);
 
-  // Adds a part. False when the experiment is complete. After an error that passes with time it may
-  // be called again.
+  // Adds a piece of it in one transaction, which is small (Most of parts.h). False when the experiment
+  // is complete. After an error that passes with time it may be called again.
   store::Outcome<bool> step(store::Store& to);
   // In the store; 0 before the first step.
   [[nodiscard]] store::Id id() const { return row_.id; }
@@ -31,14 +30,16 @@ class Intake {
   store::Outcome<void> begin(store::Store& to);
   store::Outcome<void> add_trials(store::Store& to);
   store::Outcome<void> add_others(store::Store& to);
-  store::Outcome<void> show(store::Store& to);
+  store::Outcome<bool> go_on(store::Store& to);
+
+  // Of a part: what comes next.
+  enum class Stage { row, trials, others, end_of_part };
 
   std::unique_ptr<store::Reader> from_;
   store::Experiment row_;
-  std::string state_;       // that it gets with the last step
-  store::Id part_;          // the next one
-  bool trials_ = false;     // of that part are there
-  std::size_t others_ = 0;  // and so many of its builds and events
+  std::string state_;  // that it gets with the last step
+  store::Id part_;     // where it is
+  Stage stage_ = Stage::row;
 };
 
 }  // namespace stab::archive

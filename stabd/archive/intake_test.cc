@@ -31,7 +31,7 @@ class IntakeTest : public store::WithStore {
     WithStore::SetUp();
     store::Experiment row = store_->experiment(experiment_).value().value();
     row.plan =
-        "[experiment]\nname = \"sort\"\n[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
+        "[experiment]\nname = \"sort\"\n[[benchmark]]\nname = \"sort\"\nrun = [\"true\"]\n"
         "repetitions = 1\n";
     row.state = "done";
     row.trials = trials;
@@ -70,7 +70,8 @@ TEST_F(IntakeTest, NobodySeesAnExperimentBeforeAllOfItIsThere) {
   Intake intake = take_apart_as({.uid = 7, .gid = 8, .believed = true, .name = "kept.stab"});
   int steps = 1;
   for (; intake.step(*store_).value(); ++steps) EXPECT_THAT(seen(), ElementsAre(experiment_));
-  EXPECT_EQ(steps, 3);
+  // The row, thrice trials, others and an end.
+  EXPECT_EQ(steps, 1 + 3 * 3);
   EXPECT_THAT(seen(), ElementsAre(experiment_, intake.id()));
   const store::Experiment row = store_->experiment(intake.id()).value().value();
   EXPECT_EQ(row.uid, 7U);
@@ -86,10 +87,38 @@ TEST_F(IntakeTest, NobodySeesAnExperimentBeforeAllOfItIsThere) {
   EXPECT_THAT(texts, HasSubstr("imported from kept.stab by user 7"));
 }
 
+TEST_F(IntakeTest, AStepAddsFewBytesHoweverLargeTheRowsAre) {
+  constexpr std::uint32_t rows = 40;
+  constexpr std::size_t of_row = 60'000;
+  store::Experiment row = store_->experiment(experiment_).value().value();
+  row.trials = rows;
+  const store::Id large = store_->add_experiment(row).value();
+  for (std::uint32_t position = 0; position < rows; ++position) {
+    store::Trial trial = store::example_trial(large, position);
+    trial.stderr_tail = std::string(of_row, 'x');
+    add(trial);
+    ASSERT_TRUE(store_->add_event({.experiment = large, .text = std::string(of_row, 'y')}));
+  }
+  fs::remove(spool_->file());
+  ASSERT_TRUE(write(path_, large, spool_->file()));
+  Intake intake = take_apart_as({.uid = 7});
+  std::uint64_t before = 0;
+  std::uint64_t most = 0;
+  while (intake.step(*store_).value()) {
+    const auto content = store_->content(intake.id()).value();
+    most = std::max(most, content.trials + content.events - before);
+    before = content.trials + content.events;
+  }
+  EXPECT_EQ(before, 2 * rows + 2);
+  // And the two events that say where it is from.
+  EXPECT_LE(most, (std::uint64_t{256} << 10) / of_row + 2);
+  EXPECT_EQ(trials_of(*store_, intake.id()).size(), rows);
+}
+
 TEST_F(IntakeTest, WhatAKilledOneLeftIsRemovedByTheNext) {
   {
     Intake intake = take_apart_as({.uid = 7, .believed = true});
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(intake.step(*store_).value());
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(intake.step(*store_).value());
   }
   reopen();
   EXPECT_THAT(seen(), ElementsAre(experiment_));
@@ -132,7 +161,8 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   ASSERT_TRUE(taken) << taken.error().message;
   auto intake = Intake::open(spool_->parts());
   ASSERT_TRUE(intake);
-  EXPECT_FALSE(intake->step(*store_).value());
+  while (intake->step(*store_).value()) {
+  }
   EXPECT_EQ(store_->experiment(intake->id()).value()->name, experiment.name);
   // And the file is as it was: nobody else reads it.
   const auto read = store::Reader::open(old);

@@ -35,6 +35,8 @@ T value_of(store::Outcome<T> outcome) {
 struct Most {
   std::size_t trials = std::numeric_limits<std::size_t>::max();
   std::size_t others = std::numeric_limits<std::size_t>::max();  // builds, and events
+  // Of texts, of each of the three together. A row that has more is a part by itself.
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();
 };
 
 inline constexpr store::Id whole = 1;

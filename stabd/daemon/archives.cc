@@ -5,8 +5,6 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "base/base64.h"
 #include "base/text.h"
 #include "stabd/daemon/daemon.h"
@@ -59,7 +57,7 @@ void Daemon::verify_import(Connection& client, std::string name) {
 Result<void> Daemon::begin_import(Connection& client) {
   auto intake = archive::Intake::open(client.spool->parts());
   if (!intake) return fail(intake.error().message);
-  imports_.push_back({.client = &client, .intake = std::move(*intake)});
+  imports_.add(client.peer().uid, {.client = &client, .intake = std::move(*intake)});
   client.await_answer([this, &client] { give_up_import(client); });
   allow_upkeep();
   return {};
@@ -71,11 +69,17 @@ void Daemon::end_import(Connection& client, std::string answer) {
 }
 
 void Daemon::give_up_import(const Connection& client) {
-  const auto given_up = std::ranges::find(imports_, &client, &Import::client);
-  if (given_up == imports_.end()) return;
-  if (given_up->intake.id() != 0) upkeep_->give_up(given_up->intake.id());
-  imports_.erase(given_up);
+  if (const store::Id begun = forget_import(client); begun != 0) upkeep_->give_up(begun);
   allow_upkeep();
+}
+
+// The id of its experiment; 0: there is none.
+store::Id Daemon::forget_import(const Connection& client) {
+  const auto is_it = [&client](const Import& each) { return each.client == &client; };
+  const Import* const import = imports_.find(is_it);
+  const store::Id id = import == nullptr ? 0 : import->intake.id();
+  imports_.remove_if(is_it);
+  return id;
 }
 
 // An error that passes with time is returned, and others are the client's.
@@ -83,13 +87,14 @@ store::Outcome<void> Daemon::go_on_with_import() {
   Import& import = imports_.front();
   const auto more = import.intake.step(*store_);
   if (!more && more.error().temporary) return std::unexpected(more.error());
-  if (more && *more) return {};
   Connection& client = *import.client;
   const store::Id id = import.intake.id();
+  const std::string name = one_line(import.intake.name(), 100);
+  imports_.pass();
+  if (more && *more) return {};
   if (more) {
-    spdlog::info("user {} has imported experiment {} ({})", client.peer().uid, id,
-                 one_line(import.intake.name(), 100));
-    imports_.pop_front();
+    spdlog::info("user {} has imported experiment {} ({})", client.peer().uid, id, name);
+    forget_import(client);
     end_import(client, protocol::encode(protocol::ImportReply{.id = id}));
   } else {
     const std::string why = more.error().message;

@@ -17,8 +17,11 @@ namespace {
 // Of a client that is trusted.
 constexpr std::size_t most_unread = std::size_t{1} << 30;
 
+bool is_trusted(std::uint32_t uid) {
+  return uid == 0 || uid == geteuid();
+}
 bool is_trusted(const Connection& client) {
-  return client.peer().uid == 0 || client.peer().uid == geteuid();
+  return is_trusted(client.peer().uid);
 }
 
 }  // namespace
@@ -72,6 +75,14 @@ Result<void> Clients::may_send(const Connection& client, std::size_t bytes) cons
       "you would send {} of archives at once, and {} are allowed: send one after another, or have "
       "limits.import_bytes_of_user changed",
       format_bytes(sent), format_bytes(*limits_.import_bytes_of_user)));
+}
+
+bool Clients::may_be_answered(std::uint32_t uid) const {
+  if (is_trusted(uid)) return true;
+  std::uint64_t unread = 0;
+  for (const Connection* each : connected_)
+    if (each->peer().uid == uid) unread += each->unread_in_file();
+  return unread < limits_.unread_of_user;
 }
 
 void Clients::close_all() {

@@ -30,6 +30,8 @@ class Clients {
   [[nodiscard]] bool anyone_watches() const;
   // Whether this client may send so many bytes more of an archive.
   [[nodiscard]] Result<void> may_send(const Connection& client, std::size_t bytes) const;
+  // Whether another answer of this user's may come into a file: what waits in theirs is not too much.
+  [[nodiscard]] bool may_be_answered(std::uint32_t uid) const;
   // Each may close while it is visited.
   void for_each_watcher(const std::function<void(Connection&)>& visit);
 

@@ -111,6 +111,10 @@ std::size_t Connection::unread() const {
   return uv_stream_get_write_queue_size(reinterpret_cast<const uv_stream_t*>(&pipe_));
 }
 
+std::uint64_t Connection::unread_in_file() const {
+  return file_ ? static_cast<std::uint64_t>(file_bytes_ - sent_) : 0;
+}
+
 // What a file gives waits in the file.
 void Connection::send(std::string line) {
   if (!may_wait_(*this, line.size())) return close();
@@ -130,6 +134,7 @@ void Connection::answer(std::string line) {
 void Connection::answer(Fd file) {
   gone_ = nullptr;
   file_ = std::move(file);
+  file_bytes_ = lseek(file_.get(), 0, SEEK_END);
   sent_ = 0;
   active_ms_ = uv_now(pipe_.loop);
   write_some();

@@ -53,6 +53,8 @@ class Connection {
   void answer(Fd file);
   // Bytes of answers that it has not taken yet.
   [[nodiscard]] std::size_t unread() const;
+  // And of those what still lies in a file.
+  [[nodiscard]] std::uint64_t unread_in_file() const;
   // Since it last said something or took something of an answer.
   [[nodiscard]] std::chrono::milliseconds idle() const;
   // After what is still to be written.
@@ -90,7 +92,8 @@ class Connection {
   bool awaiting_ = false;
   std::size_t unserved_ = 0;  // bytes that came meanwhile
   std::function<void()> gone_;
-  Fd file_;                // what is left of the answer
+  Fd file_;  // what is left of the answer
+  std::int64_t file_bytes_ = 0;
   std::int64_t sent_ = 0;  // of the file
 };
 

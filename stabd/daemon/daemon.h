@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,6 +26,7 @@
 #include "machine/quiet/keeper.h"
 #include "stabd/archive/intake.h"
 #include "stabd/archive/spool.h"
+#include "stabd/archive/turns.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/queue.h"
@@ -153,6 +153,7 @@ class Daemon {
   Result<void> begin_import(Connection& client);
   void end_import(Connection& client, std::string answer);
   void give_up_import(const Connection& client);
+  store::Id forget_import(const Connection& client);
   store::Outcome<void> go_on_with_import();
   bool let_readers_run(std::function<void()> go_on);
   void trials_go_on();
@@ -175,7 +176,8 @@ class Daemon {
   std::string token_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<upkeep::Upkeep> upkeep_;
-  std::deque<Import> imports_;
+  archive::Turns<Import> imports_;
+  bool import_was_last_ = false;  // of what enters and what leaves the database
   machine::Keeper keeper_;
   std::optional<machine::Topology> topology_;  // with the first worker
   Queue queue_;

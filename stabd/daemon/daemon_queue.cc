@@ -226,7 +226,9 @@ void Daemon::allow_upkeep() {
 void Daemon::keep_up() {
   if (!has_upkeep() || uv_now(&loop_) < upkeep_not_before_) return;
   const bool work = !imports_.empty() || upkeep_->has_work();
-  const auto done = !imports_.empty()     ? go_on_with_import()
+  // What enters and what leaves take turns.
+  import_was_last_ = !imports_.empty() && !(import_was_last_ && upkeep_->has_work());
+  const auto done = import_was_last_      ? go_on_with_import()
                     : upkeep_->has_work() ? upkeep_->step()
                                           : upkeep_->empty_log();
   if (!done || !work) upkeep_not_before_ = uv_now(&loop_) + upkeep_retry_ms;

@@ -66,7 +66,7 @@ void Readers::forget(Ticket ticket) {
 bool Readers::may_start(const Job& job) const {
   if (job.process || !job.failure.empty()) return false;
   if (job.at_once) return true;
-  if (!allowed_) return false;
+  if (!allowed_ || (may_begin && !may_begin(job.uid))) return false;
   const auto runs = [](const Job& each) { return each.process && !each.at_once; };
   const auto same = [&](const Job& each) { return runs(each) && each.uid == job.uid; };
   return std::cmp_less(std::ranges::count_if(jobs_, runs), most_readers) &&
@@ -158,7 +158,9 @@ void Readers::allow(bool allowed) {
 }
 
 bool Readers::wanted() const {
-  return std::ranges::any_of(jobs_, [](const Job& job) { return !job.at_once; });
+  return std::ranges::any_of(jobs_, [this](const Job& job) {
+    return !job.at_once && (job.process || !may_begin || may_begin(job.uid));
+  });
 }
 
 }  // namespace stab::daemon

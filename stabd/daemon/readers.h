@@ -13,6 +13,7 @@
 //      before it has returned.
 //  R5  What is read of one moment keeps the store's log from beginning anew. Where the log would take
 //      more than half of the room that there is, the readers of clients are killed.
+//  R6  Of a client whose user may not be answered now (may_begin) none starts, and trials wait for none.
 #pragma once
 
 #include <uv.h>
@@ -59,10 +60,12 @@ class Readers {
   void use_limit(std::chrono::nanoseconds limit) { options_.limit = limit; }
   // R2: whether those of clients may run now.
   void allow(bool allowed);
-  // Whether any client waits for one.
+  // Whether any client waits for one that may run.
   [[nodiscard]] bool wanted() const;
   // Calls this from the loop whenever one has ended or is not wanted any more.
   std::function<void()> on_change;
+  // R6: whether one may start for this user.
+  std::function<bool(std::uint32_t uid)> may_begin;
   // R5: asked while readers run: why those of clients are killed now; "": they are not.
   std::function<std::string()> must_end;
 

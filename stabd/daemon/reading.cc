@@ -110,6 +110,7 @@ void Daemon::start_readers() {
                      "some space and ask again")
                : std::string();
   };
+  readers_->may_begin = [this](std::uint32_t uid) { return clients_.may_be_answered(uid); };
   readers_->on_change = [this] {
     if (!readers_->wanted()) trials_go_on();
   };

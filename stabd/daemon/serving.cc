@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/duration.h"
+#include "base/streams.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/folders.h"
 
@@ -109,6 +110,7 @@ void Daemon::run() {
   if (options_.ready_fd >= 0) {
     const auto told = write_all(options_.ready_fd, "ready\n");
     close(options_.ready_fd);
+    open_closed_streams();
     if (!told) spdlog::warn("{}", told.error().message);
   }
   manager_.tell("READY=1");

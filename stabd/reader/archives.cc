@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "base/base64.h"
 #include "base/fd.h"
 #include "stabd/archive/archive.h"
 #include "stabd/reader/answers.h"
+#include "stabd/reader/bounds.h"
 
 namespace stab::reader {
 namespace {
@@ -36,6 +38,10 @@ bool is_of_archive(Reading reading) {
 
 Result<void> answer_of_archive(const ReadRequest& request, AnswerFile& file) {
   if (request.reading == Reading::import) {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(request.file, error);
+    if (error) return fail("cannot read the archive: " + error.message());
+    keep_within(bounds_for(bytes));
     auto taken = archive::take_apart(request.file,
                                      {.uid = request.uid,
                                       .gid = request.gid,

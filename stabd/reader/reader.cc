@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "machine/processes.h"
 #include "stabd/protocol/reading.h"
 #include "stabd/reader/answer_file.h"
 #include "stabd/reader/answers.h"
@@ -22,6 +23,7 @@ constexpr int request_fd = 3;
 // While the running experiment waits for an answer, no trial runs.
 void give_way(protocol::Reading reading) {
   if (reading == protocol::Reading::look || reading == protocol::Reading::finish) return;
+  machine::be_the_first_to_go();
   const sched_param none{};
   static_cast<void>(sched_setscheduler(0, SCHED_IDLE, &none));
   static_cast<void>(setpriority(PRIO_PROCESS, 0, 19));

@@ -63,7 +63,8 @@ inline constexpr toml::Key keys[] = {
     {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
      "of one user's plans in the queue together"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
-     "of answers that one user's clients have not read; then stabd hangs up on the one that asks"},
+     "of answers that one user's clients have not read: in memory, then stabd hangs up on the one "
+     "that asks; in files, then that user's reports and exports wait"},
     {"limits.import_bytes_of_user", toml::Bytes{max_bytes},
      "of archives that one user sends at once; without it only root and stabd's own user may "
      "import",

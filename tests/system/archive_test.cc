@@ -2,6 +2,7 @@
 // A whole experiment as a file, and back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -189,7 +190,7 @@ TEST_F(Archive, OneOfAnEarlierVersionIsImported) {
   lab_.write("kept.stab", "");
   fs::remove(file());
   store::Experiment old = store::example_experiment();
-  old.plan = "[experiment]\nname = \"old\"\n[[benchmark]]\nname = \"sort\"\nrun = [\"true\"]\n";
+  old.plan = "[experiment]\nname = \"sort\"\n[[benchmark]]\nname = \"sort\"\nrun = [\"true\"]\n";
   old.state = "done";
   old.reason.clear();
   old.trials = 3;
@@ -223,6 +224,23 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   EXPECT_TRUE(refuses("refuses its plan"));
   forge([](store::Experiment& row) { row.trials = 2; });
   EXPECT_TRUE(refuses("trial 2 is not one of its 2"));
+  const std::string long_name(1'100'000, 'n');
+  forge([&](store::Experiment& row) { row.name = long_name; });
+  constexpr const char* too_long =
+      "the column name of row 1 of table experiment has 1100000 bytes, and at most 400 bytes are "
+      "taken";
+  EXPECT_TRUE(refuses(too_long));
+  EXPECT_THAT(lab_.ctl({"import", file()}).err, HasSubstr(too_long));
+  EXPECT_EQ(lab_.ctl({"list"}).code, 0);
+  forge([](store::Experiment& row) { row.name = "\x1b[2J"; });
+  EXPECT_TRUE(refuses("is not the name in its plan"));
+  forge([](store::Experiment& row) { row.ended_ns += std::int64_t{10'000} * 86'400'000'000'000; });
+  EXPECT_TRUE(refuses("ended at a time that has not come yet"));
+  forge([](store::Experiment& row) {
+    const std::string own = "name = \"b\"";
+    row.plan.replace(row.plan.find(own), own.size(), "name = \"c\"");
+  });
+  EXPECT_TRUE(refuses("the column benchmark of table build names b, which its plan does not have"));
   // Of root, say: it belongs to whoever imports it.
   forge([](store::Experiment& row) {
     row.uid = 4711;
@@ -242,7 +260,33 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   change(
       "DROP TABLE event; CREATE VIEW event AS SELECT 'x' AS id, zeroblob(100) AS experiment, "
       "load_extension('/nowhere') AS at_ns, 1 AS kind, 2 AS text, 3 AS checksum");
-  EXPECT_TRUE(refuses("it holds views or triggers"));
+  EXPECT_TRUE(refuses("its schema is not that of stabd at the"));
+}
+
+TEST_F(Archive, WhatAKilledExportLeftGoesWithTheNext) {
+  const auto beside = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(lab_.folder()))
+      if (entry.path().filename().string().starts_with("kept.stab"))
+        names.insert(entry.path().filename());
+    return names;
+  };
+  // Killed as soon as there is something, until it was not too late.
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child =
+        start_program({std::string(STAB_BIN_DIR) + "/stabctl", "export", "--state",
+                       lab_.path("state"), std::to_string(id_), "--archive", file()},
+                      lab_.folder(), lab_.path("export.log"));
+    while (beside().empty() && waitpid(child, nullptr, WNOHANG) == 0) {
+    }
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    if (!beside().empty() && !fs::exists(file())) break;
+    fs::remove(file());
+  }
+  ASSERT_FALSE(beside().empty());
+  ASSERT_EQ(of("state", {"export", std::to_string(id_), "--archive", file()}).code, 0);
+  EXPECT_EQ(beside(), std::set<std::string>{"kept.stab"});
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 
 #include "base/fd.h"
@@ -39,16 +41,33 @@ TEST_F(Shares, AnswersThatOneDoesNotReadHaveABound) {
     says += R"({"verb":"status","id":1})"
             "\n";
   {
-    // Each alone has less than the bound, and its next question waits until it has read.
+    // Each alone has less than the bound, and its next question waits until it has read. The daemon
+    // has taken all its questions in one turn before it answers another client.
     const Idle one(ada, 1, says);
     EXPECT_EQ(as(ada, {"status", "1", "--json"}).code, 0);
     EXPECT_EQ(read_file(log(), 1 << 20)->find("hung up"), std::string::npos);
   }
+  {
+    // The same questions where the bound is lower than what one may leave unread.
+    restart("[limits]\nunread_of_user = \"1MiB\"\n");
+    const Idle one(ada, 1, says);
+    EXPECT_TRUE(one.is_hung_up_on());
+    EXPECT_TRUE(wait_for_text(log(), "of user 61234 is hung up on: "));
+  }
+  restart("[limits]\nunread_of_user = \"3MiB\"\n");
   const Idle many(ada, 8, says);
   EXPECT_TRUE(many.is_hung_up_on());
   EXPECT_TRUE(wait_for_text(log(), "of user 61234 is hung up on: "));
   for (const uid_t user : {bob, uid_t{0}}) EXPECT_EQ(as(user, {"list"}).code, 0);
   EXPECT_EQ(as(0, {"status", "1"}).code, 0);
+}
+
+// A descriptor of that number would not be closed with its connection.
+TEST_F(Shares, NoConnectionIsAStandardStream) {
+  const Idle several(ada, 4, "\n");
+  for (const char* number : {"0", "1", "2"})
+    EXPECT_THAT(fs::read_symlink("/proc/" + std::to_string(daemon_) + "/fd/" + number).string(),
+                Not(HasSubstr("socket:")));
 }
 
 // Archives go through the daemon; files are their users' own.
@@ -124,9 +143,17 @@ TEST_F(Archives, ThatAreNoneAreRefusedAndNothingStays) {
     return refused.err;
   };
   EXPECT_THAT(forge("UPDATE trial SET wall_ns = 1 WHERE position = 1"), HasSubstr("it is damaged"));
-  EXPECT_THAT(forge("CREATE VIEW v AS SELECT 1"), HasSubstr("views or triggers"));
-  EXPECT_THAT(forge("CREATE TRIGGER t AFTER INSERT ON trial BEGIN SELECT 1; END"),
-              HasSubstr("views or triggers"));
+  // What would run in a schema, or is not there by right.
+  for (const char* sql :
+       {"CREATE VIEW v AS SELECT 1", "CREATE TRIGGER t AFTER INSERT ON trial BEGIN SELECT 1; END",
+        "ALTER TABLE trial ADD COLUMN x INTEGER AS (abs(id))",
+        "ALTER TABLE event ADD COLUMN x TEXT DEFAULT 'y'", "CREATE INDEX i ON trial (abs(seed))",
+        "CREATE TABLE more (id)", "DROP INDEX event_of_experiment", "ANALYZE",
+        "CREATE VIRTUAL TABLE f USING fts5(a)",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'kind TEXT NOT "
+        "NULL', 'kind TEXT NOT NULL CHECK (kind > 0)') WHERE name = 'event'",
+        "PRAGMA user_version = 8"})
+    EXPECT_THAT(forge(sql), HasSubstr("its schema ")) << sql;
   EXPECT_THAT(as(0, {"list", "--json"}).out, Not(HasSubstr("\"id\": 2")));
   EXPECT_TRUE(nothing_is_on_its_way());
 }
@@ -182,6 +209,111 @@ TEST_F(Archives, OnTheirWayHaveABound) {
   EXPECT_EQ(none.code, 1);
   EXPECT_THAT(none.err, HasSubstr("only root and the user of stabd may import an archive"));
   EXPECT_TRUE(nothing_is_on_its_way());
+}
+
+// With archives of some megabytes.
+class LargeArchives : public Archives {
+ protected:
+  void SetUp() override {
+    Archives::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    lab_.write(
+        "61234/large.toml",
+        "[experiment]\nname = \"large\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sh\", \"-c\", "
+        "\"head -c 16000 /dev/zero | tr '\\\\0' x >&2\"]\nrepetitions = 300\n");
+    ASSERT_EQ(as(ada, {"submit", "--wait", lab_.path("61234/large.toml")}).code, 0);
+  }
+  static std::string stored(const std::string& sql) {
+    return run_program({"/usr/bin/sqlite3", "-readonly", "/var/lib/stabd/stabd.db", sql}, "/").out;
+  }
+  static bool comes_to_be(const std::string& sql, const std::string& wanted) {
+    for (int i = 0; i < 600; ++i, usleep(100'000))
+      if (stored(sql) == wanted + "\n") return true;
+    return false;
+  }
+  static bool runs(pid_t child) { return waitpid(child, nullptr, WNOHANG) == 0; }
+};
+
+TEST_F(LargeArchives, OfOneUserAreRemovedAndImportedBesideThoseOfAnother) {
+  ASSERT_EQ(as(ada, {"export", "2", "--archive", file_of(ada)}).code, 0);
+  const std::string small = lab_.path("61235/small.stab");
+  ASSERT_EQ(as(bob, {"submit", "--wait", plan_of(bob)}).code, 0);
+  ASSERT_EQ(as(bob, {"export", "3", "--archive", small}).code, 0);
+  // Pieces go between trials, of which there is one in a while.
+  lab_.write("slow.toml",
+             "[experiment]\nname = \"slow\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
+             "\"0.4\"]\nrepetitions = 100000\n");
+  ASSERT_EQ(as(0, {"submit", lab_.path("slow.toml")}).code, 0);
+  ASSERT_TRUE(comes_to_be("SELECT count(*) FROM trial WHERE experiment = 4 AND position = 1", "1"));
+  const pid_t large =
+      start_program(command(ada, {"import", file_of(ada)}), lab_.folder(), lab_.path("import.log"));
+  ASSERT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE state = 'removing'", "1"));
+  EXPECT_EQ(as(bob, {"import", small}).code, 0);
+  EXPECT_TRUE(runs(large));
+  EXPECT_EQ(as(bob, {"rm", "3"}).code, 0);
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE id = 3", "0"));
+  EXPECT_TRUE(runs(large));
+  kill(large, SIGKILL);
+  EXPECT_EQ(end_of(large), -SIGKILL);
+}
+
+TEST_F(LargeArchives, ThatAreNotReadHaveABoundOnTheDisk) {
+  ASSERT_EQ(as(ada, {"export", "2", "--archive", file_of(ada)}).code, 0);
+  const auto answer = fs::file_size(file_of(ada)) / 3 * 4;
+  ASSERT_GT(answer, std::uintmax_t{4} << 20);
+  restart("[limits]\nunread_of_user = \"1MiB\"\n");
+  ASSERT_EQ(as(bob, {"submit", "--wait", plan_of(bob)}).code, 0);
+  const auto taken = [] { return fs::space("/var/lib").capacity - fs::space("/var/lib").free; };
+  const auto before = taken();
+  {
+    const std::string says = R"({"verb":"hello","protocol":)" + std::to_string(protocol::version) +
+                             R"(,"version":"x"})"
+                             "\n"
+                             R"({"verb":"export","id":2,"format":"archive"})"
+                             "\n";
+    const Idle many(ada, 8, says);
+    // The first answer is there when this is: readers of one user are one after another. What is
+    // asked behind it is answered in the time that the others would take.
+    const auto enough = [&] { return taken() - before > answer; };
+    for (int i = 0; i < 600 && !enough(); ++i) usleep(10'000);
+    for (int i = 0; i < 15; ++i) EXPECT_EQ(as(bob, {"export", "3", "--format", "csv"}).code, 0);
+    EXPECT_LT(taken() - before, 2 * answer);
+  }
+  // Others of hers are answered when those are gone.
+  fs::remove(file_of(ada));
+  EXPECT_EQ(as(ada, {"export", "2", "--archive", file_of(ada)}).code, 0);
+}
+
+// The process that reads what a client sent.
+TEST_F(LargeArchives, AreReadWithinBounds) {
+  ASSERT_EQ(as(ada, {"export", "2", "--archive", file_of(ada)}).code, 0);
+  // Of a reader: its limits and what the kernel ends first; "": there is none now.
+  const auto bounds = [] {
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator("/proc", none)) {
+      const std::string folder = entry.path().string();
+      if (!read_file(folder + "/cmdline", 4096).value_or("").contains("--reader")) continue;
+      const auto limits = read_file(folder + "/limits", 1 << 14);
+      const auto first = read_file(folder + "/oom_score_adj", 100);
+      if (limits && first) return *limits + "first to go: " + *first;
+    }
+    return std::string();
+  };
+  const std::string written =
+      std::to_string(4 * fs::file_size(file_of(ada)) + (std::uintmax_t{64} << 20));
+  std::string seen;
+  for (int i = 0; i < 20 && !seen.contains(written); ++i) {
+    const pid_t import = start_program(command(ada, {"import", file_of(ada)}), lab_.folder(),
+                                       lab_.path("import.log"));
+    while (runs(import) && !seen.contains(written)) seen = bounds();
+    if (runs(import)) EXPECT_EQ(end_of(import), 0);
+  }
+  EXPECT_TRUE(std::regex_search(seen, std::regex("Max file size +" + written + " "))) << seen;
+  EXPECT_TRUE(std::regex_search(seen, std::regex("Max cpu time +[0-9]+ "))) << seen;
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+  EXPECT_TRUE(std::regex_search(seen, std::regex("Max address space +536870912 "))) << seen;
+#endif
+  EXPECT_THAT(seen, HasSubstr("first to go: 1000"));
 }
 
 }  // namespace

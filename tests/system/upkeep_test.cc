@@ -226,5 +226,32 @@ TEST_F(Upkeep, OldExperimentsGo) {
               HasSubstr("experiment 1 (printing) was removed 7 days after its end"));
 }
 
+TEST_F(Upkeep, WhatCameFromAnArchiveIsNoOlderThanItsComing) {
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = measured("plan.toml");
+  lab_.end_daemon(SIGTERM);
+  make_old(id, 8);
+  lab_.write("stabd.toml", "[retention]\nexperiments_days = 7\noutput_days = 7\n");
+  ASSERT_EQ(lab_.ctl({"export", std::to_string(id), "--archive", lab_.path("old.stab"), "--state",
+                      lab_.path("state")})
+                .code,
+            0);
+  ASSERT_EQ(lab_.ctl({"import", lab_.path("old.stab"), "--state", lab_.path("state")}).code, 0);
+  ASSERT_TRUE(lab_.start_daemon());
+  // Both ended at the same time; the look that finds the one finds them in order.
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE id = 1", "0"));
+  EXPECT_EQ(lab_.state(id + 1), "done");
+  EXPECT_EQ(select("SELECT count(*) FROM trial WHERE stderr_tail <> ''"), "120\n");
+  // And when its own time has come it goes.
+  lab_.end_daemon(SIGTERM);
+  const Output aged =
+      run_program({"/usr/bin/sqlite3", lab_.path("state/stabd.db"),
+                   "UPDATE event SET at_ns = at_ns - 8 * 86400000000000 WHERE kind = 'import'"},
+                  lab_.folder());
+  ASSERT_EQ(aged.code, 0) << aged.err;
+  ASSERT_TRUE(lab_.start_daemon());
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "0"));
+}
+
 }  // namespace
 }  // namespace stab::test

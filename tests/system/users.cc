@@ -118,9 +118,13 @@ void Idle::connect_and_wait(uid_t user, int count, const std::string& says) cons
     if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) _exit(2);
     connections.push_back({.fd = fd, .events = 0, .revents = 0});
   }
-  if (!write_all(tells_.get(), "+")) _exit(3);
   for (const pollfd& each : connections)
     static_cast<void>(::send(each.fd, says.data(), says.size(), MSG_NOSIGNAL));
+  for (const pollfd& each : connections) {
+    pollfd answered{.fd = each.fd, .events = POLLIN, .revents = 0};
+    if (!says.empty()) poll(&answered, 1, 60'000);
+  }
+  if (!write_all(tells_.get(), "+")) _exit(3);
   poll(connections.data(), connections.size(), -1);
   if (!write_all(tells_.get(), "+")) _exit(3);
   for (;;) pause();

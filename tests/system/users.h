@@ -39,7 +39,8 @@ class Users : public ::testing::Test {
 // Connections of a user in a process of that user's, which lives until its end and reads nothing.
 class Idle {
  public:
-  // Those that say this, or nothing.
+  // Those that say this, or nothing. What each says is in the daemon's hands when this returns: it has
+  // begun to answer.
   Idle(uid_t user, int count, const std::string& says = "");
   Idle(const Idle&) = delete;
   Idle& operator=(const Idle&) = delete;
@@ -50,7 +51,9 @@ class Idle {
  private:
   [[noreturn]] void connect_and_wait(uid_t user, int count, const std::string& says) const;
 
-  Fd told_;  // a '+' when they are connected, another one when one was ended
+  // A '+' when they are connected and what they said has begun to be answered, another one when one
+  // was ended.
+  Fd told_;
   Fd tells_;
   pid_t child_ = 0;
 };

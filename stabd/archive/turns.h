@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Whose turn it is among things of several users of which one goes on at a time. Pure.
+//
+// Invariants
+//  T1  Users take turns, however many each has: the one whose last turn was before all others' is
+//      next. Of one user's the first is.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <list>
+#include <utility>
+
+namespace stab::archive {
+
+template <class T>
+class Turns {
+ public:
+  void add(std::uint32_t uid, T thing) { waiting_.emplace_back(uid, std::move(thing)); }
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
+  // Whose turn it is; there is one.
+  T& front() { return waiting_.front().second; }
+  // It had its turn.
+  void pass() {
+    const std::uint32_t uid = waiting_.front().first;
+    std::list<std::pair<std::uint32_t, T>> own;
+    for (auto each = waiting_.begin(); each != waiting_.end();) {
+      const auto next = std::next(each);
+      if (each->first == uid) own.splice(own.end(), waiting_, each);
+      each = next;
+    }
+    waiting_.splice(waiting_.end(), own);
+  }
+  // The first of which `is` says so; nullptr: there is none.
+  template <class Is>
+  T* find(const Is& is) {
+    for (auto& each : waiting_)
+      if (is(each.second)) return &each.second;
+    return nullptr;
+  }
+  template <class Is>
+  void remove_if(const Is& is) {
+    std::erase_if(waiting_, [&](const auto& each) { return is(each.second); });
+  }
+
+ private:
+  std::list<std::pair<std::uint32_t, T>> waiting_;
+};
+
+}  // namespace stab::archive

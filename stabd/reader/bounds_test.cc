@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/reader/bounds.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "base/fd.h"
+
+namespace stab::reader {
+namespace {
+
+// How a process ends that does this within the bounds.
+int status_of(const Bounds& bounds, const std::function<int()>& action) {
+  const pid_t child = fork();
+  if (child == 0) {
+    keep_within(bounds);
+    _exit(action());
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+constexpr Bounds wide{
+    .memory = std::uint64_t{1} << 40, .cpu = std::chrono::hours(1), .written = 1 << 20};
+
+TEST(Bounds, MemoryBeyondThemIsRefused) {
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "a sanitizer needs more addresses than there are";
+#endif
+  const auto takes = [](std::size_t bytes) {
+    return [bytes] {
+      try {
+        const auto block = std::make_unique<char[]>(bytes);
+        return block[bytes - 1] == 0 ? 0 : 1;
+      } catch (const std::bad_alloc&) {
+        return 2;
+      }
+    };
+  };
+  Bounds bounds = wide;
+  bounds.memory = bounds_for(0).memory;
+  EXPECT_EQ(WEXITSTATUS(status_of(bounds, takes(std::size_t{64} << 20))), 0);
+  EXPECT_EQ(WEXITSTATUS(status_of(bounds, takes(std::size_t{600} << 20))), 2);
+}
+
+TEST(Bounds, TimeBeyondThemEndsIt) {
+  Bounds bounds = wide;
+  bounds.cpu = std::chrono::seconds(1);
+  const int status = status_of(bounds, [] {
+    for (volatile int i = 0;; i = i + 1) {
+    }
+    return 0;
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGXCPU);
+}
+
+TEST(Bounds, AFileBeyondThemIsNotWritten) {
+  const int status = status_of(wide, [] {
+    std::string name = testing::TempDir() + "bounds-XXXXXX";
+    const Fd file(mkostemp(name.data(), O_CLOEXEC));
+    unlink(name.c_str());
+    if (!write_all(file.get(), std::string(1 << 20, 'x'))) return 1;
+    return !write_all(file.get(), "x") && errno == EFBIG ? 0 : 2;
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Bounds, GrowWithTheFileButForTheMemory) {
+  const Bounds small = bounds_for(0);
+  const Bounds large = bounds_for(std::uint64_t{1} << 30);
+  EXPECT_EQ(small.memory, large.memory);
+  EXPECT_EQ(large.cpu - small.cpu, std::chrono::seconds(1024));
+  EXPECT_GT(large.written, std::uint64_t{4} << 30);
+}
+
+}  // namespace
+}  // namespace stab::reader

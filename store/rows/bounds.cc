@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "store/rows/bounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "store/failure.h"
+
+namespace stab::store {
+namespace {
+
+constexpr std::int64_t kib = 1024;
+constexpr std::int64_t mib = 1024 * kib;
+constexpr std::int64_t word = 64;    // a name of a benchmark, a digest
+constexpr std::int64_t title = 400;  // 100 characters
+constexpr std::int64_t path = 4 * kib;
+constexpr std::int64_t output = 64 * kib;
+
+// Those of plans (plan/rules.h) and of messages (stabd/protocol) of the same things.
+constexpr std::array bounds{TextBound{"meta", "key", word},
+                            TextBound{"meta", "value", path},
+                            TextBound{"machine", "key", path},
+                            TextBound{"machine", "host", path},
+                            TextBound{"machine", "facts", mib},
+                            TextBound{"experiment", "name", title},
+                            TextBound{"experiment", "plan", mib},
+                            TextBound{"experiment", "directory", path},
+                            TextBound{"experiment", "state", word},
+                            TextBound{"experiment", "reason", output},
+                            TextBound{"build", "benchmark", word},
+                            TextBound{"build", "key", word},
+                            TextBound{"build", "command", mib},
+                            TextBound{"build", "status", word},
+                            TextBound{"build", "binary_sha256", word},
+                            TextBound{"build", "output", output},
+                            TextBound{"trial", "benchmark", word},
+                            TextBound{"trial", "levels", output},
+                            TextBound{"trial", "build", word},
+                            TextBound{"trial", "status", word},
+                            TextBound{"trial", "reason", output},
+                            TextBound{"trial", "stdout_sha256", word},
+                            TextBound{"trial", "stderr_tail", output},
+                            TextBound{"trial", "randomization", path},
+                            TextBound{"trial", "layout_note", path},
+                            TextBound{"trial", "reading_list", 256 * kib},
+                            TextBound{"calibration", "name", title},
+                            TextBound{"calibration", "scope", word},
+                            TextBound{"calibration", "benchmark", word},
+                            TextBound{"calibration", "response", word},
+                            TextBound{"event", "kind", word},
+                            TextBound{"event", "text", output}};
+
+constexpr std::array tables{TableBound{"build", 20'000, 16 * mib},
+                            TableBound{"event", 20'000, 4 * mib},
+                            TableBound{"calibration", 20'000, 16 * mib}};
+
+std::vector<TextBound> bounds_of(std::string_view table) {
+  std::vector<TextBound> found;
+  for (const TextBound& each : bounds)
+    if (each.table == table) found.push_back(each);
+  return found;
+}
+
+// The size of the row's texts together.
+std::int64_t check_row(SQLite::Statement& row, const std::vector<TextBound>& columns) {
+  std::int64_t together = 0;
+  int place = 0;
+  for (const TextBound& each : columns) {
+    const std::int64_t bytes = row.getColumn(++place).getBytes();
+    together += bytes;
+    if (bytes > each.most)
+      refuse(fmt::format("the column {} of row {} of table {} has {}, and at most {} are taken",
+                         each.column, row.getColumn(0).getInt64(), each.table,
+                         format_bytes(static_cast<std::uint64_t>(bytes)),
+                         format_bytes(static_cast<std::uint64_t>(each.most))));
+  }
+  return together;
+}
+
+void check_table(SQLite::Database& database, std::string_view table, const TableBound* most) {
+  const std::vector<TextBound> columns = bounds_of(table);
+  std::string query = "SELECT id";
+  for (const TextBound& each : columns) query += fmt::format(", {}", each.column);
+  SQLite::Statement rows(database, fmt::format("{} FROM {} NOT INDEXED", query, table));
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;
+  while (rows.executeStep()) {
+    bytes += check_row(rows, columns);
+    if (most == nullptr) continue;
+    if (++count > most->rows)
+      refuse(fmt::format("the table {} has more than {} rows", table, most->rows));
+    if (bytes > most->bytes)
+      refuse(fmt::format("the texts of table {} have more than {} together", table,
+                         format_bytes(static_cast<std::uint64_t>(most->bytes))));
+  }
+}
+
+}  // namespace
+
+std::span<const TextBound> text_bounds() {
+  return bounds;
+}
+
+std::span<const TableBound> table_bounds() {
+  return tables;
+}
+
+void check_bounds(SQLite::Database& database) {
+  std::string_view checked;
+  for (const TextBound& each : bounds) {
+    if (each.table == checked) continue;
+    checked = each.table;
+    const auto most = std::ranges::find(tables, checked, &TableBound::table);
+    check_table(database, checked, most == tables.end() ? nullptr : &*most);
+  }
+}
+
+}  // namespace stab::store
