@@ -19,6 +19,7 @@ struct TrialCounts {
   std::uint64_t ok = 0;
   std::uint64_t failed = 0;
   std::uint64_t skipped = 0;
+  std::uint64_t disturbed = 0;  // even the last attempt
 };
 
 // What the programs themselves placed at random, over the measured trials that are ok.

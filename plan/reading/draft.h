@@ -94,6 +94,7 @@ void read_design(const Table& root, Draft& draft);
 // The keys of [design] that belong to one kind.
 void read_studies(const Table& design, Draft& draft);
 void read_stop(const Table& design, Draft& draft);
+void read_exclude(const Table& root, Draft& draft);
 void read_measure(const Table& root, Draft& draft);
 void read_machine(const Table& root, Draft& draft);
 void read_analysis(const Table& root, Draft& draft);

@@ -20,6 +20,7 @@ std::string trials_text(const Document& document) {
   const TrialCounts& counts = document.trials;
   std::string text = fmt::format("{} ok, {} failed", counts.ok, counts.failed);
   if (counts.skipped > 0) text += fmt::format(", {} skipped", counts.skipped);
+  if (counts.disturbed > 0) text += fmt::format(", {} disturbed", counts.disturbed);
   text += fmt::format(" of {}{} planned", document.stopping ? "at most " : "", counts.planned);
   if (document.duration.count() > 0) text += ", in " + format_duration(document.duration);
   return text;

@@ -19,7 +19,9 @@ struct Rule {
 constexpr std::array rules{
     Rule{.column = "warmup", .text = "false", .others = "of warm-up trials"},
     Rule{.column = "last", .text = "true", .others = "of attempts that were repeated"},
-    Rule{.column = "status", .text = "ok", .others = "of trials that failed or were skipped"},
+    Rule{.column = "status",
+         .text = "ok",
+         .others = "of trials that failed, were skipped or disturbed"},
 };
 constexpr const char* start = "started_ns";
 constexpr std::array others{"position", "attempt", "block", "benchmark", "seed", "wall_ns", start};

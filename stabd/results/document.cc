@@ -193,7 +193,7 @@ bool is_complete(const store::Experiment& experiment) {
 void note_early_look(const plan::Plan& plan, const store::Experiment& experiment,
                      report::Document& document) {
   const report::TrialCounts& trials = document.trials;
-  const std::uint64_t ended = trials.ok + trials.failed + trials.skipped;
+  const std::uint64_t ended = trials.ok + trials.failed + trials.skipped + trials.disturbed;
   document.looked_early = document.compares && !plan.design.stop && !is_complete(experiment) &&
                           trials.ok > 0 && ended < trials.planned;
   if (document.looked_early)
@@ -234,6 +234,10 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       response.append(response_of(trial, plan.analysis.response));
       columns.append(trial);
       rows.layouts.add(trial.layout);
+      return true;
+    }
+    if (trial.status == TrialStatus::disturbed) {
+      ++rows.counts.disturbed;
       return true;
     }
     const bool skipped =
