@@ -72,10 +72,10 @@ std::string more(const Analysis& analysis, const TextOptions& options) {
 }
 
 // All after the first lines.
-std::string body(const Analysis& analysis, const std::vector<std::string>& failures,
-                 const TextOptions& options) {
+std::string body(const Analysis& analysis, const std::string& exclusions,
+                 const std::vector<std::string>& failures, const TextOptions& options) {
   const std::string lists =
-      list("Notes", analysis.notes, options) + list("Failures", failures, options);
+      exclusions + list("Notes", analysis.notes, options) + list("Failures", failures, options);
   if (options.full)
     return full_sections(analysis, options) + lists + answer_text(analysis, options);
   return short_sections(analysis, options) + lists + more(analysis, options);
@@ -84,13 +84,14 @@ std::string body(const Analysis& analysis, const std::vector<std::string>& failu
 }  // namespace
 
 std::string text(const Document& document, const TextOptions& options) {
-  return header(document, options) + body(document.analysis, document.failures, options);
+  return header(document, options) +
+         body(document.analysis, exclusions_section(document, options), document.failures, options);
 }
 
 std::string analysis_text(std::string_view title, const Analysis& analysis,
                           const TextOptions& options) {
   return styled(one_line(title, page_width), Style::bold, options.colour) + "\n\n" +
-         answer_text(analysis, options) + "\n" + body(analysis, {}, options);
+         answer_text(analysis, options) + "\n" + body(analysis, "", {}, options);
 }
 
 }  // namespace stab::report

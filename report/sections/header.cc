@@ -79,6 +79,7 @@ std::string header(const Document& document, const TextOptions& options) {
   text += line("Reason", document.reason);
   text += line("Trials", trials_text(document));
   if (document.stopping) text += line("Stopping", document.stopping->words);
+  text += line("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
   text += line("Layout", layouts_text(document.layouts));
   text += line("Machine", document.machine);
   text += line("Quiet", quiet_text(document.quietness));

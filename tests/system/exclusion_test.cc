@@ -104,6 +104,15 @@ TEST_F(Exclusion, WhatIsDisturbedToTheEndStandsAndIsNoFailureAndIsNotRetried) {
   EXPECT_EQ(report["trials"]["ok"], 7);
   EXPECT_EQ(report["trials"]["failed"], 0);
   EXPECT_EQ(report["trials"]["disturbed"], 1);
+  const json& exclusions = report["exclusions"];
+  EXPECT_EQ(exclusions["disturbed"], 2);
+  EXPECT_EQ(exclusions["lost"], 1);
+  EXPECT_EQ(exclusions["rules"][1]["caught"], 2);
+  EXPECT_EQ(exclusions["effects_without"].size(), 1U);
+  EXPECT_EQ(report["effects"][0]["units"], 3);
+  EXPECT_EQ(exclusions["effects_without"][0]["units"], 4);
+  EXPECT_THAT(lab_.ctl({"report", "1"}).out,
+              HasSubstr("2 attempts were disturbed, 1 trial to the end."));
   EXPECT_NE(lab_.ctl({"compare", "1"}).code, 5);
   // The others of the retried experiment are whole.
   EXPECT_NE(lab_.ctl({"retry", "1"}).code, 0);
