@@ -15,7 +15,8 @@ struct Rule {
   const char* others;  // what the other rows are
 };
 
-// A warm-up that failed is a warm-up, and a repeated attempt was repeated because it failed.
+// A warm-up that failed is a warm-up, and a repeated attempt was repeated because it failed or was
+// disturbed.
 constexpr std::array rules{
     Rule{.column = "warmup", .text = "false", .others = "of warm-up trials"},
     Rule{.column = "last", .text = "true", .others = "of attempts that were repeated"},

@@ -135,6 +135,23 @@ TEST_F(Exclusion, AKilledDaemonGoesOnWithTheRepeatsThatTheStoreDoesNotHave) {
   EXPECT_GE(disturbed[0], 1);
 }
 
+TEST_F(Exclusion, AnArchiveCarriesThemToAnotherDatabaseWithTheSameReport) {
+  const int id = submit(plan_of("'3', '5'"));
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const std::string file = lab_.path("naps.archive");
+  const std::string elsewhere = lab_.path("elsewhere");
+  ASSERT_EQ(lab_.ctl({"export", "1", "--archive", file}).code, 0);
+  const Output imported =
+      run_program({STAB_BIN_DIR "/stabctl", "import", file, "--state", elsewhere}, lab_.folder());
+  ASSERT_EQ(imported.code, 0) << imported.err;
+  const Output there = run_program(
+      {STAB_BIN_DIR "/stabctl", "report", "--state", elsewhere, "--format", "json"}, lab_.folder());
+  const json first = json::parse(lab_.ctl({"report", "1", "--format", "json"}).out);
+  const json second = json::parse(there.out);
+  EXPECT_EQ(first["exclusions"], second["exclusions"]);
+  EXPECT_EQ(first["effects"], second["effects"]);
+}
+
 TEST_F(Exclusion, CheckExplainsTheRules) {
   lab_.write("plan.toml", plan_of("'3'"));
   const Output check = lab_.ctl({"check", "plan.toml"});
