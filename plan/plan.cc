@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "plan/quantities.h"
+
 namespace stab::plan {
 
 bool Factor::is_treatment() const {
@@ -22,6 +24,10 @@ std::string describe(const Stop& stop) {
   return fmt::format(
       "sequential: when every comparison is decided, at {} looks after {} to {} blocks",
       stop.looks.size() + 1, stop.min(), stop.max);
+}
+
+std::string describe(const Exclusion& rule) {
+  return fmt::format("{} {} {:g}", rule.quantity, to_string(rule.bound), rule.limit);
 }
 
 }  // namespace stab::plan

@@ -185,6 +185,16 @@ struct Analysis {
   bool higher_is_better = false;      // of the response
 };
 
+// A trial whose quantity is so counts as disturbed (plan/quantities.h).
+enum class Bound { above, at_least, below, at_most };
+struct Exclusion {
+  std::string quantity;  // "involuntary_switches_per_s"
+  Bound bound = Bound::above;
+  double limit = 0;
+};
+// "involuntary_switches_per_s > 50".
+std::string describe(const Exclusion& rule);
+
 struct Plan {
   std::string name;
   std::string question;
@@ -193,6 +203,9 @@ struct Plan {
   std::uint32_t retries = 0;  // further attempts at a trial that failed
   // failed trials of a benchmark in a row, then its others are skipped; 0: never
   std::uint32_t give_up_after = 0;
+  // In the plan's order; the first one that catches a trial counts.
+  std::vector<Exclusion> exclude;
+  std::uint32_t exclude_repeats = 0;  // further attempts at a position that was disturbed
   OnBuildFailure on_build_failure = OnBuildFailure::fail_benchmark;
   std::uint32_t cpus = 0;           // reserved for a trial
   bool privileges = false;          // builds and trials keep root's capabilities

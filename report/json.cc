@@ -280,6 +280,26 @@ Json stopping_of(const std::optional<Stopping>& stopping) {
           {"most", stopping->most}, {"blocks", stopping->blocks}, {"alpha", stopping->alpha}};
 }
 
+Json exclusions_of(const std::optional<Exclusions>& exclusions, const stats::Spec& spec) {
+  if (!exclusions) return nullptr;
+  Json rules = Json::array();
+  for (const Exclusions::Rule& rule : exclusions->rules)
+    rules.push_back({{"when", rule.when}, {"caught", rule.caught}, {"not_judged", rule.open}});
+  Json cells = Json::array();
+  for (const Exclusions::Cell& cell : exclusions->cells)
+    cells.push_back({{"cell", cell.name}, {"trials", cell.judged}, {"disturbed", cell.disturbed}});
+  stats::Analysis without;
+  without.spec = spec;
+  without.effects = exclusions->without;
+  return {{"rules", rules},
+          {"disturbed", exclusions->disturbed},
+          {"lost", exclusions->lost},
+          {"cells", cells},
+          {"p", or_null(exclusions->p)},
+          {"depends_on_cell", exclusions->depends()},
+          {"effects_without", effects(without)}};
+}
+
 void add_analysis(Json& root, const stats::Analysis& analysis) {
   root["analysis"] = spec_of(analysis.spec);
   root["model"] = analysis.tables.empty() ? Json(nullptr) : Json(analysis.tables.front().formula);
@@ -328,8 +348,10 @@ std::string json(const Document& document) {
              {{"planned", document.trials.planned},
               {"ok", document.trials.ok},
               {"failed", document.trials.failed},
-              {"skipped", document.trials.skipped}}},
+              {"skipped", document.trials.skipped},
+              {"disturbed", document.trials.disturbed}}},
             {"stopping", stopping_of(document.stopping)},
+            {"exclusions", exclusions_of(document.exclusions, analysis.spec)},
             {"looked_early", document.looked_early},
             {"layouts", layouts_of(document.layouts)},
             {"counters", counters_of(document.counters)},

@@ -96,6 +96,27 @@ TEST(Json, WhereMoreIsBetterTheVerdictIsStillBetterOrWorse) {
   EXPECT_EQ(parsed(document)["verdict"], "faster");
 }
 
+TEST(Json, HoldsWhatWasExcludedAndTheResultWithoutTheRules) {
+  Document document = sample_document();
+  EXPECT_TRUE(parsed(document)["exclusions"].is_null());
+  document.exclusions =
+      Exclusions{.rules = {{.when = "steal_share > 0.01", .caught = 3, .open = 1}},
+                 .cells = {{.name = "sort opt=O2", .judged = 30, .disturbed = 3}},
+                 .disturbed = 3,
+                 .lost = 1,
+                 .alpha = 0.05,
+                 .p = 0.01,
+                 .without = document.analysis.effects};
+  const json exclusions = parsed(document)["exclusions"];
+  EXPECT_EQ(exclusions["rules"][0]["when"], "steal_share > 0.01");
+  EXPECT_EQ(exclusions["rules"][0]["not_judged"], 1);
+  EXPECT_EQ(exclusions["cells"][0]["disturbed"], 3);
+  EXPECT_EQ(exclusions["disturbed"], 3);
+  EXPECT_EQ(exclusions["lost"], 1);
+  EXPECT_TRUE(exclusions["depends_on_cell"].get<bool>());
+  EXPECT_EQ(exclusions["effects_without"], parsed(document)["effects"]);
+}
+
 TEST(Json, AnEmptyDocumentIsValid) {
   const json root = parsed(Document());
   EXPECT_TRUE(root["model"].is_null());

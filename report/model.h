@@ -19,6 +19,7 @@ struct TrialCounts {
   std::uint64_t ok = 0;
   std::uint64_t failed = 0;
   std::uint64_t skipped = 0;
+  std::uint64_t disturbed = 0;  // even the last attempt
 };
 
 // What the programs themselves placed at random, over the measured trials that are ok.
@@ -82,6 +83,31 @@ struct Stopping {
   double alpha = 0;          // the plan's; that of the analysis may be smaller
 };
 
+// What the plan's rules excluded; of measured trials.
+struct Exclusions {
+  struct Rule {
+    std::string when{};        // "steal_share > 0.01"
+    std::uint64_t caught = 0;  // attempts
+    std::uint64_t open = 0;    // attempts of which this rule's reading is absent
+  };
+  // Of the first attempts that succeeded and could be judged.
+  struct Cell {
+    std::string name{};  // "sort opt=O2"
+    std::uint64_t judged = 0;
+    std::uint64_t disturbed = 0;
+  };
+  std::vector<Rule> rules{};
+  std::vector<Cell> cells{};
+  std::uint64_t disturbed = 0;  // attempts
+  std::uint64_t lost = 0;       // trials whose last attempt was
+  double alpha = 0;             // of the test of dependence
+  std::optional<double> p{};    // that exclusions are the same in all cells; none: nothing to test
+  std::vector<stats::Effect>
+      without{};  // as if there were no rules; empty if no trial is disturbed
+
+  [[nodiscard]] bool depends() const { return p && *p <= alpha; }
+};
+
 struct Document {
   std::string experiment{};
   std::int64_t id = 0;
@@ -94,6 +120,7 @@ struct Document {
   std::uint64_t seed = 0;
   TrialCounts trials{};
   std::optional<Stopping> stopping{};
+  std::optional<Exclusions> exclusions{};  // none: the plan has no rules
   Layouts layouts{};
   std::vector<Counter> counters{};  // in the plan's order
   // One line each group of equal failures: "sort at O2: timeout after 60 s (3 trials)".

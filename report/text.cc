@@ -72,11 +72,11 @@ std::string more(const Analysis& analysis, const TextOptions& options) {
 }
 
 // All after the first lines.
-std::string body(const Analysis& analysis, const std::vector<Counter>& counters,
+// `tables`: of what else is known of the trials.
+std::string body(const Analysis& analysis, const std::string& tables,
                  const std::vector<std::string>& failures, const TextOptions& options) {
-  const std::string lists = counters_section(counters, options) +
-                            list("Notes", analysis.notes, options) +
-                            list("Failures", failures, options);
+  const std::string lists =
+      tables + list("Notes", analysis.notes, options) + list("Failures", failures, options);
   if (options.full)
     return full_sections(analysis, options) + lists + answer_text(analysis, options);
   return short_sections(analysis, options) + lists + more(analysis, options);
@@ -86,13 +86,15 @@ std::string body(const Analysis& analysis, const std::vector<Counter>& counters,
 
 std::string text(const Document& document, const TextOptions& options) {
   return header(document, options) +
-         body(document.analysis, document.counters, document.failures, options);
+         body(document.analysis,
+              exclusions_section(document, options) + counters_section(document.counters, options),
+              document.failures, options);
 }
 
 std::string analysis_text(std::string_view title, const Analysis& analysis,
                           const TextOptions& options) {
   return styled(one_line(title, page_width), Style::bold, options.colour) + "\n\n" +
-         answer_text(analysis, options) + "\n" + body(analysis, {}, {}, options);
+         answer_text(analysis, options) + "\n" + body(analysis, "", {}, options);
 }
 
 }  // namespace stab::report

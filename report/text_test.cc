@@ -298,6 +298,45 @@ TEST(Text, SaysHowQuietTheMachineWas) {
   EXPECT_THAT(text(unknown), Not(HasSubstr("Quiet")));
 }
 
+Document with_exclusions() {
+  Document document = sample_document();
+  Exclusions exclusions{.rules = {{.when = "steal_share > 0.01", .caught = 3, .open = 0},
+                                  {.when = "throttled_per_s > 0", .caught = 0, .open = 60}},
+                        .cells = {{.name = "hash opt=O1", .judged = 30, .disturbed = 0},
+                                  {.name = "sort opt=O2", .judged = 30, .disturbed = 3}},
+                        .disturbed = 3,
+                        .lost = 1,
+                        .alpha = 0.05,
+                        .p = 0.21};
+  exclusions.without = document.analysis.effects;
+  for (stats::Effect& effect : exclusions.without) effect.verdict = stats::Verdict::unsure;
+  document.exclusions = std::move(exclusions);
+  return document;
+}
+
+TEST(Text, SaysWhatWasExcludedByRuleAndByCell) {
+  const std::string report = text(with_exclusions());
+  EXPECT_THAT(
+      words_of(report),
+      HasSubstr("Excluded 3 attempts were disturbed, 1 trial to the end. How often does not "
+                "depend on the cell as far as can be seen (p = 0.210)."));
+  EXPECT_THAT(words_of(report), HasSubstr("throttled_per_s > 0 0 60"));
+  EXPECT_LT(report.find("sort opt=O2"), report.find("hash opt=O1"));
+  EXPECT_THAT(text(sample_document()), Not(HasSubstr("Exclusions")));
+}
+
+TEST(Text, TheResultWithoutTheRulesStandsBesideTheOther) {
+  const std::string report = text(with_exclusions());
+  EXPECT_THAT(words_of(report), HasSubstr("like these O1 -> O2 -2.5 % (-3.7 to -1.2 %) faster "
+                                          "-2.5 % (-3.7 to -1.2 %) unsure"));
+}
+
+TEST(Text, ExclusionsThatDependOnTheCellAreAWarning) {
+  Document document = with_exclusions();
+  document.exclusions->p = 0.001;
+  EXPECT_THAT(words_of(text(document)), HasSubstr("Warning: how often depends on the cell"));
+}
+
 TEST(Text, AnExperimentWithoutResultsSaysWhy) {
   Document document;
   document.experiment = "empty";

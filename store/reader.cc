@@ -95,6 +95,7 @@ std::vector<Reader::Progress> progress_of(Connection& connection, Id experiment,
       positions.push_back({.position = trial.position});
     Reader::Progress& here = positions.back();
     ++here.attempts;
+    here.disturbed += trial.status == TrialStatus::disturbed ? 1 : 0;
     here.done = trial.last;
     here.status = trial.status;
     here.wall_ns += trial.wall_ns.value_or(0);

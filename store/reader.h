@@ -115,7 +115,8 @@ class Reader {
   struct Progress {
     std::uint32_t position = 0;
     std::uint32_t attempts = 0;
-    bool done = false;  // its last attempt has the mark `last`
+    std::uint32_t disturbed = 0;  // of these
+    bool done = false;            // its last attempt has the mark `last`
     TrialStatus status = TrialStatus::not_started;
     std::int64_t wall_ns = 0;  // of all of them
   };

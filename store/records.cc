@@ -15,7 +15,7 @@ using Named = std::pair<Status, std::string_view>;
 constexpr std::array<Named<BuildStatus>, 3> build_names{{{BuildStatus::built, "built"},
                                                          {BuildStatus::cached, "cached"},
                                                          {BuildStatus::failed, "failed"}}};
-constexpr std::array<Named<TrialStatus>, 12> trial_names{
+constexpr std::array<Named<TrialStatus>, 13> trial_names{
     {{TrialStatus::ok, "ok"},
      {TrialStatus::wrong_exit, "wrong_exit"},
      {TrialStatus::signalled, "signalled"},
@@ -27,7 +27,8 @@ constexpr std::array<Named<TrialStatus>, 12> trial_names{
      {TrialStatus::build_failed, "build_failed"},
      {TrialStatus::skipped, "skipped"},
      {TrialStatus::not_randomized, "not_randomized"},
-     {TrialStatus::not_measured, "not_measured"}}};
+     {TrialStatus::not_measured, "not_measured"},
+     {TrialStatus::disturbed, "disturbed"}}};
 
 constexpr std::array<Named<CalibrationScope>, 3> scope_names{
     {{CalibrationScope::benchmark, "benchmark"},

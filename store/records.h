@@ -82,7 +82,8 @@ enum class TrialStatus {
   build_failed,
   skipped,
   not_randomized,  // the plan asks for a layout that the program did not get
-  not_measured     // the response that the plan analyses is missing
+  not_measured,    // the response that the plan analyses is missing
+  disturbed        // a rule of the plan excludes it
 };
 std::string_view to_string(TrialStatus status);
 std::optional<TrialStatus> trial_status(std::string_view text);

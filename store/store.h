@@ -52,8 +52,8 @@ class Store : public Reader {
   Outcome<Id> add_experiment(const Experiment& experiment);  // its id field is ignored
   Outcome<void> update_experiment(
       const Experiment& experiment);  // all columns; an unknown id is an error
-  // The standing attempts that did not succeed stand no longer: their positions are open again.
-  // Returns how many. The row is stored with it if there are any, or `always`.
+  // The standing attempts that failed or were skipped stand no longer: their positions are open
+  // again. Returns how many. The row is stored with it if there are any, or `always`.
   Outcome<std::uint64_t> open_again(const Experiment& experiment, bool always);
 
   Outcome<void> add_build(

@@ -287,6 +287,25 @@ TEST_F(StoreTest, PositionsWithoutASuccessAreOpenedAgain) {
   EXPECT_TRUE(store_->verify().value().empty());
 }
 
+// Their number of repeats is the plan's.
+TEST_F(StoreTest, ADisturbedTrialThatStandsIsNotOpenedAgain) {
+  Trial first = example_trial(experiment_, 0, 0);
+  first.status = TrialStatus::disturbed;
+  first.last = false;
+  add(first);
+  Trial second = first;
+  second.attempt = 1;
+  second.last = true;
+  add(second);
+  const Experiment row = store_->experiment(experiment_).value().value();
+  EXPECT_EQ(store_->open_again(row, false).value(), 0U);
+  const auto progress = store_->progress(experiment_).value();
+  ASSERT_EQ(progress.size(), 1U);
+  EXPECT_TRUE(progress[0].done);
+  EXPECT_EQ(progress[0].disturbed, 2U);
+  EXPECT_EQ(progress[0].status, TrialStatus::disturbed);
+}
+
 TEST_F(StoreTest, WhereNothingIsOpenedTheRowIsStoredOnlyIfAsked) {
   Experiment row = store_->experiment(experiment_).value().value();
   row.state = "queued";

@@ -94,6 +94,7 @@ void read_design(const Table& root, Draft& draft);
 // The keys of [design] that belong to one kind.
 void read_studies(const Table& design, Draft& draft);
 void read_stop(const Table& design, Draft& draft);
+void read_exclude(const Table& root, Draft& draft);
 void read_measure(const Table& root, Draft& draft);
 // Of [analysis], after [measure].
 void read_response(const std::optional<Table>& analysis, Draft& draft);

@@ -119,6 +119,8 @@ inline constexpr Key keys[] = {
     {"defaults.retries", Count{0, 10, 0}, "further attempts at a trial that failed"},
     {"defaults.give_up_after", Count{0, 1000, 5},
      "failed trials of a benchmark in a row, then its others are skipped; 0: never"},
+    {"defaults.exclude_repeats", Count{0, 10, 1},
+     "further attempts at a trial that an `exclude` rule catches, behind the others of its block"},
     {"defaults.on_build_failure", Choice{words::on_build_failure, "fail-benchmark"},
      "what a failed build ends"},
 
@@ -180,6 +182,12 @@ inline constexpr Key keys[] = {
     {"design.generators", Several{1, max_fractional_treatments - 1, "texts"},
      "of `fractional`, as in `[\"d = a:b:c\"]`", "`resolution`"},
     {"design.resolution", Count{3, max_fractional_treatments}, "of `fractional`", "`generators`"},
+
+    {"exclude.when", Text{is_filled_word, filled_word_rule},
+     "a rule, as in `\"steal_share > 1%\"`: a trial that it catches was disturbed and is run "
+     "again; "
+     "see below",
+     "required"},
 
     {"measure.counters",
      Other{"an array of at most 64 names; those in an array inside it are a group"},

@@ -24,6 +24,7 @@ Benchmark read_defaults(const Table& root, Draft& draft) {
   if (table) note_repetitions(*table, draft);
   draft.plan.warmup = value<"defaults.warmup">(table);
   draft.plan.retries = value<"defaults.retries">(table);
+  draft.plan.exclude_repeats = value<"defaults.exclude_repeats">(table);
   draft.plan.give_up_after = value<"defaults.give_up_after">(table);
   draft.plan.on_build_failure = value<"defaults.on_build_failure">(table) == "fail-experiment"
                                     ? OnBuildFailure::fail_experiment

@@ -24,6 +24,7 @@ void read_tables(const Value& tree, Draft& draft) {
   read_factors(root, draft);
   read_randomize(root, draft);
   read_design(root, draft);
+  read_exclude(root, draft);
   read_measure(root, draft);
   read_machine(root, draft);
   read_analysis(root, draft);

@@ -20,6 +20,7 @@ std::string trials_text(const Document& document) {
   const TrialCounts& counts = document.trials;
   std::string text = fmt::format("{} ok, {} failed", counts.ok, counts.failed);
   if (counts.skipped > 0) text += fmt::format(", {} skipped", counts.skipped);
+  if (counts.disturbed > 0) text += fmt::format(", {} disturbed", counts.disturbed);
   text += fmt::format(" of {}{} planned", document.stopping ? "at most " : "", counts.planned);
   if (document.duration.count() > 0) text += ", in " + format_duration(document.duration);
   return text;
@@ -78,6 +79,7 @@ std::string header(const Document& document, const TextOptions& options) {
   text += line("Reason", document.reason);
   text += line("Trials", trials_text(document));
   if (document.stopping) text += line("Stopping", document.stopping->words);
+  text += line("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
   text += line("Layout", layouts_text(document.layouts));
   text += line("Machine", document.machine);
   text += line("Quiet", quiet_text(document.quietness));

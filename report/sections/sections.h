@@ -34,6 +34,10 @@ std::string rejected_assumptions(const stats::Analysis& analysis);
 // The comparisons whose assumptions fail, beside tests that do not need them.
 std::string alternatives_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string calibration_section(const stats::Analysis& analysis, const TextOptions& options);
+// Rules of the plan, whom they caught, and the changes without them.
+std::string exclusions_section(const Document& document, const TextOptions& options);
+// "3 attempts were disturbed, 1 trial to the end. ..."
+std::string dependence_text(const Exclusions& exclusions);
 // "this machine's noise floor: 0.83 % ..."
 std::string noise_text(const NoiseFloor& floor);
 std::string date_text(std::int64_t ns_since_1970);  // "2026-11-20", UTC

@@ -15,11 +15,14 @@ struct Rule {
   const char* others;  // what the other rows are
 };
 
-// A warm-up that failed is a warm-up, and a repeated attempt was repeated because it failed.
+// A warm-up that failed is a warm-up, and a repeated attempt was repeated because it failed or was
+// disturbed.
 constexpr std::array rules{
     Rule{.column = "warmup", .text = "false", .others = "of warm-up trials"},
     Rule{.column = "last", .text = "true", .others = "of attempts that were repeated"},
-    Rule{.column = "status", .text = "ok", .others = "of trials that failed or were skipped"},
+    Rule{.column = "status",
+         .text = "ok",
+         .others = "of trials that failed, were skipped or disturbed"},
 };
 constexpr const char* start = "started_ns";
 constexpr std::array others{"position", "attempt", "block", "benchmark", "seed", "wall_ns", start};

@@ -35,12 +35,14 @@ std::string counts(const Progress& progress) {
   const std::uint64_t done = progress.done.value_or(0);
   const std::uint64_t fewest = progress.fewest.value_or(0);
   const std::uint64_t skipped = progress.skipped.value_or(0);
+  const std::uint64_t disturbed = progress.disturbed.value_or(0);
   std::string from;
   if (may_stop_early(progress)) from = done < fewest ? fmt::format("{} to ", fewest) : "at most ";
   std::string text =
       fmt::format("{} of {}{} trials, {} ok, {} failed", done, from, progress.total.value_or(0),
                   progress.ok.value_or(0), progress.failed.value_or(0));
   if (skipped > 0) text += fmt::format(", {} skipped", skipped);
+  if (disturbed > 0) text += fmt::format(", {} disturbed", disturbed);
   return text;
 }
 

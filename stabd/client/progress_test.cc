@@ -35,6 +35,14 @@ TEST(ProgressText, TheTimeThatIsLeftIsShownOnceItIsKnown) {
   EXPECT_THAT(progress_text(progress, wide), Not(HasSubstr("left")));
 }
 
+TEST(ProgressText, DisturbedTrialsAreNamedOnlyIfThereAreAny) {
+  Progress progress = running();
+  progress.disturbed = 0;
+  EXPECT_THAT(progress_text(progress, wide), Not(HasSubstr("disturbed")));
+  progress.disturbed = 3;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("2 failed, 3 disturbed"));
+}
+
 TEST(ProgressText, SkippedTrialsAreNamedOnlyIfThereAreAny) {
   Progress progress = running();
   progress.skipped = 0;

@@ -46,9 +46,9 @@ Result<int> export_rows(const Common& common, std::int64_t id, const std::string
 // there is one.
 Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd = "");
 
-// All keys of a plan: what each may be, what holds without it, what it means. Text is the table of
-// doc/plans.md.
-Result<int> keys(const Common& common);
+// All keys of a plan: what each may be, what holds without it, what it means; or the quantities that
+// its rules may look at. Text is a table of doc/plans.md.
+Result<int> keys(const Common& common, bool quantities);
 
 struct RunOptions {
   std::string plan_path;

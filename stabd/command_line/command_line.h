@@ -32,6 +32,7 @@ struct Arguments {
   std::vector<std::int64_t> ids;
   std::int64_t priority = 0;
   bool wait = false;
+  bool quantities = false;
   bool queue = false;
   bool dry = false;
   bool follow = false;

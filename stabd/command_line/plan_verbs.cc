@@ -49,8 +49,11 @@ void CommandLine::add_plan_verbs() {
                     "that the plan can see; else an earlier experiment of its name tells it");
   json_flag(check);
 
-  json_flag(verb("keys", "All keys of a plan: what each may be, its default, what it means",
-                 [&a] { return client::keys(a.common); }));
+  CLI::App* keys = verb("keys", "All keys of a plan: what each may be, its default, what it means",
+                        [&a] { return client::keys(a.common, a.quantities); });
+  keys->add_flag("--quantities", a.quantities,
+                 "What rules that exclude trials may look at, in place of the keys");
+  json_flag(keys);
 }
 
 }  // namespace stab::command_line

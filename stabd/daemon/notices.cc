@@ -28,7 +28,8 @@ ordered_json describe(const store::Experiment& row, std::string_view event,
     json["trials"] = {{"total", counts->total},
                       {"ok", counts->ok},
                       {"failed", counts->failed},
-                      {"skipped", counts->skipped}};
+                      {"skipped", counts->skipped},
+                      {"disturbed", counts->disturbed}};
   return json;
 }
 

@@ -39,6 +39,7 @@ protocol::Progress progress_of(const store::Experiment& experiment, const Sessio
   line.ok = counts.ok;
   line.failed = counts.failed;
   line.skipped = counts.skipped;
+  line.disturbed = counts.disturbed;
   line.builds = progress.builds;
   line.builds_done = progress.builds_done;
   line.activity = progress.activity;

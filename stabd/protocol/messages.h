@@ -146,6 +146,7 @@ struct Progress {
   std::optional<std::uint64_t> ok{};
   std::optional<std::uint64_t> failed{};
   std::optional<std::uint64_t> skipped{};
+  std::optional<std::uint64_t> disturbed{};
   std::optional<std::uint64_t> builds{};
   std::optional<std::uint64_t> builds_done{};
   std::optional<std::string> activity{};  // "sort O2, block 3"
@@ -154,8 +155,8 @@ struct Progress {
   std::optional<std::int64_t> left_ns{};  // a guess
 };
 BOOST_DESCRIBE_STRUCT(Progress, (),
-                      (id, state, reason, final, total, done, ok, failed, skipped, builds,
-                       builds_done, activity, fewest, look, left_ns))
+                      (id, state, reason, final, total, done, ok, failed, skipped, disturbed,
+                       builds, builds_done, activity, fewest, look, left_ns))
 
 template <>
 inline constexpr Field field<&Progress::total>{.may_lack = true};
@@ -167,6 +168,8 @@ template <>
 inline constexpr Field field<&Progress::failed>{.may_lack = true};
 template <>
 inline constexpr Field field<&Progress::skipped>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::disturbed>{.may_lack = true};
 template <>
 inline constexpr Field field<&Progress::builds>{.may_lack = true};
 template <>

@@ -58,6 +58,7 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) side.seed_factor = factor.name;
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.last || trial.warmup) return true;
+    if (trial.status == store::TrialStatus::disturbed) return true;
     if (trial.status != store::TrialStatus::ok) {
       ++side.failed;
       return true;

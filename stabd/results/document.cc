@@ -12,6 +12,7 @@
 #include "design/expand.h"
 #include "design/fractional.h"
 #include "plan/reading/reader.h"
+#include "stabd/exclusion/tally.h"
 #include "stabd/results/alike.h"
 #include "stabd/results/calibrations.h"
 #include "stabd/results/sums/counters.h"
@@ -193,7 +194,7 @@ bool is_complete(const store::Experiment& experiment) {
 void note_early_look(const plan::Plan& plan, const store::Experiment& experiment,
                      report::Document& document) {
   const report::TrialCounts& trials = document.trials;
-  const std::uint64_t ended = trials.ok + trials.failed + trials.skipped;
+  const std::uint64_t ended = trials.ok + trials.failed + trials.skipped + trials.disturbed;
   document.looked_early = document.compares && !plan.design.stop && !is_complete(experiment) &&
                           trials.ok > 0 && ended < trials.planned;
   if (document.looked_early)
@@ -218,20 +219,33 @@ struct Rows {
   std::int64_t last_ns = 0;
   std::uint32_t blocks = 0;                     // measured
   stats::Unit unit = stats::Unit::nanoseconds;  // of the response
+  // With rules that exclude trials, if that is asked for.
+  std::optional<exclusion::Tally> tally;
+  stats::Dataset without_rules;  // the attempts that would stand
 };
+
+enum class Exclusions { left_out, told };
 
 // Of the first `most` measured blocks.
 store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& experiment,
-                               const plan::Plan& plan,
+                               const plan::Plan& plan, Exclusions exclusions,
                                std::uint32_t most = std::numeric_limits<std::uint32_t>::max()) {
   Rows rows(plan);
   Columns columns(plan, rows.data);
   Response response(rows.data);
+  Columns all_columns(plan, rows.without_rules);
+  Response all_responses(rows.without_rules);
+  if (exclusions == Exclusions::told && !plan.exclude.empty()) rows.tally.emplace(plan);
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
     rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
-    if (!trial.last || trial.warmup) return true;
+    if (trial.warmup) return true;
+    if (rows.tally && rows.tally->add(trial, cell_text(plan, trial))) {
+      all_responses.append(response_of(trial, plan.analysis.response));
+      all_columns.append(trial);
+    }
+    if (!trial.last) return true;
     rows.blocks = std::max(rows.blocks, trial.block + 1);
     if (trial.status == TrialStatus::ok) {
       if (++rows.counts.ok == 1) rows.unit = unit_of(trial, plan.analysis.response);
@@ -239,6 +253,10 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       columns.append(trial);
       rows.layouts.add(trial.layout);
       rows.counters.add(trial.readings);
+      return true;
+    }
+    if (trial.status == TrialStatus::disturbed) {
+      ++rows.counts.disturbed;
       return true;
     }
     const bool skipped =
@@ -269,7 +287,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   if (!plan)
     return fail("this version of stabd refuses the experiment's plan: " +
                 toml::describe(plan.error(), "plan"));
-  auto rows = read_rows(store, experiment, *plan);
+  auto rows = read_rows(store, experiment, *plan, Exclusions::told);
   if (!rows) return fail(rows.error().message);
 
   report::Document document;
@@ -305,6 +323,15 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   auto analysis = analysed(store, experiment, *plan, expansion, rows->data, spec);
   if (!analysis) return fail(analysis.error().message);
   document.analysis = std::move(*analysis);
+  if (rows->tally) {
+    document.exclusions = rows->tally->result();
+    if (document.exclusions->disturbed > 0) {
+      spec.assumptions = false;
+      auto without = analysed(store, experiment, *plan, expansion, rows->without_rules, spec);
+      if (!without) return fail(without.error().message);
+      document.exclusions->without = std::move(without->effects);
+    }
+  }
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
   note_early_look(*plan, experiment, document);
   if (plan->design.kind != plan::DesignKind::calibration)
@@ -314,7 +341,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
 
 store::Outcome<Look> look_at_trials(store::Reader& store, const store::Experiment& experiment,
                                     const plan::Plan& plan, std::uint32_t blocks) {
-  const auto rows = read_rows(store, experiment, plan, blocks);
+  const auto rows = read_rows(store, experiment, plan, Exclusions::left_out, blocks);
   if (!rows) return std::unexpected(rows.error());
   stats::Spec spec = spec_of(plan);
   spec.assumptions = false;

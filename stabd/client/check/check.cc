@@ -18,6 +18,7 @@
 #include "stabd/client/check/comparisons.h"
 #include "stabd/client/check/counters.h"
 #include "stabd/client/check/detectable.h"
+#include "stabd/client/check/exclusion_words.h"
 #include "stabd/client/check/study_words.h"
 #include "stabd/client/check/words.h"
 #include "stabd/client/client.h"
@@ -55,7 +56,8 @@ struct Design {
 // It may have stopped before its last trial.
 void correct_for_early_stop(Pilot& pilot) {
   const auto counts = pilot.report.value("trials", nlohmann::json::object());
-  const double run = counts.value("ok", 0.0) + counts.value("failed", 0.0);
+  const double run =
+      counts.value("ok", 0.0) + counts.value("failed", 0.0) + counts.value("disturbed", 0.0);
   const double planned = counts.value("planned", 0.0) - counts.value("skipped", 0.0);
   if (!pilot.report.value("stopping", nlohmann::json()).is_null() && run > 0 && planned > run)
     pilot.duration = std::chrono::nanoseconds(
@@ -217,6 +219,7 @@ ordered_json as_json(const Design& design) {
       {"fewest_trials", design.fewest},
       {"stop", design.plan.design.stop ? ordered_json(plan::describe(*design.plan.design.stop))
                                        : ordered_json(nullptr)},
+      {"exclude", exclusion_json(design.plan, readings_here())},
       {"warmup_trials", design.warmups},
       {"builds", design.builds},
       {"randomized", runtime_text(design)},
@@ -282,6 +285,9 @@ void print(const Design& design) {
   if (design.expansion.cells.size() > shown)
     fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
   for (const std::string& line : study_words(design.plan)) fmt::print("{}\n", line);
+  if (!design.plan.exclude.empty())
+    for (const std::string& line : exclusion_lines(design.plan, readings_here()))
+      fmt::print("{}\n", line);
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);

@@ -5,11 +5,35 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plan/quantities.h"
 #include "stabd/client/verbs.h"
 
 namespace stab::client {
 
-Result<int> keys(const Common& common) {
+namespace {
+
+Result<int> print_quantities(bool as_json) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::string table = "| quantity | unit | reading | meaning |\n|---|---|---|---|\n";
+  for (const plan::Quantity& each : plan::quantities()) {
+    const std::string reading = each.before.empty()
+                                    ? std::string(each.reading)
+                                    : fmt::format("{}, {}", each.before, each.reading);
+    list.push_back({{"quantity", each.name},
+                    {"unit", each.unit},
+                    {"reading", reading},
+                    {"meaning", each.meaning}});
+    table +=
+        fmt::format("| `{}` | {} | `{}` | {} |\n", each.name, each.unit, reading, each.meaning);
+  }
+  fmt::print("{}", as_json ? list.dump(2) + "\n" : table);
+  return exit_ok;
+}
+
+}  // namespace
+
+Result<int> keys(const Common& common, bool quantities) {
+  if (quantities) return print_quantities(common.json);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const plan::KeyWords& key : plan::describe_keys())
     list.push_back({{"key", key.path},

@@ -22,15 +22,37 @@ void Schedule::remember(const std::vector<store::Store::Progress>& progress) {
     if (entry.done)
       finish(entry.position, entry.status);
     else
-      attempts_[entry.position] = entry.attempts;
+      begin(entry.position, {.attempts = entry.attempts, .disturbed = entry.disturbed});
   }
 }
 
+std::uint32_t Schedule::block_of(std::uint32_t position) const {
+  const plan::Trial trial = expansion_.trials[position];
+  return trial.warmup ? trial.block : plan_.warmup + trial.block;
+}
+
+std::optional<Schedule::Postponed> Schedule::postponed(std::uint32_t position) const {
+  const auto begun = begun_.find(position);
+  if (begun == begun_.end() || begun->second.disturbed == 0) return std::nullopt;
+  return Postponed{
+      .block = block_of(position), .disturbed = begun->second.disturbed, .position = position};
+}
+
+// C1. Without any it is the number of positions.
+std::uint32_t Schedule::next_position() const {
+  if (postponed_.empty()) return first_open_;
+  const Postponed& first = *postponed_.begin();
+  const bool others = first_open_ < finished_.size() && block_of(first_open_) <= first.block;
+  return others ? first_open_ : first.position;
+}
+
 std::optional<Schedule::Step> Schedule::next() const {
-  if (first_open_ >= finished_.size()) return std::nullopt;
-  const auto stored = attempts_.find(first_open_);
-  Step step{.position = first_open_, .attempt = stored == attempts_.end() ? 0 : stored->second};
-  const std::uint32_t benchmark = expansion_.trials[first_open_].benchmark;
+  const std::uint32_t position = next_position();
+  if (position >= finished_.size()) return std::nullopt;
+  const auto stored = begun_.find(position);
+  const Begun begun = stored == begun_.end() ? Begun{} : stored->second;
+  Step step{.position = position, .attempt = begun.attempts, .disturbed = begun.disturbed};
+  const std::uint32_t benchmark = expansion_.trials[position].benchmark;
   if (const auto build = failed_builds_.find(benchmark); build != failed_builds_.end()) {
     step.without_running = TrialStatus::build_failed;
     step.reason = build->second;
@@ -46,28 +68,47 @@ std::optional<Schedule::Step> Schedule::next() const {
   return step;
 }
 
-bool Schedule::is_last(std::uint32_t attempt, TrialStatus status) const {
+bool Schedule::is_last(const Step& step, TrialStatus status) const {
+  if (status == TrialStatus::disturbed) return step.disturbed >= plan_.exclude_repeats;
   const bool never_repeated = status == TrialStatus::ok || status == TrialStatus::skipped ||
                               status == TrialStatus::build_failed;
-  return never_repeated || attempt >= plan_.retries;
+  return never_repeated || step.attempt - step.disturbed >= plan_.retries;
 }
 
 void Schedule::record(const Step& step, TrialStatus status) {
-  if (is_last(step.attempt, status))
-    finish(step.position, status);
-  else
-    attempts_[step.position] = step.attempt + 1;
+  if (is_last(step, status)) return finish(step.position, status);
+  begin(step.position,
+        {.attempts = step.attempt + 1,
+         .disturbed = step.disturbed + (status == TrialStatus::disturbed ? 1U : 0U)});
+}
+
+void Schedule::begin(std::uint32_t position, Begun begun) {
+  if (const auto before = postponed(position)) postponed_.erase(*before);
+  begun_[position] = begun;
+  if (const auto now = postponed(position)) postponed_.insert(*now);
+  skip_taken();
+}
+
+void Schedule::skip_taken() {
+  while (first_open_ < finished_.size() &&
+         (finished_[first_open_] != 0 || (!postponed_.empty() && postponed(first_open_))))
+    ++first_open_;
 }
 
 void Schedule::finish(std::uint32_t position, TrialStatus status) {
+  if (const auto before = postponed(position)) postponed_.erase(*before);
+  begun_.erase(position);
   finished_[position] = 1;
   end_ = std::max(end_, position + 1);
-  attempts_.erase(position);
-  while (first_open_ < finished_.size() && finished_[first_open_] != 0) ++first_open_;
+  skip_taken();
   std::uint32_t& row = failures_in_a_row_[expansion_.trials[position].benchmark];
   switch (status) {
     case TrialStatus::ok:
       ++counts_.ok;
+      row = 0;
+      break;
+    case TrialStatus::disturbed:
+      ++counts_.disturbed;
       row = 0;
       break;
     case TrialStatus::skipped:

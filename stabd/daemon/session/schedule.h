@@ -4,7 +4,8 @@
 //
 // Invariants
 //  C1  Trials are attempted in the order of their positions; a failed one is repeated at once, at
-//      its place.
+//      its place, a disturbed one behind the others of its block, those with fewer disturbances
+//      first.
 //  C2  Every position ends with exactly one attempt that stands (`last`), run or not.
 //  C3  A benchmark whose build failed, or that failed give_up_after times in a row, is not run
 //      again; each of its remaining positions is stored with the reason.
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,8 +28,9 @@ struct Counts {
   std::uint64_t total = 0;
   std::uint64_t ok = 0;
   std::uint64_t failed = 0;
-  std::uint64_t skipped = 0;  // not run for C3
-  [[nodiscard]] std::uint64_t finished() const { return ok + failed + skipped; }
+  std::uint64_t skipped = 0;    // not run for C3
+  std::uint64_t disturbed = 0;  // even the last attempt
+  [[nodiscard]] std::uint64_t finished() const { return ok + failed + skipped + disturbed; }
 };
 
 class Schedule {
@@ -41,6 +44,7 @@ class Schedule {
   struct Step {
     std::uint32_t position = 0;
     std::uint32_t attempt = 0;
+    std::uint32_t disturbed = 0;  // earlier attempts of it that were
     // Not to be run: the row to store instead.
     std::optional<store::TrialStatus> without_running{};
     std::string reason{};
@@ -48,8 +52,8 @@ class Schedule {
   // Nothing: all positions are finished.
   [[nodiscard]] std::optional<Step> next() const;
 
-  // Whether an attempt that ended so is the last one at its position.
-  [[nodiscard]] bool is_last(std::uint32_t attempt, store::TrialStatus status) const;
+  // Whether a step that ended so is the last one at its position.
+  [[nodiscard]] bool is_last(const Step& step, store::TrialStatus status) const;
   // The step was stored.
   void record(const Step& step, store::TrialStatus status);
 
@@ -61,14 +65,31 @@ class Schedule {
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
+  // Of an open position with attempts.
+  struct Begun {
+    std::uint32_t attempts = 0;
+    std::uint32_t disturbed = 0;  // of these
+  };
+  struct Postponed {
+    std::uint32_t block = 0;  // warm-up blocks count, too
+    std::uint32_t disturbed = 0;
+    std::uint32_t position = 0;
+    auto operator<=>(const Postponed&) const = default;
+  };
+  [[nodiscard]] std::uint32_t block_of(std::uint32_t position) const;
+  [[nodiscard]] std::uint32_t next_position() const;
+  [[nodiscard]] std::optional<Postponed> postponed(std::uint32_t position) const;
+  void begin(std::uint32_t position, Begun begun);
   void finish(std::uint32_t position, store::TrialStatus status);
+  void skip_taken();
 
   const plan::Plan& plan_;
   const plan::Expansion& expansion_;
-  std::vector<std::uint8_t> finished_;                        // by position
-  std::uint32_t end_ = 0;                                     // behind the last finished one
-  std::uint32_t first_open_ = 0;                              // no earlier position is open
-  std::map<std::uint32_t, std::uint32_t> attempts_;           // stored ones, of open positions
+  std::vector<std::uint8_t> finished_;    // by position
+  std::uint32_t end_ = 0;                 // behind the last finished one
+  std::uint32_t first_open_ = 0;          // no earlier position is open, but for those postponed
+  std::map<std::uint32_t, Begun> begun_;  // by position
+  std::set<Postponed> postponed_;         // the open positions with disturbed attempts
   std::map<std::uint32_t, std::uint32_t> failures_in_a_row_;  // by benchmark
   std::map<std::uint32_t, std::string> failed_builds_;        // benchmark -> why
   Counts counts_;

@@ -117,13 +117,86 @@ TEST_F(ScheduleTest, OpenPositionsAmongFinishedOnesAreAttemptedInOrder) {
   EXPECT_EQ(schedule.counts().ok, 7U);
 }
 
+TEST_F(ScheduleTest, ADisturbedTrialComesAgainBehindTheOthersOfItsBlock) {
+  plan_.exclude_repeats = 2;
+  Schedule schedule = fresh();
+  EXPECT_EQ(take(schedule, TrialStatus::disturbed).position, 0U);
+  EXPECT_EQ(take(schedule, TrialStatus::ok).position, 1U);
+  const auto again = take(schedule, TrialStatus::disturbed);
+  EXPECT_EQ(again.position, 0U);
+  EXPECT_EQ(again.attempt, 1U);
+  EXPECT_EQ(take(schedule, TrialStatus::ok).attempt, 2U);
+  EXPECT_EQ(schedule.next()->position, 2U);
+  EXPECT_EQ(schedule.counts().ok, 2U);
+  EXPECT_EQ(schedule.counts().disturbed, 0U);
+}
+
+TEST_F(ScheduleTest, ThoseWithFewerDisturbancesComeFirst) {
+  plan_.exclude_repeats = 2;
+  Schedule schedule = fresh();
+  take(schedule, TrialStatus::disturbed);
+  take(schedule, TrialStatus::disturbed);
+  EXPECT_EQ(take(schedule, TrialStatus::disturbed).position, 0U);
+  EXPECT_EQ(take(schedule, TrialStatus::ok).position, 1U);
+  EXPECT_EQ(take(schedule, TrialStatus::ok).position, 0U);
+  EXPECT_EQ(schedule.next()->position, 2U);
+}
+
+TEST_F(ScheduleTest, TheLastAttemptStandsEvenIfItIsDisturbedAndTheBenchmarkHasNotFailed) {
+  plan_.exclude_repeats = 1;
+  plan_.retries = 0;
+  Schedule schedule = fresh();
+  for (int i = 0; i < 16; ++i)
+    EXPECT_EQ(take(schedule, TrialStatus::disturbed).without_running, std::nullopt);
+  EXPECT_FALSE(schedule.next());
+  EXPECT_EQ(schedule.counts().disturbed, 8U);
+  EXPECT_EQ(schedule.counts().failed, 0U);
+  EXPECT_EQ(schedule.counts().finished(), schedule.counts().total);
+}
+
+TEST_F(ScheduleTest, WithoutRepeatsTheFirstAttemptStands) {
+  plan_.exclude_repeats = 0;
+  Schedule schedule = fresh();
+  EXPECT_EQ(take(schedule, TrialStatus::disturbed).position, 0U);
+  EXPECT_EQ(take(schedule, TrialStatus::ok).position, 1U);
+  EXPECT_EQ(schedule.next()->position, 2U);
+}
+
+TEST_F(ScheduleTest, DisturbedAttemptsCountAmongNoRetries) {
+  plan_.exclude_repeats = 1;
+  plan_.retries = 1;
+  Schedule schedule = fresh();
+  take(schedule, TrialStatus::disturbed);
+  take(schedule, TrialStatus::ok);
+  EXPECT_EQ(take(schedule, TrialStatus::timeout).attempt, 1U);
+  const auto at_once = take(schedule, TrialStatus::timeout);
+  EXPECT_EQ(at_once.position, 0U);
+  EXPECT_EQ(at_once.attempt, 2U);
+  EXPECT_EQ(schedule.next()->position, 2U);
+  EXPECT_EQ(schedule.counts().failed, 1U);
+}
+
+TEST_F(ScheduleTest, ADisturbedTrialOfABenchmarkThatGaveUpIsSkippedAtItsEnd) {
+  plan_.exclude_repeats = 1;
+  Schedule schedule = fresh();
+  take(schedule, TrialStatus::disturbed);
+  schedule.fail_benchmark(0, "no binary");
+  EXPECT_EQ(take(schedule, TrialStatus::ok).position, 1U);
+  const auto skipped = take(schedule, TrialStatus::ok);
+  EXPECT_EQ(skipped.position, 0U);
+  EXPECT_EQ(skipped.without_running, TrialStatus::build_failed);
+  EXPECT_EQ(schedule.next()->position, 2U);
+}
+
 // C1 and C2 at every instant at which a daemon can be killed.
 TEST_F(ScheduleTest, AfterAKillItGoesOnWhereTheStoreEnds) {
   plan_.retries = 1;
+  plan_.exclude_repeats = 1;
   const std::vector<TrialStatus> ends{
-      TrialStatus::ok,        TrialStatus::timeout, TrialStatus::ok,      TrialStatus::signalled,
-      TrialStatus::signalled, TrialStatus::ok,      TrialStatus::timeout, TrialStatus::timeout,
-      TrialStatus::ok,        TrialStatus::ok,      TrialStatus::ok,      TrialStatus::ok};
+      TrialStatus::ok,        TrialStatus::timeout, TrialStatus::ok,        TrialStatus::signalled,
+      TrialStatus::signalled, TrialStatus::ok,      TrialStatus::timeout,   TrialStatus::timeout,
+      TrialStatus::disturbed, TrialStatus::timeout, TrialStatus::disturbed, TrialStatus::disturbed,
+      TrialStatus::ok,        TrialStatus::ok,      TrialStatus::ok,        TrialStatus::ok};
   for (std::size_t killed = 0; killed <= ends.size(); ++killed) {
     Schedule whole = fresh();
     std::vector<store::Store::Progress> stored(expansion_.trials.size());
@@ -131,9 +204,11 @@ TEST_F(ScheduleTest, AfterAKillItGoesOnWhereTheStoreEnds) {
     for (; i < killed && whole.next(); ++i) {
       const auto step = *whole.next();
       const TrialStatus status = step.without_running.value_or(ends[i]);
+      const bool disturbed = status == TrialStatus::disturbed;
       stored[step.position] = {.position = step.position,
                                .attempts = step.attempt + 1,
-                               .done = whole.is_last(step.attempt, status),
+                               .disturbed = step.disturbed + (disturbed ? 1U : 0U),
+                               .done = whole.is_last(step, status),
                                .status = status};
       whole.record(step, status);
     }
@@ -149,6 +224,7 @@ TEST_F(ScheduleTest, AfterAKillItGoesOnWhereTheStoreEnds) {
     }
     EXPECT_EQ(resumed.next().has_value(), whole.next().has_value());
     EXPECT_EQ(resumed.counts().failed, whole.counts().failed);
+    EXPECT_EQ(resumed.counts().disturbed, whole.counts().disturbed);
   }
 }
 

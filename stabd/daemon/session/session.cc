@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "machine/topology.h"
+#include "stabd/exclusion/judge.h"
 #include "stabd/results/run_request.h"
 
 namespace stab::daemon {
@@ -149,7 +150,10 @@ void Session::worker_said(const std::string& line) {
   if (std::exchange(asked_, std::nullopt) != reply->index()) return bad("that was not asked for");
   if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(*setup);
   if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(*build);
-  ran(std::get<protocol::RunReply>(*reply));
+  const auto& run = std::get<protocol::RunReply>(*reply);
+  // Whether a trial was disturbed is judged here alone.
+  if (run.status == TrialStatus::disturbed) return bad("a worker knows no rules of the plan");
+  ran(run);
 }
 
 void Session::set_up(const protocol::SetupReply& reply) {
@@ -238,11 +242,12 @@ void Session::ran(protocol::RunReply reply) {
   row.readings = std::move(reply.readings);
   if (last_commit_.count() > 0)
     row.readings.push_back(counters::counted("commit-before-ns", "ns", last_commit_.count()));
+  exclusion::mark(plan_.exclude, row);
   keep(std::move(row));
 }
 
 void Session::keep(store::Trial row) {
-  row.last = schedule_->is_last(row.attempt, row.status);
+  row.last = schedule_->is_last(*running_, row.status);
   const auto before = steady_clock::now();
   const auto added = store_.add_trial(row);
   if (!added && added.error().temporary) pending_ = row;

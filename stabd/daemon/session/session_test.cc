@@ -64,6 +64,35 @@ TEST(Session, AFailedTrialIsRepeatedAtItsPlace) {
   EXPECT_TRUE(stored[1].last);
 }
 
+TEST(Session, ATrialThatARuleCatchesIsStoredAsDisturbedAndRunAgainInItsBlock) {
+  Around around(with_exclusion);
+  around.session_->start();
+  around.answer();  // to the setup
+  around.switches_ = 1;
+  for (int i = 0; i < 3; ++i) around.answer();  // two warm-ups are not judged
+  around.switches_ = 0;
+  for (int i = 0; i < 2; ++i) around.answer();
+  const auto trials = store::trials_of(*around.store_, around.id_);
+  ASSERT_EQ(trials.size(), 5U);
+  EXPECT_EQ(trials[1].status, TrialStatus::ok);
+  EXPECT_EQ(trials[2].status, TrialStatus::disturbed);
+  EXPECT_FALSE(trials[2].last);
+  EXPECT_EQ(trials[3].position, 2U);
+  EXPECT_EQ(trials[3].attempt, 1U);
+  EXPECT_TRUE(trials[3].last);
+  EXPECT_EQ(trials[4].position, 3U);
+  EXPECT_EQ(around.session_->counts().ok, 4U);
+}
+
+TEST(Session, AWorkerDoesNotSayThatATrialWasDisturbed) {
+  Around around(with_exclusion);
+  around.session_->start();
+  around.answer();
+  around.answer(TrialStatus::disturbed);
+  EXPECT_TRUE(around.stopping_);
+  EXPECT_EQ(around.rows(), 0U);
+}
+
 TEST(Session, AWorkerThatNamesNoCpusCostsItsExperiment) {
   for (const char* cpus : {"", "x", "4294967295"}) {
     Around around(two_levels);

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "stabd/daemon/session/testing.h"
+#include "stabd/exclusion/judge.h"
 
 namespace stab::daemon {
 namespace {
@@ -23,6 +24,7 @@ void anything(Around& around, Random& random) {
   if (one_in(30)) around.workers_start_ = !around.workers_start_;
   if (one_in(30)) around.may_quiesce_ = !around.may_quiesce_;
   if (one_in(30)) around.knobs_refuse_ = !around.knobs_refuse_;
+  around.switches_ = one_in(3) ? 1 : 0;
   if (one_in(60)) session.cancel();
   if (one_in(40)) static_cast<void>(session.hold(static_cast<std::uint32_t>(random.below(3))));
   if (one_in(40)) session.continue_work();
@@ -89,17 +91,32 @@ void expect_sound_end(Around& around) {
   EXPECT_THAT(around.store_->verify(around.id_).value(), IsEmpty());
   std::map<std::uint32_t, int> standing;
   std::set<std::pair<std::uint32_t, std::uint32_t>> attempts;
+  std::map<std::uint32_t, std::uint32_t> disturbed;
   std::uint32_t last = 0;
   for (const store::Trial& trial : store::trials_of(*around.store_, around.id_)) {
     EXPECT_TRUE(attempts.emplace(trial.position, trial.attempt).second);
     standing[trial.position] += trial.last ? 1 : 0;
     EXPECT_GE(trial.position, last);
     last = trial.position;
+    const bool caught = exclusion::rule_of(trial).has_value();
+    EXPECT_EQ(trial.status == TrialStatus::disturbed, caught);
+    EXPECT_FALSE(caught && trial.warmup);
+    disturbed[trial.position] += caught ? 1U : 0U;
   }
+  for (const auto& [position, count] : disturbed)
+    EXPECT_LE(count, around.plan_.exclude_repeats + 1) << position;
   // All positions up to the last have one attempt that stands; where it ended early, the last one
-  // may lack it.
+  // may lack it, and so may those of its block that were disturbed.
+  const plan::Expansion expansion = plan::expand(around.plan_);
+  const auto is_in_last_block = [&](std::uint32_t position) {
+    const plan::Trial trial = expansion.trials[position];
+    const plan::Trial end = expansion.trials[last];
+    return trial.block == end.block && trial.warmup == end.warmup &&
+           (position == last || !around.plan_.exclude.empty());
+  };
   for (const auto& [position, count] : standing)
-    EXPECT_TRUE(count == 1 || (count == 0 && position == last && row.state != "done")) << position;
+    EXPECT_TRUE(count == 1 || (count == 0 && is_in_last_block(position) && row.state != "done"))
+        << position;
   if (!standing.empty()) EXPECT_EQ(standing.size(), last + 1U);
   const bool early = row.reason.starts_with("stopped after");
   if (row.state == "done" && !early) EXPECT_EQ(standing.size(), row.trials);
@@ -108,13 +125,14 @@ void expect_sound_end(Around& around) {
 std::string plan_of(std::uint64_t seed) {
   constexpr std::array machines{"", "[machine]\nquiesce = 'best-effort'\n",
                                 "[machine]\nquiesce = 'strict'\n"};
-  return std::string(seed % 2 == 0 ? two_levels : with_rule) + machines[seed / 2 % 3];
+  constexpr std::array plans{two_levels, with_rule, with_exclusion};
+  return std::string(plans[seed % 3]) + machines[seed / 3 % 3];
 }
 
 // Also a daemon that is killed and started anew, at any step.
 TEST(SessionWalk, WhateverHappensItEndsWithEachTrialOnce) {
   std::map<std::string, int> ends;
-  const std::uint64_t walks = std::getenv("STAB_CAMPAIGN") != nullptr ? 5000 : 150;
+  const std::uint64_t walks = std::getenv("STAB_CAMPAIGN") != nullptr ? 5000 : 225;
   for (std::uint64_t seed = 0; seed < walks; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);

@@ -56,6 +56,24 @@ levels = { a = { X = "1" }, b = { X = "2" } }
 [design]
 stop = { rule = "sequential", min = 5, max = 7, looks = 2 }
 )";
+// The world's trials take 1000 ns: one switch is too many.
+inline constexpr const char* with_exclusion = R"(
+[experiment]
+name = "excludes"
+[defaults]
+warmup = 1
+retries = 1
+exclude_repeats = 2
+[[benchmark]]
+name = "plain"
+run = ["true", "${X}"]
+[factor.x]
+levels = { a = { X = "1" }, b = { X = "2" } }
+[design]
+stop = { rule = "sequential", min = 5, max = 7, looks = 2 }
+[[exclude]]
+when = "involuntary_switches_per_s > 50"
+)";
 
 inline sqlite3* opened_last = nullptr;
 inline int remember(sqlite3* database, char**, const sqlite3_api_routines*) {
@@ -213,7 +231,10 @@ class Around {
     ++ran_;
     RunReply reply;
     reply.status = status;
-    if (status != TrialStatus::not_started) reply.wall_ns = 1000;
+    if (status != TrialStatus::not_started) {
+      reply.wall_ns = 1000;
+      reply.readings = {counters::counted("context-switches-involuntary", "", switches_)};
+    }
     say(reply);
   }
   void answer_until(Kind wanted) {
@@ -327,7 +348,8 @@ class Around {
   bool readers_wait_ = false;
   bool refused_ = false;
   bool lost_ = false;
-  std::size_t ran_ = 0;  // trials whose end the session was told
+  std::int64_t switches_ = 0;  // of the trials that end
+  std::size_t ran_ = 0;        // trials whose end the session was told
   std::set<std::string> built_;
   std::string command_;  // of the build that was asked for last
 };

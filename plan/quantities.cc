@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "plan/quantities.h"
+
+#include <algorithm>
+#include <array>
+
+namespace stab::plan {
+namespace {
+
+// clang-format off
+constexpr std::array table{
+    Quantity{"involuntary_switches_per_s", "1/s", "context-switches-involuntary", "", Take::per_second, "how often its CPU was taken from it"},
+    Quantity{"voluntary_switches_per_s", "1/s", "context-switches-voluntary", "", Take::per_second, "how often it waited for something"},
+    Quantity{"migrations_per_s", "1/s", "cpu-migrations", "", Take::per_second, "how often its first thread went to another CPU"},
+    Quantity{"major_faults_per_s", "1/s", "page-faults-major", "", Take::per_second, "page faults that waited for a disk"},
+    Quantity{"minor_faults_per_s", "1/s", "page-faults-minor", "", Take::per_second, "page faults that did not"},
+    Quantity{"interrupts_per_s", "1/s", "interrupts", "", Take::per_second, "interrupts on the trial's CPUs, those of timers too"},
+    Quantity{"softirqs_per_s", "1/s", "softirqs", "", Take::per_second, "deferred work of the kernel on the trial's CPUs"},
+    Quantity{"throttled_per_s", "1/s", "throttled", "", Take::per_second, "how often heat slowed the trial's CPUs down"},
+    Quantity{"steal_share", "", "steal-ns", "", Take::share, "time that the host took from the trial's CPUs: 1 is one CPU all the time"},
+    Quantity{"other_cpus_busy_share", "", "other-cpus-busy-ns", "", Take::share, "CPU time of all that ran on the other CPUs: 1 is one CPU all the time"},
+    Quantity{"memory_pressure_share", "", "memory-pressure-ns", "", Take::share, "for how long some task of the machine waited for memory"},
+    Quantity{"frequency_before_khz", "kHz", "frequency-before-khz", "", Take::as_it_is, "the lowest of the trial's CPUs, before"},
+    Quantity{"frequency_after_khz", "kHz", "frequency-after-khz", "", Take::as_it_is, "the same, after"},
+    Quantity{"frequency_change", "", "frequency-after-khz", "frequency-before-khz", Take::relative_change, "how far the second is from the first, as a share of the first"},
+    Quantity{"temperature_before_c", "C", "temperature-before-c", "", Take::as_it_is, "of the CPU, before"},
+    Quantity{"temperature_after_c", "C", "temperature-after-c", "", Take::as_it_is, "the same, after"},
+    Quantity{"temperature_change_c", "C", "temperature-after-c", "temperature-before-c", Take::difference, "the second less the first"},
+    Quantity{"clocksource_changes", "", "clocksource-changes", "", Take::as_it_is, "1 if the kernel had another clock afterwards"},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Quantity> quantities() {
+  return table;
+}
+
+const Quantity* find_quantity(std::string_view name) {
+  const auto* const found = std::ranges::find(table, name, &Quantity::name);
+  return found == table.end() ? nullptr : found;
+}
+
+bool has_sign(const Quantity& quantity) {
+  return quantity.take == Take::difference || quantity.unit == "C";
+}
+
+std::string_view to_string(Bound bound) {
+  switch (bound) {
+    case Bound::above:
+      return ">";
+    case Bound::at_least:
+      return ">=";
+    case Bound::below:
+      return "<";
+    case Bound::at_most:
+      return "<=";
+  }
+  return ">";
+}
+
+bool catches(const Exclusion& rule, double value) {
+  switch (rule.bound) {
+    case Bound::above:
+      return value > rule.limit;
+    case Bound::at_least:
+      return value >= rule.limit;
+    case Bound::below:
+      return value < rule.limit;
+    case Bound::at_most:
+      return value <= rule.limit;
+  }
+  return false;
+}
+
+}  // namespace stab::plan

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What rules that exclude trials may look at. No response is among them, and what is counted or
+// lasts is there per second of wall time or as a share of it: a slower arm counts more of
+// everything.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "plan/plan.h"
+
+namespace stab::plan {
+
+// How a quantity comes from its reading.
+enum class Take {
+  per_second,  // of the trial's wall time
+  share,       // a reading in ns, of the trial's wall time
+  as_it_is,
+  difference,       // the reading less the one before
+  relative_change,  // the same, whatever its sign, as a share of the one before
+};
+
+struct Quantity {
+  std::string_view name;     // "involuntary_switches_per_s"
+  std::string_view unit;     // "1/s", "C"; "": a share or a number
+  std::string_view reading;  // of a trial: "context-switches-involuntary"
+  std::string_view before;   // of difference and relative_change, else ""
+  Take take;
+  std::string_view meaning;
+};
+
+std::span<const Quantity> quantities();
+// Null: there is none.
+const Quantity* find_quantity(std::string_view name);
+// May be below 0.
+bool has_sign(const Quantity& quantity);
+
+std::string_view to_string(Bound bound);  // ">"
+bool catches(const Exclusion& rule, double value);
+
+}  // namespace stab::plan

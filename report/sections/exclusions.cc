@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/sections/sections.h"
+#include "report/sections/words.h"
+#include "report/words/answer.h"
+#include "report/words/changes.h"
+#include "report/words/grid.h"
+#include "stats/verdicts/decide.h"
+
+namespace stab::report {
+namespace {
+
+constexpr std::size_t most_cells = 10;
+constexpr std::size_t most_changes = 20;
+
+std::string rules_table(const Exclusions& exclusions, const TextOptions& options) {
+  Grid grid;
+  grid.column("rule", Align::left);
+  grid.column("attempts caught", Align::right);
+  grid.column("not judged", Align::right);
+  for (const Exclusions::Rule& rule : exclusions.rules)
+    grid.row({{rule.when},
+              {fmt::format("{}", rule.caught)},
+              {fmt::format("{}", rule.open), rule.open > 0 ? Style::warning : Style::plain}});
+  return table_section(
+      "Exclusions",
+      "What a rule of the plan catches is run again at the end of its block; where "
+      "that is disturbed, too, no comparison has the trial.",
+      grid, options);
+}
+
+// Those with the most, as a short report has them.
+std::string cells_table(const Exclusions& exclusions, const TextOptions& options) {
+  if (exclusions.disturbed == 0) return "";
+  std::vector<Exclusions::Cell> cells = exclusions.cells;
+  std::ranges::sort(cells, [](const Exclusions::Cell& a, const Exclusions::Cell& b) {
+    return std::pair(b.disturbed, a.name) < std::pair(a.disturbed, b.name);
+  });
+  const std::size_t shown = options.full ? cells.size() : std::min(cells.size(), most_cells);
+  Grid grid;
+  grid.column("cell", Align::left);
+  grid.column("first attempts", Align::right);
+  grid.column("disturbed", Align::right);
+  for (std::size_t i = 0; i < shown; ++i)
+    grid.row({{name(cells[i].name)},
+              {fmt::format("{}", cells[i].judged)},
+              {fmt::format("{}", cells[i].disturbed)}});
+  if (shown < cells.size()) grid.row({{fmt::format("and {} more", cells.size() - shown)}});
+  return grid.render(options.colour) + "\n";
+}
+
+bool is_same_comparison(const stats::Effect& a, const stats::Effect& b) {
+  return a.subject == b.subject && a.scope == b.scope && a.treatment == b.treatment &&
+         a.baseline == b.baseline && a.level == b.level;
+}
+
+std::string shown_change(const stats::Analysis& analysis, const stats::Effect& effect) {
+  const ChangeWords words = change_words(analysis, effect);
+  return fmt::format("{} ({})", words.change, words.interval);
+}
+
+std::string without_table(const Document& document, const TextOptions& options) {
+  const stats::Analysis& analysis = document.analysis;
+  Grid grid;
+  if (has_subjects(analysis)) grid.column(name(analysis.spec.subject), Align::left);
+  grid.column("from -> to", Align::left);
+  grid.column("by the rules", Align::right);
+  grid.column("", Align::left);
+  grid.column("without them", Align::right);
+  grid.column("", Align::left);
+  std::size_t rows = 0;
+  for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
+    const auto other = std::ranges::find_if(
+        document.exclusions->without,
+        [&](const stats::Effect& each) { return is_same_comparison(each, *effect); });
+    if (other == document.exclusions->without.end()) continue;
+    if (++rows > most_changes && !options.full) break;
+    std::vector<Cell> cells;
+    if (has_subjects(analysis))
+      cells.push_back(row_label(analysis, effect->subject, effect->scope));
+    cells.push_back({name(effect->baseline) + " -> " + name(effect->level)});
+    cells.push_back({shown_change(analysis, *effect)});
+    cells.push_back({std::string(verdict_word(effect->verdict, analysis.spec))});
+    cells.push_back({shown_change(analysis, *other)});
+    cells.push_back({std::string(verdict_word(other->verdict, analysis.spec)),
+                     other->verdict == effect->verdict ? Style::plain : Style::warning});
+    grid.row(std::move(cells));
+  }
+  if (rows == 0) return "";
+  return table_section("By the rules and without them",
+                       "The plan's rules decide. Without them the first attempt at each trial "
+                       "that succeeded would stand.",
+                       grid, options);
+}
+
+}  // namespace
+
+std::string dependence_text(const Exclusions& exclusions) {
+  std::string text =
+      exclusions.disturbed == 0
+          ? std::string("No trial was disturbed.")
+          : fmt::format("{} attempt{} disturbed, {} trial{} to the end.", exclusions.disturbed,
+                        exclusions.disturbed == 1 ? " was" : "s were", exclusions.lost,
+                        exclusions.lost == 1 ? "" : "s");
+  if (exclusions.depends())
+    text += fmt::format(
+        " Warning: how often depends on the cell (p = {}). What is excluded there may be what the "
+        "cells differ in: look for what disturbs the one cell more, and at the result without the "
+        "rules.",
+        p_text(*exclusions.p));
+  else if (exclusions.p)
+    text += fmt::format(" How often does not depend on the cell as far as can be seen (p = {}).",
+                        p_text(*exclusions.p));
+  return text;
+}
+
+std::string exclusions_section(const Document& document, const TextOptions& options) {
+  if (!document.exclusions) return "";
+  return rules_table(*document.exclusions, options) + cells_table(*document.exclusions, options) +
+         without_table(document, options);
+}
+
+}  // namespace stab::report

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/check/exclusion_words.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/duration.h"
+#include "machine/migrations.h"
+#include "machine/quality/observer.h"
+#include "plan/quantities.h"
+#include "stabd/exclusion/judge.h"
+
+namespace stab::client {
+namespace {
+
+// Why rules with this quantity cannot be judged; "" if they can.
+std::string why_absent(const plan::Quantity& quantity, std::span<const counters::Reading> here) {
+  constexpr std::int64_t any_time = 1'000'000'000;
+  const auto value = exclusion::value_of(quantity, here, any_time);
+  return value ? "" : value.error();
+}
+
+// The time in which a single event is as many as the rule excludes.
+std::optional<std::chrono::nanoseconds> time_of_one(const plan::Exclusion& rule,
+                                                    const plan::Quantity& quantity) {
+  const bool upper = rule.bound == plan::Bound::above || rule.bound == plan::Bound::at_least;
+  if (quantity.take != plan::Take::per_second || !upper || rule.limit <= 1e-5) return std::nullopt;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / rule.limit));
+}
+
+}  // namespace
+
+std::vector<counters::Reading> readings_here() {
+  std::vector<counters::Reading> readings;
+  machine::Observer observer(machine::CpuSet{static_cast<unsigned>(std::max(sched_getcpu(), 0))});
+  observer.before();
+  observer.after(readings);
+  // The kernel counts these of every process.
+  for (const char* name : {"page-faults-minor", "page-faults-major", "context-switches-voluntary",
+                           "context-switches-involuntary"})
+    readings.push_back(counters::counted(name, "", 0));
+  readings.push_back(
+      machine::migrations_of(getpid())
+          ? counters::counted("cpu-migrations", "", 0)
+          : counters::absent("cpu-migrations", "", "this kernel does not show /proc/PID/sched"));
+  return readings;
+}
+
+std::vector<std::string> exclusion_lines(const plan::Plan& plan,
+                                         std::span<const counters::Reading> here) {
+  std::vector<std::string> lines;
+  for (const plan::Exclusion& rule : plan.exclude) {
+    const plan::Quantity& quantity = *plan::find_quantity(rule.quantity);
+    lines.push_back(fmt::format("excluded where {} ({})", plan::describe(rule), quantity.meaning));
+    if (const auto time = time_of_one(rule, quantity))
+      lines.push_back(
+          fmt::format("  a single one is as many in a trial of {}", format_duration(*time)));
+    if (const std::string why = why_absent(quantity, here); !why.empty())
+      lines.push_back(fmt::format("  warning: here this rule excludes nothing: {}", why));
+  }
+  if (!lines.empty())
+    lines.push_back(plan.exclude_repeats == 0
+                        ? std::string("excluded trials are not run again (exclude_repeats = 0)")
+                        : fmt::format("excluded trials are run again at the end of their block, up "
+                                      "to {} time{} each",
+                                      plan.exclude_repeats, plan.exclude_repeats == 1 ? "" : "s"));
+  return lines;
+}
+
+nlohmann::ordered_json exclusion_json(const plan::Plan& plan,
+                                      std::span<const counters::Reading> here) {
+  if (plan.exclude.empty()) return nullptr;
+  nlohmann::ordered_json rules = nlohmann::ordered_json::array();
+  for (const plan::Exclusion& rule : plan.exclude) {
+    const plan::Quantity& quantity = *plan::find_quantity(rule.quantity);
+    const std::string why = why_absent(quantity, here);
+    rules.push_back({{"when", plan::describe(rule)},
+                     {"meaning", quantity.meaning},
+                     {"absent_here", why.empty() ? nlohmann::ordered_json(nullptr)
+                                                 : nlohmann::ordered_json(why)}});
+  }
+  return {{"rules", rules}, {"repeats", plan.exclude_repeats}};
+}
+
+}  // namespace stab::client

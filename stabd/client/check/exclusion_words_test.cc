@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/check/exclusion_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "machine/quality/observer.h"
+#include "plan/quantities.h"
+
+namespace stab::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+plan::Plan plan_with(std::vector<plan::Exclusion> rules, std::uint32_t repeats = 1) {
+  plan::Plan plan;
+  plan.exclude = std::move(rules);
+  plan.exclude_repeats = repeats;
+  return plan;
+}
+
+const plan::Exclusion switches{
+    .quantity = "involuntary_switches_per_s", .bound = plan::Bound::above, .limit = 50};
+const plan::Exclusion steal{.quantity = "steal_share", .bound = plan::Bound::above, .limit = 0.01};
+
+TEST(ExclusionWords, ARuleIsExplainedWithTheTimeOfASingleEvent) {
+  const std::vector here{counters::counted("context-switches-involuntary", "", 0)};
+  EXPECT_THAT(exclusion_lines(plan_with({switches}), here),
+              ElementsAre("excluded where involuntary_switches_per_s > 50 (how often its CPU was "
+                          "taken from it)",
+                          "  a single one is as many in a trial of 20 ms",
+                          "excluded trials are run again at the end of their block, up to 1 time "
+                          "each"));
+  EXPECT_EQ(exclusion_json(plan_with({switches}, 2), here)["repeats"], 2);
+}
+
+TEST(ExclusionWords, AMachineThatLacksTheReadingIsAWarning) {
+  const std::vector here{counters::absent("steal-ns", "ns", "there is no /proc/stat")};
+  const auto lines = exclusion_lines(plan_with({steal}, 0), here);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[1], "  warning: here this rule excludes nothing: there is no /proc/stat");
+  EXPECT_THAT(lines[2], HasSubstr("not run again"));
+  EXPECT_EQ(exclusion_json(plan_with({steal}), here)["rules"][0]["absent_here"],
+            "there is no /proc/stat");
+}
+
+TEST(ExclusionWords, APlanWithoutRulesSaysNothing) {
+  EXPECT_THAT(exclusion_lines(plan_with({}), {}), IsEmpty());
+  EXPECT_TRUE(exclusion_json(plan_with({}), {}).is_null());
+}
+
+// A reading that nobody looked for would be called absent everywhere.
+TEST(ExclusionWords, EveryReadingOfAQuantityIsLookedForHere) {
+  const auto here = readings_here();
+  for (const plan::Quantity& quantity : plan::quantities())
+    for (const std::string_view name : {quantity.reading, quantity.before})
+      EXPECT_TRUE(name.empty() || std::ranges::count(here, name, &counters::Reading::name) == 1)
+          << name;
+}
+
+// The observer's readings are all covered.
+TEST(ExclusionWords, EveryReadingOfTheObserverHasAQuantity) {
+  std::set<std::string_view> read;
+  for (const plan::Quantity& quantity : plan::quantities()) {
+    read.insert(quantity.reading);
+    if (!quantity.before.empty()) read.insert(quantity.before);
+  }
+  for (const machine::Source& source : machine::sources())
+    EXPECT_TRUE(read.contains(source.reading)) << source.reading;
+}
+
+}  // namespace
+}  // namespace stab::client
