@@ -223,7 +223,8 @@ TEST_F(Hostile, AWorkerOfAnotherVersionSaysWhatToDo) {
     EXPECT_THAT(json::parse(**answer)["error"].get<std::string>(),
                 HasSubstr("start the daemon anew"));
   }
-  ASSERT_TRUE(channel.send(R"({"kind":"setup","protocol":4,"cpus":1})"));
+  ASSERT_TRUE(channel.send(
+      R"({"kind":"setup","protocol":4,"cpus":1,"counters":[],"refuse_absent":false,"response":"wall"})"));
   EXPECT_EQ(json::parse(channel.receive().value().value())["error"], "");
   ASSERT_TRUE(channel.send(R"({"kind":"run","argv":7})"));
   EXPECT_EQ(channel.receive().value(), std::nullopt);

@@ -93,6 +93,7 @@ class Printed : public ::testing::Test {
             {"export", "1"},
             {"replay", "--print", "1", "0"},
             {"analyze", lab_.path("a.csv"), "--response", "y", "--factors", "f"},
+            {"counters"},
             {"doctor"},
             {"quiesce", "status", "--root", root, "--log", log},
             {"quiesce", "restore", "--root", root, "--log", log},
