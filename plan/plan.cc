@@ -27,7 +27,7 @@ std::string describe(const Stop& stop) {
 }
 
 std::string describe(const Exclusion& rule) {
-  return fmt::format("{} {} {:g}", rule.quantity, to_string(rule.bound), rule.limit);
+  return fmt::format("{} {} {}", rule.quantity, to_string(rule.bound), rule.limit);
 }
 
 }  // namespace stab::plan

@@ -13,7 +13,6 @@ constexpr std::array table{
     Quantity{"voluntary_switches_per_s", "1/s", "context-switches-voluntary", "", Take::per_second, "how often it waited for something"},
     Quantity{"migrations_per_s", "1/s", "cpu-migrations", "", Take::per_second, "how often its first thread went to another CPU"},
     Quantity{"major_faults_per_s", "1/s", "page-faults-major", "", Take::per_second, "page faults that waited for a disk"},
-    Quantity{"minor_faults_per_s", "1/s", "page-faults-minor", "", Take::per_second, "page faults that did not"},
     Quantity{"interrupts_per_s", "1/s", "interrupts", "", Take::per_second, "interrupts on the trial's CPUs, those of timers too"},
     Quantity{"softirqs_per_s", "1/s", "softirqs", "", Take::per_second, "deferred work of the kernel on the trial's CPUs"},
     Quantity{"throttled_per_s", "1/s", "throttled", "", Take::per_second, "how often heat slowed the trial's CPUs down"},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What rules that exclude trials may look at. No response is among them, and what is counted or
 // lasts is there per second of wall time or as a share of it: a slower arm counts more of
-// everything.
+// everything. What a program does itself as often in each run (minor faults) is not among them:
+// per second it would be the wall time once more.
 #pragma once
 
 #include <span>

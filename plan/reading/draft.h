@@ -96,6 +96,8 @@ void read_studies(const Table& design, Draft& draft);
 void read_stop(const Table& design, Draft& draft);
 void read_exclude(const Table& root, Draft& draft);
 void read_measure(const Table& root, Draft& draft);
+// After all tables: a rule and the response must not count the same.
+void check_exclude(Draft& draft);
 // Of [analysis], after [measure].
 void read_response(const std::optional<Table>& analysis, Draft& draft);
 void read_machine(const Table& root, Draft& draft);

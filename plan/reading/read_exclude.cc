@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -102,6 +103,16 @@ std::string_view why_senseless(const Exclusion& rule, const Quantity& quantity) 
   return "";
 }
 
+// "" if the rule is about disturbances and not about the trial's time.
+std::string_view why_about_time(const Exclusion& rule, const Quantity& quantity) {
+  if (quantity.take != Take::per_second && quantity.take != Take::share) return "";
+  if (rule.bound == Bound::below || rule.bound == Bound::at_most)
+    return "leaves out trials for having too little of it, which the slow ones have: use > or >=";
+  if (rule.limit == 0)
+    return "leaves out each trial that has any of it, as long ones do: set a bound above 0";
+  return "";
+}
+
 std::optional<Exclusion> read_when(const Table& table) {
   table.require("when", form);
   const auto when = given<"exclude.when">(table);
@@ -133,10 +144,38 @@ std::optional<Exclusion> read_when(const Table& table) {
                                      which, quantity->name));
     return std::nullopt;
   }
+  if (const std::string_view why = why_about_time(rule, *quantity); !why.empty()) {
+    table.problems().add(pair.value.at,
+                         fmt::format("'exclude.when' with '{}' {}", quantity->name, why));
+    return std::nullopt;
+  }
   return rule;
 }
 
+bool is_count_of(std::string_view reading, std::string_view event) {
+  std::string name(event);
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (reading.starts_with("page-faults")) return name.contains("fault");
+  if (reading.starts_with("cpu-migrations")) return name.contains("migrations");
+  return reading.starts_with("context-switches") &&
+         (name.contains("switch") || name == "cs" || name.starts_with("cs:") ||
+          name.ends_with("::cs") || name.contains("::cs:"));
+}
+
 }  // namespace
+
+void check_exclude(Draft& draft) {
+  const std::string& response = draft.plan.analysis.response;
+  if (std::ranges::find(words::responses, response) != words::responses.end()) return;
+  for (const Exclusion& rule : draft.plan.exclude) {
+    const Quantity& quantity = *find_quantity(rule.quantity);
+    if (is_count_of(quantity.reading, response))
+      draft.problems.add({}, fmt::format("'exclude.when' must not look at '{}' where {} is the "
+                                         "response: both count the same",
+                                         quantity.name, shown(response)));
+  }
+}
 
 void read_exclude(const Table& root, Draft& draft) {
   const Items* items = root.items("exclude", "an array of tables: write [[exclude]]");

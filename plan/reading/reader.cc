@@ -37,6 +37,7 @@ void check_tables(Draft& draft) {
   check_design(draft);
   check_stop(draft);
   check_analysis(draft);
+  check_exclude(draft);
   check_studies(draft);
   check_options(draft);
   check_size(draft);

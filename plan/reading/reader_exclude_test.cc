@@ -97,8 +97,33 @@ TEST(ReaderExclude, ARuleThatCatchesEveryOrNoTrialIsRefused) {
   EXPECT_THAT(problems_of(with_rule("steal_share >= 0")), HasSubstr("catches every trial"));
   EXPECT_THAT(problems_of(with_rule("steal_share > -1")), HasSubstr("catches every trial"));
   EXPECT_THAT(problems_of(with_rule("steal_share < 0")), HasSubstr("catches no trial"));
-  EXPECT_EQ(problems_of(with_rule("steal_share > 0")), "");
+  EXPECT_EQ(problems_of(with_rule("clocksource_changes > 0")), "");
   EXPECT_EQ(problems_of(with_rule("temperature_change_c > -1")), "");
+}
+
+TEST(ReaderExclude, ARuleThatIsAboutTheTrialsTimeIsRefused) {
+  for (const char* quantity : {"interrupts_per_s", "steal_share"}) {
+    for (const char* bound : {"< 5", "<= 5"})
+      EXPECT_THAT(problems_of(with_rule(std::string(quantity) + " " + bound)),
+                  HasSubstr("use > or >="));
+    EXPECT_THAT(problems_of(with_rule(std::string(quantity) + " > 0")),
+                HasSubstr("set a bound above 0"));
+  }
+  EXPECT_EQ(find_quantity("minor_faults_per_s"), nullptr);
+}
+
+TEST(ReaderExclude, NoRuleCountsWhatACounterThatIsTheResponseCounts) {
+  const auto problems = [](const std::string& response, const std::string& quantity) {
+    return problems_of(smallest + "[[exclude]]\nwhen = '" + quantity +
+                       " > 5'\n[measure]\ncounters = ['" + response +
+                       "']\n[analysis]\nresponse = '" + response + "'\n");
+  };
+  for (const char* response : {"major-faults", "page-faults:u", "perf::FAULTS"})
+    EXPECT_THAT(problems(response, "major_faults_per_s"), HasSubstr("both count the same"));
+  for (const char* response : {"cs", "perf::cs:u", "context-switches", "sched:sched_switch"})
+    EXPECT_THAT(problems(response, "involuntary_switches_per_s"), HasSubstr("both count the same"));
+  EXPECT_THAT(problems("migrations", "migrations_per_s"), HasSubstr("both count the same"));
+  EXPECT_EQ(problems("cycles", "involuntary_switches_per_s"), "");
 }
 
 TEST(ReaderExclude, WhatIsNoListOfTablesIsRefused) {

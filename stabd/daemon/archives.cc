@@ -86,7 +86,10 @@ store::Id Daemon::forget_import(const Connection& client) {
 store::Outcome<void> Daemon::go_on_with_import() {
   Import& import = imports_.front();
   const auto more = import.intake.step(*store_);
-  if (!more && more.error().temporary) return std::unexpected(more.error());
+  if (!more && more.error().temporary) {
+    imports_.pass();  // it may pass for others
+    return std::unexpected(more.error());
+  }
   Connection& client = *import.client;
   const store::Id id = import.intake.id();
   const std::string name = one_line(import.intake.name(), 100);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "plan/reading/reader.h"
 #include "stabd/daemon/daemon.h"
@@ -41,8 +43,10 @@ void Daemon::load_queue() {
   }
   for (const store::Damage& row : experiments->damaged)
     spdlog::error("experiment {} is refused: {}", row.row, row.problem);
+  const std::int64_t now = wall_clock_ns();
   for (const store::Experiment& experiment : experiments->intact) {
-    queue_.had_turn(experiment.uid, experiment.started_ns);
+    // A clock that was ahead keeps nobody behind all others.
+    queue_.had_turn(experiment.uid, std::min(experiment.started_ns, now));
     const auto state = state_from(experiment.state);
     if (state && !is_final(*state)) queue_.add(waiting_from(experiment));
   }

@@ -20,6 +20,8 @@ constexpr std::int64_t word = 64;    // a name of a benchmark, a digest
 constexpr std::int64_t title = 400;  // 100 characters
 constexpr std::int64_t path = 4 * kib;
 constexpr std::int64_t output = 64 * kib;
+constexpr std::int64_t reason = 256 * kib;  // a command and what it printed
+constexpr std::int64_t event = 800;         // the name of one in 200 characters
 
 // Those of plans (plan/rules.h) and of messages (stabd/protocol) of the same things.
 constexpr std::array bounds{TextBound{"meta", "key", word},
@@ -31,7 +33,7 @@ constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"experiment", "plan", mib},
                             TextBound{"experiment", "directory", path},
                             TextBound{"experiment", "state", word},
-                            TextBound{"experiment", "reason", output},
+                            TextBound{"experiment", "reason", reason},
                             TextBound{"build", "benchmark", word},
                             TextBound{"build", "key", word},
                             TextBound{"build", "command", mib},
@@ -42,7 +44,7 @@ constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"trial", "levels", output},
                             TextBound{"trial", "build", word},
                             TextBound{"trial", "status", word},
-                            TextBound{"trial", "reason", output},
+                            TextBound{"trial", "reason", reason},
                             TextBound{"trial", "stdout_sha256", word},
                             TextBound{"trial", "stderr_tail", output},
                             TextBound{"trial", "randomization", path},
@@ -51,12 +53,12 @@ constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"calibration", "name", title},
                             TextBound{"calibration", "scope", word},
                             TextBound{"calibration", "benchmark", word},
-                            TextBound{"calibration", "response", word},
+                            TextBound{"calibration", "response", event},
                             TextBound{"event", "kind", word},
-                            TextBound{"event", "text", output}};
+                            TextBound{"event", "text", reason}};
 
-constexpr std::array tables{TableBound{"build", 20'000, 16 * mib},
-                            TableBound{"event", 20'000, 4 * mib},
+constexpr std::array tables{TableBound{"build", 100'000, 96 * mib},
+                            TableBound{"event", 100'000, 32 * mib},
                             TableBound{"calibration", 20'000, 16 * mib}};
 
 std::vector<TextBound> bounds_of(std::string_view table) {

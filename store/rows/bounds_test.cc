@@ -73,12 +73,12 @@ TEST_F(BoundsTest, AByteMoreIsRefusedWithTableColumnAndBound) {
 TEST_F(BoundsTest, TablesThatAreReadAsAWholeHaveThem) {
   for (const TableBound& each : table_bounds()) EXPECT_LT(each.bytes / each.rows, 1 << 10);
   cheat(path_,
-        "WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 20010) INSERT "
+        "WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 100010) INSERT "
         "INTO event SELECT i, 1, 0, 'e', 't', 0 FROM n");
-  EXPECT_THAT(refusal(), HasSubstr("the table event has more than 20000 rows"));
+  EXPECT_THAT(refusal(), HasSubstr("the table event has more than 100000 rows"));
   cheat(path_,
-        "DELETE FROM event WHERE id > 100; UPDATE event SET text = printf('%.*c', 60000, 'x')");
-  EXPECT_THAT(refusal(), HasSubstr("the texts of table event have more than 4 MiB together"));
+        "DELETE FROM event WHERE id > 300; UPDATE event SET text = printf('%.*c', 200000, 'x')");
+  EXPECT_THAT(refusal(), HasSubstr("the texts of table event have more than 32 MiB together"));
 }
 
 }  // namespace

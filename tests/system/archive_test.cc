@@ -235,7 +235,10 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   forge([](store::Experiment& row) { row.name = "\x1b[2J"; });
   EXPECT_TRUE(refuses("is not the name in its plan"));
   forge([](store::Experiment& row) { row.ended_ns += std::int64_t{10'000} * 86'400'000'000'000; });
-  EXPECT_TRUE(refuses("ended at a time that has not come yet"));
+  EXPECT_TRUE(refuses("has a time that has not come yet"));
+  forge(
+      [](store::Experiment& row) { row.started_ns += std::int64_t{10'000} * 86'400'000'000'000; });
+  EXPECT_TRUE(refuses("has a time that has not come yet"));
   forge([](store::Experiment& row) {
     const std::string own = "name = \"b\"";
     row.plan.replace(row.plan.find(own), own.size(), "name = \"c\"");

@@ -14,14 +14,22 @@ Schedule::Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
     : plan_(plan), expansion_(expansion), finished_(expansion.trials.size(), 0) {
   counts_.total = expansion.trials.size();
   remember(progress);
+  loaded();
 }
 
 void Schedule::remember(const std::vector<store::Store::Progress>& progress) {
   for (const auto& entry : progress) {
     if (entry.position >= finished_.size()) continue;
-    if (entry.done)
+    if (entry.done) {
+      if (!remembered_.empty() &&
+          block_of(remembered_.front().position) != block_of(entry.position))
+        settle();
       finish(entry.position, entry.status);
-    else
+      const bool to_the_end = entry.status == TrialStatus::disturbed && entry.disturbed > 0;
+      remembered_.push_back({.round = entry.disturbed - (to_the_end ? 1U : 0U),
+                             .position = entry.position,
+                             .status = entry.status});
+    } else
       begin(entry.position, {.attempts = entry.attempts, .disturbed = entry.disturbed});
   }
 }
@@ -76,7 +84,10 @@ bool Schedule::is_last(const Step& step, TrialStatus status) const {
 }
 
 void Schedule::record(const Step& step, TrialStatus status) {
-  if (is_last(step, status)) return finish(step.position, status);
+  if (is_last(step, status)) {
+    finish(step.position, status);
+    return count_row(step.position, status);
+  }
   begin(step.position,
         {.attempts = step.attempt + 1,
          .disturbed = step.disturbed + (status == TrialStatus::disturbed ? 1U : 0U)});
@@ -101,15 +112,12 @@ void Schedule::finish(std::uint32_t position, TrialStatus status) {
   finished_[position] = 1;
   end_ = std::max(end_, position + 1);
   skip_taken();
-  std::uint32_t& row = failures_in_a_row_[expansion_.trials[position].benchmark];
   switch (status) {
     case TrialStatus::ok:
       ++counts_.ok;
-      row = 0;
       break;
     case TrialStatus::disturbed:
       ++counts_.disturbed;
-      row = 0;
       break;
     case TrialStatus::skipped:
     case TrialStatus::build_failed:
@@ -117,8 +125,20 @@ void Schedule::finish(std::uint32_t position, TrialStatus status) {
       break;
     default:
       ++counts_.failed;
-      ++row;
   }
+}
+
+void Schedule::count_row(std::uint32_t position, TrialStatus status) {
+  if (status == TrialStatus::skipped || status == TrialStatus::build_failed) return;
+  std::uint32_t& row = failures_in_a_row_[expansion_.trials[position].benchmark];
+  const bool failed = status != TrialStatus::ok && status != TrialStatus::disturbed;
+  row = failed ? row + 1 : 0;
+}
+
+void Schedule::settle() {
+  std::ranges::sort(remembered_);
+  for (const Ended& each : remembered_) count_row(each.position, each.status);
+  remembered_.clear();
 }
 
 void Schedule::fail_benchmark(std::uint32_t benchmark, const std::string& reason) {

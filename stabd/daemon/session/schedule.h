@@ -38,8 +38,9 @@ class Schedule {
   // Keeps references to the plan and the expansion.
   Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
            const std::vector<store::Store::Progress>& progress = {});
-  // What the store has of these positions.
+  // What the store has of these positions, which come in their order; then loaded().
   void remember(const std::vector<store::Store::Progress>& progress);
+  void loaded() { settle(); }
 
   struct Step {
     std::uint32_t position = 0;
@@ -82,6 +83,16 @@ class Schedule {
   void begin(std::uint32_t position, Begun begun);
   void finish(std::uint32_t position, store::TrialStatus status);
   void skip_taken();
+  // C3 goes by the order in which trials ended, which in a block is not that of the positions: what
+  // is remembered of a block waits until all of it is.
+  struct Ended {
+    std::uint32_t round = 0;  // how often it was put behind the others
+    std::uint32_t position = 0;
+    store::TrialStatus status{};
+    auto operator<=>(const Ended&) const = default;
+  };
+  void count_row(std::uint32_t position, store::TrialStatus status);
+  void settle();
 
   const plan::Plan& plan_;
   const plan::Expansion& expansion_;
@@ -93,6 +104,7 @@ class Schedule {
   std::map<std::uint32_t, std::uint32_t> failures_in_a_row_;  // by benchmark
   std::map<std::uint32_t, std::string> failed_builds_;        // benchmark -> why
   Counts counts_;
+  std::vector<Ended> remembered_;  // of one block
 };
 
 }  // namespace stab::daemon

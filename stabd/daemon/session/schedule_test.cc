@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <random>
 #include <vector>
 
 #include "design/expand.h"
@@ -226,6 +228,48 @@ TEST_F(ScheduleTest, AfterAKillItGoesOnWhereTheStoreEnds) {
     EXPECT_EQ(resumed.counts().failed, whole.counts().failed);
     EXPECT_EQ(resumed.counts().disturbed, whole.counts().disturbed);
   }
+}
+
+// Whatever happened, and also where the last trials of a block were put behind the others.
+TEST_F(ScheduleTest, AfterAKillItGivesUpWhereItWouldHave) {
+  plan_.retries = 1;
+  plan_.exclude_repeats = 2;
+  plan_.give_up_after = 2;
+  std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same walks each time
+  std::uint64_t skipped = 0;
+  for (int walk = 0; walk < 300; ++walk) {
+    Schedule live = fresh();
+    std::vector<store::Store::Progress> stored(expansion_.trials.size());
+    for (std::size_t pieces = 1; const auto step = live.next(); ++pieces) {
+      const std::array drawn{TrialStatus::ok, TrialStatus::disturbed, TrialStatus::timeout};
+      const TrialStatus status = step->without_running.value_or(drawn[random() % drawn.size()]);
+      skipped += status == TrialStatus::skipped ? 1 : 0;
+      const bool disturbed = status == TrialStatus::disturbed;
+      stored[step->position] = {.position = step->position,
+                                .attempts = step->attempt + 1,
+                                .disturbed = step->disturbed + (disturbed ? 1U : 0U),
+                                .done = live.is_last(*step, status),
+                                .status = status};
+      live.record(*step, status);
+      // It is loaded in pieces of any size.
+      Schedule resumed = fresh();
+      std::vector<store::Store::Progress> piece;
+      for (const auto& entry : stored) {
+        if (entry.attempts > 0) piece.push_back(entry);
+        if (piece.size() < pieces) continue;
+        resumed.remember(piece);
+        piece.clear();
+      }
+      resumed.remember(piece);
+      resumed.loaded();
+      ASSERT_EQ(resumed.next().has_value(), live.next().has_value());
+      if (!live.next()) break;
+      ASSERT_EQ(resumed.next()->position, live.next()->position) << walk;
+      ASSERT_EQ(resumed.next()->attempt, live.next()->attempt) << walk;
+      ASSERT_EQ(resumed.next()->without_running, live.next()->without_running) << walk;
+    }
+  }
+  EXPECT_GT(skipped, 50U);
 }
 
 }  // namespace

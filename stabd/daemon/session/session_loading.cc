@@ -62,6 +62,7 @@ void Session::load_trials() {
   loaded_ = end;
   if (end < expansion_.trials.size()) return ports_.call_again();
   loaded_.reset();
+  schedule_->loaded();
   start_worker();
 }
 
