@@ -86,8 +86,7 @@ Reading none_of(const Event& event, std::string reason) {
 
 constexpr const char* never_had_one =
     "it never had a counter: others use them; measure fewer events at a time, or free one with "
-    "sudo "
-    "sysctl kernel.nmi_watchdog=0";
+    "sudo sysctl kernel.nmi_watchdog=0";
 
 Reading read_one(const Event& event, const std::expected<Fd, std::string>& open) {
   if (!open) return none_of(event, open.error());

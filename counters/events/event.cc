@@ -147,7 +147,7 @@ std::string without_attributes(std::string_view name) {
   return std::string(name.substr(0, colon));
 }
 
-std::string_view sides =
+constexpr std::string_view sides =
     "the sides 'u' (the program) and 'k' (the kernel on its behalf), as in 'cycles:u'";
 
 std::unexpected<Error> unknown(std::string_view name) {
