@@ -15,8 +15,10 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "base/fd.h"
 
@@ -207,7 +209,8 @@ std::string how_it_ended(std::optional<int> status) {
 Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds deadline) {
   const auto end = Clock::now() + deadline;
   const std::string wanted = std::string(1, '\0') + std::string(marker) + std::string(1, '\0');
-  unsigned ended = 0;
+  // One that was killed keeps its environment until it has run once more.
+  std::set<std::pair<pid_t, std::uint64_t>> ended;
   for (bool found = true; found;) {
     found = false;
     for (const pid_t pid : numbers_in("/proc")) {
@@ -220,13 +223,13 @@ Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds d
       const auto stat = read_stat(pid);
       if (!stat || dead(stat->state)) continue;
       found = true;
-      if (kill(pid, SIGKILL) == 0) ++ended;
+      if (kill(pid, SIGKILL) == 0) ended.emplace(pid, stat->start_ticks);
       if (Clock::now() > end)
         return fail(fmt::format("process {} of an interrupted trial does not end", pid));
     }
     if (found) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return ended;
+  return static_cast<unsigned>(ended.size());
 }
 
 }  // namespace stab::machine

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <string>
+
+#include "base/fd.h"
 
 namespace stab::machine {
 namespace {
@@ -84,16 +87,38 @@ TEST(Processes, AnotherProcessWithTheSamePidIsLeftAlone) {
   EXPECT_TRUE(WIFSIGNALED(status));
 }
 
+// It runs this program, so that its environment is the one that was given.
+void wait_for_exec(pid_t child, const std::string& program) {
+  for (int i = 0; i < 60'000; ++i, usleep(1000))
+    if (read_file("/proc/" + std::to_string(child) + "/comm", 100) == program + "\n") return;
+  FAIL() << child << " does not run " << program;
+}
+
 TEST(Processes, MarkedProcessesAreFoundByTheirEnvironment) {
-  const pid_t marked = start("exec sleep 1000", "STABD_TEST_MARK=7f3a");
-  const pid_t other = start("exec sleep 1000", "STABD_TEST_MARK=7f3a5");
-  usleep(50'000);
-  EXPECT_EQ(end_marked("STABD_TEST_MARK=7f3a", 5s).value_or(99), 1U);
+  const std::string mark = "STABD_TEST_MARK=" + std::to_string(getpid());
+  // The marked one does not get to run, and so not to its end, while another one has its CPU.
+  cpu_set_t all;
+  cpu_set_t one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  for (unsigned cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  const pid_t marked = start("exec sleep 1000", mark);
+  const pid_t other = start("exec sleep 1000", mark + "5");
+  for (const pid_t child : {marked, other}) wait_for_exec(child, "sleep");
+  const sched_param none{};
+  ASSERT_EQ(sched_setscheduler(marked, SCHED_IDLE, &none), 0);
+  ASSERT_EQ(sched_setaffinity(marked, sizeof one, &one), 0);
+  const pid_t busy = start("while :; do :; done");
+  ASSERT_EQ(sched_setaffinity(busy, sizeof one, &one), 0);
+  EXPECT_EQ(end_marked(mark, 60s).value_or(99), 1U);
   int status = 0;
   EXPECT_EQ(waitpid(marked, &status, 0), marked);
   EXPECT_EQ(waitpid(other, &status, WNOHANG), 0);
-  kill(other, SIGKILL);
-  waitpid(other, &status, 0);
+  for (const pid_t child : {other, busy}) {
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+  }
 }
 
 }  // namespace
