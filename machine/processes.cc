@@ -32,6 +32,7 @@ struct Stat {
   pid_t parent = 0;
   unsigned flags = 0;
   std::uint64_t start_ticks = 0;
+  std::uint64_t environment_end = 0;  // 0 for whoever may not know, too
 };
 
 // The command name may hold spaces and parentheses; the fields after its last ')' do not.
@@ -42,12 +43,15 @@ std::optional<Stat> read_stat_of(const std::string& file) {
   if (after == std::string::npos) return std::nullopt;
   Stat stat;
   unsigned long long start = 0;
+  unsigned long long environment_end = 0;
   const int read = std::sscanf(text->c_str() + after + 1,
                                " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
-                               " %*d %*d %llu",
-                               &stat.state, &stat.parent, &stat.flags, &start);
+                               " %*d %*d %llu %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u"
+                               " %*u %*u %*d %*d %*u %*u %*u %*u %*d %*u %*u %*u %*u %*u %*u %llu",
+                               &stat.state, &stat.parent, &stat.flags, &start, &environment_end);
   stat.start_ticks = start;
-  return read == 4 ? std::optional(stat) : std::nullopt;
+  stat.environment_end = environment_end;
+  return read >= 4 ? std::optional(stat) : std::nullopt;
 }
 
 std::optional<Stat> read_stat(pid_t pid) {
@@ -83,6 +87,10 @@ bool has_living_thread(pid_t pid) {
 // The kernel's PF_EXITING and PF_KTHREAD.
 constexpr unsigned exiting = 0x00000004;
 constexpr unsigned kernel_thread = 0x00200000;
+
+Result<std::string> environment_of(pid_t pid) {
+  return read_file(fmt::format("/proc/{}/environ", pid), std::size_t{4} << 20);
+}
 
 // Each thread has a list of the children that it started.
 std::vector<pid_t> children_of(pid_t pid) {
@@ -207,27 +215,33 @@ std::string how_it_ended(std::optional<int> status) {
 }
 
 Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds deadline) {
-  const auto end = Clock::now() + deadline;
+  // Anybody's program may stay in its exec, for a file of theirs that is not read to its end.
+  constexpr auto execs = std::chrono::seconds(1);
+  const auto begin = Clock::now();
   const std::string wanted = std::string(1, '\0') + std::string(marker) + std::string(1, '\0');
   // One that was killed keeps its environment until it has run once more.
   std::set<std::pair<pid_t, std::uint64_t>> ended;
-  for (bool found = true; found;) {
-    found = false;
+  for (bool again = true; again;) {
+    again = false;
     for (const pid_t pid : numbers_in("/proc")) {
       if (pid == getpid()) continue;
-      const auto environment =
-          read_file(fmt::format("/proc/{}/environ", pid), std::size_t{4} << 20);
+      auto environment = environment_of(pid);
+      const auto stat = environment ? read_stat(pid) : std::nullopt;
+      if (!stat || dead(stat->state)) continue;
+      if (environment->empty() && (stat->flags & (exiting | kernel_thread)) == 0) {
+        // Another program is being put in its place: its environment comes last, or came just now.
+        again = again || (stat->environment_end == 0 && Clock::now() < begin + execs);
+        if (stat->environment_end != 0) environment = environment_of(pid);
+      }
       if (!environment) continue;
       const std::string all = std::string(1, '\0') + *environment;
       if (all.find(wanted) == std::string::npos) continue;
-      const auto stat = read_stat(pid);
-      if (!stat || dead(stat->state)) continue;
-      found = true;
+      again = true;
       if (kill(pid, SIGKILL) == 0) ended.emplace(pid, stat->start_ticks);
-      if (Clock::now() > end)
+      if (Clock::now() > begin + deadline)
         return fail(fmt::format("process {} of an interrupted trial does not end", pid));
     }
-    if (found) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (again) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return static_cast<unsigned>(ended.size());
 }

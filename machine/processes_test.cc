@@ -87,7 +87,7 @@ TEST(Processes, AnotherProcessWithTheSamePidIsLeftAlone) {
   EXPECT_TRUE(WIFSIGNALED(status));
 }
 
-// It runs this program, so that its environment is the one that was given.
+// It is about to run this program, whose environment comes last.
 void wait_for_exec(pid_t child, const std::string& program) {
   for (int i = 0; i < 60'000; ++i, usleep(1000))
     if (read_file("/proc/" + std::to_string(child) + "/comm", 100) == program + "\n") return;
@@ -112,12 +112,30 @@ TEST(Processes, MarkedProcessesAreFoundByTheirEnvironment) {
   const pid_t busy = start("while :; do :; done");
   ASSERT_EQ(sched_setaffinity(busy, sizeof one, &one), 0);
   EXPECT_EQ(end_marked(mark, 60s).value_or(99), 1U);
+  kill(busy, SIGKILL);
+  kill(marked, SIGTERM);
   int status = 0;
   EXPECT_EQ(waitpid(marked, &status, 0), marked);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
   EXPECT_EQ(waitpid(other, &status, WNOHANG), 0);
   for (const pid_t child : {other, busy}) {
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
+  }
+}
+
+// Children that change their program all the time are found in the midst of it, too.
+TEST(Processes, MarkedProcessesAreFoundWhileTheyBeginAnotherProgram) {
+  const std::string mark = "STABD_TEST_MARK=" + std::to_string(getpid());
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = start("exec /bin/sh -c 'exec sleep 1000'", mark);
+    // The mark comes with the first program. How far the child is then differs from time to time.
+    while (!read_file("/proc/" + std::to_string(child) + "/environ", 100)->contains(mark)) continue;
+    EXPECT_EQ(end_marked(mark, 60s).value_or(99), 1U) << i;
+    kill(child, SIGTERM);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(WTERMSIG(status), SIGKILL);
   }
 }
 

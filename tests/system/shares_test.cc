@@ -242,7 +242,7 @@ TEST_F(LargeArchives, OfOneUserAreRemovedAndImportedBesideThoseOfAnother) {
   // Pieces go between trials, of which there is one in a while.
   lab_.write("slow.toml",
              "[experiment]\nname = \"slow\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
-             "\"1\"]\nrepetitions = 100000\n");
+             "\"0.3\"]\nrepetitions = 100000\n");
   ASSERT_EQ(as(0, {"submit", lab_.path("slow.toml")}).code, 0);
   ASSERT_TRUE(comes_to_be("SELECT count(*) FROM trial WHERE experiment = 4 AND position = 1", "1"));
   const pid_t large =
