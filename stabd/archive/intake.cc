@@ -18,16 +18,16 @@ store::Outcome<Intake> Intake::open(const std::string& parts) {
 }
 
 Intake::Intake(std::unique_ptr<store::Reader> from, store::Experiment row)
-    : from_(std::move(from)), row_(std::move(row)), part_(whole) {
+    : from_(std::move(from)), row_(std::move(row)), machine_(row_.machine), part_(whole) {
   row_.id = 0;
   state_ = std::exchange(row_.state, std::string(store::being_removed));
 }
 
 store::Outcome<void> Intake::begin(store::Store& to) {
   try {
-    row_.machine = copy_machine(*from_, row_.machine, to);
+    row_.machine = copy_machine(*from_, machine_, to);
   } catch (const Refused& why) {
-    return std::unexpected(store::StoreError{.message = why.what()});
+    return std::unexpected(store::StoreError{.message = why.what(), .temporary = why.temporary});
   }
   const auto id = to.add_experiment(row_);
   if (!id) return std::unexpected(id.error());

@@ -37,6 +37,7 @@ class Intake {
 
   std::unique_ptr<store::Reader> from_;
   store::Experiment row_;
+  store::Id machine_;  // among the parts
   std::string state_;  // that it gets with the last step
   store::Id part_;     // where it is
   Stage stage_ = Stage::row;

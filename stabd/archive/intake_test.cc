@@ -2,7 +2,9 @@
 #include "stabd/archive/intake.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "stabd/archive/archive.h"
@@ -113,6 +115,34 @@ TEST_F(IntakeTest, AStepAddsFewBytesHoweverLargeTheRowsAre) {
   // And the two events that say where it is from.
   EXPECT_LE(most, (std::uint64_t{256} << 10) / of_row + 2);
   EXPECT_EQ(trials_of(*store_, intake.id()).size(), rows);
+}
+
+TEST_F(IntakeTest, WhereTheDiskIsFullItGoesOnLater) {
+  // The machine gets another id here than it has among the parts.
+  Intake intake = take_apart_as({.uid = 7});
+  struct rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  auto* const handler = signal(SIGXFSZ, SIG_IGN);
+  rlimit low = old;
+  low.rlim_cur = 0;
+  int refused = 0;
+  for (bool more = true; more;) {
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+    const auto step = intake.step(*store_);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+    if (step) {
+      more = *step;
+      continue;
+    }
+    ASSERT_TRUE(step.error().temporary) << step.error().message;
+    ++refused;
+    low.rlim_cur += 4096;
+  }
+  static_cast<void>(signal(SIGXFSZ, handler));
+  EXPECT_GT(refused, 2);
+  const store::Experiment row = store_->experiment(intake.id()).value().value();
+  EXPECT_EQ(store_->machine(row.machine).value()->key, "k-imported-by-7");
+  EXPECT_EQ(trials_of(*store_, intake.id()).size(), trials);
 }
 
 TEST_F(IntakeTest, WhatAKilledOneLeftIsRemovedByTheNext) {

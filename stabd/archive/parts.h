@@ -18,7 +18,9 @@
 namespace stab::archive {
 
 struct Refused : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit Refused(const std::string& why, bool passes = false)
+      : std::runtime_error(why), temporary(passes) {}
+  bool temporary;  // as in StoreError
 };
 
 [[noreturn]] inline void refuse(const std::string& why) {
@@ -27,7 +29,7 @@ struct Refused : std::runtime_error {
 
 template <class T>
 T value_of(store::Outcome<T> outcome) {
-  if (!outcome) refuse(outcome.error().message);
+  if (!outcome) throw Refused(outcome.error().message, outcome.error().temporary);
   if constexpr (!std::is_void_v<T>) return std::move(*outcome);
 }
 

@@ -69,7 +69,8 @@ void Daemon::end_import(Connection& client, std::string answer) {
 }
 
 void Daemon::give_up_import(const Connection& client) {
-  if (const store::Id begun = forget_import(client); begun != 0) upkeep_->give_up(begun);
+  if (const store::Id begun = forget_import(client); begun != 0)
+    upkeep_->give_up(begun, client.peer().uid);
   allow_upkeep();
 }
 

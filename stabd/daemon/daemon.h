@@ -21,12 +21,12 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/turns.h"
 #include "machine/processes.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
 #include "stabd/archive/intake.h"
 #include "stabd/archive/spool.h"
-#include "stabd/archive/turns.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/queue.h"
@@ -176,7 +176,7 @@ class Daemon {
   std::string token_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<upkeep::Upkeep> upkeep_;
-  archive::Turns<Import> imports_;
+  Turns<Import> imports_;
   bool import_was_last_ = false;  // of what enters and what leaves the database
   machine::Keeper keeper_;
   std::optional<machine::Topology> topology_;  // with the first worker

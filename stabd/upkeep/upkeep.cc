@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "base/text.h"
 
 namespace stab::upkeep {
 namespace {
+
+// A row that is being removed says no more whose it was.
+constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::int64_t day_ns = std::chrono::nanoseconds(std::chrono::days(1)).count();
 constexpr std::int64_t most_drift_ns = std::chrono::nanoseconds(std::chrono::hours(1)).count();
@@ -23,7 +27,7 @@ std::string age(std::int64_t days) {
 store::Outcome<void> Upkeep::load() {
   const auto begun = store_.removals();
   if (!begun) return std::unexpected(begun.error());
-  for (const store::Id id : *begun) work_.push_back({.id = id});
+  for (const store::Id id : *begun) removals_.add(nobody, id);
   return {};
 }
 
@@ -31,14 +35,14 @@ store::Outcome<void> Upkeep::remove(const store::Experiment& experiment, std::st
   auto begun = store_.begin_removal(experiment.id,
                                     fmt::format("experiment {} ({}) was removed {}", experiment.id,
                                                 one_line(experiment.name, 100), how));
-  if (begun) work_.push_front({.id = experiment.id});
+  if (begun) removals_.add(experiment.uid, experiment.id);
   return begun;
 }
 
 store::Outcome<bool> Upkeep::look(const settings::Retention& retention, std::int64_t now_ns,
                                   std::int64_t running_ns) {
   // What was found before is found again when it is still there.
-  std::erase_if(work_, [](const Work& each) { return each.what != What::remove; });
+  old_.clear();
   const std::int64_t set_to = now_ns - running_ns;
   if (std::abs(set_to - std::exchange(set_to_ns_, set_to).value_or(set_to)) > most_drift_ns)
     return false;
@@ -48,27 +52,40 @@ store::Outcome<bool> Upkeep::look(const settings::Retention& retention, std::int
     const auto found = (store_.*find)(before);
     if (!found) return std::unexpected(found.error());
     for (const store::Id id : *found)
-      work_.push_back({.what = what, .id = id, .before_ns = before, .days = days});
+      old_.push_back({.what = what, .id = id, .before_ns = before, .days = days});
     return {};
   };
-  if (auto added = add(What::forget_experiment, retention.experiments_days, &store::Store::ended);
-      !added)
+  if (auto added = add(What::experiment, retention.experiments_days, &store::Store::ended); !added)
     return std::unexpected(added.error());
-  if (auto added = add(What::forget_output, retention.output_days, &store::Store::with_output);
-      !added)
+  if (auto added = add(What::output, retention.output_days, &store::Store::with_output); !added)
     return std::unexpected(added.error());
   return true;
 }
 
 store::Outcome<void> Upkeep::step() {
-  if (work_.empty()) return {};
-  Work work = work_.front();
-  const auto more = advance(work);
+  if (!has_work()) return {};
+  auto done = removals_.empty() ? go_on_with_old() : go_on_with_removal();
+  if (done) in_log_ = true;
+  return done;
+}
+
+store::Outcome<void> Upkeep::go_on_with_removal() {
+  const store::Id id = removals_.front();
+  const auto more = store_.go_on_with_removal(id);
+  removals_.pass();
   if (!more && more.error().temporary) return std::unexpected(more.error());
-  work_.pop_front();
+  if (!more || !*more) removals_.remove_if([id](store::Id each) { return each == id; });
   if (!more) return std::unexpected(more.error());
-  if (*more) work_.push_front(work);
-  in_log_ = true;
+  return {};
+}
+
+store::Outcome<void> Upkeep::go_on_with_old() {
+  Old old = old_.front();
+  const auto more = forget(old);
+  if (!more && more.error().temporary) return std::unexpected(more.error());
+  old_.pop_front();
+  if (!more) return std::unexpected(more.error());
+  if (*more) old_.push_front(old);
   return {};
 }
 
@@ -79,30 +96,23 @@ store::Outcome<void> Upkeep::empty_log() {
   return {};
 }
 
-store::Outcome<bool> Upkeep::advance(Work& work) {
-  if (work.what == What::remove) return store_.go_on_with_removal(work.id);
-  const auto experiment = store_.experiment(work.id);
+// Whether there is more of it.
+store::Outcome<bool> Upkeep::forget(Old& old) {
+  const auto experiment = store_.experiment(old.id);
   if (!experiment) return std::unexpected(experiment.error());
   // Somebody has removed it since, or lets it go on.
-  const bool is_old =
-      *experiment && (*experiment)->ended_ns != 0 && (*experiment)->ended_ns < work.before_ns;
-  return is_old ? forget(work, **experiment) : false;
-}
-
-store::Outcome<bool> Upkeep::forget(Work& work, const store::Experiment& experiment) {
-  if (work.what == What::forget_experiment) {
-    auto begun =
-        store_.begin_removal(work.id, fmt::format("experiment {} ({}) was removed {}", work.id,
-                                                  one_line(experiment.name, 100), age(work.days)));
+  if (!*experiment || (*experiment)->ended_ns == 0 || (*experiment)->ended_ns >= old.before_ns)
+    return false;
+  if (old.what == What::experiment) {
+    auto begun = remove(**experiment, age(old.days));
     if (!begun) return std::unexpected(begun.error());
-    work.what = What::remove;
-    return true;
+    return false;
   }
   const auto next = store_.forget_output(
-      work.id, work.place,
-      fmt::format("what its trials and builds printed was removed {}", age(work.days)));
+      old.id, old.place,
+      fmt::format("what its trials and builds printed was removed {}", age(old.days)));
   if (!next) return std::unexpected(next.error());
-  if (*next) work.place = **next;
+  if (*next) old.place = **next;
   return next->has_value();
 }
 

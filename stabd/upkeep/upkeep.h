@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/turns.h"
 #include "stabd/settings/settings.h"
 #include "store/store.h"
 
@@ -24,35 +25,38 @@ class Upkeep {
   // From here on nobody sees it. It has ended, or never began.
   store::Outcome<void> remove(const store::Experiment& experiment, std::string_view how);
   // One that came in part and is not seen yet.
-  void give_up(store::Id id) { work_.push_front({.id = id}); }
+  void give_up(store::Id id, std::uint32_t uid) { removals_.add(uid, id); }
   // What is too old now is work from here on. `running_ns` is a clock that nobody sets: where it and
   // the time of day went on differently since the last look nothing is too old, and false comes back.
   store::Outcome<bool> look(const settings::Retention& retention, std::int64_t now_ns,
                             std::int64_t running_ns);
 
-  [[nodiscard]] bool has_work() const { return !work_.empty(); }
+  [[nodiscard]] bool has_work() const { return !removals_.empty() || !old_.empty(); }
   // Whether something that was removed is still in the store's log.
   [[nodiscard]] bool is_in_log() const { return in_log_; }
   // Leaves it there while somebody reads.
   store::Outcome<void> empty_log();
-  // A piece of it. After an error that passes with time it is there as before; what another error
-  // is about is left for the next load() or look().
+  // A piece of it: of what is being removed before what is too old, and there users take turns.
+  // After an error that passes with time it is there as before; what another error is about is left
+  // for the next load() or look().
   store::Outcome<void> step();
 
  private:
-  enum class What { remove, forget_experiment, forget_output };
-  struct Work {
-    What what = What::remove;
+  enum class What { experiment, output };
+  struct Old {
+    What what = What::experiment;
     store::Id id = 0;
     std::int64_t before_ns = 0;  // it ended before, or is not touched
     std::int64_t days = 0;
     store::Store::Place place{};
   };
-  store::Outcome<bool> advance(Work& work);
-  store::Outcome<bool> forget(Work& work, const store::Experiment& experiment);
+  store::Outcome<void> go_on_with_removal();
+  store::Outcome<void> go_on_with_old();
+  store::Outcome<bool> forget(Old& old);
 
   store::Store& store_;
-  std::deque<Work> work_;
+  Turns<store::Id> removals_;
+  std::deque<Old> old_;
   bool in_log_ = false;
   std::optional<std::int64_t> set_to_ns_;  // the time of day when the other clock was 0
 };

@@ -48,6 +48,33 @@ TEST_F(UpkeepTest, WhatAKilledOneHadBegunIsRemovedByTheNext) {
   EXPECT_EQ(store_->events(0)->front().text, "experiment 1 (sort) was removed by user 7");
 }
 
+TEST_F(UpkeepTest, UsersTakeTurns) {
+  std::vector<store::Id> ids{experiment_};
+  for (const std::uint32_t uid : {7U, 7U, 8U}) {
+    store::Experiment row = store::example_experiment();
+    row.uid = uid;
+    ids.push_back(store_->add_experiment(row).value());
+  }
+  Upkeep upkeep(*store_);
+  for (const store::Id id : ids) {
+    for (std::uint32_t position = 0; position < 120; ++position) {
+      store::Trial trial = store::example_trial(experiment_, position);
+      trial.experiment = id;
+      add(trial);
+    }
+    ASSERT_TRUE(upkeep.remove(*store_->experiment(id).value(), "by user 7"));
+  }
+  const auto left = [this](store::Id id) { return store_->content(id)->trials; };
+  // One piece of each user's first, whoever came first; the second of user 7 waits for the first.
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(upkeep.step());
+  EXPECT_LT(left(ids[0]), 120U);
+  EXPECT_LT(left(ids[1]), 120U);
+  EXPECT_EQ(left(ids[2]), 120U);
+  EXPECT_LT(left(ids[3]), 120U);
+  steps(upkeep);
+  for (const store::Id id : ids) EXPECT_EQ(left(id), 0U);
+}
+
 TEST_F(UpkeepTest, WithoutAnAgeNothingIsTooOld) {
   Upkeep upkeep(*store_);
   ASSERT_TRUE(looks(upkeep, {}, end_ + 1000 * day_ns));

@@ -11,7 +11,7 @@
 #include <list>
 #include <utility>
 
-namespace stab::archive {
+namespace stab {
 
 template <class T>
 class Turns {
@@ -47,4 +47,4 @@ class Turns {
   std::list<std::pair<std::uint32_t, T>> waiting_;
 };
 
-}  // namespace stab::archive
+}  // namespace stab

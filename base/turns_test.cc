@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/archive/turns.h"
+#include "base/turns.h"
 
 #include <gmock/gmock.h>
 
 #include <string>
 
-namespace stab::archive {
+namespace stab {
 namespace {
 
 using ::testing::NotNull;
@@ -57,4 +57,4 @@ TEST(Turns, OneThatIsGivenUpIsGone) {
 }
 
 }  // namespace
-}  // namespace stab::archive
+}  // namespace stab
