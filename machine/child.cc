@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -24,6 +23,7 @@
 #include "machine/migrations.h"
 #include "machine/processes.h"
 #include "machine/program.h"
+#include "machine/supervisor.h"
 
 namespace stab::machine {
 namespace {
@@ -130,84 +130,6 @@ const char* become_trial(const Launch& launch) {
   execve(program.c_str(), argv.pointers.data(), environment.pointers.data());
   child_failed(note, "execute");
 }
-
-// Collects one stream up to its limit.
-struct Stream {
-  Fd fd;
-  std::string text;
-
-  // False when the limit is passed. Closes at the end of the stream.
-  bool drain(std::uint64_t limit) {
-    std::array<char, 65536> buffer;
-    while (fd) {
-      const ssize_t n = read(fd.get(), buffer.data(), buffer.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && errno == EAGAIN) return true;
-      if (n <= 0) {
-        fd.reset();
-        return true;
-      }
-      text.append(buffer.data(), static_cast<std::size_t>(n));
-      if (text.size() > limit) {
-        text.resize(limit);
-        return false;
-      }
-    }
-    return true;
-  }
-};
-
-class Supervisor {
- public:
-  Supervisor(const Launch& launch, int pidfd, Stream& out, Stream& err)
-      : launch_(launch), pidfd_(pidfd), out_(out), err_(err) {}
-
-  // Waits until the program has ended, or must be. `End::exited` stands for "ended by itself".
-  End wait(nanoseconds started, nanoseconds& ended) {
-    const nanoseconds deadline = started + launch_.timeout;
-    nanoseconds next_look = started + look_interval;
-    for (;;) {
-      std::array<pollfd, 4> fds{{{pidfd_, POLLIN, 0},
-                                 {launch_.stop_fd, POLLIN, 0},
-                                 {out_.fd.get(), POLLIN, 0},
-                                 {err_.fd.get(), POLLIN, 0}}};
-      const int ready = wait_for(fds, deadline, next_look);
-      ended = now(CLOCK_MONOTONIC);
-      if (ready < 0 && errno == EINTR) continue;
-      if (fds[0].revents != 0) return End::exited;
-      if (fds[1].revents != 0) return End::stopped;
-      if (launch_.timeout.count() > 0 && ended >= deadline) return End::timeout;
-      if (launch_.limits.needs_looks() && ended >= next_look) {
-        next_look = ended + look_interval;
-        passed_ = passed_limit(launch_.limits, use_of_descendants());
-        if (!passed_.empty()) return End::over_limit;
-      }
-      if (!out_.drain(launch_.output_limit) || !err_.drain(launch_.output_limit))
-        return End::output_limit;
-    }
-  }
-
-  // Which limit it has passed, in words.
-  [[nodiscard]] const std::string& passed() const { return passed_; }
-
- private:
-  int wait_for(std::array<pollfd, 4>& fds, nanoseconds deadline, nanoseconds next_look) {
-    const bool looks = launch_.limits.needs_looks();
-    if (launch_.timeout.count() == 0 && !looks) return poll(fds.data(), fds.size(), -1);
-    const nanoseconds end = launch_.timeout.count() == 0 ? next_look
-                            : looks                      ? std::min(deadline, next_look)
-                                                         : deadline;
-    const nanoseconds left = std::max(end - now(CLOCK_MONOTONIC), nanoseconds(0));
-    const timespec time{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
-    return ppoll(fds.data(), fds.size(), &time, nullptr);
-  }
-
-  const Launch& launch_;
-  int pidfd_;
-  Stream& out_;
-  Stream& err_;
-  std::string passed_;
-};
 
 nanoseconds to_duration(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);

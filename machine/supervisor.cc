@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "machine/supervisor.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+namespace stab::machine {
+namespace {
+
+using std::chrono::nanoseconds;
+
+nanoseconds now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
+}
+
+int wait_for(const Launch& launch, std::array<pollfd, 4>& fds, nanoseconds deadline,
+             nanoseconds next_look) {
+  const bool looks = launch.limits.needs_looks();
+  if (launch.timeout.count() == 0 && !looks) return poll(fds.data(), fds.size(), -1);
+  const nanoseconds end = launch.timeout.count() == 0 ? next_look
+                          : looks                     ? std::min(deadline, next_look)
+                                                      : deadline;
+  const nanoseconds left = std::max(end - now(), nanoseconds(0));
+  const timespec time{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
+  return ppoll(fds.data(), fds.size(), &time, nullptr);
+}
+
+}  // namespace
+
+bool Stream::drain(std::uint64_t limit) {
+  std::array<char, 65536> buffer;
+  while (fd) {
+    const ssize_t n = read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return true;
+    if (n <= 0) {
+      fd.reset();
+      return true;
+    }
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > limit) {
+      text.resize(limit);
+      return false;
+    }
+  }
+  return true;
+}
+
+End Supervisor::wait(nanoseconds started, nanoseconds& ended) {
+  const nanoseconds deadline = started + launch_.timeout;
+  nanoseconds next_look = started + look_interval;
+  for (;;) {
+    std::array<pollfd, 4> fds{{{pidfd_, POLLIN, 0},
+                               {launch_.stop_fd, POLLIN, 0},
+                               {out_.fd.get(), POLLIN, 0},
+                               {err_.fd.get(), POLLIN, 0}}};
+    const int ready = wait_for(launch_, fds, deadline, next_look);
+    ended = now();
+    if (ready < 0 && errno == EINTR) continue;
+    if (fds[0].revents != 0) return End::exited;
+    if (fds[1].revents != 0) return End::stopped;
+    if (launch_.timeout.count() > 0 && ended >= deadline) return End::timeout;
+    if (launch_.limits.needs_looks() && ended >= next_look) {
+      next_look = ended + look_interval;
+      passed_ = passed_limit(launch_.limits, use_of_descendants());
+      if (!passed_.empty()) return End::over_limit;
+    }
+    if (!out_.drain(launch_.output_limit) || !err_.drain(launch_.output_limit))
+      return End::output_limit;
+  }
+}
+
+}  // namespace stab::machine

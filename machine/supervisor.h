@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Watches a program that runs: until it ends by itself, is stopped, or passes its timeout or one of
+// its limits.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "base/fd.h"
+#include "machine/child.h"
+
+namespace stab::machine {
+
+// Collects one stream up to its limit.
+struct Stream {
+  Fd fd;
+  std::string text;
+
+  // False when the limit is passed. Closes at the end of the stream.
+  bool drain(std::uint64_t limit);
+};
+
+class Supervisor {
+ public:
+  Supervisor(const Launch& launch, int pidfd, Stream& out, Stream& err)
+      : launch_(launch), pidfd_(pidfd), out_(out), err_(err) {}
+
+  // Waits until the program has ended, or must be: `End::exited` stands for "ended by itself".
+  // `started` and `ended` are of the monotonic clock.
+  End wait(std::chrono::nanoseconds started, std::chrono::nanoseconds& ended);
+
+  // Which limit it has passed, in words.
+  [[nodiscard]] const std::string& passed() const { return passed_; }
+
+ private:
+  const Launch& launch_;
+  int pidfd_;
+  Stream& out_;
+  Stream& err_;
+  std::string passed_;
+};
+
+}  // namespace stab::machine
