@@ -115,6 +115,9 @@ TEST(Json, HoldsWhatWasExcludedAndTheResultWithoutTheRules) {
   EXPECT_EQ(exclusions["lost"], 1);
   EXPECT_TRUE(exclusions["depends_on_cell"].get<bool>());
   EXPECT_EQ(exclusions["effects_without"], parsed(document)["effects"]);
+  EXPECT_EQ(exclusions["effects_vanished"].size(), 0U);
+  document.exclusions->vanished = {document.analysis.effects.front()};
+  EXPECT_EQ(parsed(document)["exclusions"]["effects_vanished"][0], parsed(document)["effects"][0]);
 }
 
 TEST(Json, AnEmptyDocumentIsValid) {

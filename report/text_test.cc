@@ -331,6 +331,31 @@ TEST(Text, TheResultWithoutTheRulesStandsBesideTheOther) {
                                           "-2.5 % (-3.7 to -1.2 %) unsure"));
 }
 
+TEST(Text, AComparisonThatLostAllTrialsToRulesIsUnsureAndShown) {
+  Document document = with_exclusions();
+  EXPECT_FALSE(document.findings().unsure);
+  stats::Effect lost = document.analysis.effects.back();
+  lost.level = "O7";
+  document.exclusions->vanished = {lost};
+  EXPECT_TRUE(document.findings().unsure);
+  const std::string report = words_of(text(document));
+  EXPECT_THAT(report, HasSubstr("Warning: 1 comparison has no trials left and stays unsure"));
+  EXPECT_THAT(report, HasSubstr("O1 -> O7 no trials left unsure -"));
+}
+
+TEST(Text, WhatATableLeavesOutIsCounted) {
+  Document document = with_exclusions();
+  stats::Effect lost = document.analysis.effects.back();
+  for (int i = 0; i < 30; ++i) {
+    lost.level = "level" + std::to_string(i);
+    document.exclusions->vanished.push_back(lost);
+  }
+  const std::size_t deciding = stats::deciding_effects(document.analysis).size();
+  EXPECT_THAT(words_of(text(document)),
+              HasSubstr("and " + std::to_string(30 + deciding - 20) + " more"));
+  EXPECT_THAT(text(document, full), HasSubstr("level29"));
+}
+
 TEST(Text, ExclusionsThatDependOnTheCellAreAWarning) {
   Document document = with_exclusions();
   document.exclusions->p = 0.001;

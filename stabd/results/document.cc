@@ -329,6 +329,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
       spec.assumptions = false;
       auto without = analysed(store, experiment, *plan, expansion, rows->without_rules, spec);
       if (!without) return fail(without.error().message);
+      document.exclusions->vanished = stats::lost_effects(document.analysis, *without);
       document.exclusions->without = std::move(without->effects);
     }
   }
