@@ -59,6 +59,10 @@ struct Quietness {
   std::string found{};    // "fair: swappiness (60)"; "": not known
   std::string changed{};  // settings that were made quiet; "": none
   std::string loud{};     // what could not be, and why
+  // Before trials, for a quiet machine.
+  std::uint64_t waits = 0;
+  std::uint64_t waits_in_vain = 0;
+  std::int64_t waited_ns = 0;
 };
 
 // An event that the plan counts, over the measured trials that are ok.

@@ -293,6 +293,12 @@ TEST(Text, SaysHowQuietTheMachineWas) {
               HasSubstr("  Quiet     fair for measurements: smt (on); changed for the "
                         "trials: governor (2 files),\n"
                         "            swappiness; not made quiet: ksm: it does not take 0\n"));
+  Document waited = sample_document();
+  waited.quietness.waits = 3;
+  waited.quietness.waits_in_vain = 1;
+  waited.quietness.waited_ns = 61'500'000'000;
+  EXPECT_THAT(words_of(text(waited)),
+              HasSubstr("waited 3 times until it was, 1 min 2 s in all, 1 of them in vain"));
   Document unknown = sample_document();
   unknown.quietness = {.asked = "off"};
   EXPECT_THAT(text(unknown), Not(HasSubstr("Quiet")));

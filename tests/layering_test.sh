@@ -78,9 +78,9 @@ allowed() {
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/exclusion stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/results/sums) echo "plan/plan.h counters/reading.h store report/model.h stats/numbers" ;;
-    stabd/daemon/session) echo "$below_stabd machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
+    stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
-    stabd/daemon) echo "$below_stabd machine/quiet stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
+    stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;

@@ -20,6 +20,7 @@
 #include "stabd/client/check/detectable.h"
 #include "stabd/client/check/exclusion_words.h"
 #include "stabd/client/check/study_words.h"
+#include "stabd/client/check/wait_words.h"
 #include "stabd/client/check/words.h"
 #include "stabd/client/client.h"
 #include "stabd/client/plan_file.h"
@@ -220,6 +221,7 @@ ordered_json as_json(const Design& design) {
       {"stop", design.plan.design.stop ? ordered_json(plan::describe(*design.plan.design.stop))
                                        : ordered_json(nullptr)},
       {"exclude", exclusion_json(design.plan, readings_here())},
+      {"wait_for_quiet", wait_json(design.plan)},
       {"warmup_trials", design.warmups},
       {"builds", design.builds},
       {"randomized", runtime_text(design)},
@@ -288,6 +290,7 @@ void print(const Design& design) {
   if (!design.plan.exclude.empty())
     for (const std::string& line : exclusion_lines(design.plan, readings_here()))
       fmt::print("{}\n", line);
+  for (const std::string& line : wait_lines(design.plan)) fmt::print("{}\n", line);
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);
