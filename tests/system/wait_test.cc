@@ -18,6 +18,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 // A tree of a machine without /proc/stat: only what a test puts there is waited for.
@@ -136,6 +137,16 @@ TEST_F(Wait, CheckSaysWhatIsWaitedForAndWhatIsNotThereToWaitFor) {
                         "most: others use at most 10 % of the CPUs"));
   const json design = json::parse(lab_.ctl({"check", "plan.toml", "--json"}).out);
   EXPECT_EQ(design["wait_for_quiet"]["most_ns"], 120'000'000'000);
+}
+
+TEST_F(Wait, CheckSaysWhyTheseCpus) {
+  lab_.write("plan.toml",
+             "[experiment]\nname = 'cpus'\n[[benchmark]]\nname = 'b'\nrun = ['true']\n");
+  EXPECT_THAT(lab_.ctl({"check", "plan.toml"}).out,
+              ContainsRegex("here trials would run on CPU [0-9]+: .*the core of CPU 0"));
+  const json design = json::parse(lab_.ctl({"check", "plan.toml", "--json"}).out);
+  EXPECT_FALSE(design["cpus_here"]["cpus"].get<std::string>().empty());
+  EXPECT_GE(design["cpus_here"]["reasons"].size(), 2U);
 }
 
 }  // namespace

@@ -218,6 +218,8 @@ class Around {
     const auto request = protocol::decode_work(line);
     ASSERT_TRUE(request) << line;
     asked_ = Kind(request->index());
+    if (const auto* setup = std::get_if<protocol::SetupRequest>(&*request))
+      earlier_cpus_ = setup->earlier_cpus;
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       command_ = build->command;
     if (asked_ == Kind::run && plan_.quiesce == plan::Quiesce::strict) EXPECT_TRUE(quiet_);
@@ -369,7 +371,8 @@ class Around {
   std::int64_t switches_ = 0;  // of the trials that end
   std::size_t ran_ = 0;        // trials whose end the session was told
   std::set<std::string> built_;
-  std::string command_;  // of the build that was asked for last
+  machine::CpuSet earlier_cpus_;  // that the last setup named
+  std::string command_;           // of the build that was asked for last
 };
 
 }  // namespace stab::daemon
