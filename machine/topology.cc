@@ -307,16 +307,28 @@ Counts Topology::counts() const {
           .numa_nodes = std::max(1U, count(HWLOC_OBJ_NUMANODE))};
 }
 
-Result<CpuChoice> Topology::choose_cpus(unsigned n) const {
+Result<CpuChoice> Topology::choose_cpus(unsigned n, const CpuSet& earlier) const {
   if (n == 0) return fail("a trial needs at least 1 CPU");
   if (n > allowed_.size())
     return fail(
         fmt::format("{} CPUs were asked for, but only {} can be used here ({}); ask for fewer", n,
                     allowed_.size(), to_string(allowed_)));
   const Chooser chooser(handle_.get(), allowed_);
+  if (earlier.size() == n && difference(earlier, allowed_).empty())
+    return completed(earlier, allowed_, chooser);
   const CpuSet fastest = fastest_of(handle_.get(), allowed_);
   const CpuSet& kind = fastest.size() >= n ? fastest : allowed_;
-  return completed(Chooser(handle_.get(), kind).choose(n), allowed_, chooser);
+  CpuSet trial = Chooser(handle_.get(), kind).choose(n);
+  const auto cores = cores_of(handle_.get());
+  const auto unserved = difference(kind, cores_with(cores, of_devices_));
+  if (unserved.size() >= n) {
+    CpuSet other = Chooser(handle_.get(), unserved).choose(n);
+    const bool as_good = !chooser.share_a_core(other) &&
+                         intersection(cores_with(cores, {0}), other).empty() &&
+                         place_of(handle_.get(), other) == place_of(handle_.get(), trial);
+    if (as_good) trial = std::move(other);
+  }
+  return completed(std::move(trial), allowed_, chooser);
 }
 
 std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
@@ -346,8 +358,8 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
                                   to_string(choice.idle)));
   if (!intersection(cores_with(cores, of_devices_), choice.trial).empty())
     reasons.emplace_back(
-        "they or their core's other CPUs serve interrupts of devices (the knob irq_affinity moves "
-        "them)");
+        "they or their core's other CPUs serve interrupts of devices, and no others are as good "
+        "otherwise or the experiment began there (the knob irq_affinity moves interrupts)");
   else if (!of_devices_.empty())
     reasons.push_back(
         fmt::format("interrupts of devices are served elsewhere ({})", to_string(of_devices_)));

@@ -66,8 +66,11 @@ class Topology {
   // The `n` CPUs for trials, in the order of these preferences: the fastest cores of a hybrid
   // machine, if there are enough; not in the core of CPU 0, where the kernel's own work tends to be;
   // one CPU a core, its siblings idle; close together (one L3 cache, else one NUMA node, else one
-  // package). An error if n is 0 or more than allowed() has.
-  [[nodiscard]] Result<CpuChoice> choose_cpus(unsigned n) const;
+  // package); where others are as good by all that, not in a core that serves many interrupts of
+  // devices. Which do so changes with time: who goes on names the CPUs that it had `earlier`, and
+  // gets them if there are n of them and all are allowed. An error if n is 0 or more than allowed()
+  // has.
+  [[nodiscard]] Result<CpuChoice> choose_cpus(unsigned n, const CpuSet& earlier = {}) const;
   // Why these: a sentence for each preference that the machine could meet or not.
   [[nodiscard]] std::vector<std::string> reasons(const CpuChoice& choice) const;
 

@@ -12,6 +12,8 @@
 #include <functional>
 #include <numeric>
 
+#include "machine/interrupts.h"
+
 namespace stab::machine {
 namespace {
 
@@ -104,9 +106,39 @@ TEST(ChooseCpus, TakesCpu0Last) {
   EXPECT_TRUE(choose(big, 127).siblings);
 }
 
-// Which CPUs serve devices changes with time, and an experiment that goes on must go on where it began.
-TEST(ChooseCpus, DevicesDoNotMatter) {
-  EXPECT_EQ(Topology::synthetic(big, {}, {}, {32})->choose_cpus(1).value().trial, CpuSet{32});
+CpuSet chosen_beside(const char* description, unsigned n, const CpuSet& of_devices,
+                     const CpuSet& earlier = {}) {
+  return Topology::synthetic(description, {}, {}, of_devices)
+      ->choose_cpus(n, earlier)
+      .value()
+      .trial;
+}
+
+TEST(ChooseCpus, LeavesCoresThatServeDevices) {
+  EXPECT_THAT(chosen_beside(big, 1, {32}), ElementsAre(34));
+  EXPECT_THAT(chosen_beside(big, 1, {33}), ElementsAre(34)) << "its sibling would disturb it";
+  EXPECT_EQ(chosen_beside(big, 4, {34, 36}), (CpuSet{32, 38, 40, 42}));
+  // As a table of interrupts has it: CPU 32 has served 2000 in 100 s.
+  const CpuSet busy = cpus_of_devices(
+      "           CPU32      CPU34\n 36:       2000          9   PCI-MSIX   eth0\n", "100.0 1.0\n");
+  EXPECT_THAT(chosen_beside(big, 1, busy), ElementsAre(34));
+}
+
+TEST(ChooseCpus, DevicesMatterLessThanACoreOfItsOwnAwayFromCpu0AndClose) {
+  EXPECT_THAT(chosen_beside("Core:2 PU:1", 1, {1}), ElementsAre(1));
+  EXPECT_EQ(chosen_beside("Core:3 PU:2", 2, {4}), (CpuSet{2, 4})) << "not two of one core";
+  EXPECT_EQ(chosen_beside("Package:2 L3Cache:2 Core:2 PU:1", 2, {2, 5, 6}), (CpuSet{2, 3}))
+      << "not in two packages";
+}
+
+TEST(ChooseCpus, WhoGoesOnDoesSoWhereItBegan) {
+  EXPECT_THAT(chosen_beside(big, 1, {}, {40}), ElementsAre(40));
+  EXPECT_THAT(chosen_beside(big, 1, {40}, {40}), ElementsAre(40));
+  EXPECT_THAT(chosen_beside(big, 1, {}, {40, 42}), ElementsAre(32)) << "it wants another number";
+  EXPECT_THAT(choose("Core:4 PU:1", 1, {1, 3}).trial, ElementsAre(1));
+  const auto few = Topology::synthetic("Core:4 PU:1", {1, 3});
+  EXPECT_THAT(few->choose_cpus(1, {2}).value().trial, ElementsAre(1)) << "it is taken away";
+  EXPECT_EQ(few->choose_cpus(1, {3}).value(), (CpuChoice{.trial = {3}, .others = {1}}));
 }
 
 TEST(ChooseCpus, SaysWhoServesDevices) {
@@ -115,6 +147,7 @@ TEST(ChooseCpus, SaysWhoServesDevices) {
     return topology->reasons(topology->choose_cpus(1).value());
   };
   EXPECT_THAT(reasons({}), Each(Not(HasSubstr("devices"))));
+  EXPECT_THAT(reasons({1}), Contains(HasSubstr("served elsewhere (1)")));
   EXPECT_THAT(reasons({2}), Contains(HasSubstr("served elsewhere (2)")));
   EXPECT_THAT(reasons({1, 2}), Contains(HasSubstr("they or their core's other CPUs serve")));
 }

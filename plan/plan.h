@@ -170,6 +170,14 @@ constexpr std::string_view to_string(Quiesce quiesce) {
   return quiesce == Quiesce::off ? "off" : quiesce == Quiesce::strict ? "strict" : "best-effort";
 }
 
+// How quiet the machine has to be before a block begins.
+struct QuietWait {
+  std::chrono::nanoseconds most{};      // then the block begins anyway
+  double load = 0;                      // 0.05 for "5%"
+  std::optional<double> temperature_c;  // at most
+  std::optional<double> frequency_khz;  // at least
+};
+
 enum class OnBuildFailure { fail_benchmark, fail_experiment };
 
 struct Analysis {
@@ -213,6 +221,7 @@ struct Plan {
   bool aslr = false;                // where no factor says otherwise
   Quiesce quiesce = Quiesce::off;
   std::vector<std::string> knobs;  // that are made quiet; empty: the standard ones
+  std::optional<QuietWait> wait_for_quiet;
   // [measure]: events that are counted in each trial; those of a group at the same time.
   std::vector<std::vector<std::string>> counters;
   bool refuse_absent = false;  // measure nothing if this machine cannot count one of them

@@ -288,16 +288,20 @@ Json exclusions_of(const std::optional<Exclusions>& exclusions, const stats::Spe
   Json cells = Json::array();
   for (const Exclusions::Cell& cell : exclusions->cells)
     cells.push_back({{"cell", cell.name}, {"trials", cell.judged}, {"disturbed", cell.disturbed}});
-  stats::Analysis without;
-  without.spec = spec;
-  without.effects = exclusions->without;
+  const auto listed = [&](const std::vector<stats::Effect>& list) {
+    stats::Analysis analysis;
+    analysis.spec = spec;
+    analysis.effects = list;
+    return effects(analysis);
+  };
   return {{"rules", rules},
           {"disturbed", exclusions->disturbed},
           {"lost", exclusions->lost},
           {"cells", cells},
           {"p", or_null(exclusions->p)},
           {"depends_on_cell", exclusions->depends()},
-          {"effects_without", effects(without)}};
+          {"effects_without", listed(exclusions->without)},
+          {"effects_vanished", listed(exclusions->vanished)}};
 }
 
 void add_analysis(Json& root, const stats::Analysis& analysis) {
@@ -341,7 +345,10 @@ std::string json(const Document& document) {
              {{"quiesce", or_null(document.quietness.asked)},
               {"found", or_null(document.quietness.found)},
               {"changed", or_null(document.quietness.changed)},
-              {"not_made_quiet", or_null(document.quietness.loud)}}},
+              {"not_made_quiet", or_null(document.quietness.loud)},
+              {"waits", document.quietness.waits},
+              {"waits_in_vain", document.quietness.waits_in_vain},
+              {"waited_ns", document.quietness.waited_ns}}},
             {"noise_floor", noise_json(document.noise)},
             {"seed", document.seed},
             {"trials",

@@ -53,6 +53,11 @@ TEST(Json, SaysHowQuietTheMachineWas) {
   EXPECT_EQ(quietness["found"], "fair for measurements: smt (on)");
   EXPECT_EQ(quietness["changed"], "governor (2 files), swappiness");
   EXPECT_EQ(quietness["not_made_quiet"], "ksm: it does not take 0");
+  Document waited;
+  waited.quietness = {.waits = 3, .waits_in_vain = 1, .waited_ns = 7};
+  EXPECT_EQ(parsed(waited)["quietness"]["waits"], 3);
+  EXPECT_EQ(parsed(waited)["quietness"]["waits_in_vain"], 1);
+  EXPECT_EQ(parsed(waited)["quietness"]["waited_ns"], 7);
   EXPECT_TRUE(parsed(Document())["quietness"]["changed"].is_null());
 }
 
@@ -115,6 +120,9 @@ TEST(Json, HoldsWhatWasExcludedAndTheResultWithoutTheRules) {
   EXPECT_EQ(exclusions["lost"], 1);
   EXPECT_TRUE(exclusions["depends_on_cell"].get<bool>());
   EXPECT_EQ(exclusions["effects_without"], parsed(document)["effects"]);
+  EXPECT_EQ(exclusions["effects_vanished"].size(), 0U);
+  document.exclusions->vanished = {document.analysis.effects.front()};
+  EXPECT_EQ(parsed(document)["exclusions"]["effects_vanished"][0], parsed(document)["effects"][0]);
 }
 
 TEST(Json, AnEmptyDocumentIsValid) {

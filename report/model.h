@@ -59,6 +59,10 @@ struct Quietness {
   std::string found{};    // "fair: swappiness (60)"; "": not known
   std::string changed{};  // settings that were made quiet; "": none
   std::string loud{};     // what could not be, and why
+  // Before trials, for a quiet machine.
+  std::uint64_t waits = 0;
+  std::uint64_t waits_in_vain = 0;
+  std::int64_t waited_ns = 0;
 };
 
 // An event that the plan counts, over the measured trials that are ok.
@@ -104,6 +108,8 @@ struct Exclusions {
   std::optional<double> p{};    // that exclusions are the same in all cells; none: nothing to test
   std::vector<stats::Effect>
       without{};  // as if there were no rules; empty if no trial is disturbed
+  // Those of `without` that would decide and that the trials which are left cannot tell at all.
+  std::vector<stats::Effect> vanished{};
 
   [[nodiscard]] bool depends() const { return p && *p <= alpha; }
 };
@@ -134,7 +140,10 @@ struct Document {
 
   // A plan that compares nothing has nothing to be unsure of.
   [[nodiscard]] stats::Findings findings() const {
-    return compares ? stats::findings(analysis) : stats::Findings{};
+    if (!compares) return {};
+    stats::Findings found = stats::findings(analysis);
+    found.unsure = found.unsure || (exclusions && !exclusions->vanished.empty());
+    return found;
   }
 };
 

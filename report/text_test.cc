@@ -293,6 +293,12 @@ TEST(Text, SaysHowQuietTheMachineWas) {
               HasSubstr("  Quiet     fair for measurements: smt (on); changed for the "
                         "trials: governor (2 files),\n"
                         "            swappiness; not made quiet: ksm: it does not take 0\n"));
+  Document waited = sample_document();
+  waited.quietness.waits = 3;
+  waited.quietness.waits_in_vain = 1;
+  waited.quietness.waited_ns = 61'500'000'000;
+  EXPECT_THAT(words_of(text(waited)),
+              HasSubstr("waited 3 times until it was, 1 min 2 s in all, 1 of them in vain"));
   Document unknown = sample_document();
   unknown.quietness = {.asked = "off"};
   EXPECT_THAT(text(unknown), Not(HasSubstr("Quiet")));
@@ -329,6 +335,31 @@ TEST(Text, TheResultWithoutTheRulesStandsBesideTheOther) {
   const std::string report = text(with_exclusions());
   EXPECT_THAT(words_of(report), HasSubstr("like these O1 -> O2 -2.5 % (-3.7 to -1.2 %) faster "
                                           "-2.5 % (-3.7 to -1.2 %) unsure"));
+}
+
+TEST(Text, AComparisonThatLostAllTrialsToRulesIsUnsureAndShown) {
+  Document document = with_exclusions();
+  EXPECT_FALSE(document.findings().unsure);
+  stats::Effect lost = document.analysis.effects.back();
+  lost.level = "O7";
+  document.exclusions->vanished = {lost};
+  EXPECT_TRUE(document.findings().unsure);
+  const std::string report = words_of(text(document));
+  EXPECT_THAT(report, HasSubstr("Warning: 1 comparison has no trials left and stays unsure"));
+  EXPECT_THAT(report, HasSubstr("O1 -> O7 no trials left unsure -"));
+}
+
+TEST(Text, WhatATableLeavesOutIsCounted) {
+  Document document = with_exclusions();
+  stats::Effect lost = document.analysis.effects.back();
+  for (int i = 0; i < 30; ++i) {
+    lost.level = "level" + std::to_string(i);
+    document.exclusions->vanished.push_back(lost);
+  }
+  const std::size_t deciding = stats::deciding_effects(document.analysis).size();
+  EXPECT_THAT(words_of(text(document)),
+              HasSubstr("and " + std::to_string(30 + deciding - 20) + " more"));
+  EXPECT_THAT(text(document, full), HasSubstr("level29"));
 }
 
 TEST(Text, ExclusionsThatDependOnTheCellAreAWarning) {

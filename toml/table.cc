@@ -130,8 +130,11 @@ std::optional<std::uint64_t> Table::integer(std::string_view key, std::uint64_t 
 std::optional<double> Table::number(std::string_view key, double min, double max) const {
   const Pair* pair = find(key);
   if (pair == nullptr) return std::nullopt;
-  const auto* number = std::get_if<double>(&pair->value.data);
-  if (number != nullptr && *number >= min && *number <= max) return *number;
+  std::optional<double> number;
+  if (const auto* real = std::get_if<double>(&pair->value.data)) number = *real;
+  if (const auto* whole = std::get_if<std::int64_t>(&pair->value.data))
+    number = static_cast<double>(*whole);
+  if (number && *number >= min && *number <= max) return number;
   refuse(*pair, fmt::format("a number from {} to {}", min, max));
   return std::nullopt;
 }

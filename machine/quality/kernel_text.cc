@@ -111,17 +111,25 @@ Value stolen_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks) {
   return sum * (ns_per_second / ticks);
 }
 
-Value others_busy_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks) {
-  std::int64_t sum = 0;
-  bool others = false;
+std::expected<Busy, std::string> busy_in(std::string_view stat, const CpuSet& cpus,
+                                         std::int64_t ticks) {
+  Busy busy;
   const bool known = for_each_cpu(stat, [&](unsigned cpu, const Times& times) {
-    if (has(cpus, cpu)) return;
-    others = true;
-    sum += times[0] + times[1] + times[2] + times[5] + times[6];
+    const std::int64_t time =
+        (times[0] + times[1] + times[2] + times[5] + times[6]) * (ns_per_second / ticks);
+    const bool trial = has(cpus, cpu);
+    (trial ? busy.trial_ns : busy.others_ns) += time;
+    busy.others += trial ? 0 : 1;
   });
   if (!known) return strange();
-  if (!others) return std::unexpected("there is no other CPU");
-  return sum * (ns_per_second / ticks);
+  return busy;
+}
+
+Value others_busy_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks) {
+  const auto busy = busy_in(stat, cpus, ticks);
+  if (!busy) return std::unexpected(busy.error());
+  if (busy->others == 0) return std::unexpected("there is no other CPU");
+  return busy->others_ns;
 }
 
 Value sum_of_columns(std::string_view table, const CpuSet& cpus) {

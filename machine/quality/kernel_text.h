@@ -25,6 +25,16 @@ Value waited_in(std::string_view pressure);
 Value stolen_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks);
 Value others_busy_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks);
 
+// Of /proc/stat: for how long these CPUs were busy, and all others together, of which there are
+// `others`.
+struct Busy {
+  std::int64_t trial_ns = 0;
+  std::int64_t others_ns = 0;
+  std::size_t others = 0;
+};
+std::expected<Busy, std::string> busy_in(std::string_view stat, const CpuSet& cpus,
+                                         std::int64_t ticks);
+
 // The sum of these CPUs' columns in a table like /proc/interrupts, whose first line names them.
 Value sum_of_columns(std::string_view table, const CpuSet& cpus);
 

@@ -205,10 +205,16 @@ class Examination {
     if (isolated && !isolated->empty())
       return add("isolation", Grade::good, "CPUs " + *isolated + " by isolcpus");
     const auto controllers = line("/sys/fs/cgroup/cgroup.controllers");
-    if (controllers && (" " + *controllers + " ").contains(" cpuset "))
-      return add("isolation", Grade::fair, "cpusets of cgroup v2",
-                 "other programs may run on the trials' CPUs until a cpuset keeps them away",
-                 "boot with isolcpus=LIST, or use cpuset.cpus.partition");
+    if (controllers && (" " + *controllers + " ").contains(" cpuset ")) {
+      const auto passed_on = line("/sys/fs/cgroup/cgroup.subtree_control");
+      const bool on = passed_on && (" " + *passed_on + " ").contains(" cpuset ");
+      return add(
+          "isolation", Grade::fair,
+          on ? "cpusets of cgroup v2" : "cpusets of cgroup v2, which are off",
+          "other programs may run on the trials' CPUs until a cpuset keeps them away",
+          std::string(on ? "" : "echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control, then ") +
+              "name other_processes in a plan's machine.knobs, or boot with isolcpus=LIST");
+    }
     if (!files("/sys/fs/cgroup/cpuset/cpuset.cpus").empty())
       return add("isolation", Grade::fair, "cpusets of cgroup v1",
                  "other programs may run on the trials' CPUs until a cpuset keeps them away",

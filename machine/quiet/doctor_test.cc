@@ -106,7 +106,12 @@ TEST_F(DoctorTest, Isolation) {
   put("/sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
   EXPECT_THAT(finding("isolation").found, HasSubstr("v1"));
   put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
-  EXPECT_THAT(finding("isolation").found, HasSubstr("v2"));
+  EXPECT_THAT(finding("isolation").found, HasSubstr("v2, which are off"));
+  EXPECT_THAT(finding("isolation").mend,
+              HasSubstr("echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control"));
+  put("/sys/fs/cgroup/cgroup.subtree_control", "cpuset cpu\n");
+  EXPECT_EQ(finding("isolation").found, "cpusets of cgroup v2");
+  EXPECT_THAT(finding("isolation").mend, HasSubstr("name other_processes in a plan's"));
   put("/sys/devices/system/cpu/isolated", "2-3\n");
   EXPECT_EQ(finding("isolation").grade, Grade::good);
 }

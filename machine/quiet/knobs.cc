@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <optional>
+#include <sstream>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -132,7 +135,8 @@ constexpr std::array table{
                    "factor controls by itself",
          .boot = "norandmaps"},
     Knob{.name = "other_processes",
-         .files = {{{"/sys/fs/cgroup/cpuset/stabd-others", "{others}", Form::folder}}},
+         .files = {{{"/sys/fs/cgroup/cpuset/stabd-others", "{others}", Form::folder},
+                    {"/sys/fs/cgroup/{beside}/cpuset.cpus", "{others}", Form::within}}},
          .standard = false,
          .moves_processes = true,
          .loud = Grade::fair,
@@ -145,6 +149,52 @@ std::string replaced(std::string_view text, std::string_view what, const std::st
   const auto at = text.find(what);
   if (at == std::string_view::npos) return std::string(text);
   return std::string(text.substr(0, at)) + with + std::string(text.substr(at + what.size()));
+}
+
+constexpr std::size_t deepest = 16;  // of a cgroup
+
+// Names that stand for themselves in a pattern.
+std::string literal(std::string_view name) {
+  std::string text;
+  for (const char each : name) {
+    if (std::string_view("\\*?[").contains(each)) text += '\\';
+    text += each;
+  }
+  return text;
+}
+
+// The names on the way to our cgroup of version 2; nothing where that has no cpusets.
+std::optional<std::vector<std::string>> own_cgroup(const std::string& root) {
+  constexpr std::string_view version_2 = "0::/";
+  if (files_like("/sys/fs/cgroup/cgroup.controllers", root).empty()) return std::nullopt;
+  std::istringstream lines(read_file(root + "/proc/self/cgroup", limit).value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(version_2)) continue;
+    std::istringstream path(line.substr(version_2.size()));
+    std::vector<std::string> names;
+    for (std::string name; std::getline(path, name, '/');) names.push_back(name);
+    return names;
+  }
+  return std::nullopt;
+}
+
+// What {beside} stands for, in the order of names.
+std::vector<std::string> cgroups_beside(std::string_view pattern, const std::string& root) {
+  const auto own = own_cgroup(root);
+  if (!own) return {};
+  std::vector<std::string> files;
+  std::string above;
+  // Below our own cgroup is what we have started, unless that is the root.
+  const std::size_t levels = std::min(std::max<std::size_t>(own->size(), 1), deepest);
+  for (std::size_t depth = 0; depth < levels; ++depth) {
+    const std::string name = depth < own->size() ? literal((*own)[depth]) : "";
+    const auto ours = files_like(replaced(pattern, "{beside}", above + name), root);
+    for (std::string& file : files_like(replaced(pattern, "{beside}", above + "*"), root))
+      if (name.empty() || std::ranges::find(ours, file) == ours.end())
+        files.push_back(std::move(file));
+    above += name + "/";
+  }
+  return files;
 }
 
 std::vector<std::string> patterns(const KnobFiles& files, const CpuChoice& cpus) {
@@ -163,6 +213,20 @@ std::vector<std::string> folder_like(const std::string& folder, const std::strin
   return {folder};
 }
 
+std::vector<std::string> files_here(const KnobFiles& files, const std::string& pattern,
+                                    const std::string& root) {
+  if (files.form == Form::folder) return folder_like(pattern, root);
+  return pattern.contains("{beside}") ? cgroups_beside(pattern, root) : files_like(pattern, root);
+}
+
+// Of what is bound to some CPUs those that it may keep; of what is bound to none or to others only,
+// all that are quiet.
+std::string kept_of(const std::string& found, const CpuSet& quiet) {
+  CpuSet kept;
+  std::ranges::set_intersection(cpus_in(found), quiet, std::back_inserter(kept));
+  return to_string(kept.empty() ? quiet : kept);
+}
+
 }  // namespace
 
 std::span<const Knob> knobs() {
@@ -175,8 +239,8 @@ const Knob* find_knob(std::string_view name) {
 }
 
 bool Setting::is_quiet() const {
-  return error.empty() &&
-         (same_value(found, quiet, form) || (" " + as_good + " ").contains(" " + found + " "));
+  return error.empty() && (same_value(found, quiet, form) ||
+                           (!found.empty() && (" " + as_good + " ").contains(" " + found + " ")));
 }
 
 std::vector<std::string> files_like(const std::string& pattern, const std::string& root) {
@@ -193,8 +257,7 @@ std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const st
   std::vector<Setting> settings;
   for (const KnobFiles& files : knob.files) {
     for (const std::string& pattern : patterns(files, cpus)) {
-      for (const std::string& file :
-           files.form == Form::folder ? folder_like(pattern, root) : files_like(pattern, root)) {
+      for (const std::string& file : files_here(files, pattern, root)) {
         Setting setting{.file = file,
                         .found = {},
                         .quiet = replaced(files.quiet, "{others}", to_string(cpus.others)),
@@ -205,7 +268,8 @@ std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const st
           setting.found = *value;
         else
           setting.error = value.error().message;
-        if (files.form == Form::folder && cpus.shared)
+        if (files.form == Form::within) setting.quiet = kept_of(setting.found, cpus.others);
+        if (knob.moves_processes && cpus.shared)
           setting.error = "trials need all CPUs, and none is left for other processes";
         settings.push_back(std::move(setting));
       }
@@ -220,8 +284,14 @@ const KnobFiles* files_of(std::string_view knob, std::string_view file) {
   const auto holds = [path = std::string(file)](const KnobFiles& files) {
     const std::string pattern = replaced(files.pattern, "{trial}", "[0-9]*");
     // FNM_PATHNAME: a '*' does not reach into another folder.
-    return !pattern.empty() &&
-           fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
+    const auto matches = [&](const std::string& each) {
+      return fnmatch(each.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
+    };
+    if (!pattern.contains("{beside}")) return !pattern.empty() && matches(pattern);
+    std::string below = "*";
+    for (std::size_t depth = 0; depth < deepest; ++depth, below += "/*")
+      if (matches(replaced(pattern, "{beside}", below))) return true;
+    return false;
   };
   const auto* found = std::ranges::find_if(row->files, holds);
   return found == row->files.end() ? nullptr : found;
@@ -248,7 +318,7 @@ std::string value_in(std::string_view content, Form form) {
 
 bool same_value(std::string_view a, std::string_view b, Form form) {
   if (a == b) return true;
-  if (form != Form::cpus && form != Form::folder) return false;
+  if (form == Form::word || form == Form::choice) return false;
   const auto cpus = cpus_in(a);
   return !cpus.empty() && cpus == cpus_in(b);
 }

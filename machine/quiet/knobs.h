@@ -17,11 +17,14 @@ enum class Form {
   word,    // as it is written
   choice,  // all values, with the one in force in brackets: "always [madvise] never"
   cpus,    // "0-3,8": two spellings of the same CPUs are the same value
+  within,  // such a list to which something is bound: none is all CPUs, and fewer are as quiet
   folder,  // of processes that are confined to these CPUs (confinement.h)
 };
 
 struct KnobFiles {
   // As in glob(7). {trial} stands for the number of a CPU for trials: one pattern for each of them.
+  // {beside} stands for the cgroups of version 2 that have the same parent as ours or as one above
+  // ours: together all but those, whatever a service manager has made of the tree.
   std::string_view pattern;
   // {others} stands for the CPUs that trials do not use.
   std::string_view quiet;

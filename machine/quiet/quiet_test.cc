@@ -16,6 +16,7 @@
 namespace stab::machine {
 namespace {
 
+using testing::Contains;
 using testing::Each;
 using testing::Field;
 using testing::HasSubstr;
@@ -53,6 +54,93 @@ TEST_F(QuietTest, ChangesWhatIsLoudAndPutsItBack) {
   EXPECT_THAT(restore(log, root_).value(), Each(Field(&Outcome::what, What::restored)));
   expect_everything_as_it_was();
   EXPECT_THAT(log.changes(), IsEmpty());
+}
+
+// The tree of a service manager, as cgroup v2 shows it to a stabd that it has started.
+class CgroupTest : public QuietTest {
+ protected:
+  CgroupTest() {
+    put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n");
+    put("/proc/self/cgroup", "0::/system.slice/stabd.service\n");
+    for (const auto& [name, cpus] : cgroups_) put(file(name), cpus + "\n");
+  }
+  static std::string file(const std::string& name) {
+    return "/sys/fs/cgroup/" + name + "/cpuset.cpus";
+  }
+  void expect_cgroups_as_they_were() {
+    for (const auto& [name, cpus] : cgroups_) EXPECT_EQ(at(file(name)), cpus) << name;
+  }
+
+  const std::map<std::string, std::string> cgroups_{{"user.slice", ""},
+                                                    {"init.scope", "0-3"},
+                                                    {"system.slice", ""},
+                                                    {"system.slice/stabd.service", ""},
+                                                    {"system.slice/stabd.service/below", ""},
+                                                    {"system.slice/cron.service", "0"},
+                                                    {R"(system.slice/a\x2d[b]*.service)", "2-3"},
+                                                    {"user.slice/user-0.slice", ""}};
+};
+
+TEST_F(CgroupTest, AllButOurOwnKeepOffTheTrialsCpusAndAreLetGo) {
+  auto log = opened();
+  const auto outcomes = made_quiet(log, {"other_processes"});
+  EXPECT_EQ(at(file("user.slice")), "0-1");
+  EXPECT_EQ(at(file("init.scope")), "0-1");
+  EXPECT_EQ(at(file("system.slice/cron.service")), "0") << "it is kept to fewer already";
+  EXPECT_EQ(at(file(R"(system.slice/a\x2d[b]*.service)")), "0-1");
+  // Ours, those above and below it; and what its parent confines anyway.
+  for (const char* name : {"system.slice", "system.slice/stabd.service",
+                           "system.slice/stabd.service/below", "user.slice/user-0.slice"})
+    EXPECT_EQ(at(file(name)), "") << name;
+  EXPECT_EQ(outcomes.size(), 4U);
+  EXPECT_THAT(restore(log, root_).value(), Each(Field(&Outcome::what, What::restored)));
+  expect_cgroups_as_they_were();
+}
+
+TEST_F(CgroupTest, ALogThatAKilledOneLeftLetsThemGo) {
+  {
+    auto log = opened();
+    made_quiet(log, {"other_processes"});
+  }
+  put(file("user.slice"), "1\n");
+  auto log = opened();
+  EXPECT_THAT(restore(log, root_).value(), Contains(Field(&Outcome::what, What::foreign)));
+  EXPECT_EQ(at(file("user.slice")), "1");
+  EXPECT_EQ(at(file("init.scope")), "0-3");
+}
+
+TEST_F(CgroupTest, InTheRootEveryOtherCgroupIsOne) {
+  put("/proc/self/cgroup", "0::/\n");
+  auto log = opened();
+  made_quiet(log, {"other_processes"});
+  EXPECT_EQ(at(file("system.slice")), "0-1");
+  EXPECT_EQ(at(file("user.slice")), "0-1");
+  restore(log, root_).value();
+  expect_cgroups_as_they_were();
+}
+
+TEST_F(CgroupTest, WhereTrialsNeedAllCpusNobodyIsConfined) {
+  cpus_ = {.trial = {0, 1, 2, 3}, .others = {0, 1, 2, 3}, .idle = {}, .shared = true};
+  auto log = opened();
+  EXPECT_THAT(made_quiet(log, {"other_processes"}), Each(Field(&Outcome::what, What::refused)));
+  expect_cgroups_as_they_were();
+}
+
+// Below /sys/fs/cgroup version 1 has a folder for each controller, which are no cgroups.
+TEST_F(CgroupTest, OfVersion1NothingIsTaken) {
+  std::filesystem::remove(root_ + "/sys/fs/cgroup/cgroup.controllers");
+  put("/sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n");
+  auto log = opened();
+  EXPECT_EQ(what(made_quiet(log, {"other_processes"}), "other_processes"), What::absent);
+  expect_cgroups_as_they_were();
+}
+
+TEST_F(CgroupTest, NoLogMakesUsWriteToWhatIsNoCgroupsCpus) {
+  EXPECT_NE(files_of("other_processes", file("a")), nullptr);
+  EXPECT_NE(files_of("other_processes", file("a/b/c")), nullptr);
+  for (const char* other : {"/sys/fs/cgroup/cpuset.cpus", "/sys/fs/cgroup/a/../../cpuset.cpus",
+                            "/sys/fs/cgroup/a/cpuset.mems", "/etc/a/cpuset.cpus"})
+    EXPECT_EQ(files_of("other_processes", other), nullptr) << other;
 }
 
 TEST_F(QuietTest, ASecondTimeChangesNothing) {

@@ -205,6 +205,18 @@ inline constexpr Key keys[] = {
      "end they are put back"},
     {"machine.knobs", Choices{words::knobs}, "of these settings, with `quiesce`",
      "the standard ones of `stabctl quiesce status`"},
+    {"machine.wait_for_quiet", Duration{},
+     "before each block trials wait until the machine is quiet, so long at most; then they run "
+     "anyway",
+     "they do not wait"},
+    {"machine.quiet_load", Percentage{},
+     "with `wait_for_quiet`: most of their time that others may use the trial's CPUs, or the other "
+     "CPUs, or that tasks may wait for memory",
+     "`\"5%\"`"},
+    {"machine.quiet_temperature_c", Number{-50, 200, std::nullopt},
+     "with `wait_for_quiet`: the CPU's highest temperature", "any"},
+    {"machine.quiet_frequency_khz", Number{1, 1e9, std::nullopt},
+     "with `wait_for_quiet`: the lowest frequency of the trial's CPUs", "any"},
     {"machine.aslr", Flag{false}, "address space randomization where no factor says otherwise"},
 
     {"analysis.response", Other{response_words},

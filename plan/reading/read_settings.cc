@@ -82,11 +82,30 @@ void read_variables(const Table& root, Draft& draft) {
   }
 }
 
+void read_wait(const Table& table, Draft& draft) {
+  constexpr double usual_load = 0.05;
+  const QuietWait bounds{
+      .most = given<"machine.wait_for_quiet">(table).value_or(std::chrono::nanoseconds(0)),
+      .load = given<"machine.quiet_load">(table).value_or(usual_load),
+      .temperature_c = given<"machine.quiet_temperature_c">(table),
+      .frequency_khz = given<"machine.quiet_frequency_khz">(table)};
+  if (table.find("wait_for_quiet") != nullptr) {
+    draft.plan.wait_for_quiet = bounds;
+    return;
+  }
+  for (const char* name : {"quiet_load", "quiet_temperature_c", "quiet_frequency_khz"})
+    if (const Pair* pair = table.find(name))
+      draft.problems.add(pair->at, fmt::format("'machine.{}' does nothing without "
+                                               "'machine.wait_for_quiet', as in \"2min\"",
+                                               name));
+}
+
 void read_machine(const Table& root, Draft& draft) {
   const auto table = root.table("machine", names_below("machine"));
   draft.plan.cpus = value<"machine.cpus">(table);
   draft.plan.aslr = value<"machine.aslr">(table);
   if (!table) return;
+  read_wait(*table, draft);
   const auto quiesce = given<"machine.quiesce">(*table);
   if (quiesce == to_string(Quiesce::strict)) draft.plan.quiesce = Quiesce::strict;
   if (quiesce == to_string(Quiesce::best_effort)) draft.plan.quiesce = Quiesce::best_effort;

@@ -244,6 +244,17 @@ TEST(ReaderMachine, IsBounded) {
             "p:9:1: 'machine.aslr' must be true or false, not \"no\"\n");
 }
 
+TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {
+  EXPECT_EQ(
+      more("[machine]\nquiet_load = '5%'\nquiet_temperature_c = 50\n"),
+      "p:7:1: 'machine.quiet_load' does nothing without 'machine.wait_for_quiet', as in "
+      "\"2min\"\n"
+      "p:8:1: 'machine.quiet_temperature_c' does nothing without 'machine.wait_for_quiet', as "
+      "in \"2min\"\n");
+  EXPECT_THAT(more("[machine]\nwait_for_quiet = '0s'\n"), HasSubstr("machine.wait_for_quiet"));
+  EXPECT_EQ(more("[machine]\nwait_for_quiet = '2min'\n"), "");
+}
+
 TEST(ReaderMachine, NamesTheKnobsThatAreMadeQuiet) {
   const std::string more_of = "[machine]\nquiesce = 'best-effort'\nknobs = ";
   EXPECT_EQ(more(more_of + "['governor',\n'swapiness']\n"),

@@ -81,6 +81,10 @@ on_absent = "refuse"
 cpus = 2
 quiesce = "best-effort"
 knobs = ["swappiness", "governor"]
+wait_for_quiet = "2min"
+quiet_load = "10%"
+quiet_temperature_c = 60
+quiet_frequency_khz = 2e6
 aslr = true
 
 [analysis]
@@ -103,6 +107,11 @@ TEST(Reader, ReadsTheExperimentAndItsDefaults) {
   EXPECT_TRUE(plan.aslr);
   EXPECT_EQ(plan.quiesce, Quiesce::best_effort);
   EXPECT_THAT(plan.knobs, ElementsAre("swappiness", "governor"));
+  ASSERT_TRUE(plan.wait_for_quiet);
+  EXPECT_EQ(plan.wait_for_quiet->most, std::chrono::minutes(2));
+  EXPECT_EQ(plan.wait_for_quiet->load, 0.1);
+  EXPECT_EQ(plan.wait_for_quiet->temperature_c, 60);
+  EXPECT_EQ(plan.wait_for_quiet->frequency_khz, 2e6);
   EXPECT_THAT(plan.variables, UnorderedElementsAre(Pair("CC", "clang"), Pair("CXX", "clang++-19"),
                                                    Pair("CFLAGS", ""), Pair("CXXFLAGS", ""),
                                                    Pair("LDFLAGS", ""), Pair("N", "200")));

@@ -53,11 +53,6 @@ std::string cells_table(const Exclusions& exclusions, const TextOptions& options
   return grid.render(options.colour) + "\n";
 }
 
-bool is_same_comparison(const stats::Effect& a, const stats::Effect& b) {
-  return a.subject == b.subject && a.scope == b.scope && a.treatment == b.treatment &&
-         a.baseline == b.baseline && a.level == b.level;
-}
-
 std::string shown_change(const stats::Analysis& analysis, const stats::Effect& effect) {
   const ChangeWords words = change_words(analysis, effect);
   return fmt::format("{} ({})", words.change, words.interval);
@@ -72,25 +67,38 @@ std::string without_table(const Document& document, const TextOptions& options) 
   grid.column("", Align::left);
   grid.column("without them", Align::right);
   grid.column("", Align::left);
+  const auto add = [&](const stats::Effect& effect, Cell change, Cell verdict,
+                       const stats::Effect& other) {
+    std::vector<Cell> cells;
+    if (has_subjects(analysis)) cells.push_back(row_label(analysis, effect.subject, effect.scope));
+    cells.push_back({name(effect.baseline) + " -> " + name(effect.level)});
+    cells.push_back(std::move(change));
+    cells.push_back(std::move(verdict));
+    cells.push_back({shown_change(analysis, other)});
+    cells.push_back({std::string(verdict_word(other.verdict, analysis.spec)),
+                     other.verdict == effect.verdict ? Style::plain : Style::warning});
+    grid.row(std::move(cells));
+  };
   std::size_t rows = 0;
+  const auto has_room = [&] { return ++rows <= most_changes || options.full; };
+  for (const stats::Effect& other : document.exclusions->vanished)
+    if (has_room())
+      add({.subject = other.subject,
+           .scope = other.scope,
+           .baseline = other.baseline,
+           .level = other.level},
+          {"no trials left", Style::warning}, {"unsure", Style::warning}, other);
   for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
     const auto other = std::ranges::find_if(
         document.exclusions->without,
-        [&](const stats::Effect& each) { return is_same_comparison(each, *effect); });
-    if (other == document.exclusions->without.end()) continue;
-    if (++rows > most_changes && !options.full) break;
-    std::vector<Cell> cells;
-    if (has_subjects(analysis))
-      cells.push_back(row_label(analysis, effect->subject, effect->scope));
-    cells.push_back({name(effect->baseline) + " -> " + name(effect->level)});
-    cells.push_back({shown_change(analysis, *effect)});
-    cells.push_back({std::string(verdict_word(effect->verdict, analysis.spec))});
-    cells.push_back({shown_change(analysis, *other)});
-    cells.push_back({std::string(verdict_word(other->verdict, analysis.spec)),
-                     other->verdict == effect->verdict ? Style::plain : Style::warning});
-    grid.row(std::move(cells));
+        [&](const stats::Effect& each) { return stats::is_same_comparison(each, *effect); });
+    if (other != document.exclusions->without.end() && has_room())
+      add(*effect, {shown_change(analysis, *effect)},
+          {std::string(verdict_word(effect->verdict, analysis.spec))}, *other);
   }
   if (rows == 0) return "";
+  if (rows > most_changes && !options.full)
+    grid.row({{fmt::format("and {} more", rows - most_changes)}});
   return table_section("By the rules and without them",
                        "The plan's rules decide. Without them the first attempt at each trial "
                        "that succeeded would stand.",
@@ -106,6 +114,12 @@ std::string dependence_text(const Exclusions& exclusions) {
           : fmt::format("{} attempt{} disturbed, {} trial{} to the end.", exclusions.disturbed,
                         exclusions.disturbed == 1 ? " was" : "s were", exclusions.lost,
                         exclusions.lost == 1 ? "" : "s");
+  if (!exclusions.vanished.empty())
+    text += fmt::format(
+        " Warning: {} comparison{} no trials left and stay{} unsure: raise "
+        "'defaults.exclude_repeats', or look for what disturbs them.",
+        exclusions.vanished.size(), exclusions.vanished.size() == 1 ? " has" : "s have",
+        exclusions.vanished.size() == 1 ? "s" : "");
   if (exclusions.depends())
     text += fmt::format(
         " Warning: how often depends on the cell (p = {}). What is excluded there may be what the "

@@ -64,6 +64,11 @@ std::string quiet_text(const Quietness& quietness) {
   add("", quietness.found);
   add("changed for the trials: ", quietness.changed);
   add("not made quiet: ", quietness.loud);
+  if (quietness.waits > 0)
+    add("", fmt::format("waited {} time{} until it was, {} in all, {} of them in vain",
+                        quietness.waits, quietness.waits == 1 ? "" : "s",
+                        format_duration(std::chrono::milliseconds(quietness.waited_ns / 1'000'000)),
+                        quietness.waits_in_vain));
   return text;
 }
 

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "plan/reading/reader.h"
 #include "stabd/archive/parts.h"
+#include "stabd/exclusion/judge.h"
 #include "stabd/results/trials.h"
 #include "store/copy.h"
 #include "toml/problems.h"
@@ -139,9 +140,10 @@ void write_archive(const std::string& database, store::Id id, const std::string&
   if (!value_of(store::back_up(made, file)).empty()) refuse("the copy is damaged: try again");
 }
 
-// A benchmark's name is shown, and names files of builds.
-void check_benchmarks(store::Reader& archive, const store::Experiment& experiment,
-                      const plan::Plan& plan) {
+// A benchmark's name is shown, and names files of builds. Whether a trial counts follows from the
+// plan's rules and its readings, as the daemon found it.
+void check_rows(store::Reader& archive, const store::Experiment& experiment,
+                const plan::Plan& plan) {
   std::set<std::string_view> known;
   for (const auto& each : plan.benchmarks) known.insert(each.name);
   const auto check = [&known](const std::string& name, const char* table) {
@@ -153,6 +155,11 @@ void check_benchmarks(store::Reader& archive, const store::Experiment& experimen
     check(each.benchmark, "build");
   value_of(archive.for_each_trial(experiment.id, [&](const store::Trial& trial) {
     check(trial.benchmark, "trial");
+    if (!exclusion::is_marked_right(plan.exclude, trial))
+      refuse(
+          fmt::format("attempt {} at trial {} is {}, and by the plan's 'exclude' rules and its "
+                      "readings it is not",
+                      trial.attempt, trial.position, to_string(trial.status)));
     return true;
   }));
 }
@@ -187,7 +194,7 @@ store::Experiment only_experiment(store::Reader& archive) {
   if (experiment.name != plan->name)
     refuse(fmt::format("the column name of table experiment is not the name in its plan, {}",
                        plan->name));
-  check_benchmarks(archive, experiment, *plan);
+  check_rows(archive, experiment, *plan);
   check_times(archive, experiment);
   return experiment;
 }

@@ -201,6 +201,34 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   EXPECT_THAT(read.error().message, HasSubstr("'stabd --state' with its folder, started once"));
 }
 
+TEST_F(IntakeTest, ATrialThatContradictsItsReadingsIsNotTaken) {
+  store::Experiment row = store_->experiment(experiment_).value().value();
+  row.plan += "[[exclude]]\nwhen = 'interrupts_per_s > 50'\n";
+  row.trials = 1;
+  const auto verdict_of = [&](store::TrialStatus status, std::int64_t interrupts) {
+    const store::Id id = store_->add_experiment(row).value();
+    store::Trial trial = store::example_trial(id, 0);
+    trial.status = status;
+    trial.warmup = false;
+    trial.wall_ns = 1'000'000'000;
+    trial.readings = {counters::counted("interrupts", "", interrupts)};
+    if (status == store::TrialStatus::disturbed)
+      trial.readings.push_back(counters::counted("exclude-rule", "", std::int64_t{1}));
+    add(trial);
+    fs::remove(spool_->file());
+    fs::remove(spool_->parts());
+    EXPECT_TRUE(write(path_, id, spool_->file()));
+    const auto taken = take_apart(spool_->file(), {.uid = 7, .name = "f"}, spool_->parts());
+    return taken ? "" : taken.error().message;
+  };
+  EXPECT_EQ(verdict_of(store::TrialStatus::disturbed, 51), "");
+  EXPECT_EQ(verdict_of(store::TrialStatus::ok, 50), "");
+  EXPECT_THAT(verdict_of(store::TrialStatus::disturbed, 50),
+              HasSubstr("attempt 0 at trial 0 is disturbed, and by the plan's 'exclude' rules"));
+  EXPECT_THAT(verdict_of(store::TrialStatus::ok, 51),
+              HasSubstr("attempt 0 at trial 0 is ok, and by the plan's 'exclude' rules"));
+}
+
 TEST_F(IntakeTest, ASpoolIsGoneWithItsLastUser) {
   const std::string folder = fs::path(spool_->file()).parent_path();
   EXPECT_TRUE(fs::exists(folder));

@@ -142,8 +142,8 @@ void Daemon::open_loop() {
   uv_signal_init(&loop_, &on_int_);
   uv_signal_init(&loop_, &on_hup_);
   uv_idle_init(&loop_, &again_);
-  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &stop_timer_,
-                            &upkeep_timer_, &old_timer_, &watchdog_}) {
+  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &look_timer_,
+                            &stop_timer_, &upkeep_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(&loop_, timer);
     timer->data = this;
   }
@@ -299,6 +299,14 @@ SessionPorts Daemon::ports() {
       .disturbed = [this] { return keeper_.disturbed(); },
       .examine = [this] { return examine_machine(); },
       .restore = [this] { return keeper_.restore(); },
+      .look = [this](
+                  const machine::CpuSet& trial, const machine::CalmBounds& bounds,
+                  SessionPorts::OnLook done) { look_at_machine(trial, bounds, std::move(done)); },
+      .stop_looking =
+          [this] {
+            uv_timer_stop(&look_timer_);
+            looking_.reset();
+          },
       .read =
           [this](protocol::ReadRequest request, std::function<void(Result<std::string>)> done) {
             read_for_session(std::move(request), std::move(done));

@@ -23,6 +23,7 @@
 #include "base/fd.h"
 #include "base/turns.h"
 #include "machine/processes.h"
+#include "machine/quality/calm.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
 #include "stabd/archive/intake.h"
@@ -155,6 +156,9 @@ class Daemon {
   void give_up_import(const Connection& client);
   store::Id forget_import(const Connection& client);
   store::Outcome<void> go_on_with_import();
+  void look_at_machine(const machine::CpuSet& trial, const machine::CalmBounds& bounds,
+                       SessionPorts::OnLook done);
+  void looked_at_machine();
   bool let_readers_run(std::function<void()> go_on);
   void trials_go_on();
   void allow_readers();
@@ -193,6 +197,12 @@ class Daemon {
   Readers::Ticket session_reading_ = 0;
   bool shared_cpus_ = false;              // trials run on all CPUs that there are
   std::function<void()> between_blocks_;  // set while trials wait for readers
+  struct Looking {
+    machine::Calm calm;
+    std::chrono::steady_clock::time_point since;
+    SessionPorts::OnLook done;
+  };
+  std::optional<Looking> looking_;  // while the session waits for a quiet machine
   Clients clients_;
   bool stopping_ = false;
   bool abandoned_ = false;  // and what ran is not waited for
@@ -210,6 +220,7 @@ class Daemon {
   uv_timer_t progress_{};  // publishes at a human pace while somebody watches
   uv_timer_t idle_{};      // while there are clients
   uv_timer_t between_timer_{};
+  uv_timer_t look_timer_{};
   uv_timer_t stop_timer_{};
   std::uint64_t upkeep_not_before_ = 0;  // by the loop's clock
   uv_timer_t upkeep_timer_{};            // while there is something to remove and no trial runs

@@ -18,6 +18,8 @@ namespace stab::daemon {
 namespace {
 
 constexpr std::uint64_t longest_wait_ms = 10'000;
+// A tick of the kernel's is 2 % of it.
+constexpr std::uint64_t look_ms = 500;
 constexpr std::size_t most_line = std::size_t{64} << 20;
 
 // R5 of readers.h. Without readers it stays below the least of these.
@@ -183,6 +185,26 @@ void Daemon::heed_damage(const std::vector<store::Damage>& damage) {
       spdlog::error("{}", store_->refusal());
     }
   }
+}
+
+void Daemon::look_at_machine(const machine::CpuSet& trial, const machine::CalmBounds& bounds,
+                             SessionPorts::OnLook done) {
+  looking_.emplace(Looking{.calm = machine::Calm(trial, bounds, options_.machine_root),
+                           .since = std::chrono::steady_clock::now(),
+                           .done = std::move(done)});
+  looking_->calm.begin();
+  uv_timer_start(
+      &look_timer_,
+      [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->looked_at_machine(); }, look_ms,
+      0);
+}
+
+void Daemon::looked_at_machine() {
+  if (!looking_) return;
+  Looking look = *std::exchange(looking_, std::nullopt);
+  const std::string loud = look.calm.end(std::chrono::steady_clock::now() - look.since);
+  look.done(loud, look.calm.missing());
+  after_session_step();
 }
 
 bool Daemon::let_readers_run(std::function<void()> go_on) {

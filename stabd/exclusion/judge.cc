@@ -84,6 +84,14 @@ void mark(std::span<const plan::Exclusion> rules, store::Trial& trial) {
       counters::counted(std::string(value_reading), std::string(quantity.unit), caught->value));
 }
 
+bool is_marked_right(std::span<const plan::Exclusion> rules, const store::Trial& trial) {
+  const bool disturbed = trial.status == store::TrialStatus::disturbed;
+  if (!disturbed && trial.status != store::TrialStatus::ok) return true;
+  if (trial.warmup) return !disturbed;
+  const auto caught = judge(rules, trial).caught;
+  return caught.has_value() == disturbed && (!caught || rule_of(trial) == caught->rule);
+}
+
 std::optional<std::size_t> rule_of(const store::Trial& trial) {
   const counters::Reading* reading = find(trial.readings, rule_reading);
   if (reading == nullptr) return std::nullopt;

@@ -45,4 +45,8 @@ void mark(std::span<const plan::Exclusion> rules, store::Trial& trial);
 // The rule that has caught a disturbed trial, from 0. Nothing if the row does not say.
 std::optional<std::size_t> rule_of(const store::Trial& trial);
 
+// Whether the row says of itself what mark() would: a disturbed trial is caught by the rule that it
+// names, and no other one by any.
+bool is_marked_right(std::span<const plan::Exclusion> rules, const store::Trial& trial);
+
 }  // namespace stab::exclusion

@@ -82,6 +82,33 @@ TEST(Judge, ATrialThatIsCaughtSaysByWhichRuleAndValue) {
   EXPECT_EQ(trial.readings[2], counters::counted("exclude-value", "1/s", 60.0));
 }
 
+TEST(Judge, ARowThatContradictsItsReadingsIsNotMarkedRight) {
+  const std::vector<plan::Exclusion> rules{
+      {.quantity = "steal_share", .bound = plan::Bound::above, .limit = 0.01},
+      {.quantity = "interrupts_per_s", .bound = plan::Bound::above, .limit = 50}};
+  const store::Trial loud = trial_with({counters::counted("interrupts", "", 30)});
+  EXPECT_FALSE(is_marked_right(rules, loud));
+  EXPECT_TRUE(is_marked_right({}, loud));
+  store::Trial marked = loud;
+  mark(rules, marked);
+  EXPECT_TRUE(is_marked_right(rules, marked));
+  EXPECT_FALSE(is_marked_right({}, marked));
+  marked.readings[1] = counters::counted(std::string(rule_reading), "", std::int64_t{1});
+  EXPECT_FALSE(is_marked_right(rules, marked));
+  store::Trial silent = trial_with({counters::counted("interrupts", "", 3)});
+  EXPECT_TRUE(is_marked_right(rules, silent));
+  silent.status = store::TrialStatus::disturbed;
+  EXPECT_FALSE(is_marked_right(rules, silent));
+  store::Trial warmup = loud;
+  warmup.warmup = true;
+  EXPECT_TRUE(is_marked_right(rules, warmup));
+  warmup.status = store::TrialStatus::disturbed;
+  EXPECT_FALSE(is_marked_right(rules, warmup));
+  store::Trial failed = loud;
+  failed.status = store::TrialStatus::timeout;
+  EXPECT_TRUE(is_marked_right(rules, failed));
+}
+
 TEST(Judge, WarmUpsAndFailedTrialsAreNotMarked) {
   const std::vector<plan::Exclusion> rules{
       {.quantity = "interrupts_per_s", .bound = plan::Bound::above, .limit = 50}};

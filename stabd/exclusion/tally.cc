@@ -38,7 +38,8 @@ report::Exclusions Tally::result() const {
                             .open = rules_[i].open});
   for (const auto& [name, cell] : cells_)
     result.cells.push_back({.name = name, .judged = cell.judged, .disturbed = cell.disturbed});
-  const stats::Dependence dependence = stats::dependence_on_cell(first_, plan_.seed);
+  const stats::Dependence dependence =
+      stats::dependence_on_cell(first_, plan_.seed, plan_.analysis.alpha);
   result.p = dependence.p;
   return result;
 }

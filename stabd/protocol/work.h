@@ -50,12 +50,14 @@ struct SetupRequest {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;
   std::uint32_t cpus = 1;
+  std::vector<unsigned> earlier_cpus{};  // on which the experiment's trials ran at first; or none
   // That each trial counts, in groups.
   std::vector<std::vector<std::string>> counters{};
   bool refuse_absent = false;
   std::string response{};  // of the analysis, which may be one of them
 };
-BOOST_DESCRIBE_STRUCT(SetupRequest, (), (protocol, cpus, counters, refuse_absent, response))
+BOOST_DESCRIBE_STRUCT(SetupRequest, (),
+                      (protocol, cpus, earlier_cpus, counters, refuse_absent, response))
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;

@@ -41,6 +41,7 @@ struct Side {
   std::string seed_factor;  // "": not nested
   std::vector<Row> rows;
   std::uint64_t failed = 0;
+  std::uint64_t disturbed = 0;
   stats::Unit unit = stats::Unit::nanoseconds;  // of the response
 };
 
@@ -58,7 +59,10 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) side.seed_factor = factor.name;
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.last || trial.warmup) return true;
-    if (trial.status == store::TrialStatus::disturbed) return true;
+    if (trial.status == store::TrialStatus::disturbed) {
+      ++side.disturbed;
+      return true;
+    }
     if (trial.status != store::TrialStatus::ok) {
       ++side.failed;
       return true;
@@ -157,6 +161,11 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
       "sessions is not in them. For a verdict make both arms levels of one experiment.");
   if (before.experiment.machine != after.experiment.machine)
     notes.push_back("They ran on different machines, or on one that had been changed.");
+  if (before.disturbed + after.disturbed > 0)
+    notes.push_back(fmt::format(
+        "Disturbed trials are left out: {} of {} of experiment {}, {} of {} of experiment {}.",
+        before.disturbed, before.disturbed + before.rows.size(), before.experiment.id,
+        after.disturbed, after.disturbed + after.rows.size(), after.experiment.id));
   for (const Side* side : {&before, &after}) {
     for (const std::string& subject : subjects_of(*side))
       if (!common.contains(subject))

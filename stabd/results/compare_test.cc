@@ -144,6 +144,20 @@ TEST_F(CompareTest, FailedTrialsAndExperimentsAreFindings) {
   EXPECT_FALSE(comparison.complete);
 }
 
+TEST_F(CompareTest, DisturbedTrialsOfEachSideAreCounted) {
+  const auto first = run(plan_of(both), 1);
+  const auto second = run(plan_of(both), 1, [](Trial& trial) {
+    if (trial.position < 3) trial.status = TrialStatus::disturbed;
+  });
+  const auto notes = compared({first, second}).analysis.notes;
+  const auto trials = first.trials;
+  EXPECT_THAT(notes, Contains(fmt::format("Disturbed trials are left out: 0 of {} of experiment 1, "
+                                          "3 of {} of experiment 2.",
+                                          trials, trials)));
+  EXPECT_THAT(compared({first, run(plan_of(both), 1)}).analysis.notes,
+              Not(Contains(HasSubstr("isturbed"))));
+}
+
 TEST_F(CompareTest, NestedExperimentsCompareTheMeansOfSeeds) {
   const std::string text =
       "[experiment]\nname = 'n'\n[[benchmark]]\nname = 'b'\nrun = ['/bin/b']\n"

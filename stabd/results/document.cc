@@ -206,6 +206,24 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
         ended, trials.planned));
 }
 
+// For a quiet machine.
+struct Waits {
+  void add(const std::vector<counters::Reading>& readings) {
+    for (const counters::Reading& reading : readings) {
+      const auto* value = std::get_if<std::int64_t>(&reading.value);
+      if (value == nullptr || reading.status == counters::Status::absent) continue;
+      if (reading.name == wait_reading) {
+        ++times;
+        ns += *value;
+      }
+      if (reading.name == wait_in_vain_reading) in_vain += *value == 0 ? 0 : 1;
+    }
+  }
+  std::uint64_t times = 0;
+  std::uint64_t in_vain = 0;
+  std::int64_t ns = 0;
+};
+
 // The rows that stand, taken in one pass.
 struct Rows {
   explicit Rows(const plan::Plan& plan) : counters(plan) {}
@@ -222,6 +240,7 @@ struct Rows {
   // With rules that exclude trials, if that is asked for.
   std::optional<exclusion::Tally> tally;
   stats::Dataset without_rules;  // the attempts that would stand
+  Waits waits;
 };
 
 enum class Exclusions { left_out, told };
@@ -240,6 +259,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
     rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
+    if (plan.wait_for_quiet) rows.waits.add(trial.readings);
     if (trial.warmup) return true;
     if (rows.tally && rows.tally->add(trial, cell_text(plan, trial))) {
       all_responses.append(response_of(trial, plan.analysis.response));
@@ -298,6 +318,9 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.reason = experiment.reason;
   document.machine = machine_line(store, experiment.machine);
   document.quietness = quietness_of(store, experiment, *plan);
+  document.quietness.waits = rows->waits.times;
+  document.quietness.waits_in_vain = rows->waits.in_vain;
+  document.quietness.waited_ns = rows->waits.ns;
   document.seed = plan->seed;
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();
@@ -329,6 +352,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
       spec.assumptions = false;
       auto without = analysed(store, experiment, *plan, expansion, rows->without_rules, spec);
       if (!without) return fail(without.error().message);
+      document.exclusions->vanished = stats::lost_effects(document.analysis, *without);
       document.exclusions->without = std::move(without->effects);
     }
   }

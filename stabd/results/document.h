@@ -19,6 +19,10 @@ namespace stab::results {
 inline constexpr std::string_view doctor_event = "doctor";
 inline constexpr std::string_view quieted_event = "quieted";
 inline constexpr std::string_view loud_event = "loud";
+// How long it waited for a quiet machine; the next trial has that as readings, too.
+inline constexpr std::string_view wait_event = "wait";
+inline constexpr std::string_view wait_reading = "quiet-wait-ns";
+inline constexpr std::string_view wait_in_vain_reading = "quiet-wait-in-vain";
 
 // Works at any time of an experiment's life, on what there is. `database` is shown to the reader;
 // "" is not.

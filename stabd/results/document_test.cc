@@ -504,6 +504,25 @@ TEST_F(ExclusionTest, WithoutTheRulesFirstAttemptsWouldStand) {
   EXPECT_EQ(all.exclusions->without[0].units, 4U);
 }
 
+TEST_F(ExclusionTest, ALevelThatLostAllItsTrialsLeavesTheExperimentUnsure) {
+  std::string three = tables;
+  const std::string two = "levels = { slow";
+  three.replace(three.find(two), two.size(), "levels = { third = { MODE = \"t\" }, slow");
+  three += "[analysis]\nequivalence = '10%'\n";
+  begin(three);
+  std::map<std::uint32_t, int> times;
+  for (const plan::Trial& planned : expansion_.trials)
+    if (!planned.warmup && planned.levels[0].name == "slow") times[planned.position] = 1;
+  ASSERT_EQ(times.size(), 8U);
+  run_disturbed(times, true, three);
+  const auto all = document();
+  EXPECT_EQ(all.trials.failed, 0U);
+  EXPECT_FALSE(stats::findings(all.analysis).unsure);
+  ASSERT_EQ(all.exclusions->vanished.size(), 2U);
+  EXPECT_EQ(all.exclusions->vanished[0].subject, "bubble");
+  EXPECT_TRUE(all.findings().unsure);
+}
+
 // Left in, the one trial of 50 ms would make an interval of several percent.
 TEST_F(ExclusionTest, AStoppingRuleSeesTheTrialsThatTheRulesLeave) {
   std::string stops = tables;

@@ -55,7 +55,7 @@ class Worker {
     reply.machine_key = facts.key;
     reply.machine_host = facts.host;
     reply.machine_facts = facts.facts_json;
-    const auto choice = topology->choose_cpus(request.cpus);
+    const auto choice = topology->choose_cpus(request.cpus, request.earlier_cpus);
     if (!choice) {
       reply.error = choice.error().message;
       return reply;

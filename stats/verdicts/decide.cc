@@ -78,6 +78,20 @@ std::vector<const Effect*> deciding_effects(const Analysis& analysis) {
   return result;
 }
 
+bool is_same_comparison(const Effect& a, const Effect& b) {
+  return a.subject == b.subject && a.scope == b.scope && a.treatment == b.treatment &&
+         a.baseline == b.baseline && a.level == b.level;
+}
+
+std::vector<Effect> lost_effects(const Analysis& part, const Analysis& all) {
+  std::vector<Effect> lost;
+  for (const Effect* effect : deciding_effects(all))
+    if (std::ranges::none_of(part.effects,
+                             [&](const Effect& each) { return is_same_comparison(each, *effect); }))
+      lost.push_back(*effect);
+  return lost;
+}
+
 Findings findings(const Analysis& analysis) {
   const auto effects = deciding_effects(analysis);
   const auto any = [&](Verdict verdict) {

@@ -27,6 +27,11 @@ void decide(Analysis& analysis);
 Scope deciding_scope(const Analysis& analysis);
 std::vector<const Effect*> deciding_effects(const Analysis& analysis);
 
+// Whether both compare the same levels of the same subject, whatever they found.
+bool is_same_comparison(const Effect& a, const Effect& b);
+// The deciding effects of `all` that `part`, an analysis of fewer trials, has lost.
+std::vector<Effect> lost_effects(const Analysis& part, const Analysis& all);
+
 // What exit codes are made of. Both may hold; if neither does, all is the same or better.
 struct Findings {
   bool regressed = false;  // a deciding effect is slower

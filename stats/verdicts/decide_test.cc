@@ -132,5 +132,19 @@ TEST(Decide, AWrongVerdictInAFamilyIsAsRareAsAlpha) {
   }
 }
 
+TEST(Decide, WhatFewerTrialsCannotTellIsLost) {
+  Effect other = with_p(0.01);
+  other.level = "O3";
+  const Analysis all = decided({with_p(0.01), other});
+  EXPECT_TRUE(lost_effects(all, all).empty());
+  const auto lost = lost_effects(decided({with_p(0.9)}), all);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].level, "O3");
+  // Of a suite the effects over all subjects decide; what is left of it may be one subject.
+  Effect suite{.scope = Scope::like_these, .treatment = "opt"};
+  suite.p = 0.01;
+  EXPECT_EQ(lost_effects(decided({with_p(0.01)}), decided({with_p(0.01), suite}, 2)).size(), 1U);
+}
+
 }  // namespace
 }  // namespace stab::stats

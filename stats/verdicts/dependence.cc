@@ -2,6 +2,7 @@
 #include "stats/verdicts/dependence.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -11,9 +12,13 @@
 namespace stab::stats {
 namespace {
 
-constexpr std::size_t most_deals = 9'999;
-constexpr std::size_t fewest_deals = 999;
-constexpr std::size_t most_steps = 20'000'000;  // of all deals together, if the fewest allow it
+constexpr std::size_t usual_deals = 9'999;
+constexpr std::size_t most_steps = 200'000'000;  // of all deals together: about a second
+
+// So many that the smallest p is well below alpha: at an alpha of 0.05 399, at 0.001 19 999.
+std::size_t needed_deals(double alpha) {
+  return static_cast<std::size_t>(std::ceil(20 / alpha)) - 1;
+}
 
 // The cells of a stratum's trials; the marks are on `marks` of them.
 struct Hand {
@@ -39,6 +44,21 @@ class Deck {
   [[nodiscard]] std::size_t marks() const { return marks_; }
   [[nodiscard]] double observed() const { return distance(observed_); }
 
+  // At most so probable is it that any cell is off by as much as the one that is off most: of each
+  // cell Bernstein's inequality, as a hypergeometric number is distributed as a sum of independent
+  // indicators (Vatutin and Mikhailov, 1982), and the strata are independent.
+  [[nodiscard]] double bound() const {
+    double cells = 0;
+    double least = 0;
+    for (std::size_t cell = 0; cell < expected_.size(); ++cell) {
+      if (expected_[cell] == 0) continue;
+      ++cells;
+      const double off = std::abs(static_cast<double>(observed_[cell]) - expected_[cell]);
+      if (off > 0) least = std::min(least, -off * off / (2 * (variance_[cell] + off / 3)));
+    }
+    return std::min(1.0, 2 * cells * std::exp(least));
+  }
+
   // The statistic of another deal.
   double deal(Random& random) {
     counts_.assign(expected_.size(), 0);
@@ -62,8 +82,17 @@ class Deck {
     if (expected_.size() <= most) {
       expected_.resize(most + std::size_t{1});
       observed_.resize(expected_.size());
+      variance_.resize(expected_.size());
     }
-    const double share = static_cast<double>(hand.marks) / static_cast<double>(hand.cells.size());
+    const auto trials = static_cast<double>(hand.cells.size());
+    const double share = static_cast<double>(hand.marks) / trials;
+    for (auto first = hand.cells.begin(); first != hand.cells.end();) {
+      const auto end =
+          std::find_if(first, hand.cells.end(), [&](auto cell) { return cell != *first; });
+      const auto own = static_cast<double>(end - first);
+      variance_[*first] += share * (1 - share) * own * (trials - own) / (trials - 1);
+      first = end;
+    }
     for (const Marked& trial : stratum) {
       expected_[trial.cell] += share;
       observed_[trial.cell] += trial.marked ? 1 : 0;
@@ -84,6 +113,7 @@ class Deck {
 
   std::vector<Hand> hands_;
   std::vector<double> expected_;  // by cell
+  std::vector<double> variance_;
   std::vector<std::size_t> observed_;
   std::vector<std::size_t> counts_;
   std::size_t marks_ = 0;
@@ -91,12 +121,18 @@ class Deck {
 
 }  // namespace
 
-Dependence dependence_on_cell(std::span<const Marked> trials, std::uint64_t seed) {
+Dependence dependence_on_cell(std::span<const Marked> trials, std::uint64_t seed, double alpha) {
   Deck deck({trials.begin(), trials.end()});
   Dependence result{.marks = deck.marks()};
   if (result.marks == 0) return result;
   result.statistic = deck.observed();
-  result.dealt = std::clamp(most_steps / result.marks, fewest_deals, most_deals);
+  const std::size_t needed = needed_deals(alpha);
+  const std::size_t affordable = most_steps / result.marks;
+  if (affordable < needed) {
+    result.p = deck.bound();
+    return result;
+  }
+  result.dealt = std::min(affordable, std::max(needed, usual_deals));
   Random random(derive(seed, "dependence"));
   // Sums of the same numbers in the same order: but for rounding, equal deals are equal.
   const double as_far = result.statistic * (1 - 1e-9);

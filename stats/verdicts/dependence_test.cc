@@ -57,6 +57,53 @@ TEST(Dependence, TheSameTrialsGiveTheSameP) {
   EXPECT_EQ(dependence_on_cell(pairs(30, 7, 2), 5).p, dependence_on_cell(pairs(30, 7, 2), 5).p);
 }
 
+// Blocks of four cells; `more` in 1000: how much likelier cell 0 has a mark.
+std::vector<Marked> many(Random& random, std::uint32_t blocks, std::uint64_t more) {
+  std::vector<Marked> trials;
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    const std::uint64_t in_thousand = block % 3 == 0 ? 700 : 200;
+    for (std::uint32_t cell = 0; cell < 4; ++cell)
+      trials.push_back({.stratum = block,
+                        .cell = cell,
+                        .marked = random.below(1000) < in_thousand + (cell == 0 ? more : 0)});
+  }
+  return trials;
+}
+
+// Dealing would take minutes here, or stop above such an alpha.
+TEST(Dependence, ASmallAlphaIsReachedWithTensOfThousandsOfMarks) {
+  Random random(5);
+  const Dependence even = dependence_on_cell(many(random, 20'000, 0), 1, 0.0001);
+  EXPECT_GT(even.marks, 20'000U);
+  EXPECT_EQ(even.dealt, 0U);
+  EXPECT_GT(*even.p, 0.0001);
+  EXPECT_LT(*dependence_on_cell(many(random, 20'000, 40), 1, 0.0001).p, 0.0001);
+}
+
+TEST(Dependence, AsManyDealsAsAlphaNeedsAreMade) {
+  EXPECT_GE(dependence_on_cell(pairs(30, 10, 0), 1, 0.001).dealt, 19'999U);
+  EXPECT_EQ(dependence_on_cell(pairs(30, 10, 0), 1, 0.05).dealt, 9'999U);
+  EXPECT_LT(*dependence_on_cell(pairs(60, 30, 0), 1, 0.0001).p, 0.0001);
+}
+
+// The bound is not below what deals show, but for their own noise; and it is not far above it.
+TEST(Dependence, TheBoundIsAboveThePOfDeals) {
+  Random random(9);
+  int below = 0;
+  int caught = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::vector<Marked> trials = many(random, 1000, 0);
+    const auto dealt = dependence_on_cell(trials, static_cast<std::uint64_t>(i), 0.05);
+    const auto bound = dependence_on_cell(trials, static_cast<std::uint64_t>(i), 0.0001);
+    ASSERT_GT(dealt.dealt, 0U);
+    ASSERT_EQ(bound.dealt, 0U);
+    below += *bound.p < *dealt.p / 2 ? 1 : 0;
+    caught += *bound.p <= 0.05 ? 1 : 0;
+  }
+  EXPECT_LE(below, 2);
+  EXPECT_LE(caught, 6);  // 2 on average if it were exact
+}
+
 // Bursts hit whole stretches of time; within a block they hit anybody.
 TEST(Dependence, BurstsThatHitAnyCellAreRarelyCalledDependent) {
   Random random(3);

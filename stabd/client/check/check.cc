@@ -12,6 +12,7 @@
 #include "design/expand.h"
 #include "design/model.h"
 #include "design/resolve.h"
+#include "machine/topology.h"
 #include "plan/options.h"
 #include "plan/reading/reader.h"
 #include "stabd/client/analyze.h"
@@ -20,6 +21,7 @@
 #include "stabd/client/check/detectable.h"
 #include "stabd/client/check/exclusion_words.h"
 #include "stabd/client/check/study_words.h"
+#include "stabd/client/check/wait_words.h"
 #include "stabd/client/check/words.h"
 #include "stabd/client/client.h"
 #include "stabd/client/plan_file.h"
@@ -193,6 +195,25 @@ void print_comparisons(const Design& design, bool given) {
                *blocks > design.plan.design.stop->max ? ", which is more than it allows" : "");
 }
 
+// Where trials would run on this machine, if it has so many CPUs.
+struct CpusHere {
+  std::string list;
+  std::vector<std::string> reasons;
+};
+std::optional<CpusHere> cpus_here(const plan::Plan& plan) {
+  const auto topology = machine::Topology::load();
+  if (!topology) return std::nullopt;
+  const auto choice = topology->choose_cpus(plan.cpus);
+  if (!choice) return std::nullopt;
+  return CpusHere{.list = machine::to_string(choice->trial), .reasons = topology->reasons(*choice)};
+}
+
+ordered_json cpus_json(const plan::Plan& plan) {
+  const auto cpus = cpus_here(plan);
+  if (!cpus) return nullptr;
+  return {{"cpus", cpus->list}, {"reasons", cpus->reasons}};
+}
+
 ordered_json as_json(const Design& design) {
   ordered_json cells = ordered_json::array();
   for (const auto& cell : design.expansion.cells) cells.push_back(cell_text(design, cell));
@@ -220,6 +241,8 @@ ordered_json as_json(const Design& design) {
       {"stop", design.plan.design.stop ? ordered_json(plan::describe(*design.plan.design.stop))
                                        : ordered_json(nullptr)},
       {"exclude", exclusion_json(design.plan, readings_here())},
+      {"wait_for_quiet", wait_json(design.plan)},
+      {"cpus_here", cpus_json(design.plan)},
       {"warmup_trials", design.warmups},
       {"builds", design.builds},
       {"randomized", runtime_text(design)},
@@ -288,6 +311,9 @@ void print(const Design& design) {
   if (!design.plan.exclude.empty())
     for (const std::string& line : exclusion_lines(design.plan, readings_here()))
       fmt::print("{}\n", line);
+  for (const std::string& line : wait_lines(design.plan)) fmt::print("{}\n", line);
+  if (const auto cpus = cpus_here(design.plan))
+    fmt::print("here trials would run on CPU {}: {}\n", cpus->list, fmt::join(cpus->reasons, "; "));
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);

@@ -27,12 +27,25 @@ std::string why_absent(const plan::Quantity& quantity, std::span<const counters:
   return value ? "" : value.error();
 }
 
-// The time in which a single event is as many as the rule excludes.
-std::optional<std::chrono::nanoseconds> time_of_one(const plan::Exclusion& rule,
-                                                    const plan::Quantity& quantity) {
+// What the kernel counts in ticks of its own; the others are exact to the microsecond.
+bool is_in_ticks(const plan::Quantity& quantity) {
+  return quantity.reading == "steal-ns" || quantity.reading == "other-cpus-busy-ns";
+}
+
+// The time of a trial in which the smallest thing that is counted is as much as the rule excludes.
+std::string words_of_one(const plan::Exclusion& rule, const plan::Quantity& quantity) {
   const bool upper = rule.bound == plan::Bound::above || rule.bound == plan::Bound::at_least;
-  if (quantity.take != plan::Take::per_second || !upper || rule.limit <= 1e-5) return std::nullopt;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / rule.limit));
+  if (!upper || rule.limit <= 1e-5) return "";
+  const auto time = [&](double one_ns) {
+    return format_duration(
+        std::chrono::nanoseconds(static_cast<std::int64_t>(one_ns / rule.limit)));
+  };
+  if (quantity.take == plan::Take::per_second)
+    return fmt::format("a single one is as many in a trial of {}", time(1e9));
+  if (quantity.take != plan::Take::share || !is_in_ticks(quantity)) return "";
+  const std::chrono::nanoseconds tick(1'000'000'000 / sysconf(_SC_CLK_TCK));
+  return fmt::format("the kernel counts ticks of {}: a single one is as much in a trial of {}",
+                     format_duration(tick), time(static_cast<double>(tick.count())));
 }
 
 }  // namespace
@@ -59,9 +72,8 @@ std::vector<std::string> exclusion_lines(const plan::Plan& plan,
   for (const plan::Exclusion& rule : plan.exclude) {
     const plan::Quantity& quantity = *plan::find_quantity(rule.quantity);
     lines.push_back(fmt::format("excluded where {} ({})", plan::describe(rule), quantity.meaning));
-    if (const auto time = time_of_one(rule, quantity))
-      lines.push_back(
-          fmt::format("  a single one is as many in a trial of {}", format_duration(*time)));
+    if (const std::string one = words_of_one(rule, quantity); !one.empty())
+      lines.push_back("  " + one);
     if (const std::string why = why_absent(quantity, here); !why.empty())
       lines.push_back(fmt::format("  warning: here this rule excludes nothing: {}", why));
   }

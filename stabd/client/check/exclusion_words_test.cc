@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -14,9 +15,11 @@
 namespace stab::client {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 plan::Plan plan_with(std::vector<plan::Exclusion> rules, std::uint32_t repeats = 1) {
   plan::Plan plan;
@@ -43,11 +46,36 @@ TEST(ExclusionWords, ARuleIsExplainedWithTheTimeOfASingleEvent) {
 TEST(ExclusionWords, AMachineThatLacksTheReadingIsAWarning) {
   const std::vector here{counters::absent("steal-ns", "ns", "there is no /proc/stat")};
   const auto lines = exclusion_lines(plan_with({steal}, 0), here);
-  ASSERT_EQ(lines.size(), 3U);
-  EXPECT_EQ(lines[1], "  warning: here this rule excludes nothing: there is no /proc/stat");
-  EXPECT_THAT(lines[2], HasSubstr("not run again"));
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[2], "  warning: here this rule excludes nothing: there is no /proc/stat");
+  EXPECT_THAT(lines[3], HasSubstr("not run again"));
   EXPECT_EQ(exclusion_json(plan_with({steal}), here)["rules"][0]["absent_here"],
             "there is no /proc/stat");
+}
+
+TEST(ExclusionWords, AShareThatIsCountedInTicksSaysWhatOneTickIs) {
+  const std::vector here{counters::counted("steal-ns", "ns", 0),
+                         counters::counted("memory-pressure-ns", "ns", 0)};
+  ASSERT_EQ(sysconf(_SC_CLK_TCK), 100);  // of all Linux that Debian has
+  EXPECT_THAT(exclusion_lines(plan_with({steal}), here),
+              Contains("  the kernel counts ticks of 10 ms: a single one is as much in a trial of "
+                       "1 s"));
+  const plan::Exclusion pressure{
+      .quantity = "memory_pressure_share", .bound = plan::Bound::above, .limit = 0.01};
+  EXPECT_THAT(exclusion_lines(plan_with({pressure}), here), Not(Contains(HasSubstr("ticks"))));
+}
+
+TEST(ExclusionWords, EveryReadingInTicksIsKnown) {
+  for (const machine::Source& source : machine::sources()) {
+    if (source.meaning.find("tick") == std::string_view::npos) continue;
+    for (const plan::Quantity& quantity : plan::quantities()) {
+      if (quantity.reading != source.reading) continue;
+      const plan::Exclusion rule{
+          .quantity = std::string(quantity.name), .bound = plan::Bound::above, .limit = 0.01};
+      EXPECT_THAT(exclusion_lines(plan_with({rule}), {}), Contains(HasSubstr("ticks of")))
+          << quantity.name;
+    }
+  }
 }
 
 TEST(ExclusionWords, APlanWithoutRulesSaysNothing) {

@@ -174,7 +174,7 @@ void Session::set_up(const protocol::SetupReply& reply) {
          "state of it");
   experiment_.machine = *machine;
   if (!stored(store_.update_experiment(experiment_))) return;
-  note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
+  note("machine", fmt::format("{}{}", trials_run_on, reply.trial_cpus));
   ports_.stay_off_trials(cpus_.others, cpus_.shared);
   for (const std::string& text : reply.notes) note("machine", text);
   ask_for_build();
@@ -204,7 +204,10 @@ void Session::continue_work() {
   // The machine is free before the numbers are looked at; worker_ended() goes on.
   if (!step) return apply(Event::trials_complete, "");
   if (waits_before(*step)) return;
-  if (!step->without_running) return ask_for_trial(*step);
+  if (!step->without_running) {
+    if (!waits_for_quiet(*step)) ask_for_trial(*step);
+    return;
+  }
   store::Trial row = row_for(*step);
   row.status = *step->without_running;
   row.reason = step->reason;
@@ -242,6 +245,8 @@ void Session::ran(protocol::RunReply reply) {
   row.readings = std::move(reply.readings);
   if (last_commit_.count() > 0)
     row.readings.push_back(counters::counted("commit-before-ns", "ns", last_commit_.count()));
+  for (counters::Reading& reading : std::exchange(waited_, {}))
+    row.readings.push_back(std::move(reading));
   exclusion::mark(plan_.exclude, row);
   keep(std::move(row));
 }
@@ -343,6 +348,7 @@ Session::Progress Session::progress() const {
     progress.left =
         std::chrono::duration_cast<nanoseconds>((steady_clock::now() - trials_since_) * share);
   }
+  if (wait_) progress.activity = wait_words();
   if (!running_) return progress;
   const plan::Trial trial = expansion_.trials[running_->position];
   progress.activity = plan_.benchmarks[trial.benchmark].name;

@@ -13,6 +13,8 @@
 //      where no reader answers, the experiment waits.
 //  E5  Only in `quiescing` and `running` is anything of the machine changed: whatever else follows,
 //      it is put back first.
+//  E6  Waiting for a quiet machine changes neither which trials run nor their order, and what it
+//      knows is not stored: who goes on waits anew.
 #pragma once
 
 #include <chrono>
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "design/expand.h"
+#include "machine/quality/calm.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/quiet.h"
 #include "machine/topology.h"
@@ -52,6 +55,12 @@ struct SessionPorts {
   std::function<std::vector<machine::Outcome>()> disturbed;  // what is not quiet any more, once
   std::function<Result<std::vector<machine::Finding>>()> examine;  // what the machine is like now
   std::function<Outcomes()> restore;  // puts back what that has changed
+  // Looks at the machine for a moment, in which nothing of ours runs. `done` is called later, with
+  // what was not quiet, "" if nothing was, and with what of the bounds cannot be known here.
+  using OnLook =
+      std::function<void(const std::string& loud, const std::vector<std::string>& missing)>;
+  std::function<void(const machine::CpuSet& trial, const machine::CalmBounds&, OnLook done)> look;
+  std::function<void()> stop_looking;  // `done` is not called then
   // Has a reader answer (protocol/reading.h; the database is the daemon's business), one at a time.
   // `done` is called later, with the answer's line.
   std::function<void(protocol::ReadRequest, std::function<void(Result<std::string>)> done)> read;
@@ -127,6 +136,8 @@ class Session {
   void wait_for_storage(const std::string& why, std::string_view what_follows);
   void load_builds();
   void load_trials();
+  static constexpr std::string_view trials_run_on = "trials run on CPU ";
+  [[nodiscard]] machine::CpuSet earlier_cpus() const;
   void start_worker();
   void set_up(const protocol::SetupReply& reply);
   void ask(const protocol::WorkRequest& request, std::chrono::nanoseconds within);
@@ -153,6 +164,11 @@ class Session {
   void ask_reader(protocol::ReadRequest request, OnLine use);
   void stop_asking();
   void no_answer(const std::string& why);
+  bool waits_for_quiet(const Schedule::Step& step);
+  void look_at_machine();
+  void looked(const std::string& loud, const std::vector<std::string>& missing);
+  void end_wait(std::chrono::nanoseconds waited, bool in_vain);
+  [[nodiscard]] std::string wait_words() const;
   void ask_for_trial(const Schedule::Step& step);
   void ran(protocol::RunReply reply);
   void keep(store::Trial row);
@@ -191,8 +207,20 @@ class Session {
   bool waiting_ = false;                     // for a reader
   std::uint64_t question_ = 0;               // answers to earlier ones are of no use
   std::optional<std::uint32_t> passed_;      // the position that waits_before() has dealt with
-  std::optional<Schedule::Step> running_;    // what the worker is busy with
-  std::optional<store::Trial> pending_;      // E2
+  // Of waiting for a quiet machine.
+  struct Wait {
+    std::uint32_t position = 0;  // that is next
+    std::chrono::steady_clock::time_point since{};
+    std::string loud{};  // what the last look saw; "" before the first one
+  };
+  std::optional<Wait> wait_;
+  std::optional<std::pair<bool, std::uint32_t>>
+      quiet_block_;                        // is a warm-up; which: not waited for
+                                           // again, as long as this worker lives
+  std::vector<counters::Reading> waited_;  // readings of the next trial
+  bool told_of_missing_ = false;
+  std::optional<Schedule::Step> running_;  // what the worker is busy with
+  std::optional<store::Trial> pending_;    // E2
   std::chrono::nanoseconds last_commit_{
       0};  // what storing the last trial took; a reading of the next one
   std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns is up to here

@@ -77,10 +77,21 @@ void Session::start_worker() {
   }
   has_worker_ = true;
   ask(protocol::SetupRequest{.cpus = plan_.cpus,
+                             .earlier_cpus = earlier_cpus(),
                              .counters = plan_.counters,
                              .refuse_absent = plan_.refuse_absent,
                              .response = plan_.analysis.response},
       setup_deadline);
+}
+
+// As its first event of this kind says, which is older than any trial.
+machine::CpuSet Session::earlier_cpus() const {
+  const auto events = store_.events(experiment_.id);
+  if (!events) return {};
+  for (const store::Event& event : *events)
+    if (event.kind == "machine" && event.text.starts_with(trials_run_on))
+      return machine::cpus_in(std::string_view(event.text).substr(trials_run_on.size()));
+  return {};
 }
 
 }  // namespace stab::daemon

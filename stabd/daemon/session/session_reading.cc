@@ -31,6 +31,8 @@ void Session::ask_reader(protocol::ReadRequest request, OnLine use) {
 // Whatever was asked for is of no use in another state.
 void Session::stop_asking() {
   ++question_;
+  if (std::exchange(wait_, std::nullopt)) ports_.stop_looking();
+  quiet_block_.reset();
   if (std::exchange(waiting_, false)) ports_.stop_reading();
 }
 

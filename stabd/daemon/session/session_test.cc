@@ -19,6 +19,16 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
+TEST(Session, GoesOnOnTheCpusOnWhichItBegan) {
+  Around around(two_levels);
+  around.session_->start();
+  EXPECT_EQ(around.earlier_cpus_, machine::CpuSet{});
+  around.answer_until(Kind::run);
+  around.begin();
+  around.session_->start();
+  EXPECT_EQ(around.earlier_cpus_, machine::CpuSet{1});
+}
+
 TEST(Session, GoesFromTheQueueToItsEnd) {
   Around around(two_levels);
   Session& session = *around.session_;

@@ -46,6 +46,7 @@ void anything(Around& around, Random& random) {
                              TrialStatus::not_started};
     return around.answer(one_in(3) ? bad[random.below(3)] : TrialStatus::ok, !one_in(4));
   }
+  if (around.looking_ && one_in(2)) return around.answer_look("CPU 1 is busy", {"load"});
   if (around.done_ && one_in(3)) {
     switch (random.below(4)) {
       case 0:
@@ -74,13 +75,13 @@ void expect_sound(Around& around) {
   if (state == State::paused && !session.experiment().held_by)
     EXPECT_TRUE(around.retry_ || around.worker_) << "it would wait for ever";
   // E3
-  if (session.finished()) EXPECT_FALSE(around.worker_);
+  if (session.finished()) EXPECT_FALSE(around.worker_ || around.looking_);
   if (around.worker_) EXPECT_FALSE(is_final(*state_from(session.shown().state)));
   if (around.worker_ && is_final(state)) EXPECT_EQ(session.shown().ended_ns, 0);
   if (state != State::quiescing && state != State::running) EXPECT_FALSE(around.quiet_);  // E5
   // Something is under way, or somebody must come.
-  const bool waits =
-      around.worker_ || around.done_ || around.go_on_ || around.again_ || around.retry_;
+  const bool waits = around.worker_ || around.done_ || around.go_on_ || around.looking_ ||
+                     around.again_ || around.retry_;
   EXPECT_TRUE(waits || session.finished() || state == State::queued) << to_string(state);
 }
 
@@ -124,9 +125,10 @@ void expect_sound_end(Around& around) {
 
 std::string plan_of(std::uint64_t seed) {
   constexpr std::array machines{"", "[machine]\nquiesce = 'best-effort'\n",
-                                "[machine]\nquiesce = 'strict'\n"};
+                                "[machine]\nquiesce = 'strict'\n",
+                                "[machine]\nwait_for_quiet = '1h'\n"};
   constexpr std::array plans{two_levels, with_rule, with_exclusion};
-  return std::string(plans[seed % 3]) + machines[seed / 3 % 3];
+  return std::string(plans[seed % 3]) + machines[seed / 3 % 4];
 }
 
 // Also a daemon that is killed and started anew, at any step.

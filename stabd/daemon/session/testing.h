@@ -110,6 +110,7 @@ class Around {
     asked_.reset();
     done_ = nullptr;
     go_on_ = nullptr;
+    looking_ = nullptr;
     store::Experiment row = store_->experiment(id_).value().value();
     if (row.held_by) {  // and somebody has let it go
       row.held_by.reset();
@@ -177,6 +178,16 @@ class Around {
               quiet_ = false;
               return {};
             },
+            .look =
+                [this](const machine::CpuSet& trial, const machine::CalmBounds& bounds,
+                       SessionPorts::OnLook done) {
+                  EXPECT_EQ(trial, machine::CpuSet{1});
+                  EXPECT_EQ(bounds.load, plan_.wait_for_quiet->load);
+                  EXPECT_FALSE(asked_ || done_ || go_on_) << "the machine cannot be quiet";
+                  EXPECT_FALSE(looking_) << "one at a time";
+                  looking_ = std::move(done);
+                },
+            .stop_looking = [this] { looking_ = nullptr; },
             .read =
                 [this](const protocol::ReadRequest& request,
                        std::function<void(Result<std::string>)> done) {
@@ -203,10 +214,12 @@ class Around {
     EXPECT_TRUE(worker_) << line;
     EXPECT_FALSE(stopping_) << line;
     EXPECT_FALSE(asked_) << "it has not answered yet: " << line;
-    EXPECT_FALSE(done_ || go_on_) << "a trial begins beside a reader";
+    EXPECT_FALSE(done_ || go_on_ || looking_) << "a trial begins beside a reader or a look";
     const auto request = protocol::decode_work(line);
     ASSERT_TRUE(request) << line;
     asked_ = Kind(request->index());
+    if (const auto* setup = std::get_if<protocol::SetupRequest>(&*request))
+      earlier_cpus_ = setup->earlier_cpus;
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       command_ = build->command;
     if (asked_ == Kind::run && plan_.quiesce == plan::Quiesce::strict) EXPECT_TRUE(quiet_);
@@ -266,6 +279,10 @@ class Around {
     else
       answer_reading(FindingsReply{});
   }
+  void answer_look(const std::string& loud = "", const std::vector<std::string>& missing = {}) {
+    ASSERT_TRUE(looking_);
+    std::exchange(looking_, nullptr)(loud, missing);
+  }
   void let_go_on() { std::exchange(go_on_, nullptr)(); }
   void run_again() {
     again_ = false;
@@ -293,6 +310,8 @@ class Around {
       end_worker();
     else if (done_)
       answer_reading();
+    else if (looking_)
+      answer_look();
     else if (go_on_)
       let_go_on();
     else if (again_)
@@ -337,6 +356,7 @@ class Around {
   Reading reading_ = Reading::finish;
   std::function<void(Result<std::string>)> done_;
   std::function<void()> go_on_;
+  SessionPorts::OnLook looking_;
   bool again_ = false;
   bool retry_ = false;
 
@@ -351,7 +371,8 @@ class Around {
   std::int64_t switches_ = 0;  // of the trials that end
   std::size_t ran_ = 0;        // trials whose end the session was told
   std::set<std::string> built_;
-  std::string command_;  // of the build that was asked for last
+  machine::CpuSet earlier_cpus_;  // that the last setup named
+  std::string command_;           // of the build that was asked for last
 };
 
 }  // namespace stab::daemon

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Whether a machine on which nothing of ours runs is quiet enough for trials to begin.
+//
+// A source that is missing or of an unknown form bounds nothing and is named by missing().
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine/quality/kernel_text.h"
+#include "machine/quality/observer.h"
+#include "machine/topology.h"
+
+namespace stab::machine {
+
+struct CalmBounds {
+  // Most of its time that a trial's CPU, the other CPUs together, or a task that waits for memory
+  // takes.
+  double load = 0;
+  std::optional<double> temperature_c{};  // at most
+  std::optional<double> frequency_khz{};  // at least, of each of the trial's CPUs
+};
+
+class Calm {
+ public:
+  // For trials on these CPUs. `root` stands before /proc and /sys, for tests.
+  Calm(CpuSet trial, const CalmBounds& bounds, const std::string& root = "");
+
+  // Begins a look. It should last half a second or more: CPU time comes in ticks of 10 ms.
+  void begin();
+  // What was too much since then, in words; "" if nothing was. `passed`: how long ago that is.
+  std::string end(std::chrono::nanoseconds passed);
+  // After end(): what is bounded and cannot be known here, with the reason.
+  [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
+
+ private:
+  [[nodiscard]] std::expected<Busy, std::string> busy() const;
+  // The reading of this name, or nothing and a new line of missing_.
+  std::optional<double> number(const std::vector<counters::Reading>& readings,
+                               std::string_view name);
+
+  CpuSet trial_;
+  CalmBounds bounds_;
+  std::string root_;
+  Observer observer_;
+  std::expected<Busy, std::string> before_;
+  std::vector<std::string> missing_;
+};
+
+}  // namespace stab::machine

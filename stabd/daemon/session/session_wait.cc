@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The part of a session that waits until the machine is quiet: before each block, and where an
+// experiment goes on. Nothing of ours runs meanwhile.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <utility>
+
+#include "base/duration.h"
+#include "design/expand.h"
+#include "stabd/daemon/session/session.h"
+#include "stabd/results/document.h"
+
+namespace stab::daemon {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+std::string block_words(const plan::Trial& trial) {
+  return fmt::format("{} {}", trial.warmup ? "warm-up block" : "block", trial.block + 1);
+}
+
+std::string rounded(nanoseconds time) {
+  constexpr std::chrono::seconds second(1);
+  return time < second ? "less than 1 s" : format_duration(nanoseconds(time / second * second));
+}
+
+}  // namespace
+
+// True: this goes on later.
+bool Session::waits_for_quiet(const Schedule::Step& step) {
+  if (!plan_.wait_for_quiet) return false;
+  const plan::Trial trial = expansion_.trials[step.position];
+  if (quiet_block_ == std::pair(trial.warmup, trial.block)) return false;
+  wait_ = Wait{.position = step.position, .since = steady_clock::now()};
+  look_at_machine();
+  return true;
+}
+
+void Session::look_at_machine() {
+  waiting_ = true;
+  ports_.look(cpus_.trial,
+              {.load = plan_.wait_for_quiet->load,
+               .temperature_c = plan_.wait_for_quiet->temperature_c,
+               .frequency_khz = plan_.wait_for_quiet->frequency_khz},
+              [this, asked = ++question_](const std::string& loud,
+                                          const std::vector<std::string>& missing) {
+                if (asked != question_ || last_) return;
+                waiting_ = false;
+                looked(loud, missing);
+              });
+}
+
+void Session::looked(const std::string& loud, const std::vector<std::string>& missing) {
+  if (!missing.empty() && !std::exchange(told_of_missing_, true))
+    note(std::string(results::wait_event),
+         fmt::format("not waited for: {}", fmt::join(missing, ", ")));
+  const nanoseconds waited = steady_clock::now() - wait_->since;
+  const bool in_vain = !loud.empty() && waited >= plan_.wait_for_quiet->most;
+  if (loud.empty() || in_vain) return end_wait(waited, in_vain);
+  wait_->loud = loud;
+  look_at_machine();
+}
+
+// A wait that found the machine quiet at once is none. After the longest wait the block is measured
+// all the same: to put it off would give blocks another order by what the machine was like.
+void Session::end_wait(nanoseconds waited, bool in_vain) {
+  const plan::Trial trial = expansion_.trials[wait_->position];
+  const Wait wait = *std::exchange(wait_, std::nullopt);
+  quiet_block_ = {trial.warmup, trial.block};
+  if (in_vain || !wait.loud.empty()) {
+    waited_ = {counters::counted(std::string(results::wait_reading), "ns", waited.count()),
+               counters::counted(std::string(results::wait_in_vain_reading), "",
+                                 std::int64_t{in_vain ? 1 : 0})};
+    note(std::string(results::wait_event),
+         fmt::format("before {}: {}{}", block_words(trial), rounded(waited),
+                     in_vain ? " in vain, it is measured anyway: " +
+                                   (wait.loud.empty() ? "the machine was not quiet" : wait.loud)
+                             : ", until then " + wait.loud));
+  }
+  continue_work();
+}
+
+std::string Session::wait_words() const {
+  return fmt::format("waits for quiet, {} of {}: {}", rounded(steady_clock::now() - wait_->since),
+                     format_duration(plan_.wait_for_quiet->most),
+                     wait_->loud.empty() ? "looks at the machine" : wait_->loud);
+}
+
+}  // namespace stab::daemon
