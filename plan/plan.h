@@ -170,10 +170,48 @@ constexpr std::string_view to_string(Quiesce quiesce) {
   return quiesce == Quiesce::off ? "off" : quiesce == Quiesce::strict ? "strict" : "best-effort";
 }
 
+// A number that programs print, which becomes a reading of each trial.
+enum class Pick { only, first, last, mean, sum };  // which of a pattern's matches counts
+constexpr std::string_view to_string(Pick pick) {
+  switch (pick) {
+    case Pick::only:
+      return "only";
+    case Pick::first:
+      return "first";
+    case Pick::last:
+      return "last";
+    case Pick::mean:
+      return "mean";
+    case Pick::sum:
+      return "sum";
+  }
+  return "only";
+}
+struct OutputMeasure {
+  std::string name{};
+  std::string unit{};                     // "": it counts something
+  std::string regex{};                    // its first group is the number
+  std::optional<std::string> json{};      // a pointer, in place of a pattern
+  Pick pick = Pick::only;                 // of the pattern's matches
+  bool from_stderr = false;               // or from stdout
+  std::vector<std::string> benchmarks{};  // that print it; empty: all of them
+
+  bool operator==(const OutputMeasure&) const = default;
+};
+
+// What is computed of other numbers of the trial (plan/measures/formula.h).
+struct DerivedMeasure {
+  std::string name{};
+  std::string formula{};
+
+  bool operator==(const DerivedMeasure&) const = default;
+};
+
 enum class OnBuildFailure { fail_benchmark, fail_experiment };
 
 struct Analysis {
-  std::string response;  // wall, user, system, cpu, max_rss, main_to_exit, region, or a counter
+  // wall, user, system, cpu, max_rss, main_to_exit, region, a counter or one of the plan's measures
+  std::string response;
   bool log_scale = false;
   double alpha = 0;
   std::optional<double> equivalence;  // 0.01 for "1%"
@@ -216,6 +254,8 @@ struct Plan {
   // [measure]: events that are counted in each trial; those of a group at the same time.
   std::vector<std::vector<std::string>> counters;
   bool refuse_absent = false;  // measure nothing if this machine cannot count one of them
+  std::vector<OutputMeasure> outputs;
+  std::vector<DerivedMeasure> derived;  // in the plan's order, none of another one
   // [randomize]: options of the runtime that are the same in all trials.
   std::map<std::string, Level> randomize;
   Variables variables;  // [variables]; the predefined ones are in there too

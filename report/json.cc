@@ -355,6 +355,7 @@ std::string json(const Document& document) {
             {"looked_early", document.looked_early},
             {"layouts", layouts_of(document.layouts)},
             {"counters", counters_of(document.counters)},
+            {"measures", counters_of(document.measures)},
             {"duration_s", std::chrono::duration<double>(document.duration).count()},
             {"database", or_null(document.database)},
             {"failures", document.failures}};

@@ -61,10 +61,10 @@ struct Quietness {
   std::string loud{};     // what could not be, and why
 };
 
-// An event that the plan counts, over the measured trials that are ok.
+// An event that the plan counts, or a measure that it defines, over the measured trials that are ok.
 struct Counter {
   std::string name{};
-  std::string unit{};  // "ns", or ""
+  std::string unit{};  // "ns", what the plan says, or ""
   std::uint64_t counted = 0;
   std::uint64_t scaled = 0;  // counted in a part of the time
   std::uint64_t absent = 0;
@@ -123,6 +123,7 @@ struct Document {
   std::optional<Exclusions> exclusions{};  // none: the plan has no rules
   Layouts layouts{};
   std::vector<Counter> counters{};  // in the plan's order
+  std::vector<Counter> measures{};  // too
   // One line each group of equal failures: "sort at O2: timeout after 60 s (3 trials)".
   std::vector<std::string> failures{};
   std::string database{};  // path; "": not worth saying

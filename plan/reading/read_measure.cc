@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "plan/measures/formula.h"
 #include "plan/reading/draft.h"
 #include "plan/rules.h"
 
@@ -73,6 +74,20 @@ class CounterReader {
   std::set<std::string> seen_;
 };
 
+// What is compared must be there in each benchmark.
+void check_all_print(const std::string& response, Position at, Draft& draft) {
+  for (const std::string& part : parts_of(draft.plan, response)) {
+    const auto output = std::ranges::find(draft.plan.outputs, part, &OutputMeasure::name);
+    if (output == draft.plan.outputs.end() || output->benchmarks.empty()) continue;
+    for (const DraftBenchmark& benchmark : draft.benchmarks)
+      if (std::ranges::find(output->benchmarks, benchmark.value.name) == output->benchmarks.end())
+        return draft.problems.add(
+            at, fmt::format("'analysis.response' needs '{}', which benchmark '{}' does not print: "
+                            "name it in 'measure.output.benchmarks', or make it a plan of its own",
+                            shown(part), shown(benchmark.value.name)));
+  }
+}
+
 }  // namespace
 
 void read_measure(const Table& root, Draft& draft) {
@@ -81,6 +96,7 @@ void read_measure(const Table& root, Draft& draft) {
   if (!table) return;
   if (const Items* items = table->items("counters", "an array of names"))
     CounterReader(*table, draft).read(*items);
+  read_own_measures(*table, draft);
 }
 
 void read_response(const std::optional<Table>& table, Draft& draft) {
@@ -92,12 +108,18 @@ void read_response(const std::optional<Table>& table, Draft& draft) {
   Words known(words::responses.begin(), words::responses.end());
   for (const auto& group : draft.plan.counters)
     known.insert(known.end(), group.begin(), group.end());
+  for (const OutputMeasure& each : draft.plan.outputs) known.push_back(each.name);
+  for (const DerivedMeasure& each : draft.plan.derived) known.push_back(each.name);
   response = *given;
-  if (std::ranges::find(known, *given) != known.end()) return;
-  draft.problems.add(
-      table->find("response")->at,
-      fmt::format("'analysis.response' must be {} or one of 'measure.counters', not {}{}",
-                  fmt::join(words::responses, ", "), shown(*given), did_you_mean(*given, known)));
+  const Position at = table->find("response")->at;
+  if (std::ranges::find(known, *given) == known.end())
+    draft.problems.add(
+        at,
+        fmt::format("'analysis.response' must be {}, one of 'measure.counters' or the name of "
+                    "a measure, not {}{}",
+                    fmt::join(words::responses, ", "), shown(*given), did_you_mean(*given, known)));
+  else
+    check_all_print(*given, at, draft);
 }
 
 }  // namespace stab::plan

@@ -25,6 +25,7 @@ std::string padding_section(const stats::Analysis& analysis, const TextOptions& 
 // What a fractional design cannot tell apart; a short report has the treatments' own effects.
 std::string aliases_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options);
+std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options);
 std::string components_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string interactions_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string spread_section(const stats::Analysis& analysis, const TextOptions& options);

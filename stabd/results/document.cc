@@ -208,11 +208,14 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
 
 // The rows that stand, taken in one pass.
 struct Rows {
-  explicit Rows(const plan::Plan& plan) : counters(plan) {}
+  explicit Rows(const plan::Plan& plan)
+      : counters(counter_names(plan), Missing::absent),
+        measures(measure_names(plan), Missing::not_meant) {}
 
   stats::Dataset data;
   LayoutCounter layouts;
   CounterCounter counters;
+  CounterCounter measures;
   report::TrialCounts counts;
   std::map<std::string, std::uint64_t> failures;
   std::int64_t first_ns = 0;
@@ -253,6 +256,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       columns.append(trial);
       rows.layouts.add(trial.layout);
       rows.counters.add(trial.readings);
+      rows.measures.add(trial.readings);
       return true;
     }
     if (trial.status == TrialStatus::disturbed) {
@@ -302,6 +306,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();
   document.counters = rows->counters.result();
+  document.measures = rows->measures.result();
   const plan::Expansion expansion = plan::expand(*plan);
   for (const plan::Trial& trial : expansion.trials) document.trials.planned += trial.warmup ? 0 : 1;
   for (const auto& [text, count] : rows->failures) {

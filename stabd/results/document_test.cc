@@ -235,6 +235,18 @@ TEST_F(DocumentTest, TheResponseIsTheOneThatThePlanNames) {
   }
 }
 
+TEST_F(DocumentTest, AResponseThatIsNoIntegerIsComparedAsItIs) {
+  begin(tables + "[measure]\ncounters = ['cycles']\n[analysis]\nresponse = 'cycles'\n");
+  run([](Trial& trial) {
+    trial.readings.push_back(
+        counters::counted("cycles", "", trial.levels["mode"] == "slow" ? 0.75 : 0.25));
+  });
+  const auto all = document();
+  EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, 0.25, 1e-12);
+  for (const stats::Effect& effect : all.analysis.effects)
+    EXPECT_NEAR(effect.ratio.value_or(0), 1.0 / 3, 1e-9);
+}
+
 TEST_F(DocumentTest, TheRuntimesTimesAreResponsesAndItsLayoutsAreSummedUp) {
   for (const std::string response : {"region", "main_to_exit"}) {
     begin(tables + "[analysis]\nresponse = \"" + response + "\"\n");
