@@ -209,9 +209,16 @@ struct DerivedMeasure {
 
 enum class OnBuildFailure { fail_benchmark, fail_experiment };
 
+// A further number that is compared, with a family of verdicts of its own.
+struct OtherResponse {
+  std::string name{};
+  bool higher_is_better = false;
+};
+
 struct Analysis {
   // wall, user, system, cpu, max_rss, main_to_exit, region, a counter or one of the plan's measures
   std::string response;
+  std::vector<OtherResponse> others;  // beside the response, which decides
   bool log_scale = false;
   double alpha = 0;
   std::optional<double> equivalence;  // 0.01 for "1%"

@@ -129,7 +129,8 @@ struct Document {
   std::string database{};  // path; "": not worth saying
   std::chrono::nanoseconds duration{0};
   stats::Analysis analysis{};
-  bool compares = true;  // the plan has a treatment
+  std::vector<stats::Analysis> others{};  // of further responses, each a family of its own
+  bool compares = true;                   // the plan has a treatment
   // Of a fixed number of blocks not all were there: who looks again and again decides too often.
   bool looked_early = false;
 

@@ -77,6 +77,7 @@ inline constexpr std::array<std::string_view, 1> per{"block"};
 }  // namespace words
 
 inline constexpr std::size_t max_counters = 64;
+inline constexpr std::size_t max_responses = 16;
 inline constexpr std::size_t max_measures = 64;  // outputs, and as many that are derived
 inline constexpr std::string_view response_words =
     "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
@@ -226,7 +227,9 @@ inline constexpr Key keys[] = {
     {"machine.aslr", Flag{false}, "address space randomization where no factor says otherwise"},
 
     {"analysis.response", Other{response_words},
-     "what is compared; `main_to_exit` and `region` need programs that szc built", "`\"wall\"`"},
+     "what is compared; `main_to_exit` and `region` need programs that szc built; an array has "
+     "further ones, each with verdicts of its own",
+     "`\"wall\"`"},
     {"analysis.log", Flag{true},
      "compare geometric means; never in a padding study or with `stabilizer`"},
     {"analysis.alpha", Number{0.0001, 0.5, 0.05}, "level of the tests"},
@@ -241,6 +244,8 @@ inline constexpr Key keys[] = {
      "of `within-subjects`, which answer decides: on these programs, or on programs like these"},
     {"analysis.pairs", Choice{words::pairs, "baseline"},
      "`baseline`: levels are compared with the first one; `all`: with each other"},
-    {"analysis.better", Choice{words::directions, "lower"}, "which response is better"}};
+    {"analysis.better", Choice{words::directions, "lower"}, "which response is better"},
+    {"analysis.higher", Texts{is_event, event_rule},
+     "of the further responses in the array, those of which more is better", "none"}};
 
 }  // namespace stab::plan

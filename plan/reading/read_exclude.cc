@@ -170,10 +170,7 @@ bool is_counter(const Plan& plan, const std::string& name) {
   });
 }
 
-}  // namespace
-
-void check_exclude(Draft& draft) {
-  const std::string& response = draft.plan.analysis.response;
+void check_exclude_of(const std::string& response, Draft& draft) {
   for (const Exclusion& rule : draft.plan.exclude) {
     const Quantity& quantity = *find_quantity(rule.quantity);
     const auto parts = parts_of(draft.plan, response);
@@ -184,6 +181,14 @@ void check_exclude(Draft& draft) {
                                          "response: both count the same",
                                          quantity.name, shown(response)));
   }
+}
+
+}  // namespace
+
+void check_exclude(Draft& draft) {
+  const Analysis& analysis = draft.plan.analysis;
+  check_exclude_of(analysis.response, draft);
+  for (const OtherResponse& other : analysis.others) check_exclude_of(other.name, draft);
 }
 
 void read_exclude(const Table& root, Draft& draft) {

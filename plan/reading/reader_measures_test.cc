@@ -142,11 +142,46 @@ TEST(ReaderMeasures, AResponseIsThereInAllBenchmarks) {
   EXPECT_EQ(more(measures + "[analysis]\nresponse = 'cost'\n"), "");
 }
 
+TEST(ReaderResponses, TheFirstOfSeveralDecides) {
+  const Analysis analysis = good_plan(smallest + counted +
+                                      "[analysis]\nresponse = ['wall', 'cycles', 'instructions']\n"
+                                      "higher = ['instructions']\n")
+                                .analysis;
+  EXPECT_EQ(analysis.response, "wall");
+  EXPECT_FALSE(analysis.higher_is_better);
+  ASSERT_EQ(analysis.others.size(), 2U);
+  EXPECT_EQ(analysis.others[0].name, "cycles");
+  EXPECT_FALSE(analysis.others[0].higher_is_better);
+  EXPECT_EQ(analysis.others[1].name, "instructions");
+  EXPECT_TRUE(analysis.others[1].higher_is_better);
+  EXPECT_EQ(good_plan(smallest + "[analysis]\nresponse = ['cpu']\n").analysis.response, "cpu");
+  EXPECT_TRUE(good_plan(smallest).analysis.others.empty());
+}
+
+TEST(ReaderResponses, EachIsOneAndThereOnce) {
+  EXPECT_THAT(more("[analysis]\nresponse = ['wall', 'cyles', 7, 'wall']\nhigher = ['wall']\n"),
+              AllOf(HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
+                    HasSubstr("p:7:30: each item of 'analysis.response' must be a text"),
+                    HasSubstr("p:7:33: 'analysis.response' has wall twice"),
+                    HasSubstr("p:8:11: 'analysis.higher' names wall, which is none of the further "
+                              "responses in 'analysis.response'; 'analysis.better' is about the "
+                              "first one")));
+  EXPECT_THAT(more("[analysis]\nresponse = []\n"), HasSubstr("an array of 1 to 16 texts"));
+  EXPECT_THAT(more("[analysis]\nresponse = 7\n"),
+              HasSubstr("'analysis.response' must be a text of 1 to 200 printable characters"));
+  EXPECT_THAT(more("[design]\nkind = 'calibration'\n[analysis]\nresponse = ['wall', 'cpu']\n"),
+              HasSubstr("'analysis.response' must be one number in a calibration"));
+}
+
 TEST(ReaderMeasures, NoRuleExcludesByWhatADerivedResponseCounts) {
   EXPECT_THAT(
       more("[measure]\ncounters = ['migrations']\n[measure.derived]\nrate = 'migrations / wall'\n"
            "[[exclude]]\nwhen = 'migrations_per_s > 5'\n[analysis]\nresponse = 'rate'\n"),
       HasSubstr("both count the same"));
+  EXPECT_THAT(more("[measure]\ncounters = ['migrations']\n[[exclude]]\n"
+                   "when = 'migrations_per_s > 5'\n"
+                   "[analysis]\nresponse = ['wall', 'migrations']\n"),
+              HasSubstr("both count the same"));
 }
 
 }  // namespace

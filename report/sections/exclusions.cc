@@ -53,11 +53,6 @@ std::string cells_table(const Exclusions& exclusions, const TextOptions& options
   return grid.render(options.colour) + "\n";
 }
 
-bool is_same_comparison(const stats::Effect& a, const stats::Effect& b) {
-  return a.subject == b.subject && a.scope == b.scope && a.treatment == b.treatment &&
-         a.baseline == b.baseline && a.level == b.level;
-}
-
 std::string shown_change(const stats::Analysis& analysis, const stats::Effect& effect) {
   const ChangeWords words = change_words(analysis, effect);
   return fmt::format("{} ({})", words.change, words.interval);

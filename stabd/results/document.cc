@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <deque>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -206,6 +207,13 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
         ended, trials.planned));
 }
 
+// The numbers of a further response; its columns are those of the first one.
+struct OtherRows {
+  stats::Dataset data;
+  Response response{data};
+  stats::Unit unit = stats::Unit::nanoseconds;
+};
+
 // The rows that stand, taken in one pass.
 struct Rows {
   explicit Rows(const plan::Plan& plan)
@@ -224,6 +232,7 @@ struct Rows {
   stats::Unit unit = stats::Unit::nanoseconds;  // of the response
   // With rules that exclude trials, if that is asked for.
   std::optional<exclusion::Tally> tally;
+  std::deque<OtherRows> others;  // of the plan's further responses, if that is asked for
   stats::Dataset without_rules;  // the attempts that would stand
 };
 
@@ -239,6 +248,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
   Columns all_columns(plan, rows.without_rules);
   Response all_responses(rows.without_rules);
   if (exclusions == Exclusions::told && !plan.exclude.empty()) rows.tally.emplace(plan);
+  if (exclusions == Exclusions::told) rows.others.resize(plan.analysis.others.size());
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
@@ -254,6 +264,11 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       if (++rows.counts.ok == 1) rows.unit = unit_of(trial, plan.analysis.response);
       response.append(response_of(trial, plan.analysis.response));
       columns.append(trial);
+      for (std::size_t i = 0; i < rows.others.size(); ++i) {
+        const std::string& name = plan.analysis.others[i].name;
+        if (rows.counts.ok == 1) rows.others[i].unit = unit_of(trial, name);
+        rows.others[i].response.append(response_of(trial, name));
+      }
       rows.layouts.add(trial.layout);
       rows.counters.add(trial.readings);
       rows.measures.add(trial.readings);
@@ -281,6 +296,23 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   if (!builds) return std::unexpected(builds.error());
   spec.alike = alike_levels(plan, expansion, *builds);
   return stats::analyse(data, spec);
+}
+
+// One of the further responses: a family of its own, under the error control of the first one.
+store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
+                                               const store::Experiment& experiment,
+                                               const plan::Plan& plan,
+                                               const plan::Expansion& expansion, Rows& rows,
+                                               std::size_t index) {
+  stats::Spec spec = spec_of(plan);
+  spec.response = plan.analysis.others[index].name;
+  spec.higher_is_better = plan.analysis.others[index].higher_is_better;
+  spec.unit = rows.others[index].unit;
+  spec.assumptions = false;
+  if (plan.design.stop) control_error(spec, *plan.design.stop, rows.blocks);
+  stats::Dataset& data = rows.others[index].data;
+  data.columns = rows.data.columns;
+  return analysed(store, experiment, plan, expansion, data, spec);
 }
 
 }  // namespace
@@ -336,6 +368,11 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
       if (!without) return fail(without.error().message);
       document.exclusions->without = std::move(without->effects);
     }
+  }
+  for (std::size_t i = 0; i < rows->others.size(); ++i) {
+    auto other = analysed_other(store, experiment, *plan, expansion, *rows, i);
+    if (!other) return fail(other.error().message);
+    document.others.push_back(std::move(*other));
   }
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
   note_early_look(*plan, experiment, document);

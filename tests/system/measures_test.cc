@@ -138,6 +138,20 @@ TEST_F(Measures, CheckSaysWhatWillBeReadAndRefusesWhatCannotBe) {
   }
 }
 
+TEST_F(Measures, SeveralResponsesAreComparedEachForItself) {
+  write_plan(script, measures + "[analysis]\nresponse = [\"wall\", \"ops\"]\nhigher = [\"ops\"]\n");
+  const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
+  EXPECT_THAT(check.out, HasSubstr("compares ops, too, by verdicts of its own (more is better)\n"));
+  const int id = run_to_end();
+  const json document = report(id);
+  EXPECT_EQ(document["analysis"]["response"], "wall");
+  ASSERT_EQ(document["responses"].size(), 1U);
+  EXPECT_EQ(document["responses"][0]["response"], "ops");
+  EXPECT_EQ(document["responses"][0]["higher_is_better"], true);
+  EXPECT_EQ(document["responses"][0]["effects"].size(), document["effects"].size());
+  EXPECT_NEAR(document["responses"][0]["effects"][0]["ratio"].get<double>(), 200.5 / 100.5, 1e-9);
+}
+
 TEST_F(Measures, TheExampleRuns) {
   const Output out =
       lab_.ctl({"submit", "--wait", std::string(STAB_SOURCE_DIR) + "/plans/output.toml"});

@@ -77,6 +77,9 @@ nlohmann::ordered_json counters_json(const plan::Plan& plan,
 
 std::vector<std::string> measure_lines(const plan::Plan& plan) {
   std::vector<std::string> lines;
+  for (const plan::OtherResponse& each : plan.analysis.others)
+    lines.push_back(fmt::format("compares {}, too, by verdicts of its own ({} is better)",
+                                one_line(each.name, 200), each.higher_is_better ? "more" : "less"));
   for (const plan::OutputMeasure& each : plan.outputs) {
     const std::string unit = each.unit.empty() ? "" : fmt::format(" ({})", each.unit);
     const std::string how =

@@ -21,7 +21,7 @@ std::vector<std::string> counter_lines(const plan::Plan& plan,
 nlohmann::ordered_json counters_json(const plan::Plan& plan,
                                      const std::vector<counters::Reading>& lacking);
 
-// What will be read of the programs' output, and what is computed.
+// What is compared beside the response, read of the programs' output, and computed.
 std::vector<std::string> measure_lines(const plan::Plan& plan);
 nlohmann::ordered_json measures_json(const plan::Plan& plan);
 
