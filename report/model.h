@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,7 @@ struct Document {
   std::chrono::nanoseconds duration{0};
   stats::Analysis analysis{};
   std::vector<stats::Analysis> others{};  // of further responses, each a family of its own
+  std::set<std::string> counts{};         // the responses that count something
   bool compares = true;                   // the plan has a treatment
   // Of a fixed number of blocks not all were there: who looks again and again decides too often.
   bool looked_early = false;

@@ -47,6 +47,15 @@ void add_disagreements(const Analysis& time, const Analysis& count,
   }
 }
 
+// What is not said of the first response, too.
+std::string own_notes(const Analysis& other, const Analysis& first) {
+  std::string text;
+  for (const std::string& note : other.notes)
+    if (std::ranges::find(first.notes, note) == first.notes.end())
+      text += paragraph("  - ", one_line(note, longest), page_width);
+  return text.empty() ? "" : text + "\n";
+}
+
 }  // namespace
 
 std::vector<std::string> disagreements(const Document& document) {
@@ -55,7 +64,8 @@ std::vector<std::string> disagreements(const Document& document) {
   std::vector<std::string> sentences;
   for (const Analysis* time : all)
     for (const Analysis* count : all)
-      if (is_time(*time) && !is_time(*count)) add_disagreements(*time, *count, sentences);
+      if (is_time(*time) && document.counts.contains(count->spec.response))
+        add_disagreements(*time, *count, sentences);
   return sentences;
 }
 
@@ -68,9 +78,7 @@ std::string responses_section(const Document& document, const TextOptions& optio
                                     "There is nothing to compare.", options) +
                                 "\n"
                           : table;
-    for (const std::string& note : other.notes)
-      text += paragraph("  - ", one_line(note, longest), page_width);
-    if (!other.notes.empty()) text += "\n";
+    text += own_notes(other, document.analysis);
   }
   if (!document.others.empty())
     text += paragraph("",

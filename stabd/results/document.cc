@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
 #include "design/expand.h"
@@ -298,6 +299,20 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   return stats::analyse(data, spec);
 }
 
+// Events, unless they are times, and what programs print without a unit.
+std::set<std::string> counts_among(const plan::Plan& plan, const report::Document& document) {
+  std::set<std::string> counts;
+  for (const std::string& name : counter_names(plan)) counts.insert(name);
+  for (const plan::OutputMeasure& each : plan.outputs)
+    if (each.unit.empty()) counts.insert(each.name);
+  const auto forget_times = [&](const stats::Spec& spec) {
+    if (spec.unit != stats::Unit::number) counts.erase(spec.response);
+  };
+  forget_times(document.analysis.spec);
+  for (const stats::Analysis& other : document.others) forget_times(other.spec);
+  return counts;
+}
+
 // One of the further responses: a family of its own, under the error control of the first one.
 store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
                                                const store::Experiment& experiment,
@@ -374,6 +389,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
     if (!other) return fail(other.error().message);
     document.others.push_back(std::move(*other));
   }
+  document.counts = counts_among(*plan, document);
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
   note_early_look(*plan, experiment, document);
   if (plan->design.kind != plan::DesignKind::calibration)

@@ -323,6 +323,24 @@ TEST_F(DocumentTest, SaysWhereATimeAndACountDisagree) {
   EXPECT_EQ(root["verdict"], "faster");
 }
 
+TEST_F(DocumentTest, WhatIsDerivedOrHasAUnitIsNoCountThatATimeDisagreesWith) {
+  begin(tables +
+        "[[measure.output]]\nname = 'instructions'\nregex = '(x)'\nunit = '1/s'\n"
+        "[measure.derived]\ncost = 'wall / instructions'\n"
+        "[analysis]\nresponse = ['wall', 'instructions', 'cost']\n");
+  run([](Trial& trial) {
+    with_instructions(true)(trial);
+    trial.readings.push_back(trial.readings[0]);
+    trial.readings.back().name = "cost";
+  });
+  const auto all = document();
+  ASSERT_EQ(all.others.size(), 2U);
+  for (const stats::Analysis& other : all.others)
+    for (const stats::Effect& effect : other.effects)
+      EXPECT_EQ(effect.verdict, stats::Verdict::slower);
+  EXPECT_TRUE(report::disagreements(all).empty());
+}
+
 TEST_F(DocumentTest, TheRuntimesTimesAreResponsesAndItsLayoutsAreSummedUp) {
   for (const std::string response : {"region", "main_to_exit"}) {
     begin(tables + "[analysis]\nresponse = \"" + response + "\"\n");
