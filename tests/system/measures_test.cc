@@ -152,6 +152,29 @@ TEST_F(Measures, SeveralResponsesAreComparedEachForItself) {
   EXPECT_NEAR(document["responses"][0]["effects"][0]["ratio"].get<double>(), 200.5 / 100.5, 1e-9);
 }
 
+TEST_F(Measures, OtherBenchmarksThanThoseThatPrintItHaveNone) {
+  write_plan(script,
+             "[[benchmark]]\nname = \"silent\"\nrepetitions = 3\n"
+             "run = [\"/bin/sh\", \"-c\", \"true ${N}\"]\n"
+             "[[measure.output]]\nname = \"ops\"\nregex = 'ops=(\\S+)'\n"
+             "take = \"first\"\nbenchmarks = [\"shell\"]\n"
+             "[measure.derived]\ncost = \"wall / ops\"\ntwice = \"2 * wall\"\n");
+  const int id = run_to_end();
+  ASSERT_EQ(lab_.state(id), "done");
+  for (const json& trial : lab_.trials(id)) {
+    EXPECT_EQ(trial["status"], "ok");
+    for (const char* name : {"ops", "cost"}) {
+      EXPECT_EQ(trial[name].is_null(), trial["benchmark"] == "silent") << name;
+      EXPECT_EQ(trial[std::string(name) + ".status"].is_null(), trial["benchmark"] == "silent");
+    }
+    EXPECT_EQ(trial["twice"], 2 * trial["wall_ns"].get<std::int64_t>());
+  }
+  const json list = report(id)["measures"];
+  EXPECT_EQ(list[0]["counted"], 12);
+  EXPECT_EQ(list[0]["absent"], 0);
+  EXPECT_EQ(list[2]["counted"], 18);
+}
+
 TEST_F(Measures, TheExampleRuns) {
   const Output out =
       lab_.ctl({"submit", "--wait", std::string(STAB_SOURCE_DIR) + "/plans/output.toml"});
