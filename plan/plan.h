@@ -170,8 +170,8 @@ constexpr std::string_view to_string(Quiesce quiesce) {
   return quiesce == Quiesce::off ? "off" : quiesce == Quiesce::strict ? "strict" : "best-effort";
 }
 
-// A number that programs print, which becomes a reading of each trial.
-enum class Pick { only, first, last, mean, sum };  // which of a pattern's matches counts
+// Which of a pattern's matches counts.
+enum class Pick { only, first, last, mean, sum };
 constexpr std::string_view to_string(Pick pick) {
   switch (pick) {
     case Pick::only:
@@ -187,6 +187,7 @@ constexpr std::string_view to_string(Pick pick) {
   }
   return "only";
 }
+// A number that programs print, which becomes a reading of each trial.
 struct OutputMeasure {
   std::string name{};
   std::string unit{};                     // "": it counts something
