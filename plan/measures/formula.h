@@ -48,8 +48,8 @@ std::vector<std::string> parts_of(const Plan& plan, const std::string& name);
 using FindReading = std::function<std::optional<counters::Reading>(std::string_view name)>;
 
 // A reading without a unit. It is scaled with the least coverage if a part is; it is absent, with
-// the reason, if a part is, if a divisor is 0, or if the result is no finite number. Sums, differences and products of integers are
-// integers, as long as 64 bits hold them.
+// the reason, if a part is, if a divisor is 0, or if the result is no finite number. Sums, differences
+// and products of integers are integers, as long as 64 bits hold them.
 counters::Reading evaluate(const std::string& name, const Formula& formula,
                            const FindReading& find);
 
