@@ -22,6 +22,8 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(libuv REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(libmd REQUIRED IMPORTED_TARGET libmd)
+# What pkg-config says of it would compile with other options than those of our precompiled headers.
+find_library(RE2 re2 REQUIRED)
 
 find_package(LLVM 19.1 REQUIRED CONFIG)
 add_library(stab_llvm INTERFACE)

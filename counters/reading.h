@@ -46,14 +46,22 @@ inline Reading absent(std::string name, std::string unit, std::string reason) {
   return {.name = std::move(name), .unit = std::move(unit), .reason = std::move(reason)};
 }
 
-// The number of a reading that can be compared with another trial's, in whole events.
-inline std::optional<std::int64_t> comparable(const Reading& reading) {
+// Of a number that is infinite or none there is nothing to compare.
+inline bool is_finite(const Number& number) {
+  const auto* real = std::get_if<double>(&number);
+  return real == nullptr || std::isfinite(*real);
+}
+
+// An integer beyond 2^53 is rounded.
+inline double to_double(const Number& number) {
+  return std::visit([](auto value) { return static_cast<double>(value); }, number);
+}
+
+// The number of a reading that can be compared with another trial's, as it is.
+inline std::optional<Number> comparable(const Reading& reading) {
   if (reading.status == Status::absent || reading.coverage < least_coverage) return std::nullopt;
-  if (const auto* exact = std::get_if<std::int64_t>(&reading.value)) return *exact;
-  const double value = std::round(std::get<double>(reading.value));
-  constexpr double limit = 0x1p63;
-  if (!(value > -limit && value < limit)) return std::nullopt;
-  return static_cast<std::int64_t>(value);
+  if (!is_finite(reading.value)) return std::nullopt;
+  return reading.value;
 }
 
 constexpr std::string_view to_string(Status status) {

@@ -178,10 +178,56 @@ struct QuietWait {
   std::optional<double> frequency_khz;  // at least
 };
 
+// Which of a pattern's matches counts.
+enum class Pick { only, first, last, mean, sum };
+constexpr std::string_view to_string(Pick pick) {
+  switch (pick) {
+    case Pick::only:
+      return "only";
+    case Pick::first:
+      return "first";
+    case Pick::last:
+      return "last";
+    case Pick::mean:
+      return "mean";
+    case Pick::sum:
+      return "sum";
+  }
+  return "only";
+}
+// A number that programs print, which becomes a reading of each trial.
+struct OutputMeasure {
+  std::string name{};
+  std::string unit{};                     // "": it counts something
+  std::string regex{};                    // its first group is the number
+  std::optional<std::string> json{};      // a pointer, in place of a pattern
+  Pick pick = Pick::only;                 // of the pattern's matches
+  bool from_stderr = false;               // or from stdout
+  std::vector<std::string> benchmarks{};  // that print it; empty: all of them
+
+  bool operator==(const OutputMeasure&) const = default;
+};
+
+// What is computed of other numbers of the trial (plan/measures/formula.h).
+struct DerivedMeasure {
+  std::string name{};
+  std::string formula{};
+
+  bool operator==(const DerivedMeasure&) const = default;
+};
+
 enum class OnBuildFailure { fail_benchmark, fail_experiment };
 
+// A further number that is compared, with a family of verdicts of its own.
+struct OtherResponse {
+  std::string name{};
+  bool higher_is_better = false;
+};
+
 struct Analysis {
-  std::string response;  // wall, user, system, cpu, max_rss, main_to_exit, region, or a counter
+  // wall, user, system, cpu, max_rss, main_to_exit, region, a counter or one of the plan's measures
+  std::string response;
+  std::vector<OtherResponse> others;  // beside the response, which decides
   bool log_scale = false;
   double alpha = 0;
   std::optional<double> equivalence;  // 0.01 for "1%"
@@ -225,6 +271,8 @@ struct Plan {
   // [measure]: events that are counted in each trial; those of a group at the same time.
   std::vector<std::vector<std::string>> counters;
   bool refuse_absent = false;  // measure nothing if this machine cannot count one of them
+  std::vector<OutputMeasure> outputs;
+  std::vector<DerivedMeasure> derived;  // in the plan's order, none of another one
   // [randomize]: options of the runtime that are the same in all trials.
   std::map<std::string, Level> randomize;
   Variables variables;  // [variables]; the predefined ones are in there too

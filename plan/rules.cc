@@ -54,6 +54,16 @@ bool is_question(std::string_view text) {
   return is_printable(text, 500);
 }
 
+bool is_unit(std::string_view text) {
+  return is_printable(text, 20);
+}
+bool is_pattern(std::string_view text) {
+  return is_filled_word(text) && text.size() <= 1000;
+}
+bool is_formula(std::string_view text) {
+  return is_pattern(text);
+}
+
 bool is_name(std::string_view text) {
   const auto fits = [](char c) {
     return is_identifier_char(c) || c == '.' || c == '+' || c == '-';

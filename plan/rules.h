@@ -19,6 +19,11 @@ bool is_title(std::string_view text);
 bool is_question(std::string_view text);
 // The same with 200.
 bool is_event(std::string_view text);
+// At most 20 characters, none of them a control character.
+bool is_unit(std::string_view text);
+// Words of 1 byte to 1000.
+bool is_pattern(std::string_view text);
+bool is_formula(std::string_view text);
 // 1 to 64 of A-Z a-z 0-9 . _ + -, but not "." or "..": benchmarks and levels.
 bool is_name(std::string_view text);
 // 1 to 64 of A-Z a-z 0-9 _, no digit first: variables and factors.
@@ -35,6 +40,9 @@ inline constexpr std::string_view title_rule = "a text of 1 to 100 printable cha
 inline constexpr std::string_view question_rule = "a text of at most 500 printable characters";
 inline constexpr std::string_view event_rule =
     "the name of an event, of 1 to 200 printable characters";
+inline constexpr std::string_view unit_rule = "a text of at most 20 printable characters";
+inline constexpr std::string_view pattern_rule = "a pattern of 1 to 1000 bytes";
+inline constexpr std::string_view formula_rule = "a formula of 1 to 1000 bytes";
 inline constexpr std::string_view name_rule = "1 to 64 of the characters A-Z a-z 0-9 . _ + -";
 inline constexpr std::string_view identifier_rule =
     "1 to 64 of the characters A-Z a-z 0-9 _, and no digit first";

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/json_studies.h"
+#include "report/sections/sections.h"
 #include "report/words/answer.h"
 #include "stats/verdicts/decide.h"
 
@@ -304,6 +305,18 @@ Json exclusions_of(const std::optional<Exclusions>& exclusions, const stats::Spe
           {"effects_vanished", listed(exclusions->vanished)}};
 }
 
+Json responses_of(const std::vector<stats::Analysis>& others) {
+  Json list = Json::array();
+  for (const stats::Analysis& each : others)
+    list.push_back({{"response", each.spec.response},
+                    {"unit", or_null(std::string(unit_name(each.spec.unit)))},
+                    {"higher_is_better", each.spec.higher_is_better},
+                    {"verdict", verdict(each)},
+                    {"effects", effects(each)},
+                    {"notes", each.notes}});
+  return list;
+}
+
 void add_analysis(Json& root, const stats::Analysis& analysis) {
   root["analysis"] = spec_of(analysis.spec);
   root["model"] = analysis.tables.empty() ? Json(nullptr) : Json(analysis.tables.front().formula);
@@ -362,6 +375,9 @@ std::string json(const Document& document) {
             {"looked_early", document.looked_early},
             {"layouts", layouts_of(document.layouts)},
             {"counters", counters_of(document.counters)},
+            {"measures", counters_of(document.measures)},
+            {"responses", responses_of(document.others)},
+            {"disagreements", disagreements(document)},
             {"duration_s", std::chrono::duration<double>(document.duration).count()},
             {"database", or_null(document.database)},
             {"failures", document.failures}};

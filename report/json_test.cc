@@ -143,6 +143,9 @@ TEST(Json, BadBytesAndNumbersDoNotBreakIt) {
 TEST(Json, CountersWithTheirReasons) {
   Document document = sample_document();
   EXPECT_EQ(parsed(document)["counters"], json::array());
+  EXPECT_EQ(parsed(document)["measures"], json::array());
+  document.measures = {{.name = "ops", .unit = "1/s", .counted = 1, .median = 2.5}};
+  EXPECT_EQ(parsed(document)["measures"][0]["median"], 2.5);
   document.counters = {{.name = "cycles",
                         .counted = 3,
                         .scaled = 8,

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,10 +66,10 @@ struct Quietness {
   std::int64_t waited_ns = 0;
 };
 
-// An event that the plan counts, over the measured trials that are ok.
+// An event that the plan counts, or a measure that it defines, over the measured trials that are ok.
 struct Counter {
   std::string name{};
-  std::string unit{};  // "ns", or ""
+  std::string unit{};  // "ns", what the plan says, or ""
   std::uint64_t counted = 0;
   std::uint64_t scaled = 0;  // counted in a part of the time
   std::uint64_t absent = 0;
@@ -129,12 +130,15 @@ struct Document {
   std::optional<Exclusions> exclusions{};  // none: the plan has no rules
   Layouts layouts{};
   std::vector<Counter> counters{};  // in the plan's order
+  std::vector<Counter> measures{};  // too
   // One line each group of equal failures: "sort at O2: timeout after 60 s (3 trials)".
   std::vector<std::string> failures{};
   std::string database{};  // path; "": not worth saying
   std::chrono::nanoseconds duration{0};
   stats::Analysis analysis{};
-  bool compares = true;  // the plan has a treatment
+  std::vector<stats::Analysis> others{};  // of further responses, each a family of its own
+  std::set<std::string> counts{};         // the responses that count something
+  bool compares = true;                   // the plan has a treatment
   // Of a fixed number of blocks not all were there: who looks again and again decides too often.
   bool looked_early = false;
 

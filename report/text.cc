@@ -87,7 +87,9 @@ std::string body(const Analysis& analysis, const std::string& tables,
 std::string text(const Document& document, const TextOptions& options) {
   return header(document, options) +
          body(document.analysis,
-              exclusions_section(document, options) + counters_section(document.counters, options),
+              responses_section(document, options) + exclusions_section(document, options) +
+                  counters_section(document.counters, options) +
+                  measures_section(document.measures, options),
               document.failures, options);
 }
 

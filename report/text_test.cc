@@ -405,6 +405,17 @@ TEST(Text, VarianceComponentsAreShownForNestedDesigns) {
   EXPECT_THAT(report, HasSubstr("97 %"));
 }
 
+TEST(Text, MeasuresHaveTheirUnitsAndReasons) {
+  Document document = sample_document();
+  EXPECT_THAT(text(document, {}), Not(HasSubstr("Measures")));
+  document.measures = {{.name = "ops", .unit = "1/s", .counted = 12, .median = 2.5},
+                       {.name = "heap", .unit = "bytes", .counted = 12, .median = 2048.0},
+                       {.name = "ipc", .absent = 12, .reason = "cycles is absent: no PMU"}};
+  EXPECT_THAT(text(document, {}),
+              AllOf(HasSubstr("Measures\n"), HasSubstr("2.5 1/s"), HasSubstr("2 KiB"),
+                    HasSubstr("ipc: absent in 12: cycles is absent: no PMU")));
+}
+
 TEST(Text, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
   Document document = sample_document();
   EXPECT_THAT(text(document, {}), Not(HasSubstr("Counters")));

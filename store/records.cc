@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "store/records.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
@@ -54,6 +55,25 @@ std::optional<Status> named(std::span<const Named<Status>> names, std::string_vi
 std::string_view to_string(BuildStatus status) {
   return name_of<BuildStatus>(build_names, status);
 }
+std::optional<counters::Reading> number_of(const Trial& trial, std::string_view name) {
+  const auto own = [&](std::string_view unit, std::optional<std::int64_t> value) {
+    return value ? counters::counted(std::string(name), std::string(unit), *value)
+                 : counters::absent(std::string(name), std::string(unit), "it was not measured");
+  };
+  if (name == "wall") return own("ns", trial.wall_ns);
+  if (name == "user") return own("ns", trial.user_ns);
+  if (name == "system") return own("ns", trial.system_ns);
+  if (name == "cpu") {
+    const bool both = trial.user_ns && trial.system_ns;
+    return own("ns", both ? std::optional(*trial.user_ns + *trial.system_ns) : std::nullopt);
+  }
+  if (name == "main_to_exit") return own("ns", trial.layout.main_to_exit_ns);
+  if (name == "region") return own("ns", trial.layout.region_ns);
+  if (name == "max_rss") return own("bytes", trial.max_rss_bytes);
+  const auto reading = std::ranges::find(trial.readings, name, &counters::Reading::name);
+  return reading == trial.readings.end() ? std::nullopt : std::optional(*reading);
+}
+
 std::size_t bytes_of(const Trial& trial) {
   constexpr std::size_t of_numbers = 40;  // of a reading: its value and its quotes
   std::size_t bytes = trial.benchmark.size() + trial.build.size() + trial.reason.size() +

@@ -228,6 +228,10 @@ std::size_t bytes_of(const Trial& trial);
 std::size_t bytes_of(const Build& build);
 std::size_t bytes_of(const Event& event);
 
+// The trial's number of that name in plans, with its unit: one of its times, its memory, or a reading.
+// Nothing: it has none of that name.
+std::optional<counters::Reading> number_of(const Trial& trial, std::string_view name);
+
 // A row that contradicts its checksum, its readings or the rows that it refers to. Damage of the
 // file itself, below the rows, has the table "database" and the row 0.
 struct Damage {

@@ -28,5 +28,23 @@ TEST(Statuses, AnUnknownTextIsNone) {
   EXPECT_FALSE(counters::reading_status("COUNTED"));
 }
 
+TEST(Numbers, OfATrialHaveTheNamesThatPlansHaveForThem) {
+  Trial trial;
+  trial.wall_ns = 5;
+  trial.user_ns = 3;
+  trial.max_rss_bytes = 4096;
+  trial.layout.region_ns = 7;
+  trial.readings = {counters::counted("ops", "1/s", 2.5)};
+  EXPECT_EQ(number_of(trial, "wall"), counters::counted("wall", "ns", 5));
+  EXPECT_EQ(number_of(trial, "region"), counters::counted("region", "ns", 7));
+  EXPECT_EQ(number_of(trial, "max_rss"), counters::counted("max_rss", "bytes", 4096));
+  EXPECT_EQ(number_of(trial, "ops"), trial.readings[0]);
+  EXPECT_EQ(number_of(trial, "cpu"), counters::absent("cpu", "ns", "it was not measured"));
+  EXPECT_EQ(number_of(trial, "system"), counters::absent("system", "ns", "it was not measured"));
+  trial.system_ns = 4;
+  EXPECT_EQ(number_of(trial, "cpu"), counters::counted("cpu", "ns", 7));
+  EXPECT_EQ(number_of(trial, "other"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace stab::store

@@ -23,7 +23,8 @@ allowed() {
     toml) echo "base" ;;
     plan) echo "base toml" ;;
     design) echo "base plan/plan.h plan/options.h plan/substitute.h" ;;
-    plan/reading) echo "base toml plan design" ;;
+    plan/measures) echo "base counters plan/plan.h" ;;
+    plan/reading) echo "base toml plan plan/measures design" ;;
     stats/numbers) echo "base" ;;
     stats/tests) echo "base stats/numbers" ;;
     stats/planning) echo "base stats/numbers stats/tests" ;;

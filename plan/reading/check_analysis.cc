@@ -41,6 +41,8 @@ void check_analysis(Draft& draft) {
                        to_string(kind)));
   if (const auto why = why_no_blocks(draft); draft.plan.analysis.pooled && !why.empty())
     refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove it", why));
+  if (!draft.plan.analysis.others.empty() && kind == DesignKind::calibration)
+    refuse(draft, "response", "must be one number in a calibration: leave out the others");
   if (!draft.plan.analysis.all_pairs) return;
   if (kind == DesignKind::calibration || kind == DesignKind::padding_study)
     refuse(draft, "pairs",

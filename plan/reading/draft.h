@@ -96,6 +96,8 @@ void read_studies(const Table& design, Draft& draft);
 void read_stop(const Table& design, Draft& draft);
 void read_exclude(const Table& root, Draft& draft);
 void read_measure(const Table& root, Draft& draft);
+// The measures that the plan defines itself, after the counters.
+void read_own_measures(const Table& measure, Draft& draft);
 // After all tables: a rule and the response must not count the same.
 void check_exclude(Draft& draft);
 // Of [analysis], after [measure].

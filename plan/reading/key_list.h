@@ -68,15 +68,20 @@ inline constexpr std::array<std::string_view, 2> methods{"standard", "stabilizer
 inline constexpr std::array<std::string_view, 2> errors{"own", "pooled"};
 inline constexpr std::array<std::string_view, 2> programs{"these", "like-these"};
 inline constexpr std::array<std::string_view, 2> pairs{"baseline", "all"};
+inline constexpr std::array picks{to_string(Pick::only), to_string(Pick::first),
+                                  to_string(Pick::last), to_string(Pick::mean),
+                                  to_string(Pick::sum)};
+inline constexpr std::array<std::string_view, 2> streams{"stdout", "stderr"};
 inline constexpr std::array<std::string_view, 2> directions{"lower", "higher"};
 inline constexpr std::array<std::string_view, 1> per{"block"};
 }  // namespace words
 
 inline constexpr std::size_t max_counters = 64;
+inline constexpr std::size_t max_responses = 16;
+inline constexpr std::size_t max_measures = 64;  // outputs, and as many that are derived
 inline constexpr std::string_view response_words =
     "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
-    "`\"region\"`, or "
-    "one of `measure.counters`";
+    "`\"region\"`, one of `measure.counters`, or the name of a measure";
 inline constexpr std::uint32_t max_repeats = 100'000;
 inline constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t max_memory = std::uint64_t{1} << 50;
@@ -197,6 +202,20 @@ inline constexpr Key keys[] = {
      "none"},
     {"measure.on_absent", Choice{words::on_absent, "record"},
      "what this machine cannot count: `record` stores why, `refuse` measures nothing"},
+    {"measure.output.name", Text{is_name, name_rule},
+     "of a number that programs print: a reading of each trial", "required"},
+    {"measure.output.regex", Text{is_pattern, pattern_rule},
+     "a pattern (RE2) whose first group is the number; `^` and `$` match at each line", "`json`"},
+    {"measure.output.json", Text{is_word, word_rule},
+     "where all that is printed is JSON, a pointer (RFC 6901) to the number", "`regex`"},
+    {"measure.output.take", Choice{words::picks, to_string(Pick::only)},
+     "of several matches of `regex`; with `only` a second one is a mistake of the program"},
+    {"measure.output.unit", Text{is_unit, unit_rule}, "`ns` and `bytes` are shown as such", "none"},
+    {"measure.output.from", Choice{words::streams, "stdout"}, "where it is printed"},
+    {"measure.output.benchmarks", Texts{is_name, name_rule}, "that print it", "all of them"},
+    {"measure.derived.NAME", Text{is_formula, formula_rule},
+     "a reading of each trial that is computed, as in `ipc = \"instructions / cycles\"`: see "
+     "below"},
 
     {"machine.cpus", Count{1, 1024, 1}, "CPUs that are reserved for a trial"},
     {"machine.quiesce", Choice{words::quiesce, "off"},
@@ -220,7 +239,9 @@ inline constexpr Key keys[] = {
     {"machine.aslr", Flag{false}, "address space randomization where no factor says otherwise"},
 
     {"analysis.response", Other{response_words},
-     "what is compared; `main_to_exit` and `region` need programs that szc built", "`\"wall\"`"},
+     "what is compared; `main_to_exit` and `region` need programs that szc built; an array has "
+     "further ones, each with verdicts of its own",
+     "`\"wall\"`"},
     {"analysis.log", Flag{true},
      "compare geometric means; never in a padding study or with `stabilizer`"},
     {"analysis.alpha", Number{0.0001, 0.5, 0.05}, "level of the tests"},
@@ -235,6 +256,8 @@ inline constexpr Key keys[] = {
      "of `within-subjects`, which answer decides: on these programs, or on programs like these"},
     {"analysis.pairs", Choice{words::pairs, "baseline"},
      "`baseline`: levels are compared with the first one; `all`: with each other"},
-    {"analysis.better", Choice{words::directions, "lower"}, "which response is better"}};
+    {"analysis.better", Choice{words::directions, "lower"}, "which response is better"},
+    {"analysis.higher", Texts{is_event, event_rule},
+     "of the further responses in the array, those of which more is better", "none"}};
 
 }  // namespace stab::plan

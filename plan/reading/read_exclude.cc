@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "plan/measures/formula.h"
 #include "plan/quantities.h"
 #include "plan/reading/draft.h"
 
@@ -163,18 +164,31 @@ bool is_count_of(std::string_view reading, std::string_view event) {
           name.ends_with("::cs") || name.contains("::cs:"));
 }
 
-}  // namespace
+bool is_counter(const Plan& plan, const std::string& name) {
+  return std::ranges::any_of(plan.counters, [&](const auto& group) {
+    return std::ranges::find(group, name) != group.end();
+  });
+}
 
-void check_exclude(Draft& draft) {
-  const std::string& response = draft.plan.analysis.response;
-  if (std::ranges::find(words::responses, response) != words::responses.end()) return;
+void check_exclude_of(const std::string& response, Draft& draft) {
   for (const Exclusion& rule : draft.plan.exclude) {
     const Quantity& quantity = *find_quantity(rule.quantity);
-    if (is_count_of(quantity.reading, response))
+    const auto parts = parts_of(draft.plan, response);
+    if (std::ranges::any_of(parts, [&](const std::string& part) {
+          return is_counter(draft.plan, part) && is_count_of(quantity.reading, part);
+        }))
       draft.problems.add({}, fmt::format("'exclude.when' must not look at '{}' where {} is the "
                                          "response: both count the same",
                                          quantity.name, shown(response)));
   }
+}
+
+}  // namespace
+
+void check_exclude(Draft& draft) {
+  const Analysis& analysis = draft.plan.analysis;
+  check_exclude_of(analysis.response, draft);
+  for (const OtherResponse& other : analysis.others) check_exclude_of(other.name, draft);
 }
 
 void read_exclude(const Table& root, Draft& draft) {

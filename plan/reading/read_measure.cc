@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <utility>
 
+#include "plan/measures/formula.h"
 #include "plan/reading/draft.h"
 #include "plan/rules.h"
 
@@ -73,6 +75,69 @@ class CounterReader {
   std::set<std::string> seen_;
 };
 
+// What is compared must be there in each benchmark.
+void check_all_print(const std::string& response, Position at, Draft& draft) {
+  for (const std::string& part : parts_of(draft.plan, response)) {
+    const auto output = std::ranges::find(draft.plan.outputs, part, &OutputMeasure::name);
+    if (output == draft.plan.outputs.end() || output->benchmarks.empty()) continue;
+    for (const DraftBenchmark& benchmark : draft.benchmarks)
+      if (std::ranges::find(output->benchmarks, benchmark.value.name) == output->benchmarks.end())
+        return draft.problems.add(
+            at, fmt::format("'analysis.response' needs '{}', which benchmark '{}' does not print: "
+                            "name it in 'measure.output.benchmarks', or make it a plan of its own",
+                            shown(part), shown(benchmark.value.name)));
+  }
+}
+
+bool is_response(const Table& table, const Pair& pair, const Value& value, Draft& draft) {
+  const auto* given = std::get_if<std::string>(&value.data);
+  if (given == nullptr || !is_event(*given)) {
+    constexpr std::string_view words = "a text of 1 to 200 printable characters";
+    if (&value == &pair.value)
+      table.refuse(pair, words);
+    else
+      table.refuse_item(pair, value, words);
+    return false;
+  }
+  Words known(words::responses.begin(), words::responses.end());
+  for (const auto& group : draft.plan.counters)
+    known.insert(known.end(), group.begin(), group.end());
+  for (const OutputMeasure& each : draft.plan.outputs) known.push_back(each.name);
+  for (const DerivedMeasure& each : draft.plan.derived) known.push_back(each.name);
+  if (std::ranges::find(known, *given) == known.end()) {
+    draft.problems.add(
+        &value == &pair.value ? pair.at : value.at,
+        fmt::format("'analysis.response' must be {}, one of 'measure.counters' or the name of a "
+                    "measure, not {}{}",
+                    fmt::join(words::responses, ", "), shown(*given), did_you_mean(*given, known)));
+    return false;
+  }
+  check_all_print(*given, pair.at, draft);
+  return true;
+}
+
+bool is_other(const Analysis& analysis, const std::string& name) {
+  return std::ranges::find(analysis.others, name, &OtherResponse::name) != analysis.others.end();
+}
+
+void read_directions(const Table& table, Draft& draft) {
+  const auto names = given<"analysis.higher">(table);
+  if (!names) return;
+  const Items& items = std::get<Items>(table.find("higher")->value.data);
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    const auto other =
+        std::ranges::find(draft.plan.analysis.others, (*names)[i], &OtherResponse::name);
+    if (other != draft.plan.analysis.others.end())
+      other->higher_is_better = true;
+    else
+      draft.problems.add(items[i].at,
+                         fmt::format("'analysis.higher' names {}, which is none of the further "
+                                     "responses in 'analysis.response'; 'analysis.better' is about "
+                                     "the first one",
+                                     shown((*names)[i])));
+  }
+}
+
 }  // namespace
 
 void read_measure(const Table& root, Draft& draft) {
@@ -81,23 +146,29 @@ void read_measure(const Table& root, Draft& draft) {
   if (!table) return;
   if (const Items* items = table->items("counters", "an array of names"))
     CounterReader(*table, draft).read(*items);
+  read_own_measures(*table, draft);
 }
 
 void read_response(const std::optional<Table>& table, Draft& draft) {
-  std::string& response = draft.plan.analysis.response;
-  response = words::responses.front();
-  if (!table) return;
-  const auto given = table->text("response", is_event, "a text of 1 to 200 printable characters");
-  if (!given) return;
-  Words known(words::responses.begin(), words::responses.end());
-  for (const auto& group : draft.plan.counters)
-    known.insert(known.end(), group.begin(), group.end());
-  response = *given;
-  if (std::ranges::find(known, *given) != known.end()) return;
-  draft.problems.add(
-      table->find("response")->at,
-      fmt::format("'analysis.response' must be {} or one of 'measure.counters', not {}{}",
-                  fmt::join(words::responses, ", "), shown(*given), did_you_mean(*given, known)));
+  Analysis& analysis = draft.plan.analysis;
+  analysis.response = words::responses.front();
+  const Pair* pair = table ? table->find("response") : nullptr;
+  if (pair == nullptr) return;
+  const auto* items = std::get_if<Items>(&pair->value.data);
+  if (items != nullptr && (items->empty() || items->size() > max_responses))
+    return table->refuse(*pair, fmt::format("a text, or an array of 1 to {} texts", max_responses));
+  bool is_first = true;
+  for (const Value& item : items == nullptr ? std::span(&pair->value, 1) : std::span(*items)) {
+    if (!is_response(*table, *pair, item, draft)) continue;
+    const std::string& name = std::get<std::string>(item.data);
+    if (std::exchange(is_first, false))
+      analysis.response = name;
+    else if (name == analysis.response || is_other(analysis, name))
+      draft.problems.add(item.at, fmt::format("'analysis.response' has {} twice", shown(name)));
+    else
+      analysis.others.push_back({.name = name});
+  }
+  read_directions(*table, draft);
 }
 
 }  // namespace stab::plan

@@ -103,7 +103,8 @@ std::string explanation(const stats::Spec& spec) {
 
 }  // namespace
 
-std::string effects_section(const Analysis& analysis, const TextOptions& options) {
+std::string effects_section(const Analysis& analysis, const TextOptions& options,
+                            std::string_view title) {
   if (analysis.effects.empty()) return "";
   Grid grid = grid_for(analysis, options);
   std::size_t hidden = 0;
@@ -126,7 +127,7 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
       add_effect(grid, analysis, *effect, std::move(label), options);
     }
   }
-  std::string text = heading("Changes", explanation(analysis.spec), options);
+  std::string text = heading(title, explanation(analysis.spec), options);
   text += grid.render(options.colour) + "\n";
   if (hidden > 0)
     text += fmt::format("  and {} more comparisons of a single {}: see --full\n\n", hidden,

@@ -12,8 +12,11 @@ namespace {
 
 std::string median_text(const Counter& counter) {
   if (!counter.median) return "-";
-  if (counter.unit != "ns") return short_number(*counter.median);
-  const UnitStep step = unit_step(*counter.median, stats::Unit::nanoseconds);
+  if (counter.unit != "ns" && counter.unit != "bytes")
+    return short_number(*counter.median) +
+           (counter.unit.empty() ? "" : " " + one_line(counter.unit, longest));
+  const UnitStep step = unit_step(
+      *counter.median, counter.unit == "ns" ? stats::Unit::nanoseconds : stats::Unit::bytes);
   return fmt::format("{} {}", short_number(*counter.median / step.factor), step.name);
 }
 
@@ -27,12 +30,18 @@ std::string remark(const Counter& counter) {
   return one_line(text, longest);
 }
 
-}  // namespace
+// What they are and where they are from.
+struct Words {
+  const char* title;
+  const char* sentence;
+  const char* column;
+};
 
-std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options) {
+std::string section(const std::vector<Counter>& counters, const Words& words,
+                    const TextOptions& options) {
   if (counters.empty()) return "";
   Grid grid;
-  grid.column("event", Align::left);
+  grid.column(words.column, Align::left);
   grid.column("trials", Align::right);
   grid.column("median", Align::right);
   std::string remarks;
@@ -42,9 +51,24 @@ std::string counters_section(const std::vector<Counter>& counters, const TextOpt
     if (const std::string text = remark(each); !text.empty())
       remarks += paragraph("  ", fmt::format("{}: {}", name(each.name), text), page_width);
   }
-  std::string text =
-      table_section("Counters", "Events in the trials that are ok, of all cells.", grid, options);
+  std::string text = table_section(words.title, words.sentence, grid, options);
   return remarks.empty() ? text : text + remarks + "\n";
+}
+
+}  // namespace
+
+std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options) {
+  return section(counters, {"Counters", "Events in the trials that are ok, of all cells.", "event"},
+                 options);
+}
+
+std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options) {
+  return section(measures,
+                 {"Measures",
+                  "What the plan's programs print, and what it derives, in the trials that are ok, "
+                  "of all cells.",
+                  "measure"},
+                 options);
 }
 
 }  // namespace stab::report

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/model.h"
@@ -20,11 +21,18 @@ std::string answer_text(const stats::Analysis& analysis, const TextOptions& opti
 
 std::string means_section(const stats::Analysis& analysis, const TextOptions& options);
 // A short report leaves out comparisons of single subjects where they are many.
-std::string effects_section(const stats::Analysis& analysis, const TextOptions& options);
+std::string effects_section(const stats::Analysis& analysis, const TextOptions& options,
+                            std::string_view title = "Changes");
 std::string padding_section(const stats::Analysis& analysis, const TextOptions& options);
 // What a fractional design cannot tell apart; a short report has the treatments' own effects.
 std::string aliases_section(const stats::Analysis& analysis, const TextOptions& options);
+// The further responses' changes, and where times and counts disagree.
+std::string responses_section(const Document& document, const TextOptions& options);
+// A sentence each: a comparison in which a time and a count both have verdicts, the one better and
+// the other worse.
+std::vector<std::string> disagreements(const Document& document);
 std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options);
+std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options);
 std::string components_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string interactions_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string spread_section(const stats::Analysis& analysis, const TextOptions& options);

@@ -34,6 +34,10 @@ constexpr std::string_view name_of<RunRequest> = "the work `run`";
 template <>
 constexpr std::string_view name_of<plan::Check> = "check";
 template <>
+constexpr std::string_view name_of<plan::OutputMeasure> = "output measure";
+template <>
+constexpr std::string_view name_of<plan::DerivedMeasure> = "derived measure";
+template <>
 constexpr std::string_view name_of<store::Layout> = "layout";
 template <>
 constexpr std::string_view name_of<counters::Reading> = "reading";
@@ -128,7 +132,8 @@ TEST(Document, HasAParagraphForEachMessage) {
   for (const std::string& each :
        {part<Summary>(), part<Progress>(), part<store::Event>(), part<LogEntry>(), part<LogPlace>(),
         part<KnownMachine>(), part<store::Calibration>(), part<plan::Check>(),
-        part<store::Layout>(), part<counters::Reading>()})
+        part<plan::OutputMeasure>(), part<plan::DerivedMeasure>(), part<store::Layout>(),
+        part<counters::Reading>()})
     wanted.push_back(each);
   std::ifstream document(STAB_SOURCE_DIR "/doc/protocol.md");
   const auto there = paragraphs(document);

@@ -15,6 +15,8 @@
 
 namespace stab::plan {
 BOOST_DESCRIBE_STRUCT(Check, (), (exit, stdout_sha256, stdout_file, command))
+BOOST_DESCRIBE_STRUCT(OutputMeasure, (), (name, unit, regex, json, pick, from_stderr))
+BOOST_DESCRIBE_STRUCT(DerivedMeasure, (), (name, formula))
 }  // namespace stab::plan
 
 namespace stab::protocol {
@@ -38,11 +40,14 @@ struct RunRequest {
   plan::Variables options{};  // of the runtime that szc links in, as in plan::Task
   plan::Needs needs = plan::Needs::nothing;
   std::string response{};  // of the analysis: it must have been measured
+  // Those of this benchmark.
+  std::vector<plan::OutputMeasure> outputs{};
+  std::vector<plan::DerivedMeasure> derived{};
 };
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
                       (argv, env, env_bytes, directory, stdin_path, aslr, timeout, output_limit,
                        memory_limit, cpu_limit, process_limit, file_limit, check, options, needs,
-                       response))
+                       response, outputs, derived))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>

@@ -54,10 +54,10 @@ struct SetupRequest {
   // That each trial counts, in groups.
   std::vector<std::vector<std::string>> counters{};
   bool refuse_absent = false;
-  std::string response{};  // of the analysis, which may be one of them
+  std::vector<std::string> needed{};  // of them, those that the response is computed of
 };
 BOOST_DESCRIBE_STRUCT(SetupRequest, (),
-                      (protocol, cpus, earlier_cpus, counters, refuse_absent, response))
+                      (protocol, cpus, earlier_cpus, counters, refuse_absent, needed))
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;

@@ -58,7 +58,14 @@ RunRequest full_run() {
           .check = {.exit = 3, .stdout_sha256 = "ab", .stdout_file = "out", .command = "grep x"},
           .options = {{"code", "1"}, {"seed", "5"}},
           .needs = plan::Needs::randomized,
-          .response = "region"};
+          .response = "region",
+          .outputs = {{.name = "ops",
+                       .unit = "1/s",
+                       .regex = awkward,
+                       .pick = plan::Pick::sum,
+                       .from_stderr = true},
+                      {.name = "time", .json = "/a/0"}},
+          .derived = {{.name = "ipc", .formula = "'a' / b"}}};
 }
 
 SetupReply full_setup_reply() {
@@ -152,6 +159,8 @@ void expect_equal(const RunRequest& a, const RunRequest& b) {
   EXPECT_EQ(a.options, b.options);
   EXPECT_EQ(a.needs, b.needs);
   EXPECT_EQ(a.response, b.response);
+  EXPECT_EQ(a.outputs, b.outputs);
+  EXPECT_EQ(a.derived, b.derived);
 }
 
 void expect_equal(const SetupReply& a, const SetupReply& b) {

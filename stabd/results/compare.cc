@@ -32,7 +32,7 @@ constexpr const char* one_session =
 struct Row {
   std::string subject;  // benchmark and cell
   std::string seed;     // nested designs
-  std::optional<std::int64_t> response;
+  std::optional<counters::Number> response;
 };
 
 struct Side {

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <deque>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
 #include "design/expand.h"
@@ -224,13 +226,23 @@ struct Waits {
   std::int64_t ns = 0;
 };
 
+// The numbers of a further response; its columns are those of the first one.
+struct OtherRows {
+  stats::Dataset data;
+  Response response{data};
+  stats::Unit unit = stats::Unit::nanoseconds;
+};
+
 // The rows that stand, taken in one pass.
 struct Rows {
-  explicit Rows(const plan::Plan& plan) : counters(plan) {}
+  explicit Rows(const plan::Plan& plan)
+      : counters(counter_names(plan), Missing::absent),
+        measures(measure_names(plan), Missing::not_meant) {}
 
   stats::Dataset data;
   LayoutCounter layouts;
   CounterCounter counters;
+  CounterCounter measures;
   report::TrialCounts counts;
   std::map<std::string, std::uint64_t> failures;
   std::int64_t first_ns = 0;
@@ -239,6 +251,7 @@ struct Rows {
   stats::Unit unit = stats::Unit::nanoseconds;  // of the response
   // With rules that exclude trials, if that is asked for.
   std::optional<exclusion::Tally> tally;
+  std::deque<OtherRows> others;  // of the plan's further responses, if that is asked for
   stats::Dataset without_rules;  // the attempts that would stand
   Waits waits;
 };
@@ -255,6 +268,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
   Columns all_columns(plan, rows.without_rules);
   Response all_responses(rows.without_rules);
   if (exclusions == Exclusions::told && !plan.exclude.empty()) rows.tally.emplace(plan);
+  if (exclusions == Exclusions::told) rows.others.resize(plan.analysis.others.size());
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
@@ -271,8 +285,14 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       if (++rows.counts.ok == 1) rows.unit = unit_of(trial, plan.analysis.response);
       response.append(response_of(trial, plan.analysis.response));
       columns.append(trial);
+      for (std::size_t i = 0; i < rows.others.size(); ++i) {
+        const std::string& name = plan.analysis.others[i].name;
+        if (rows.counts.ok == 1) rows.others[i].unit = unit_of(trial, name);
+        rows.others[i].response.append(response_of(trial, name));
+      }
       rows.layouts.add(trial.layout);
       rows.counters.add(trial.readings);
+      rows.measures.add(trial.readings);
       return true;
     }
     if (trial.status == TrialStatus::disturbed) {
@@ -297,6 +317,37 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   if (!builds) return std::unexpected(builds.error());
   spec.alike = alike_levels(plan, expansion, *builds);
   return stats::analyse(data, spec);
+}
+
+// Events, unless they are times, and what programs print without a unit.
+std::set<std::string> counts_among(const plan::Plan& plan, const report::Document& document) {
+  std::set<std::string> counts;
+  for (const std::string& name : counter_names(plan)) counts.insert(name);
+  for (const plan::OutputMeasure& each : plan.outputs)
+    if (each.unit.empty()) counts.insert(each.name);
+  const auto forget_times = [&](const stats::Spec& spec) {
+    if (spec.unit != stats::Unit::number) counts.erase(spec.response);
+  };
+  forget_times(document.analysis.spec);
+  for (const stats::Analysis& other : document.others) forget_times(other.spec);
+  return counts;
+}
+
+// One of the further responses: a family of its own, under the error control of the first one.
+store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
+                                               const store::Experiment& experiment,
+                                               const plan::Plan& plan,
+                                               const plan::Expansion& expansion, Rows& rows,
+                                               std::size_t index) {
+  stats::Spec spec = spec_of(plan);
+  spec.response = plan.analysis.others[index].name;
+  spec.higher_is_better = plan.analysis.others[index].higher_is_better;
+  spec.unit = rows.others[index].unit;
+  spec.assumptions = false;
+  if (plan.design.stop) control_error(spec, *plan.design.stop, rows.blocks);
+  stats::Dataset& data = rows.others[index].data;
+  data.columns = rows.data.columns;
+  return analysed(store, experiment, plan, expansion, data, spec);
 }
 
 }  // namespace
@@ -325,6 +376,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();
   document.counters = rows->counters.result();
+  document.measures = rows->measures.result();
   const plan::Expansion expansion = plan::expand(*plan);
   for (const plan::Trial& trial : expansion.trials) document.trials.planned += trial.warmup ? 0 : 1;
   for (const auto& [text, count] : rows->failures) {
@@ -356,6 +408,12 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
       document.exclusions->without = std::move(without->effects);
     }
   }
+  for (std::size_t i = 0; i < rows->others.size(); ++i) {
+    auto other = analysed_other(store, experiment, *plan, expansion, *rows, i);
+    if (!other) return fail(other.error().message);
+    document.others.push_back(std::move(*other));
+  }
+  document.counts = counts_among(*plan, document);
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
   note_early_look(*plan, experiment, document);
   if (plan->design.kind != plan::DesignKind::calibration)

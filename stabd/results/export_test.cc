@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "plan/measures/own_names.h"
 #include "store/test_support.h"
 
 namespace stab::results {
@@ -74,6 +76,15 @@ const std::string no_layout = ",,,,,,,,,,,,,,,,,,,";
 TEST_F(ExportTest, AnExperimentWithoutTrialsIsAHeaderAndAnEmptyArray) {
   EXPECT_EQ(csv(), before + after + "\r\n");
   EXPECT_EQ(rows(), json::array());
+}
+
+TEST_F(ExportTest, NoMeasureOfAPlanHasTheNameOfAColumn) {
+  std::stringstream columns(before + after);
+  int count = 0;
+  for (std::string column; std::getline(columns, column, ','); ++count)
+    EXPECT_TRUE(plan::is_own_name(column)) << column;
+  EXPECT_GT(count, 30);
+  EXPECT_TRUE(plan::is_own_name("ops.status"));
 }
 
 TEST_F(ExportTest, AGapIsRefusedUnlessTheExperimentFailedOrWaits) {

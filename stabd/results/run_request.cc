@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/results/run_request.h"
 
+#include <algorithm>
+
 #include "design/resolve.h"
+#include "plan/measures/formula.h"
 #include "plan/substitute.h"
 
 namespace stab::results {
@@ -9,6 +12,23 @@ namespace {
 
 std::string from_directory(const std::string& directory, const std::string& path) {
   return path.empty() || path.starts_with('/') ? path : directory + "/" + path;
+}
+
+// Those that are there in the benchmark: a derived one needs all that it is computed of.
+void add_measures(const plan::Plan& plan, const std::string& benchmark,
+                  protocol::RunRequest& request) {
+  std::vector<std::string> others;
+  for (const plan::OutputMeasure& each : plan.outputs)
+    if (each.benchmarks.empty() ||
+        std::ranges::find(each.benchmarks, benchmark) != each.benchmarks.end())
+      request.outputs.push_back(each);
+    else
+      others.push_back(each.name);
+  for (const plan::DerivedMeasure& each : plan.derived)
+    if (std::ranges::none_of(plan::parts_of(plan, each.name), [&](const std::string& part) {
+          return std::ranges::find(others, part) != others.end();
+        }))
+      request.derived.push_back(each);
 }
 
 }  // namespace
@@ -39,6 +59,7 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
       .options = task.options,
       .needs = task.needs,
       .response = plan.analysis.response};
+  add_measures(plan, benchmark.name, request);
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);
   return request;

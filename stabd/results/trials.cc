@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "counters/reading.h"
@@ -51,47 +51,44 @@ store::Outcome<void> for_each_trial(store::Reader& store, const store::Experimen
                              experiment.id, positions)});
 }
 
-namespace {
-
-std::optional<std::int64_t> counted_in(const store::Trial& trial, const std::string& name) {
-  const auto reading = std::ranges::find(trial.readings, name, &counters::Reading::name);
-  if (reading == trial.readings.end()) return std::nullopt;
-  return counters::comparable(*reading);
-}
-
-}  // namespace
-
-std::optional<std::int64_t> response_of(const store::Trial& trial, const std::string& name) {
-  if (name == "wall") return trial.wall_ns;
-  if (name == "user") return trial.user_ns;
-  if (name == "system") return trial.system_ns;
-  if (name == "cpu") {
-    if (!trial.user_ns || !trial.system_ns) return std::nullopt;
-    return *trial.user_ns + *trial.system_ns;
-  }
-  if (name == "main_to_exit") return trial.layout.main_to_exit_ns;
-  if (name == "region") return trial.layout.region_ns;
-  if (name == "max_rss") return trial.max_rss_bytes;
-  return counted_in(trial, name);
+std::optional<counters::Number> response_of(const store::Trial& trial, const std::string& name) {
+  const auto number = store::number_of(trial, name);
+  return number ? counters::comparable(*number) : std::nullopt;
 }
 
 stats::Unit unit_of(const store::Trial& trial, const std::string& name) {
-  if (name == "max_rss") return stats::Unit::bytes;
-  const auto reading = std::ranges::find(trial.readings, name, &counters::Reading::name);
-  if (reading == trial.readings.end() || reading->unit == "ns") return stats::Unit::nanoseconds;
-  return stats::Unit::number;
+  const auto number = store::number_of(trial, name);
+  if (!number || number->unit == "ns") return stats::Unit::nanoseconds;
+  return number->unit == "bytes" ? stats::Unit::bytes : stats::Unit::number;
 }
 
-void Response::append(std::optional<std::int64_t> value) {
+void Response::leave_centre() {
+  for (double& value : data_.response) value += data_.centre;
+  data_.centre = 0;
+  centred_ = false;
+}
+
+void Response::append(std::optional<counters::Number> value) {
   if (!value) {
     data_.response.push_back(std::numeric_limits<double>::quiet_NaN());
     return;
   }
-  if (!centre_) {
-    centre_ = *value;
-    data_.centre = static_cast<double>(*value);
+  const auto* whole = std::get_if<std::int64_t>(&*value);
+  if (centred_ && whole != nullptr) {
+    if (!centre_) {
+      centre_ = *whole;
+      data_.centre = static_cast<double>(*whole);
+    }
+    // Numbers of different signs may differ by more than 64 bits hold.
+    std::int64_t distance = 0;
+    if (!__builtin_sub_overflow(*whole, *centre_, &distance) &&
+        std::abs(static_cast<double>(distance)) <= std::abs(data_.centre) / 2) {
+      data_.response.push_back(static_cast<double>(distance));
+      return;
+    }
   }
-  data_.response.push_back(static_cast<double>(*value - *centre_));
+  if (centred_) leave_centre();
+  data_.response.push_back(counters::to_double(*value));
 }
 
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "counters/reading.h"
 #include "plan/plan.h"
 #include "stats/data/dataset.h"
 #include "stats/data/spec.h"
@@ -22,19 +23,24 @@ store::Outcome<void> for_each_trial(store::Reader& store, const store::Experimen
                                     const std::function<bool(const store::Trial&)>& row);
 
 // `name`: analysis.response. Nothing: the trial has no such number.
-std::optional<std::int64_t> response_of(const store::Trial& trial, const std::string& name);
+std::optional<counters::Number> response_of(const store::Trial& trial, const std::string& name);
 
 // Of the same, as the trial has it.
 stats::Unit unit_of(const store::Trial& trial, const std::string& name);
 
-// Integers as distances from the first one, which doubles hold exactly.
+// Integers as distances from the first one, which doubles hold exactly, as long as all of them are
+// integers and none is farther from the first than half of its size: that loses digits. Real numbers
+// stay as they are.
 class Response {
  public:
   explicit Response(stats::Dataset& data) : data_(data) {}
-  void append(std::optional<std::int64_t> value);
+  void append(std::optional<counters::Number> value);
 
  private:
+  void leave_centre();
+
   stats::Dataset& data_;
+  bool centred_ = true;
   std::optional<std::int64_t> centre_;
 };
 

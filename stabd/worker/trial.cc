@@ -15,6 +15,8 @@
 #include "base/text.h"
 #include "machine/child.h"
 #include "machine/environment.h"
+#include "plan/measures/formula.h"
+#include "plan/measures/output.h"
 #include "stabd/worker/preload.h"
 #include "stabd/worker/runtime_report.h"
 
@@ -141,18 +143,52 @@ std::string find_fault(const protocol::RunRequest& request, const TrialContext& 
   return check.command ? run_check_command(request, context, out) : "";
 }
 
-// Why the response, if it is a counter's, is no number to compare; "" if it is.
-std::string counter_fault(const std::string& response,
-                          const std::vector<counters::Reading>& readings) {
+// Why the response, if it is a reading, is no number to compare; "" if it is.
+std::string reading_fault(const std::string& response,
+                          const std::vector<counters::Reading>& readings, bool is_measure) {
   const auto reading = std::ranges::find(readings, response, &counters::Reading::name);
   if (reading == readings.end() || counters::comparable(*reading)) return "";
   if (reading->status == counters::Status::absent)
-    return fmt::format("the response is {}, which could not be counted: {}", response,
-                       reading->reason);
+    return fmt::format("the response is {}, which {}: {}", response,
+                       is_measure ? "this trial lacks" : "could not be counted", reading->reason);
   return fmt::format(
       "the response is {}, which was counted in only {:.0f} % of the time: measure "
       "fewer events at a time",
       response, 100 * reading->coverage);
+}
+
+bool is_measure(const protocol::RunRequest& request, const std::string& name) {
+  return std::ranges::find(request.outputs, name, &plan::OutputMeasure::name) !=
+             request.outputs.end() ||
+         std::ranges::find(request.derived, name, &plan::DerivedMeasure::name) !=
+             request.derived.end();
+}
+
+// What a program that was ended printed is a part of what it would have printed.
+counters::Reading output_reading(const plan::OutputMeasure& measure, const machine::Ended& ended) {
+  if (ended.how == machine::End::exited)
+    return plan::read_output(measure, measure.from_stderr ? ended.err : ended.out);
+  return counters::absent(
+      measure.name, measure.unit,
+      fmt::format("{} was cut: {}", plan::stream_of(measure),
+                  ended.reason.empty() ? "the program was ended" : ended.reason));
+}
+
+counters::Reading derived_reading(const plan::DerivedMeasure& measure,
+                                  const protocol::RunReply& reply) {
+  const auto formula = plan::parse_formula(measure.formula);
+  if (!formula) return counters::absent(measure.name, "", formula.error().message);
+  return plan::evaluate(measure.name, *formula,
+                        [&](std::string_view name) { return store::number_of(reply, name); });
+}
+
+// After all that derived ones may be computed of.
+void add_measures(const protocol::RunRequest& request, const machine::Ended& ended,
+                  protocol::RunReply& reply) {
+  for (const plan::OutputMeasure& each : request.outputs)
+    reply.readings.push_back(output_reading(each, ended));
+  for (const plan::DerivedMeasure& each : request.derived)
+    reply.readings.push_back(derived_reading(each, reply));
 }
 
 }  // namespace
@@ -199,6 +235,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   std::ranges::move(counted, std::back_inserter(reply.readings));
   reply.stdout_sha256 = sha256_hex(ended.out);
   reply.layout = read_report(report.read(max_report_bytes), ended.pid);
+  add_measures(request, ended, reply);
   if (reply.status == TrialStatus::wrong_exit)
     reply.reason =
         fmt::format("ended with exit code {}, not {}", ended.exit_code, request.check.exit);
@@ -213,7 +250,8 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   judge(TrialStatus::check_failed, find_fault(request, context, ended.out, reply.stdout_sha256));
   judge(TrialStatus::not_randomized, layout_fault(request, reply.layout, !library.empty()));
   judge(TrialStatus::not_measured, response_fault(request, reply.layout));
-  judge(TrialStatus::not_measured, counter_fault(request.response, reply.readings));
+  judge(TrialStatus::not_measured,
+        reading_fault(request.response, reply.readings, is_measure(request, request.response)));
   return reply;
 }
 

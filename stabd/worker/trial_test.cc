@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "counters/events/counting.h"
 #include "design/resolve.h"
+#include "plan/measures/own_names.h"
 #include "stabd/testing.h"
 
 namespace stab::worker {
@@ -103,6 +104,54 @@ TEST_F(TrialTest, NoEventHasTheNameOfAReadingOfEachTrial) {
   for (const auto& reading : reply.readings)
     EXPECT_TRUE(reading.name == "cpu-migrations" || !counters::find_event(reading.name))
         << reading.name;
+  for (const auto& reading : reply.readings)
+    EXPECT_TRUE(plan::is_own_name(reading.name)) << reading.name;
+}
+
+const counters::Reading& last_reading(const protocol::RunReply& reply) {
+  return reply.readings.back();
+}
+
+TEST_F(TrialTest, MeasuresAreReadingsOfWhatTheProgramPrinted) {
+  protocol::RunRequest trial = request("echo ops=25; echo '{\"a\": 4}' >&2");
+  trial.outputs = {{.name = "ops", .unit = "1/s", .regex = "ops=(\\d+)"},
+                   {.name = "a", .json = "/a", .from_stderr = true}};
+  trial.derived = {{.name = "both", .formula = "ops / a + 'leftover-processes'"},
+                   {.name = "rate", .formula = "wall / wall"}};
+  const auto reply = run_trial(trial, {});
+  EXPECT_EQ(reply.status, TrialStatus::ok) << reply.reason;
+  ASSERT_GE(reply.readings.size(), 4U);
+  const auto* readings = &reply.readings[reply.readings.size() - 4];
+  EXPECT_EQ(readings[0], counters::counted("ops", "1/s", 25));
+  EXPECT_EQ(readings[1], counters::counted("a", "", 4));
+  EXPECT_EQ(readings[2], counters::counted("both", "", 6.25));
+  EXPECT_EQ(readings[3], counters::counted("rate", "", 1.0));
+}
+
+TEST_F(TrialTest, OutputThatWasCutIsNotRead) {
+  for (const std::string script :
+       {"echo t=1; while :; do echo t=2; done", "echo t=1; kill -9 $$"}) {
+    protocol::RunRequest trial = request(script);
+    trial.output_limit = 1000;
+    trial.outputs = {{.name = "t", .unit = "ns", .regex = "t=(.)", .pick = plan::Pick::last}};
+    trial.derived = {{.name = "half", .formula = "t / 2"}};
+    const auto reply = run_trial(trial, {});
+    EXPECT_NE(reply.status, TrialStatus::ok);
+    EXPECT_THAT(last_reading(reply).reason, HasSubstr("t is absent: stdout was cut: "));
+  }
+}
+
+TEST_F(TrialTest, AMeasureThatIsTheResponseMustBeThere) {
+  protocol::RunRequest trial = request("echo t=x");
+  trial.outputs = {{.name = "t", .regex = "t=(.)"}};
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
+  trial.response = "t";
+  const auto reply = run_trial(trial, {});
+  EXPECT_EQ(reply.status, TrialStatus::not_measured);
+  EXPECT_EQ(reply.reason,
+            "the response is t, which this trial lacks: stdout: 'x' is no number that can be used");
+  trial.argv.back() = "echo t=7";
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
 }
 
 TEST_F(TrialTest, AProgramThatMayNotBeReadIsNotCounted) {

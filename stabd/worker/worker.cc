@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 
@@ -87,7 +88,7 @@ class Worker {
     for (const counters::Reading& missing : counting_->lacking()) {
       std::string sentence =
           fmt::format("{} cannot be counted here: {}", missing.name, missing.reason);
-      if (missing.name == request.response)
+      if (std::ranges::find(request.needed, missing.name) != request.needed.end())
         return fail(fmt::format("'analysis.response': {}", sentence));
       if (request.refuse_absent)
         return fail(fmt::format("'measure.on_absent' is \"refuse\": {}", sentence));

@@ -255,6 +255,7 @@ ordered_json as_json(const Design& design) {
                                    ? ordered_json(*design.blocks_for_precision)
                                    : ordered_json(nullptr)},
       {"counters", counters_json(design.plan, design.lacking)},
+      {"measures", measures_json(design.plan)},
       {"models", models}};
   add_comparisons(design.plan, design.families, design.detectable, root);
   return root;
@@ -319,6 +320,7 @@ void print(const Design& design) {
     fmt::print("drawn: {}\n", drawn);
   for (const std::string& line : counter_lines(design.plan, design.lacking))
     fmt::print("{}\n", line);
+  for (const std::string& line : measure_lines(design.plan)) fmt::print("{}\n", line);
   // Models of single benchmarks are mostly alike: each different one is shown once.
   std::set<std::string> printed;
   for (const plan::ModelFor& entry : design.models) {

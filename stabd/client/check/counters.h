@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `stabctl check` says of the events that a plan counts.
+// What `stabctl check` says of the events that a plan counts and of its own measures.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,5 +20,9 @@ std::vector<std::string> counter_lines(const plan::Plan& plan,
                                        const std::vector<counters::Reading>& lacking);
 nlohmann::ordered_json counters_json(const plan::Plan& plan,
                                      const std::vector<counters::Reading>& lacking);
+
+// What is compared beside the response, read of the programs' output, and computed.
+std::vector<std::string> measure_lines(const plan::Plan& plan);
+nlohmann::ordered_json measures_json(const plan::Plan& plan);
 
 }  // namespace stab::client

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/measures/formula.h"
 #include "stabd/daemon/session/session.h"
 
 namespace stab::daemon {
@@ -80,7 +81,7 @@ void Session::start_worker() {
                              .earlier_cpus = earlier_cpus(),
                              .counters = plan_.counters,
                              .refuse_absent = plan_.refuse_absent,
-                             .response = plan_.analysis.response},
+                             .needed = plan::parts_of(plan_, plan_.analysis.response)},
       setup_deadline);
 }
 

@@ -10,9 +10,22 @@ namespace stab::results {
 using counters::Reading;
 using counters::Status;
 
-CounterCounter::CounterCounter(const plan::Plan& plan) {
-  for (const auto& group : plan.counters)
-    for (const std::string& name : group) counters_.push_back({.name = name});
+std::vector<std::string> counter_names(const plan::Plan& plan) {
+  std::vector<std::string> names;
+  for (const auto& group : plan.counters) names.insert(names.end(), group.begin(), group.end());
+  return names;
+}
+
+std::vector<std::string> measure_names(const plan::Plan& plan) {
+  std::vector<std::string> names;
+  for (const plan::OutputMeasure& each : plan.outputs) names.push_back(each.name);
+  for (const plan::DerivedMeasure& each : plan.derived) names.push_back(each.name);
+  return names;
+}
+
+CounterCounter::CounterCounter(const std::vector<std::string>& names, Missing missing)
+    : missing_(missing) {
+  for (const std::string& name : names) counters_.push_back({.name = name});
   values_.resize(counters_.size());
 }
 
@@ -20,6 +33,7 @@ void CounterCounter::add(const std::vector<Reading>& readings) {
   for (std::size_t i = 0; i < counters_.size(); ++i) {
     report::Counter& counter = counters_[i];
     const auto reading = std::ranges::find(readings, counter.name, &Reading::name);
+    if (reading == readings.end() && missing_ == Missing::not_meant) continue;
     if (reading == readings.end() || reading->status == Status::absent) {
       ++counter.absent;
       if (counter.reason.empty())
@@ -35,7 +49,7 @@ void CounterCounter::add(const std::vector<Reading>& readings) {
       ++counter.counted;
     }
     if (const auto value = counters::comparable(*reading))
-      values_[i].push_back(static_cast<double>(*value));
+      values_[i].push_back(counters::to_double(*value));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums up the events that a plan counts, trial by trial.
+// Sums up the events that a plan counts, and its own measures, trial by trial.
 #pragma once
 
 #include <string>
@@ -11,13 +11,24 @@
 
 namespace stab::results {
 
+// The names of the events, and of the measures that the plan defines itself, in its order.
+std::vector<std::string> counter_names(const plan::Plan& plan);
+std::vector<std::string> measure_names(const plan::Plan& plan);
+
+// What a trial that has no reading of a name says of it.
+enum class Missing {
+  absent,    // it should have one
+  not_meant  // its benchmark does not have that
+};
+
 class CounterCounter {
  public:
-  explicit CounterCounter(const plan::Plan& plan);
+  CounterCounter(const std::vector<std::string>& names, Missing missing);
   void add(const std::vector<counters::Reading>& readings);
   [[nodiscard]] std::vector<report::Counter> result() const;
 
  private:
+  Missing missing_;
   std::vector<report::Counter> counters_;
   std::vector<std::vector<double>> values_;  // that can be compared, by counter
 };

@@ -16,7 +16,8 @@ plan::Plan plan_with(std::vector<std::vector<std::string>> counters) {
 }
 
 TEST(CounterCounter, TellsWhatWasCountedFromWhatWasNot) {
-  CounterCounter counter(plan_with({{"cycles", "instructions"}, {"cs"}}));
+  CounterCounter counter(counter_names(plan_with({{"cycles", "instructions"}, {"cs"}})),
+                         Missing::absent);
   counter.add({counters::counted("cycles", "", 10), counters::counted("cs", "", 7),
                counters::counted("instructions", "", 1)});
   counter.add({{.name = "cycles", .status = Status::scaled, .value = 30.4, .coverage = 0.6},
@@ -30,7 +31,7 @@ TEST(CounterCounter, TellsWhatWasCountedFromWhatWasNot) {
   EXPECT_EQ(result[0].counted, 1U);
   EXPECT_EQ(result[0].scaled, 2U);
   EXPECT_EQ(result[0].least_coverage, 0.4);
-  EXPECT_EQ(result[0].median, 20);
+  EXPECT_DOUBLE_EQ(result[0].median.value(), 20.2);
   EXPECT_EQ(result[1].name, "instructions");
   EXPECT_EQ(result[1].absent, 2U);
   EXPECT_EQ(result[1].reason, "the trial has no such reading");
@@ -40,9 +41,28 @@ TEST(CounterCounter, TellsWhatWasCountedFromWhatWasNot) {
 }
 
 TEST(CounterCounter, APlanThatCountsNothingHasNone) {
-  CounterCounter counter(plan_with({}));
+  CounterCounter counter(counter_names(plan_with({})), Missing::absent);
   counter.add({counters::counted("cycles", "", 10)});
   EXPECT_TRUE(counter.result().empty());
+}
+
+TEST(CounterCounter, AMeasureOfOtherBenchmarksIsNotMissing) {
+  plan::Plan plan;
+  plan.outputs = {{.name = "ops", .unit = "1/s"}};
+  plan.derived = {{.name = "cost", .formula = "wall / ops"}};
+  CounterCounter counter(measure_names(plan), Missing::not_meant);
+  counter.add({counters::counted("ops", "1/s", 2.5), counters::counted("cost", "", 4.0)});
+  counter.add({});
+  counter.add({counters::absent("ops", "1/s", "stdout: nothing matches"),
+               counters::absent("cost", "", "ops is absent: stdout: nothing matches")});
+  const auto result = counter.result();
+  ASSERT_EQ(result.size(), 2U);
+  EXPECT_EQ(result[0].unit, "1/s");
+  EXPECT_EQ(result[0].counted, 1U);
+  EXPECT_EQ(result[0].absent, 1U);
+  EXPECT_EQ(result[0].median, 2.5);
+  EXPECT_EQ(result[1].name, "cost");
+  EXPECT_EQ(result[1].reason, "ops is absent: stdout: nothing matches");
 }
 
 }  // namespace

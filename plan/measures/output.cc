@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "plan/measures/output.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <array>
+#include <chrono>
+#include <expected>
+#include <optional>
+
+#include "base/text.h"
+#include "plan/measures/formula.h"
+#include "plan/measures/pointer.h"
+
+namespace stab::plan {
+namespace {
+
+using counters::Number;
+using counters::Reading;
+using Found = std::expected<Number, std::string>;
+
+constexpr std::int64_t pattern_memory = std::int64_t{4} << 20;
+constexpr int most_instructions = 5000;  // of what RE2 makes of a pattern
+// Looking for all matches may take the square of the text's length: each search ends somewhere
+// behind its match. Between two of them the time is looked at.
+constexpr std::chrono::seconds longest_search{10};
+constexpr std::size_t shown_bytes = 60;
+
+std::string quoted(std::string_view text) {
+  return fmt::format("'{}'", one_line(text, shown_bytes));
+}
+
+// ^ and $ match at the beginnings and ends of lines.
+RE2 compiled(const std::string& regex) {
+  RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(pattern_memory);
+  return RE2("(?m)" + regex, options);
+}
+
+std::string fault_of(const RE2& pattern) {
+  if (!pattern.ok()) return pattern.error();
+  if (pattern.NumberOfCapturingGroups() < 1)
+    return "it has no group: put the number between ( and )";
+  if (pattern.ProgramSize() > most_instructions) return "it is too large: count fewer repetitions";
+  return "";
+}
+
+// The first groups of all matches, one after the other.
+class Matches {
+ public:
+  Matches(const RE2& pattern, std::string_view text) : pattern_(pattern), text_(text) {}
+
+  // Nothing: there is no other one.
+  std::optional<std::string_view> next() {
+    if (at_ > text_.size()) return std::nullopt;
+    std::array<re2::StringPiece, 2> groups;
+    const re2::StringPiece text(text_.data(), text_.size());
+    if (!pattern_.Match(text, at_, text_.size(), RE2::UNANCHORED, groups.data(), groups.size()))
+      return std::nullopt;
+    at_ = static_cast<std::size_t>(groups[0].data() - text_.data()) + groups[0].size();
+    if (groups[0].empty()) ++at_;
+    return std::string_view(groups[1].data(), groups[1].size());
+  }
+
+ private:
+  const RE2& pattern_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+Found number_of(std::string_view text) {
+  if (const auto number = parse_number(text)) return *number;
+  return std::unexpected(fmt::format("{} is no number that can be used", quoted(text)));
+}
+
+Number sum_of(const Number& a, const Number& b) {
+  const auto* x = std::get_if<std::int64_t>(&a);
+  const auto* y = std::get_if<std::int64_t>(&b);
+  std::int64_t whole = 0;
+  if (x && y && !__builtin_add_overflow(*x, *y, &whole)) return whole;
+  return counters::to_double(a) + counters::to_double(b);
+}
+
+Found total(Matches& matches, std::string_view first, Pick pick) {
+  const auto start = std::chrono::steady_clock::now();
+  Found sum = pick == Pick::last ? Found(Number(0)) : number_of(first);
+  std::string_view last = first;
+  std::size_t count = 1;
+  while (const auto next = matches.next()) {
+    if (++count > max_matches || std::chrono::steady_clock::now() - start > longest_search)
+      return std::unexpected(fmt::format("it matches too often, {} times and more", count - 1));
+    last = *next;
+    if (pick == Pick::last) continue;
+    const Found number = number_of(*next);
+    if (!number) return number;
+    if (sum) sum = sum_of(*sum, *number);
+  }
+  if (pick == Pick::last) return number_of(last);
+  if (sum && pick == Pick::mean) return counters::to_double(*sum) / static_cast<double>(count);
+  return sum;
+}
+
+Found by_regex(const OutputMeasure& measure, std::string_view text) {
+  const RE2 pattern = compiled(measure.regex);
+  if (const std::string fault = fault_of(pattern); !fault.empty()) return std::unexpected(fault);
+  Matches matches(pattern, text);
+  const auto first = matches.next();
+  if (!first) return std::unexpected("nothing matches");
+  if (measure.pick == Pick::first) return number_of(*first);
+  if (measure.pick != Pick::only) return total(matches, *first, measure.pick);
+  if (const auto second = matches.next())
+    return std::unexpected(fmt::format("{} and {} match: 'take' says which one counts",
+                                       quoted(*first), quoted(*second)));
+  return number_of(*first);
+}
+
+Found found_in(const OutputMeasure& measure, std::string_view text) {
+  if (text.size() > max_read)
+    return std::unexpected(fmt::format("it has {}, at most {} are read", format_bytes(text.size()),
+                                       format_bytes(max_read)));
+  if (!measure.json) return by_regex(measure, text);
+  const auto pointer = split_pointer(*measure.json);
+  return pointer ? number_at(text, *pointer) : Found(std::unexpected("it is no pointer"));
+}
+
+}  // namespace
+
+std::string pattern_fault(const std::string& regex) {
+  return fault_of(compiled(regex));
+}
+
+std::string pointer_fault(std::string_view pointer) {
+  return split_pointer(pointer) ? ""
+                                : "it is \"\" or begins with '/', and '~' stands only in ~0 and ~1";
+}
+
+std::string_view stream_of(const OutputMeasure& measure) {
+  return measure.from_stderr ? "stderr" : "stdout";
+}
+
+Reading read_output(const OutputMeasure& measure, std::string_view text) {
+  const Found found = found_in(measure, text);
+  if (!found)
+    return counters::absent(measure.name, measure.unit,
+                            fmt::format("{}: {}", stream_of(measure), found.error()));
+  if (!counters::is_finite(*found))
+    return counters::absent(measure.name, measure.unit,
+                            fmt::format("{}: the numbers are too large", stream_of(measure)));
+  return counters::counted(measure.name, measure.unit, *found);
+}
+
+}  // namespace stab::plan

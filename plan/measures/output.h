@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Numbers that a program prints. The text is anybody's: patterns take time in proportion to it (RE2),
+// JSON is looked through without being kept, and texts, patterns and times have bounds.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "counters/reading.h"
+#include "plan/plan.h"
+
+namespace stab::plan {
+
+inline constexpr std::size_t max_read = std::size_t{16} << 20;    // bytes of a stream
+inline constexpr std::size_t max_matches = std::size_t{1} << 20;  // of a pattern
+
+// Why it is no pattern with a group, or no pointer of RFC 6901; "" if it is one.
+std::string pattern_fault(const std::string& regex);
+std::string pointer_fault(std::string_view pointer);
+
+// "stdout": where it is printed.
+std::string_view stream_of(const OutputMeasure& measure);
+
+// What a program that ended by itself printed there. Whatever is wrong with it becomes a reading
+// that is absent and says what was found.
+counters::Reading read_output(const OutputMeasure& measure, std::string_view text);
+
+}  // namespace stab::plan

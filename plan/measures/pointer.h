@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The number that an RFC 6901 pointer names in a JSON text, which is not kept as a whole.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "counters/reading.h"
+
+namespace stab::plan {
+
+// "/a~1b/0" is {"a/b", "0"}. Nothing: it is no pointer.
+std::optional<std::vector<std::string>> split_pointer(std::string_view pointer);
+
+// The error says what is there instead.
+std::expected<counters::Number, std::string> number_at(std::string_view json,
+                                                       const std::vector<std::string>& pointer);
+
+}  // namespace stab::plan

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// [[measure.output]] and [measure.derived].
+#include <gmock/gmock.h>
+
+#include "plan/reading/testing.h"
+
+namespace stab::plan {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string more(const std::string& text) {
+  return problems_of(smallest + text);
+}
+
+TEST(ReaderOutput, KeepsWhatItIsTold) {
+  const Plan plan =
+      good_plan(smallest +
+                "[[measure.output]]\nname = 'ops'\nregex = 'ops (\\d+)'\ntake = 'last'\n"
+                "unit = '1/s'\nfrom = 'stderr'\nbenchmarks = ['b']\n"
+                "[[measure.output]]\nname = 'time.ns'\njson = '/a/0'\n"
+                "[analysis]\nresponse = 'ops'\nbetter = 'higher'\n");
+  ASSERT_EQ(plan.outputs.size(), 2U);
+  const OutputMeasure& ops = plan.outputs[0];
+  EXPECT_EQ(ops.name, "ops");
+  EXPECT_EQ(ops.regex, "ops (\\d+)");
+  EXPECT_EQ(ops.pick, Pick::last);
+  EXPECT_EQ(ops.unit, "1/s");
+  EXPECT_TRUE(ops.from_stderr);
+  EXPECT_EQ(ops.benchmarks, std::vector<std::string>{"b"});
+  EXPECT_EQ(plan.outputs[1].json, "/a/0");
+  EXPECT_EQ(plan.outputs[1].pick, Pick::only);
+  EXPECT_FALSE(plan.outputs[1].from_stderr);
+  EXPECT_EQ(plan.analysis.response, "ops");
+  EXPECT_TRUE(plan.analysis.higher_is_better);
+}
+
+TEST(ReaderOutput, NeedsAPatternOrAPointer) {
+  EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\n"),
+            "p:6:1: 'measure.output' needs one of 'regex' and 'json', which say where the number "
+            "is\n");
+  EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a)'\njson = '/a'\n"),
+              HasSubstr("needs one of 'regex' and 'json'"));
+  EXPECT_THAT(more("[[measure.output]]\nregex = '(a)'\n"), HasSubstr("'measure.output.name'"));
+  EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\nregex = 'a'\n"),
+            "p:8:9: 'measure.output.regex': it has no group: put the number between ( and )\n");
+  EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a'\n"),
+              HasSubstr("p:8:9: 'measure.output.regex': missing )"));
+  EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\njson = 'a'\ntake = 'sum'\n"),
+            "p:8:8: 'measure.output.json' is no pointer: it is \"\" or begins with '/', and '~' "
+            "stands only in ~0 and ~1\n"
+            "p:9:1: 'measure.output.take' is for 'regex': 'json' names one number\n");
+}
+
+TEST(ReaderOutput, IsBounded) {
+  EXPECT_THAT(
+      more("[[measure.output]]\nname = 'o p'\nregex = '(a)'\nunit = 'a\\tb'\ntake = 'every'\n"
+           "from = 'file'\nbenchmarks = ['c']\n"),
+      AllOf(HasSubstr("'measure.output.name' must be 1 to 64"),
+            HasSubstr("'measure.output.take' must be \"only\" or \"first\" or"),
+            HasSubstr("'measure.output.from' must be \"stdout\" or \"stderr\""),
+            HasSubstr("no benchmark is called 'c'")));
+  EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(" + std::string(1000, 'a') + ")'\n"),
+              HasSubstr("must be a pattern of 1 to 1000 bytes"));
+  EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(a)'\nunit = '" +
+                   std::string(21, 'a') + "'\n"),
+              HasSubstr("must be a text of at most 20 printable characters"));
+  EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(a)'\nbenchmarks = []\n"),
+              HasSubstr("leave it out for all benchmarks"));
+  std::string many;
+  for (int i = 0; i < 65; ++i)
+    many += "[[measure.output]]\nname = 'm" + std::to_string(i) + "'\nregex = '(a)'\n";
+  EXPECT_THAT(more(many), HasSubstr("a plan has at most 64 'measure.output', this one has 65"));
+  EXPECT_THAT(more("[measure]\noutput = 7\n"), HasSubstr("write [[measure.output]]"));
+}
+
+TEST(ReaderMeasures, NamesAreNotTaken) {
+  const auto named = [](const std::string& name) {
+    return more(
+        "[factor.opt]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n"
+        "[measure]\ncounters = ['cycles']\n[measure.derived]\n'" +
+        name + "' = '2 * wall'\n");
+  };
+  EXPECT_THAT(named("cycles"), HasSubstr("'cycles' is measured already: choose another name"));
+  EXPECT_THAT(named("wall"), HasSubstr("'wall' is measured already"));
+  EXPECT_THAT(named("opt"), HasSubstr("'opt' is a factor, too"));
+  EXPECT_THAT(named("interrupts"),
+              HasSubstr("'interrupts' is the name of something that each trial has"));
+  EXPECT_THAT(named("wall_ns"), HasSubstr("is the name of something that each trial has"));
+  EXPECT_THAT(named("a.status"), HasSubstr("is the name of something that each trial has"));
+  EXPECT_THAT(named("a b"), HasSubstr("is no name for a measure"));
+  EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(a)'\n[[measure.output]]\nname = 'x'\n"
+                   "regex = '(b)'\n"),
+              HasSubstr("p:10:8: 'x' is measured already"));
+}
+
+const std::string counted = "[measure]\ncounters = ['instructions', 'cycles', 'page-faults']\n";
+
+TEST(ReaderDerived, KeepsFormulasInThePlansOrder) {
+  const Plan plan =
+      good_plan(smallest + counted +
+                "[measure.derived]\nipc = 'instructions / cycles'\n"
+                "\"per-ms\" = \"1e6 * 'page-faults' / wall\"\n[analysis]\nresponse = 'ipc'\n");
+  ASSERT_EQ(plan.derived.size(), 2U);
+  EXPECT_EQ(plan.derived[0].name, "ipc");
+  EXPECT_EQ(plan.derived[0].formula, "instructions / cycles");
+  EXPECT_EQ(plan.derived[1].name, "per-ms");
+  EXPECT_EQ(plan.analysis.response, "ipc");
+}
+
+TEST(ReaderDerived, AMistakeHasItsPlaceInTheFormula) {
+  const auto formula = [](const std::string& text) {
+    return more(counted + "[measure.derived]\nipc = \"" + text + "\"\ntwice = '2 * wall'\n");
+  };
+  EXPECT_EQ(
+      formula("instructions / cycels"),
+      "p:9:7: 'measure.derived.ipc', character 16: 'cycels' is no counter, response or output "
+      "measure, did you mean 'cycles'?\n");
+  EXPECT_EQ(
+      formula("instructions +"),
+      "p:9:7: 'measure.derived.ipc', character 15: a name or a number is missing at the end\n");
+  EXPECT_THAT(formula("page-faults / wall"),
+              HasSubstr("character 1: 'page' is no counter, response or output measure: put "
+                        "'page-faults' in quotes"));
+  EXPECT_THAT(formula("twice / 2"),
+              HasSubstr("character 1: 'twice' is derived, too: write its formula here"));
+  EXPECT_THAT(formula(""), HasSubstr("must be a formula of 1 to 1000 bytes"));
+  EXPECT_THAT(more("[measure.derived]\nipc = 7\n"), HasSubstr("'measure.derived.ipc'"));
+}
+
+const std::string second = "[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\n";
+
+TEST(ReaderMeasures, AResponseIsThereInAllBenchmarks) {
+  const std::string measures =
+      "[[measure.output]]\nname = 'ops'\nregex = '(a)'\nbenchmarks = ['b']\n"
+      "[measure.derived]\ncost = 'wall / ops'\n";
+  for (const std::string response : {"ops", "cost"})
+    EXPECT_THAT(more(second + measures + "[analysis]\nresponse = '" + response + "'\n"),
+                HasSubstr("'analysis.response' needs 'ops', which benchmark 'c' does not print"));
+  EXPECT_EQ(more(second + measures), "");
+  EXPECT_EQ(more(measures + "[analysis]\nresponse = 'cost'\n"), "");
+}
+
+TEST(ReaderResponses, TheFirstOfSeveralDecides) {
+  const Analysis analysis = good_plan(smallest + counted +
+                                      "[analysis]\nresponse = ['wall', 'cycles', 'instructions']\n"
+                                      "higher = ['instructions']\n")
+                                .analysis;
+  EXPECT_EQ(analysis.response, "wall");
+  EXPECT_FALSE(analysis.higher_is_better);
+  ASSERT_EQ(analysis.others.size(), 2U);
+  EXPECT_EQ(analysis.others[0].name, "cycles");
+  EXPECT_FALSE(analysis.others[0].higher_is_better);
+  EXPECT_EQ(analysis.others[1].name, "instructions");
+  EXPECT_TRUE(analysis.others[1].higher_is_better);
+  EXPECT_EQ(good_plan(smallest + "[analysis]\nresponse = ['cpu']\n").analysis.response, "cpu");
+  EXPECT_TRUE(good_plan(smallest).analysis.others.empty());
+}
+
+TEST(ReaderResponses, EachIsOneAndThereOnce) {
+  EXPECT_THAT(more("[analysis]\nresponse = ['wall', 'cyles', 7, 'wall']\nhigher = ['wall']\n"),
+              AllOf(HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
+                    HasSubstr("p:7:30: each item of 'analysis.response' must be a text"),
+                    HasSubstr("p:7:33: 'analysis.response' has wall twice"),
+                    HasSubstr("p:8:11: 'analysis.higher' names wall, which is none of the further "
+                              "responses in 'analysis.response'; 'analysis.better' is about the "
+                              "first one")));
+  EXPECT_THAT(more("[analysis]\nresponse = []\n"), HasSubstr("an array of 1 to 16 texts"));
+  EXPECT_THAT(more("[analysis]\nresponse = 7\n"),
+              HasSubstr("'analysis.response' must be a text of 1 to 200 printable characters"));
+  EXPECT_THAT(more("[design]\nkind = 'calibration'\n[analysis]\nresponse = ['wall', 'cpu']\n"),
+              HasSubstr("'analysis.response' must be one number in a calibration"));
+}
+
+TEST(ReaderMeasures, NoRuleExcludesByWhatADerivedResponseCounts) {
+  EXPECT_THAT(
+      more("[measure]\ncounters = ['migrations']\n[measure.derived]\nrate = 'migrations / wall'\n"
+           "[[exclude]]\nwhen = 'migrations_per_s > 5'\n[analysis]\nresponse = 'rate'\n"),
+      HasSubstr("both count the same"));
+  EXPECT_THAT(more("[measure]\ncounters = ['migrations']\n[[exclude]]\n"
+                   "when = 'migrations_per_s > 5'\n"
+                   "[analysis]\nresponse = ['wall', 'migrations']\n"),
+              HasSubstr("both count the same"));
+}
+
+}  // namespace
+}  // namespace stab::plan
