@@ -62,11 +62,6 @@ stats::Scope model_scope(const stats::Analysis& analysis, const std::string& sub
   return suite ? stats::Scope::like_these : stats::Scope::subject;
 }
 
-bool is_same_comparison(const stats::Effect& a, const stats::Effect& b) {
-  return a.subject == b.subject && a.scope == b.scope && a.treatment == b.treatment &&
-         a.baseline == b.baseline && a.level == b.level;
-}
-
 std::string_view less_word(const stats::Spec& spec) {
   return verdict_word(spec.higher_is_better ? stats::Verdict::slower : stats::Verdict::faster,
                       spec);

@@ -41,9 +41,6 @@ Cell row_label(const stats::Analysis& analysis, const std::string& subject, stat
 // Assumptions and variances without a subject belong to the model of subjects like these.
 stats::Scope model_scope(const stats::Analysis& analysis, const std::string& subject);
 
-// Of the same subject and levels.
-bool is_same_comparison(const stats::Effect& a, const stats::Effect& b);
-
 // The words for less and for more of the response: "faster" and "slower" of times, else "lower" and
 // "higher".
 std::string_view less_word(const stats::Spec& spec);
