@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/results/compare.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
