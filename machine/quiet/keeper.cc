@@ -80,6 +80,7 @@ std::vector<Outcome> Keeper::disturbed() {
   std::erase_if(quiet_, [&](const Outcome& was) {
     const Form form = files_of(was.knob, was.file)->form;
     const auto now = read_value(root_ + was.file, form);
+    if (!now && is_gone(root_ + was.file, form)) return true;
     if (now && same_value(*now, was.value, form)) return false;
     Outcome change = was;
     change.what = Outcome::What::foreign;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <glob.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -302,6 +304,10 @@ Result<std::string> read_value(const std::string& path, Form form) {
   auto content = read_file(path, limit);
   if (!content) return std::unexpected(content.error());
   return value_in(*content, form);
+}
+
+bool is_gone(const std::string& path, Form form) {
+  return form == Form::within && access(path.c_str(), F_OK) != 0 && errno == ENOENT;
 }
 
 std::string value_in(std::string_view content, Form form) {

@@ -74,6 +74,8 @@ std::vector<std::string> files_like(const std::string& pattern, const std::strin
 // The value of a file with this content.
 std::string value_in(std::string_view content, Form form);
 Result<std::string> read_value(const std::string& path, Form form);
+// A group of processes may end, and its settings with it; what other settings are is not known then.
+bool is_gone(const std::string& path, Form form);
 bool same_value(std::string_view a, std::string_view b, Form form);
 
 }  // namespace stab::machine

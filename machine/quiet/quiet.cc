@@ -76,7 +76,10 @@ Outcome put_back(const Change& made, const std::string& root) {
                   .value = made.found,
                   .reason = {}};
   const auto now = read_value(root + made.file, made.form);
-  if (!now) {
+  if (!now && is_gone(root + made.file, made.form)) {
+    outcome.what = What::absent;
+    outcome.reason = "it is gone, and what was set with it";
+  } else if (!now) {
     outcome.what = What::refused;
     outcome.reason = now.error().message;
   } else if (same_value(*now, made.found, made.form)) {

@@ -109,6 +109,17 @@ TEST_F(CgroupTest, ALogThatAKilledOneLeftLetsThemGo) {
   EXPECT_EQ(at(file("init.scope")), "0-3");
 }
 
+TEST_F(CgroupTest, OneThatEndsMeanwhileLeavesNothingInTheLog) {
+  auto log = opened();
+  made_quiet(log, {"other_processes"});
+  std::filesystem::remove_all(root_ + "/sys/fs/cgroup/init.scope");
+  const auto outcomes = restore(log, root_).value();
+  EXPECT_THAT(outcomes, Contains(Field(&Outcome::what, What::absent)));
+  EXPECT_THAT(outcomes, Not(Contains(Field(&Outcome::what, What::refused))));
+  EXPECT_TRUE(log.changes().empty());
+  EXPECT_EQ(at(file("user.slice")), "");
+}
+
 TEST_F(CgroupTest, InTheRootEveryOtherCgroupIsOne) {
   put("/proc/self/cgroup", "0::/\n");
   auto log = opened();

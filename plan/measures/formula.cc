@@ -211,7 +211,8 @@ std::optional<Number> compute(const Formula& formula, const std::vector<Number>&
       const Number right = pop(stack);
       const auto result = step.kind == Kind::negate ? apply(Kind::subtract, Number(0), right)
                                                     : apply(step.kind, pop(stack), right);
-      if (!result) return std::nullopt;
+      // No finite number on the way makes none at the end.
+      if (!result || !counters::is_finite(*result)) return result;
       stack.push_back(*result);
     }
   }

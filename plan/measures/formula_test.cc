@@ -126,6 +126,7 @@ TEST(Formula, WhatCannotBeComputedIsAbsentWithTheReason) {
   EXPECT_EQ(reason("a / (b - 4)"), "a divisor is 0");
   EXPECT_EQ(reason("0 / 0"), "a divisor is 0");
   EXPECT_EQ(reason("1e308 * 10"), "it is no finite number");
+  EXPECT_EQ(reason("1 / (1e300 * 1e300)"), "it is no finite number");
   EXPECT_EQ(reason("a + other"), "there is no other");
 }
 

@@ -24,7 +24,10 @@ constexpr std::int64_t pattern_memory = std::int64_t{4} << 20;
 constexpr int most_instructions = 5000;  // of what RE2 makes of a pattern
 // Looking for all matches may take the square of the text's length: each search ends somewhere
 // behind its match. Between two of them the time is looked at.
-constexpr std::chrono::seconds longest_search{10};
+using Time = std::chrono::steady_clock::time_point;
+
+// Of a pattern and its text: one search takes no longer than some seconds.
+constexpr std::size_t most_steps = std::size_t{1} << 29;
 constexpr std::size_t shown_bytes = 60;
 
 std::string quoted(std::string_view text) {
@@ -83,13 +86,12 @@ Number sum_of(const Number& a, const Number& b) {
   return counters::to_double(a) + counters::to_double(b);
 }
 
-Found total(Matches& matches, std::string_view first, Pick pick) {
-  const auto start = std::chrono::steady_clock::now();
+Found total(Matches& matches, std::string_view first, Pick pick, Time until) {
   Found sum = pick == Pick::last ? Found(Number(0)) : number_of(first);
   std::string_view last = first;
   std::size_t count = 1;
   while (const auto next = matches.next()) {
-    if (++count > max_matches || std::chrono::steady_clock::now() - start > longest_search)
+    if (++count > max_matches || std::chrono::steady_clock::now() > until)
       return std::unexpected(fmt::format("it matches too often, {} times and more", count - 1));
     last = *next;
     if (pick == Pick::last) continue;
@@ -102,25 +104,31 @@ Found total(Matches& matches, std::string_view first, Pick pick) {
   return sum;
 }
 
-Found by_regex(const OutputMeasure& measure, std::string_view text) {
+Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) {
   const RE2 pattern = compiled(measure.regex);
   if (const std::string fault = fault_of(pattern); !fault.empty()) return std::unexpected(fault);
+  const std::size_t most = most_steps / static_cast<std::size_t>(pattern.ProgramSize());
+  if (text.size() > most)
+    return std::unexpected(fmt::format("it has {}, at most {} are searched for so large a pattern",
+                                       format_bytes(text.size()), format_bytes(most)));
   Matches matches(pattern, text);
   const auto first = matches.next();
   if (!first) return std::unexpected("nothing matches");
   if (measure.pick == Pick::first) return number_of(*first);
-  if (measure.pick != Pick::only) return total(matches, *first, measure.pick);
+  if (measure.pick != Pick::only) return total(matches, *first, measure.pick, until);
   if (const auto second = matches.next())
     return std::unexpected(fmt::format("{} and {} match: 'take' says which one counts",
                                        quoted(*first), quoted(*second)));
   return number_of(*first);
 }
 
-Found found_in(const OutputMeasure& measure, std::string_view text) {
+Found found_in(const OutputMeasure& measure, std::string_view text, Time until) {
+  if (std::chrono::steady_clock::now() > until)
+    return std::unexpected("the measures before it took too long");
   if (text.size() > max_read)
     return std::unexpected(fmt::format("it has {}, at most {} are read", format_bytes(text.size()),
                                        format_bytes(max_read)));
-  if (!measure.json) return by_regex(measure, text);
+  if (!measure.json) return by_regex(measure, text, until);
   const auto pointer = split_pointer(*measure.json);
   return pointer ? number_at(text, *pointer) : Found(std::unexpected("it is no pointer"));
 }
@@ -140,8 +148,8 @@ std::string_view stream_of(const OutputMeasure& measure) {
   return measure.from_stderr ? "stderr" : "stdout";
 }
 
-Reading read_output(const OutputMeasure& measure, std::string_view text) {
-  const Found found = found_in(measure, text);
+Reading read_output(const OutputMeasure& measure, std::string_view text, Time until) {
+  const Found found = found_in(measure, text, until);
   if (!found)
     return counters::absent(measure.name, measure.unit,
                             fmt::format("{}: {}", stream_of(measure), found.error()));

@@ -3,6 +3,7 @@
 // JSON is looked through without being kept, and texts, patterns and times have bounds.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@ namespace stab::plan {
 
 inline constexpr std::size_t max_read = std::size_t{16} << 20;    // bytes of a stream
 inline constexpr std::size_t max_matches = std::size_t{1} << 20;  // of a pattern
+inline constexpr std::chrono::seconds longest_reading{10};        // of all that a trial printed
 
 // Why it is no pattern with a group, or no pointer of RFC 6901; "" if it is one.
 std::string pattern_fault(const std::string& regex);
@@ -23,7 +25,9 @@ std::string pointer_fault(std::string_view pointer);
 std::string_view stream_of(const OutputMeasure& measure);
 
 // What a program that ended by itself printed there. Whatever is wrong with it becomes a reading
-// that is absent and says what was found.
-counters::Reading read_output(const OutputMeasure& measure, std::string_view text);
+// that is absent and says what was found. No search begins after `until`.
+counters::Reading read_output(const OutputMeasure& measure, std::string_view text,
+                              std::chrono::steady_clock::time_point until =
+                                  std::chrono::steady_clock::now() + longest_reading);
 
 }  // namespace stab::plan

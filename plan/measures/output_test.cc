@@ -99,6 +99,10 @@ TEST(Output, PatternsTakeTimeInProportionToTheText) {
 TEST(Output, WhatIsTooMuchIsAbsent) {
   EXPECT_EQ(reason_of(by("(1)", Pick::last), std::string(max_read + 1, '1')),
             "stdout: it has 16777217 bytes, at most 16 MiB are read");
+  EXPECT_THAT(reason_of(by("([ab]*a[ab]{900})c", Pick::first), std::string(max_read / 2, 'a')),
+              HasSubstr("are searched for so large a pattern"));
+  EXPECT_THAT(read_output(by("(1)", Pick::first), "1", {}).reason,
+              HasSubstr("the measures before it took too long"));
   EXPECT_THAT(reason_of(by("(1)", Pick::last), std::string(max_matches + 1, '1')),
               HasSubstr("stdout: it matches too often"));
 }

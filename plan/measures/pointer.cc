@@ -46,8 +46,9 @@ class Search : public nlohmann::json_sax<json> {
     return value("", number <= most ? Number(static_cast<std::int64_t>(number))
                                     : Number(static_cast<double>(number)));
   }
-  bool number_float(double number, const std::string& /*text*/) override {
-    return value("", Number(number));
+  bool number_float(double /*number*/, const std::string& text) override {
+    const auto number = parse_number(text);
+    return value(fmt::format("the number {}, which cannot be used,", one_line(text, 60)), number);
   }
   bool string(std::string& text) override {
     return value(fmt::format("the text '{}'", one_line(text, 60)));

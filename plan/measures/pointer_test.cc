@@ -57,6 +57,8 @@ TEST(Pointer, OnlyWhatLiesOnTheWholePathIsFound) {
 }
 
 TEST(Pointer, NumbersKeepTheirDigits) {
+  EXPECT_EQ(at("[0.25]", "/0"), Number(0.25));
+  EXPECT_THAT(error_at("[1e-400]", "/0"), HasSubstr("1e-400"));
   EXPECT_EQ(at("[-9223372036854775808]", "/0"), Number(std::numeric_limits<std::int64_t>::min()));
   EXPECT_EQ(at("[9223372036854775807]", "/0"), Number(std::numeric_limits<std::int64_t>::max()));
   EXPECT_EQ(at("[9223372036854775808]", "/0"), Number(0x1p63));

@@ -193,6 +193,8 @@ void Daemon::look_at_machine(const machine::CpuSet& trial, const machine::CalmBo
                            .since = std::chrono::steady_clock::now(),
                            .done = std::move(done)});
   looking_->calm.begin();
+  // The loop's time is that of its last turn, and storing a trial may have taken long since.
+  uv_update_time(&loop_);
   uv_timer_start(
       &look_timer_,
       [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->looked_at_machine(); }, look_ms,

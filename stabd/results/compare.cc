@@ -77,6 +77,22 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
   return side;
 }
 
+// What the plan says of a measure: "" where it has none of that name.
+std::string definition_of(const plan::Plan& plan, const std::string& name) {
+  std::string text;
+  for (const plan::OutputMeasure& each : plan.outputs)
+    if (each.name == name)
+      text = fmt::format("{} {} {} {} {}", each.unit, each.regex, each.json.value_or("-"),
+                         to_string(each.pick), each.from_stderr);
+  for (const plan::DerivedMeasure& each : plan.derived) {
+    if (each.name != name) continue;
+    text = each.formula;
+    for (const plan::OutputMeasure& part : plan.outputs)
+      if (each.formula.contains(part.name)) text += "; " + definition_of(plan, part.name);
+  }
+  return text;
+}
+
 Result<void> require_comparable(const Side& before, const Side& after) {
   if (before.experiment.id == after.experiment.id)
     return fail("an experiment is not compared with itself: name one, or two different ones");
@@ -86,6 +102,10 @@ Result<void> require_comparable(const Side& before, const Side& after) {
         "experiment {} is about {}, experiment {} about {}: they have no "
         "number in common",
         before.experiment.id, before.plan.analysis.response, after.experiment.id, response));
+  if (definition_of(before.plan, response) != definition_of(after.plan, response))
+    return fail(
+        fmt::format("experiments {} and {} define {} differently: they have no number in common",
+                    before.experiment.id, after.experiment.id, response));
   if (before.seed_factor.empty() != after.seed_factor.empty())
     return fail(
         "one of the experiments is nested, the other is not: their trials do not vary for "
@@ -134,6 +154,7 @@ stats::Spec spec_of(const Side& before, const Side& after) {
   spec.subject = subject_column;
   spec.treatments = {experiment_column};
   spec.log_scale = analysis.log_scale;
+  spec.higher_is_better = analysis.higher_is_better;
   spec.alpha = analysis.alpha;
   spec.equivalence = analysis.equivalence;
   spec.random_seed = after.plan.seed;

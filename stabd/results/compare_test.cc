@@ -182,6 +182,13 @@ TEST_F(CompareTest, WhatCannotBeComparedIsRefusedWithTheReason) {
   EXPECT_EQ(
       refusal({first, memory}),
       "experiment 1 is about wall, experiment 2 about max_rss: they have no number in common");
+  const auto derived = [this](const std::string& formula) {
+    return run(plan_of(both, "[measure.derived]\nt = '" + formula +
+                                 "'\n[analysis]\nresponse = 't'\nbetter = 'higher'\n"),
+               1);
+  };
+  EXPECT_EQ(refusal({derived("1 / wall"), derived("2 / wall")}),
+            "experiments 3 and 4 define t differently: they have no number in common");
   const auto other = run(plan_of("{ x = { MODE = 'x' }, y = { MODE = 'y' } }"), 1);
   EXPECT_THAT(refusal({first, other}), HasSubstr("have no benchmark in common"));
   EXPECT_THAT(refusal({first, first, first}), HasSubstr("one experiment or two"));

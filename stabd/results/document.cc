@@ -216,7 +216,8 @@ struct Waits {
       if (value == nullptr || reading.status == counters::Status::absent) continue;
       if (reading.name == wait_reading) {
         ++times;
-        ns += *value;
+        // A forged number ends nothing.
+        if (__builtin_add_overflow(ns, *value, &ns)) ns = std::numeric_limits<std::int64_t>::max();
       }
       if (reading.name == wait_in_vain_reading) in_vain += *value == 0 ? 0 : 1;
     }
@@ -309,6 +310,38 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
   return rows;
 }
 
+// Which trials of a benchmark lack a number may depend on what is compared, and the others then say
+// nothing of it. One that lacks it in all of them is not meant.
+void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
+  const stats::Spec& spec = analysis.spec;
+  const auto subject = std::ranges::find(data.columns, spec.subject, &stats::Column::name);
+  std::map<std::string, std::pair<std::size_t, std::size_t>> found;  // lacking, all
+  for (std::size_t row = 0; row < data.response.size(); ++row) {
+    const double value = data.response[row];
+    const bool lacks = std::isnan(value) || (spec.log_scale && value + data.centre <= 0);
+    auto& [lacking, all] =
+        found[subject == data.columns.end() ? "" : subject->levels[subject->codes[row]]];
+    lacking += lacks ? 1 : 0;
+    ++all;
+  }
+  for (const auto& [name, counts] : found) {
+    const auto& [lacking, all] = counts;
+    if (lacking == 0 || lacking == all) continue;
+    for (stats::Effect& effect : analysis.effects)
+      if (effect.subject.empty() || effect.subject == name) {
+        effect.verdict = stats::Verdict::unsure;
+        effect.reason = "trials lack the response";
+      }
+    analysis.notes.push_back(fmt::format(
+        "{} of {} trials{} have no {}{}. Which ones lack it may depend on what is compared, so "
+        "there "
+        "is no verdict.{}",
+        lacking, all, name.empty() ? "" : " of " + name, spec.response,
+        spec.log_scale ? " above 0" : "",
+        spec.log_scale ? " With 'analysis.log = false' numbers of 0 and less are compared." : ""));
+  }
+}
+
 // What reports say and what stopping rules look at: one function, so that they agree.
 store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Experiment& experiment,
                                          const plan::Plan& plan, const plan::Expansion& expansion,
@@ -316,7 +349,9 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   const auto builds = store.builds(experiment.id);
   if (!builds) return std::unexpected(builds.error());
   spec.alike = alike_levels(plan, expansion, *builds);
-  return stats::analyse(data, spec);
+  stats::Analysis analysis = stats::analyse(data, spec);
+  withhold_verdicts(data, analysis);
+  return analysis;
 }
 
 // Events, unless they are times, and what programs print without a unit.

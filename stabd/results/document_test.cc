@@ -297,6 +297,26 @@ TEST_F(DocumentTest, EachFurtherResponseHasAFamilyOfItsOwn) {
   }
 }
 
+// The trials that lack it may be those that one level made slow.
+TEST_F(DocumentTest, WhereTrialsLackAResponseThereIsNoVerdictOnIt) {
+  for (const bool zero : {false, true}) {
+    begin(three_responses);
+    run([zero](Trial& trial) {
+      with_instructions(false)(trial);
+      if (trial.block != 0 || trial.levels["mode"] != "fast") return;
+      trial.readings[0] = zero ? counters::counted("instructions", "", 0)
+                               : counters::absent("instructions", "", "not counted");
+    });
+    const auto all = document();
+    for (const stats::Effect& effect : all.analysis.effects)
+      EXPECT_EQ(effect.verdict, stats::Verdict::faster);
+    ASSERT_FALSE(all.others[0].effects.empty());
+    for (const stats::Effect& effect : all.others[0].effects)
+      EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
+    EXPECT_THAT(report::text(all, {}), HasSubstr("have no instructions"));
+  }
+}
+
 TEST_F(DocumentTest, SaysWhereATimeAndACountDisagree) {
   begin(three_responses);
   run(with_instructions(true));

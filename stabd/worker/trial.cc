@@ -165,9 +165,10 @@ bool is_measure(const protocol::RunRequest& request, const std::string& name) {
 }
 
 // What a program that was ended printed is a part of what it would have printed.
-counters::Reading output_reading(const plan::OutputMeasure& measure, const machine::Ended& ended) {
+counters::Reading output_reading(const plan::OutputMeasure& measure, const machine::Ended& ended,
+                                 std::chrono::steady_clock::time_point until) {
   if (ended.how == machine::End::exited)
-    return plan::read_output(measure, measure.from_stderr ? ended.err : ended.out);
+    return plan::read_output(measure, measure.from_stderr ? ended.err : ended.out, until);
   return counters::absent(
       measure.name, measure.unit,
       fmt::format("{} was cut: {}", plan::stream_of(measure),
@@ -185,8 +186,9 @@ counters::Reading derived_reading(const plan::DerivedMeasure& measure,
 // After all that derived ones may be computed of.
 void add_measures(const protocol::RunRequest& request, const machine::Ended& ended,
                   protocol::RunReply& reply) {
+  const auto until = std::chrono::steady_clock::now() + plan::longest_reading;
   for (const plan::OutputMeasure& each : request.outputs)
-    reply.readings.push_back(output_reading(each, ended));
+    reply.readings.push_back(output_reading(each, ended, until));
   for (const plan::DerivedMeasure& each : request.derived)
     reply.readings.push_back(derived_reading(each, reply));
 }

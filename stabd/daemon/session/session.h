@@ -55,7 +55,7 @@ struct SessionPorts {
   std::function<std::vector<machine::Outcome>()> disturbed;  // what is not quiet any more, once
   std::function<Result<std::vector<machine::Finding>>()> examine;  // what the machine is like now
   std::function<Outcomes()> restore;  // puts back what that has changed
-  // Looks at the machine for a moment, in which nothing of ours runs. `done` is called later, with
+  // Looks at the machine for a moment, in which no trial runs. `done` is called later, with
   // what was not quiet, "" if nothing was, and with what of the bounds cannot be known here.
   using OnLook =
       std::function<void(const std::string& loud, const std::vector<std::string>& missing)>;

@@ -33,6 +33,7 @@ void Session::stop_asking() {
   ++question_;
   if (std::exchange(wait_, std::nullopt)) ports_.stop_looking();
   quiet_block_.reset();
+  waited_.clear();
   if (std::exchange(waiting_, false)) ports_.stop_reading();
 }
 

@@ -78,6 +78,20 @@ TEST(SessionWait, BeforeEachBlockItWaitsAndSaysHowLong) {
   EXPECT_THAT(waits[1], AllOf(HasSubstr("before block 3: "), HasSubstr("until then CPU 1 is 98")));
 }
 
+TEST(SessionWait, ReadersRunBetweenTwoLooks) {
+  Around around(with_wait);
+  around.session_->start();
+  around.answer();
+  around.readers_wait_ = true;
+  ASSERT_TRUE(around.looking_);
+  around.answer_look("CPU 1 is 98 % busy");
+  EXPECT_FALSE(around.looking_);
+  ASSERT_TRUE(around.go_on_);
+  std::exchange(around.go_on_, nullptr)();
+  EXPECT_TRUE(around.looking_);
+  around.session_->cancel();
+}
+
 TEST(SessionWait, WhatIsWaitedForInVainIsMeasuredAnyway) {
   std::string plan = with_wait;
   plan.replace(plan.find("1h"), 2, "1ns");
