@@ -3,94 +3,32 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
-#include <deque>
-#include <limits>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "design/expand.h"
 #include "design/fractional.h"
 #include "plan/reading/reader.h"
-#include "stabd/exclusion/tally.h"
 #include "stabd/results/alike.h"
 #include "stabd/results/calibrations.h"
-#include "stabd/results/sums/counters.h"
-#include "stabd/results/sums/layouts.h"
-#include "stabd/results/trials.h"
+#include "stabd/results/rows.h"
 #include "stats/analyse/analyse.h"
 #include "stats/data/dataset.h"
 #include "stats/data/spec.h"
 #include "stats/verdicts/analysis.h"
+#include "stats/verdicts/decide.h"
 #include "toml/problems.h"
 
 namespace stab::results {
 namespace {
 
-using store::TrialStatus;
-
-constexpr const char* subject_column = "benchmark";
-constexpr const char* block_column = "block";
-constexpr const char* comparison_column = "comparison";
 constexpr std::size_t max_failure_lines = 20;
-
-// The plan's factors that the model knows, and the order of their levels.
-class Columns {
- public:
-  Columns(const plan::Plan& plan, stats::Dataset& data) : data_(data) {
-    std::vector<std::string> benchmarks;
-    for (const plan::Benchmark& benchmark : plan.benchmarks) benchmarks.push_back(benchmark.name);
-    add(subject_column, std::move(benchmarks));
-    add(block_column, {});
-    if (plan.design.kind == plan::DesignKind::calibration) {
-      add(comparison_column, {});
-      comparison_blocks_ = plan.benchmarks.front().repetitions / plan.design.comparisons;
-    }
-    for (const plan::Factor& factor : plan.factors) {
-      std::vector<std::string> levels;
-      if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))
-        for (const plan::Level& level : fixed->levels) levels.push_back(level.name);
-      if (!std::holds_alternative<plan::RandomPerBlock>(factor.levels))
-        add(factor.name, std::move(levels));
-    }
-  }
-
-  void append(const store::Trial& trial) {
-    for (std::size_t i = 0; i < data_.columns.size(); ++i) {
-      const std::string& name = data_.columns[i].name;
-      if (name == subject_column)
-        data_.columns[i].codes.push_back(code(i, trial.benchmark));
-      else if (name == block_column)
-        data_.columns[i].codes.push_back(code(i, std::to_string(trial.block)));
-      else if (comparison_blocks_ > 0 && name == comparison_column)
-        data_.columns[i].codes.push_back(code(i, std::to_string(trial.block / comparison_blocks_)));
-      else
-        data_.columns[i].codes.push_back(code(i, trial.levels.at(name)));
-    }
-  }
-
- private:
-  void add(std::string name, std::vector<std::string> levels) {
-    auto& known = codes_.emplace_back();
-    for (std::size_t i = 0; i < levels.size(); ++i)
-      known[levels[i]] = static_cast<std::uint32_t>(i);
-    data_.columns.push_back({.name = std::move(name), .levels = std::move(levels), .codes = {}});
-  }
-
-  std::uint32_t code(std::size_t column, const std::string& level) {
-    auto& levels = data_.columns[column].levels;
-    const auto [entry, fresh] =
-        codes_[column].try_emplace(level, static_cast<std::uint32_t>(levels.size()));
-    if (fresh) levels.push_back(level);
-    return entry->second;
-  }
-
-  stats::Dataset& data_;
-  std::vector<std::map<std::string, std::uint32_t>> codes_;
-  std::uint32_t comparison_blocks_ = 0;  // of a calibration
-};
 
 // What a fractional design cannot tell apart.
 void add_chains(const plan::Plan& plan, stats::Spec& spec) {
@@ -208,108 +146,6 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
         ended, trials.planned));
 }
 
-// For a quiet machine.
-struct Waits {
-  void add(const std::vector<counters::Reading>& readings) {
-    for (const counters::Reading& reading : readings) {
-      const auto* value = std::get_if<std::int64_t>(&reading.value);
-      if (value == nullptr || reading.status == counters::Status::absent) continue;
-      if (reading.name == wait_reading) {
-        ++times;
-        // A forged number ends nothing.
-        if (__builtin_add_overflow(ns, *value, &ns)) ns = std::numeric_limits<std::int64_t>::max();
-      }
-      if (reading.name == wait_in_vain_reading) in_vain += *value == 0 ? 0 : 1;
-    }
-  }
-  std::uint64_t times = 0;
-  std::uint64_t in_vain = 0;
-  std::int64_t ns = 0;
-};
-
-// The numbers of a further response; its columns are those of the first one.
-struct OtherRows {
-  stats::Dataset data;
-  Response response{data};
-  stats::Unit unit = stats::Unit::nanoseconds;
-};
-
-// The rows that stand, taken in one pass.
-struct Rows {
-  explicit Rows(const plan::Plan& plan)
-      : counters(counter_names(plan), Missing::absent),
-        measures(measure_names(plan), Missing::not_meant) {}
-
-  stats::Dataset data;
-  LayoutCounter layouts;
-  CounterCounter counters;
-  CounterCounter measures;
-  report::TrialCounts counts;
-  std::map<std::string, std::uint64_t> failures;
-  std::int64_t first_ns = 0;
-  std::int64_t last_ns = 0;
-  std::uint32_t blocks = 0;                     // measured
-  stats::Unit unit = stats::Unit::nanoseconds;  // of the response
-  // With rules that exclude trials, if that is asked for.
-  std::optional<exclusion::Tally> tally;
-  std::deque<OtherRows> others;  // of the plan's further responses, if that is asked for
-  stats::Dataset without_rules;  // the attempts that would stand
-  Waits waits;
-};
-
-enum class Exclusions { left_out, told };
-
-// Of the first `most` measured blocks.
-store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& experiment,
-                               const plan::Plan& plan, Exclusions exclusions,
-                               std::uint32_t most = std::numeric_limits<std::uint32_t>::max()) {
-  Rows rows(plan);
-  Columns columns(plan, rows.data);
-  Response response(rows.data);
-  Columns all_columns(plan, rows.without_rules);
-  Response all_responses(rows.without_rules);
-  if (exclusions == Exclusions::told && !plan.exclude.empty()) rows.tally.emplace(plan);
-  if (exclusions == Exclusions::told) rows.others.resize(plan.analysis.others.size());
-  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
-    if (!trial.warmup && trial.block >= most) return false;
-    if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
-    rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
-    if (plan.wait_for_quiet) rows.waits.add(trial.readings);
-    if (trial.warmup) return true;
-    if (rows.tally && rows.tally->add(trial, cell_text(plan, trial))) {
-      all_responses.append(response_of(trial, plan.analysis.response));
-      all_columns.append(trial);
-    }
-    if (!trial.last) return true;
-    rows.blocks = std::max(rows.blocks, trial.block + 1);
-    if (trial.status == TrialStatus::ok) {
-      if (++rows.counts.ok == 1) rows.unit = unit_of(trial, plan.analysis.response);
-      response.append(response_of(trial, plan.analysis.response));
-      columns.append(trial);
-      for (std::size_t i = 0; i < rows.others.size(); ++i) {
-        const std::string& name = plan.analysis.others[i].name;
-        if (rows.counts.ok == 1) rows.others[i].unit = unit_of(trial, name);
-        rows.others[i].response.append(response_of(trial, name));
-      }
-      rows.layouts.add(trial.layout);
-      rows.counters.add(trial.readings);
-      rows.measures.add(trial.readings);
-      return true;
-    }
-    if (trial.status == TrialStatus::disturbed) {
-      ++rows.counts.disturbed;
-      return true;
-    }
-    const bool skipped =
-        trial.status == TrialStatus::skipped || trial.status == TrialStatus::build_failed;
-    ++(skipped ? rows.counts.skipped : rows.counts.failed);
-    ++rows.failures[fmt::format("{}: {}", cell_text(plan, trial), one_line(trial.reason, 300))];
-    return true;
-  });
-  if (!read) return std::unexpected(read.error());
-  return rows;
-}
-
 // Which trials of a benchmark lack a number may depend on what is compared, and the others then say
 // nothing of it. One that lacks it in all of them is not meant.
 void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
@@ -334,8 +170,7 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
       }
     analysis.notes.push_back(fmt::format(
         "{} of {} trials{} have no {}{}. Which ones lack it may depend on what is compared, so "
-        "there "
-        "is no verdict.{}",
+        "there is no verdict.{}",
         lacking, all, name.empty() ? "" : " of " + name, spec.response,
         spec.log_scale ? " above 0" : "",
         spec.log_scale ? " With 'analysis.log = false' numbers of 0 and less are compared." : ""));
@@ -393,7 +228,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   if (!plan)
     return fail("this version of stabd refuses the experiment's plan: " +
                 toml::describe(plan.error(), "plan"));
-  auto rows = read_rows(store, experiment, *plan, Exclusions::told);
+  auto rows = read_rows(store, experiment, *plan, For::report);
   if (!rows) return fail(rows.error().message);
 
   report::Document document;
@@ -458,7 +293,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
 
 store::Outcome<Look> look_at_trials(store::Reader& store, const store::Experiment& experiment,
                                     const plan::Plan& plan, std::uint32_t blocks) {
-  const auto rows = read_rows(store, experiment, plan, Exclusions::left_out, blocks);
+  const auto rows = read_rows(store, experiment, plan, For::stopping_rule, blocks);
   if (!rows) return std::unexpected(rows.error());
   stats::Spec spec = spec_of(plan);
   spec.assumptions = false;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The stored trials of an experiment as the analysis and the report take them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "report/model.h"
+#include "stabd/exclusion/tally.h"
+#include "stabd/results/sums/counters.h"
+#include "stabd/results/sums/layouts.h"
+#include "stabd/results/trials.h"
+#include "stats/data/dataset.h"
+#include "stats/data/spec.h"
+#include "store/reader.h"
+
+namespace stab::results {
+
+// Columns of the data beside the plan's factors.
+inline constexpr const char* subject_column = "benchmark";
+inline constexpr const char* block_column = "block";
+inline constexpr const char* comparison_column = "comparison";
+
+// For a quiet machine.
+struct Waits {
+  void add(const std::vector<counters::Reading>& readings);
+  std::uint64_t times = 0;
+  std::uint64_t in_vain = 0;
+  std::int64_t ns = 0;
+};
+
+// The numbers of a further response; its columns are those of the first one.
+struct OtherRows {
+  stats::Dataset data;
+  Response response{data};
+  stats::Unit unit = stats::Unit::nanoseconds;
+};
+
+// The rows that stand, taken in one pass.
+struct Rows {
+  explicit Rows(const plan::Plan& plan);
+
+  stats::Dataset data;
+  LayoutCounter layouts;
+  CounterCounter counters;
+  CounterCounter measures;
+  report::TrialCounts counts;
+  std::map<std::string, std::uint64_t> failures;
+  std::int64_t first_ns = 0;
+  std::int64_t last_ns = 0;
+  std::uint32_t blocks = 0;                     // measured
+  stats::Unit unit = stats::Unit::nanoseconds;  // of the response
+  // With rules that exclude trials, if that is asked for.
+  std::optional<exclusion::Tally> tally;
+  std::deque<OtherRows> others;  // of the plan's further responses, if that is asked for
+  stats::Dataset without_rules;  // the attempts that would stand
+  Waits waits;
+};
+
+// A stopping rule looks at the first response, as the rules that exclude left it; a report shows the
+// others, and the result without these rules, too.
+enum class For { stopping_rule, report };
+
+// Of the first `most` measured blocks.
+store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& experiment,
+                               const plan::Plan& plan, For whom,
+                               std::uint32_t most = std::numeric_limits<std::uint32_t>::max());
+
+}  // namespace stab::results
