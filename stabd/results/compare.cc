@@ -202,19 +202,13 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   }
 }
 
-// A verdict would need the variation between sessions, of which there is one an arm. What was
-// corrected or planned for verdicts goes with them.
+// A verdict would need the variation between sessions, of which there is one an arm.
 void withhold_verdicts(stats::Analysis& analysis) {
   for (stats::Effect& effect : analysis.effects) {
-    effect.verdict = stats::Verdict::unsure;
     effect.method = "within sessions: " + effect.method;
-    for (auto* number : {&effect.p_adjusted, &effect.p_same_adjusted, &effect.low_adjusted,
-                         &effect.high_adjusted, &effect.detectable})
-      number->reset();
-    effect.needed.reset();
+    stats::withhold(effect, one_session);
   }
   analysis.withheld = one_session;
-  for (stats::Effect& effect : analysis.effects) effect.reason = one_session;
 }
 
 Result<Comparison> compare_two(store::Reader& store, const store::Experiment& first,

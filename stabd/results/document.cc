@@ -151,6 +151,7 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
 void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
   const stats::Spec& spec = analysis.spec;
   const auto subject = std::ranges::find(data.columns, spec.subject, &stats::Column::name);
+  const std::string_view above = spec.log_scale ? " above 0" : "";
   std::map<std::string, std::pair<std::size_t, std::size_t>> found;  // lacking, all
   for (std::size_t row = 0; row < data.response.size(); ++row) {
     const double value = data.response[row];
@@ -163,17 +164,21 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
   for (const auto& [name, counts] : found) {
     const auto& [lacking, all] = counts;
     if (lacking == 0 || lacking == all) continue;
+    const std::string why = fmt::format("{} of {} trials{} have no {}{}", lacking, all,
+                                        name.empty() ? "" : " of " + name, spec.response, above);
+    // Levels that are the same program are the same whatever was measured.
     for (stats::Effect& effect : analysis.effects)
-      if (effect.subject.empty() || effect.subject == name) {
-        effect.verdict = stats::Verdict::unsure;
-        effect.reason = "trials lack the response";
-      }
-    analysis.notes.push_back(fmt::format(
-        "{} of {} trials{} have no {}{}. Which ones lack it may depend on what is compared, so "
-        "there is no verdict.{}",
-        lacking, all, name.empty() ? "" : " of " + name, spec.response,
-        spec.log_scale ? " above 0" : "",
-        spec.log_scale ? " With 'analysis.log = false' numbers of 0 and less are compared." : ""));
+      if ((effect.subject.empty() || effect.subject == name) && effect.reason.empty())
+        stats::withhold(effect, why);
+    analysis.notes.insert(
+        analysis.notes.begin(),
+        fmt::format(
+            "{}. Which ones lack it may depend on what is compared, so there is no verdict.{}", why,
+            spec.log_scale ? " With 'analysis.log = false' numbers of 0 and less count." : ""));
+    const auto is_withheld = [](const stats::Effect& each) { return !each.reason.empty(); };
+    if (std::ranges::all_of(analysis.effects, is_withheld))
+      analysis.withheld =
+          fmt::format("some trials have no {}{} (see the notes)", spec.response, above);
   }
 }
 

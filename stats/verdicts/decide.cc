@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace stab::stats {
 namespace {
@@ -76,6 +77,15 @@ std::vector<const Effect*> deciding_effects(const Analysis& analysis) {
   for (const Effect& effect : analysis.effects)
     if (effect.scope == deciding_scope(analysis)) result.push_back(&effect);
   return result;
+}
+
+void withhold(Effect& effect, std::string why) {
+  effect.verdict = Verdict::unsure;
+  effect.reason = std::move(why);
+  for (auto* number : {&effect.p_adjusted, &effect.p_same_adjusted, &effect.low_adjusted,
+                       &effect.high_adjusted, &effect.detectable})
+    number->reset();
+  effect.needed.reset();
 }
 
 bool is_same_comparison(const Effect& a, const Effect& b) {

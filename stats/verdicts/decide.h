@@ -27,6 +27,9 @@ void decide(Analysis& analysis);
 Scope deciding_scope(const Analysis& analysis);
 std::vector<const Effect*> deciding_effects(const Analysis& analysis);
 
+// Takes back the verdict, with what was corrected or planned for it.
+void withhold(Effect& effect, std::string why);
+
 // Whether both compare the same levels of the same subject, whatever they found.
 bool is_same_comparison(const Effect& a, const Effect& b);
 // The deciding effects of `all` that `part`, an analysis of fewer trials, has lost.
