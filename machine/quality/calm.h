@@ -18,8 +18,8 @@
 namespace stab::machine {
 
 struct CalmBounds {
-  // Most of its time that a trial's CPU, the other CPUs together, or a task that waits for memory
-  // takes.
+  // At most this share of the time of the trial's CPUs together, of the other CPUs together, and of
+  // tasks that wait for memory.
   double load = 0;
   std::optional<double> temperature_c{};  // at most
   std::optional<double> frequency_khz{};  // at least, of each of the trial's CPUs
