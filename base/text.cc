@@ -102,6 +102,13 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{} bytes", bytes);
 }
 
+std::string about_bytes(std::uint64_t bytes) {
+  for (const auto& [shift, unit] : {std::pair(30, "GiB"), {20, "MiB"}, {10, "KiB"}})
+    if (const auto one = std::uint64_t{1} << shift; bytes >= one)
+      return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(one), unit);
+  return fmt::format("{} bytes", bytes);
+}
+
 std::string shell_quote(std::string_view word) {
   std::string quoted = "'";
   for (const char c : word) {

@@ -26,6 +26,9 @@ std::string tail(std::string_view text, std::size_t limit);
 // Exactly: "8 MiB", "1025 bytes".
 std::string format_bytes(std::uint64_t bytes);
 
+// "8.0 MiB", "512 bytes".
+std::string about_bytes(std::uint64_t bytes);
+
 // 'it'\''s': one word for /bin/sh.
 std::string shell_quote(std::string_view word);
 

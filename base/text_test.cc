@@ -60,5 +60,13 @@ TEST(Text, BytesAreWrittenExactly) {
   EXPECT_EQ(format_bytes(0), "0 bytes");
 }
 
+TEST(Text, BytesAreWrittenInRoundNumbers) {
+  EXPECT_EQ(about_bytes(0), "0 bytes");
+  EXPECT_EQ(about_bytes(1023), "1023 bytes");
+  EXPECT_EQ(about_bytes(1024), "1.0 KiB");
+  EXPECT_EQ(about_bytes((std::uint64_t{5} << 20) / 2), "2.5 MiB");
+  EXPECT_EQ(about_bytes(std::uint64_t{10} << 30), "10.0 GiB");
+}
+
 }  // namespace
 }  // namespace stab

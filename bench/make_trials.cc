@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// make_trials STATE TRIALS [STATE_OF_EXPERIMENT [READINGS]]: adds an experiment of at least so many
-// trials to the database in the folder STATE, as if they had been run, each with so many readings
-// (5), and prints its id. For measurements and tests of what reads many trials.
+// make_trials STATE TRIALS [STATE_OF_EXPERIMENT [READINGS [SAMPLES]]]: adds an experiment of at least
+// so many trials to the database in the folder STATE, as if they had been run, each with so many
+// readings (5) and so many samples (none) of each of twenty benchmarks of Google Benchmark, which then
+// are the response, and prints its id. For measurements and tests of what reads many trials.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,11 +23,17 @@ using namespace stab;
 constexpr std::size_t benchmarks = 10;
 constexpr std::size_t at_once = 1000;
 
-std::string plan_text(std::size_t repetitions) {
+constexpr std::size_t of_program = 20;  // benchmarks with samples
+
+std::string plan_text(std::size_t repetitions, bool samples) {
   std::string text = fmt::format(
       "[experiment]\nname = \"many\"\nseed = 3\n[defaults]\nrepetitions = {}\n", repetitions);
   for (std::size_t i = 0; i < benchmarks; ++i)
     text += fmt::format("[[benchmark]]\nname = \"b{}\"\nrun = [\"/bin/true\", \"${{X}}\"]\n", i);
+  if (samples)
+    text +=
+        "[[measure.output]]\nname = \"time\"\ngoogle_benchmark = \"real_time\"\n"
+        "[analysis]\nresponse = \"time\"\n";
   return text + "[factor.opt]\nlevels = { O2 = { X = \"2\" }, O3 = { X = \"3\" } }\n";
 }
 
@@ -62,9 +69,18 @@ store::Trial row_of(const plan::Plan& plan, const plan::Trial& trial, store::Id 
   return row;
 }
 
+void add_samples(store::Trial& row, std::size_t samples, Random& random) {
+  for (std::size_t i = 0; samples > 0 && i < of_program; ++i) {
+    counters::Samples& each = row.samples.emplace_back();
+    each = {.measure = "time", .subject = fmt::format("BM_operation/{}", 8 << i), .unit = "ns"};
+    while (each.values.size() < samples)
+      each.values.push_back(1000 + static_cast<double>(random.below(1'000'000'000)) / 3e7);
+  }
+}
+
 Result<store::Id> make(const std::string& folder, std::size_t count, const std::string& state,
-                       std::size_t readings) {
-  const std::string text = plan_text((count + 2 * benchmarks - 1) / (2 * benchmarks));
+                       std::size_t readings, std::size_t samples) {
+  const std::string text = plan_text((count + 2 * benchmarks - 1) / (2 * benchmarks), samples > 0);
   const auto plan = plan::read_plan(text);
   if (!plan) return fail(toml::describe(plan.error(), "plan"));
   const plan::Expansion expansion = plan::expand(*plan);
@@ -84,6 +100,7 @@ Result<store::Id> make(const std::string& folder, std::size_t count, const std::
   std::vector<store::Trial> rows;
   for (const plan::Trial& trial : expansion.trials) {
     rows.push_back(row_of(*plan, trial, *id, readings, random));
+    add_samples(rows.back(), samples, random);
     if (rows.size() < at_once && trial.position + 1 < expansion.trials.size()) continue;
     if (auto added = (*store)->add_trials(rows); !added) return fail(added.error().message);
     rows.clear();
@@ -95,13 +112,14 @@ Result<store::Id> make(const std::string& folder, std::size_t count, const std::
 
 int main(int argc, char** argv) {
   const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
-  if (count == 0 || argc > 5) {
+  if (count == 0 || argc > 6) {
     fmt::print(stderr,
                "make_trials: say a folder and a number of trials: make_trials STATE 1000\n");
     return 2;
   }
   const auto id = make(argv[1], count, argc > 3 ? argv[3] : "done",
-                       argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 5);
+                       argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 5,
+                       argc > 5 ? std::strtoul(argv[5], nullptr, 10) : 0);
   if (!id) {
     fmt::print(stderr, "make_trials: {}\n", id.error().message);
     return 1;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "design/turns.h"
 
 namespace stab::plan {
 namespace {
@@ -108,6 +109,7 @@ struct Trials::Drawn {
   Block block;
   std::vector<Unit> order;
   Levels levels;  // of the factors that are drawn once a block; the others' are empty
+  std::optional<std::uint32_t> set;
 };
 
 class Trials::Blocks {
@@ -139,7 +141,9 @@ class Trials::Blocks {
     Drawn drawn{.first = starts_[number],
                 .block = which,
                 .order = units(which),
-                .levels = block_levels(which)};
+                .levels = block_levels(which),
+                .set = {}};
+    if (!plan_.rotated.empty()) drawn.set = set_of(plan_, which.number, which.warmup);
     Random random(derive(plan_.seed, purpose(which, "order"), {which.number}));
     random.shuffle(std::span(drawn.order));
     return drawn;
@@ -155,7 +159,8 @@ class Trials::Blocks {
             .cell = unit.cell,
             .levels = levels_of(unit, drawn.levels),
             .seed = derive(plan_.seed, purpose(block, "trial"),
-                           {block.number, unit.benchmark, unit.cell, unit.nested})};
+                           {block.number, unit.benchmark, unit.cell, unit.nested}),
+            .set = drawn.set};
   }
 
  private:

@@ -29,6 +29,8 @@ struct Trial {
   std::uint32_t cell = 0;       // index into Expansion::cells
   std::vector<Level> levels;    // one a factor, in the plan's order; a random factor's drawn value
   std::uint64_t seed = 0;       // of this trial's own random choices
+  // Which of Plan::rotated it counts, if there are any (turns.h): that of its block.
+  std::optional<std::uint32_t> set{};
 };
 
 // The list. A million trials take no memory: a block is drawn when one of its trials is looked at,

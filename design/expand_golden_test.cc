@@ -26,10 +26,11 @@ std::string line_of(const Plan& plan, const Trial& trial) {
   std::vector<std::string> levels;
   for (std::size_t i = 0; i < trial.levels.size(); ++i)
     levels.push_back(fmt::format("{}={}", plan.factors[i].name, trial.levels[i].name));
-  return fmt::format("{} {}{} {} cell={} {} seed={} aslr={} env_bytes={} run={} build={}\n",
+  return fmt::format("{} {}{} {} cell={} {} seed={} aslr={} env_bytes={} run={} build={}{}\n",
                      trial.position, trial.warmup ? "warmup" : "block", trial.block,
                      plan.benchmarks[trial.benchmark].name, trial.cell, fmt::join(levels, " "),
-                     trial.seed, task.aslr, task.env_bytes, fmt::join(task.run, " "), task.build);
+                     trial.seed, task.aslr, task.env_bytes, fmt::join(task.run, " "), task.build,
+                     trial.set ? fmt::format(" set={}", *trial.set) : "");
 }
 
 std::string listing(const Plan& plan) {
@@ -63,7 +64,7 @@ TEST_P(Golden, ExpandsToTheListThatIsCheckedIn) {
 
 INSTANTIATE_TEST_SUITE_P(Plans, Golden,
                          testing::Values("factorial", "nested", "custom", "within", "padding",
-                                         "calibration", "fractional"),
+                                         "calibration", "fractional", "rotate"),
                          [](const auto& plan) { return std::string(plan.param); });
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "design/fractional.h"
 #include "design/rank.h"
+#include "design/turns.h"
 
 namespace stab::plan {
 namespace {
@@ -173,11 +174,12 @@ Model pooled_model(const Plan& plan, const Expansion& expansion, std::int64_t bl
 // Each effect on these programs is tested against its interaction with their blocks, that on
 // programs like these against its interaction with the benchmark, the subject.
 std::vector<ModelFor> within_models(const Plan& plan, const Expansion& expansion) {
-  std::int64_t blocks = plan.benchmarks.front().repetitions;
+  std::int64_t blocks = compared_blocks(plan, plan.benchmarks.front());
   std::int64_t within = 0;
   for (const Benchmark& benchmark : plan.benchmarks) {
-    blocks = std::min<std::int64_t>(blocks, benchmark.repetitions);
-    within += static_cast<std::int64_t>(expansion.cells.size()) * (benchmark.repetitions - 1);
+    const std::int64_t own = compared_blocks(plan, benchmark);
+    blocks = std::min(blocks, own);
+    within += static_cast<std::int64_t>(expansion.cells.size()) * (own - 1);
   }
   std::vector<ModelFor> models;
   models.push_back({"", strata_model(plan, expansion, "block", blocks, 0), "these"});
@@ -232,8 +234,9 @@ Model model_of(const Plan& plan, const Expansion& expansion, const Benchmark& be
   if (plan.design.kind == DesignKind::padding_study) return padding_model(plan);
   if (plan.design.kind == DesignKind::calibration)
     return pooled_model(plan, expansion, benchmark.repetitions / plan.design.comparisons);
-  if (plan.analysis.pooled) return pooled_model(plan, expansion, benchmark.repetitions);
-  return strata_model(plan, expansion, "block", benchmark.repetitions, 0);
+  const std::int64_t blocks = compared_blocks(plan, benchmark);
+  if (plan.analysis.pooled) return pooled_model(plan, expansion, blocks);
+  return strata_model(plan, expansion, "block", blocks, 0);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plan/quantities.h"
 
 namespace stab::plan {
@@ -16,6 +18,11 @@ bool lists_cells(DesignKind kind) {
   return kind == DesignKind::custom || kind == DesignKind::fractional;
 }
 
+bool Plan::is_split(std::string_view response) const {
+  const auto output = std::ranges::find(outputs, response, &OutputMeasure::name);
+  return output != outputs.end() && output->google_benchmark;
+}
+
 std::string describe(const Stop& stop) {
   if (stop.rule == StopRule::precision)
     return fmt::format(
@@ -24,6 +31,15 @@ std::string describe(const Stop& stop) {
   return fmt::format(
       "sequential: when every comparison is decided, at {} looks after {} to {} blocks",
       stop.looks.size() + 1, stop.min(), stop.max);
+}
+
+std::vector<std::string> counter_names(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const auto* groups : {&plan.counters, &plan.rotated})
+    for (const auto& group : *groups)
+      for (const std::string& name : group)
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  return names;
 }
 
 std::string describe(const Exclusion& rule) {

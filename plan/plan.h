@@ -178,8 +178,8 @@ struct QuietWait {
   std::optional<double> frequency_khz;  // at least
 };
 
-// Which of a pattern's matches counts.
-enum class Pick { only, first, last, mean, sum };
+// Which of a pattern's matches counts; with `samples` each is a sample of the trial.
+enum class Pick { only, first, last, mean, sum, samples };
 constexpr std::string_view to_string(Pick pick) {
   switch (pick) {
     case Pick::only:
@@ -192,20 +192,28 @@ constexpr std::string_view to_string(Pick pick) {
       return "mean";
     case Pick::sum:
       return "sum";
+    case Pick::samples:
+      return "samples";
   }
   return "only";
 }
 // A number that programs print, which becomes a reading of each trial.
 struct OutputMeasure {
   std::string name{};
-  std::string unit{};                     // "": it counts something
-  std::string regex{};                    // its first group is the number
-  std::optional<std::string> json{};      // a pointer, in place of a pattern
+  std::string unit{};                 // "": it counts something
+  std::string regex{};                // its first group is the number
+  std::optional<std::string> json{};  // a pointer, in place of a pattern
+  // In place of both: "real_time", "cpu_time" or a counter of each benchmark in the JSON of Google
+  // Benchmark.
+  std::optional<std::string> google_benchmark{};
   Pick pick = Pick::only;                 // of the pattern's matches
   bool from_stderr = false;               // or from stdout
   std::vector<std::string> benchmarks{};  // that print it; empty: all of them
 
   bool operator==(const OutputMeasure&) const = default;
+
+  // A trial has many numbers of it.
+  [[nodiscard]] bool has_samples() const { return google_benchmark || pick == Pick::samples; }
 };
 
 // What is computed of other numbers of the trial (plan/measures/formula.h).
@@ -270,6 +278,8 @@ struct Plan {
   std::optional<QuietWait> wait_for_quiet;
   // [measure]: events that are counted in each trial; those of a group at the same time.
   std::vector<std::vector<std::string>> counters;
+  // Sets of further events, of which each block counts one (design/turns.h); none, or two and more.
+  std::vector<std::vector<std::string>> rotated;
   bool refuse_absent = false;  // measure nothing if this machine cannot count one of them
   std::vector<OutputMeasure> outputs;
   std::vector<DerivedMeasure> derived;  // in the plan's order, none of another one
@@ -280,6 +290,17 @@ struct Plan {
   std::vector<Factor> factors;  // in the plan's order
   Design design;
   Analysis analysis;
+
+  // Whether each benchmark of a program has a number of that name of its own.
+  [[nodiscard]] bool is_split(std::string_view response) const;
+  // The answer is over all benchmarks, which it takes for independent of each other: those that one
+  // program measures share its trials.
+  [[nodiscard]] bool answers_over_all() const {
+    return design.kind == DesignKind::within_subjects || design.kind == DesignKind::calibration;
+  }
 };
+
+// The events that a plan counts, in each block or in some, each once, in its order.
+std::vector<std::string> counter_names(const Plan& plan);
 
 }  // namespace stab::plan

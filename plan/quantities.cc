@@ -29,6 +29,28 @@ constexpr std::array table{
 };
 // clang-format on
 
+bool is_count_of(std::string_view reading, std::string_view event) {
+  std::string name(event);
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (reading.starts_with("page-faults")) return name.contains("fault");
+  if (reading.starts_with("cpu-migrations")) return name.contains("migrations");
+  return reading.starts_with("context-switches") &&
+         (name.contains("switch") || name == "cs" || name.starts_with("cs:") ||
+          name.ends_with("::cs") || name.contains("::cs:"));
+}
+
+bool is_counter(const Plan& plan, const std::string& name) {
+  const auto names = counter_names(plan);
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool looks_at(const Plan& plan, const Quantity& quantity, const std::string& name) {
+  if (name == quantity.reading || (!quantity.before.empty() && name == quantity.before))
+    return true;
+  return is_counter(plan, name) && is_count_of(quantity.reading, name);
+}
+
 }  // namespace
 
 std::span<const Quantity> quantities() {
@@ -42,6 +64,15 @@ const Quantity* find_quantity(std::string_view name) {
 
 bool has_sign(const Quantity& quantity) {
   return quantity.take == Take::difference || quantity.unit == "C";
+}
+
+const Exclusion* rule_on(const Plan& plan, std::span<const std::string> names) {
+  const auto rule = std::ranges::find_if(plan.exclude, [&](const Exclusion& each) {
+    const Quantity& quantity = *find_quantity(each.quantity);
+    return std::ranges::any_of(
+        names, [&](const std::string& name) { return looks_at(plan, quantity, name); });
+  });
+  return rule == plan.exclude.end() ? nullptr : &*rule;
 }
 
 std::string_view to_string(Bound bound) {

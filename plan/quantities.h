@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "plan/plan.h"
@@ -35,6 +36,10 @@ std::span<const Quantity> quantities();
 const Quantity* find_quantity(std::string_view name);
 // May be below 0.
 bool has_sign(const Quantity& quantity);
+
+// The first of the plan's rules that looks at what one of these names counts: events of the plan, or
+// readings that each trial has. Null: none does.
+const Exclusion* rule_on(const Plan& plan, std::span<const std::string> names);
 
 std::string_view to_string(Bound bound);  // ">"
 bool catches(const Exclusion& rule, double value);

@@ -222,6 +222,21 @@ Json components(const stats::Analysis& analysis) {
   return list;
 }
 
+Json samples_of(const std::vector<WithinTrials>& samples) {
+  Json list = Json::array();
+  for (const WithinTrials& each : samples)
+    list.push_back({{"benchmark", each.subject},
+                    {"samples_per_trial", each.samples},
+                    {"between", each.between},
+                    {"between_low", each.between_low},
+                    {"between_high", each.between_high},
+                    {"within", each.within},
+                    {"within_low", each.within_low},
+                    {"within_high", each.within_high},
+                    {"share_within", or_null(each.share)}});
+  return list;
+}
+
 // The verdict that the deciding effects agree on, "mixed" if they do not.
 Json verdict(const stats::Analysis& analysis) {
   Json common = nullptr;
@@ -258,7 +273,9 @@ Json counters_of(const std::vector<Counter>& counters) {
                     {"absent", each.absent},
                     {"least_coverage", each.scaled > 0 ? Json(each.least_coverage) : Json(nullptr)},
                     {"median", each.median ? Json(*each.median) : Json(nullptr)},
-                    {"reason", or_null(each.reason)}});
+                    {"reason", or_null(each.reason)},
+                    {"blocks", each.of_blocks > 0 ? Json(each.blocks) : Json(nullptr)},
+                    {"of_blocks", each.of_blocks > 0 ? Json(each.of_blocks) : Json(nullptr)}});
   return list;
 }
 
@@ -376,6 +393,7 @@ std::string json(const Document& document) {
             {"layouts", layouts_of(document.layouts)},
             {"counters", counters_of(document.counters)},
             {"measures", counters_of(document.measures)},
+            {"samples", samples_of(document.samples)},
             {"responses", responses_of(document.others)},
             {"disagreements", disagreements(document)},
             {"duration_s", std::chrono::duration<double>(document.duration).count()},

@@ -153,7 +153,7 @@ TEST(Json, CountersWithTheirReasons) {
                         .least_coverage = 0.25,
                         .median = 5e6,
                         .reason = "none was free"},
-                       {.name = "cs", .counted = 12, .median = 4.0}};
+                       {.name = "cs", .counted = 12, .median = 4.0, .blocks = 6, .of_blocks = 24}};
   const json counters = parsed(document)["counters"];
   EXPECT_EQ(counters[0], (json{{"name", "cycles"},
                                {"unit", ""},
@@ -162,7 +162,11 @@ TEST(Json, CountersWithTheirReasons) {
                                {"absent", 1},
                                {"least_coverage", 0.25},
                                {"median", 5e6},
-                               {"reason", "none was free"}}));
+                               {"reason", "none was free"},
+                               {"blocks", nullptr},
+                               {"of_blocks", nullptr}}));
+  EXPECT_EQ(counters[1]["blocks"], 6);
+  EXPECT_EQ(counters[1]["of_blocks"], 24);
   EXPECT_TRUE(counters[1]["least_coverage"].is_null());
   EXPECT_TRUE(counters[1]["reason"].is_null());
 }

@@ -76,6 +76,25 @@ struct Counter {
   double least_coverage = 1;       // of the scaled ones
   std::optional<double> median{};  // of those that were counted for long enough
   std::string reason{};            // why the first absent one is
+  // Of an event that takes turns: measured blocks that counted it, of so many; 0: each one did.
+  std::uint64_t blocks = 0;
+  std::uint64_t of_blocks = 0;
+};
+
+// Of samples within trials: how much of the variance is between the trials of a cell, and how much
+// within a trial. On the log scale the square roots are relative standard deviations.
+struct WithinTrials {
+  std::string subject{};
+  double samples = 0;  // of a trial, on average
+  double between = 0;  // never below 0
+  double between_low = 0;
+  double between_high = 0;
+  double within = 0;
+  double within_low = 0;
+  double within_high = 0;
+  // Of the variance of a trial's number, which is the mean of its samples: what more samples could
+  // take away. None: nothing varies.
+  std::optional<double> share{};
 };
 
 // Of an experiment that may end before its last block.
@@ -131,6 +150,7 @@ struct Document {
   Layouts layouts{};
   std::vector<Counter> counters{};  // in the plan's order
   std::vector<Counter> measures{};  // too
+  std::vector<WithinTrials> samples{};
   // One line each group of equal failures: "sort at O2: timeout after 60 s (3 trials)".
   std::vector<std::string> failures{};
   std::string database{};  // path; "": not worth saying

@@ -89,7 +89,7 @@ std::string text(const Document& document, const TextOptions& options) {
          body(document.analysis,
               responses_section(document, options) + exclusions_section(document, options) +
                   counters_section(document.counters, options) +
-                  measures_section(document.measures, options),
+                  measures_section(document.measures, options) + samples_section(document, options),
               document.failures, options);
 }
 

@@ -416,6 +416,22 @@ TEST(Text, MeasuresHaveTheirUnitsAndReasons) {
                     HasSubstr("ipc: absent in 12: cycles is absent: no PMU")));
 }
 
+TEST(Text, SamplesSayWhetherMoreOfThemWouldHelp) {
+  Document document = sample_document();
+  EXPECT_THAT(text(document, {}), Not(HasSubstr("Samples within trials")));
+  document.samples = {{.subject = "sort/BM_a",
+                       .samples = 10,
+                       .between = 4e-4,
+                       .between_low = 1e-4,
+                       .between_high = 9e-4,
+                       .within = 1e-4,
+                       .share = 0.0244},
+                      {.subject = "sort/BM_b", .samples = 1.5}};
+  EXPECT_THAT(text(document, {}),
+              AllOf(HasSubstr("Samples within trials\n"), HasSubstr("sort/BM_a"),
+                    HasSubstr("2 % (1 % to 3 %)"), HasSubstr("2 %\n"), HasSubstr("1.5")));
+}
+
 TEST(Text, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
   Document document = sample_document();
   EXPECT_THAT(text(document, {}), Not(HasSubstr("Counters")));

@@ -3,6 +3,7 @@
 #include "store/copy.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -231,7 +232,9 @@ TEST(CopyBeforeMigration, WithoutItTheSchemaStaysAsItIs) {
   fs::create_directories(path + ".before-v2/in the way");
   const auto refused = Store::open(path);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("before its schema changes from version 1 to 7"));
+  EXPECT_THAT(
+      refused.error().message,
+      HasSubstr(fmt::format("before its schema changes from version 1 to {}", schema_version)));
   EXPECT_THAT(refused.error().message, HasSubstr(".before-v2"));
   Connection old(path, Connection::ReadOnly(), Connection::AnyVersion());
   EXPECT_EQ(old.number("PRAGMA user_version"), 1);
@@ -261,7 +264,7 @@ TEST(CopyOfThisVersion, WhatWouldRunInItIsRefused) {
   ASSERT_FALSE(copy);
   EXPECT_THAT(copy.error().message,
               testing::HasSubstr("its schema is not that of stabd at the trigger t"));
-  cheat(old, "DROP TRIGGER t; DROP TABLE reading; " + std::string(known_view()));
+  cheat(old, "DROP TRIGGER t; DROP TABLE reading; " + std::string(known_views().front()));
   EXPECT_FALSE(copy_of_this_version(old, directory / "copy.db"));
 }
 

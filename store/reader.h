@@ -19,7 +19,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 7;
+inline constexpr int schema_version = 9;
 
 struct StoreError {
   std::string message{};

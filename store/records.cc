@@ -82,6 +82,7 @@ std::size_t bytes_of(const Trial& trial) {
   for (const auto& [factor, level] : trial.levels) bytes += factor.size() + level.size();
   for (const counters::Reading& each : trial.readings)
     bytes += each.name.size() + each.unit.size() + each.reason.size() + of_numbers;
+  for (const counters::Samples& each : trial.samples) bytes += counters::bytes_of(each);
   return bytes;
 }
 std::size_t bytes_of(const Build& build) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "counters/reading.h"
+#include "counters/samples.h"
 
 namespace stab::store {
 
@@ -180,6 +181,7 @@ struct Trial {
   std::string stderr_tail{};
   Layout layout{};
   std::vector<counters::Reading> readings{};  // kept in this order
+  std::vector<counters::Samples> samples{};   // too
 
   bool operator==(const Trial&) const = default;
 };

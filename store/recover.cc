@@ -19,6 +19,7 @@
 #include "store/lock.h"
 #include "store/rows/codec.h"
 #include "store/rows/raw_pages.h"
+#include "store/rows/sizes.h"
 #include "store/schema.h"
 #include "store/verify.h"
 
@@ -401,7 +402,10 @@ Outcome<Recovered> recover(const std::string& from, const std::string& to) {
       migrate(copy, schema_steps());
       bring_back_old_readings(copy);
       found = Recovery(source, copy).run(made.path() + ".pages");
-      copy.transaction([&] { put_readings_into_trials(copy); });
+      copy.transaction([&] {
+        put_readings_into_trials(copy);
+        Sizes::count_missing(copy);
+      });
       const std::vector<Damage> damage = find_damage(copy, std::nullopt);
       if (!damage.empty())
         refuse(fmt::format("the copy would be damaged: row {} of {}: {}", damage.front().row,

@@ -10,6 +10,7 @@
 #include "store/connection.h"
 #include "store/failure.h"
 #include "store/rows/codec.h"
+#include "store/rows/sizes.h"
 #include "store/store.h"
 
 namespace stab::store {
@@ -122,8 +123,10 @@ Outcome<bool> Store::go_on_with_removal(Id experiment) {
       }
       return !found.empty();
     };
-    more = some("trial", "coalesce(reading_list, '') || stderr_tail || reason") ||
-           some("event", "text") || some("build", "command || output");
+    more =
+        some("trial",
+             "coalesce(sample_list, '') || coalesce(reading_list, '') || stderr_tail || reason") ||
+        some("event", "text") || some("build", "command || output");
     if (!more) remove_rest(experiment);
   });
   if (!written) return std::unexpected(written.error());
@@ -149,6 +152,7 @@ void Store::remove_rest(Id experiment) {
   const Id machine =
       connection().number("SELECT machine FROM experiment WHERE id = ?", {experiment});
   connection().remove("experiment", "WHERE id = ?", {experiment});
+  sizes_->remove_experiment(experiment);
   // Of nothing that is left: its next experiment brings its row again.
   if (machine != 0)
     connection().remove(
@@ -191,6 +195,7 @@ Outcome<std::optional<Store::Place>> Store::forget_output(Id experiment, Place a
     const auto empty = [&](const char* table, const char* column, std::vector<Stored> rows) {
       for (Stored& each : rows) {
         if (!each.intact || each.row.text(column).empty()) continue;
+        sizes_->add(experiment, -static_cast<std::int64_t>(each.row.text(column).size()));
         each.row.set(column, std::string_view());
         connection().update(table, each.id, each.row);
       }

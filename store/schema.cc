@@ -128,6 +128,14 @@ constexpr const char* reading_view =
     item.value ->> 1 AS unit
   FROM trial, json_each(trial.reading_list) AS item)sql";
 
+// As the one before it.
+constexpr const char* sample_view =
+    R"sql(CREATE VIEW sample AS
+  SELECT trial.id AS trial, series.value ->> 0 AS measure, series.value ->> 1 AS subject,
+    iif(item.type = 'null', NULL, item.key) AS ordinal, item.value AS value,
+    coalesce(series.value ->> 4, '') AS reason, series.value ->> 2 AS unit
+  FROM trial, json_each(trial.sample_list) AS series, json_each(series.value, '$[3]') AS item)sql";
+
 void add_meta(Connection& connection, std::string_view key, std::string_view value) {
   Row row;
   row.set("key", key);
@@ -241,6 +249,23 @@ void move_readings(Connection& connection) {
   put_readings_into_trials(connection);
 }
 
+void add_samples(Connection& connection) {
+  connection.database().exec("ALTER TABLE trial ADD COLUMN sample_list TEXT");
+  connection.database().exec(sample_view);
+}
+
+// A row's id is that of its experiment; the store counts what is missing (rows/sizes.h).
+void add_sizes(Connection& connection) {
+  connection.database().exec(R"sql(
+CREATE TABLE size (
+  id INTEGER PRIMARY KEY,
+  uid INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  checksum INTEGER NOT NULL
+) STRICT;
+)sql");
+}
+
 struct SchemaEntry {
   std::string type;
   std::string of;  // its table
@@ -265,7 +290,7 @@ std::vector<SchemaEntry> schema_of(SQLite::Database& database) {
 
 constexpr std::array<Step, schema_version> steps{create_version_1, add_layout<2>, add_layout<3>,
                                                  add_calibrations, add_duration,  add_turns,
-                                                 move_readings};
+                                                 move_readings,    add_samples,   add_sizes};
 
 }  // namespace
 
@@ -280,8 +305,9 @@ void put_readings_into_trials(Connection& connection) {
   connection.database().exec(reading_view);
 }
 
-std::string_view known_view() {
-  return reading_view;
+std::span<const std::string_view> known_views() {
+  static constexpr std::array<std::string_view, 2> views{reading_view, sample_view};
+  return views;
 }
 
 void refuse_other_schema(SQLite::Database& database) {

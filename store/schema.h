@@ -24,6 +24,7 @@ std::span<const Step> schema_steps();
 // Until version 6 readings were rows of this table.
 inline constexpr const char* old_reading_table = "reading";
 inline constexpr int last_version_with_old_readings = 6;
+inline constexpr int last_version_without_sizes = 8;
 
 // For recovery, which reads files of any version: an empty such table beside the trials of today,
 // in place of the view; and all of its rows into their trials, after which it is gone. The second
@@ -32,8 +33,8 @@ inline constexpr int last_version_with_old_readings = 6;
 void bring_back_old_readings(Connection& connection);
 void put_readings_into_trials(Connection& connection);
 
-// The text of the only view that a database of ours has.
-std::string_view known_view();
+// The texts of the only views that a database of ours has.
+std::span<const std::string_view> known_views();
 
 // Of a file that anybody may have made: everything in its schema is, text by text, what a database of
 // its version has. So nothing in it is a program: no generated column, CHECK, default or expression.

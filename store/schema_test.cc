@@ -117,7 +117,8 @@ Row first_version_of(const Trial& trial) {
       "randomized", "randomization",   "layout_note",      "layout_seed",      "epochs",
       "given_up",   "epochs_ns",       "longest_pause_ns", "functions",        "moved_functions",
       "text_bytes", "moved_bytes",     "setup_ns",         "main_to_exit_ns",  "region_ns",
-      "regions",    "heap_operations", "heap_bytes",       "heap_fixed_bytes", "reading_list"};
+      "regions",    "heap_operations", "heap_bytes",       "heap_fixed_bytes", "reading_list",
+      "sample_list"};
   Row row;
   for (const auto& [column, value] : to_row(trial).values())
     if (std::ranges::find(later, column) == later.end()) row.set_value(column, value);
@@ -143,6 +144,7 @@ TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
     connection.transaction([&] {
       old = example_trial(connection.insert("experiment", old_row_of(example_experiment())), 0);
       old.readings.clear();
+      old.samples.clear();
       connection.insert("trial", first_version_of(old));
     });
   }
@@ -240,6 +242,7 @@ TEST_F(OldReadings, BecomePartOfTheirTrials) {
   for (const Trial& trial : trials_of(*store_, 1)) {
     Trial expected = example_trial(1, position++);
     for (auto& reading : expected.readings) reading.unit = "";  // nobody wrote one
+    expected.samples.clear();                                   // nor any of these
     ASSERT_EQ(trial, expected);
   }
   EXPECT_EQ(position, 1200U);
@@ -342,6 +345,54 @@ TEST(Schema, ReadingsCanBeAskedForBySql) {
             "cycles scaled -1 0.1  ;instructions absent NULL 1.0 no hardware counters ;"
             "late absent NULL 0.0 read too late ;steal-ns counted 9223372036854775807 1.0  ns");
   EXPECT_EQ(one("SELECT count(*) FROM reading"), "7");
+}
+
+// As version 7 wrote it, which had no column for samples.
+TEST(Schema, AnEarlierDatabaseGetsSamplesAndKeepsItsTrials) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  Trial old;
+  {
+    Connection connection(path);
+    migrate(connection, schema_steps().first(7));
+    connection.transaction([&] {
+      old = example_trial(connection.insert("experiment", to_row(example_experiment())), 0);
+      old.samples.clear();
+      Row row;
+      for (const auto& [column, value] : to_row(old).values())
+        if (column != "sample_list") row.set_value(column, value);
+      connection.insert("trial", row);
+    });
+  }
+  const auto store = open_or_fail(path);
+  EXPECT_TRUE(store->verify().value().empty());
+  const Trial fresh = example_trial(old.experiment, 1);
+  ASSERT_TRUE(store->add_trial(fresh));
+  EXPECT_THAT(trials_of(*store, old.experiment), testing::ElementsAre(old, fresh));
+  EXPECT_TRUE(store->verify().value().empty());
+  EXPECT_EQ(SQLite::Database(path + ".before-v8").execAndGet("PRAGMA user_version").getInt(), 7);
+}
+
+TEST(Schema, SamplesCanBeAskedForBySql) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  {
+    const auto store = open_or_fail(path);
+    const Id experiment = store->add_experiment(example_experiment()).value();
+    Trial trial = example_trial(experiment, 0);
+    ASSERT_TRUE(store->add_trial(trial));
+    trial.position = 1;
+    trial.samples.clear();
+    ASSERT_TRUE(store->add_trial(trial));
+  }
+  SQLite::Database database(path);
+  const auto one = [&](const std::string& sql) { return database.execAndGet(sql).getString(); };
+  EXPECT_EQ(one("SELECT group_concat(trial || ' ' || measure || ' ' || subject || ' ' || "
+                "coalesce(ordinal, 'NULL') || ' ' || coalesce(value, 'NULL') || ' ' || reason || "
+                "' ' || unit, ';') FROM sample"),
+            "1 time BM_sort/8 0 12.5  ns;1 time BM_sort/8 1 13  ns;1 time BM_sort/8 2 12  ns;"
+            "1 time BM_find NULL NULL no keys ns;1 latency  0 1  ");
+  EXPECT_EQ(one("SELECT avg(value) FROM sample WHERE subject = 'BM_sort/8'"), "12.5");
 }
 
 TEST(Schema, TheViewOfReadingsIsNoProgramOfOthersAndAnyOtherIs) {

@@ -12,6 +12,7 @@
 #include "store/failure.h"
 #include "store/lock.h"
 #include "store/rows/codec.h"
+#include "store/rows/sizes.h"
 #include "store/schema.h"
 #include "store/verify.h"
 
@@ -42,7 +43,19 @@ static void keep_before_migration(Connection& connection, const std::string& pat
 
 Store::Store(const std::string& path, std::unique_ptr<Connection> connection,
              std::shared_ptr<void> lock)
-    : Reader(path, std::move(connection), std::move(lock)) {}
+    : Reader(path, std::move(connection), std::move(lock)), sizes_(std::make_unique<Sizes>()) {
+  sizes_->load(this->connection());
+}
+
+Store::~Store() = default;
+
+std::uint64_t Store::bytes_of_user(std::uint32_t uid) const {
+  return sizes_->of_user(uid);
+}
+
+std::uint64_t Store::bytes_of_experiment(Id experiment) const {
+  return sizes_->of_experiment(experiment);
+}
 
 Outcome<std::unique_ptr<Store>> Store::open(const std::string& path) {
   std::error_code ignored;
@@ -55,8 +68,11 @@ Outcome<std::unique_ptr<Store>> Store::open(const std::string& path) {
   return guarded("cannot open the database", path, [&] {
     auto held = std::make_shared<Lock>(std::move(*lock));
     auto connection = std::make_unique<Connection>(file);
+    const std::int64_t version = connection->number("PRAGMA user_version");
     keep_before_migration(*connection, file);
     migrate(*connection, schema_steps());
+    if (version > 0 && version <= last_version_without_sizes)
+      connection->transaction([&connection] { Sizes::count_missing(*connection); });
     return std::unique_ptr<Store>(new Store(file, std::move(connection), std::move(held)));
   });
 }
@@ -79,13 +95,19 @@ Outcome<void> Store::write(std::string_view what, const std::function<void()>& a
 // SQLite lets the log grow while somebody reads, and begins it anew after a commit only: on a disk
 // that is full there is none.
 void Store::store_with_room(const std::function<void()>& action) {
+  const auto with_sizes = [&] {
+    sizes_->begin();
+    action();
+    sizes_->write(connection());
+  };
   try {
-    connection().transaction(action);
+    connection().transaction(with_sizes);
   } catch (const SQLite::Exception& error) {
     if (error.getErrorCode() != SQLITE_FULL) throw;
     connection().reuse_log();
-    connection().transaction(action);
+    connection().transaction(with_sizes);
   }
+  sizes_->committed();
 }
 
 Outcome<Id> Store::add(std::string_view what, const std::function<Id()>& action) {
@@ -116,7 +138,9 @@ Outcome<Id> Store::add_machine(const Machine& machine) {
 
 Outcome<Id> Store::add_experiment(const Experiment& experiment) {
   return add(fmt::format("the experiment {}", experiment.name), [&] {
-    return connection().insert("experiment", to_row(experiment), last_removed() + 1);
+    const Id id = connection().insert("experiment", to_row(experiment), last_removed() + 1);
+    sizes_->add_experiment(experiment, id);
+    return id;
   });
 }
 
@@ -141,10 +165,23 @@ void Store::insert_or_replace(const Build& build) {
   const Id same =
       connection().number("SELECT id FROM build WHERE experiment = ? AND benchmark = ? AND key = ?",
                           {build.experiment, build.benchmark, build.key});
-  if (same == 0)
-    connection().insert("build", to_row(build));
-  else
-    connection().update("build", same, to_row(build));
+  const Row row = to_row(build);
+  if (same == 0) {
+    connection().insert("build", row);
+  } else {
+    connection().scan("build", "WHERE id = ?", {same}, [this](const Stored& before) {
+      if (before.intact) sizes_->remove_row(before.row);
+      return false;
+    });
+    connection().update("build", same, row);
+  }
+  sizes_->add_row(row);
+}
+
+void Store::insert(const Event& event) {
+  const Row row = to_row(event);
+  connection().insert("event", row);
+  if (event.experiment != 0) sizes_->add_row(row);
 }
 
 Outcome<void> Store::add_build(const Build& build) {
@@ -155,7 +192,7 @@ Outcome<void> Store::add_builds_and_events(std::span<const Build> builds,
                                            std::span<const Event> events) {
   return write(fmt::format("{} builds and {} events", builds.size(), events.size()), [&] {
     for (const Build& build : builds) insert_or_replace(build);
-    for (const Event& event : events) connection().insert("event", to_row(event));
+    for (const Event& event : events) insert(event);
   });
 }
 
@@ -177,7 +214,9 @@ void Store::insert(const Trial& trial) {
   if (trial.last && trial.attempt > 0)
     unmark("WHERE experiment = ? AND position = ? AND attempt < ? AND last = 1",
            {trial.experiment, std::int64_t{trial.position}, std::int64_t{trial.attempt}});
-  connection().insert("trial", to_row(trial));
+  const Row row = to_row(trial);
+  connection().insert("trial", row);
+  sizes_->add_row(row);
 }
 
 Outcome<void> Store::add_trial(const Trial& trial) {
@@ -209,7 +248,7 @@ Outcome<void> Store::add_calibrations(const std::vector<Calibration>& calibratio
 }
 
 Outcome<void> Store::add_event(const Event& event) {
-  return write("an event", [&] { connection().insert("event", to_row(event)); });
+  return write("an event", [&] { insert(event); });
 }
 
 }  // namespace stab::store

@@ -38,6 +38,8 @@ namespace stab::store {
 inline constexpr std::int64_t piece_of_removal = 50;
 inline constexpr std::int64_t bytes_of_removal = std::int64_t{256} << 10;
 
+class Sizes;
+
 class Store : public Reader {
  public:
   // Creates the database or opens an existing one, migrates it, takes the lock. Fails with the pid
@@ -45,6 +47,7 @@ class Store : public Reader {
   // not a database of stabd; that file is then unchanged. Checksums are not looked at: call
   // verify().
   static Outcome<std::unique_ptr<Store>> open(const std::string& path);
+  ~Store() override;
 
   Outcome<Id> add_machine(
       const Machine& machine);  // the id of the row with the same key if there is an intact one
@@ -97,6 +100,10 @@ class Store : public Reader {
   // end, when that of builds goes, too, and `why` becomes an event.
   Outcome<std::optional<Place>> forget_output(Id experiment, Place after, std::string_view why);
 
+  // About, and with all that is being removed: what a user's experiments take, and what one does.
+  [[nodiscard]] std::uint64_t bytes_of_user(std::uint32_t uid) const;
+  [[nodiscard]] std::uint64_t bytes_of_experiment(Id experiment) const;
+
   // S6: from here on every change is refused with this reason.
   void refuse_changes(std::string why) { refusal_ = std::move(why); }
   // "": changes are stored.
@@ -108,6 +115,7 @@ class Store : public Reader {
   Outcome<void> write(std::string_view what, const std::function<void()>& action);
   Outcome<Id> add(std::string_view what, const std::function<Id()>& action);
   void insert(const Trial& trial);
+  void insert(const Event& event);
   void insert_or_replace(const Build& build);
   Id last_removed();  // the highest id that a removed experiment had
   void remove_rest(Id experiment);
@@ -117,6 +125,7 @@ class Store : public Reader {
 
   void store_with_room(const std::function<void()>& action);
 
+  std::unique_ptr<Sizes> sizes_;
   std::string refusal_;
 };
 

@@ -20,9 +20,11 @@ struct Scope {
   bool many_rows = false;
 };
 
-// A table that has no rows of an experiment selects none.
-constexpr std::array<Scope, 8> scopes{{
-    {"meta", "WHERE id IS NULL AND ? NOT NULL"},
+// Of a table that has no rows of an experiment, or none that its results depend on.
+constexpr const char* none = "WHERE id IS NULL AND ? NOT NULL";
+
+constexpr std::array<Scope, 9> scopes{{
+    {"meta", none},
     {"machine", "WHERE id = (SELECT machine FROM experiment WHERE id = ?)"},
     {"experiment", "WHERE id = ?"},
     {"build", "WHERE experiment = ?"},
@@ -30,6 +32,7 @@ constexpr std::array<Scope, 8> scopes{{
     {"trial", "WHERE experiment = ?", true},
     {old_reading_table, "WHERE trial IN (SELECT id FROM trial WHERE experiment = ?)", true},
     {"event", "WHERE experiment = ?"},
+    {"size", none},
 }};
 
 class Search {

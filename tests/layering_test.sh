@@ -22,7 +22,7 @@ allowed() {
     counters/events) echo "base counters" ;;
     toml) echo "base" ;;
     plan) echo "base toml" ;;
-    design) echo "base plan/plan.h plan/options.h plan/substitute.h" ;;
+    design) echo "base plan/plan.h plan/options.h plan/substitute.h plan/measures/formula.h" ;;
     plan/measures) echo "base counters plan/plan.h" ;;
     plan/reading) echo "base toml plan plan/measures design" ;;
     stats/numbers) echo "base" ;;
@@ -40,7 +40,7 @@ allowed() {
     report/words) echo "base stats/*" ;;
     report/sections) echo "base stats/* report/words report/model.h report/text.h" ;;
     report) echo "base stats/* report/words report/sections" ;;
-    store) echo "base plan/plan.h counters/reading.h" ;;
+    store) echo "base plan/plan.h counters/reading.h counters/samples.h" ;;
     runtime | runtime/base) echo "" ;;
     runtime/abi | runtime/arch | runtime/threads) echo "runtime/base" ;;
     runtime/walk) echo "runtime/base runtime/abi/byte_reader.h" ;;
@@ -78,7 +78,7 @@ allowed() {
     stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/exclusion stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
-    stabd/results/sums) echo "plan/plan.h counters/reading.h store report/model.h stats/numbers" ;;
+    stabd/results/sums) echo "plan/plan.h counters/reading.h store report/model.h stats/numbers stats/tests/variance_components.h" ;;
     stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
     stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;

@@ -63,7 +63,9 @@ std::string standard_words(const Key& key) {
           if constexpr (std::is_same_v<K, Duration>)
             return fmt::format("`\"{}\"`", written(*kind.standard));
           if constexpr (std::is_same_v<K, Bytes>)
-            return fmt::format("`\"{}MiB\"`", *kind.standard >> 20);
+            return *kind.standard % (std::uint64_t{1} << 30) == 0
+                       ? fmt::format("`\"{}GiB\"`", *kind.standard >> 30)
+                       : fmt::format("`\"{}MiB\"`", *kind.standard >> 20);
           if constexpr (!std::is_same_v<K, Duration>) return fmt::format("{}", *kind.standard);
         }
         return std::string(key.otherwise);

@@ -84,6 +84,8 @@ Reading none_of(const Event& event, std::string reason) {
   return absent(event.name, std::string(event.unit()), std::move(reason));
 }
 
+constexpr std::chrono::microseconds a_moment{100};
+
 constexpr const char* never_had_one =
     "it never had a counter: others use them; measure fewer events at a time, or free one with "
     "sudo sysctl kernel.nmi_watchdog=0";
@@ -185,6 +187,24 @@ std::vector<Reading> Counting::lacking() {
   return missing;
 }
 
+bool Counting::fits() {
+  begin(0);
+  for (const Open& open : open_)
+    if (open) ioctl(open->get(), PERF_EVENT_IOC_ENABLE, 0);
+  // What has no counter now gets one at the kernel's next turn, which is later.
+  std::this_thread::sleep_for(a_moment);
+  bool all = true;
+  for (const Open& open : open_) {
+    Counted counted;
+    if (!open) continue;
+    ioctl(open->get(), PERF_EVENT_IOC_DISABLE, 0);
+    all = all && read(open->get(), &counted, sizeof counted) == sizeof counted &&
+          counted.enabled > 0 && counted.running == counted.enabled;
+  }
+  open_.clear();
+  return all;
+}
+
 std::vector<Reading> Counting::end() {
   std::vector<Reading> readings;
   std::size_t place = 0;
@@ -208,7 +228,7 @@ std::expected<unsigned, std::string> counted_at_once(const Event& event, unsigne
     group.push_back(std::move(*next));
     // The kernel takes a group that fits on idle counters; whether it gets them shows when it runs.
     ioctl(group.front().get(), PERF_EVENT_IOC_ENABLE, 0);
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    std::this_thread::sleep_for(a_moment);
     ioctl(group.front().get(), PERF_EVENT_IOC_DISABLE, 0);
     Counted counted;
     if (read(group.front().get(), &counted, sizeof counted) != sizeof counted ||

@@ -47,6 +47,10 @@ class Counting {
   // Of the events that this process could not count: why not. Groups as begin() has them.
   std::vector<Reading> lacking();
 
+  // Whether this process had all of them counted at the same time for a moment. Those that it cannot
+  // count at all do not matter.
+  bool fits();
+
   // The process waits before exec, and begins to be counted there.
   void begin(pid_t process);
   // When all that it started has ended: a reading for each event, in their order. All are absent

@@ -241,6 +241,23 @@ TEST(Counting, AtOnce) {
 }
 
 // Who has no rights counts their own programs' side, or learns what to change.
+TEST(Counting, EventsOfTheKernelFitHoweverManyThereAre) {
+  if (const auto open = open_event(event("page-faults:u"), 0); !open) GTEST_SKIP() << open.error();
+  Group many(40, event("page-faults:u"));
+  many.push_back(event("task-clock"));
+  EXPECT_TRUE(Counting({many, {event("minor-faults:u")}}).fits());
+  EXPECT_TRUE(Counting({}).fits());
+}
+
+TEST(Counting, CountersOfTheCpuFitUpToTheirNumber) {
+  const Event branches = event("branches:u");
+  const auto number = counted_at_once(branches, 16);
+  if (!number) GTEST_SKIP() << number.error();
+  const std::vector<Group> single(*number + 8, {branches});
+  EXPECT_FALSE(Counting(single).fits());
+  EXPECT_TRUE(Counting({{branches}}).fits());
+}
+
 TEST(Counting, AsAUserWithoutRights) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
   NEEDS("page-faults:u");

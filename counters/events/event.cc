@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
@@ -195,6 +196,19 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   return fail(fmt::format("'{}': {}", one_line(name, 80), pfm_strerror(outcome)));
 }
 
+// "sched:sched_switch".
+bool may_be_tracepoint(std::string_view name) {
+  const auto colon = name.find(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view rest = name.substr(colon + 1);
+  return !rest.contains(':') && rest.find_first_not_of("uk") != std::string_view::npos;
+}
+
+// libpfm looks there.
+bool hides_tracepoints() {
+  return access("/sys/kernel/debug/tracing/events", R_OK | X_OK) != 0 && errno == EACCES;
+}
+
 bool is_clock(const perf_event_attr& attr) {
   return attr.type == PERF_TYPE_SOFTWARE &&
          (attr.config == PERF_COUNT_SW_TASK_CLOCK || attr.config == PERF_COUNT_SW_CPU_CLOCK);
@@ -241,6 +255,9 @@ Result<Event> find_event(std::string_view name) {
   constexpr std::string_view address = "mem:";
   auto attr = name.starts_with(address) ? find_address(name.substr(address.size()))
                                         : find_in_library(std::string(name));
+  if (!attr && may_be_tracepoint(name) && hides_tracepoints())
+    return Event{.name = std::string(name),
+                 .unknown = "this user may not look up whether it is a tracepoint, nor count one"};
   if (!attr) return std::unexpected(attr.error());
   if (is_clock(*attr)) {
     if (attr->exclude_user != 0 || attr->exclude_kernel != 0)

@@ -32,7 +32,8 @@ struct Event {
   [[nodiscard]] bool is_of_hardware() const;
 };
 
-// An error says what is wrong with the name, and what was perhaps meant.
+// An error says what is wrong with the name, and what was perhaps meant. What may be a tracepoint
+// where this user may not look tracepoints up is an event that is unknown: others may know it.
 Result<Event> find_event(std::string_view name);
 
 // The files in which the kernel says that it has perf events, and what counts in its CPUs.

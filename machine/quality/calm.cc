@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t most_bytes = 1 << 20;
 
 std::string percent(double share) {
-  return fmt::format("{:.0f} %", 100 * share);
+  return fmt::format("{:.3g} %", 100 * share);
 }
 
 }  // namespace
@@ -55,6 +55,7 @@ std::string Calm::end(std::chrono::nanoseconds passed) {
   const auto time = static_cast<double>(std::max<std::int64_t>(passed.count(), 1));
   missing_.clear();
   std::vector<std::string> loud;
+  if (passed < shortest_look) loud.emplace_back("the look was too short");
   const auto now = busy();
   if (now && before_) {
     const auto share = [&](std::int64_t growth, std::size_t cpus) {

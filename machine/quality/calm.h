@@ -17,6 +17,9 @@
 
 namespace stab::machine {
 
+// CPU time comes in ticks of 10 ms.
+inline constexpr std::chrono::milliseconds shortest_look{400};
+
 struct CalmBounds {
   // At most this share of the time of the trial's CPUs together, of the other CPUs together, and of
   // tasks that wait for memory.
@@ -30,9 +33,9 @@ class Calm {
   // For trials on these CPUs. `root` stands before /proc and /sys, for tests.
   Calm(CpuSet trial, const CalmBounds& bounds, const std::string& root = "");
 
-  // Begins a look. It should last half a second or more: CPU time comes in ticks of 10 ms.
   void begin();
-  // What was too much since then, in words; "" if nothing was. `passed`: how long ago that is.
+  // What was too much since then, in words; "" if nothing was. `passed`: how long ago that is. A look
+  // shorter than shortest_look is too much, too.
   std::string end(std::chrono::nanoseconds passed);
   // After end(): what is bounded and cannot be known here, with the reason.
   [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }

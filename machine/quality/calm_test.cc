@@ -52,10 +52,19 @@ TEST_F(CalmTest, AMachineThatIdlesIsQuiet) {
   EXPECT_THAT(missing_, IsEmpty());
 }
 
+TEST_F(CalmTest, AShortLookSaysNothingGood) {
+  Calm calm({2}, {.load = 0.05}, root_);
+  calm.begin();
+  EXPECT_EQ(calm.end(shortest_look - std::chrono::milliseconds(1)), "the look was too short");
+  EXPECT_EQ(calm.end(shortest_look), "");
+}
+
 TEST_F(CalmTest, LoadOfTheTrialsCpusAndOfTheOthersIsAShareOfTheirTime) {
   EXPECT_EQ(look({.load = 0.05}, [&] { busy(6, 15); }), "CPU 2 is 6 % busy");
   EXPECT_EQ(look({.load = 0.05}, [&] { busy(12, 45); }),
             "CPU 2 is 6 % busy, the other CPUs are 10 % busy");
+  EXPECT_EQ(look({.load = 0.001}, [&] { busy(14, 46); }),
+            "CPU 2 is 2 % busy, the other CPUs are 0.333 % busy");
 }
 
 TEST_F(CalmTest, MemoryTemperatureAndFrequencyAreBounded) {

@@ -142,7 +142,7 @@ constexpr std::array table{
          .standard = false,
          .moves_processes = true,
          .loud = Grade::fair,
-         .missing = Grade::good,
+         .missing = Grade::fair,
          .effect = "whatever else runs on this machine may run on the trials' CPUs",
          .boot = "isolcpus=LIST"},
 };

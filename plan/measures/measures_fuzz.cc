@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any bytes as a formula, or as a pattern or a pointer and the text that it is looked for in.
+// Any bytes as a formula, or as a pattern, a pointer or a field, and the text that it is looked for in.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -35,12 +35,23 @@ void check_output(std::string_view data) {
   const std::size_t line = data.find('\n');
   if (line == std::string_view::npos || line < 2) return;
   OutputMeasure measure{.name = "m"};
-  measure.pick = static_cast<Pick>(static_cast<unsigned char>(data[1]) % 5);
+  measure.pick = static_cast<Pick>(static_cast<unsigned char>(data[1]) % 6);
   if (data[0] == 'r')
     measure.regex = data.substr(2, line - 2);
+  else if (data[0] == 'g')
+    measure.google_benchmark = data.substr(1, line - 1);
   else
     measure.json = data.substr(1, line - 1);
-  check_reading(read_output(measure, data.substr(line + 1)));
+  const Measured measured = read_output(measure, data.substr(line + 1));
+  require(measured.reading || !measured.samples.empty());
+  if (measured.reading) check_reading(*measured.reading);
+  std::size_t bytes = 0;
+  for (const counters::Samples& each : measured.samples) {
+    require(each.values.empty() == !each.reason.empty());
+    for (const double value : each.values) require(std::isfinite(value));
+    bytes += counters::bytes_of(each);
+  }
+  require(bytes <= counters::most_sample_bytes);
 }
 
 }  // namespace

@@ -4,13 +4,18 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <expected>
+#include <numeric>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "plan/measures/formula.h"
+#include "plan/measures/google_benchmark.h"
 #include "plan/measures/pointer.h"
 
 namespace stab::plan {
@@ -104,13 +109,47 @@ Found total(Matches& matches, std::string_view first, Pick pick, Time until) {
   return sum;
 }
 
+using Values = std::expected<std::vector<double>, std::string>;
+
+Values all_of(Matches& matches, std::string_view first, std::size_t room, Time until) {
+  std::vector<double> values;
+  for (std::optional next(first); next; next = matches.next()) {
+    const Found number = number_of(*next);
+    if (!number) return std::unexpected(number.error());
+    values.push_back(counters::to_double(*number));
+    if (counters::bytes_of_sample * values.size() > room)
+      return std::unexpected(fmt::format("it has more samples than the {} that are kept of a trial",
+                                         format_bytes(counters::most_sample_bytes)));
+    if (std::chrono::steady_clock::now() > until)
+      return std::unexpected(fmt::format("it matches too often, {} times and more", values.size()));
+  }
+  return values;
+}
+
+// Why the text is not searched; "": it is.
+std::string why_not_searched(const RE2& pattern, std::string_view text) {
+  if (std::string fault = fault_of(pattern); !fault.empty()) return fault;
+  const std::size_t most = most_steps / static_cast<std::size_t>(pattern.ProgramSize());
+  if (text.size() <= most) return "";
+  return fmt::format("it has {}, at most {} are searched for so large a pattern",
+                     format_bytes(text.size()), format_bytes(most));
+}
+
+Values samples_by_regex(const OutputMeasure& measure, std::string_view text, std::size_t room,
+                        Time until) {
+  const RE2 pattern = compiled(measure.regex);
+  if (const std::string fault = why_not_searched(pattern, text); !fault.empty())
+    return std::unexpected(fault);
+  Matches matches(pattern, text);
+  const auto first = matches.next();
+  if (!first) return std::unexpected("nothing matches");
+  return all_of(matches, *first, room, until);
+}
+
 Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) {
   const RE2 pattern = compiled(measure.regex);
-  if (const std::string fault = fault_of(pattern); !fault.empty()) return std::unexpected(fault);
-  const std::size_t most = most_steps / static_cast<std::size_t>(pattern.ProgramSize());
-  if (text.size() > most)
-    return std::unexpected(fmt::format("it has {}, at most {} are searched for so large a pattern",
-                                       format_bytes(text.size()), format_bytes(most)));
+  if (const std::string fault = why_not_searched(pattern, text); !fault.empty())
+    return std::unexpected(fault);
   Matches matches(pattern, text);
   const auto first = matches.next();
   if (!first) return std::unexpected("nothing matches");
@@ -122,15 +161,29 @@ Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) 
   return number_of(*first);
 }
 
+// Why nothing is looked for in the text; "": it is.
+std::string why_not_read(std::string_view text, Time until) {
+  if (std::chrono::steady_clock::now() > until) return "the measures before it took too long";
+  if (text.size() <= max_read) return "";
+  return fmt::format("it has {}, at most {} are read", format_bytes(text.size()),
+                     format_bytes(max_read));
+}
+
 Found found_in(const OutputMeasure& measure, std::string_view text, Time until) {
-  if (std::chrono::steady_clock::now() > until)
-    return std::unexpected("the measures before it took too long");
-  if (text.size() > max_read)
-    return std::unexpected(fmt::format("it has {}, at most {} are read", format_bytes(text.size()),
-                                       format_bytes(max_read)));
   if (!measure.json) return by_regex(measure, text, until);
   const auto pointer = split_pointer(*measure.json);
   return pointer ? number_at(text, *pointer) : Found(std::unexpected("it is no pointer"));
+}
+
+Reading absent(const OutputMeasure& measure, std::string_view why) {
+  return counters::absent(measure.name, measure.unit,
+                          fmt::format("{}: {}", stream_of(measure), why));
+}
+
+Reading reading_of(const OutputMeasure& measure, const Found& found) {
+  if (!found) return absent(measure, found.error());
+  if (!counters::is_finite(*found)) return absent(measure, "the numbers are too large");
+  return counters::counted(measure.name, measure.unit, *found);
 }
 
 }  // namespace
@@ -148,15 +201,29 @@ std::string_view stream_of(const OutputMeasure& measure) {
   return measure.from_stderr ? "stderr" : "stdout";
 }
 
-Reading read_output(const OutputMeasure& measure, std::string_view text, Time until) {
-  const Found found = found_in(measure, text, until);
-  if (!found)
-    return counters::absent(measure.name, measure.unit,
-                            fmt::format("{}: {}", stream_of(measure), found.error()));
-  if (!counters::is_finite(*found))
-    return counters::absent(measure.name, measure.unit,
-                            fmt::format("{}: the numbers are too large", stream_of(measure)));
-  return counters::counted(measure.name, measure.unit, *found);
+Measured read_output(const OutputMeasure& measure, std::string_view text, std::size_t room,
+                     Time until) {
+  if (const std::string why = why_not_read(text, until); !why.empty())
+    return {.reading = absent(measure, why)};
+  if (measure.google_benchmark) {
+    auto samples = google_benchmarks(measure, text, room);
+    if (!samples) return {.reading = absent(measure, samples.error())};
+    return {.samples = std::move(*samples)};
+  }
+  if (measure.pick != Pick::samples)
+    return {.reading = reading_of(measure, found_in(measure, text, until))};
+  const counters::Samples none{.measure = measure.name, .unit = measure.unit};
+  const std::size_t taken = counters::bytes_of(none);
+  auto values = samples_by_regex(measure, text, room - std::min(room, taken), until);
+  if (!values) return {.reading = absent(measure, values.error())};
+  const double sum = std::accumulate(values->begin(), values->end(), 0.0);
+  Measured measured{.reading =
+                        reading_of(measure, Number(sum / static_cast<double>(values->size())))};
+  if (measured.reading->status != counters::Status::absent) {
+    measured.samples.push_back(none);
+    measured.samples.back().values = std::move(*values);
+  }
+  return measured;
 }
 
 }  // namespace stab::plan

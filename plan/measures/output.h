@@ -5,10 +5,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "counters/reading.h"
+#include "counters/samples.h"
 #include "plan/plan.h"
 
 namespace stab::plan {
@@ -24,10 +27,19 @@ std::string pointer_fault(std::string_view pointer);
 // "stdout": where it is printed.
 std::string_view stream_of(const OutputMeasure& measure);
 
+// What a trial has of a measure.
+struct Measured {
+  // None of one that is different for each of the program's benchmarks.
+  std::optional<counters::Reading> reading{};
+  std::vector<counters::Samples> samples{};  // of which the reading is the mean
+};
+
 // What a program that ended by itself printed there. Whatever is wrong with it becomes a reading
 // that is absent and says what was found. No search begins after `until`.
-counters::Reading read_output(const OutputMeasure& measure, std::string_view text,
-                              std::chrono::steady_clock::time_point until =
-                                  std::chrono::steady_clock::now() + longest_reading);
+// Samples take at most `room` bytes (counters::bytes_of).
+Measured read_output(const OutputMeasure& measure, std::string_view text,
+                     std::size_t room = counters::most_sample_bytes,
+                     std::chrono::steady_clock::time_point until =
+                         std::chrono::steady_clock::now() + longest_reading);
 
 }  // namespace stab::plan

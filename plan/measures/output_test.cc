@@ -16,14 +16,18 @@ OutputMeasure by(std::string regex, Pick pick = Pick::only) {
   return {.name = "m", .unit = "1/s", .regex = std::move(regex), .pick = pick};
 }
 Number value_of(const OutputMeasure& measure, std::string_view text) {
-  const Reading reading = read_output(measure, text);
+  const Measured measured = read_output(measure, text);
+  const Reading reading = measured.reading.value();
+  EXPECT_EQ(measured.samples.empty(), measure.pick != Pick::samples);
   EXPECT_EQ(reading.status, Status::counted) << reading.reason;
   EXPECT_EQ(reading.name, "m");
   EXPECT_EQ(reading.unit, "1/s");
   return reading.value;
 }
 std::string reason_of(const OutputMeasure& measure, std::string_view text) {
-  const Reading reading = read_output(measure, text);
+  const Measured measured = read_output(measure, text);
+  const Reading reading = measured.reading.value();
+  EXPECT_TRUE(measured.samples.empty());
   EXPECT_EQ(reading.status, Status::absent);
   EXPECT_EQ(reading.unit, "1/s");
   return reading.reason;
@@ -52,6 +56,24 @@ TEST(Output, TheOneThatCountsIsTheOnlyOneUnlessThePlanSaysOtherwise) {
   EXPECT_EQ(value_of(by("t=(\\d)", Pick::sum), text), Number(7));
   for (const Pick pick : {Pick::only, Pick::first, Pick::last, Pick::mean, Pick::sum})
     EXPECT_EQ(value_of(by("t=(\\S+)", pick), "t=3"), pick == Pick::mean ? Number(3.0) : Number(3));
+}
+
+TEST(Output, EachMatchIsASampleAndTheReadingIsTheirMean) {
+  const OutputMeasure measure = by("t=(\\S+)", Pick::samples);
+  const Measured measured = read_output(measure, "t=1 t=2.5 x t=4 t=-1");
+  EXPECT_EQ(measured.reading, counters::counted("m", "1/s", 6.5 / 4));
+  EXPECT_EQ(
+      measured.samples,
+      (std::vector<counters::Samples>{{.measure = "m", .unit = "1/s", .values = {1, 2.5, 4, -1}}}));
+  EXPECT_EQ(value_of(measure, "t=3"), Number(3.0));
+  EXPECT_EQ(reason_of(measure, "u"), "stdout: nothing matches");
+  EXPECT_EQ(reason_of(measure, "t=1 t=x"), "stdout: 'x' is no number that can be used");
+  EXPECT_EQ(reason_of(measure, "t=1e308 t=1e308"), "stdout: the numbers are too large");
+  const std::string many = "t=" + std::string(20'000, '1');
+  EXPECT_EQ(reason_of(by("(1)", Pick::samples), many),
+            "stdout: it has more samples than the 256 KiB that are kept of a trial");
+  EXPECT_EQ(read_output(measure, "t=1 t=2", 108).reading->status, Status::counted);
+  EXPECT_EQ(read_output(measure, "t=1 t=2", 107).reading->status, Status::absent);
 }
 
 TEST(Output, WhatIsNoNumberIsAbsentAndSaysWhatWasFound) {
@@ -101,7 +123,7 @@ TEST(Output, WhatIsTooMuchIsAbsent) {
             "stdout: it has 16777217 bytes, at most 16 MiB are read");
   EXPECT_THAT(reason_of(by("([ab]*a[ab]{900})c", Pick::first), std::string(max_read / 2, 'a')),
               HasSubstr("are searched for so large a pattern"));
-  EXPECT_THAT(read_output(by("(1)", Pick::first), "1", {}).reason,
+  EXPECT_THAT(read_output(by("(1)", Pick::first), "1", 100, {}).reading->reason,
               HasSubstr("the measures before it took too long"));
   EXPECT_THAT(reason_of(by("(1)", Pick::last), std::string(max_matches + 1, '1')),
               HasSubstr("stdout: it matches too often"));

@@ -28,6 +28,17 @@ std::string_view why_no_blocks(const Draft& draft) {
   }
 }
 
+void check_split(Draft& draft) {
+  const Analysis& analysis = draft.plan.analysis;
+  bool split = draft.plan.is_split(analysis.response);
+  for (const OtherResponse& each : analysis.others) split = split || draft.plan.is_split(each.name);
+  if (split)
+    refuse(draft, "response",
+           fmt::format("is measured by Google Benchmark for many benchmarks in one trial, and a {} "
+                       "design needs trials of their own: set design.kind = \"full-factorial\"",
+                       to_string(draft.plan.design.kind)));
+}
+
 }  // namespace
 
 void check_analysis(Draft& draft) {
@@ -43,6 +54,7 @@ void check_analysis(Draft& draft) {
     refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove it", why));
   if (!draft.plan.analysis.others.empty() && kind == DesignKind::calibration)
     refuse(draft, "response", "must be one number in a calibration: leave out the others");
+  if (draft.plan.answers_over_all()) check_split(draft);
   if (!draft.plan.analysis.all_pairs) return;
   if (kind == DesignKind::calibration || kind == DesignKind::padding_study)
     refuse(draft, "pairs",

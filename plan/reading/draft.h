@@ -73,6 +73,8 @@ struct Draft {
   std::map<std::string, Position> randomize_at;  // each key of [randomize]
   Position design_at;                            // design.kind, or [design], or nothing
   Position stop_at;                              // design.stop
+  Position rotate_at;                            // measure.rotate
+  Position response_at;                          // analysis.response
   DraftStudy study;
   bool factors_are_good = true;  // whether checks across tables can trust them
   bool kind_is_good = true;
@@ -118,6 +120,7 @@ void check_design(Draft& draft);   // the kind of design fits the factors
 void check_studies(Draft& draft);
 void check_stop(Draft& draft);      // the stopping rule fits the design
 void check_analysis(Draft& draft);  // how it is analysed does, too
+void check_turns(Draft& draft);     // each set of events gets blocks, and what is compared has some
 void check_options(
     Draft& draft);  // what the runtime is asked for makes a difference, and szc is there
 void check_size(Draft& draft);  // max_cells, max_trials

@@ -70,18 +70,20 @@ inline constexpr std::array<std::string_view, 2> programs{"these", "like-these"}
 inline constexpr std::array<std::string_view, 2> pairs{"baseline", "all"};
 inline constexpr std::array picks{to_string(Pick::only), to_string(Pick::first),
                                   to_string(Pick::last), to_string(Pick::mean),
-                                  to_string(Pick::sum)};
+                                  to_string(Pick::sum),  to_string(Pick::samples)};
 inline constexpr std::array<std::string_view, 2> streams{"stdout", "stderr"};
 inline constexpr std::array<std::string_view, 2> directions{"lower", "higher"};
 inline constexpr std::array<std::string_view, 1> per{"block"};
 }  // namespace words
 
-inline constexpr std::size_t max_counters = 64;
+inline constexpr std::size_t max_counters = 64;  // those that take turns among them
+inline constexpr std::size_t least_sets = 2;
+inline constexpr std::size_t max_sets = 16;
 inline constexpr std::size_t max_responses = 16;
 inline constexpr std::size_t max_measures = 64;  // outputs, and as many that are derived
 inline constexpr std::string_view response_words =
     "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
-    "`\"region\"`, one of `measure.counters`, or the name of a measure";
+    "`\"region\"`, an event of `measure.counters` or `measure.rotate`, or the name of a measure";
 inline constexpr std::uint32_t max_repeats = 100'000;
 inline constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t max_memory = std::uint64_t{1} << 50;
@@ -200,6 +202,10 @@ inline constexpr Key keys[] = {
      "counted "
      "at the same time or not at all",
      "none"},
+    {"measure.rotate", Other{"an array of 2 to 16 arrays of names"},
+     "sets of further events that take turns: each block counts one set, at the same time or not "
+     "at all; see below",
+     "none"},
     {"measure.on_absent", Choice{words::on_absent, "record"},
      "what this machine cannot count: `record` stores why, `refuse` measures nothing"},
     {"measure.output.name", Text{is_name, name_rule},
@@ -208,8 +214,13 @@ inline constexpr Key keys[] = {
      "a pattern (RE2) whose first group is the number; `^` and `$` match at each line", "`json`"},
     {"measure.output.json", Text{is_word, word_rule},
      "where all that is printed is JSON, a pointer (RFC 6901) to the number", "`regex`"},
+    {"measure.output.google_benchmark", Text{is_title, title_rule},
+     "where all that is printed is the JSON of Google Benchmark: `real_time`, `cpu_time` or a "
+     "counter, of each of its benchmarks",
+     "`regex`"},
     {"measure.output.take", Choice{words::picks, to_string(Pick::only)},
-     "of several matches of `regex`; with `only` a second one is a mistake of the program"},
+     "of several matches of `regex`; with `only` a second one is a mistake of the program, with "
+     "`samples` each is a sample of the trial"},
     {"measure.output.unit", Text{is_unit, unit_rule}, "`ns` and `bytes` are shown as such", "none"},
     {"measure.output.from", Choice{words::streams, "stdout"}, "where it is printed"},
     {"measure.output.benchmarks", Texts{is_name, name_rule}, "that print it", "all of them"},

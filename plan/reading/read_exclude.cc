@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -153,34 +152,12 @@ std::optional<Exclusion> read_when(const Table& table) {
   return rule;
 }
 
-bool is_count_of(std::string_view reading, std::string_view event) {
-  std::string name(event);
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (reading.starts_with("page-faults")) return name.contains("fault");
-  if (reading.starts_with("cpu-migrations")) return name.contains("migrations");
-  return reading.starts_with("context-switches") &&
-         (name.contains("switch") || name == "cs" || name.starts_with("cs:") ||
-          name.ends_with("::cs") || name.contains("::cs:"));
-}
-
-bool is_counter(const Plan& plan, const std::string& name) {
-  return std::ranges::any_of(plan.counters, [&](const auto& group) {
-    return std::ranges::find(group, name) != group.end();
-  });
-}
-
 void check_exclude_of(const std::string& response, Draft& draft) {
-  for (const Exclusion& rule : draft.plan.exclude) {
-    const Quantity& quantity = *find_quantity(rule.quantity);
-    const auto parts = parts_of(draft.plan, response);
-    if (std::ranges::any_of(parts, [&](const std::string& part) {
-          return is_counter(draft.plan, part) && is_count_of(quantity.reading, part);
-        }))
-      draft.problems.add({}, fmt::format("'exclude.when' must not look at '{}' where {} is the "
-                                         "response: both count the same",
-                                         quantity.name, shown(response)));
-  }
+  const auto parts = parts_of(draft.plan, response);
+  if (const Exclusion* rule = rule_on(draft.plan, parts))
+    draft.problems.add({}, fmt::format("'exclude.when' must not look at '{}' where {} is the "
+                                       "response: both count the same",
+                                       rule->quantity, shown(response)));
 }
 
 }  // namespace

@@ -18,61 +18,100 @@ namespace {
 // An event by whose name each trial has a reading that is no count of events.
 constexpr std::string_view first_threads_own = "cpu-migrations";
 
+// Why a plan cannot count an event of this name; "" if it can.
+std::string why_no_event(const std::string& name, const Draft& draft) {
+  if (name == first_threads_own)
+    return fmt::format(
+        "{} of its first thread are a reading of each trial; 'migrations' counts those of all that "
+        "it starts",
+        shown(name));
+  if (std::ranges::find(words::responses, name) != words::responses.end())
+    return fmt::format("{} is measured in each trial and no counter: leave it out", shown(name));
+  if (std::ranges::any_of(draft.factors,
+                          [&](const DraftFactor& each) { return each.value.name == name; }))
+    return fmt::format(
+        "{} is a factor, too: exports have one column of a name, so give the factor another one",
+        shown(name));
+  return "";
+}
+
+// Groups of events that each block counts, and sets of which each block counts one.
 class CounterReader {
  public:
-  explicit CounterReader(const Table& table, Draft& draft)
-      : draft_(draft), pair_(*table.find("counters")), table_(table) {}
+  explicit CounterReader(const Table& table, Draft& draft) : draft_(draft), table_(table) {}
 
-  void read(const Items& items) {
+  void read_counters(const Items& items) {
+    const Pair& pair = *table_.find("counters");
     for (const Value& item : items) {
       const auto* group = std::get_if<Items>(&item.data);
-      if (group == nullptr)
-        add(std::span(&item, 1));
-      else if (group->empty())
-        table_.refuse_item(pair_, item, "the name of an event or an array of such names");
+      if (group != nullptr && group->empty())
+        table_.refuse_item(pair, item, "the name of an event or an array of such names");
       else
-        add(*group);
+        draft_.plan.counters.push_back(
+            names_of(pair, group == nullptr ? std::span(&item, 1) : std::span(*group), always_));
     }
-    if (seen_.size() > max_counters)
-      draft_.problems.add(pair_.at, fmt::format("'measure.counters' has {} names, at most {} are "
-                                                "allowed",
-                                                seen_.size(), max_counters));
+    check_number(pair);
+  }
+
+  // After the counters. An event may be in several sets.
+  void read_rotated(const Items& items) {
+    const Pair& pair = *table_.find("rotate");
+    if (items.size() < least_sets || items.size() > max_sets)
+      return table_.refuse(pair, fmt::format("{} to {} arrays of names: with one, write "
+                                             "'measure.counters'",
+                                             least_sets, max_sets));
+    draft_.rotate_at = pair.at;
+    for (const Value& item : items) {
+      const auto* set = std::get_if<Items>(&item.data);
+      std::set<std::string> seen = always_;
+      if (set == nullptr || set->empty())
+        table_.refuse_item(pair, item, "an array of one name and more");
+      else
+        draft_.plan.rotated.push_back(names_of(pair, *set, seen));
+    }
+    check_number(pair);
   }
 
  private:
-  void add(std::span<const Value> items) {
-    std::vector<std::string>& group = draft_.plan.counters.emplace_back();
+  // Those that may be counted and are not in `seen`, which they become part of.
+  std::vector<std::string> names_of(const Pair& pair, std::span<const Value> items,
+                                    std::set<std::string>& seen) {
+    std::vector<std::string> names;
     for (const Value& item : items) {
       const auto* name = std::get_if<std::string>(&item.data);
-      if (name == nullptr || !is_event(*name))
-        table_.refuse_item(pair_, item, event_rule);
-      else if (*name == first_threads_own)
-        draft_.problems.add(item.at,
-                            fmt::format("{} of its first thread are a reading of each trial; "
-                                        "'migrations' counts those of all that it starts",
-                                        shown(*name)));
-      else if (std::ranges::find(words::responses, *name) != words::responses.end())
-        draft_.problems.add(item.at, fmt::format("{} is measured in each trial and no counter: "
-                                                 "leave it out",
-                                                 shown(*name)));
-      else if (std::ranges::any_of(draft_.factors, [&](const DraftFactor& each) {
-                 return each.value.name == *name;
-               }))
-        draft_.problems.add(item.at,
-                            fmt::format("{} is a factor, too: exports have one column of a "
-                                        "name, so give the factor another one",
-                                        shown(*name)));
-      else if (!seen_.insert(*name).second)
-        draft_.problems.add(item.at, fmt::format("{} is counted already", shown(*name)));
+      if (name == nullptr || !is_event(*name)) {
+        table_.refuse_item(pair, item, event_rule);
+        continue;
+      }
+      std::string why = why_no_event(*name, draft_);
+      if (why.empty() && !seen.insert(*name).second)
+        why = always_.contains(*name) && &seen != &always_
+                  ? fmt::format(
+                        "{} is in 'measure.counters', too, and so counted in each block: "
+                        "leave it out",
+                        shown(*name))
+                  : fmt::format("{} is counted already", shown(*name));
+      if (why.empty())
+        names.push_back(*name);
       else
-        group.push_back(*name);
+        draft_.problems.add(item.at, std::move(why));
     }
+    return names;
+  }
+
+  void check_number(const Pair& pair) {
+    const std::size_t all = counter_names(draft_.plan).size();
+    if (all > max_counters)
+      draft_.problems.add(
+          pair.at,
+          fmt::format("'measure.{}' has {} names{}, at most {} are allowed", shown(pair.key), all,
+                      pair.key == "rotate" ? " with those of 'measure.counters'" : "",
+                      max_counters));
   }
 
   Draft& draft_;
-  const Pair& pair_;
   const Table& table_;
-  std::set<std::string> seen_;
+  std::set<std::string> always_;  // counted in each block
 };
 
 // What is compared must be there in each benchmark.
@@ -100,8 +139,7 @@ bool is_response(const Table& table, const Pair& pair, const Value& value, Draft
     return false;
   }
   Words known(words::responses.begin(), words::responses.end());
-  for (const auto& group : draft.plan.counters)
-    known.insert(known.end(), group.begin(), group.end());
+  for (std::string& name : counter_names(draft.plan)) known.push_back(std::move(name));
   for (const OutputMeasure& each : draft.plan.outputs) known.push_back(each.name);
   for (const DerivedMeasure& each : draft.plan.derived) known.push_back(each.name);
   if (std::ranges::find(known, *given) == known.end()) {
@@ -144,8 +182,11 @@ void read_measure(const Table& root, Draft& draft) {
   const auto table = root.table("measure", names_below("measure"));
   draft.plan.refuse_absent = value<"measure.on_absent">(table) == "refuse";
   if (!table) return;
+  CounterReader counters(*table, draft);
   if (const Items* items = table->items("counters", "an array of names"))
-    CounterReader(*table, draft).read(*items);
+    counters.read_counters(*items);
+  if (const Items* items = table->items("rotate", "an array of arrays of names"))
+    counters.read_rotated(*items);
   read_own_measures(*table, draft);
 }
 
@@ -154,6 +195,7 @@ void read_response(const std::optional<Table>& table, Draft& draft) {
   analysis.response = words::responses.front();
   const Pair* pair = table ? table->find("response") : nullptr;
   if (pair == nullptr) return;
+  draft.response_at = pair->at;
   const auto* items = std::get_if<Items>(&pair->value.data);
   if (items != nullptr && (items->empty() || items->size() > max_responses))
     return table->refuse(*pair, fmt::format("a text, or an array of 1 to {} texts", max_responses));

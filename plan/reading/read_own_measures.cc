@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "design/turns.h"
 #include "plan/measures/formula.h"
+#include "plan/measures/google_benchmark.h"
 #include "plan/measures/output.h"
 #include "plan/measures/own_names.h"
 #include "plan/reading/draft.h"
@@ -13,16 +15,10 @@
 namespace stab::plan {
 namespace {
 
-Words counters_of(const Plan& plan) {
-  Words names;
-  for (const auto& group : plan.counters) names.insert(names.end(), group.begin(), group.end());
-  return names;
-}
-
 // The numbers that formulas may name.
 Words parts_for(const Plan& plan) {
   Words names(words::responses.begin(), words::responses.end());
-  for (const std::string& name : counters_of(plan)) names.push_back(name);
+  for (const std::string& name : counter_names(plan)) names.push_back(name);
   for (const OutputMeasure& each : plan.outputs) names.push_back(each.name);
   return names;
 }
@@ -52,29 +48,49 @@ bool is_free(const std::string& name, Position at, Draft& draft) {
   return false;
 }
 
-// A pattern or a pointer, and what is wrong with it.
-void read_place(const Table& table, OutputMeasure& measure) {
-  const Pair* regex = table.find("regex");
-  const Pair* json = table.find("json");
-  if ((regex == nullptr) == (json == nullptr))
-    return table.problems().add(
-        table.at(),
-        "'measure.output' needs one of 'regex' and 'json', which say where the number "
-        "is");
-  if (regex != nullptr) {
-    measure.regex = given<"measure.output.regex">(table).value_or("");
-    if (measure.regex.empty()) return;
-    if (const std::string fault = pattern_fault(measure.regex); !fault.empty())
-      table.problems().add(regex->value.at,
-                           fmt::format("'measure.output.regex': {}", shown(fault)));
-    return;
-  }
+void read_regex(const Table& table, OutputMeasure& measure) {
+  measure.regex = given<"measure.output.regex">(table).value_or("");
+  if (measure.regex.empty()) return;
+  if (const std::string fault = pattern_fault(measure.regex); !fault.empty())
+    table.problems().add(table.find("regex")->value.at,
+                         fmt::format("'measure.output.regex': {}", shown(fault)));
+}
+
+void read_json(const Table& table, OutputMeasure& measure) {
   measure.json = given<"measure.output.json">(table);
   if (!measure.json) return;
   if (const std::string fault = pointer_fault(*measure.json); !fault.empty())
-    table.problems().add(json->value.at, "'measure.output.json' is no pointer: " + fault);
+    table.problems().add(table.find("json")->value.at,
+                         "'measure.output.json' is no pointer: " + fault);
+}
+
+void read_google_benchmark(const Table& table, OutputMeasure& measure) {
+  measure.google_benchmark = given<"measure.output.google_benchmark">(table);
+  const Pair* unit = table.find("unit");
+  if (unit != nullptr && measure.google_benchmark && is_google_time(*measure.google_benchmark))
+    table.problems().add(unit->at, "'measure.output.unit' is ns for times of Google Benchmark");
+}
+
+// Where the number is, and what is wrong with that.
+void read_place(const Table& table, OutputMeasure& measure) {
+  const bool regex = table.find("regex") != nullptr;
+  const bool json = table.find("json") != nullptr;
+  const bool google = table.find("google_benchmark") != nullptr;
+  if (int{regex} + int{json} + int{google} != 1)
+    return table.problems().add(
+        table.at(),
+        "'measure.output' needs one of 'regex', 'json' and 'google_benchmark', which say where the "
+        "number is");
+  if (regex) return read_regex(table, measure);
+  if (json)
+    read_json(table, measure);
+  else
+    read_google_benchmark(table, measure);
   if (const Pair* take = table.find("take"))
-    table.problems().add(take->at, "'measure.output.take' is for 'regex': 'json' names one number");
+    table.problems().add(
+        take->at, fmt::format("'measure.output.take' is for 'regex': {}",
+                              json ? "'json' names one number"
+                                   : "each repetition of a benchmark is a sample of the trial"));
 }
 
 void read_benchmark_names(const Table& table, OutputMeasure& measure, const Draft& draft) {
@@ -102,7 +118,7 @@ void read_output_measure(const Value& value, Draft& draft) {
   measure.unit = given<"measure.output.unit">(table).value_or("");
   read_place(table, measure);
   const auto take = plan::value<"measure.output.take">(table);
-  for (const Pick pick : {Pick::first, Pick::last, Pick::mean, Pick::sum})
+  for (const Pick pick : {Pick::first, Pick::last, Pick::mean, Pick::sum, Pick::samples})
     if (take == to_string(pick)) measure.pick = pick;
   measure.from_stderr = plan::value<"measure.output.from">(table) == "stderr";
   read_benchmark_names(table, measure, draft);
@@ -137,7 +153,13 @@ void check_names_of(const std::string& path, Position at, const std::string& tex
                     const Formula& formula, const Table& derived, Draft& draft) {
   const Words known = parts_for(draft.plan);
   for (const Step& step : formula) {
-    if (step.kind != Step::Kind::name || contains(known, step.name)) continue;
+    if (step.kind != Step::Kind::name) continue;
+    if (draft.plan.is_split(step.name))
+      draft.problems.add(at, fmt::format("'{}', character {}: '{}' is a number of each of Google "
+                                         "Benchmark's benchmarks, and a formula takes one of the "
+                                         "trial",
+                                         path, step.at, shown(step.name)));
+    if (contains(known, step.name)) continue;
     std::string why = fmt::format("'{}' is no counter, response or output measure{}",
                                   shown(step.name), quotes_hint(text, step, known));
     if (derived.find(step.name) != nullptr)
@@ -170,7 +192,14 @@ void read_derived(const Table& measure, Draft& draft) {
                                                     formula.error().at, formula.error().message));
     else
       check_names_of(path, pair.value.at, *text, *formula, *table, draft);
-    if (formula) draft.plan.derived.push_back({.name = pair.key, .formula = *text});
+    if (!formula) continue;
+    draft.plan.derived.push_back({.name = pair.key, .formula = *text});
+    if (Turns(draft.plan, pair.key).in_no_set())
+      draft.problems.add(
+          pair.value.at,
+          fmt::format("'{}' is computed of events that no block counts together: put them into one "
+                      "set of 'measure.rotate'",
+                      path));
   }
 }
 

@@ -37,11 +37,12 @@ TEST(ReaderOutput, KeepsWhatItIsTold) {
 }
 
 TEST(ReaderOutput, NeedsAPatternOrAPointer) {
-  EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\n"),
-            "p:6:1: 'measure.output' needs one of 'regex' and 'json', which say where the number "
-            "is\n");
+  EXPECT_EQ(
+      more("[[measure.output]]\nname = 'ops'\n"),
+      "p:6:1: 'measure.output' needs one of 'regex', 'json' and 'google_benchmark', which say "
+      "where the number is\n");
   EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a)'\njson = '/a'\n"),
-              HasSubstr("needs one of 'regex' and 'json'"));
+              HasSubstr("needs one of 'regex', 'json' and 'google_benchmark'"));
   EXPECT_THAT(more("[[measure.output]]\nregex = '(a)'\n"), HasSubstr("'measure.output.name'"));
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\nregex = 'a'\n"),
             "p:8:9: 'measure.output.regex': it has no group: put the number between ( and )\n");
@@ -51,6 +52,45 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
             "p:8:8: 'measure.output.json' is no pointer: it is \"\" or begins with '/', and '~' "
             "stands only in ~0 and ~1\n"
             "p:9:1: 'measure.output.take' is for 'regex': 'json' names one number\n");
+}
+
+TEST(ReaderOutput, MayBeManyNumbersOfATrial) {
+  const Plan plan = good_plan(smallest +
+                              "[[measure.output]]\nname = 'time'\ngoogle_benchmark = 'cpu_time'\n"
+                              "[[measure.output]]\nname = 'rate'\ngoogle_benchmark = 'bytes'\n"
+                              "unit = 'B/s'\n"
+                              "[[measure.output]]\nname = 'ops'\nregex = '(a)'\ntake = 'samples'\n"
+                              "[analysis]\nresponse = ['time', 'ops']\n");
+  EXPECT_EQ(plan.outputs[0].google_benchmark, "cpu_time");
+  EXPECT_EQ(plan.outputs[1].unit, "B/s");
+  EXPECT_EQ(plan.outputs[2].pick, Pick::samples);
+  for (const OutputMeasure& each : plan.outputs) EXPECT_TRUE(each.has_samples()) << each.name;
+  EXPECT_TRUE(plan.is_split("time"));
+  EXPECT_FALSE(plan.is_split("ops"));
+  EXPECT_FALSE(plan.is_split("wall"));
+}
+
+TEST(ReaderOutput, ANumberOfEachBenchmarkIsNoneOfTheTrial) {
+  const std::string time = "[[measure.output]]\nname = 'time'\ngoogle_benchmark = 'real_time'\n";
+  EXPECT_THAT(
+      more(time + "take = 'mean'\nunit = 'ns'\n"),
+      AllOf(HasSubstr("p:9:1: 'measure.output.take' is for 'regex': each repetition of a "
+                      "benchmark is a sample"),
+            HasSubstr("p:10:1: 'measure.output.unit' is ns for times of Google Benchmark")));
+  EXPECT_THAT(
+      more(time + "[measure.derived]\nhalf = 'time / 2'\n"),
+      HasSubstr("p:10:8: 'measure.derived.half', character 1: 'time' is a number of each of "
+                "Google Benchmark's benchmarks, and a formula takes one of the trial"));
+  const std::string fit_for_subjects =
+      "[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\n[factor.aslr]\nlevels = [false, true]\n";
+  for (const auto& [kind, others] :
+       {std::pair(std::string("within-subjects"), fit_for_subjects), {"calibration", ""}})
+    for (const std::string response : {"'time'", "['wall', 'time']"})
+      EXPECT_THAT(more(others + time + "[design]\nkind = '" + kind +
+                       "'\n[analysis]\nresponse = " + response + "\n"),
+                  HasSubstr("'analysis.response' is measured by Google Benchmark for many "
+                            "benchmarks in one trial, and a " +
+                            kind + " design needs trials of their own"));
 }
 
 TEST(ReaderOutput, IsBounded) {

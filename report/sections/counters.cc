@@ -23,6 +23,8 @@ std::string median_text(const Counter& counter) {
 std::string remark(const Counter& counter) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+  if (counter.of_blocks > 0)
+    add(fmt::format("counted in {} of {} blocks, by turns", counter.blocks, counter.of_blocks));
   if (counter.scaled > 0)
     add(fmt::format("scaled in {}, counted in at least {:.0f} % of the time", counter.scaled,
                     100 * counter.least_coverage));

@@ -33,6 +33,7 @@ std::string responses_section(const Document& document, const TextOptions& optio
 std::vector<std::string> disagreements(const Document& document);
 std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options);
 std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options);
+std::string samples_section(const Document& document, const TextOptions& options);
 std::string components_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string interactions_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string spread_section(const stats::Analysis& analysis, const TextOptions& options);

@@ -96,9 +96,9 @@ Result<protocol::ExportReply> answer_stored(const std::string& folder,
     text += piece;
     return {};
   };
-  const auto written = request.format == "json"
-                           ? results::export_json(*stored->reader, *experiment, add)
-                           : results::export_csv(*stored->reader, *experiment, add);
+  results::Export* const write = results::find_export(request.format);
+  if (write == nullptr) return fail("there is no such format");
+  const auto written = write(*stored->reader, *experiment, add);
   if (!written) return std::unexpected(written.error());
   return protocol::ExportReply{.text = std::move(text)};
 }

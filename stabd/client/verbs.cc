@@ -95,8 +95,9 @@ Result<int> list(const Common& common) {
   if (experiments.empty())
     fmt::print("there are no experiments: submit a plan with 'stabctl submit plan.toml'\n");
   for (const protocol::Summary& row : experiments)
-    fmt::print("{:>5}  {:<10} {:>8} trials  {}  {}{}\n", row.id, for_terminal(row.state),
-               row.trials, local_time(row.submitted_ns), one_line(row.name, 100), remark(row));
+    fmt::print("{:>5}  {:<10} {:>8} trials {:>10}  {}  {}{}\n", row.id, for_terminal(row.state),
+               row.trials, row.bytes ? about_bytes(*row.bytes) : "", local_time(row.submitted_ns),
+               one_line(row.name, 100), remark(row));
   if (answer->queue_paused)
     fmt::print("the queue is paused: 'stabctl resume --queue' lets it go on\n");
   return exit_ok;
@@ -158,7 +159,9 @@ Result<int> report(const Common& common, std::int64_t id, const std::string& for
       look_up(common, protocol::ReportRequest{.id = id,
                                               .format = wanted,
                                               .colour = output.empty() && wants_colour(),
-                                              .full = common.full});
+                                              .full = common.full,
+                                              .response = common.response,
+                                              .better = common.better});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, output, Colours::ours); !written)
     return std::unexpected(written.error());
@@ -170,7 +173,9 @@ Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) 
       look_up(common, protocol::CompareRequest{.ids = ids,
                                                .format = common.json ? "json" : "text",
                                                .colour = wants_colour(),
-                                               .full = common.full});
+                                               .full = common.full,
+                                               .response = common.response,
+                                               .better = common.better});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());
@@ -178,9 +183,11 @@ Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) 
 }
 
 Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
-                        const std::string& output) {
+                        bool samples, const std::string& output) {
+  std::string wanted = common.json ? "json" : format;
+  if (samples) wanted = wanted == "json" ? "samples-json" : "samples";
   const auto answer =
-      look_up(common, protocol::ExportRequest{.id = id, .format = common.json ? "json" : format});
+      look_up(common, protocol::ExportRequest{.id = id, .format = std::move(wanted)});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, output, Colours::none); !written)
     return std::unexpected(written.error());

@@ -15,7 +15,9 @@ struct Common {
   std::vector<std::string> sockets;  // of daemons, in the order in which they are tried
   std::string state;  // report, compare, export, logs: the folder of a database; "": ask a daemon
   bool json = false;
-  bool full = false;  // reports as text: all tables
+  bool full = false;     // reports as text: all tables
+  std::string response;  // report, compare: of which number, and
+  std::string better;    // which of it is better; "": as the plan has it
   FailOn fail_on{};
 };
 
@@ -37,8 +39,9 @@ Result<int> report(const Common& common, std::int64_t id, const std::string& for
                    const std::string& output);
 // One experiment: its verdicts. Two: the same benchmarks in both, the second against the first.
 Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids);
+// `samples`: of the trials, in place of these.
 Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
-                        const std::string& output);
+                        bool samples, const std::string& output);
 
 // No daemon needed.
 // `sd`: the relative standard deviation of trials, as in "2%"; within subjects that of a

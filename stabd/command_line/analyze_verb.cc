@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <CLI/CLI.hpp>
+
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "stabd/client/output.h"
@@ -34,13 +35,14 @@ int refused(const Error& error) {
 
 }  // namespace
 
-CommandLine::CommandLine() {
-  app_.set_version_flag("--version", "stabctl " STAB_VERSION);
-  app_.add_option("--socket", arguments_.socket,
-                  "Unix socket of stabd; else those are tried: " +
-                      fmt::format("{}", fmt::join(sockets_of_daemons(), ", ")));
-  app_.require_subcommand(1);
-  app_.footer(exit_codes);
+CommandLine::CommandLine()
+    : app_(std::make_unique<CLI::App>("stabctl gives plans to stabd and shows what came out.")) {
+  app_->set_version_flag("--version", "stabctl " STAB_VERSION);
+  app_->add_option("--socket", arguments_.socket,
+                   "Unix socket of stabd; else those are tried: " +
+                       fmt::format("{}", fmt::join(sockets_of_daemons(), ", ")));
+  app_->require_subcommand(1);
+  app_->footer(exit_codes);
   add_plan_verbs();
   add_experiment_verbs();
   add_result_verbs();
@@ -49,6 +51,8 @@ CommandLine::CommandLine() {
   add_machine_verbs();
   add_database_verbs();
 }
+
+CommandLine::~CommandLine() = default;
 
 int CommandLine::run(int argc, char** argv) {
   const auto code = parse_and_act(argc, argv);
@@ -59,9 +63,9 @@ int CommandLine::run(int argc, char** argv) {
 
 Result<int> CommandLine::parse_and_act(int argc, char** argv) {
   try {
-    app_.parse(argc, argv);
+    app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app_.exit(error) == 0 ? exit_ok : exit_error;
+    return app_->exit(error) == 0 ? exit_ok : exit_error;
   }
   const auto fail_on = read_fail_on(arguments_.fail_on);
   if (!fail_on) return std::unexpected(fail_on.error());
@@ -73,7 +77,7 @@ Result<int> CommandLine::parse_and_act(int argc, char** argv) {
 }
 
 CLI::App* CommandLine::verb(const char* name, const char* help, Action action) {
-  CLI::App* added = app_.add_subcommand(name, help);
+  CLI::App* added = app_->add_subcommand(name, help);
   added->fallthrough();
   added->callback([this, action = std::move(action)] { action_ = action; });
   return added;

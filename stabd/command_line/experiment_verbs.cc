@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <CLI/CLI.hpp>
+
 #include "stabd/client/database/database_verbs.h"
 #include "stabd/command_line/command_line.h"
 

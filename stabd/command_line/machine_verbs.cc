@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <CLI/CLI.hpp>
+
 #include "stabd/client/database/database_verbs.h"
 #include "stabd/command_line/command_line.h"
 
@@ -65,7 +67,7 @@ void CommandLine::add_machine_verbs() {
   counters->add_option("pattern", arguments_.counters.pattern,
                        "Only names with this in them, in full; * and ? stand for others");
   json_flag(counters);
-  CLI::App* quiesce = app_.add_subcommand(
+  CLI::App* quiesce = app_->add_subcommand(
       "quiesce", "Make this machine quiet for measurements, and put back what was changed");
   quiesce->require_subcommand(1);
   quiesce->fallthrough();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <CLI/CLI.hpp>
+
 #include "stabd/client/database/database_verbs.h"
 #include "stabd/command_line/command_line.h"
 
@@ -13,6 +15,16 @@ void CommandLine::add_result_verbs() {
                       "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon, and no "
                       "number where it holds one experiment");
   };
+  const auto response_options = [&](CLI::App* added) {
+    CLI::Option* response = added->add_option("--response", a.common.response,
+                                              "Of this number in place of the plan's response: "
+                                              "wall, user, ... or a reading of the trials");
+    added
+        ->add_option("--better", a.common.better,
+                     "lower or higher; else as the plan has it, or lower")
+        ->needs(response)
+        ->check(CLI::IsMember({"lower", "higher"}));
+  };
   const auto one_id = [&](CLI::App* added) {
     added->add_option("id", a.id, "Number of the experiment, see 'stabctl list'")
         ->check(CLI::PositiveNumber);
@@ -26,6 +38,7 @@ void CommandLine::add_result_verbs() {
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json"}));
   report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+  response_options(report);
   full_flag(report);
   json_flag(report);
 
@@ -48,13 +61,14 @@ void CommandLine::add_result_verbs() {
       ->expected(1, 2)
       ->check(CLI::PositiveNumber);
   state_option(compare);
+  response_options(compare);
   fail_on_option(compare);
   full_flag(compare);
   json_flag(compare);
 
   CLI::App* rows =
       one_id(verb("export", "All trials, a row each; or all of an experiment as an archive", [&a] {
-        return a.archive.empty() ? export_rows(a.common, a.id, a.export_format, a.output)
+        return a.archive.empty() ? export_rows(a.common, a.id, a.export_format, a.samples, a.output)
                                  : export_archive(a.common, a.id, a.archive);
       }));
   CLI::Option* archive = rows->add_option(
@@ -62,6 +76,8 @@ void CommandLine::add_result_verbs() {
   rows->add_option("--format", a.export_format, "csv or json")
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "json"}));
+  rows->add_flag("--samples", a.samples, "The samples within the trials, a row each")
+      ->excludes(archive);
   rows->add_option("-o,--output", a.output, "File to write; stdout if there is none")
       ->excludes(archive);
   json_flag(rows);

@@ -55,6 +55,7 @@ void Daemon::verify_import(Connection& client, std::string name) {
 }
 
 Result<void> Daemon::begin_import(Connection& client) {
+  if (auto may = may_store(client.peer().uid, client.spool->bytes()); !may) return may;
   auto intake = archive::Intake::open(client.spool->parts());
   if (!intake) return fail(intake.error().message);
   imports_.add(client.peer().uid, {.client = &client, .intake = std::move(*intake)});

@@ -307,6 +307,7 @@ SessionPorts Daemon::ports() {
             uv_timer_stop(&look_timer_);
             looking_.reset();
           },
+      .may_store = [this] { return may_store(session_->experiment().uid, 0); },
       .read =
           [this](protocol::ReadRequest request, std::function<void(Result<std::string>)> done) {
             read_for_session(std::move(request), std::move(done));

@@ -85,6 +85,11 @@ class Daemon {
   // Whether plans of this user may change settings of the machine.
   [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid, bool moves_processes) const;
 
+  // Whether this user may add an experiment with a plan of this size.
+  [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
+  // Whether so many bytes more may be stored of this user's.
+  [[nodiscard]] Result<void> may_store(std::uint32_t uid, std::uint64_t more) const;
+
   // What users may do with experiments, in daemon_queue.cc. Who asks may do it to this one.
   Result<store::Id> submit(const store::Experiment& experiment);
   Result<void> cancel(store::Id id);

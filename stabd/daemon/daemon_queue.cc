@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "plan/reading/reader.h"
 #include "stabd/daemon/daemon.h"
 
@@ -56,6 +57,22 @@ void Daemon::load_queue() {
                          events.error().message);
   for (const store::Event& event : *events)
     if (event.kind == queue_kind) queue_held_ = event.text.starts_with(queue_paused);
+}
+
+Result<void> Daemon::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
+  if (auto room = queue_.has_room(uid, plan_bytes); !room) return room;
+  return may_store(uid, plan_bytes);
+}
+
+Result<void> Daemon::may_store(std::uint32_t uid, std::uint64_t more) const {
+  if (queue_.is_trusted(uid)) return {};
+  const std::uint64_t bytes = store_->bytes_of_user(uid) + more;
+  const std::uint64_t most = options_.limits.stored_bytes_of_user;
+  if (bytes <= most) return {};
+  return fail(fmt::format(
+      "the experiments of user {} take {} in the database, and limits.stored_bytes_of_user allows "
+      "{}: remove some with 'stabctl rm' ('stabctl list' has their sizes)",
+      uid, about_bytes(bytes), format_bytes(most)));
 }
 
 Result<store::Id> Daemon::submit(const store::Experiment& experiment) {

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "stabd/daemon/daemon.h"
+#include "stabd/results/export.h"
 
 namespace stab::daemon {
 namespace {
@@ -65,7 +66,9 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request)
   return protocol::ReadRequest{.reading = protocol::Reading::report,
                                .format = request.format,
                                .colour = request.colour,
-                               .full = request.full};
+                               .full = request.full,
+                               .response = request.response,
+                               .better = request.better};
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request) {
@@ -74,16 +77,20 @@ Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request
   return protocol::ReadRequest{.reading = protocol::Reading::compare,
                                .format = request.format,
                                .colour = request.colour,
-                               .full = request.full};
+                               .full = request.full,
+                               .response = request.response,
+                               .better = request.better};
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request) {
   using protocol::Reading;
-  for (const auto& [format, reading] :
-       {std::pair("csv", Reading::csv), {"json", Reading::json}, {"archive", Reading::archive}})
-    if (request.format == format) return protocol::ReadRequest{.reading = reading};
-  return fail(fmt::format("there is no export format '{}': csv, json and archive are there",
-                          one_line(request.format, 50)));
+  if (request.format == "archive") return protocol::ReadRequest{.reading = Reading::archive};
+  if (results::find_export(request.format) != nullptr)
+    return protocol::ReadRequest{.reading = Reading::rows, .format = request.format};
+  return fail(
+      fmt::format("there is no export format '{}': csv, json, samples, samples-json and "
+                  "archive are there",
+                  one_line(request.format, 50)));
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request) {

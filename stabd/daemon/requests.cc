@@ -67,7 +67,7 @@ Result<protocol::SubmitReply> answer(const Context& context,
   if (!request.directory.starts_with('/'))
     return fail("the plan's directory must be an absolute path");
   const Queue& queue = context.daemon.queue();
-  if (auto room = queue.has_room(peer.uid, request.plan.size()); !room)
+  if (auto room = context.daemon.has_room(peer.uid, request.plan.size()); !room)
     return std::unexpected(room.error());
   if (request.priority > 0 && !queue.is_trusted(peer.uid))
     return fail("only root and the user of stabd may give a priority above 0");
@@ -75,8 +75,10 @@ Result<protocol::SubmitReply> answer(const Context& context,
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
   if (plan->privileges && peer.uid != 0)
     return fail("'experiment.privileges' is for plans that root submits: leave it out");
-  if (const auto groups = counters::find_groups(plan->counters); !groups)
-    return fail("'measure.counters': " + groups.error().message);
+  for (const auto& [key, names] :
+       {std::pair("counters", &plan->counters), {"rotate", &plan->rotated}})
+    if (const auto groups = counters::find_groups(*names); !groups)
+      return fail(fmt::format("'measure.{}': {}", key, groups.error().message));
   const auto knobs = machine::choose_knobs(plan->knobs);
   if (!knobs) return std::unexpected(knobs.error());
   if (plan->quiesce == plan::Quiesce::strict)
@@ -112,6 +114,7 @@ Result<protocol::ListReply> answer(const Context& context, const protocol::ListR
   for (const store::Experiment& row : experiments->intact) {
     if (!may_see(context, row)) continue;
     reply.experiments.push_back(summary_of(context.daemon.shown(row)));
+    reply.experiments.back().bytes = context.daemon.store().bytes_of_experiment(row.id);
     if (const auto place = places.find(row.id); place != places.end())
       reply.experiments.back().place = place->second;
   }
@@ -186,7 +189,7 @@ Result<protocol::RetryReply> answer(const Context& context, const protocol::Retr
   const auto experiment = find(context, request.id);
   if (!experiment) return std::unexpected(experiment.error());
   const Peer& peer = context.connection.peer();
-  if (auto room = context.daemon.queue().has_room(peer.uid, experiment->plan.size()); !room)
+  if (auto room = context.daemon.has_room(peer.uid, experiment->plan.size()); !room)
     return std::unexpected(room.error());
   const auto open = context.daemon.retry(*experiment, peer.uid);
   if (!open) return std::unexpected(open.error());

@@ -110,7 +110,7 @@ inline void read_enum(const Parsed& from, Reading& to, std::string_view where) {
   to = numbered(from, Reading::verify, Reading::verify, where);
 }
 inline void read_enum(const Parsed& from, plan::Pick& to, std::string_view where) {
-  to = numbered(from, plan::Pick::sum, plan::Pick::only, where);
+  to = numbered(from, plan::Pick::samples, plan::Pick::only, where);
 }
 inline void read_enum(const Parsed& from, plan::Needs& to, std::string_view where) {
   to = numbered(from, plan::Needs::randomized, plan::Needs::randomized, where);

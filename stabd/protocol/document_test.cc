@@ -41,6 +41,8 @@ template <>
 constexpr std::string_view name_of<store::Layout> = "layout";
 template <>
 constexpr std::string_view name_of<counters::Reading> = "reading";
+template <>
+constexpr std::string_view name_of<counters::Samples> = "samples";
 
 // What an element says of its type.
 template <class T>
@@ -133,7 +135,7 @@ TEST(Document, HasAParagraphForEachMessage) {
        {part<Summary>(), part<Progress>(), part<store::Event>(), part<LogEntry>(), part<LogPlace>(),
         part<KnownMachine>(), part<store::Calibration>(), part<plan::Check>(),
         part<plan::OutputMeasure>(), part<plan::DerivedMeasure>(), part<store::Layout>(),
-        part<counters::Reading>()})
+        part<counters::Reading>(), part<counters::Samples>()})
     wanted.push_back(each);
   std::ifstream document(STAB_SOURCE_DIR "/doc/protocol.md");
   const auto there = paragraphs(document);

@@ -114,10 +114,11 @@ struct Summary {
   std::int64_t priority = 0;
   std::optional<std::uint32_t> held_by{};  // the user who paused it
   std::optional<std::uint64_t> place{};    // in the queue: 1 is next
+  std::optional<std::uint64_t> bytes{};    // in lists: about what is stored of it
 };
 BOOST_DESCRIBE_STRUCT(Summary, (),
                       (id, name, state, reason, directory, uid, trials, submitted_ns, started_ns,
-                       ended_ns, duration_ns, priority, held_by, place))
+                       ended_ns, duration_ns, priority, held_by, place, bytes))
 
 struct ListReply {
   static constexpr Tag tag = ok;
@@ -318,8 +319,11 @@ struct ReportRequest {
   std::string format = "text";  // or "json"
   bool colour = false;
   bool full = false;  // text: all tables
+  // As Asked of results/trials.h.
+  std::string response{};
+  std::string better{};
 };
-BOOST_DESCRIBE_STRUCT(ReportRequest, (), (id, format, colour, full))
+BOOST_DESCRIBE_STRUCT(ReportRequest, (), (id, format, colour, full, response, better))
 template <>
 inline constexpr Field field<&ReportRequest::id>{.least = 1};
 template <>
@@ -328,6 +332,10 @@ template <>
 inline constexpr Field field<&ReportRequest::colour>{.may_lack = true};
 template <>
 inline constexpr Field field<&ReportRequest::full>{.may_lack = true};
+template <>
+inline constexpr Field field<&ReportRequest::response>{.most = 200, .may_lack = true};
+template <>
+inline constexpr Field field<&ReportRequest::better>{.most = 20, .may_lack = true};
 
 struct CompareRequest {
   using Reply = ReportReply;
@@ -336,8 +344,10 @@ struct CompareRequest {
   std::string format = "text";
   bool colour = false;
   bool full = false;
+  std::string response{};
+  std::string better{};
 };
-BOOST_DESCRIBE_STRUCT(CompareRequest, (), (ids, format, colour, full))
+BOOST_DESCRIBE_STRUCT(CompareRequest, (), (ids, format, colour, full, response, better))
 template <>
 inline constexpr Field field<&CompareRequest::ids>{.most = 2};
 template <>
@@ -346,6 +356,10 @@ template <>
 inline constexpr Field field<&CompareRequest::colour>{.may_lack = true};
 template <>
 inline constexpr Field field<&CompareRequest::full>{.may_lack = true};
+template <>
+inline constexpr Field field<&CompareRequest::response>{.most = 200, .may_lack = true};
+template <>
+inline constexpr Field field<&CompareRequest::better>{.most = 20, .may_lack = true};
 
 struct ExportReply {
   static constexpr Tag tag = ok;
@@ -359,7 +373,8 @@ struct ExportRequest {
   using Reply = ExportReply;
   static constexpr Tag tag{.key = "verb", .value = "export"};
   std::int64_t id = 0;
-  std::string format = "csv";  // or "json", or "archive": a file as base64
+  // Or "json", "samples", "samples-json", or "archive": a file as base64.
+  std::string format = "csv";
 };
 BOOST_DESCRIBE_STRUCT(ExportRequest, (), (id, format))
 template <>

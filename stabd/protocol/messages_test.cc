@@ -84,6 +84,7 @@ TEST(Requests, WhatMayBeLeftOutHasItsValue) {
   EXPECT_EQ(report.id, 7);
   EXPECT_EQ(report.format, "text");
   EXPECT_FALSE(report.colour || report.full);
+  EXPECT_EQ(report.response + report.better, "");
 }
 
 TEST(Requests, ANumberOfAnExperimentIsAWholeOneFrom1) {

@@ -29,8 +29,7 @@ inline constexpr Field field<&store::Experiment::plan>{.most = plan::max_plan_by
 enum class Reading {
   report,   // ReportReply
   compare,  // ReportReply
-  csv,      // ExportReply
-  json,     // ExportReply
+  rows,     // ExportReply, in `format` (results::find_export)
   replay,   // ReplayReply
   logs,     // LogsReply
   look,     // LookReply
@@ -46,9 +45,11 @@ struct ReadRequest {
   std::string database{};  // its path
   Reading reading = Reading::verify;
   std::vector<store::Experiment> experiments{};  // as they are shown, whatever their rows say
-  std::string format{};                          // "text" or "json"
+  std::string format{};                          // "text" or "json", or of rows
   bool colour = false;
   bool full = false;
+  std::string response{};  // of a report or a comparison, as Asked of results/trials.h
+  std::string better{};
   std::uint32_t blocks = 0;  // of a look
   // Of a trial that is to be run again.
   std::string cache{};  // of the builds
@@ -64,8 +65,9 @@ struct ReadRequest {
   bool believed = false;
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
-                      (protocol, database, reading, experiments, format, colour, full, blocks,
-                       cache, position, attempt, after, file, parts, name, uid, gid, believed))
+                      (protocol, database, reading, experiments, format, colour, full, response,
+                       better, blocks, cache, position, attempt, after, file, parts, name, uid, gid,
+                       believed))
 
 // What the plan's stopping rule says.
 struct LookReply {

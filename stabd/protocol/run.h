@@ -15,7 +15,8 @@
 
 namespace stab::plan {
 BOOST_DESCRIBE_STRUCT(Check, (), (exit, stdout_sha256, stdout_file, command))
-BOOST_DESCRIBE_STRUCT(OutputMeasure, (), (name, unit, regex, json, pick, from_stderr))
+BOOST_DESCRIBE_STRUCT(OutputMeasure, (),
+                      (name, unit, regex, json, google_benchmark, pick, from_stderr))
 BOOST_DESCRIBE_STRUCT(DerivedMeasure, (), (name, formula))
 }  // namespace stab::plan
 
@@ -39,15 +40,16 @@ struct RunRequest {
   plan::Check check{};
   plan::Variables options{};  // of the runtime that szc links in, as in plan::Task
   plan::Needs needs = plan::Needs::nothing;
-  std::string response{};  // of the analysis: it must have been measured
-  // Those of this benchmark.
+  std::string response{};              // of the analysis: it must have been measured
+  std::optional<std::uint32_t> set{};  // of the setup's, which it counts
+  // Those of this benchmark, and of what it counts.
   std::vector<plan::OutputMeasure> outputs{};
   std::vector<plan::DerivedMeasure> derived{};
 };
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
                       (argv, env, env_bytes, directory, stdin_path, aslr, timeout, output_limit,
                        memory_limit, cpu_limit, process_limit, file_limit, check, options, needs,
-                       response, outputs, derived))
+                       response, set, outputs, derived))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>

@@ -20,13 +20,14 @@
 
 namespace stab::counters {
 BOOST_DESCRIBE_STRUCT(Reading, (), (name, unit, status, value, coverage, reason))
+BOOST_DESCRIBE_STRUCT(Samples, (), (measure, subject, unit, values, reason))
 }  // namespace stab::counters
 
 namespace stab::store {
 // Of a trial, what its run decides; the daemon knows the rest.
 BOOST_DESCRIBE_STRUCT(Trial, (),
                       (status, reason, exit_code, signal, started_ns, wall_ns, user_ns, system_ns,
-                       max_rss_bytes, stdout_sha256, stderr_tail, layout, readings))
+                       max_rss_bytes, stdout_sha256, stderr_tail, layout, readings, samples))
 }  // namespace stab::store
 
 namespace stab::protocol {
@@ -53,11 +54,12 @@ struct SetupRequest {
   std::vector<unsigned> earlier_cpus{};  // on which the experiment's trials ran at first; or none
   // That each trial counts, in groups.
   std::vector<std::vector<std::string>> counters{};
+  std::vector<std::vector<std::string>> rotated{};  // of these sets each trial counts one, too
   bool refuse_absent = false;
   std::vector<std::string> needed{};  // of them, those that the response is computed of
 };
 BOOST_DESCRIBE_STRUCT(SetupRequest, (),
-                      (protocol, cpus, earlier_cpus, counters, refuse_absent, needed))
+                      (protocol, cpus, earlier_cpus, counters, rotated, refuse_absent, needed))
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;

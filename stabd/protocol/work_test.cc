@@ -47,25 +47,27 @@ BuildReply full_build_reply() {
 }
 
 RunRequest full_run() {
-  return {.argv = {"./a b", "", awkward},
-          .env = {{"A", "1"}, {"B", awkward}},
-          .env_bytes = std::numeric_limits<std::uint64_t>::max(),
-          .directory = "/d",
-          .stdin_path = "/d/in",
-          .aslr = true,
-          .timeout = 1500ms,
-          .output_limit = 1 << 20,
-          .check = {.exit = 3, .stdout_sha256 = "ab", .stdout_file = "out", .command = "grep x"},
-          .options = {{"code", "1"}, {"seed", "5"}},
-          .needs = plan::Needs::randomized,
-          .response = "region",
-          .outputs = {{.name = "ops",
-                       .unit = "1/s",
-                       .regex = awkward,
-                       .pick = plan::Pick::sum,
-                       .from_stderr = true},
-                      {.name = "time", .json = "/a/0"}},
-          .derived = {{.name = "ipc", .formula = "'a' / b"}}};
+  return {
+      .argv = {"./a b", "", awkward},
+      .env = {{"A", "1"}, {"B", awkward}},
+      .env_bytes = std::numeric_limits<std::uint64_t>::max(),
+      .directory = "/d",
+      .stdin_path = "/d/in",
+      .aslr = true,
+      .timeout = 1500ms,
+      .output_limit = 1 << 20,
+      .check = {.exit = 3, .stdout_sha256 = "ab", .stdout_file = "out", .command = "grep x"},
+      .options = {{"code", "1"}, {"seed", "5"}},
+      .needs = plan::Needs::randomized,
+      .response = "region",
+      .outputs = {{.name = "ops",
+                   .unit = "1/s",
+                   .regex = awkward,
+                   .pick = plan::Pick::sum,
+                   .from_stderr = true},
+                  {.name = "time", .json = "/a/0"},
+                  {.name = "each", .google_benchmark = "cpu_time", .pick = plan::Pick::samples}},
+      .derived = {{.name = "ipc", .formula = "'a' / b"}}};
 }
 
 SetupReply full_setup_reply() {
@@ -118,7 +120,9 @@ RunReply full_run_reply() {
                    {.name = "r", .status = counters::Status::counted, .value = 3.0},
                    {.name = "s", .status = counters::Status::counted, .value = 1.0 / 3},
                    {.name = "b", .status = counters::Status::scaled, .value = 1, .coverage = .3},
-                   {.name = "c", .coverage = 0, .reason = awkward}}};
+                   {.name = "c", .coverage = 0, .reason = awkward}},
+      .samples = {{.measure = "m", .subject = awkward, .unit = "ns", .values = {1.0 / 3, 2}},
+                  {.measure = "m", .reason = awkward}}};
 }
 
 void expect_equal(const BuildRequest& a, const BuildRequest& b) {
@@ -159,6 +163,7 @@ void expect_equal(const RunRequest& a, const RunRequest& b) {
   EXPECT_EQ(a.options, b.options);
   EXPECT_EQ(a.needs, b.needs);
   EXPECT_EQ(a.response, b.response);
+  EXPECT_EQ(a.set, b.set);
   EXPECT_EQ(a.outputs, b.outputs);
   EXPECT_EQ(a.derived, b.derived);
 }
@@ -194,6 +199,8 @@ std::vector<Message> messages() {
 
 TEST(Work, ARequestToSetUpGoesThereAndBack) {
   EXPECT_EQ(decode<SetupRequest>(encode(SetupRequest{.cpus = 7})).value().cpus, 7U);
+  const SetupRequest sets{.counters = {{"a"}}, .rotated = {{"b", "c"}, {"d"}}};
+  EXPECT_EQ(decode<SetupRequest>(encode(sets)).value().rotated, sets.rotated);
 }
 
 TEST(Work, AnAnswerToASetupGoesThereAndBack) {

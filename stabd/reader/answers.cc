@@ -20,16 +20,22 @@ using protocol::Reading;
 using protocol::ReadRequest;
 
 Result<void> report(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
-  const auto reply = results::answer_report(
-      store, request.experiments.front(), request.database,
-      {.format = request.format, .colour = request.colour, .full = request.full});
+  const auto reply = results::answer_report(store, request.experiments.front(), request.database,
+                                            {.format = request.format,
+                                             .colour = request.colour,
+                                             .full = request.full,
+                                             .response = request.response,
+                                             .better = request.better});
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 
 Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
-  const auto reply = results::answer_compare(
-      store, request.experiments,
-      {.format = request.format, .colour = request.colour, .full = request.full});
+  const auto reply = results::answer_compare(store, request.experiments,
+                                             {.format = request.format,
+                                              .colour = request.colour,
+                                              .full = request.full,
+                                              .response = request.response,
+                                              .better = request.better});
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 
@@ -39,11 +45,10 @@ Result<void> write_export(store::Reader& store, const ReadRequest& request, Answ
     const std::string quoted = protocol::dump(piece);
     return file.add(std::string_view(quoted).substr(1, quoted.size() - 2));
   };
-  return file.add_around(protocol::encode(protocol::ExportReply()), [&] {
-    return request.reading == Reading::csv
-               ? results::export_csv(store, request.experiments.front(), add)
-               : results::export_json(store, request.experiments.front(), add);
-  });
+  results::Export* const write = results::find_export(request.format);
+  if (write == nullptr) return fail("there is no such format");
+  return file.add_around(protocol::encode(protocol::ExportReply()),
+                         [&] { return write(store, request.experiments.front(), add); });
 }
 
 Result<void> replay(store::Reader& store, const ReadRequest& request, AnswerFile& file) {

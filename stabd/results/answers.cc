@@ -19,6 +19,11 @@ report::TextOptions options_of(const Request& request) {
   return {.colour = request.colour, .full = request.full};
 }
 
+template <class Request>
+Asked asked_of(const Request& request) {
+  return {.response = request.response, .better = request.better};
+}
+
 protocol::ReportReply reply_of(std::string text, bool complete, std::uint64_t failed,
                                const stats::Findings& findings) {
   return {.text = std::move(text),
@@ -38,7 +43,7 @@ Result<protocol::ReportReply> answer_report(store::Reader& store,
   if (!json && request.format != "text")
     return fail(fmt::format("there is no report format '{}': text and json are there",
                             one_line(request.format, 50)));
-  const auto document = make_document(store, experiment, database);
+  const auto document = make_document(store, experiment, database, asked_of(request));
   if (!document) return std::unexpected(document.error());
   return reply_of(json ? report::json(*document) : report::text(*document, options_of(request)),
                   experiment.state == "done", document->trials.failed + document->trials.skipped,
@@ -66,7 +71,7 @@ Result<protocol::LogsReply> answer_logs(store::Reader& store, const store::Exper
 Result<protocol::ReportReply> answer_compare(store::Reader& store,
                                              std::span<const store::Experiment> experiments,
                                              const protocol::CompareRequest& request) {
-  const auto found = compare(store, experiments);
+  const auto found = compare(store, experiments, asked_of(request));
   if (!found) return std::unexpected(found.error());
   std::string text = request.format == "json" ? report::analysis_json(found->title, found->analysis)
                                               : report::analysis_text(found->title, found->analysis,

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/hash.h"
 #include "plan/reading/reader.h"
 #include "report/words/answer.h"
 #include "stabd/results/document.h"
+#include "stabd/results/trials.h"
 
 namespace stab::results {
 namespace {
@@ -22,14 +24,15 @@ bool has_calibrated_size(const stats::Effect& effect, const stats::Spec& spec,
 }
 
 store::Calibration row_of(const stats::Floor& floor, CalibrationScope scope,
-                          const stats::Analysis& analysis, const store::Experiment& experiment) {
+                          const stats::Analysis& analysis, const store::Experiment& experiment,
+                          const std::string& response) {
   store::Calibration row{.machine = experiment.machine,
                          .experiment = experiment.id,
                          .name = experiment.name,
                          .at_ns = experiment.started_ns,
                          .scope = scope,
                          .benchmark = floor.subject,
-                         .response = analysis.spec.response,
+                         .response = response,
                          .alpha = analysis.spec.alpha};
   const stats::Calibration& calibration = *analysis.calibration;
   row.blocks = static_cast<std::int64_t>(calibration.blocks);
@@ -48,12 +51,20 @@ store::Calibration row_of(const stats::Floor& floor, CalibrationScope scope,
 
 }  // namespace
 
+std::string calibrated_name(const plan::Plan& plan, const std::string& response) {
+  constexpr std::size_t digits = 12;
+  const std::string definition = definition_of(plan, response);
+  if (definition.empty()) return response;
+  return fmt::format("{} ({})", response, sha256_hex(definition).substr(0, digits));
+}
+
 std::vector<store::Calibration> calibration_rows(const stats::Analysis& analysis,
-                                                 const store::Experiment& experiment) {
+                                                 const store::Experiment& experiment,
+                                                 const std::string& response) {
   std::vector<store::Calibration> rows;
   if (!analysis.calibration || experiment.machine == 0) return rows;
   const auto add = [&](const stats::Floor& floor, CalibrationScope scope) {
-    if (floor.comparisons > 0) rows.push_back(row_of(floor, scope, analysis, experiment));
+    if (floor.comparisons > 0) rows.push_back(row_of(floor, scope, analysis, experiment, response));
   };
   for (const stats::Floor& floor : analysis.calibration->benchmarks)
     add(floor, CalibrationScope::benchmark);
@@ -69,7 +80,8 @@ store::Outcome<std::vector<store::Calibration>> calibration_of(
     return std::vector<store::Calibration>();
   const auto document = make_document(store, experiment, "");
   if (!document) return std::unexpected(store::StoreError{.message = document.error().message});
-  return calibration_rows(document->analysis, experiment);
+  return calibration_rows(document->analysis, experiment,
+                          calibrated_name(*plan, plan->analysis.response));
 }
 
 store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Reader& store,

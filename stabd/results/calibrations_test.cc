@@ -56,6 +56,7 @@ class CalibrationsTest : public ::testing::Test {
       for (std::size_t i = 0; i < plan.factors.size(); ++i)
         row.levels[plan.factors[i].name] = trial.levels[i].name;
       row.wall_ns = wall(row);
+      row.readings = {counters::counted("share", "", *row.wall_ns)};
       EXPECT_TRUE(store_->add_trial(row));
     }
     return added;
@@ -63,8 +64,8 @@ class CalibrationsTest : public ::testing::Test {
   // A millisecond, and up to one percent more.
   std::int64_t noisy() { return static_cast<std::int64_t>(1'000'000 + random_.below(10'000)); }
 
-  store::Experiment calibrate(store::Id machine) {
-    store::Experiment done = experiment(calibration, machine, [&](const auto&) { return noisy(); });
+  store::Experiment calibrate(store::Id machine, const std::string& plan = calibration) {
+    store::Experiment done = experiment(plan, machine, [&](const auto&) { return noisy(); });
     const auto rows = calibration_of(*store_, done);
     EXPECT_TRUE(rows) << rows.error().message;
     const auto kept = store_->add_calibrations(*rows);
@@ -129,6 +130,21 @@ TEST_F(CalibrationsTest, AreQuotedByLaterReportsOnThatMachineOnly) {
   EXPECT_THAT(report::text(*here), HasSubstr("2023-11-14; differences below cannot be told"));
   EXPECT_FALSE(there->noise);
   EXPECT_THAT(report::text(*there), Not(HasSubstr("  Noise ")));
+}
+
+TEST_F(CalibrationsTest, OfAMeasureBelongToItsDefinition) {
+  const auto about = [](const std::string& formula) {
+    return "[measure.derived]\nshare = '" + formula + "'\n[analysis]\nresponse = 'share'\n";
+  };
+  calibrate(machine_, calibration + about("wall / 2"));
+  const auto wall = [&](const auto&) { return noisy(); };
+  const auto noise = [&](const std::string& more) {
+    return make_document(*store_, experiment(comparison + more, machine_, wall), "")->noise;
+  };
+  EXPECT_TRUE(noise(about("wall / 2")));
+  EXPECT_FALSE(noise(about("wall / 3")));
+  EXPECT_FALSE(noise(""));
+  EXPECT_EQ(store_->calibrations(machine_).value()[0].response.substr(0, 7), "share (");
 }
 
 TEST_F(CalibrationsTest, TheLatestOneCounts) {

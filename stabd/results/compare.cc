@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "design/expand.h"
+#include "design/turns.h"
 #include "plan/reading/reader.h"
 #include "report/words/answer.h"
 #include "stabd/results/document.h"
@@ -42,6 +43,7 @@ struct Side {
   std::vector<Row> rows;
   std::uint64_t failed = 0;
   std::uint64_t disturbed = 0;
+  std::uint64_t used = 0;                       // trials that the rows are of
   stats::Unit unit = stats::Unit::nanoseconds;  // of the response
 };
 
@@ -49,16 +51,21 @@ bool ended_badly(const store::Experiment& experiment) {
   return experiment.state == "failed" || experiment.state == "cancelled";
 }
 
-Result<Side> read_side(store::Reader& store, const store::Experiment& experiment) {
-  auto plan = plan::read_plan(experiment.plan);
-  if (!plan)
+Result<Side> read_side(store::Reader& store, const store::Experiment& experiment,
+                       const Asked& asked) {
+  auto stored = plan::read_plan(experiment.plan);
+  if (!stored)
     return fail(fmt::format("this version of stabd refuses the plan of experiment {}: {}",
-                            experiment.id, toml::describe(plan.error(), "plan")));
+                            experiment.id, toml::describe(stored.error(), "plan")));
+  auto plan = plan_about(store, experiment, *std::move(stored), asked);
+  if (!plan) return std::unexpected(plan.error());
   Side side{.experiment = experiment, .plan = std::move(*plan), .seed_factor = {}, .rows = {}};
   for (const plan::Factor& factor : side.plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) side.seed_factor = factor.name;
+  const plan::Turns turns(side.plan, side.plan.analysis.response);
+  bool knows_unit = false;
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
-    if (!trial.last || trial.warmup) return true;
+    if (!trial.last || trial.warmup || !turns.in_block(trial.block)) return true;
     if (trial.status == store::TrialStatus::disturbed) {
       ++side.disturbed;
       return true;
@@ -67,30 +74,22 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
       ++side.failed;
       return true;
     }
-    if (side.rows.empty()) side.unit = unit_of(trial, side.plan.analysis.response);
-    side.rows.push_back({.subject = cell_text(side.plan, trial),
-                         .seed = side.seed_factor.empty() ? "" : trial.levels.at(side.seed_factor),
-                         .response = response_of(trial, side.plan.analysis.response)});
+    ++side.used;
+    auto numbers = numbers_of(trial, side.plan, side.plan.analysis.response);
+    const auto has_value = [](const SubjectNumber& each) { return each.value.has_value(); };
+    if (!knows_unit && std::ranges::any_of(numbers, has_value)) {
+      side.unit = unit_of(trial, side.plan.analysis.response);
+      knows_unit = true;
+    }
+    for (SubjectNumber& each : numbers)
+      side.rows.push_back(
+          {.subject = cell_text(side.plan, trial, std::move(each.subject)),
+           .seed = side.seed_factor.empty() ? "" : trial.levels.at(side.seed_factor),
+           .response = each.value});
     return true;
   });
   if (!read) return fail(read.error().message);
   return side;
-}
-
-// What the plan says of a measure: "" where it has none of that name.
-std::string definition_of(const plan::Plan& plan, const std::string& name) {
-  std::string text;
-  for (const plan::OutputMeasure& each : plan.outputs)
-    if (each.name == name)
-      text = fmt::format("{} {} {} {} {}", each.unit, each.regex, each.json.value_or("-"),
-                         to_string(each.pick), each.from_stderr);
-  for (const plan::DerivedMeasure& each : plan.derived) {
-    if (each.name != name) continue;
-    text = each.formula;
-    for (const plan::OutputMeasure& part : plan.outputs)
-      if (each.formula.contains(part.name)) text += "; " + definition_of(plan, part.name);
-  }
-  return text;
 }
 
 Result<void> require_comparable(const Side& before, const Side& after) {
@@ -185,8 +184,8 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   if (before.disturbed + after.disturbed > 0)
     notes.push_back(fmt::format(
         "Disturbed trials are left out: {} of {} of experiment {}, {} of {} of experiment {}.",
-        before.disturbed, before.disturbed + before.rows.size(), before.experiment.id,
-        after.disturbed, after.disturbed + after.rows.size(), after.experiment.id));
+        before.disturbed, before.disturbed + before.used, before.experiment.id, after.disturbed,
+        after.disturbed + after.used, after.experiment.id));
   for (const Side* side : {&before, &after}) {
     for (const std::string& subject : subjects_of(*side))
       if (!common.contains(subject))
@@ -212,10 +211,10 @@ void withhold_verdicts(stats::Analysis& analysis) {
 }
 
 Result<Comparison> compare_two(store::Reader& store, const store::Experiment& first,
-                               const store::Experiment& second) {
-  const auto before = read_side(store, first);
+                               const store::Experiment& second, const Asked& asked) {
+  const auto before = read_side(store, first, asked);
   if (!before) return std::unexpected(before.error());
-  const auto after = read_side(store, second);
+  const auto after = read_side(store, second, asked);
   if (!after) return std::unexpected(after.error());
   if (auto fit = require_comparable(*before, *after); !fit) return std::unexpected(fit.error());
   std::set<std::string> common;
@@ -239,11 +238,12 @@ Result<Comparison> compare_two(store::Reader& store, const store::Experiment& fi
 
 }  // namespace
 
-Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments) {
-  if (experiments.size() == 2) return compare_two(store, experiments[0], experiments[1]);
+Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments,
+                           const Asked& asked) {
+  if (experiments.size() == 2) return compare_two(store, experiments[0], experiments[1], asked);
   if (experiments.size() != 1) return fail("one experiment or two can be compared");
   const store::Experiment& only = experiments.front();
-  auto document = make_document(store, only, "");
+  auto document = make_document(store, only, "", asked);
   if (!document) return std::unexpected(document.error());
   const stats::Findings findings = document->findings();
   return Comparison{.title = fmt::format("{} (experiment {}, {})", only.name, only.id, only.state),

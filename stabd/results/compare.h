@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "stabd/results/trials.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
 #include "store/reader.h"
@@ -26,6 +27,7 @@ struct Comparison {
 // means of seeds. Each experiment is one session of the machine, so nothing says how much sessions
 // differ by themselves: change, interval and p are those within the sessions, and every verdict is
 // `unsure` with that reason.
-Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments);
+Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments,
+                           const Asked& asked = {});
 
 }  // namespace stab::results

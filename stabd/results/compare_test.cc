@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "design/expand.h"
+#include "design/turns.h"
 #include "plan/reading/testing.h"
 #include "report/words/answer.h"
 #include "store/test_support.h"
@@ -18,6 +19,7 @@ namespace {
 using store::Trial;
 using store::TrialStatus;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -143,6 +145,41 @@ TEST_F(CompareTest, FailedTrialsAndExperimentsAreFindings) {
   const Comparison comparison = compared({first, second});
   EXPECT_EQ(comparison.failed, 3U);
   EXPECT_FALSE(comparison.complete);
+}
+
+TEST_F(CompareTest, WhatTakesTurnsIsComparedInItsBlocks) {
+  const std::string turns =
+      plan_of(both, "[measure]\nrotate = [['rare'], ['other']]\n[analysis]\nresponse = 'rare'\n");
+  const plan::Plan plan = plan::good_plan(turns);
+  const auto count = [&](std::int64_t number) {
+    return [&plan, number](Trial& trial) {
+      const std::string& name = plan.rotated[plan::set_of(plan, trial.block, false)].front();
+      trial.readings = {counters::counted(name, "", number + trial.block % 3)};
+    };
+  };
+  const auto first = run(turns, 1, count(1000));
+  const auto second = run(turns, 1, count(1100));
+  const Comparison comparison = compared({first, second});
+  ASSERT_EQ(comparison.analysis.effects.size(), 2U);
+  for (const stats::CellMean& mean : comparison.analysis.means) EXPECT_EQ(mean.n, 4U);
+  EXPECT_NEAR(*comparison.analysis.effects[0].ratio, 1.1, 0.005);
+  EXPECT_THAT(comparison.analysis.notes, Each(Not(HasSubstr("are left out"))));
+}
+
+TEST_F(CompareTest, TwoExperimentsAreComparedByTheNumberThatIsAskedFor) {
+  const auto count = [](std::int64_t number) {
+    return [number](Trial& trial) {
+      trial.readings = {counters::counted("spawn-ns", "ns", number + trial.block % 3)};
+    };
+  };
+  const auto first = run(plan_of(both), 1, count(1000));
+  const auto second = run(plan_of(both, "[analysis]\nresponse = 'cpu'\n"), 1, count(1200));
+  EXPECT_THAT(refusal({first, second}), HasSubstr("no number in common"));
+  const auto found = compare(*store_, std::vector{first, second}, {.response = "spawn-ns"});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->analysis.spec.response, "spawn-ns");
+  EXPECT_NEAR(*found->analysis.effects[0].ratio, 1.2, 0.005);
+  EXPECT_FALSE(compare(*store_, std::vector{first, second}, {.response = "spawn"}));
 }
 
 TEST_F(CompareTest, DisturbedTrialsOfEachSideAreCounted) {

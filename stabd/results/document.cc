@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "design/fractional.h"
+#include "design/turns.h"
 #include "plan/reading/reader.h"
 #include "stabd/results/alike.h"
 #include "stabd/results/calibrations.h"
@@ -112,9 +113,10 @@ report::Quietness quietness_of(store::Reader& store, const store::Experiment& ex
 
 // What is known of the machine; a report can do without.
 void quote_calibration(store::Reader& store, const store::Experiment& experiment,
-                       report::Document& document) {
+                       const plan::Plan& plan, report::Document& document) {
   std::vector<std::string>& notes = document.analysis.notes;
-  const auto noise = noise_floor_of(store, experiment.machine, document.analysis.spec.response);
+  const auto noise = noise_floor_of(store, experiment.machine,
+                                    calibrated_name(plan, document.analysis.spec.response));
   if (!noise) {
     notes.push_back("The calibration of the machine cannot be read: " + noise.error().message);
     return;
@@ -182,22 +184,52 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
   }
 }
 
-// What reports say and what stopping rules look at: one function, so that they agree.
+// Where the subjects are the benchmarks that programs measure: the same of each of them.
+std::vector<stats::Alike> of_their_parts(const std::vector<stats::Alike>& alike,
+                                         const stats::Dataset& data) {
+  std::vector<stats::Alike> parts;
+  for (const stats::Alike& each : alike)
+    for (const std::string& subject : data.find(subject_column)->levels)
+      if (subject == each.subject || subject.starts_with(each.subject + "/")) {
+        parts.push_back(each);
+        parts.back().subject = subject;
+      }
+  return parts;
+}
+
+// What reports say and what stopping rules look at: one function, so that they agree. Of the first
+// measured `blocks`.
 store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Experiment& experiment,
                                          const plan::Plan& plan, const plan::Expansion& expansion,
-                                         const stats::Dataset& data, stats::Spec spec) {
+                                         std::uint32_t blocks, const stats::Dataset& data,
+                                         stats::Spec spec) {
   const auto builds = store.builds(experiment.id);
   if (!builds) return std::unexpected(builds.error());
   spec.alike = alike_levels(plan, expansion, *builds);
+  if (plan.is_split(spec.response)) spec.alike = of_their_parts(spec.alike, data);
   stats::Analysis analysis = stats::analyse(data, spec);
   withhold_verdicts(data, analysis);
+  if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
+    analysis.notes.insert(analysis.notes.begin(),
+                          fmt::format("{} was counted in {} of {} blocks, those whose turn it was "
+                                      "('measure.rotate'): it is compared in these.",
+                                      spec.response, turns.among(blocks), blocks));
   return analysis;
+}
+
+// Behind the events that each block counts.
+void add_turns(const plan::Plan& plan, const Rows& rows, std::vector<report::Counter>& counters) {
+  for (report::Counter& each : rows.rotated.result()) {
+    each.blocks = plan::Turns(plan, each.name).among(rows.blocks);
+    each.of_blocks = rows.blocks;
+    counters.push_back(std::move(each));
+  }
 }
 
 // Events, unless they are times, and what programs print without a unit.
 std::set<std::string> counts_among(const plan::Plan& plan, const report::Document& document) {
   std::set<std::string> counts;
-  for (const std::string& name : counter_names(plan)) counts.insert(name);
+  for (const std::string& name : plan::counter_names(plan)) counts.insert(name);
   for (const plan::OutputMeasure& each : plan.outputs)
     if (each.unit.empty()) counts.insert(each.name);
   const auto forget_times = [&](const stats::Spec& spec) {
@@ -212,7 +244,7 @@ std::set<std::string> counts_among(const plan::Plan& plan, const report::Documen
 store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
                                                const store::Experiment& experiment,
                                                const plan::Plan& plan,
-                                               const plan::Expansion& expansion, Rows& rows,
+                                               const plan::Expansion& expansion, const Rows& rows,
                                                std::size_t index) {
   stats::Spec spec = spec_of(plan);
   spec.response = plan.analysis.others[index].name;
@@ -220,19 +252,19 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
   spec.unit = rows.others[index].unit;
   spec.assumptions = false;
   if (plan.design.stop) control_error(spec, *plan.design.stop, rows.blocks);
-  stats::Dataset& data = rows.others[index].data;
-  data.columns = rows.data.columns;
-  return analysed(store, experiment, plan, expansion, data, spec);
+  return analysed(store, experiment, plan, expansion, rows.blocks, rows.others[index].data, spec);
 }
 
 }  // namespace
 
 Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
-                                       const std::string& database) {
-  const auto plan = plan::read_plan(experiment.plan);
-  if (!plan)
+                                       const std::string& database, const Asked& asked) {
+  const auto stored = plan::read_plan(experiment.plan);
+  if (!stored)
     return fail("this version of stabd refuses the experiment's plan: " +
-                toml::describe(plan.error(), "plan"));
+                toml::describe(stored.error(), "plan"));
+  const auto plan = plan_about(store, experiment, *stored, asked);
+  if (!plan) return std::unexpected(plan.error());
   auto rows = read_rows(store, experiment, *plan, For::report);
   if (!rows) return fail(rows.error().message);
 
@@ -251,7 +283,13 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();
   document.counters = rows->counters.result();
+  add_turns(*plan, *rows, document.counters);
   document.measures = rows->measures.result();
+  // Of these a trial has a reading only where there are no samples.
+  std::erase_if(document.measures, [&](const report::Counter& each) {
+    return plan->is_split(each.name) && each.absent == 0;
+  });
+  document.samples = rows->samples.result();
   const plan::Expansion expansion = plan::expand(*plan);
   for (const plan::Trial& trial : expansion.trials) document.trials.planned += trial.warmup ? 0 : 1;
   for (const auto& [text, count] : rows->failures) {
@@ -270,14 +308,17 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   spec.unit = rows->unit;
   const auto& stop = plan->design.stop;
   if (stop) control_error(spec, *stop, rows->blocks);
-  auto analysis = analysed(store, experiment, *plan, expansion, rows->data, spec);
+  auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec);
   if (!analysis) return fail(analysis.error().message);
   document.analysis = std::move(*analysis);
+  document.analysis.notes.insert(document.analysis.notes.end(), rows->notes.begin(),
+                                 rows->notes.end());
   if (rows->tally) {
     document.exclusions = rows->tally->result();
     if (document.exclusions->disturbed > 0) {
       spec.assumptions = false;
-      auto without = analysed(store, experiment, *plan, expansion, rows->without_rules, spec);
+      auto without =
+          analysed(store, experiment, *plan, expansion, rows->blocks, rows->without_rules, spec);
       if (!without) return fail(without.error().message);
       document.exclusions->vanished = stats::lost_effects(document.analysis, *without);
       document.exclusions->without = std::move(without->effects);
@@ -290,20 +331,27 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   }
   document.counts = counts_among(*plan, document);
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
+  if (stop && !asked.response.empty() && asked.response != stored->analysis.response)
+    document.stopping->words = fmt::format("{}, asked of {}; it had {} blocks", describe(*stop),
+                                           stored->analysis.response, rows->blocks);
+  if (std::string note = asked_note(*stored, asked); !note.empty()) {
+    document.analysis.notes.insert(document.analysis.notes.begin(), std::move(note));
+  }
   note_early_look(*plan, experiment, document);
   if (plan->design.kind != plan::DesignKind::calibration)
-    quote_calibration(store, experiment, document);
+    quote_calibration(store, experiment, *plan, document);
   return document;
 }
 
 store::Outcome<Look> look_at_trials(store::Reader& store, const store::Experiment& experiment,
                                     const plan::Plan& plan, std::uint32_t blocks) {
-  const auto rows = read_rows(store, experiment, plan, For::stopping_rule, blocks);
+  auto rows = read_rows(store, experiment, plan, For::stopping_rule, blocks);
   if (!rows) return std::unexpected(rows.error());
   stats::Spec spec = spec_of(plan);
   spec.assumptions = false;
   control_error(spec, *plan.design.stop, blocks);
-  const auto analysis = analysed(store, experiment, plan, plan::expand(plan), rows->data, spec);
+  const auto analysis =
+      analysed(store, experiment, plan, plan::expand(plan), blocks, rows->data, spec);
   if (!analysis) return std::unexpected(analysis.error());
   return look(*analysis, *plan.design.stop, blocks);
 }

@@ -9,6 +9,7 @@
 #include "plan/plan.h"
 #include "report/model.h"
 #include "stabd/results/stopping.h"
+#include "stabd/results/trials.h"
 #include "store/reader.h"
 
 namespace stab::results {
@@ -27,7 +28,7 @@ inline constexpr std::string_view wait_in_vain_reading = "quiet-wait-in-vain";
 // Works at any time of an experiment's life, on what there is. `database` is shown to the reader;
 // "" is not.
 Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
-                                       const std::string& database);
+                                       const std::string& database, const Asked& asked = {});
 
 // What the plan's stopping rule says of the first `blocks` measured blocks; the plan has one.
 store::Outcome<Look> look_at_trials(store::Reader& store, const store::Experiment& experiment,

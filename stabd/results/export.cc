@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -142,8 +144,8 @@ void write_reading(const counters::Reading* found, Cells& cells) {
     cells.text(counters::to_string(found->status));
 }
 
-// In the order of columns_of().
-void write_row(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
+// What a row begins with.
+void write_place(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
   cells.begin();
   for (const Column& column : before_factors) column.write(trial, cells);
   for (const std::string& factor : names.factors) {
@@ -153,11 +155,44 @@ void write_row(const store::Reader::Names& names, const store::Trial& trial, Cel
     else
       cells.text(level->second);
   }
+}
+
+// In the order of columns_of().
+void write_row(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
+  write_place(names, trial, cells);
   for (const Column& column : after_factors) column.write(trial, cells);
   store::for_each_layout_column(
       [&](const store::LayoutColumn&, auto member) { put(cells, trial.layout.*member); });
   for (std::size_t i = 0; i < names.readings.size(); ++i)
     write_reading(reading_of(trial, names.readings[i], i), cells);
+}
+
+std::vector<std::string> sample_columns_of(const store::Reader::Names& names) {
+  std::vector<std::string> columns;
+  for (const Column& column : before_factors) columns.emplace_back(column.name);
+  for (const std::string& factor : names.factors) columns.push_back(factor);
+  for (const char* name :
+       {"trial_status", "measure", "subject", "unit", "ordinal", "value", "reason"})
+    columns.emplace_back(name);
+  return columns;
+}
+
+// In the order of sample_columns_of(); nothing: the samples are absent.
+void write_sample(const store::Reader::Names& names, const store::Trial& trial,
+                  const counters::Samples& samples, std::optional<std::size_t> ordinal,
+                  Cells& cells) {
+  write_place(names, trial, cells);
+  cells.text(store::to_string(trial.status));
+  for (const std::string* text : {&samples.measure, &samples.subject, &samples.unit})
+    cells.text(*text);
+  if (ordinal) {
+    cells.number(*ordinal);
+    cells.number(samples.values[*ordinal]);
+  } else {
+    cells.none();
+    cells.none();
+  }
+  cells.text(samples.reason);
 }
 
 std::string quoted(const std::string& text) {
@@ -212,42 +247,109 @@ std::string json_row(const std::vector<Shown>& columns, const Cells& cells) {
   return object + "}";
 }
 
-}  // namespace
+// What is exported: the columns, and the rows of a trial.
+struct Table {
+  std::vector<Shown> columns;
+  // Calls `row` with the cells of each; false if that did not want more.
+  std::function<bool(const store::Trial& trial, Cells& cells, const std::function<bool()>& row)>
+      write;
+};
 
-Result<void> export_csv(store::Reader& store, const store::Experiment& experiment,
-                        const Sink& sink) {
+Table table_of_trials(const store::Reader::Names& names) {
+  return {.columns = shown_columns(columns_of(names)),
+          .write = [names](const store::Trial& trial, Cells& cells, const auto& row) {
+            write_row(names, trial, cells);
+            return row();
+          }};
+}
+
+Table table_of_samples(const store::Reader::Names& names) {
+  return {.columns = shown_columns(sample_columns_of(names)),
+          .write = [names](const store::Trial& trial, Cells& cells, const auto& row) {
+            for (const counters::Samples& samples : trial.samples) {
+              for (std::size_t i = 0; i < samples.values.size(); ++i) {
+                write_sample(names, trial, samples, i, cells);
+                if (!row()) return false;
+              }
+              if (!samples.values.empty()) continue;
+              write_sample(names, trial, samples, std::nullopt, cells);
+              if (!row()) return false;
+            }
+            return true;
+          }};
+}
+
+using MakeTable = Table (*)(const store::Reader::Names& names);
+
+Result<void> write_csv(store::Reader& store, const store::Experiment& experiment,
+                       const MakeTable& make_table, const Sink& sink) {
   const auto names = store.names(experiment.id);
   if (!names) return fail(names.error().message);
-  const auto columns = shown_columns(columns_of(*names));
-  Result<void> sunk = sink(csv_header(columns));
+  const Table table = make_table(*names);
+  Result<void> sunk = sink(csv_header(table.columns));
   if (!sunk) return sunk;
   Cells cells;
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
-    write_row(*names, trial, cells);
-    sunk = sink(csv_row(columns, cells));
-    return sunk.has_value();
+    return table.write(trial, cells, [&] {
+      sunk = sink(csv_row(table.columns, cells));
+      return sunk.has_value();
+    });
   });
   if (!read) return fail(read.error().message);
   return sunk;
 }
 
-Result<void> export_json(store::Reader& store, const store::Experiment& experiment,
-                         const Sink& sink) {
+Result<void> write_json(store::Reader& store, const store::Experiment& experiment,
+                        const MakeTable& make_table, const Sink& sink) {
   const auto names = store.names(experiment.id);
   if (!names) return fail(names.error().message);
-  const auto columns = shown_columns(columns_of(*names));
+  const Table table = make_table(*names);
   bool first = true;
   Result<void> sunk = sink("[");
   if (!sunk) return sunk;
   Cells cells;
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
-    write_row(*names, trial, cells);
-    sunk = sink((std::exchange(first, false) ? "\n" : ",\n") + json_row(columns, cells));
-    return sunk.has_value();
+    return table.write(trial, cells, [&] {
+      sunk = sink((std::exchange(first, false) ? "\n" : ",\n") + json_row(table.columns, cells));
+      return sunk.has_value();
+    });
   });
   if (!read) return fail(read.error().message);
   if (!sunk) return sunk;
   return sink("\n]\n");
+}
+
+}  // namespace
+
+Result<void> export_csv(store::Reader& store, const store::Experiment& experiment,
+                        const Sink& sink) {
+  return write_csv(store, experiment, table_of_trials, sink);
+}
+
+Result<void> export_json(store::Reader& store, const store::Experiment& experiment,
+                         const Sink& sink) {
+  return write_json(store, experiment, table_of_trials, sink);
+}
+
+Result<void> export_samples_csv(store::Reader& store, const store::Experiment& experiment,
+                                const Sink& sink) {
+  return write_csv(store, experiment, table_of_samples, sink);
+}
+
+Result<void> export_samples_json(store::Reader& store, const store::Experiment& experiment,
+                                 const Sink& sink) {
+  return write_json(store, experiment, table_of_samples, sink);
+}
+
+Export* find_export(std::string_view format) {
+  static constexpr std::array<std::pair<std::string_view, Export*>, 4> exports{
+      {{"csv", export_csv},
+       {"json", export_json},
+       {"samples", export_samples_csv},
+       {"samples-json", export_samples_json}}};
+  const auto found =
+      std::ranges::find(exports, format, [](const auto& each) { return each.first; });
+  return found == exports.end() ? nullptr : found->second;
 }
 
 }  // namespace stab::results

@@ -24,4 +24,15 @@ Result<void> export_csv(store::Reader& store, const store::Experiment& experimen
 Result<void> export_json(store::Reader& store, const store::Experiment& experiment,
                          const Sink& sink);
 
+// The same of the samples of these trials, one row each. Those that are absent have one row without
+// a value.
+Result<void> export_samples_csv(store::Reader& store, const store::Experiment& experiment,
+                                const Sink& sink);
+Result<void> export_samples_json(store::Reader& store, const store::Experiment& experiment,
+                                 const Sink& sink);
+
+// By what protocols call it: csv, json, samples, samples-json; nullptr: there is no such one.
+using Export = decltype(export_csv);
+Export* find_export(std::string_view format);
+
 }  // namespace stab::results

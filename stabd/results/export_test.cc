@@ -21,7 +21,6 @@ using ::testing::StartsWith;
 class ExportTest : public store::WithStore {
  protected:
   [[nodiscard]] store::Experiment experiment() { return store_->experiment(experiment_)->value(); }
-  using Export = decltype(export_csv);
   Result<std::string> whole(Export* write) {
     std::string text;
     const auto written = write(*store_, experiment(), [&](std::string_view piece) -> Result<void> {
@@ -252,6 +251,27 @@ TEST_F(ExportTest, BothFormsHaveTheSameColumnsInTheSameOrder) {
     header += (header.empty() ? "" : ",") +
               (name == "quoted \"name\"" ? std::string("\"quoted \"\"name\"\"\"") : name);
   EXPECT_THAT(csv(), StartsWith(header + "\r\n"));
+}
+
+TEST_F(ExportTest, SamplesHaveARowEachAndThoseThatAreAbsentOneWithTheReason) {
+  Trial trial = plain(0);
+  trial.samples = store::example_samples();
+  add(trial);
+  add(plain(1));
+  EXPECT_EQ(whole(export_samples_csv).value(),
+            "position,attempt,last,block,warmup,benchmark,opt,trial_status,measure,subject,unit,"
+            "ordinal,value,reason\r\n"
+            "0,0,true,0,false,sort,O2,ok,time,BM_sort/8,ns,0,12.5,\r\n"
+            "0,0,true,0,false,sort,O2,ok,time,BM_sort/8,ns,1,13,\r\n"
+            "0,0,true,0,false,sort,O2,ok,time,BM_sort/8,ns,2,12,\r\n"
+            "0,0,true,0,false,sort,O2,ok,time,BM_find,ns,,,no keys\r\n"
+            "0,0,true,0,false,sort,O2,ok,latency,,,0,1,\r\n");
+  const json list = json::parse(whole(export_samples_json).value());
+  ASSERT_EQ(list.size(), 5U);
+  EXPECT_EQ(list[0]["value"], 12.5);
+  EXPECT_EQ(list[2]["ordinal"], 2);
+  EXPECT_TRUE(list[3]["value"].is_null());
+  EXPECT_EQ(list[3]["reason"], "no keys");
 }
 
 TEST_F(ExportTest, OtherExperimentsTrialsAreNotInIt) {

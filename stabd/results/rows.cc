@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "base/text.h"
+#include "design/turns.h"
 #include "stabd/results/document.h"
 
 namespace stab::results {
@@ -15,13 +18,15 @@ namespace {
 
 using store::TrialStatus;
 
+// What a trial is, one code a column.
+using Codes = std::vector<std::uint32_t>;
+
 // The plan's factors that the model knows, and the order of their levels.
 class Columns {
  public:
-  Columns(const plan::Plan& plan, stats::Dataset& data) : data_(data) {
-    std::vector<std::string> benchmarks;
-    for (const plan::Benchmark& benchmark : plan.benchmarks) benchmarks.push_back(benchmark.name);
-    add(subject_column, std::move(benchmarks));
+  Columns(const plan::Plan& plan, stats::Dataset& data, std::vector<std::string> subjects)
+      : data_(data) {
+    add(subject_column, std::move(subjects));
     add(block_column, {});
     if (plan.design.kind == plan::DesignKind::calibration) {
       add(comparison_column, {});
@@ -36,18 +41,24 @@ class Columns {
     }
   }
 
-  void append(const store::Trial& trial) {
-    for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+  // All but the subject, which is the first column.
+  Codes codes_of(const store::Trial& trial) {
+    Codes codes;
+    for (std::size_t i = 1; i < data_.columns.size(); ++i) {
       const std::string& name = data_.columns[i].name;
-      if (name == subject_column)
-        data_.columns[i].codes.push_back(code(i, trial.benchmark));
-      else if (name == block_column)
-        data_.columns[i].codes.push_back(code(i, std::to_string(trial.block)));
+      if (name == block_column)
+        codes.push_back(code(i, std::to_string(trial.block)));
       else if (comparison_blocks_ > 0 && name == comparison_column)
-        data_.columns[i].codes.push_back(code(i, std::to_string(trial.block / comparison_blocks_)));
+        codes.push_back(code(i, std::to_string(trial.block / comparison_blocks_)));
       else
-        data_.columns[i].codes.push_back(code(i, trial.levels.at(name)));
+        codes.push_back(code(i, trial.levels.at(name)));
     }
+    return codes;
+  }
+
+  void append(const std::string& subject, const Codes& codes) {
+    data_.columns.front().codes.push_back(code(0, subject));
+    for (std::size_t i = 0; i < codes.size(); ++i) data_.columns[i + 1].codes.push_back(codes[i]);
   }
 
  private:
@@ -71,6 +82,113 @@ class Columns {
   std::uint32_t comparison_blocks_ = 0;  // of a calibration
 };
 
+enum class Turn { each_block, some_blocks };
+std::vector<std::string> names_of(const plan::Plan& plan, Turn turn) {
+  std::vector<std::string> names = plan::counter_names(plan);
+  std::erase_if(names, [&](const std::string& name) {
+    return plan::Turns(plan, name).takes_turns() != (turn == Turn::some_blocks);
+  });
+  return names;
+}
+
+// Those of the plan have their order in reports; those that programs name have that of coming.
+std::vector<std::string> subjects_of(const plan::Plan& plan, const std::string& response) {
+  std::vector<std::string> names;
+  if (plan.is_split(response)) return names;
+  for (const plan::Benchmark& benchmark : plan.benchmarks) names.push_back(benchmark.name);
+  return names;
+}
+
+// The rows of one response, of the blocks in which it is measured.
+class Collector {
+ public:
+  Collector(const plan::Plan& plan, std::string name)
+      : plan_(plan),
+        name_(std::move(name)),
+        turns_(plan, name_),
+        columns_(plan, data_, subjects_of(plan, name_)) {}
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  void append(const store::Trial& trial) {
+    if (!turns_.in_block(trial.block)) return;
+    const std::vector<SubjectNumber> numbers = numbers_of(trial, plan_, name_);
+    if (!unit_ && std::ranges::any_of(numbers, has_value)) unit_ = unit_of(trial, name_);
+    if (plan_.is_split(name_)) return append_split(trial, numbers);
+    add(numbers.front().subject, columns_.codes_of(trial), numbers.front().value);
+  }
+
+  // A benchmark of which nothing was measured in any trial is in the result, too: as one that lacks
+  // the number.
+  stats::Dataset finish() {
+    for (const auto& [benchmark, split] : splits_)
+      if (split.places.empty())
+        for (const Codes& codes : split.trials) add(benchmark, codes, std::nullopt);
+    return std::move(data_);
+  }
+  [[nodiscard]] stats::Unit unit() const { return unit_.value_or(stats::Unit::nanoseconds); }
+
+  [[nodiscard]] std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    for (const auto& [benchmark, split] : splits_)
+      if (split.left_out)
+        notes.push_back(
+            fmt::format("Programs name more than {} benchmarks: those that the program of {} named "
+                        "later are left out.",
+                        most_subjects, benchmark));
+    return notes;
+  }
+
+ private:
+  static bool has_value(const SubjectNumber& number) { return number.value.has_value(); }
+
+  // What the program of a benchmark measures.
+  struct Split {
+    std::map<std::string, std::size_t> places;  // of its subjects
+    std::vector<std::string> subjects;
+    std::vector<Codes> trials;
+    bool left_out = false;
+  };
+
+  // Each trial has a row of each subject: one that only some trials have is lacking in the others.
+  void append_split(const store::Trial& trial, const std::vector<SubjectNumber>& numbers) {
+    Split& split = splits_[trial.benchmark];
+    for (const SubjectNumber& each : numbers) {
+      if (split.places.contains(each.subject)) continue;
+      if (subjects_ == most_subjects) {
+        split.left_out = true;
+        continue;
+      }
+      ++subjects_;
+      split.places.emplace(each.subject, split.subjects.size());
+      split.subjects.push_back(each.subject);
+      for (const Codes& codes : split.trials) add(each.subject, codes, std::nullopt);
+    }
+    std::vector<std::optional<counters::Number>> values(split.subjects.size());
+    for (const SubjectNumber& each : numbers)
+      if (const auto place = split.places.find(each.subject); place != split.places.end())
+        values[place->second] = each.value;
+    split.trials.push_back(columns_.codes_of(trial));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      add(split.subjects[i], split.trials.back(), values[i]);
+  }
+
+  void add(const std::string& subject, const Codes& codes, std::optional<counters::Number> value) {
+    columns_.append(subject, codes);
+    response_.append(value);
+  }
+
+  const plan::Plan& plan_;
+  std::string name_;
+  plan::Turns turns_;
+  stats::Dataset data_;
+  Columns columns_;
+  Response response_{data_};
+  std::map<std::string, Split> splits_;  // by benchmark
+  std::size_t subjects_ = 0;             // of all of them
+  std::optional<stats::Unit> unit_;      // of the first number
+};
+
 }  // namespace
 
 void Waits::add(const std::vector<counters::Reading>& readings) {
@@ -87,41 +205,38 @@ void Waits::add(const std::vector<counters::Reading>& readings) {
 }
 
 Rows::Rows(const plan::Plan& plan)
-    : counters(counter_names(plan), Missing::absent),
-      measures(measure_names(plan), Missing::not_meant) {}
+    : counters(names_of(plan, Turn::each_block), Missing::absent),
+      rotated(names_of(plan, Turn::some_blocks), Missing::not_meant),
+      measures(measure_names(plan), Missing::not_meant),
+      samples(plan) {}
 
 store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& experiment,
                                const plan::Plan& plan, For whom, std::uint32_t most) {
   Rows rows(plan);
-  Columns columns(plan, rows.data);
-  Response response(rows.data);
-  Columns all_columns(plan, rows.without_rules);
-  Response all_responses(rows.without_rules);
+  Collector response(plan, plan.analysis.response);
+  Collector without_rules(plan, plan.analysis.response);
+  std::deque<Collector> others;
   if (whom == For::report && !plan.exclude.empty()) rows.tally.emplace(plan);
-  if (whom == For::report) rows.others.resize(plan.analysis.others.size());
+  if (whom == For::report)
+    for (const plan::OtherResponse& each : plan.analysis.others)
+      others.emplace_back(plan, each.name);
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
     rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
     if (plan.wait_for_quiet) rows.waits.add(trial.readings);
     if (trial.warmup) return true;
-    if (rows.tally && rows.tally->add(trial, cell_text(plan, trial))) {
-      all_responses.append(response_of(trial, plan.analysis.response));
-      all_columns.append(trial);
-    }
+    if (rows.tally && rows.tally->add(trial, cell_text(plan, trial))) without_rules.append(trial);
     if (!trial.last) return true;
     rows.blocks = std::max(rows.blocks, trial.block + 1);
     if (trial.status == TrialStatus::ok) {
-      if (++rows.counts.ok == 1) rows.unit = unit_of(trial, plan.analysis.response);
-      response.append(response_of(trial, plan.analysis.response));
-      columns.append(trial);
-      for (std::size_t i = 0; i < rows.others.size(); ++i) {
-        const std::string& name = plan.analysis.others[i].name;
-        if (rows.counts.ok == 1) rows.others[i].unit = unit_of(trial, name);
-        rows.others[i].response.append(response_of(trial, name));
-      }
+      ++rows.counts.ok;
+      response.append(trial);
+      for (Collector& other : others) other.append(trial);
+      if (whom == For::report) rows.samples.add(trial, cell_text(plan, trial));
       rows.layouts.add(trial.layout);
       rows.counters.add(trial.readings);
+      rows.rotated.add(trial.readings);
       rows.measures.add(trial.readings);
       return true;
     }
@@ -136,6 +251,16 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     return true;
   });
   if (!read) return std::unexpected(read.error());
+  rows.data = response.finish();
+  rows.unit = response.unit();
+  rows.notes = response.notes();
+  rows.without_rules = without_rules.finish();
+  for (Collector& other : others) {
+    for (std::string& note : other.notes())
+      if (std::ranges::find(rows.notes, note) == rows.notes.end())
+        rows.notes.push_back(std::move(note));
+    rows.others.push_back({.data = other.finish(), .unit = other.unit()});
+  }
   return rows;
 }
 

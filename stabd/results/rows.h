@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <map>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "stabd/exclusion/tally.h"
 #include "stabd/results/sums/counters.h"
 #include "stabd/results/sums/layouts.h"
+#include "stabd/results/sums/samples.h"
 #include "stabd/results/trials.h"
 #include "stats/data/dataset.h"
 #include "stats/data/spec.h"
@@ -35,10 +35,9 @@ struct Waits {
   std::int64_t ns = 0;
 };
 
-// The numbers of a further response; its columns are those of the first one.
+// The numbers of a further response.
 struct OtherRows {
   stats::Dataset data;
-  Response response{data};
   stats::Unit unit = stats::Unit::nanoseconds;
 };
 
@@ -48,7 +47,8 @@ struct Rows {
 
   stats::Dataset data;
   LayoutCounter layouts;
-  CounterCounter counters;
+  CounterCounter counters;  // of all trials
+  CounterCounter rotated;   // of the blocks whose turn it was
   CounterCounter measures;
   report::TrialCounts counts;
   std::map<std::string, std::uint64_t> failures;
@@ -58,9 +58,11 @@ struct Rows {
   stats::Unit unit = stats::Unit::nanoseconds;  // of the response
   // With rules that exclude trials, if that is asked for.
   std::optional<exclusion::Tally> tally;
-  std::deque<OtherRows> others;  // of the plan's further responses, if that is asked for
-  stats::Dataset without_rules;  // the attempts that would stand
+  std::vector<OtherRows> others;  // of the plan's further responses, if that is asked for
+  stats::Dataset without_rules;   // the attempts that would stand
+  SampleSums samples;             // of the response, if that is asked for
   Waits waits;
+  std::vector<std::string> notes;  // on what is not in here
 };
 
 // A stopping rule looks at the first response, as the rules that exclude left it; a report shows the

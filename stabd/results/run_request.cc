@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "design/resolve.h"
+#include "design/turns.h"
 #include "plan/measures/formula.h"
 #include "plan/substitute.h"
 
@@ -14,7 +15,8 @@ std::string from_directory(const std::string& directory, const std::string& path
   return path.empty() || path.starts_with('/') ? path : directory + "/" + path;
 }
 
-// Those that are there in the benchmark: a derived one needs all that it is computed of.
+// Those that are there in the benchmark: a derived one needs all that it is computed of, and a block
+// that counts it.
 void add_measures(const plan::Plan& plan, const std::string& benchmark,
                   protocol::RunRequest& request) {
   std::vector<std::string> others;
@@ -24,11 +26,13 @@ void add_measures(const plan::Plan& plan, const std::string& benchmark,
       request.outputs.push_back(each);
     else
       others.push_back(each.name);
-  for (const plan::DerivedMeasure& each : plan.derived)
+  for (const plan::DerivedMeasure& each : plan.derived) {
+    if (request.set && !plan::Turns(plan, each.name).in_set(*request.set)) continue;
     if (std::ranges::none_of(plan::parts_of(plan, each.name), [&](const std::string& part) {
           return std::ranges::find(others, part) != others.end();
         }))
       request.derived.push_back(each);
+  }
 }
 
 }  // namespace
@@ -58,7 +62,8 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
       .check = benchmark.check,
       .options = task.options,
       .needs = task.needs,
-      .response = plan.analysis.response};
+      .response = plan.analysis.response,
+      .set = trial.set};
   add_measures(plan, benchmark.name, request);
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);

@@ -2,12 +2,22 @@
 #include "stabd/results/trials.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <vector>
 
+#include "base/text.h"
 #include "counters/reading.h"
 #include "design/expand.h"
+#include "design/turns.h"
+#include "plan/measures/formula.h"
+#include "plan/quantities.h"
+#include "plan/reading/key_list.h"
+#include "stabd/results/sums/samples.h"
 
 namespace stab::results {
 namespace {
@@ -21,6 +31,55 @@ bool ran_to_its_end(const store::Experiment& experiment) {
 bool gap_is_damage(const store::Experiment& experiment) {
   return experiment.state == "done" || experiment.state == "analysing" ||
          experiment.state == "running";
+}
+
+constexpr std::size_t most_shown = 60;
+
+const plan::OtherResponse* further(const plan::Plan& plan, const std::string& name) {
+  const auto& others = plan.analysis.others;
+  const auto found = std::ranges::find(others, name, &plan::OtherResponse::name);
+  return found == others.end() ? nullptr : &*found;
+}
+
+Result<void> must_be_there(store::Reader& store, const store::Experiment& experiment,
+                           const plan::Plan& plan, const std::string& name) {
+  const auto stored = store.names(experiment.id);
+  if (!stored) return fail(stored.error().message);
+  std::vector<std::string> names(plan::words::responses.begin(), plan::words::responses.end());
+  names.insert(names.end(), stored->readings.begin(), stored->readings.end());
+  // Samples are no readings, and nothing may have been measured yet.
+  std::vector<std::string> planned = plan::counter_names(plan);
+  planned.push_back(plan.analysis.response);
+  for (const plan::OutputMeasure& each : plan.outputs) planned.push_back(each.name);
+  for (const plan::DerivedMeasure& each : plan.derived) planned.push_back(each.name);
+  for (std::string& each : planned)
+    if (std::ranges::find(names, each) == names.end()) names.push_back(std::move(each));
+  if (std::ranges::find(names, name) != names.end()) return {};
+  const std::string near = nearest(name, names);
+  const auto shown = std::span(names).first(std::min(names.size(), most_shown));
+  return fail(one_line(
+      fmt::format("no trial of experiment {} has the number '{}'{}; there are {}{}", experiment.id,
+                  one_line(name, 80), near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
+                  fmt::join(shown, ", "), shown.size() < names.size() ? ", and others" : ""),
+      4000));
+}
+
+bool is_higher_better(const plan::Plan& plan, const Asked& asked) {
+  if (!asked.better.empty()) return asked.better == "higher";
+  const plan::OtherResponse* other = further(plan, asked.response);
+  if (other != nullptr) return other->higher_is_better;
+  return asked.response == plan.analysis.response && plan.analysis.higher_is_better;
+}
+
+std::optional<counters::Number> mean_of(const counters::Samples& samples, bool geometric) {
+  if (samples.values.empty()) return std::nullopt;
+  if (samples.values.size() == 1) return samples.values.front();
+  double sum = 0;
+  for (const double value : samples.values) sum += geometric ? std::log(value) : value;
+  const double mean = sum / static_cast<double>(samples.values.size());
+  const counters::Number number = geometric ? std::exp(mean) : mean;
+  // Of a number of 0 or less there is no geometric mean.
+  return counters::is_finite(number) ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -56,10 +115,41 @@ std::optional<counters::Number> response_of(const store::Trial& trial, const std
   return number ? counters::comparable(*number) : std::nullopt;
 }
 
+std::vector<SubjectNumber> numbers_of(const store::Trial& trial, const plan::Plan& plan,
+                                      const std::string& name) {
+  std::vector<SubjectNumber> numbers;
+  for (const counters::Samples& each : trial.samples)
+    if (each.measure == name)
+      numbers.push_back(
+          {.subject = subject_of(trial, each), .value = mean_of(each, plan.analysis.log_scale)});
+  if (numbers.empty() && !plan.is_split(name))
+    numbers.push_back({.subject = trial.benchmark, .value = response_of(trial, name)});
+  return numbers;
+}
+
 stats::Unit unit_of(const store::Trial& trial, const std::string& name) {
+  const auto samples = std::ranges::find(trial.samples, name, &counters::Samples::measure);
   const auto number = store::number_of(trial, name);
-  if (!number || number->unit == "ns") return stats::Unit::nanoseconds;
-  return number->unit == "bytes" ? stats::Unit::bytes : stats::Unit::number;
+  if (samples == trial.samples.end() && !number) return stats::Unit::nanoseconds;
+  const std::string& unit = samples == trial.samples.end() ? number->unit : samples->unit;
+  if (unit == "ns") return stats::Unit::nanoseconds;
+  return unit == "bytes" ? stats::Unit::bytes : stats::Unit::number;
+}
+
+std::string definition_of(const plan::Plan& plan, const std::string& name) {
+  std::string text;
+  for (const plan::OutputMeasure& each : plan.outputs)
+    if (each.name == name)
+      text =
+          fmt::format("{} {} {} {} {} {}", each.unit, each.regex, each.json.value_or("-"),
+                      each.google_benchmark.value_or("-"), to_string(each.pick), each.from_stderr);
+  for (const plan::DerivedMeasure& each : plan.derived) {
+    if (each.name != name) continue;
+    text = each.formula;
+    for (const std::string& part : plan::parts_of(plan, name))
+      if (part != name) text += "; " + definition_of(plan, part);
+  }
+  return text;
 }
 
 void Response::leave_centre() {
@@ -92,12 +182,56 @@ void Response::append(std::optional<counters::Number> value) {
 }
 
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial) {
-  std::string text = trial.benchmark;
+  return cell_text(plan, trial, trial.benchmark);
+}
+
+std::string cell_text(const plan::Plan& plan, const store::Trial& trial, std::string text) {
   for (const std::size_t index : plan::treatments(plan)) {
     const auto level = trial.levels.find(plan.factors[index].name);
     if (level != trial.levels.end()) text += fmt::format(" {}={}", level->first, level->second);
   }
   return text;
+}
+
+Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& experiment,
+                              plan::Plan plan, const Asked& asked) {
+  if (!asked.better.empty() && asked.better != "lower" && asked.better != "higher")
+    return fail(fmt::format("'{}' is not better: lower or higher is", one_line(asked.better, 50)));
+  if (asked.response.empty()) {
+    if (asked.better.empty()) return plan;
+    return fail("which number is better so? Name it, too (--response)");
+  }
+  if (auto there = must_be_there(store, experiment, plan, asked.response); !there)
+    return std::unexpected(there.error());
+  const auto parts = plan::parts_of(plan, asked.response);
+  if (const plan::Exclusion* rule = plan::rule_on(plan, parts))
+    return fail(
+        fmt::format("the plan excludes trials by '{}', which counts the same as '{}': what is left "
+                    "of them says nothing of it",
+                    plan::describe(*rule), one_line(asked.response, 80)));
+  if (const auto why = plan::why_not_by_turns(plan);
+      !why.empty() && plan::Turns(plan, asked.response).takes_turns())
+    return fail(fmt::format("'{}' takes turns by 'measure.rotate', and {}",
+                            one_line(asked.response, 80), why));
+  if (plan.answers_over_all() && plan.is_split(asked.response))
+    return fail(
+        fmt::format("'{}' is measured for many benchmarks in one trial, and a {} design "
+                    "needs trials of their own",
+                    one_line(asked.response, 80), to_string(plan.design.kind)));
+  plan.analysis.higher_is_better = is_higher_better(plan, asked);
+  plan.analysis.response = asked.response;
+  plan.analysis.others.clear();
+  return plan;
+}
+
+std::string asked_note(const plan::Plan& plan, const Asked& asked) {
+  if (asked.response.empty() || asked.response == plan.analysis.response ||
+      further(plan, asked.response) != nullptr)
+    return "";
+  return fmt::format(
+      "This is about {}, and the plan compares {}: of many numbers that are looked at some show a "
+      "change by chance.",
+      asked.response, plan.analysis.response);
 }
 
 }  // namespace stab::results

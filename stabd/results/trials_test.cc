@@ -67,5 +67,41 @@ TEST(Response, AReadingIsOneAsItIsAndWhatIsAbsentOrNoNumberIsNone) {
   EXPECT_EQ(unit_of(trial, "ops"), stats::Unit::number);
 }
 
+TEST(Response, ManySamplesAreOneNumberOfTheirTrial) {
+  plan::Plan plan;
+  plan.outputs = {{.name = "time", .google_benchmark = "real_time"}, {.name = "lap"}};
+  store::Trial trial;
+  trial.benchmark = "sort";
+  trial.samples = {{.measure = "time", .subject = "BM_a/8", .unit = "ns", .values = {1, 2, 4}},
+                   {.measure = "lap", .unit = "bytes", .values = {3, 5}},
+                   {.measure = "time", .subject = "BM_b", .unit = "ns", .reason = "no keys"},
+                   {.measure = "time", .subject = "BM_c", .unit = "ns", .values = {-1, 4}}};
+  plan.analysis.log_scale = false;
+  auto numbers = numbers_of(trial, plan, "time");
+  ASSERT_EQ(numbers.size(), 3U);
+  EXPECT_EQ(numbers[0].subject, "sort/BM_a/8");
+  EXPECT_EQ(numbers[0].value, Number(7.0 / 3));
+  EXPECT_EQ(numbers[1].subject, "sort/BM_b");
+  EXPECT_EQ(numbers[1].value, std::nullopt);
+  EXPECT_EQ(numbers[2].value, Number(1.5));
+  EXPECT_EQ(unit_of(trial, "time"), stats::Unit::nanoseconds);
+  EXPECT_EQ(unit_of(trial, "lap"), stats::Unit::bytes);
+
+  plan.analysis.log_scale = true;
+  numbers = numbers_of(trial, plan, "time");
+  EXPECT_DOUBLE_EQ(std::get<double>(*numbers[0].value), 2);
+  EXPECT_EQ(numbers[2].value, std::nullopt);  // it has no logarithm
+  numbers = numbers_of(trial, plan, "lap");
+  ASSERT_EQ(numbers.size(), 1U);
+  EXPECT_EQ(numbers[0].subject, "sort");
+  EXPECT_DOUBLE_EQ(std::get<double>(*numbers[0].value), std::sqrt(15.0));
+
+  // One number stays as it is; without samples the benchmarks are not known.
+  trial.samples = {{.measure = "lap", .values = {0.1}}};
+  EXPECT_EQ(numbers_of(trial, plan, "lap")[0].value, Number(0.1));
+  EXPECT_TRUE(numbers_of(trial, plan, "time").empty());
+  EXPECT_EQ(numbers_of(trial, plan, "wall").size(), 1U);
+}
+
 }  // namespace
 }  // namespace stab::results

@@ -62,6 +62,9 @@ inline constexpr toml::Key keys[] = {
     {"limits.waiting_of_user", toml::Count{1, 1'000'000, 100}, "of one user"},
     {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
      "of one user's plans in the queue together"},
+    {"limits.stored_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{10} << 30},
+     "about how much one user's experiments may take in the database: then none of theirs begins, "
+     "and the one that runs fails before its next trial"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
      "of answers that one user's clients have not read: in memory, then stabd hangs up on the one "
      "that asks; in files, then that user's reports and exports wait"},
@@ -108,6 +111,7 @@ void for_each_setting(Some& settings, const Visit& visit) {
   visit.template operator()<"limits.waiting">(settings.limits.waiting);
   visit.template operator()<"limits.waiting_of_user">(settings.limits.waiting_of_user);
   visit.template operator()<"limits.plan_bytes_of_user">(settings.limits.plan_bytes_of_user);
+  visit.template operator()<"limits.stored_bytes_of_user">(settings.limits.stored_bytes_of_user);
   visit.template operator()<"limits.unread_of_user">(settings.limits.unread_of_user);
   visit.template operator()<"limits.import_bytes_of_user">(settings.limits.import_bytes_of_user);
   visit.template operator()<"limits.cache_of_user">(settings.limits.cache_of_user);

@@ -38,6 +38,7 @@ struct Limits {
   std::uint32_t waiting = 0;  // experiments in the queue
   std::uint32_t waiting_of_user = 0;
   std::uint64_t plan_bytes_of_user = 0;                 // of those that wait
+  std::uint64_t stored_bytes_of_user = 0;               // of all that are in the database
   std::uint64_t unread_of_user = 0;                     // bytes of answers in memory
   std::optional<std::uint64_t> import_bytes_of_user{};  // of archives that are sent at once
   std::optional<std::uint64_t> cache_of_user;           // bytes of builds, of every user

@@ -30,6 +30,7 @@ TEST(Settings, WithoutATextAreTheDefaultsOfTheList) {
   EXPECT_EQ(settings->stop, Stop::abandon);
   EXPECT_EQ(settings->limits.connections_of_user, 16U);
   EXPECT_EQ(settings->limits.plan_bytes_of_user, std::uint64_t{8} << 20);
+  EXPECT_EQ(settings->limits.stored_bytes_of_user, std::uint64_t{10} << 30);
   EXPECT_FALSE(settings->limits.cache_of_user);
   EXPECT_EQ(settings->quiesce_for, Quiescers::owner);
   EXPECT_TRUE(settings->notify.command.empty());
@@ -54,6 +55,7 @@ connections_of_user = 12
 waiting = 13
 waiting_of_user = 14
 plan_bytes_of_user = 15
+stored_bytes_of_user = "3MiB"
 cache_of_user = "2GiB"
 [machine]
 quiesce_for = "nobody"
@@ -82,6 +84,7 @@ experiments_days = 365
   EXPECT_EQ(settings->limits.waiting, 13U);
   EXPECT_EQ(settings->limits.waiting_of_user, 14U);
   EXPECT_EQ(settings->limits.plan_bytes_of_user, 15U);
+  EXPECT_EQ(settings->limits.stored_bytes_of_user, std::uint64_t{3} << 20);
   EXPECT_EQ(settings->limits.cache_of_user, std::uint64_t{2} << 30);
   EXPECT_EQ(settings->quiesce_for, Quiescers::nobody);
   EXPECT_EQ(settings->notify.command, (std::vector<std::string>{"/bin/tell", "a \"word\""}));

@@ -165,14 +165,14 @@ bool is_measure(const protocol::RunRequest& request, const std::string& name) {
 }
 
 // What a program that was ended printed is a part of what it would have printed.
-counters::Reading output_reading(const plan::OutputMeasure& measure, const machine::Ended& ended,
-                                 std::chrono::steady_clock::time_point until) {
+plan::Measured measured(const plan::OutputMeasure& measure, const machine::Ended& ended,
+                        std::size_t room, std::chrono::steady_clock::time_point until) {
   if (ended.how == machine::End::exited)
-    return plan::read_output(measure, measure.from_stderr ? ended.err : ended.out, until);
-  return counters::absent(
-      measure.name, measure.unit,
-      fmt::format("{} was cut: {}", plan::stream_of(measure),
-                  ended.reason.empty() ? "the program was ended" : ended.reason));
+    return plan::read_output(measure, measure.from_stderr ? ended.err : ended.out, room, until);
+  return {.reading = counters::absent(
+              measure.name, measure.unit,
+              fmt::format("{} was cut: {}", plan::stream_of(measure),
+                          ended.reason.empty() ? "the program was ended" : ended.reason))};
 }
 
 counters::Reading derived_reading(const plan::DerivedMeasure& measure,
@@ -187,8 +187,15 @@ counters::Reading derived_reading(const plan::DerivedMeasure& measure,
 void add_measures(const protocol::RunRequest& request, const machine::Ended& ended,
                   protocol::RunReply& reply) {
   const auto until = std::chrono::steady_clock::now() + plan::longest_reading;
-  for (const plan::OutputMeasure& each : request.outputs)
-    reply.readings.push_back(output_reading(each, ended, until));
+  std::size_t room = counters::most_sample_bytes;
+  for (const plan::OutputMeasure& each : request.outputs) {
+    plan::Measured found = measured(each, ended, room, until);
+    if (found.reading) reply.readings.push_back(std::move(*found.reading));
+    for (counters::Samples& samples : found.samples) {
+      room -= counters::bytes_of(samples);
+      reply.samples.push_back(std::move(samples));
+    }
+  }
   for (const plan::DerivedMeasure& each : request.derived)
     reply.readings.push_back(derived_reading(each, reply));
 }

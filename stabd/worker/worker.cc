@@ -42,7 +42,9 @@ class Worker {
     if (!topology_) return std::nullopt;
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       return protocol::encode(builder_.build(*build));
-    const auto reply = run_trial(std::get<protocol::RunRequest>(*request), context());
+    const auto& run = std::get<protocol::RunRequest>(*request);
+    if (run.set && *run.set >= by_set_.size()) return std::nullopt;
+    const auto reply = run_trial(run, context(run.set));
     if (reply.status != store::TrialStatus::ok && has_lost_its_cpus()) return std::nullopt;
     return protocol::encode(reply);
   }
@@ -83,27 +85,59 @@ class Worker {
   // What is absent is said, or nothing is measured.
   Result<void> prepare_counters(const protocol::SetupRequest& request,
                                 std::vector<std::string>& notes) {
-    if (request.counters.empty()) return {};
-    counting_.emplace(counters::groups_of(request.counters));
-    for (const counters::Reading& missing : counting_->lacking()) {
+    if (!request.counters.empty()) counting_.emplace(counters::groups_of(request.counters));
+    for (const auto& set : request.rotated) {
+      auto groups = request.counters;
+      groups.push_back(set);
+      by_set_.emplace_back(counters::groups_of(groups));
+    }
+    if (by_set_.empty())
+      return counting_ ? note_lacking(request, *counting_, true, notes) : Result<void>();
+    for (std::size_t i = 0; i < by_set_.size(); ++i)
+      if (auto noted = note_lacking(request, by_set_[i], has_response(request, i), notes); !noted)
+        return noted;
+    return {};
+  }
+
+  // Blocks of this set have what the response is computed of.
+  static bool has_response(const protocol::SetupRequest& request, std::size_t set) {
+    const auto contains = [](const std::vector<std::string>& names, const std::string& name) {
+      return std::ranges::find(names, name) != names.end();
+    };
+    return std::ranges::all_of(request.needed, [&](const std::string& name) {
+      return contains(request.rotated[set], name) ||
+             std::ranges::none_of(request.rotated,
+                                  [&](const auto& each) { return contains(each, name); });
+    });
+  }
+
+  static Result<void> note_lacking(const protocol::SetupRequest& request,
+                                   counters::Counting& counting, bool has_response,
+                                   std::vector<std::string>& notes) {
+    for (const counters::Reading& missing : counting.lacking()) {
       std::string sentence =
           fmt::format("{} cannot be counted here: {}", missing.name, missing.reason);
-      if (std::ranges::find(request.needed, missing.name) != request.needed.end())
+      if (has_response && std::ranges::find(request.needed, missing.name) != request.needed.end())
         return fail(fmt::format("'analysis.response': {}", sentence));
       if (request.refuse_absent)
         return fail(fmt::format("'measure.on_absent' is \"refuse\": {}", sentence));
-      notes.push_back(std::move(sentence));
+      if (std::ranges::find(notes, sentence) == notes.end()) notes.push_back(std::move(sentence));
     }
     return {};
   }
 
-  TrialContext context() {
+  counters::Counting* counting_of(std::optional<std::uint32_t> set) {
+    if (set) return &by_set_[*set];
+    return counting_ ? &*counting_ : nullptr;
+  }
+
+  TrialContext context(std::optional<std::uint32_t> set) {
     return {.containment = containment_,
             .stop_fd = daemon_fd,
             .bind = [this] { return topology_->bind(choice_.trial).has_value(); },
             .bind_others = [this] { return topology_->bind(choice_.others).has_value(); },
             .observer = observer_ ? &*observer_ : nullptr,
-            .counting = counting_ ? &*counting_ : nullptr,
+            .counting = counting_of(set),
             .marker = protocol::marker_from_environment()};
   }
 
@@ -126,6 +160,7 @@ class Worker {
   bool had_its_cpus_ = false;
   std::optional<machine::Observer> observer_;
   std::optional<counters::Counting> counting_;
+  std::vector<counters::Counting> by_set_;  // each with what all trials count
 };
 
 }  // namespace

@@ -42,6 +42,7 @@ class Deck {
   }
 
   [[nodiscard]] std::size_t marks() const { return marks_; }
+  [[nodiscard]] std::size_t steps_of_a_deal() const { return marks_ + expected_.size(); }
   [[nodiscard]] double observed() const { return distance(observed_); }
 
   // At most so probable is it that any cell is off by as much as the one that is off most: of each
@@ -127,7 +128,7 @@ Dependence dependence_on_cell(std::span<const Marked> trials, std::uint64_t seed
   if (result.marks == 0) return result;
   result.statistic = deck.observed();
   const std::size_t needed = needed_deals(alpha);
-  const std::size_t affordable = most_steps / result.marks;
+  const std::size_t affordable = most_steps / deck.steps_of_a_deal();
   if (affordable < needed) {
     result.p = deck.bound();
     return result;

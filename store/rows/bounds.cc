@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "counters/samples.h"
 #include "store/failure.h"
 
 namespace stab::store {
@@ -50,6 +51,7 @@ constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"trial", "randomization", path},
                             TextBound{"trial", "layout_note", path},
                             TextBound{"trial", "reading_list", 256 * kib},
+                            TextBound{"trial", "sample_list", counters::most_sample_bytes + kib},
                             TextBound{"calibration", "name", title},
                             TextBound{"calibration", "scope", word},
                             TextBound{"calibration", "benchmark", word},

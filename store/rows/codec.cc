@@ -8,6 +8,7 @@
 
 #include "store/failure.h"
 #include "store/rows/reading_list.h"
+#include "store/rows/sample_list.h"
 
 namespace stab::store {
 namespace {
@@ -165,6 +166,7 @@ Row to_row(const Trial& trial) {
   add_layout(trial.layout, row);
   row.set("readings", static_cast<std::int64_t>(trial.readings.size()));
   row.set_unless_empty("reading_list", reading_list(trial.readings));
+  row.set_unless_empty("sample_list", sample_list(trial.samples));
   return row;
 }
 

@@ -9,6 +9,7 @@
 
 #include "store/failure.h"
 #include "store/rows/reading_list.h"
+#include "store/rows/sample_list.h"
 #include "store/verify.h"
 
 namespace stab::store {
@@ -34,7 +35,7 @@ Status known(std::optional<Status> status, std::string_view text) {
   return *status;
 }
 
-// What a column of a trial is for. Levels, readings and the layout are not in here.
+// What a column of a trial is for. Levels, lists and the layout are not in here.
 struct Field {
   const char* column;
   void (*read)(const Cursor& row, int place, Trial& trial);
@@ -78,7 +79,8 @@ TrialRows::TrialRows(sqlite3* database, Id experiment, Positions positions)
             {experiment, positions.from, static_cast<std::int64_t>(positions.end)}),
       levels_(rows_.place("levels")),
       readings_(rows_.place("readings")),
-      reading_list_(rows_.place("reading_list")) {
+      reading_list_(rows_.place("reading_list")),
+      sample_list_(rows_.place("sample_list")) {
   for (const Field& field : fields) places_.push_back(rows_.place(field.column));
   for_each_layout_column([&](const LayoutColumn& column, auto) {
     layout_places_.push_back(rows_.place(column.name));
@@ -101,6 +103,7 @@ bool TrialRows::next(Trial& trial) {
   std::string problem;
   try {
     read_reading_list(rows_.text_or_empty(reading_list_), trial.readings);
+    read_sample_list(rows_.text_or_empty(sample_list_), trial.samples);
     problem =
         reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
   } catch (const Failure& failure) {

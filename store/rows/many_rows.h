@@ -33,6 +33,7 @@ class TrialRows {
   int levels_ = 0;
   int readings_ = 0;
   int reading_list_ = 0;
+  int sample_list_ = 0;
   // Few texts are different ones.
   std::unordered_map<std::string, std::map<std::string, std::string>> known_levels_;
 };

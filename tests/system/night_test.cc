@@ -62,14 +62,14 @@ class Night : public Users {
       if (row["id"] == night_) return row["state"];
     return "gone";
   }
+  // Or to its end: on a slow machine all trials may have run before the last rounds.
   bool comes_to(const std::string& wanted) const {
     std::string now = state();
-    // Nothing follows the end.
     for (int i = 0; i < 3000 && now != wanted && now != "done" && now != "failed"; ++i) {
       usleep(20'000);
       now = state();
     }
-    return now == wanted;
+    return now == wanted || now == "done";
   }
 
   std::size_t stored() const {
@@ -127,7 +127,9 @@ TEST_F(Night, EndsCompleteWhateverHappens) {
   const auto begin = std::chrono::steady_clock::now();
   night_ = json::parse(as(ada, {"submit", "--json", lab_.path("61234/night.toml")}).out)["id"];
   ASSERT_TRUE(comes_to("running"));
+  int disturbed = 0;  // rounds
   for (int round = 0; round < rounds_; ++round) {
+    disturbed += state() == "running" ? 1 : 0;
     a_report_of_many_trials();
     a_cancel_of_another_user();
     a_full_disk();
@@ -139,6 +141,7 @@ TEST_F(Night, EndsCompleteWhateverHappens) {
            stored() < static_cast<std::size_t>(in_a_round) * static_cast<std::size_t>(round + 1))
       usleep(500'000);
   }
+  EXPECT_GT(disturbed, 0);
   EXPECT_TRUE(comes_to("done")) << as(ada, {"status", std::to_string(night_)}).out;
   const auto passed = std::chrono::steady_clock::now() - begin;
 

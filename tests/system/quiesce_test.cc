@@ -300,6 +300,14 @@ TEST_F(Quiesce, OtherProcessesAreMovedByExperimentsOnly) {
   EXPECT_FALSE(fs::exists(root_ + "/sys/fs/cgroup/cpuset/stabd-others"));
 }
 
+TEST_F(Quiesce, StrictMeasuresNothingWhereOthersCannotBeMoved) {
+  ASSERT_TRUE(start());
+  write_plan("quiesce = \"strict\"\nknobs = [\"other_processes\"]", 3, "60");
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "failed")) << status(id);
+  EXPECT_THAT(status(id), HasSubstr("other_processes: this machine has no such setting"));
+}
+
 TEST_F(Quiesce, OnlyOneDaemonHasTheMachine) {
   ASSERT_TRUE(start());
   occupy();

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using std::string_literals::operator""s;
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
@@ -56,6 +58,34 @@ TEST_F(Users, HaveNoCountsOfAProgramWhoseFileTheyMayNotRead) {
     const bool counted = trial["benchmark"] == "open" && here != "absent";
     EXPECT_EQ(trial["page-faults:u.status"], counted ? "counted" : "absent") << trial;
   }
+}
+
+// What 'check' says is what the trials of this user find, and not what root would.
+TEST_F(Users, AreToldByCheckWhatTheirTrialsCannotCount) {
+  constexpr const char* folder = "/sys/kernel/debug";
+  if (mount("none", folder, "debugfs", 0, nullptr) != 0)
+    GTEST_SKIP() << "debugfs cannot be mounted here";
+  const std::string name = std::to_string(ada) + "/tracepoint.toml";
+  const auto plan = [&](const std::string& event) {
+    lab_.write(name,
+               "[experiment]\nname = \"t\"\n[measure]\ncounters = [\"" + event +
+                   "\"]\n[[benchmark]]\nname = \"b\"\nrun = [\"/bin/true\"]\nrepetitions = 2\n");
+    return lab_.path(name);
+  };
+  const std::string absent =
+      "sched:sched_switch cannot be counted here: this user may not look up whether it is a "
+      "tracepoint, nor count one";
+  const std::string good = plan("sched:sched_switch");
+  const Output check = as(ada, {"check", good});
+  EXPECT_EQ(check.code, 0) << check.err;
+  EXPECT_THAT(check.out, HasSubstr(absent));
+  const Output run = as(ada, {"submit", "--wait", good});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(as(ada, {"logs", "1"}).out, HasSubstr(absent));
+  const Output wrong = as(ada, {"submit", plan("sched:sched_swich")});
+  EXPECT_EQ(wrong.code, 1) << "root's daemon knows the tracepoints: " << wrong.out;
+  EXPECT_EQ(as(ada, {"check", plan("cyclez:u")}).code, 1);
+  umount2(folder, MNT_DETACH);
 }
 
 TEST_F(Users, ChangeNothingOfTheMachine) {
@@ -232,6 +262,37 @@ TEST_F(Users, HaveTheLimitsOfTheSettings) {
   const Idle idle(ada, 3);
   EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you have 3 connections to stabd already"));
   EXPECT_EQ(as(bob, {"list"}).code, 0);
+}
+
+// Each trial keeps the end of its stderr.
+TEST_F(Users, StoreOnlySoMuchAndOthersGoOn) {
+  restart("[limits]\nstored_bytes_of_user = \"60KiB\"\n");
+  lab_.write("61234/loud.toml",
+             "[experiment]\nname = \"loud\"\n[[benchmark]]\nname = \"b\"\n"
+             "run = [\"sh\", \"-c\", \"yes 2>/dev/null | head -c 3000 >&2\"]\nrepetitions = 200\n");
+  ASSERT_EQ(as(ada, {"submit", "--wait", lab_.path("61234/loud.toml")}).code, 5);
+  const json listed = json::parse(as(ada, {"list", "--json"}).out);
+  EXPECT_EQ(listed[0]["state"], "failed");
+  EXPECT_THAT(listed[0]["reason"].get<std::string>(),
+              AllOf(HasSubstr("limits.stored_bytes_of_user allows 60 KiB"),
+                    HasSubstr("'stabctl rm'"), HasSubstr("'stabctl retry'")));
+  const auto bytes = listed[0]["bytes"].get<std::uint64_t>();
+  EXPECT_GT(bytes, 60U << 10);
+  EXPECT_LT(bytes, 80U << 10) << "it ends before its next trial";
+  EXPECT_THAT(as(ada, {"list"}).out, ContainsRegex("trials +6[0-9]\\.[0-9] KiB "));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"submit", plan_of(ada)}, {"retry", "1"}})
+    EXPECT_THAT(as(ada, words).err, HasSubstr("the experiments of user 61234 take 6"));
+  for (const uid_t user : {bob, uid_t{0}})
+    EXPECT_EQ(as(user, {"submit", "--wait", "--fail-on", "trials", plan_of(bob)}).code, 0);
+  // It counts what was stored by an earlier daemon, and what is removed no longer counts.
+  restart("[limits]\nstored_bytes_of_user = \"60KiB\"\n");
+  EXPECT_EQ(as(ada, {"submit", plan_of(ada)}).code, 1);
+  ASSERT_EQ(as(ada, {"rm", "1"}).code, 0);
+  // Its rows go in pieces.
+  int tries = 0;
+  while (as(ada, {"submit", plan_of(ada)}).code != 0 && ++tries < 100) usleep(100'000);
+  EXPECT_LT(tries, 100);
 }
 
 TEST_F(Users, AreToldWithTheirOwnRights) {

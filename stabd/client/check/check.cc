@@ -52,7 +52,7 @@ struct Design {
   std::vector<Family> families;
   std::vector<Detectable> detectable;
   std::optional<std::size_t> blocks_for_precision;
-  std::vector<counters::Reading> lacking;  // of its counters, here
+  CountersHere counters;
 };
 
 // It may have stopped before its last trial.
@@ -254,7 +254,8 @@ ordered_json as_json(const Design& design) {
       {"blocks_for_precision", design.blocks_for_precision
                                    ? ordered_json(*design.blocks_for_precision)
                                    : ordered_json(nullptr)},
-      {"counters", counters_json(design.plan, design.lacking)},
+      {"counters", counters_json(design.plan, design.counters)},
+      {"rotate", rotate_json(design.plan, design.counters)},
       {"measures", measures_json(design.plan)},
       {"models", models}};
   add_comparisons(design.plan, design.families, design.detectable, root);
@@ -318,7 +319,7 @@ void print(const Design& design) {
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);
-  for (const std::string& line : counter_lines(design.plan, design.lacking))
+  for (const std::string& line : counter_lines(design.plan, design.counters))
     fmt::print("{}\n", line);
   for (const std::string& line : measure_lines(design.plan)) fmt::print("{}\n", line);
   // Models of single benchmarks are mostly alike: each different one is shown once.
@@ -352,9 +353,9 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   design.detectable = detectable(design.plan, variation);
   design.blocks_for_precision = blocks_for_precision(design.plan, variation);
   // Last: it may give up rights.
-  auto lacking = lacking_counters(design.plan);
-  if (!lacking) return std::unexpected(lacking.error());
-  design.lacking = *std::move(lacking);
+  auto here = counters_here(design.plan);
+  if (!here) return std::unexpected(here.error());
+  design.counters = *std::move(here);
   if (common.json) {
     fmt::print("{}\n", as_json(design).dump(2));
     return exit_ok;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "design/expand.h"
+#include "design/turns.h"
 
 namespace stab::client {
 namespace {
@@ -51,7 +52,7 @@ const plan::RandomSeeds* seeds_of(const plan::Plan& plan) {
 
 // Of a comparison within one benchmark.
 OwnError error_of(const plan::Plan& plan, const plan::Benchmark& benchmark) {
-  OwnError error{.benchmark = benchmark.name, .units = benchmark.repetitions};
+  OwnError error{.benchmark = benchmark.name, .units = plan::compared_blocks(plan, benchmark)};
   if (const auto* seeds = seeds_of(plan)) error.units = seeds->seeds;
   error.df = error.units - 1;
   if (plan.design.kind == DesignKind::nested) error.df *= 2;  // Welch's, of seeds that vary alike

@@ -66,6 +66,16 @@ TEST(Families, WithinSubjectsAreThreeAndTheDecidingOneIsFirst) {
 const std::string seeds =
     "[factor.link_order]\nrandom = { seeds = 5, runs = 3 }\n[design]\nkind = ";
 
+TEST(Families, OfWhatTakesTurnsHaveTheBlocksOfItsSets) {
+  const std::string sets =
+      "[measure]\nrotate = [['cycles', 'cs'], ['cs']]\n[analysis]\nresponse = ";
+  EXPECT_EQ(families_of(two + sets + "'cycles'\n"), "0: 2, a 6/5 b 2/1; repetitions\n");
+  EXPECT_EQ(families_of(two + sets + "'cs'\n"), "0: 2, a 12/11 b 4/3; repetitions\n");
+  const std::string within = "[design]\nkind = 'within-subjects'\n";
+  EXPECT_EQ(families_of(two + sets + "'cycles'\nprograms = 'these'\n" + within),
+            "1: 1,  2/1; repetitions\n2: 1,  2/1; benchmarks\n0: 2, a 6/5 b 2/1; repetitions\n");
+}
+
 TEST(Families, OfSeedsHaveTheirDegreesOfFreedom) {
   const auto one = [](const std::string& kind) {
     return families_of(two + seeds + kind,

@@ -12,14 +12,23 @@
 
 namespace stab::client {
 
-// Those of the plan's counters that no trial on this machine can count, with the reason. Gives up
-// root's rights if the trials have none. A name that is none is an error.
-Result<std::vector<counters::Reading>> lacking_counters(const plan::Plan& plan);
+// What becomes of a plan's events on this machine.
+struct CountersHere {
+  struct Set {
+    std::vector<counters::Reading> lacking{};  // what blocks of this set cannot count, and why
+    bool fits = true;                          // what they can, they count at the same time
+  };
+  std::vector<Set> sets{};  // as plan::Plan::rotated; one where nothing takes turns
+};
 
-std::vector<std::string> counter_lines(const plan::Plan& plan,
-                                       const std::vector<counters::Reading>& lacking);
-nlohmann::ordered_json counters_json(const plan::Plan& plan,
-                                     const std::vector<counters::Reading>& lacking);
+// As trials find it: gives up root's rights if the trials have none. A name that is none is an
+// error.
+Result<CountersHere> counters_here(const plan::Plan& plan);
+
+std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHere& here);
+nlohmann::ordered_json counters_json(const plan::Plan& plan, const CountersHere& here);
+// The sets that take turns.
+nlohmann::ordered_json rotate_json(const plan::Plan& plan, const CountersHere& here);
 
 // What is compared beside the response, read of the programs' output, and computed.
 std::vector<std::string> measure_lines(const plan::Plan& plan);

@@ -203,6 +203,8 @@ void Session::continue_work() {
   const auto step = schedule_->next();
   // The machine is free before the numbers are looked at; worker_ended() goes on.
   if (!step) return apply(Event::trials_complete, "");
+  if (auto may = ports_.may_store(); !may)
+    return apply(Event::gave_up, may.error().message + "; 'stabctl retry' goes on from here");
   if (waits_before(*step)) return;
   if (!step->without_running) {
     if (!waits_for_quiet(*step)) ask_for_trial(*step);
@@ -243,6 +245,7 @@ void Session::ran(protocol::RunReply reply) {
   row.stderr_tail = std::move(reply.stderr_tail);
   row.layout = std::move(reply.layout);
   row.readings = std::move(reply.readings);
+  row.samples = std::move(reply.samples);
   if (last_commit_.count() > 0)
     row.readings.push_back(counters::counted("commit-before-ns", "ns", last_commit_.count()));
   for (counters::Reading& reading : std::exchange(waited_, {}))

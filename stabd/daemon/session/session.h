@@ -61,6 +61,8 @@ struct SessionPorts {
       std::function<void(const std::string& loud, const std::vector<std::string>& missing)>;
   std::function<void(const machine::CpuSet& trial, const machine::CalmBounds&, OnLook done)> look;
   std::function<void()> stop_looking;  // `done` is not called then
+  // Whether the experiment's user may store more; an error says what to do.
+  std::function<Result<void>()> may_store;
   // Has a reader answer (protocol/reading.h; the database is the daemon's business), one at a time.
   // `done` is called later, with the answer's line.
   std::function<void(protocol::ReadRequest, std::function<void(Result<std::string>)> done)> read;

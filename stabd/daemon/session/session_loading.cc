@@ -80,6 +80,7 @@ void Session::start_worker() {
   ask(protocol::SetupRequest{.cpus = plan_.cpus,
                              .earlier_cpus = earlier_cpus(),
                              .counters = plan_.counters,
+                             .rotated = plan_.rotated,
                              .refuse_absent = plan_.refuse_absent,
                              .needed = plan::parts_of(plan_, plan_.analysis.response)},
       setup_deadline);

@@ -299,6 +299,27 @@ TEST(Session, AnotherVersionOfTheWorkerIsRefused) {
   EXPECT_EQ(around.row().reason, protocol::worker_mismatch());
 }
 
+TEST(Session, OfAUserWhoStoresTooMuchFailsBeforeItsNextTrialAndGoesOnByARetry) {
+  Around around(two_levels);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  around.stores_too_much_ = true;
+  around.answer();
+  EXPECT_EQ(around.session_->state(), State::failed);
+  EXPECT_THAT(around.row().reason,
+              AllOf(HasSubstr("too much is stored"), HasSubstr("'stabctl retry'")));
+  EXPECT_EQ(around.rows(), 1);
+}
+
+TEST(Session, OfAUserWhoStoresTooMuchRunsNothing) {
+  Around around(two_levels);
+  around.stores_too_much_ = true;
+  around.session_->start();
+  while (around.asked_ && around.asked_ != Kind::run) around.answer();
+  EXPECT_EQ(around.session_->state(), State::failed);
+  EXPECT_EQ(around.rows(), 0);
+}
+
 TEST(Session, WithoutAProcessForAWorkerItWaits) {
   Around around(two_levels);
   around.workers_start_ = false;

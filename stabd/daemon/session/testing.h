@@ -188,6 +188,10 @@ class Around {
                   looking_ = std::move(done);
                 },
             .stop_looking = [this] { looking_ = nullptr; },
+            .may_store = [this]() -> Result<void> {
+              if (stores_too_much_) return fail("too much is stored");
+              return {};
+            },
             .read =
                 [this](const protocol::ReadRequest& request,
                        std::function<void(Result<std::string>)> done) {
@@ -365,6 +369,7 @@ class Around {
   std::vector<machine::Outcome> changed_meanwhile_;  // by somebody else
   bool knobs_refuse_ = false;
   bool workers_start_ = true;
+  bool stores_too_much_ = false;
   bool readers_wait_ = false;
   bool refused_ = false;
   bool lost_ = false;

@@ -10,12 +10,6 @@ namespace stab::results {
 using counters::Reading;
 using counters::Status;
 
-std::vector<std::string> counter_names(const plan::Plan& plan) {
-  std::vector<std::string> names;
-  for (const auto& group : plan.counters) names.insert(names.end(), group.begin(), group.end());
-  return names;
-}
-
 std::vector<std::string> measure_names(const plan::Plan& plan) {
   std::vector<std::string> names;
   for (const plan::OutputMeasure& each : plan.outputs) names.push_back(each.name);

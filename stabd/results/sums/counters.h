@@ -11,14 +11,13 @@
 
 namespace stab::results {
 
-// The names of the events, and of the measures that the plan defines itself, in its order.
-std::vector<std::string> counter_names(const plan::Plan& plan);
+// The names of the measures that the plan defines itself, in its order.
 std::vector<std::string> measure_names(const plan::Plan& plan);
 
 // What a trial that has no reading of a name says of it.
 enum class Missing {
   absent,    // it should have one
-  not_meant  // its benchmark does not have that
+  not_meant  // its benchmark does not have that, or its block
 };
 
 class CounterCounter {

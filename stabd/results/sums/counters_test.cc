@@ -16,7 +16,7 @@ plan::Plan plan_with(std::vector<std::vector<std::string>> counters) {
 }
 
 TEST(CounterCounter, TellsWhatWasCountedFromWhatWasNot) {
-  CounterCounter counter(counter_names(plan_with({{"cycles", "instructions"}, {"cs"}})),
+  CounterCounter counter(plan::counter_names(plan_with({{"cycles", "instructions"}, {"cs"}})),
                          Missing::absent);
   counter.add({counters::counted("cycles", "", 10), counters::counted("cs", "", 7),
                counters::counted("instructions", "", 1)});
@@ -41,7 +41,7 @@ TEST(CounterCounter, TellsWhatWasCountedFromWhatWasNot) {
 }
 
 TEST(CounterCounter, APlanThatCountsNothingHasNone) {
-  CounterCounter counter(counter_names(plan_with({})), Missing::absent);
+  CounterCounter counter(plan::counter_names(plan_with({})), Missing::absent);
   counter.add({counters::counted("cycles", "", 10)});
   EXPECT_TRUE(counter.result().empty());
 }

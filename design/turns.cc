@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "design/turns.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <span>
+
+#include "base/random.h"
+#include "plan/measures/formula.h"
+
+namespace stab::plan {
+namespace {
+
+// The sets of a run of blocks, in their order.
+std::vector<std::uint32_t> draw_run(const Plan& plan, std::uint64_t run, bool warmup) {
+  std::vector<std::uint32_t> order(plan.rotated.size());
+  std::iota(order.begin(), order.end(), 0);
+  Random random(derive(plan.seed, warmup ? "warmup rotate" : "rotate", {run}));
+  random.shuffle(std::span(order));
+  return order;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
+std::uint32_t set_of(const Plan& plan, std::uint32_t block, bool warmup) {
+  assert(!plan.rotated.empty());
+  const std::size_t sets = plan.rotated.size();
+  return draw_run(plan, block / sets, warmup)[block % sets];  // T1, T2
+}
+
+std::uint32_t blocks_of_set(const Plan& plan, std::uint32_t set, std::uint32_t blocks) {
+  const auto sets = static_cast<std::uint32_t>(plan.rotated.size());
+  std::uint32_t count = blocks / sets;  // T1
+  for (std::uint32_t block = count * sets; block < blocks; ++block)
+    count += set_of(plan, block, false) == set ? 1 : 0;
+  return count;
+}
+
+Turns::Turns(const Plan& plan, const std::string& name)
+    : plan_(plan), sets_(plan.rotated.size(), true) {
+  for (const std::string& part : parts_of(plan, name)) {
+    if (std::ranges::none_of(plan.rotated, [&](const auto& set) { return contains(set, part); }))
+      continue;
+    takes_turns_ = true;
+    for (std::size_t i = 0; i < sets_.size(); ++i)
+      if (!contains(plan.rotated[i], part)) sets_[i] = false;
+  }
+}
+
+bool Turns::in_no_set() const {
+  return takes_turns_ && std::ranges::none_of(sets_, [](bool has) { return has; });
+}
+
+bool Turns::in_block(std::uint32_t block) const {
+  return !takes_turns_ || sets_[set_of(plan_, block, false)];
+}
+
+std::uint32_t Turns::among(std::uint32_t blocks) const {
+  if (!takes_turns_) return blocks;
+  std::uint32_t count = 0;
+  for (std::uint32_t set = 0; set < sets_.size(); ++set)
+    if (sets_[set]) count += blocks_of_set(plan_, set, blocks);
+  return count;
+}
+
+std::uint32_t compared_blocks(const Plan& plan, const Benchmark& benchmark) {
+  return Turns(plan, plan.analysis.response).among(benchmark.repetitions);
+}
+
+std::string_view why_not_by_turns(const Plan& plan) {
+  if (plan.design.stop)
+    return "design.stop counts blocks, each of which must have what it looks at";
+  if (plan.analysis.stabilizer)
+    return "method = \"stabilizer\" is for a number that all blocks have";
+  switch (plan.design.kind) {
+    case DesignKind::calibration:
+      return "the comparisons of a calibration have one size, and would have some blocks more or "
+             "less";
+    case DesignKind::nested:
+    case DesignKind::padding_study:
+      return "all runs of a seed make one number";
+    default:
+      return "";
+  }
+}
+
+}  // namespace stab::plan

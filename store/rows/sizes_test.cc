@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "store/rows/sizes.h"
+
+#include <gmock/gmock.h>
+
+#include "store/recover.h"
+#include "store/schema.h"
+#include "store/test_support.h"
+
+namespace stab::store {
+namespace {
+
+class SizesTest : public WithStore {
+ protected:
+  std::uint64_t size() const { return store_->bytes_of_experiment(experiment_); }
+  void fill(int trials) {
+    for (std::uint32_t position = 0; std::cmp_less(position, trials); ++position) {
+      Trial trial = example_trial(experiment_, position);
+      trial.stderr_tail = std::string(1000, 'x');
+      ASSERT_TRUE(store_->add_trial(trial));
+    }
+  }
+};
+
+TEST_F(SizesTest, GrowWithWhatIsStoredAndAreThereAfterwards) {
+  const std::uint64_t empty = size();
+  EXPECT_GE(empty, example_experiment().plan.size());
+  fill(10);
+  EXPECT_GT(size(), empty + 10'000);
+  EXPECT_LT(size(), empty + 30'000);
+  const std::uint64_t before = size();
+  ASSERT_TRUE(store_->add_event({.experiment = experiment_, .kind = "k", .text = "1234567890"}));
+  EXPECT_GT(size(), before + 10);
+  const Build build{.experiment = experiment_, .key = "k", .benchmark = "b", .output = "a warning"};
+  ASSERT_TRUE(store_->add_build(build));
+  const std::uint64_t all = size();
+  ASSERT_TRUE(store_->add_build(build));
+  EXPECT_EQ(size(), all) << "it replaces the first one";
+  Build longer = build;
+  longer.output += std::string(5000, 'x');
+  ASSERT_TRUE(store_->add_build(longer));
+  EXPECT_EQ(size(), all + 5000);
+  ASSERT_TRUE(store_->add_build(build));
+  reopen();
+  EXPECT_EQ(size(), all);
+  EXPECT_TRUE(store_->verify()->empty());
+}
+
+TEST_F(SizesTest, AreThoseOfUsers) {
+  Experiment theirs = example_experiment();
+  theirs.uid = example_experiment().uid + 1;
+  const Id other = store_->add_experiment(theirs).value();
+  fill(3);
+  EXPECT_EQ(store_->bytes_of_user(example_experiment().uid), size());
+  EXPECT_EQ(store_->bytes_of_user(theirs.uid), store_->bytes_of_experiment(other));
+  EXPECT_EQ(store_->bytes_of_user(theirs.uid + 1), 0U);
+}
+
+TEST_F(SizesTest, DoNotCountWhatWasNotStored) {
+  fill(1);
+  const std::uint64_t before = size();
+  EXPECT_FALSE(store_->add_trial(example_trial(experiment_, 0))) << "it is there already";
+  EXPECT_EQ(size(), before);
+  ASSERT_TRUE(store_->add_event({.experiment = experiment_, .kind = "k", .text = ""}));
+  EXPECT_LT(size(), before + 300);
+}
+
+TEST_F(SizesTest, ShrinkWithOutputAndEndWithTheExperiment) {
+  fill(20);
+  const std::uint64_t before = size();
+  std::optional<Store::Place> place = Store::Place();
+  while (place) place = store_->forget_output(experiment_, *place, "it is old").value();
+  EXPECT_LT(size() + 19'000, before);
+  ASSERT_TRUE(store_->begin_removal(experiment_, "somebody removed it"));
+  EXPECT_GT(size(), 0U);
+  while (store_->go_on_with_removal(experiment_).value()) {
+  }
+  EXPECT_EQ(size(), 0U);
+  reopen();
+  EXPECT_EQ(store_->bytes_of_user(example_experiment().uid), 0U);
+}
+
+TEST_F(SizesTest, AreCountedAnewWhereTheirRowIsDamagedOrGone) {
+  fill(20);
+  const std::uint64_t right = size();
+  std::uint64_t added = 0;  // events
+  for (const char* change :
+       {"UPDATE size SET bytes = 1", "UPDATE size SET uid = 77", "DELETE FROM size"}) {
+    store_.reset();
+    cheat(path_, change);
+    store_ = open_or_fail(path_);
+    EXPECT_EQ(size(), right + 201 * added) << change;
+    EXPECT_EQ(store_->bytes_of_user(example_experiment().uid), size()) << change;
+    // From the next change on it is stored again.
+    ASSERT_TRUE(store_->add_event({.experiment = experiment_, .kind = "k", .text = ""}));
+    ++added;
+    EXPECT_TRUE(store_->verify()->empty()) << change;
+  }
+}
+
+TEST_F(SizesTest, OfADamagedRowCostNoExperimentItsResults) {
+  fill(2);
+  cheat(path_, "UPDATE size SET bytes = 1");
+  EXPECT_EQ(store_->verify()->size(), 1U);
+  EXPECT_TRUE(store_->verify(experiment_)->empty());
+}
+
+TEST_F(SizesTest, AreCountedByRecovery) {
+  fill(20);
+  const std::uint64_t right = size();
+  store_.reset();
+  const std::string whole = directory_ / "whole.db";
+  ASSERT_TRUE(recover(path_, whole));
+  const auto copy = open_or_fail(whole);
+  EXPECT_EQ(copy->bytes_of_experiment(experiment_), right);
+}
+
+TEST(Sizes, OfAnEarlierVersionAreCounted) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  make_version_6(path, 30);
+  std::uint64_t counted = 0;
+  {
+    const auto store = open_or_fail(path);
+    counted = store->bytes_of_experiment(1);
+    std::uint64_t least = 0;
+    for (const Trial& trial : trials_of(*store, 1)) least += bytes_of(trial) / 2;
+    EXPECT_GT(counted, least);
+    EXPECT_TRUE(store->verify()->empty());
+  }
+  cheat(path, "UPDATE trial SET stderr_tail = ''");  // it was stored: nothing is counted any more
+  EXPECT_EQ(open_or_fail(path)->bytes_of_experiment(1), counted);
+}
+
+}  // namespace
+}  // namespace stab::store
