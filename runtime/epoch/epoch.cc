@@ -39,6 +39,7 @@ void answer(const siginfo_t& about, ucontext_t* interrupted) {
   const bool by_alarm = value == &epoch_signal::alarm;
   if (by_alarm && !schedule::is_due(about.si_timerid)) return;
   if (enter()) {
+    schedule::hold();
     const uint64_t before = os::clock_ns(os::thread_cpu_clock);
     one_epoch::run(*interrupted);
     plan_next_epoch(value == &epoch_signal::timer, os::clock_ns(os::thread_cpu_clock) - before);
@@ -153,6 +154,15 @@ EpochCounts epoch_counts() {
 void randomize_now() {
   if (epoch_signal::is_answered() && owner == os::process_id())
     os::queue_to_thread(os::thread_id(), epoch_signal::number, &epoch_signal::call);
+}
+
+void begin_thread() {
+  const epoch_signal::Answering answering;
+  if (!answering || owner != os::process_id()) return;
+  if (schedule::is_due())
+    os::queue_to_thread(os::thread_id(), epoch_signal::number, &epoch_signal::call);
+  else
+    schedule::set_own_alarm();
 }
 
 NoEpochs::NoEpochs(const OutsideHandlers& /*proof*/) {

@@ -36,6 +36,9 @@ bool is_own_process();
 // A new layout now, on this thread.
 void randomize_now();
 
+// A thread that libc started calls this first: it gets an alarm, or the epoch that is due.
+void begin_thread();
+
 // No epoch begins while an object of this type exists. Its constructor waits for the end of the
 // present one.
 class NoEpochs {

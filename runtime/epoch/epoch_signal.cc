@@ -17,7 +17,7 @@ namespace {
 Answer answer;
 bool answered;
 bool alarms_interrupt;  // system calls, before 5.10
-uint32_t in_handler;    // threads that answer a signal of ours
+uint32_t now_answering;
 constinit os::SignalAction action_of_libc = {};
 
 // As if the signal had come to libc's handler alone.
@@ -40,12 +40,10 @@ void on_signal(int number, void* info, void* context) {
   const bool interrupts = value != &alarm || alarms_interrupt;
   if (interrupts) restart_system_call(*interrupted, epoch_signal::number);
   // Once epochs have ended no system call may be made here: the program may have forbidden it.
-  __atomic_fetch_add(&in_handler, 1, __ATOMIC_SEQ_CST);
-  if (is_answered()) {
-    if (!interrupts) restart_uninterrupted_call(*interrupted, epoch_signal::number);
-    answer(*about, interrupted);
-  }
-  __atomic_fetch_sub(&in_handler, 1, __ATOMIC_SEQ_CST);
+  const Answering answering;
+  if (!answering) return;
+  if (!interrupts) restart_uninterrupted_call(*interrupted, epoch_signal::number);
+  answer(*about, interrupted);
 }
 
 bool install_handler() {
@@ -78,11 +76,18 @@ bool is_answered() {
 }
 
 void wait_for_handlers() {
-  while (__atomic_load_n(&in_handler, __ATOMIC_SEQ_CST) != 0) os::yield();
+  while (__atomic_load_n(&now_answering, __ATOMIC_SEQ_CST) != 0) os::yield();
+}
+
+Answering::Answering() {
+  __atomic_fetch_add(&now_answering, 1, __ATOMIC_SEQ_CST);
+}
+Answering::~Answering() {
+  __atomic_fetch_sub(&now_answering, 1, __ATOMIC_SEQ_CST);
 }
 
 void forget() {
-  in_handler = 0;
+  now_answering = 0;
 }
 
 }  // namespace stab::rt::epoch_signal

@@ -31,6 +31,16 @@ bool is_answered();
 // Until no thread answers one.
 void wait_for_handlers();
 
+// What makes system calls for us outside handlers, too, does so while one of these is true.
+class Answering {
+ public:
+  Answering();
+  ~Answering();
+  Answering(const Answering&) = delete;
+  Answering& operator=(const Answering&) = delete;
+  explicit operator bool() const { return is_answered(); }
+};
+
 // In a child of fork, where no other thread answers.
 void forget();
 

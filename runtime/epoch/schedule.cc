@@ -23,13 +23,13 @@ int timer;
 uint64_t next_at;  // the next epoch, on its clock
 bool alarms_used;  // then the timer comes behind the threads' own
 
-// For threads that have no alarm, when no other runs. Far behind the alarms if there are some:
-// it must not come while a thread answers one, for it would wake a sleeper then. Repeated in case
-// a signal is lost.
+// For threads that have no alarm, when no other runs: libc did not start them, or there are too
+// many. Far behind the alarms if there are some, for where the running thread blocks the signal it
+// wakes a sleeper. Repeated in case a signal is lost.
 long set_timer(uint64_t due, bool behind_alarms) {
-  constexpr uint64_t least_delay = 100000000;
+  constexpr uint64_t least_delay = 1000000000;
   constexpr uint64_t least_repeat = 200000000;
-  const uint64_t delay = period / 4 > least_delay ? period / 4 : least_delay;
+  const uint64_t delay = period > least_delay ? period : least_delay;
   const uint64_t repeat = 8 * period;
   return os::set_timer(timer, alarms_used && behind_alarms ? due + delay : due,
                        repeat > least_repeat ? repeat : least_repeat);
@@ -106,6 +106,22 @@ void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns) {
   __atomic_store_n(&next_at, due, __ATOMIC_RELAXED);
   set_alarms(due - now, all_listed);
   set_timer(due, !by_timer);
+}
+
+void hold() {
+  os::set_timer(timer, 0, 0);
+}
+
+bool is_due() {
+  return os::clock_ns(timer_clock) >= __atomic_load_n(&next_at, __ATOMIC_RELAXED);
+}
+
+void set_own_alarm() {
+  if (!alarms_used) return;
+  const uint64_t due = __atomic_load_n(&next_at, __ATOMIC_RELAXED);
+  const uint64_t now = os::clock_ns(timer_clock);
+  const uint64_t rest = due > now ? due - now : 0;
+  alarms::set_own(rest > least_pause ? rest : least_pause, signals.number, signals.alarm);
 }
 
 bool is_due(int alarm) {

@@ -3,7 +3,7 @@
 // cost no larger share of it than the budget allows. Each running thread has an alarm; a timer of
 // the process stands behind them, for threads that have none.
 //
-// One caller at a time, but for is_due() and put_off(). `all_listed`: threads.h knows the threads
+// One caller at a time, but for is_due(), set_own_alarm() and put_off(). `all_listed`: threads.h knows the threads
 // that there are, and which of them run.
 #pragma once
 
@@ -26,6 +26,10 @@ void stop();
 // After stop().
 void go_on(bool all_listed);
 
+// The beginning of an epoch: the timer of the process, which plan_next() sets again, must not come
+// while threads are in our handlers. The kernel would wake a sleeper in their place.
+void hold();
+
 // The end of an epoch calls this with the CPU time that the epoch cost its thread. `by_timer`: the
 // timer of the process started the epoch, not an alarm.
 void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns);
@@ -34,6 +38,9 @@ uint64_t asked_period();
 // From start() to the end of the last epoch.
 uint64_t time_until_last();
 
+bool is_due();
+// For the calling thread.
+void set_own_alarm();
 // In the handler of an alarm, which is set again if it came early.
 bool is_due(int alarm);
 // In a handler that finds an epoch under way: of an alarm, or of the timer.

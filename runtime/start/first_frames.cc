@@ -8,6 +8,7 @@
 
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
+#include "runtime/epoch/epoch.h"
 #include "runtime/start/thread_stacks.h"
 
 namespace stab::rt {
@@ -26,6 +27,7 @@ using PlainRoutine = int (*)(void*);
 using PlainCreate = int (*)(thrd_t*, PlainRoutine, void*);
 
 bool moved;
+bool announced;
 uint64_t thread_seed;
 uint64_t threads_made;
 uint64_t main_shift;
@@ -70,23 +72,25 @@ uint64_t arrive(void* argument) {
   const auto own = reinterpret_cast<uint64_t>(arrival->argument);
   const uint64_t shift = arrival->shift;
   __atomic_store_n(&arrival->taken, 0, __ATOMIC_RELEASE);
+  if (announced) begin_thread();
   return call_lower(own, 0, 0, function, shift);
 }
 
-void* begin_thread(void* argument) {
+void* run_thread(void* argument) {
   return reinterpret_cast<void*>(arrive(argument));
 }
 
-int begin_plain_thread(void* argument) {
+int run_plain_thread(void* argument) {
   return static_cast<int>(arrive(argument));
 }
 
 Arrival* take_arrival(void* function, void* argument) {
-  if (!moved) return nullptr;
+  if (!moved && !announced) return nullptr;
   for (Arrival& arrival : arrivals) {
     if (__atomic_exchange_n(&arrival.taken, 1, __ATOMIC_ACQUIRE) != 0) continue;
     arrival.function = function;
     arrival.argument = argument;
+    arrival.shift = 0;
     return &arrival;
   }
   return nullptr;
@@ -110,26 +114,28 @@ uint32_t draw_shift(const pthread_attr_t* attributes) {
 }
 
 int create(Create next, pthread_t* thread, const pthread_attr_t* own, Arrival& arrival) {
+  if (!moved) return next(thread, own, run_thread, &arrival);
   pthread_attr_t room;
   const pthread_attr_t* attributes = with_more_stack(own, room);
   arrival.shift = draw_shift(attributes);
-  int result = next(thread, attributes, begin_thread, &arrival);
+  int result = next(thread, attributes, run_thread, &arrival);
   if (result == EAGAIN && retreat_to(own, attributes)) {
     arrival.shift = draw_shift(own);
-    result = next(thread, own, begin_thread, &arrival);
+    result = next(thread, own, run_thread, &arrival);
     if (result == 0) count_small_stack();
   }
   return result;
 }
 
 int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
+  if (!moved) return next(thread, run_plain_thread, &arrival);
   pthread_attr_t room;
   with_more_stack(nullptr, room);  // the default size is as large as it may be
   arrival.shift = draw_shift(nullptr);
-  int result = next(thread, begin_plain_thread, &arrival);
+  int result = next(thread, run_plain_thread, &arrival);
   if (result != thrd_success && retreat_to(nullptr, nullptr)) {
     arrival.shift = draw_shift(nullptr);
-    result = next(thread, begin_plain_thread, &arrival);
+    result = next(thread, run_plain_thread, &arrival);
     if (result == thrd_success) count_small_stack();
   }
   return result;
@@ -142,6 +148,10 @@ void move_first_frames(const Random& random) {
   main_shift = own.below(main_span / step) * step;
   thread_seed = own.next();
   moved = true;
+}
+
+void announce_threads() {
+  announced = true;
 }
 
 }  // namespace stab::rt

@@ -10,4 +10,7 @@ namespace stab::rt {
 // Before main and before any thread.
 void move_first_frames(const Random& random);
 
+// From now on threads tell epochs that they begin.
+void announce_threads();
+
 }  // namespace stab::rt

@@ -150,7 +150,10 @@ void start(char** environment) {
   const char* why_once = nullptr;
   if (problem == nullptr && options.again())
     why_once = start_epochs(options, AtStartAndEnd::outside());
-  if (why_once != nullptr) refuse_or_complain(why_once);
+  if (why_once != nullptr)
+    refuse_or_complain(why_once);
+  else if (problem == nullptr && options.again())
+    announce_threads();
   tell(*image, problem);
   if (!report_wanted()) return;
   report_start(options, seed, image, problem, why_once, small_stack);

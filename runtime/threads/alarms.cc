@@ -6,30 +6,63 @@
 namespace stab::rt::alarms {
 namespace {
 
+// `thread`: whose it is, or one of these.
+constexpr int nobody = 0;
+constexpr int being_made = -1;
 struct Alarm {
   int thread;
   int timer;
   uint64_t round;
 };
 constinit Alarm alarms[most] = {};
-uint32_t count;
 uint64_t round;
 
 Alarm* find(int thread) {
-  for (uint32_t i = 0; i < count; ++i)
-    if (alarms[i].thread == thread) return &alarms[i];
+  for (Alarm& alarm : alarms)
+    if (__atomic_load_n(&alarm.thread, __ATOMIC_ACQUIRE) == thread) return &alarm;
   return nullptr;
+}
+
+Alarm* take_free() {
+  for (Alarm& alarm : alarms) {
+    int none = nobody;
+    if (__atomic_compare_exchange_n(&alarm.thread, &none, being_made, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED))
+      return &alarm;
+  }
+  return nullptr;
+}
+
+void give(Alarm& alarm, int thread) {
+  __atomic_store_n(&alarm.thread, thread, __ATOMIC_RELEASE);
+}
+
+void make(int thread, uint64_t kept_until, uint64_t when_ns, int signal, const void* value) {
+  Alarm* alarm = take_free();
+  if (alarm == nullptr) return;
+  const auto allowed = os::most_pending_signals() / 8;
+  const bool few = static_cast<uint64_t>(alarm - alarms) < allowed;
+  const long timer = few ? os::make_thread_timer(thread, signal, value) : -1;
+  if (os::failed(timer)) return give(*alarm, nobody);
+  alarm->timer = static_cast<int>(timer);
+  alarm->round = kept_until;
+  os::set_timer_in(alarm->timer, when_ns);
+  give(*alarm, thread);
 }
 
 void remove(Alarm& alarm) {
   os::delete_timer(alarm.timer);
-  alarm = alarms[--count];
+  give(alarm, nobody);
+}
+
+bool is_made(const Alarm& alarm) {
+  return __atomic_load_n(&alarm.thread, __ATOMIC_ACQUIRE) > nobody;
 }
 
 }  // namespace
 
 void begin() {
-  ++round;
+  __atomic_fetch_add(&round, 1, __ATOMIC_RELAXED);
 }
 
 void set(int thread, uint64_t when_ns, int signal, const void* value) {
@@ -39,19 +72,18 @@ void set(int thread, uint64_t when_ns, int signal, const void* value) {
     // That one has ended, and another has got its number.
     remove(*alarm);
   }
-  if (count == most || count >= os::most_pending_signals() / 8) return;
-  const long timer = os::make_thread_timer(thread, signal, value);
-  if (os::failed(timer)) return;
-  alarms[count++] = {thread, static_cast<int>(timer), round};
-  os::set_timer_in(static_cast<int>(timer), when_ns);
+  make(thread, round, when_ns, signal, value);
 }
 
 void end(bool (*is_there)(int thread)) {
-  for (uint32_t i = 0; i < count;)
-    if (alarms[i].round == round || is_there(alarms[i].thread))
-      ++i;
-    else
-      remove(alarms[i]);
+  for (Alarm& alarm : alarms)
+    if (is_made(alarm) && alarm.round < round && !is_there(alarm.thread)) remove(alarm);
+}
+
+void set_own(uint64_t when_ns, int signal, const void* value) {
+  const int own = os::thread_id();
+  if (find(own) == nullptr)
+    make(own, __atomic_load_n(&round, __ATOMIC_RELAXED) + 1, when_ns, signal, value);
 }
 
 void set_again(int timer, uint64_t when_ns) {
@@ -59,11 +91,12 @@ void set_again(int timer, uint64_t when_ns) {
 }
 
 void stop() {
-  while (count != 0) remove(alarms[count - 1]);
+  for (Alarm& alarm : alarms)
+    if (is_made(alarm)) remove(alarm);
 }
 
 void forget() {
-  count = 0;
+  for (Alarm& alarm : alarms) give(alarm, nobody);
 }
 
 }  // namespace stab::rt::alarms

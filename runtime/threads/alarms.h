@@ -4,7 +4,8 @@
 // signal to the process is another matter: it may wake a sleeper whose call ends with EINTR
 // although another thread handled it.
 //
-// One caller at a time, but for set_again().
+// Any thread may call set_own() and set_again() at any time; of the others there is one caller at a
+// time.
 #pragma once
 
 #include <stdint.h>
@@ -20,6 +21,10 @@ void begin();
 void set(int thread, uint64_t when_ns, int signal, const void* value);
 // Other threads that still exist keep the alarms that they have.
 void end(bool (*is_there)(int thread));
+
+// The calling thread, which has none, gets one if there is room. It keeps it at least until the
+// next end() but one, which knows whether the thread is there.
+void set_own(uint64_t when_ns, int signal, const void* value);
 
 // In the handler of its signal, which tells which timer it was.
 void set_again(int timer, uint64_t when_ns);

@@ -183,7 +183,8 @@ const char* list_threads(Request& request, uint32_t& found) {
     }
   }
   os::close_file(static_cast<int>(fd));
-  if (problem == nullptr && !own_seen) return "/proc belongs to another process namespace";
+  if (problem == nullptr && !own_seen)
+    return "/proc did not list this thread (threads ended, or it is another namespace's)";
   return problem;
 }
 
