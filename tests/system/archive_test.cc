@@ -11,7 +11,9 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "counters/samples.h"
 #include "store/store.h"
 #include "store/test_support.h"
 #include "tests/system/lab.h"
@@ -244,6 +246,24 @@ TEST_F(Archive, AHostileFileGetsNothing) {
     row.plan.replace(row.plan.find(own), own.size(), "name = \"c\"");
   });
   EXPECT_TRUE(refuses("the column benchmark of table build names b, which its plan does not have"));
+  const auto forge_trial = [&](const std::vector<counters::Samples>& samples) {
+    forge([&](const store::Experiment&) {});
+    const auto store = store::Store::open(file());
+    ASSERT_TRUE(store);
+    store::Trial trial;
+    ASSERT_TRUE((*store)->for_each_trial(1, [&](const store::Trial& each) {
+      trial = each;
+      return false;
+    }));
+    ++trial.attempt;
+    trial.samples = samples;
+    ASSERT_TRUE((*store)->add_trial(trial));
+  };
+  forge_trial({{.measure = "time", .subject = "\x1b[2J", .values = {1}}});
+  EXPECT_TRUE(refuses("has a reading or samples whose name is no line"));
+  const counters::Samples insert{.measure = "time", .subject = "insert", .values = {1}};
+  forge_trial({insert, insert});
+  EXPECT_TRUE(refuses("has two lists of samples of time insert"));
   // Of root, say: it belongs to whoever imports it.
   forge([](store::Experiment& row) {
     row.uid = 4711;
