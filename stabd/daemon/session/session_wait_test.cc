@@ -2,14 +2,21 @@
 // How a session waits for a quiet machine.
 #include <gmock/gmock.h>
 
+#include <set>
+#include <string>
+
+#include "plan/measures/own_names.h"
 #include "stabd/daemon/session/testing.h"
 
 namespace stab::daemon {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Truly;
 
 constexpr const char* with_wait = R"(
 [experiment]
@@ -105,6 +112,24 @@ TEST(SessionWait, WhatIsWaitedForInVainIsMeasuredAnyway) {
   EXPECT_THAT(trials_with_a_wait(around), ElementsAre(0));
   EXPECT_THAT(waits_of(around),
               ElementsAre(AllOf(HasSubstr("before warm-up block 1: "), HasSubstr(" in vain"))));
+}
+
+// A plan that called a measure like one of these would have two readings of one name.
+TEST(SessionWait, NoMeasureOfAPlanCanBeCalledLikeAReadingOfTheSession) {
+  std::string plan = with_wait;
+  plan.replace(plan.find("1h"), 2, "1ns");
+  Around around(plan);
+  around.session_->start();
+  around.answer();
+  around.answer_look("the other CPUs are 50 % busy");
+  around.settle();
+  std::set<std::string> names;
+  EXPECT_TRUE(around.store_->for_each_trial(around.id_, [&](const store::Trial& trial) {
+    for (const counters::Reading& reading : trial.readings) names.insert(reading.name);
+    return true;
+  }));
+  EXPECT_THAT(names, IsSupersetOf({"commit-before-ns", "quiet-wait-ns", "quiet-wait-in-vain"}));
+  EXPECT_THAT(names, Each(Truly(plan::is_own_name)));
 }
 
 TEST(SessionWait, CancelAndPauseEndItAtOnceAndWhoGoesOnWaitsAnew) {
