@@ -8,24 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-
-#include "base/fd.h"
-#include "stabd/protocol/lines.h"
 
 namespace stab::test {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using std::string_literals::operator""s;
-using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
@@ -199,102 +191,6 @@ TEST_F(Users, CopyNobodysDatabaseButTheirOwn) {
   EXPECT_EQ(as(0, {"backup", copy}).code, 0);
 }
 
-TEST_F(Users, DoNotPushForwardNorResumeWhatRootPaused) {
-  const Output pushed = as(ada, {"submit", "--priority", "1", plan_of(ada)});
-  EXPECT_EQ(pushed.code, 1);
-  EXPECT_THAT(pushed.err, HasSubstr("only root and the user of stabd"));
-  EXPECT_EQ(as(ada, {"pause", "--queue"}).code, 1);
-  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
-  ASSERT_EQ(as(ada, {"submit", "--priority", "-1", plan_of(ada)}).code, 0);
-  ASSERT_EQ(as(ada, {"pause", "1"}).code, 0);
-  ASSERT_EQ(as(ada, {"resume", "1"}).code, 0);
-  ASSERT_EQ(as(0, {"pause", "1"}).code, 0);
-  ASSERT_EQ(as(ada, {"pause", "1"}).code, 0);  // it stays root's
-  const Output refused = as(ada, {"resume", "1"});
-  EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("was paused by user 0"));
-  ASSERT_EQ(as(0, {"resume", "1"}).code, 0);
-  ASSERT_EQ(as(0, {"resume", "--queue"}).code, 0);
-  EXPECT_EQ(as(ada, {"watch", "--fail-on", "trials", "1"}).code, 0);
-}
-
-TEST_F(Users, DoNotGetRidOfRootsPauseByEndingTheirExperiment) {
-  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
-  ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
-  ASSERT_EQ(as(0, {"pause", "1"}).code, 0);
-  ASSERT_EQ(as(ada, {"cancel", "1"}).code, 0);
-  const Output refused = as(ada, {"retry", "1"});
-  EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("was paused by user 0 before it ended"));
-  EXPECT_EQ(as(0, {"retry", "1"}).code, 0);
-}
-
-TEST_F(Users, TakeTurnsAlsoWithWhatTheyRetry) {
-  lab_.write("61234/fails.toml",
-             "[experiment]\nname = \"fails\"\n[[benchmark]]\nname = \"b\"\n"
-             "run = [\"false\"]\nrepetitions = 1\n");
-  ASSERT_EQ(as(ada, {"submit", "--wait", lab_.path("61234/fails.toml")}).code, 5);
-  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
-  ASSERT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
-  ASSERT_EQ(as(ada, {"retry", "1"}).code, 0);
-  const json listed = json::parse(as(0, {"list", "--json"}).out);
-  EXPECT_EQ(listed[0]["place"], 2);
-  EXPECT_EQ(listed[1]["place"], 1);
-}
-
-TEST_F(Users, HaveOnlySoManyWaitingAndOthersGetIn) {
-  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
-  for (int i = 0; i < 100; ++i) ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
-  const Output more = as(ada, {"submit", plan_of(ada)});
-  EXPECT_EQ(more.code, 1);
-  EXPECT_THAT(more.err, HasSubstr("you have 100 experiments in the queue already"));
-  EXPECT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
-  EXPECT_EQ(as(0, {"submit", plan_of(bob)}).code, 0);
-}
-
-TEST_F(Users, HaveTheLimitsOfTheSettings) {
-  restart("[limits]\nconnections_of_user = 3\nwaiting_of_user = 2\n");
-  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
-  for (int i = 0; i < 2; ++i) ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
-  EXPECT_THAT(as(ada, {"submit", plan_of(ada)}).err,
-              HasSubstr("you have 2 experiments in the queue already"));
-  EXPECT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
-  const Idle idle(ada, 3);
-  EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you have 3 connections to stabd already"));
-  EXPECT_EQ(as(bob, {"list"}).code, 0);
-}
-
-// Each trial keeps the end of its stderr.
-TEST_F(Users, StoreOnlySoMuchAndOthersGoOn) {
-  restart("[limits]\nstored_bytes_of_user = \"60KiB\"\n");
-  lab_.write("61234/loud.toml",
-             "[experiment]\nname = \"loud\"\n[[benchmark]]\nname = \"b\"\n"
-             "run = [\"sh\", \"-c\", \"yes 2>/dev/null | head -c 3000 >&2\"]\nrepetitions = 200\n");
-  ASSERT_EQ(as(ada, {"submit", "--wait", lab_.path("61234/loud.toml")}).code, 5);
-  const json listed = json::parse(as(ada, {"list", "--json"}).out);
-  EXPECT_EQ(listed[0]["state"], "failed");
-  EXPECT_THAT(listed[0]["reason"].get<std::string>(),
-              AllOf(HasSubstr("limits.stored_bytes_of_user allows 60 KiB"),
-                    HasSubstr("'stabctl rm'"), HasSubstr("'stabctl retry'")));
-  const auto bytes = listed[0]["bytes"].get<std::uint64_t>();
-  EXPECT_GT(bytes, 60U << 10);
-  EXPECT_LT(bytes, 80U << 10) << "it ends before its next trial";
-  EXPECT_THAT(as(ada, {"list"}).out, ContainsRegex("trials +6[0-9]\\.[0-9] KiB "));
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"submit", plan_of(ada)}, {"retry", "1"}})
-    EXPECT_THAT(as(ada, words).err, HasSubstr("the experiments of user 61234 take 6"));
-  for (const uid_t user : {bob, uid_t{0}})
-    EXPECT_EQ(as(user, {"submit", "--wait", "--fail-on", "trials", plan_of(bob)}).code, 0);
-  // It counts what was stored by an earlier daemon, and what is removed no longer counts.
-  restart("[limits]\nstored_bytes_of_user = \"60KiB\"\n");
-  EXPECT_EQ(as(ada, {"submit", plan_of(ada)}).code, 1);
-  ASSERT_EQ(as(ada, {"rm", "1"}).code, 0);
-  // Its rows go in pieces.
-  int tries = 0;
-  while (as(ada, {"submit", plan_of(ada)}).code != 0 && ++tries < 100) usleep(100'000);
-  EXPECT_LT(tries, 100);
-}
-
 TEST_F(Users, AreToldWithTheirOwnRights) {
   const std::string own = lab_.path("61234/");
   ASSERT_EQ(chown(own.c_str(), ada, ada), 0);
@@ -318,25 +214,6 @@ TEST_F(Users, AreToldWithTheirOwnRights) {
   EXPECT_TRUE(wait_for_text(own + "fds", "/dev/null\n"));
   EXPECT_THAT(read_file(own + "fds", 65536).value_or(""), ContainsRegex(" 2 -> [^ ]*/dev/null\n"));
   EXPECT_TRUE(wait_for_text(lab_.path("root"), "0\n"));
-}
-
-TEST_F(Users, NoticesThatHangKeepNobodyElsesWaiting) {
-  lab_.write("root.sh", "#!/bin/sh\ncat >>" + lab_.path("root") + "\n", true);
-  restart("[notify]\ncommand = [\"" + lab_.path("root.sh") + "\"]\ntime_limit = \"24h\"\n");
-  const auto submit = [&](uid_t user, const std::string& command) {
-    const std::string folder = std::to_string(user) + "/";
-    EXPECT_EQ(chown(lab_.path(folder).c_str(), user, user), 0);
-    lab_.write(folder + "told.toml", "[experiment]\nname = \"told\"\nnotify = [" + command +
-                                         "]\n[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
-                                         "repetitions = 1\n");
-    EXPECT_EQ(
-        as(user, {"submit", "--wait", "--fail-on", "trials", lab_.path(folder + "told.toml")}).code,
-        0);
-  };
-  submit(ada, R"("sleep", "987653")");
-  submit(bob, R"("touch", "told")");
-  EXPECT_TRUE(wait_for_text(lab_.path("root"), "\"user\":61235"));
-  while (access(lab_.path("61235/told").c_str(), F_OK) != 0) usleep(20'000);
 }
 
 TEST_F(Users, BuildAndMeasureWithoutAnyRightsBeyondTheirOwn) {
@@ -383,72 +260,6 @@ TEST_F(Users, AreToldThatASetuidProgramGainsThemNothing) {
   EXPECT_THAT(refused.err, HasSubstr("is for plans that root submits"));
   EXPECT_EQ(as(0, {"submit", "--wait", "--fail-on", "trials", plan("privileges = true\n")}).code,
             0);
-}
-
-TEST_F(Users, IdleConnectionsOfOneKeepNobodyElseOut) {
-  const Idle idle(ada, 80);
-  EXPECT_EQ(as(bob, {"list"}).code, 0);
-  EXPECT_EQ(as(0, {"list"}).code, 0);
-  const Output more = as(ada, {"list"});
-  EXPECT_EQ(more.code, 1);
-  EXPECT_THAT(more.err, HasSubstr("you have 16 connections to stabd already"));
-}
-
-TEST_F(Users, AtOnceGetTheirAnswersBesideAnExperimentThatLosesNothing) {
-  lab_.write("paced.toml",
-             "[experiment]\nname = \"paced\"\n[[benchmark]]\nname = \"b\"\n"
-             "run = [\"true\"]\nrepetitions = " +
-                 std::to_string(times(200, 3000)) + "\n");
-  ASSERT_EQ(as(0, {"submit", lab_.path("paced.toml")}).code, 0);
-  ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
-  ASSERT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
-  struct Client {
-    uid_t user;
-    pid_t process;
-    std::string said;
-  };
-  std::vector<Client> clients;
-  for (int i = 0; i < times(45, 501); ++i) {
-    const uid_t user = i % 3 == 0 ? 0 : i % 3 == 1 ? ada : bob;
-    std::string said = lab_.path("client" + std::to_string(i));
-    const std::string own = std::to_string(i % 3 + 1);
-    const auto verb = i % 2 == 0 ? std::vector<std::string>{"list"} : std::vector{"status"s, own};
-    const pid_t process = start_program(command(user, verb), lab_.folder(), said);
-    clients.push_back({.user = user, .process = process, .said = std::move(said)});
-  }
-  std::map<uid_t, int> answered;
-  for (const Client& client : clients) {
-    const int code = end_of(client.process, std::chrono::minutes(5));
-    const std::string said = read_file(client.said, 1 << 20).value_or("");
-    answered[client.user] += code == 0 ? 1 : 0;
-    if (code != 0) EXPECT_THAT(said, HasSubstr("you have 16 connections to stabd already"));
-    if (client.user == 0) EXPECT_EQ(code, 0) << said;
-  }
-  EXPECT_GE(answered[ada], 1);
-  EXPECT_GE(answered[bob], 1);
-  for (const char* id : {"1", "2", "3"}) {
-    const Output end = as(0, {"watch", "--fail-on", "trials", id});
-    EXPECT_EQ(end.code, 0) << end.err;
-  }
-  const json rows = json::parse(as(0, {"export", "--format", "json", "1"}).out);
-  EXPECT_EQ(rows.size(), static_cast<std::size_t>(times(200, 3000)));
-}
-
-TEST_F(Users, AreLetGoWhenTheySayNothingAndDoNotWatch) {
-  kill(daemon_, SIGTERM);
-  ASSERT_EQ(end_of(daemon_), 0);
-  start_daemon({"--idle-limit", "1"});
-  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
-  ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
-  // Who watches may say nothing for as long as they like.
-  const pid_t watch = start_program(command(ada, {"watch", "--fail-on", "trials", "1"}),
-                                    lab_.folder(), lab_.path("watch.txt"));
-  ASSERT_TRUE(wait_for_text(lab_.path("watch.txt"), "queued"));
-  const Idle idle(ada, 15);
-  // There is no room for one more until those have been let go.
-  while (as(ada, {"list"}).code != 0) usleep(100'000);
-  ASSERT_EQ(as(0, {"resume", "--queue"}).code, 0);
-  EXPECT_EQ(end_of(watch), 0);
 }
 
 }  // namespace
