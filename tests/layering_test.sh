@@ -73,7 +73,7 @@ allowed() {
     stabd/exclusion) echo "base plan/plan.h plan/quantities.h counters store stats/verdicts report/model.h" ;;
     stabd/archive) echo "base toml plan/reading store stabd/exclusion/judge.h stabd/results/trials.h stabd/upkeep" ;;
     stabd/main_stabd.cc) echo "base toml stabd/paths.h stabd/settings stabd/service stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
-    stabd/command_line) echo "base stabd/paths.h stabd/client stabd/client/database stabd/client/machine stabd/client/replay" ;;
+    stabd/command_line) echo "base stabd/paths.h stabd/client stabd/client/ab stabd/client/database stabd/client/machine stabd/client/replay" ;;
     stabd/main_stabctl.cc) echo "base/streams.h stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
     stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/archive/archive.h" ;;
@@ -82,6 +82,7 @@ allowed() {
     stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
     stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
+    stabd/client/ab) echo "$below_stabd stabd/protocol stabd/client stabd/client/run" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;

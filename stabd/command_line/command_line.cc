@@ -43,6 +43,7 @@ CommandLine::CommandLine()
                        fmt::format("{}", fmt::join(sockets_of_daemons(), ", ")));
   app_->require_subcommand(1);
   app_->footer(exit_codes);
+  add_ab();
   add_plan_verbs();
   add_experiment_verbs();
   add_result_verbs();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "stabd/client/ab/ab.h"
 #include "stabd/client/analyze.h"
 #include "stabd/client/machine/machine_verbs.h"
 #include "stabd/client/replay/replay.h"
@@ -20,6 +21,7 @@ class App;
 
 namespace stab::command_line {
 
+using client::AbOptions;
 using client::AnalyzeOptions;
 using client::Common;
 using client::MachineOptions;
@@ -31,6 +33,7 @@ struct Arguments {
   std::string plan;
   std::string sd;
   std::string fail_on = "trials,regressed,unsure";
+  std::string ab_fail_on = "trials";  // a verdict is an answer
   std::int64_t id = 0;
   client::ReplayOptions replay;
   std::vector<std::int64_t> ids;
@@ -47,6 +50,7 @@ struct Arguments {
   std::string from;
   std::string archive;
   RunOptions run;
+  AbOptions ab;
   AnalyzeOptions analyze;
   MachineOptions machine;
   client::CounterOptions counters;
@@ -69,6 +73,7 @@ class CommandLine {
   void fail_on_option(CLI::App* verb);
   void full_flag(CLI::App* verb);
   void json_flag(CLI::App* verb);
+  void add_ab();                // ab_verb.cc
   void add_plan_verbs();        // plan_verbs.cc
   void add_experiment_verbs();  // experiment_verbs.cc
   void add_result_verbs();      // result_verbs.cc

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "stabd/client/run/run.h"
+
 #include <fmt/format.h>
 
 #include <optional>
@@ -12,6 +14,7 @@
 #include "stabd/client/plan_file.h"
 #include "stabd/client/run/embedded.h"
 #include "stabd/client/run/folder.h"
+#include "stabd/client/stored.h"
 #include "stabd/client/verbs.h"
 #include "toml/problems.h"
 
@@ -69,28 +72,18 @@ Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool
   return answer->id;
 }
 
-// What runs is ended with the daemon, and runs again when the same call is made.
-int paused(const RunOptions& options, const std::string& state, const Followed& followed) {
-  tell(fmt::format("paused; this goes on: stabctl run --state {} {}", shell_quote(state),
-                   shell_quote(options.plan_path)));
-  return exit_interrupted + followed.signal;
-}
-
 }  // namespace
 
-Result<int> run(const RunOptions& options) {
-  const auto file = read_plan_file(options.plan_path);
-  if (!file) return std::unexpected(file.error());
-  const auto plan = plan::read_plan(file->text);
-  if (!plan) return fail(toml::describe(plan.error(), file->path));
+Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
+  const auto plan = plan::read_plan(file.text);
+  if (!plan) return fail(toml::describe(plan.error(), file.path));
   const auto folder = choose_folder(
       options.state_directory,
-      {.experiment = plan->name, .plan = file->text, .directory = file->directory}, options.again);
+      {.experiment = plan->name, .plan = file.text, .directory = file.directory}, options.again);
   if (!folder) return std::unexpected(folder.error());
-  const std::string& state = folder->path;
 
   const SignalFd signals;
-  const auto daemon = EmbeddedDaemon::start(state);
+  const auto daemon = EmbeddedDaemon::start(folder->path);
   if (!daemon) return std::unexpected(daemon.error());
   auto client = Client::connect({daemon->socket_path()});
   if (!client) return std::unexpected(client.error());
@@ -98,24 +91,40 @@ Result<int> run(const RunOptions& options) {
       options.calibrations.empty() ? calibrations_file() : options.calibrations;
   if (auto told = tell_calibrations(*client, known); !told)
     tell("earlier calibrations are not quoted: " + told.error().message);
-  const auto id = submit_or_resume(*client, *file, options.again);
+  const auto id = submit_or_resume(*client, file, options.again);
   if (!id) return std::unexpected(id.error());
   auto watching = start_watching({daemon->socket_path()}, *id);
   if (!watching) return std::unexpected(watching.error());
   const auto followed = follow(*watching, signals);
   if (!followed) return std::unexpected(followed.error());
-  if (followed->signal != 0) return paused(options, state, *followed);
+  const Ran ran{.state = folder->path, .id = *id, .signal = followed->signal};
+  if (ran.signal != 0) return ran;
   mark_ended(*folder);
-
-  const auto answer = client->ask(protocol::ReportRequest{
-      .id = *id, .format = options.format, .colour = wants_colour(), .full = options.full});
-  if (!answer) return std::unexpected(answer.error());
-  if (auto written = write_output(answer->text, "", Colours::ours); !written)
-    return std::unexpected(written.error());
   if (plan->design.kind == plan::DesignKind::calibration)
     if (auto kept = keep_calibrations(*client, known); !kept)
       tell("later runs will not quote this calibration: " + kept.error().message);
-  tell(fmt::format("the database is {}/stabd.db", state));
+  return ran;
+}
+
+Result<int> run(const RunOptions& options) {
+  const auto file = read_plan_file(options.plan_path);
+  if (!file) return std::unexpected(file.error());
+  const auto ran = run_to_end(*file, options);
+  if (!ran) return std::unexpected(ran.error());
+  if (ran->signal != 0) {
+    // What runs is ended with the daemon, and runs again when the same call is made.
+    tell(fmt::format("paused; this goes on: stabctl run --state {} {}", shell_quote(ran->state),
+                     shell_quote(options.plan_path)));
+    return exit_interrupted + ran->signal;
+  }
+  const auto answer = answer_stored(
+      ran->state,
+      protocol::ReportRequest{
+          .id = ran->id, .format = options.format, .colour = wants_colour(), .full = options.full});
+  if (!answer) return std::unexpected(answer.error());
+  if (auto written = write_output(answer->text, "", Colours::ours); !written)
+    return std::unexpected(written.error());
+  tell(fmt::format("the database is {}/stabd.db", ran->state));
   return exit_code(ending_of(*answer), options.fail_on);
 }
 

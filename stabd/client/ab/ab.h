@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// `stabctl ab`: two or more versions of one thing, measured against each other without a plan.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "stabd/client/exit_code.h"
+
+namespace stab::client {
+
+struct AbOptions {
+  std::vector<std::string> programs;  // the versions; empty: `words` are, as commands of /bin/sh
+  std::vector<std::string> words;     // with programs: what each gets as its arguments
+  std::vector<std::string> env;       // NAME, whose value is ours, or NAME=VALUE
+  std::string budget = "5min";
+  std::string margin = "1%";  // the smallest change that matters
+  std::int64_t seed = 1;
+  bool heap = false;     // blocks of the heap at random places, too
+  bool control = false;  // the first version is measured against itself, too
+  std::string state_directory;
+  std::string save;  // where the plan goes; "": nowhere
+  bool json = false;
+  bool full = false;
+  FailOn fail_on{.trials = true, .regressed = false, .unsure = false};
+};
+
+Result<int> ab(const AbOptions& options);
+
+}  // namespace stab::client

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/ab/versions.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <iterator>
+#include <set>
+
+#include "base/text.h"
+
+namespace stab::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t longest_name = 40;
+
+// "./build-a/tool" becomes "build-a-tool".
+std::string name_from(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    const bool taken = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '+';
+    if (taken || (c == '.' && !name.empty()))
+      name += c;
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  name.resize(std::min(name.size(), longest_name));
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name.empty() ? "version" : name;
+}
+
+Result<std::vector<Version>> named(const std::vector<std::string>& texts) {
+  if (texts.size() < 2) return fail("two versions at least are compared, name another one");
+  std::set<std::string> known;
+  std::vector<Version> versions;
+  for (const std::string& text : texts) {
+    const std::string stem = name_from(text);
+    std::string name = stem;
+    for (int i = 2; !known.insert(name).second; ++i) name = fmt::format("{}-{}", stem, i);
+    versions.push_back({.name = name, .text = text});
+  }
+  return versions;
+}
+
+// A text of a plan: in quotes, where nothing stands for a variable.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      result += fmt::format("\\{}", c);
+    else if (c == '$')
+      result += "$$";
+    else if (byte < 0x20 || byte == 0x7f)
+      result += fmt::format("\\u{:04x}", byte);
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
+std::string level(const std::string& name, const Version& version, std::size_t number) {
+  return fmt::format("{} = {{ VERSION = {}, NUMBER = \"{:03}\" }}", quoted(name),
+                     quoted(version.text), number);
+}
+
+}  // namespace
+
+Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>& paths) {
+  auto versions = named(paths);
+  if (!versions) return versions;
+  std::size_t longest = 0;
+  for (Version& version : *versions) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(version.text, error);
+    if (!fs::is_regular_file(absolute, error) || access(absolute.c_str(), X_OK) != 0)
+      return fail(fmt::format("{} is no program that can be run", one_line(version.text, 500)));
+    version.text = absolute.lexically_normal().string();
+    longest = std::max(longest, version.text.size());
+  }
+  for (Version& version : *versions)
+    version.text.insert(0, std::string(longest - version.text.size(), '/'));
+  return versions;
+}
+
+Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>& commands) {
+  for (const std::string& command : commands)
+    if (command.empty()) return fail("one of the commands is empty");
+  return named(commands);
+}
+
+std::string name_of_control(const Comparison& comparison) {
+  std::string name = comparison.versions.front().name + "-again";
+  const auto is_taken = [&](const Version& version) { return version.name == name; };
+  while (std::ranges::any_of(comparison.versions, is_taken)) name += "+";
+  return name;
+}
+
+std::vector<std::string> command_of(const Comparison& comparison, const Version& version) {
+  if (comparison.commands) return {"/bin/sh", "-c", version.text};
+  std::vector<std::string> command = {version.text};
+  command.insert(command.end(), comparison.arguments.begin(), comparison.arguments.end());
+  return command;
+}
+
+std::string plan_of(const Comparison& comparison) {
+  const auto& versions = comparison.versions;
+  std::string text;
+  const auto out = std::back_inserter(text);
+  std::vector<std::string> run;
+  for (const std::string& word : command_of(comparison, {.name = "", .text = ""}))
+    run.push_back(quoted(word));
+  run[comparison.commands ? 2 : 0] = "\"${VERSION}\"";
+  fmt::format_to(out,
+                 "# SPDX-License-Identifier: MIT\n"
+                 "# Written by 'stabctl ab'; 'stabctl run' measures it again.\n"
+                 "[experiment]\nname = {}\nseed = {}\n\n"
+                 "[defaults]\nwarmup = 1\ntimeout = \"{}s\"\n",
+                 quoted(fmt::format("{}-or-{}", versions[0].name, versions[1].name)),
+                 comparison.seed,
+                 std::chrono::ceil<std::chrono::seconds>(comparison.timeout).count());
+  // Fewer are no sequence.
+  constexpr std::uint64_t least_of_sequence = 30;
+  const bool sequence = comparison.blocks >= least_of_sequence;
+  if (!sequence) fmt::format_to(out, "repetitions = {}\n", comparison.blocks);
+  fmt::format_to(out, "\n[[benchmark]]\nname = {}\nrun = [{}]\n",
+                 comparison.commands ? "\"command\"" : quoted(versions.front().name),
+                 fmt::join(run, ", "));
+  // What differs between a version and its control; always as long.
+  fmt::format_to(out, "env.STABD_VERSION = \"${{NUMBER}}\"\n");
+  for (const auto& [name, value] : comparison.env)
+    fmt::format_to(out, "env.{} = {}\n", quoted(name), quoted(value));
+  std::vector<std::string> levels;
+  for (const Version& version : versions)
+    levels.push_back(level(version.name, version, levels.size() + 1));
+  if (comparison.control)
+    levels.push_back(level(name_of_control(comparison), versions.front(), levels.size() + 1));
+  fmt::format_to(out,
+                 "\n[factor.version]\nlevels = {{ {} }}\n\n"
+                 "[factor.env_bytes]\nrandom = {{ per = \"block\" }}\n\n"
+                 "[machine]\naslr = true\n\n[design]\nkind = \"one-way\"\n",
+                 fmt::join(levels, ", "));
+  if (sequence)
+    fmt::format_to(out, "stop = {{ rule = \"sequential\", min = 10, max = {}, looks = 20 }}\n",
+                   comparison.blocks);
+  if (comparison.heap) fmt::format_to(out, "\n[randomize]\nheap = true\n");
+  fmt::format_to(out, "\n[analysis]\nequivalence = {}\n", quoted(comparison.margin));
+  return text;
+}
+
+}  // namespace stab::client

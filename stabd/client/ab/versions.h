@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What is compared, and the plan that compares it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stab::client {
+
+struct Version {
+  std::string name;  // as reports show it: one that a plan takes
+  std::string text;  // the program's path, or the command
+};
+
+// Their paths get as long as the longest, by slashes: a longer name in the arguments would move the
+// stack of that version only.
+Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>& paths);
+Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>& commands);
+
+struct Comparison {
+  std::vector<Version> versions;       // the first is what the others are compared with
+  std::vector<std::string> arguments;  // of programs
+  bool commands = false;
+  std::map<std::string, std::string> env;
+  std::string margin;
+  std::int64_t seed = 1;
+  bool heap = false;
+  bool control = false;
+  std::uint64_t blocks = 0;  // at most
+  std::chrono::nanoseconds timeout{0};
+};
+
+// The first version once more.
+std::string name_of_control(const Comparison& comparison);
+
+// What runs for this version.
+std::vector<std::string> command_of(const Comparison& comparison, const Version& version);
+
+// A whole plan, which `stabctl run` takes as well.
+std::string plan_of(const Comparison& comparison);
+
+}  // namespace stab::client

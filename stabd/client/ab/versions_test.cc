@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/ab/versions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "plan/reading/reader.h"
+#include "toml/problems.h"
+
+namespace stab::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Field;
+using ::testing::StartsWith;
+
+plan::Plan read(const Comparison& comparison) {
+  const auto plan = plan::read_plan(plan_of(comparison));
+  EXPECT_TRUE(plan) << toml::describe(plan.error(), "plan") << plan_of(comparison);
+  return plan ? *plan : plan::Plan();
+}
+
+std::vector<plan::Level> levels_of(const plan::Plan& plan) {
+  return std::get<plan::FixedLevels>(plan.factors.at(0).levels).levels;
+}
+
+Comparison of_commands(const std::vector<std::string>& commands) {
+  Comparison comparison;
+  comparison.versions = versions_of_commands(commands).value();
+  comparison.commands = true;
+  comparison.margin = "1%";
+  comparison.blocks = 100;
+  comparison.timeout = std::chrono::seconds(11);
+  return comparison;
+}
+
+TEST(Versions, AreNamedByWhatTheyRun) {
+  const auto versions =
+      versions_of_commands({"./run --fast", "run   --fast", "'", std::string(200, 'x')}).value();
+  EXPECT_THAT(
+      versions,
+      ElementsAre(Field(&Version::name, "run-fast"), Field(&Version::name, "run-fast-2"),
+                  Field(&Version::name, "version"), Field(&Version::name, std::string(40, 'x'))));
+}
+
+TEST(Versions, OneOrAnEmptyOneIsNotCompared) {
+  EXPECT_FALSE(versions_of_commands({"true"}));
+  EXPECT_FALSE(versions_of_commands({"true", ""}));
+  EXPECT_FALSE(versions_of_programs({"/bin/true", "/bin"}));
+  EXPECT_FALSE(versions_of_programs({"/bin/true", "/etc/passwd"}));
+}
+
+TEST(Versions, PathsOfProgramsAreOfOneLength) {
+  const auto versions = versions_of_programs({"/bin/sh", "/bin/../bin/true"}).value();
+  EXPECT_EQ(versions[0].text.size(), versions[1].text.size());
+  EXPECT_THAT(versions[0].text, AllOf(StartsWith("///"), EndsWith("/bin/sh")));
+  EXPECT_EQ(versions[1].text, "/bin/true");
+}
+
+TEST(Versions, ThePlanHasTheirTextsAsTheyAre) {
+  const std::vector<std::string> odd = {"echo \"$HOME\" '\\' ${X} $$ \t\n\x7f ü", "echo ]}, # x"};
+  const plan::Plan plan = read(of_commands(odd));
+  ASSERT_EQ(plan.factors.size(), 2U);
+  ASSERT_EQ(levels_of(plan).size(), 2U);
+  for (std::size_t i = 0; i < odd.size(); ++i) {
+    std::string doubled;
+    for (const char c : odd[i]) doubled += c == '$' ? "$$" : std::string(1, c);
+    EXPECT_EQ(levels_of(plan)[i].variables.at("VERSION"), doubled);
+  }
+}
+
+TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {
+  Comparison comparison = of_commands({"a", "a-again", "b"});
+  EXPECT_EQ(levels_of(read(comparison)).size(), 3U);
+  comparison.control = true;
+  EXPECT_EQ(name_of_control(comparison), "a-again+");
+  EXPECT_EQ(levels_of(read(comparison)).back().name, "a-again+");
+}
+
+TEST(Versions, AnyNumberOfBlocksMakesAPlan) {
+  Comparison comparison = of_commands({"a", "b"});
+  for (const std::uint64_t blocks : {5U, 29U, 30U, 31U, 49U, 5000U}) {
+    comparison.blocks = blocks;
+    EXPECT_EQ(read(comparison).design.stop.has_value(), blocks >= 30) << blocks;
+  }
+}
+
+TEST(Versions, ArgumentsAndVariablesStandInThePlan) {
+  Comparison comparison;
+  comparison.versions = versions_of_programs({"/bin/true", "/bin/false"}).value();
+  comparison.arguments = {"--size", "$1 \"x\""};
+  comparison.env = {{"PATH", "/a:/b"}, {"COST", "$5"}};
+  comparison.margin = "0.5%";
+  comparison.blocks = 100;
+  comparison.heap = true;
+  comparison.timeout = std::chrono::milliseconds(1500);
+  const plan::Plan plan = read(comparison);
+  EXPECT_THAT(plan.benchmarks[0].run, ElementsAre("${VERSION}", "--size", "$$1 \"x\""));
+  EXPECT_EQ(plan.benchmarks[0].env.at("COST"), "$$5");
+  EXPECT_EQ(plan.benchmarks[0].timeout, std::chrono::seconds(2));
+}
+
+}  // namespace
+}  // namespace stab::client

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include <CLI/CLI.hpp>
+
+#include "stabd/command_line/command_line.h"
+
+namespace stab::command_line {
+
+void CommandLine::add_ab() {
+  Arguments& a = arguments_;
+  CLI::App* ab =
+      verb("ab", "Which of these is faster? Measures two or more versions in turns, without a plan",
+           [&a]() -> Result<int> {
+             a.ab.json = a.common.json;
+             a.ab.full = a.common.full;
+             const auto fail_on = client::read_fail_on(a.ab_fail_on);
+             if (!fail_on) return std::unexpected(fail_on.error());
+             a.ab.fail_on = *fail_on;
+             return client::ab(a.ab);
+           });
+  ab->footer(
+      "Examples:\n"
+      "  stabctl ab -- 'sort -n numbers' 'sort -g numbers'\n"
+      "  stabctl ab --program ./old ./new -- --size 1000 input\n"
+      "  stabctl ab --budget 1min --fail-on regressed --program ./main ./branch");
+  ab->add_option("--program", a.ab.programs,
+                 "The versions: programs, the first of which is what the others are compared with")
+      ->expected(2, 100);
+  ab->add_option("words", a.ab.words,
+                 "Behind --: what each program gets as its arguments; without --program the "
+                 "versions, as commands of /bin/sh");
+  ab->add_option("--budget", a.ab.budget, "It ends after about so long at the latest")
+      ->capture_default_str();
+  ab->add_option("--margin", a.ab.margin, "The smallest change that matters")
+      ->capture_default_str();
+  ab->add_option("--env", a.ab.env, "NAME or NAME=VALUE: a variable that versions get, beside PATH")
+      ->expected(1)
+      ->take_all();
+  ab->add_flag("--heap", a.ab.heap, "Blocks of the heap lie at random places, too");
+  ab->add_flag("--control", a.ab.control,
+               "Measure the first version against itself, too: a machine that disturbs trials "
+               "shows itself");
+  ab->add_option("--seed", a.ab.seed, "Every random choice derives from it")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  ab->add_option("--save", a.ab.save, "Write the plan to this file, for 'stabctl run'");
+  ab->add_option("--state", a.ab.state_directory, "Folder of the database");
+  ab->add_option("--fail-on", a.ab_fail_on,
+                 "What exits with another code than 0: a list of trials, regressed, unsure; or "
+                 "none")
+      ->capture_default_str()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  full_flag(ab);
+  json_flag(ab);
+}
+
+}  // namespace stab::command_line

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Versions are compared without a plan.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Ab : public ::testing::Test {
+ protected:
+  // In the lab's folder, with a database of its own each time.
+  Output ab(std::vector<std::string> arguments) {
+    std::vector<std::string> argv = {"/bin/sh",
+                                     "-c",
+                                     "cd \"$0\" && exec \"$@\"",
+                                     lab_.folder(),
+                                     STAB_BIN_DIR "/stabctl",
+                                     "ab",
+                                     "--state",
+                                     lab_.path("state" + std::to_string(++runs_))};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return run_program(argv, lab_.folder());
+  }
+  void build(const std::string& name, const std::string& compiler, int rounds) {
+    lab_.write(name + ".c",
+               "#include <stdio.h>\nstatic unsigned next(unsigned x) { return x * 1664525u + 1; }\n"
+               "int main(void) { volatile unsigned x = 1; for (int i = 0; i < " +
+                   std::to_string(rounds) +
+                   " * 100000; ++i) x = next(x); puts(\"done\"); return 0; }\n");
+    const Output built = run_program(
+        {"/bin/sh", "-c",
+         "cd '" + lab_.folder() + "' && " + compiler + " -O1 " + name + ".c -o " + name},
+        lab_.folder());
+    ASSERT_EQ(built.code, 0) << built.err;
+  }
+
+  Lab lab_;
+  int runs_ = 0;
+};
+
+TEST_F(Ab, AProgramThatDoesFourTimesAsMuchIsSlowerAndThatIsAnAnswer) {
+  build("old", "cc", 20);
+  build("new", STAB_BIN_DIR "/szc", 80);
+  const std::vector<std::string> both = {"--budget", "1min", "--program", "./old", "./new"};
+  const Output told = ab(both);
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_THAT(told.out, AllOf(HasSubstr("new is slower than old: +"),
+                              HasSubstr("Random in each trial: the environment's size, "),
+                              HasSubstr("the places of functions"),
+                              Not(HasSubstr("print different things"))));
+  auto more = both;
+  more.insert(more.begin(), {"--fail-on", "regressed", "--json"});
+  const Output failed = ab(more);
+  EXPECT_EQ(failed.code, 2) << failed.err;
+  const json document = json::parse(failed.out);
+  EXPECT_THAT(document["conclusions"][0].get<std::string>(), HasSubstr("new is slower than old"));
+  EXPECT_TRUE(document["regressed"]);
+  EXPECT_TRUE(document["same_output"]);
+  EXPECT_EQ(document["report"]["effects"].size(), 1U);
+  EXPECT_LT(document["report"]["stopping"]["blocks"], document["report"]["stopping"]["most"]);
+}
+
+TEST_F(Ab, CommandsAreTakenAsTheyAreAndDifferentOutputIsSaid) {
+  const Output told = ab({"--budget", "3s", "--env", "GREETING=a $ \"b\"", "--json", "--",
+                          "printf '%s\\n' \"$GREETING\" | grep -qx 'a \\$ \"b\"' && echo one",
+                          "test -n \"$PATH\" && echo two"});
+  ASSERT_EQ(told.code, 0) << told.err;
+  const json document = json::parse(told.out);
+  EXPECT_EQ(document["report"]["trials"]["failed"], 0) << document["report"]["failures"];
+  EXPECT_FALSE(document["same_output"]);
+}
+
+TEST_F(Ab, AControlIsMeasuredBesideAndIsNoVersion) {
+  const Output told = ab({"--budget", "3s", "--control", "--json", "--", "true", "true"});
+  ASSERT_EQ(told.code, 0) << told.err;
+  const json document = json::parse(told.out);
+  EXPECT_EQ(document["report"]["means"].size(), 3U);
+  EXPECT_EQ(document["report"]["effects"].size(), 2U);
+  EXPECT_GE(document["conclusions"].size(), 1U);
+  EXPECT_THAT(document["conclusions"][0].get<std::string>(), HasSubstr("true-2"));
+}
+
+TEST_F(Ab, ThePlanThatItSavesIsOneAndNoFileIsReplaced) {
+  const std::vector<std::string> twice = {"--budget", "2s",   "--save", "saved.toml",
+                                          "--",       "true", "exit 0"};
+  ASSERT_EQ(ab(twice).code, 0);
+  const Output check = lab_.ctl({"check", lab_.path("saved.toml")});
+  EXPECT_EQ(check.code, 0) << check.err;
+  EXPECT_THAT(check.out, HasSubstr("exit-0"));
+  const Output again = ab(twice);
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("there is a file saved.toml already"));
+}
+
+TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
+  const auto refusal = [this](const std::vector<std::string>& arguments) {
+    const Output refused = ab(arguments);
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_FALSE(std::filesystem::exists(lab_.path("state" + std::to_string(runs_))));
+    return refused.err;
+  };
+  EXPECT_THAT(refusal({"--", "true"}), HasSubstr("two versions at least are compared"));
+  EXPECT_THAT(refusal({"--", "true", "echo why >&2; exit 3"}),
+              HasSubstr("it ended with exit code 3: why"));
+  EXPECT_THAT(refusal({"--program", "/bin/true", "./nothing"}), HasSubstr("is no program"));
+  EXPECT_THAT(refusal({"--budget", "1s", "--", "true", "sleep 0.5"}), HasSubstr("--budget "));
+  EXPECT_THAT(refusal({"--budget", "soon", "--", "true", "exit 0"}), HasSubstr("--budget soon"));
+  EXPECT_THAT(refusal({"--margin", "wide", "--", "true", "exit 0"}), HasSubstr("margin"));
+  EXPECT_THAT(refusal({"--fail-on", "rain", "--", "true", "exit 0"}), HasSubstr("--fail-on rain"));
+  EXPECT_THAT(refusal({"--env", "NO_SUCH_VARIABLE", "--", "true", "exit 0"}),
+              HasSubstr("there is no such variable"));
+}
+
+}  // namespace
+}  // namespace stab::test
