@@ -82,7 +82,7 @@ allowed() {
     stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
     stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
-    stabd/client/ab) echo "$below_stabd stabd/protocol stabd/client stabd/client/run" ;;
+    stabd/client/ab) echo "$below_stabd stabd/protocol stabd/client stabd/client/run stabd/paths.h stabd/testing.h" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;

@@ -21,13 +21,23 @@ void CommandLine::add_ab() {
       "Examples:\n"
       "  stabctl ab -- 'sort -n numbers' 'sort -g numbers'\n"
       "  stabctl ab --program ./old ./new -- --size 1000 input\n"
+      "  stabctl ab main . --build 'make CC=\"$CC\"' --run './bench 1000'\n"
       "  stabctl ab --budget 1min --fail-on regressed --program ./main ./branch");
   ab->add_option("--program", a.ab.programs,
                  "The versions: programs, the first of which is what the others are compared with")
       ->expected(2, 100);
   ab->add_option("words", a.ab.words,
-                 "Behind --: what each program gets as its arguments; without --program the "
-                 "versions, as commands of /bin/sh");
+                 "With --build: revisions of this git repository, . being the working tree (with "
+                 "one, it against the working tree; with none, that at which this branch left the "
+                 "main one). Behind --: what each program gets as its arguments; without --program "
+                 "the versions, as commands of /bin/sh");
+  ab->add_option("--build", a.ab.build,
+                 "How each revision is built, for /bin/sh; CC is szc and CXX szc++");
+  ab->add_option("--run", a.ab.run, "With --build: what is measured in each revision's folder");
+  ab->add_option("--same", a.ab.same,
+                 "With --build: a file or folder that all have as the last version has it")
+      ->expected(1)
+      ->take_all();
   ab->add_option("--budget", a.ab.budget, "It ends after about so long at the latest")
       ->capture_default_str();
   ab->add_option("--margin", a.ab.margin, "The smallest change that matters")

@@ -81,6 +81,41 @@ TEST_F(Ab, CommandsAreTakenAsTheyAreAndDifferentOutputIsSaid) {
   EXPECT_FALSE(document["same_output"]);
 }
 
+// A working tree is compared with the commit at which its branch left main.
+TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
+  lab_.write("Makefile", "bench: bench.c\n\t$(CC) -O1 -o $@ bench.c\n");
+  build("bench", "cc", 20);
+  ASSERT_EQ(run_program({"/bin/sh", "-c",
+                         "rm bench && git init -q -b main . && git add -A && git -c user.name=a "
+                         "-c user.email=a@b commit -qm one && sed -i 's/20 \\*/80 */' bench.c"},
+                        lab_.folder())
+                .code,
+            0);
+  const std::vector<std::string> how = {"--budget",        "1min",  "--build",
+                                        "make CC=\"$CC\"", "--run", "test -d .git && ./bench"};
+  auto arguments = how;
+  arguments.insert(arguments.end(), {"--fail-on", "regressed"});
+  const Output told = ab(arguments);
+  EXPECT_EQ(told.code, 2) << told.err << told.out;
+  EXPECT_THAT(told.out, AllOf(HasSubstr("working-tree is slower than "),
+                              HasSubstr("libraries, the places of functions")));
+  EXPECT_FALSE(std::filesystem::exists(lab_.path("bench"))) << "the repository is as it was";
+  // With --same all have the last one's source.
+  std::vector<std::string> looks = {
+      "--budget", "3s", "--build", "true", "--run", "grep -q '80 ' bench.c", "main", "."};
+  EXPECT_THAT(ab(looks).err, HasSubstr("main cannot be measured: it ended with exit code 1"));
+  looks.insert(looks.begin(), {"--same", "bench.c"});
+  const Output alike = ab(looks);
+  EXPECT_EQ(alike.code, 0) << alike.err;
+
+  auto broken = how;
+  broken[3] = "echo because; false";
+  const Output refused = ab(broken);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("working-tree cannot be built: it ended with exit"),
+                                 HasSubstr("because")));
+}
+
 TEST_F(Ab, AControlIsMeasuredBesideAndIsNoVersion) {
   const Output told = ab({"--budget", "3s", "--control", "--json", "--", "true", "true"});
   ASSERT_EQ(told.code, 0) << told.err;
@@ -113,6 +148,9 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THAT(refusal({"--", "true"}), HasSubstr("two versions at least are compared"));
   EXPECT_THAT(refusal({"--", "true", "echo why >&2; exit 3"}),
               HasSubstr("it ended with exit code 3: why"));
+  EXPECT_THAT(refusal({"--build", "true", "main", "."}), HasSubstr("revisions need both"));
+  EXPECT_THAT(refusal({"--build", "true", "--run", "true", "no-such-branch", "."}),
+              HasSubstr("no-such-branch is no revision of the repository"));
   EXPECT_THAT(refusal({"--program", "/bin/true", "./nothing"}), HasSubstr("is no program"));
   EXPECT_THAT(refusal({"--budget", "1s", "--", "true", "sleep 0.5"}), HasSubstr("--budget "));
   EXPECT_THAT(refusal({"--budget", "soon", "--", "true", "exit 0"}), HasSubstr("--budget soon"));

@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/duration.h"
 #include "base/fd.h"
@@ -21,6 +19,7 @@
 #include "machine/environment.h"
 #include "machine/processes.h"
 #include "stabd/client/ab/conclusion.h"
+#include "stabd/client/ab/prepare.h"
 #include "stabd/client/ab/versions.h"
 #include "stabd/client/output.h"
 #include "stabd/client/run/run.h"
@@ -29,55 +28,13 @@
 namespace stab::client {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 using std::chrono::nanoseconds;
 
 constexpr std::uint64_t fewest_blocks = 5;
 constexpr std::uint64_t most_blocks = 5000;
 constexpr std::uint64_t bytes_kept = std::uint64_t{16} << 20;
-
-Result<std::map<std::string, std::string>> environment_of(const std::vector<std::string>& given) {
-  std::map<std::string, std::string> result;
-  if (const char* path = std::getenv("PATH")) result["PATH"] = path;
-  for (const std::string& each : given) {
-    const auto equals = each.find('=');
-    const std::string name = each.substr(0, equals);
-    if (name.empty()) return fail(fmt::format("--env {}: a name is needed", one_line(each, 60)));
-    const char* ours = std::getenv(name.c_str());
-    if (equals != std::string::npos)
-      result[name] = each.substr(equals + 1);
-    else if (ours != nullptr)
-      result[name] = ours;
-    else
-      return fail(fmt::format("--env {}: there is no such variable", one_line(name, 60)));
-  }
-  return result;
-}
-
-bool is_margin(const std::string& text) {
-  double percent = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, percent);
-  return error == std::errc() && std::string_view(stop, end) == "%" && percent > 0 && percent < 50;
-}
-
-Result<Comparison> comparison_of(const AbOptions& options) {
-  Comparison result;
-  result.commands = options.programs.empty();
-  auto versions = result.commands ? versions_of_commands(options.words)
-                                  : versions_of_programs(options.programs);
-  if (!versions) return std::unexpected(versions.error());
-  auto env = environment_of(options.env);
-  if (!env) return std::unexpected(env.error());
-  result.versions = std::move(*versions);
-  if (!result.commands) result.arguments = options.words;
-  result.env = std::move(*env);
-  result.margin = options.margin;
-  result.seed = options.seed;
-  result.heap = options.heap;
-  result.control = options.control;
-  return result;
-}
 
 // Once, so that what cannot work is said at once, and how long a trial takes is known.
 Result<nanoseconds> try_out(const Comparison& comparison, const Version& version,
@@ -157,8 +114,7 @@ Result<std::string> note_about_output(const Stored& stored, store::Id id) {
 Result<void> save_plan(const std::string& path, const std::string& text) {
   if (path.empty()) return {};
   std::error_code error;
-  if (std::filesystem::exists(path, error))
-    return fail(fmt::format("--save: there is a file {} already", path));
+  if (fs::exists(path, error)) return fail(fmt::format("--save: there is a file {} already", path));
   if (auto written = write_output(text, path, Colours::none); !written) return written;
   tell("the plan is " + path);
   return {};
@@ -229,15 +185,15 @@ Result<int> ab(const AbOptions& options) {
   if (!budget || budget->count() <= 0)
     return fail(fmt::format("--budget {}: a duration is needed, as in 5min or 90s",
                             one_line(options.budget, 60)));
-  if (!is_margin(options.margin))
-    return fail(fmt::format("--margin {}: a percentage below 50 % is needed, as in 1%",
-                            one_line(options.margin, 60)));
-  auto comparison = comparison_of(options);
-  if (!comparison) return std::unexpected(comparison.error());
+  if (auto good = check_options(options); !good) return std::unexpected(good.error());
   std::error_code error;
-  const std::string directory = std::filesystem::current_path(error).string();
+  const std::string directory = fs::current_path(error).string();
   if (error) return fail("the current folder cannot be read: " + error.message());
   if (auto adopted = machine::adopt_orphans(); !adopted) return std::unexpected(adopted.error());
+  // A plan that is kept needs what it measures.
+  WorkFolder work(!options.save.empty());
+  auto comparison = comparison_of(options, directory, work);
+  if (!comparison) return std::unexpected(comparison.error());
   const auto pace = pace_of(*comparison, directory, *budget);
   if (!pace) return std::unexpected(pace.error());
   if (auto fits = fit_into(*comparison, *pace, *budget); !fits)

@@ -14,6 +14,9 @@ namespace stab::client {
 struct AbOptions {
   std::vector<std::string> programs;  // the versions; empty: `words` are, as commands of /bin/sh
   std::vector<std::string> words;     // with programs: what each gets as its arguments
+  std::string build;                  // not empty: `words` are revisions, built so
+  std::string run;                    // and run so
+  std::vector<std::string> same;      // files that all of them have from the last one
   std::vector<std::string> env;       // NAME, whose value is ours, or NAME=VALUE
   std::string budget = "5min";
   std::string margin = "1%";  // the smallest change that matters

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "stabd/client/ab/revisions.h"
 
 namespace stab::client {
 namespace {
@@ -65,6 +66,11 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
+// In command_of().
+std::size_t place_of_version(Kind kind) {
+  return kind == Kind::programs ? 0 : kind == Kind::commands ? 2 : 3;
+}
+
 std::string level(const std::string& name, const Version& version, std::size_t number) {
   return fmt::format("{} = {{ VERSION = {}, NUMBER = \"{:03}\" }}", quoted(name),
                      quoted(version.text), number);
@@ -95,6 +101,18 @@ Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>
   return named(commands);
 }
 
+Result<std::vector<Version>> versions_of_revisions(const std::vector<std::string>& revisions,
+                                                   const std::string& parent) {
+  std::vector<std::string> texts = revisions;
+  for (std::string& text : texts)
+    if (text == working_tree) text = "working-tree";
+  auto versions = named(texts);
+  if (!versions) return versions;
+  int number = 0;
+  for (Version& version : *versions) version.text = fmt::format("{}/{:03}", parent, ++number);
+  return versions;
+}
+
 std::string name_of_control(const Comparison& comparison) {
   std::string name = comparison.versions.front().name + "-again";
   const auto is_taken = [&](const Version& version) { return version.name == name; };
@@ -103,7 +121,9 @@ std::string name_of_control(const Comparison& comparison) {
 }
 
 std::vector<std::string> command_of(const Comparison& comparison, const Version& version) {
-  if (comparison.commands) return {"/bin/sh", "-c", version.text};
+  if (comparison.kind == Kind::commands) return {"/bin/sh", "-c", version.text};
+  if (comparison.kind == Kind::folders)
+    return {"/bin/sh", "-c", "cd \"$0\" || exit\n" + comparison.command, version.text};
   std::vector<std::string> command = {version.text};
   command.insert(command.end(), comparison.arguments.begin(), comparison.arguments.end());
   return command;
@@ -116,7 +136,7 @@ std::string plan_of(const Comparison& comparison) {
   std::vector<std::string> run;
   for (const std::string& word : command_of(comparison, {.name = "", .text = ""}))
     run.push_back(quoted(word));
-  run[comparison.commands ? 2 : 0] = "\"${VERSION}\"";
+  run[place_of_version(comparison.kind)] = "\"${VERSION}\"";
   fmt::format_to(out,
                  "# SPDX-License-Identifier: MIT\n"
                  "# Written by 'stabctl ab'; 'stabctl run' measures it again.\n"
@@ -130,7 +150,7 @@ std::string plan_of(const Comparison& comparison) {
   const bool sequence = comparison.blocks >= least_of_sequence;
   if (!sequence) fmt::format_to(out, "repetitions = {}\n", comparison.blocks);
   fmt::format_to(out, "\n[[benchmark]]\nname = {}\nrun = [{}]\n",
-                 comparison.commands ? "\"command\"" : quoted(versions.front().name),
+                 comparison.kind == Kind::programs ? quoted(versions.front().name) : "\"command\"",
                  fmt::join(run, ", "));
   // What differs between a version and its control; always as long.
   fmt::format_to(out, "env.STABD_VERSION = \"${{NUMBER}}\"\n");

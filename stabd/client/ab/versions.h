@@ -14,18 +14,24 @@ namespace stab::client {
 
 struct Version {
   std::string name;  // as reports show it: one that a plan takes
-  std::string text;  // the program's path, or the command
+  std::string text;  // the program's path, the command, or the folder
 };
 
 // Their paths get as long as the longest, by slashes: a longer name in the arguments would move the
 // stack of that version only.
 Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>& paths);
 Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>& commands);
+// Each in a folder, all of whose names are as long; the folders are made later.
+Result<std::vector<Version>> versions_of_revisions(const std::vector<std::string>& revisions,
+                                                   const std::string& parent);
+
+enum class Kind { programs, commands, folders };
 
 struct Comparison {
-  std::vector<Version> versions;       // the first is what the others are compared with
+  std::vector<Version> versions;  // the first is what the others are compared with
+  Kind kind = Kind::programs;
   std::vector<std::string> arguments;  // of programs
-  bool commands = false;
+  std::string command;                 // what runs in folders, for /bin/sh
   std::map<std::string, std::string> env;
   std::string margin;
   std::int64_t seed = 1;

@@ -31,7 +31,7 @@ std::vector<plan::Level> levels_of(const plan::Plan& plan) {
 Comparison of_commands(const std::vector<std::string>& commands) {
   Comparison comparison;
   comparison.versions = versions_of_commands(commands).value();
-  comparison.commands = true;
+  comparison.kind = Kind::commands;
   comparison.margin = "1%";
   comparison.blocks = 100;
   comparison.timeout = std::chrono::seconds(11);

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/ab/revisions.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "machine/child.h"
+#include "machine/environment.h"
+#include "machine/program.h"
+#include "stabd/client/output.h"
+
+namespace stab::client {
+namespace {
+
+namespace fs = std::filesystem;
+using machine::End;
+using machine::Ended;
+
+constexpr std::chrono::minutes longest_of_git{10};
+constexpr std::chrono::hours longest_build{2};
+constexpr std::uint64_t bytes_kept = std::uint64_t{64} << 20;
+
+bool is_well(const Ended& ended) {
+  return ended.how == End::exited && ended.exit_code == 0;
+}
+
+std::string how_it_ended(const Ended& ended) {
+  return ended.how == End::exited ? fmt::format("it ended with exit code {}", ended.exit_code)
+                                  : ended.reason;
+}
+
+bool names_a_repository(std::string_view variable) {
+  constexpr std::array names = std::to_array<std::string_view>(
+      {"GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "GIT_PREFIX=", "GIT_OBJECT_DIRECTORY=",
+       "GIT_ALTERNATE_OBJECT_DIRECTORIES=", "GIT_COMMON_DIR="});
+  return std::ranges::any_of(names, [&](auto name) { return variable.starts_with(name); });
+}
+
+// With the caller's own environment, where git finds its settings; in a hook it also names the
+// repository, which is not always ours.
+Result<Ended> run_git(const std::string& directory, std::vector<std::string> arguments) {
+  machine::Launch launch;
+  for (char** each = environ; *each != nullptr; ++each)
+    if (!names_a_repository(*each)) launch.environment.emplace_back(*each);
+  const auto git = machine::find_program("git", launch.environment, directory);
+  if (!git) return fail("revisions need git: " + git.error().message);
+  launch.argv = {*git, "-C", directory};
+  launch.argv.insert(launch.argv.end(), arguments.begin(), arguments.end());
+  launch.directory = directory;
+  launch.timeout = longest_of_git;
+  launch.output_limit = bytes_kept;
+  return machine::run(launch);
+}
+
+// What it prints.
+Result<std::string> git(const std::string& directory, const std::vector<std::string>& arguments) {
+  auto ended = run_git(directory, arguments);
+  if (!ended) return std::unexpected(ended.error());
+  if (is_well(*ended)) return std::move(ended->out);
+  return fail(fmt::format("git {} failed in {}: {}", arguments.front(), directory,
+                          ended->err.empty() ? how_it_ended(*ended) : one_line(ended->err, 500)));
+}
+
+Result<std::string> git_line(const std::string& directory,
+                             const std::vector<std::string>& arguments) {
+  auto text = git(directory, arguments);
+  if (text && text->ends_with('\n')) text->pop_back();
+  return text;
+}
+
+std::vector<std::string> split_at_zeros(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = text.find('\0', at);
+    parts.push_back(text.substr(at, end - at));
+    at = end == std::string::npos ? text.size() : end + 1;
+  }
+  return parts;
+}
+
+Result<std::string> commit_of(const std::string& directory, const std::string& revision) {
+  if (revision.starts_with('-'))
+    return fail(fmt::format("{} is no revision", one_line(revision, 100)));
+  const auto ended =
+      run_git(directory, {"rev-parse", "--verify", "--quiet", revision + "^{commit}"});
+  if (!ended) return std::unexpected(ended.error());
+  if (!is_well(*ended))
+    return fail(fmt::format("{} is no revision of the repository in {}{}", one_line(revision, 100),
+                            directory, ended->err.empty() ? "" : ": " + one_line(ended->err, 300)));
+  return ended->out.substr(0, ended->out.find('\n'));
+}
+
+// The commit at which this branch left the one that it comes from.
+Result<std::string> merge_base(const std::string& directory) {
+  for (const char* main :
+       {"@{upstream}", "origin/HEAD", "origin/main", "origin/master", "main", "master"}) {
+    const auto ended = run_git(directory, {"merge-base", "HEAD", main});
+    if (!ended) return std::unexpected(ended.error());
+    if (is_well(*ended)) return ended->out.substr(0, ended->out.find('\n'));
+  }
+  return fail("there is no branch main, master or upstream to compare with: name a revision");
+}
+
+struct Submodule {
+  std::string path;
+  std::string commit;
+};
+
+Result<std::vector<Submodule>> submodules_of(const std::string& top, const std::string& commit) {
+  const auto listed = git(top, {"ls-tree", "-r", "-z", "--full-tree", commit});
+  if (!listed) return std::unexpected(listed.error());
+  std::vector<Submodule> found;
+  for (const std::string& entry : split_at_zeros(*listed)) {
+    // "160000 commit HASH\tPATH"
+    const auto tab = entry.find('\t');
+    const auto hash = entry.find(' ', entry.find(' ') + 1) + 1;
+    if (entry.starts_with("160000 ") && tab != std::string::npos)
+      found.push_back({.path = entry.substr(tab + 1), .commit = entry.substr(hash, tab - hash)});
+  }
+  return found;
+}
+
+// One file, as it is or as it is not.
+Result<void> bring(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::remove_all(to, error);
+  if (!error && fs::exists(fs::symlink_status(from))) {
+    fs::create_directories(to.parent_path(), error);
+    if (!error)
+      fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
+  }
+  if (error) return fail(fmt::format("cannot copy {}: {}", from.string(), error.message()));
+  return {};
+}
+
+Result<void> bring_uncommitted(const std::string& top, const std::string& to) {
+  const std::vector<std::vector<std::string>> questions = {
+      {"diff", "--name-only", "--no-renames", "--ignore-submodules=all", "-z", "HEAD"},
+      {"ls-files", "--others", "--exclude-standard", "-z"}};
+  for (const auto& question : questions) {
+    const auto changed = git(top, question);
+    if (!changed) return std::unexpected(changed.error());
+    for (const std::string& path : split_at_zeros(*changed))
+      if (auto brought = bring(fs::path(top) / path, fs::path(to) / path); !brought) return brought;
+  }
+  return {};
+}
+
+// `uncommitted`: with what is not in the commit.
+Result<void> copy_commit(const std::string& top, const std::string& commit, const std::string& to,
+                         bool uncommitted) {
+  if (auto made = git(top, {"clone", "--quiet", "--shared", "--no-checkout", "--", top, to}); !made)
+    return std::unexpected(made.error());
+  if (auto made = git(to, {"checkout", "--quiet", "--detach", commit}); !made)
+    return std::unexpected(made.error());
+  const auto submodules = submodules_of(top, commit);
+  if (!submodules) return std::unexpected(submodules.error());
+  for (const Submodule& each : *submodules) {
+    const std::string there = top + "/" + each.path;
+    std::error_code error;
+    if (!fs::exists(there + "/.git", error))
+      return fail(fmt::format("the submodule {} is not there: git submodule update --init {}",
+                              each.path, shell_quote(each.path)));
+    const std::string into = to + "/" + each.path;
+    fs::remove(into, error);
+    const auto own = uncommitted ? commit_of(there, "HEAD") : each.commit;
+    if (!own) return std::unexpected(own.error());
+    if (auto copied = copy_commit(there, *own, into, uncommitted); !copied) return copied;
+  }
+  return uncommitted ? bring_uncommitted(top, to) : Result<void>();
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
+                                                      const std::string& directory) {
+  std::vector<std::string> all = given;
+  if (all.empty()) {
+    auto base = merge_base(directory);
+    if (!base) return std::unexpected(base.error());
+    all.push_back(base->substr(0, 12));
+  }
+  if (all.size() == 1) all.emplace_back(working_tree);
+  for (const std::string& revision : all)
+    if (revision != working_tree)
+      if (auto known = commit_of(directory, revision); !known)
+        return std::unexpected(known.error());
+  return all;
+}
+
+Result<void> check_out(const std::string& directory, const Checkout& checkout) {
+  const auto top = git_line(directory, {"rev-parse", "--show-toplevel"});
+  if (!top) return std::unexpected(top.error());
+  const bool uncommitted = checkout.revision == working_tree;
+  const auto commit = commit_of(directory, uncommitted ? "HEAD" : checkout.revision);
+  if (!commit) return std::unexpected(commit.error());
+  return copy_commit(*top, *commit, checkout.folder, uncommitted);
+}
+
+Result<void> build_in(const Checkout& checkout, const BuildOf& build) {
+  auto variables = machine::base_variables(geteuid());
+  for (const auto& [name, value] : build.variables) variables[name] = value;
+  machine::Launch launch;
+  launch.argv = {"/bin/sh", "-c", build.command};
+  launch.environment = machine::make_environment(std::move(variables), 0);
+  launch.directory = checkout.folder;
+  launch.timeout = longest_build;
+  launch.output_limit = bytes_kept;
+  launch.merge_stderr = true;
+  const Ended ended = machine::run(launch);
+  const std::string log = checkout.folder + ".log";
+  if (auto written = write_output(ended.out, log, Colours::none); !written) return written;
+  if (is_well(ended)) return {};
+  return fail(fmt::format("{}; all that it printed is in {}\n{}", how_it_ended(ended), log,
+                          tail(ended.out, 2000)));
+}
+
+Result<void> take_over(const std::vector<std::string>& paths, const std::string& from,
+                       const std::string& to) {
+  for (const std::string& path : paths) {
+    const fs::path relative = fs::path(path).lexically_normal();
+    std::error_code error;
+    if (relative.is_absolute() || relative.empty() || *relative.begin() == ".." ||
+        relative == "." || !fs::exists(fs::path(from) / relative, error))
+      return fail(fmt::format("--same {}: that is no file or folder of the last version",
+                              one_line(path, 200)));
+    if (auto brought = bring(fs::path(from) / relative, fs::path(to) / relative); !brought)
+      return brought;
+  }
+  return {};
+}
+
+}  // namespace stab::client
