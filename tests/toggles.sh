@@ -6,13 +6,13 @@ moving=strict=1:rerandomize=repeated
 toggles="
   code=1:$moving:period=1ms
   code=1:$moving:period=50ms
-  code=1:$moving:period=500ms
+  code=1:$moving:period=200ms
   code=0:heap=1:allocator=shuffled
   code=0:stack=1:period=10ms
   code=0:stack=1:heap=1:allocator=power2:period=10ms
   code=1:heap=1:allocator=bitmap:period=10ms
   code=1:stack=1:period=10ms
-  code=1:stack=1:heap=1:allocator=tlsf:period=500ms
+  code=1:stack=1:heap=1:allocator=tlsf:period=200ms
   code=1:stack=1:heap=1:allocator=system:period=10ms
   code=1:stack=1:heap=1:allocator=stretched:period=1ms
   code=1:stack=1:heap=1:allocator=shuffled:period=1ms"

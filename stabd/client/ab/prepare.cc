@@ -51,12 +51,17 @@ Kind kind_of(const AbOptions& options) {
   return options.programs.empty() ? Kind::commands : Kind::programs;
 }
 
+// Where the user stands in the repository, the builds and runs stand in its copies.
 Result<std::vector<Version>> build_revisions(const AbOptions& options, const Comparison& comparison,
                                              const std::string& directory, WorkFolder& work) {
   const auto revisions = revisions_to_compare(options.words, directory);
   if (!revisions) return std::unexpected(revisions.error());
+  const auto way = way_from_top(directory);
+  if (!way) return std::unexpected(way.error());
   if (auto made = work.make(); !made) return std::unexpected(made.error());
-  auto versions = versions_of_revisions(*revisions, work.path());
+  const auto copy = [&](std::size_t i) { return fmt::format("{}/{:03}", work.path(), i + 1); };
+  auto versions = versions_of_revisions(
+      *revisions, [&](std::size_t i) { return fmt::format("{}/{}", copy(i), *way); });
   if (!versions) return versions;
   BuildOf build{.command = options.build, .variables = comparison.env};
   const std::string szc = companion("szc");
@@ -64,15 +69,16 @@ Result<std::vector<Version>> build_revisions(const AbOptions& options, const Com
   build.variables["CC"] = "szc";
   build.variables["CXX"] = "szc++";
   // The last one first: the others may take files over from it.
+  const std::string& last = versions->back().text;
   for (std::size_t i = versions->size(); i-- > 0;) {
-    const Checkout checkout{.folder = (*versions)[i].text, .revision = (*revisions)[i]};
-    const std::string& name = (*versions)[i].name;
+    const auto& [name, folder] = (*versions)[i];
     tell("building " + name);
-    if (auto there = check_out(directory, checkout); !there) return std::unexpected(there.error());
-    if (i + 1 != versions->size())
-      if (auto same = take_over(options.same, versions->back().text, checkout.folder); !same)
+    if (auto there = check_out(directory, {.folder = copy(i), .revision = (*revisions)[i]}); !there)
+      return std::unexpected(there.error());
+    if (folder != last)
+      if (auto same = take_over(options.same, last, folder); !same)
         return std::unexpected(same.error());
-    if (auto built = build_in(checkout, build); !built) {
+    if (auto built = build_in(folder, copy(i) + ".log", build); !built) {
       work.keep();
       return fail(name + " cannot be built: " + built.error().message);
     }

@@ -205,18 +205,23 @@ Result<void> check_out(const std::string& directory, const Checkout& checkout) {
   return copy_commit(*top, *commit, checkout.folder, uncommitted);
 }
 
-Result<void> build_in(const Checkout& checkout, const BuildOf& build) {
+Result<std::string> way_from_top(const std::string& directory) {
+  return git_line(directory, {"rev-parse", "--show-prefix"});
+}
+
+Result<void> build_in(const std::string& folder, const std::string& log, const BuildOf& build) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return fail("there is no folder of this name in it");
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : build.variables) variables[name] = value;
   machine::Launch launch;
   launch.argv = {"/bin/sh", "-c", build.command};
   launch.environment = machine::make_environment(std::move(variables), 0);
-  launch.directory = checkout.folder;
+  launch.directory = folder;
   launch.timeout = longest_build;
   launch.output_limit = bytes_kept;
   launch.merge_stderr = true;
   const Ended ended = machine::run(launch);
-  const std::string log = checkout.folder + ".log";
   if (auto written = write_output(ended.out, log, Colours::none); !written) return written;
   if (is_well(ended)) return {};
   return fail(fmt::format("{}; all that it printed is in {}\n{}", how_it_ended(ended), log,

@@ -27,13 +27,17 @@ struct Checkout {
 // the repository is changed.
 Result<void> check_out(const std::string& directory, const Checkout& checkout);
 
+// From the top of the repository to this folder in it: "", or "tools/".
+Result<std::string> way_from_top(const std::string& directory);
+
 struct BuildOf {
   std::string command;  // for /bin/sh
   std::map<std::string, std::string> variables;
 };
 
-// In the folder. The error has the end of what the build printed, all of which is in FOLDER.log.
-Result<void> build_in(const Checkout& checkout, const BuildOf& build);
+// In the folder. The error has the end of what the build printed, all of which goes to the file
+// `log`.
+Result<void> build_in(const std::string& folder, const std::string& log, const BuildOf& build);
 
 // These files and folders become what they are in the folder `from`.
 Result<void> take_over(const std::vector<std::string>& paths, const std::string& from,

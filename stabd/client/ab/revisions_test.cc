@@ -115,16 +115,24 @@ TEST_F(Revisions, AHookOfAnotherRepositoryDoesNotMatter) {
   EXPECT_EQ(at("1/kept"), "old\n");
 }
 
+TEST_F(Revisions, AFolderOfTheRepositoryHasAWayFromItsTop) {
+  EXPECT_EQ(way_from_top(repository()).value(), "");
+  fs::create_directories(folder_ / "repo/a/b");
+  EXPECT_EQ(way_from_top(folder_ / "repo/a/b").value(), "a/b/");
+}
+
 TEST_F(Revisions, ABuildHasItsVariablesAndItsErrorSaysWhatItPrinted) {
   ASSERT_TRUE(check_out("main", "1"));
-  const Checkout checkout{.folder = folder_ / "1", .revision = "main"};
-  EXPECT_TRUE(build_in(checkout, {.command = "cp kept $WORD", .variables = {{"WORD", "made"}}}));
+  const std::string folder = folder_ / "1";
+  const std::string log = folder_ / "1.log";
+  EXPECT_TRUE(build_in(folder, log, {.command = "cp kept $WORD", .variables = {{"WORD", "made"}}}));
   EXPECT_EQ(at("1/made"), "old\n");
-  const auto built = build_in(checkout, {.command = "echo why; exit 3", .variables = {}});
+  const auto built = build_in(folder, log, {.command = "echo why; exit 3", .variables = {}});
   ASSERT_FALSE(built);
   EXPECT_THAT(built.error().message, HasSubstr("it ended with exit code 3"));
   EXPECT_THAT(built.error().message, HasSubstr("why"));
   EXPECT_EQ(at("1.log"), "why\n");
+  EXPECT_FALSE(build_in(folder + "/nowhere", log, {.command = "true", .variables = {}}));
 }
 
 TEST_F(Revisions, FilesOfTheLastVersionReplaceThoseOfOthersAndNothingBesideThem) {

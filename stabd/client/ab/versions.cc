@@ -101,15 +101,15 @@ Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>
   return named(commands);
 }
 
-Result<std::vector<Version>> versions_of_revisions(const std::vector<std::string>& revisions,
-                                                   const std::string& parent) {
+Result<std::vector<Version>> versions_of_revisions(
+    const std::vector<std::string>& revisions,
+    const std::function<std::string(std::size_t)>& folder_of) {
   std::vector<std::string> texts = revisions;
   for (std::string& text : texts)
     if (text == working_tree) text = "working-tree";
   auto versions = named(texts);
   if (!versions) return versions;
-  int number = 0;
-  for (Version& version : *versions) version.text = fmt::format("{}/{:03}", parent, ++number);
+  for (std::size_t i = 0; i < versions->size(); ++i) (*versions)[i].text = folder_of(i);
   return versions;
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,9 +23,10 @@ struct Version {
 // stack of that version only.
 Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>& paths);
 Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>& commands);
-// Each in a folder, all of whose names are as long; the folders are made later.
-Result<std::vector<Version>> versions_of_revisions(const std::vector<std::string>& revisions,
-                                                   const std::string& parent);
+// Each in a folder, all of whose names are as long; `folder_of` has those of all numbers.
+Result<std::vector<Version>> versions_of_revisions(
+    const std::vector<std::string>& revisions,
+    const std::function<std::string(std::size_t)>& folder_of);
 
 enum class Kind { programs, commands, folders };
 
