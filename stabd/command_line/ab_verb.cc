@@ -59,6 +59,7 @@ void CommandLine::add_ab() {
                  "none")
       ->capture_default_str()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  ab->add_flag("--markdown", a.ab.markdown, "A table for a pull request, in place of the report");
   full_flag(ab);
   json_flag(ab);
 }

@@ -59,6 +59,10 @@ TEST_F(Ab, AProgramThatDoesFourTimesAsMuchIsSlowerAndThatIsAnAnswer) {
                               HasSubstr("Random in each trial: the environment's size, "),
                               HasSubstr("the places of functions"),
                               Not(HasSubstr("print different things"))));
+  auto table = both;
+  table.insert(table.begin(), "--markdown");
+  EXPECT_THAT(ab(table).out, AllOf(HasSubstr("|---|"), HasSubstr("| `new` |"),
+                                   HasSubstr("| slower |"), Not(HasSubstr("Assumptions"))));
   auto more = both;
   more.insert(more.begin(), {"--fail-on", "regressed", "--json"});
   const Output failed = ab(more);

@@ -2,6 +2,7 @@
 #include "stabd/client/ab/ab.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -170,11 +171,11 @@ Result<void> show_json(const Answered& answered, const std::string& state) {
        answered.report}}.dump(2, ' ', false, json::error_handler_t::replace));
 }
 
-Result<void> show(const Answered& answered) {
-  std::string text = answered.text + "\n" + answered.randomized + "\n";
+Result<void> show(const Answered& answered, bool markdown) {
+  std::string text = markdown ? as_markdown(answered.report, answered.conclusion) : answered.text;
+  text += "\n" + answered.randomized + "\n";
   if (!answered.about_output.empty()) text += answered.about_output + "\n";
-  text += "\n";
-  for (const std::string& sentence : answered.conclusion.sentences) text += sentence + "\n";
+  if (!markdown) text += "\n" + fmt::format("{}\n", fmt::join(answered.conclusion.sentences, "\n"));
   return write_output(text, "", Colours::ours);
 }
 
@@ -216,7 +217,9 @@ Result<int> ab(const AbOptions& options) {
   }
   const auto answered = answers_of(*ran, *comparison, *pace, options.full);
   if (!answered) return std::unexpected(answered.error());
-  if (auto shown = options.json ? show_json(*answered, ran->state) : show(*answered); !shown)
+  if (auto shown =
+          options.json ? show_json(*answered, ran->state) : show(*answered, options.markdown);
+      !shown)
     return std::unexpected(shown.error());
   tell(fmt::format("the database is {}/stabd.db", ran->state));
   return exit_code(answered->ending, options.fail_on);

@@ -26,6 +26,7 @@ struct AbOptions {
   std::string state_directory;
   std::string save;  // where the plan goes; "": nowhere
   bool json = false;
+  bool markdown = false;  // in place of the report
   bool full = false;
   FailOn fail_on{.trials = true, .regressed = false, .unsure = false};
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/duration.h"
@@ -74,6 +75,34 @@ Conclusion conclude(const json& report, const std::string& control,
         control.substr(0, control.rfind("-again"))));
   result.findings.unsure |= !compared || result.control_differs;
   return result;
+}
+
+std::string as_markdown(const json& report, const Conclusion& conclusion) {
+  std::map<std::string, const json*> effects;
+  for (const json& effect : report["effects"])
+    effects[effect["level"].get<std::string>()] = &effect;
+  std::string text =
+      "| version | wall time | change | 95 % interval | verdict |\n"
+      "|---|---|---|---|---|\n";
+  for (const json& mean : report["means"]) {
+    const auto version = mean["levels"]["version"].get<std::string>();
+    const auto time = mean["mean"].is_number()
+                          ? format_duration(std::chrono::nanoseconds(
+                                static_cast<std::int64_t>(mean["mean"].get<double>())))
+                          : "none";
+    const auto found = effects.find(version);
+    text += fmt::format("| `{}` | {} |", version, time);
+    if (found == effects.end())
+      text += " | | |\n";
+    else if ((*found->second)["ratio"].is_null())
+      text += fmt::format(" | | {} |\n", (*found->second)["verdict"].get<std::string>());
+    else
+      text += fmt::format(" {} | {} to {} | {} |\n", percent((*found->second)["ratio"]),
+                          percent((*found->second)["low"]), percent((*found->second)["high"]),
+                          (*found->second)["verdict"].get<std::string>());
+  }
+  for (const std::string& each : conclusion.sentences) text += "\n- " + each;
+  return text + "\n";
 }
 
 std::string randomized_parts(const json& report, bool heap) {

@@ -23,6 +23,9 @@ struct Conclusion {
 Conclusion conclude(const nlohmann::json& report, const std::string& control,
                     std::chrono::nanoseconds round);
 
+// The same as a table and a list for a pull request.
+std::string as_markdown(const nlohmann::json& report, const Conclusion& conclusion);
+
 // Which parts of the layout were drawn at random, and which were not.
 std::string randomized_parts(const nlohmann::json& report, bool heap);
 

@@ -76,6 +76,20 @@ TEST(Conclusion, TheControlIsNoVersionAndItsChangeTakesTheAnswerBack) {
   }
 }
 
+TEST(Conclusion, AsMarkdownEachVersionIsARow) {
+  json empty = effect("newer", "unsure", 1);
+  empty["ratio"] = nullptr;
+  json found = report({effect("new", "slower", 1.05), empty});
+  for (const char* version : {"old", "new", "newer"})
+    found["means"].push_back({{"levels", {{"version", version}}}, {"mean", 2e6}});
+  const Conclusion conclusion = conclude(found, "", std::chrono::seconds(1));
+  EXPECT_THAT(as_markdown(found, conclusion),
+              AllOf(HasSubstr("|---|---|---|---|---|\n| `old` | 2 ms | | | |\n"
+                              "| `new` | 2 ms | +5 % | +4 % to +6 % | slower |\n"
+                              "| `newer` | 2 ms | | | unsure |\n\n- new is slower than old: +5 %"),
+                    HasSubstr("\n- cannot compare newer with old: there are too few trials\n")));
+}
+
 TEST(Conclusion, WhatIsNotRandomIsNamed) {
   json found = report(json::array());
   EXPECT_THAT(randomized_parts(found, false),
