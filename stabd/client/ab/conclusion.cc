@@ -68,12 +68,18 @@ Conclusion conclude(const json& report, const std::string& control,
     result.findings.unsure |= verdict != "slower" && verdict != "faster" && verdict != "same";
   }
   if (!compared) result.sentences.emplace_back("nothing was compared");
+  const json& trials = report["trials"];
+  const auto lost = trials["failed"].get<std::uint64_t>() + trials["skipped"].get<std::uint64_t>();
+  if (lost > 0)
+    result.sentences.push_back(
+        fmt::format("{} of {} trials failed or were skipped, and nothing of this is about those",
+                    lost, lost + trials["ok"].get<std::uint64_t>()));
   if (result.control_differs)
     result.sentences.push_back(fmt::format(
         "believe none of it: this machine finds {} different from itself (the control); "
         "'stabctl doctor' says what disturbs it",
         control.substr(0, control.rfind("-again"))));
-  result.findings.unsure |= !compared || result.control_differs;
+  result.findings.unsure |= !compared || lost > 0 || result.control_differs;
   return result;
 }
 

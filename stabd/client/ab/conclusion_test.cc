@@ -24,6 +24,7 @@ json effect(const std::string& level, const std::string& verdict, double ratio) 
 json report(const json& effects) {
   return {{"analysis", {{"equivalence", 0.01}}},
           {"effects", effects},
+          {"trials", {{"ok", 90}, {"failed", 0}, {"skipped", 0}}},
           {"layouts", {{"randomized", 0}}}};
 }
 
@@ -59,6 +60,15 @@ TEST(Conclusion, AnUnknownVerdictAndNoneAtAllAreUnsure) {
   empty["ratio"] = nullptr;
   EXPECT_THAT(of(json::array({empty})).sentences,
               ElementsAre(HasSubstr("there are too few trials")));
+}
+
+TEST(Conclusion, TrialsThatFailedAreSaidAndNothingIsSure) {
+  json some = report(json::array({effect("new", "faster", 0.9)}));
+  some["trials"]["failed"] = 7;
+  some["trials"]["skipped"] = 3;
+  const Conclusion conclusion = conclude(some, "", std::chrono::seconds(1));
+  EXPECT_THAT(conclusion.sentences.back(), HasSubstr("10 of 100 trials failed or were skipped"));
+  EXPECT_TRUE(conclusion.findings.unsure);
 }
 
 TEST(Conclusion, TheControlIsNoVersionAndItsChangeTakesTheAnswerBack) {
