@@ -346,8 +346,14 @@ uint64_t pending_signals() {
 }
 
 void set_signal_mask(uint64_t mask) {
+  exchange_signal_mask(mask);
+}
+
+uint64_t exchange_signal_mask(uint64_t mask) {
   constexpr long replace = 2;
-  call(__NR_rt_sigprocmask, replace, address_of(&mask), 0, sizeof mask);
+  uint64_t before = 0;
+  call(__NR_rt_sigprocmask, replace, address_of(&mask), address_of(&before), sizeof mask);
+  return before;
 }
 
 void wait_for_change(const uint32_t* word, uint32_t value, uint64_t timeout_ns) {

@@ -121,6 +121,8 @@ long queue_to_thread(int thread, int number, const void* value);
 uint64_t pending_signals();
 // Replaces the calling thread's mask.
 void set_signal_mask(uint64_t mask);
+// The same; returns what it was.
+uint64_t exchange_signal_mask(uint64_t mask);
 // Returns when the word is no longer `value`, somebody wakes it, or the time is over.
 void wait_for_change(const uint32_t* word, uint32_t value, uint64_t timeout_ns);
 void wake_all(const uint32_t* word);

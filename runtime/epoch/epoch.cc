@@ -156,13 +156,26 @@ void randomize_now() {
     os::queue_to_thread(os::thread_id(), epoch_signal::number, &epoch_signal::call);
 }
 
-void begin_thread() {
+namespace {
+
+void begin_thread_unless_stopped() {
   const epoch_signal::Answering answering;
-  if (!answering || owner != os::process_id()) return;
+  if (!answering || owner != os::process_id() || one_epoch::are_over()) return;
   if (schedule::is_due())
     os::queue_to_thread(os::thread_id(), epoch_signal::number, &epoch_signal::call);
   else
     schedule::set_own_alarm();
+}
+
+}  // namespace
+
+void begin_thread() {
+  // Without epochs no system call may be made here, either.
+  if (!epoch_signal::is_answered()) return;
+  // A handler of the program may never return, or fork: nobody may be counted as answering then.
+  const uint64_t mask = os::exchange_signal_mask(UINT64_MAX);
+  begin_thread_unless_stopped();
+  os::set_signal_mask(mask);
 }
 
 NoEpochs::NoEpochs(const OutsideHandlers& /*proof*/) {
