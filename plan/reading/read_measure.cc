@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plan/measures/formula.h"
+#include "plan/measures/regions.h"
 #include "plan/reading/draft.h"
 #include "plan/rules.h"
 
@@ -25,7 +26,7 @@ std::string why_no_event(const std::string& name, const Draft& draft) {
         "{} of its first thread are a reading of each trial; 'migrations' counts those of all that "
         "it starts",
         shown(name));
-  if (std::ranges::find(words::responses, name) != words::responses.end())
+  if (region_of(name) || std::ranges::find(words::responses, name) != words::responses.end())
     return fmt::format("{} is measured in each trial and no counter: leave it out", shown(name));
   if (std::ranges::any_of(draft.factors,
                           [&](const DraftFactor& each) { return each.value.name == name; }))
@@ -142,11 +143,11 @@ bool is_response(const Table& table, const Pair& pair, const Value& value, Draft
   for (std::string& name : counter_names(draft.plan)) known.push_back(std::move(name));
   for (const OutputMeasure& each : draft.plan.outputs) known.push_back(each.name);
   for (const DerivedMeasure& each : draft.plan.derived) known.push_back(each.name);
-  if (std::ranges::find(known, *given) == known.end()) {
+  if (!region_of(*given) && std::ranges::find(known, *given) == known.end()) {
     draft.problems.add(
         &value == &pair.value ? pair.at : value.at,
-        fmt::format("'analysis.response' must be {}, one of 'measure.counters' or the name of a "
-                    "measure, not {}{}",
+        fmt::format("'analysis.response' must be {}, 'region-NAME-ns' or 'region-NAME-count', one "
+                    "of 'measure.counters' or the name of a measure, not {}{}",
                     fmt::join(words::responses, ", "), shown(*given), did_you_mean(*given, known)));
     return false;
   }

@@ -9,6 +9,7 @@
 #include "plan/measures/google_benchmark.h"
 #include "plan/measures/output.h"
 #include "plan/measures/own_names.h"
+#include "plan/measures/regions.h"
 #include "plan/reading/draft.h"
 #include "plan/rules.h"
 
@@ -159,7 +160,7 @@ void check_names_of(const std::string& path, Position at, const std::string& tex
                                          "Benchmark's benchmarks, and a formula takes one of the "
                                          "trial",
                                          path, step.at, shown(step.name)));
-    if (contains(known, step.name)) continue;
+    if (contains(known, step.name) || region_of(step.name)) continue;
     std::string why = fmt::format("'{}' is no counter, response or output measure{}",
                                   shown(step.name), quotes_hint(text, step, known));
     if (derived.find(step.name) != nullptr)

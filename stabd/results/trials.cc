@@ -50,6 +50,7 @@ Result<void> must_be_there(store::Reader& store, const store::Experiment& experi
   // Samples are no readings, and nothing may have been measured yet.
   std::vector<std::string> planned = plan::counter_names(plan);
   planned.push_back(plan.analysis.response);
+  for (const plan::OtherResponse& each : plan.analysis.others) planned.push_back(each.name);
   for (const plan::OutputMeasure& each : plan.outputs) planned.push_back(each.name);
   for (const plan::DerivedMeasure& each : plan.derived) planned.push_back(each.name);
   for (std::string& each : planned)

@@ -17,6 +17,7 @@
 #include "machine/environment.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/output.h"
+#include "plan/measures/regions.h"
 #include "stabd/worker/preload.h"
 #include "stabd/worker/runtime_report.h"
 
@@ -158,7 +159,8 @@ std::string reading_fault(const std::string& response,
 }
 
 bool is_measure(const protocol::RunRequest& request, const std::string& name) {
-  return std::ranges::find(request.outputs, name, &plan::OutputMeasure::name) !=
+  return plan::region_of(name) ||
+         std::ranges::find(request.outputs, name, &plan::OutputMeasure::name) !=
              request.outputs.end() ||
          std::ranges::find(request.derived, name, &plan::DerivedMeasure::name) !=
              request.derived.end();
@@ -181,6 +183,15 @@ counters::Reading derived_reading(const plan::DerivedMeasure& measure,
   if (!formula) return counters::absent(measure.name, "", formula.error().message);
   return plan::evaluate(measure.name, *formula,
                         [&](std::string_view name) { return store::number_of(reply, name); });
+}
+
+// What the response and derived measures are computed of.
+std::vector<std::string> parts_in(const protocol::RunRequest& request) {
+  std::vector<std::string> parts{request.response};
+  for (const plan::DerivedMeasure& each : request.derived)
+    if (const auto formula = plan::parse_formula(each.formula))
+      std::ranges::move(plan::names_in(*formula), std::back_inserter(parts));
+  return parts;
 }
 
 // After all that derived ones may be computed of.
@@ -243,7 +254,10 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
           "the program's file may not be read, and the kernel counts nothing then");
   std::ranges::move(counted, std::back_inserter(reply.readings));
   reply.stdout_sha256 = sha256_hex(ended.out);
-  reply.layout = read_report(report.read(max_report_bytes), ended.pid);
+  RuntimeReport reported = read_report(report.read(max_report_bytes), ended.pid);
+  std::ranges::move(region_readings(reported, parts_in(request)),
+                    std::back_inserter(reply.readings));
+  reply.layout = std::move(reported.layout);
   add_measures(request, ended, reply);
   if (reply.status == TrialStatus::wrong_exit)
     reply.reason =

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plan/measures/regions.h"
 #include "stats/numbers/order.h"
 
 namespace stab::results {
@@ -21,6 +22,17 @@ CounterCounter::CounterCounter(const std::vector<std::string>& names, Missing mi
     : missing_(missing) {
   for (const std::string& name : names) counters_.push_back({.name = name});
   values_.resize(counters_.size());
+}
+
+void CounterCounter::look_for_regions(const std::vector<Reading>& readings) {
+  for (const Reading& reading : readings) {
+    if (!plan::region_of(reading.name) || regions_ == most_regions ||
+        std::ranges::find(counters_, reading.name, &report::Counter::name) != counters_.end())
+      continue;
+    counters_.push_back({.name = reading.name});
+    values_.emplace_back();
+    ++regions_;
+  }
 }
 
 void CounterCounter::add(const std::vector<Reading>& readings) {
