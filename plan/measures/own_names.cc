@@ -5,6 +5,7 @@
 #include <array>
 
 #include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
 
 namespace stab::plan {
 namespace {
@@ -29,7 +30,7 @@ constexpr std::array names = std::to_array<std::string_view>({
 
 bool is_own_name(std::string_view name) {
   // Beside each reading exports have its status.
-  return name.ends_with(".status") || region_of(name) ||
+  return name.ends_with(".status") || region_of(name) || is_simulated(name) ||
          std::ranges::find(names, name) != names.end();
 }
 

@@ -85,7 +85,7 @@ inline constexpr std::string_view response_words =
     "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
     "`\"region\"`, `\"region-NAME-ns\"`, `\"region-NAME-count\"`, an event of `measure.counters` "
     "or "
-    "`measure.rotate`, or the name of a measure";
+    "`measure.rotate`, a count of `measure.simulate`, or the name of a measure";
 inline constexpr std::uint32_t max_repeats = 100'000;
 inline constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t max_memory = std::uint64_t{1} << 50;
@@ -210,6 +210,9 @@ inline constexpr Key keys[] = {
      "none"},
     {"measure.on_absent", Choice{words::on_absent, "record"},
      "what this machine cannot count: `record` stores why, `refuse` measures nothing"},
+    {"measure.simulate", Flag{false},
+     "every trial runs under valgrind's cachegrind, which counts instructions and simulates caches "
+     "and branches, instead of measuring: see below"},
     {"measure.output.name", Text{is_name, name_rule},
      "of a number that programs print: a reading of each trial", "required"},
     {"measure.output.regex", Text{is_pattern, pattern_rule},

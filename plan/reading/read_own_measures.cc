@@ -10,6 +10,7 @@
 #include "plan/measures/output.h"
 #include "plan/measures/own_names.h"
 #include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
 #include "plan/reading/draft.h"
 #include "plan/rules.h"
 
@@ -19,6 +20,8 @@ namespace {
 // The numbers that formulas may name.
 Words parts_for(const Plan& plan) {
   Words names(words::responses.begin(), words::responses.end());
+  if (plan.simulated)
+    for (const std::string_view name : simulated_names) names.emplace_back(name);
   for (const std::string& name : counter_names(plan)) names.push_back(name);
   for (const OutputMeasure& each : plan.outputs) names.push_back(each.name);
   return names;

@@ -3,12 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -18,8 +17,11 @@
 #include "plan/measures/formula.h"
 #include "plan/measures/output.h"
 #include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
+#include "stabd/worker/memory_file.h"
 #include "stabd/worker/preload.h"
 #include "stabd/worker/runtime_report.h"
+#include "stabd/worker/simulation.h"
 
 namespace stab::worker {
 namespace {
@@ -80,36 +82,6 @@ TrialStatus status_of(const machine::Ended& ended, int expected_exit) {
   return TrialStatus::not_started;
 }
 
-// A file in memory under a path that the trial's processes can open; none is left behind.
-class MemoryFile {
- public:
-  explicit MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
-  [[nodiscard]] bool is_open() const { return static_cast<bool>(fd_); }
-  [[nodiscard]] std::string path() const {
-    return fmt::format("/proc/{}/fd/{}", getpid(), fd_.get());
-  }
-  bool write(std::string_view text) { return is_open() && write_all(fd_.get(), text); }
-
-  // From the start, at most this many bytes.
-  [[nodiscard]] std::string read(std::size_t limit) const {
-    struct stat status{};
-    if (fstat(fd_.get(), &status) != 0) return "";
-    std::string text(std::min(limit, static_cast<std::size_t>(status.st_size)), '\0');
-    std::size_t size = 0;
-    while (size < text.size()) {
-      const ssize_t n =
-          pread(fd_.get(), text.data() + size, text.size() - size, static_cast<off_t>(size));
-      if (n <= 0) break;
-      size += static_cast<std::size_t>(n);
-    }
-    text.resize(size);
-    return text;
-  }
-
- private:
-  Fd fd_;
-};
-
 // "" if the command accepts the output.
 std::string run_check_command(const protocol::RunRequest& request, const TrialContext& context,
                               const std::string& out) {
@@ -159,7 +131,7 @@ std::string reading_fault(const std::string& response,
 }
 
 bool is_measure(const protocol::RunRequest& request, const std::string& name) {
-  return plan::region_of(name) ||
+  return plan::region_of(name) || plan::is_simulated(name) ||
          std::ranges::find(request.outputs, name, &plan::OutputMeasure::name) !=
              request.outputs.end() ||
          std::ranges::find(request.derived, name, &plan::DerivedMeasure::name) !=
@@ -224,6 +196,8 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   if (context.observer != nullptr) context.observer->before();
   machine::Launch launch =
       launch_with(request, context, report.is_open() ? report.path() : "", library);
+  std::optional<Simulation> simulation;
+  if (!context.simulator.empty()) simulation.emplace(context.simulator).wrap(launch);
   if (context.counting != nullptr)
     launch.held = [&](pid_t child) { context.counting->begin(child); };
   machine::Ended ended = machine::run(launch);
@@ -244,7 +218,10 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   reply.user_ns = ended.user.count();
   reply.system_ns = ended.system.count();
   reply.max_rss_bytes = ended.max_rss_bytes;
-  reply.readings = std::move(ended.readings);
+  if (simulation)
+    reply.readings = simulation->readings(ended.pid);
+  else
+    reply.readings = std::move(ended.readings);
   reply.readings.push_back(counters::counted("leftover-processes", "", ended.leftovers));
   std::ranges::move(around, std::back_inserter(reply.readings));
   if (!counted.empty() && !ended.readable)
@@ -258,6 +235,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   std::ranges::move(region_readings(reported, parts_in(request)),
                     std::back_inserter(reply.readings));
   reply.layout = std::move(reported.layout);
+  if (simulation) forget_real_runs(reply);  // before anything is derived
   add_measures(request, ended, reply);
   if (reply.status == TrialStatus::wrong_exit)
     reply.reason =

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
 #include "stats/numbers/order.h"
 
 namespace stab::results {
@@ -13,6 +14,8 @@ using counters::Status;
 
 std::vector<std::string> measure_names(const plan::Plan& plan) {
   std::vector<std::string> names;
+  if (plan.simulated)
+    names.insert(names.end(), plan::simulated_names.begin(), plan::simulated_names.end());
   for (const plan::OutputMeasure& each : plan.outputs) names.push_back(each.name);
   for (const plan::DerivedMeasure& each : plan.derived) names.push_back(each.name);
   return names;
