@@ -53,6 +53,8 @@ Variables variables_of(const Plan& plan, const Trial& trial) {
 
 void set_options(const Plan& plan, const Trial& trial, Task& task) {
   task.options = options_of(plan, trial.levels);
+  // Which layouts a program gets by the simulator's clock would change its counts.
+  if (plan.simulated) task.options.insert_or_assign("rerandomize", "once");
   task.options.try_emplace(seed_option, fmt::format("{}", trial.seed));
   if (!sets_options(plan)) return;
   const bool by_factor = std::ranges::any_of(

@@ -281,6 +281,9 @@ struct Plan {
   // Sets of further events, of which each block counts one (design/turns.h); none, or two and more.
   std::vector<std::vector<std::string>> rotated;
   bool refuse_absent = false;  // measure nothing if this machine cannot count one of them
+  // Every trial runs under a simulator (plan/measures/simulated.h): counts are simulated, and there
+  // are no times.
+  bool simulated = false;
   std::vector<OutputMeasure> outputs;
   std::vector<DerivedMeasure> derived;  // in the plan's order, none of another one
   // [randomize]: options of the runtime that are the same in all trials.

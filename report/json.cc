@@ -370,6 +370,7 @@ std::string json(const Document& document) {
             {"reason", or_null(document.reason)},
             {"answer", answer(analysis)},
             {"verdict", verdict(analysis)},
+            {"simulated", document.simulated},
             {"machine", or_null(document.machine)},
             {"quietness",
              {{"quiesce", or_null(document.quietness.asked)},

@@ -141,6 +141,7 @@ struct Document {
   std::string state{};     // "done", "cancelled", ...
   std::string reason{};    // why it is in that state; "" if there is nothing to say
   std::string machine{};   // one line
+  bool simulated = false;  // its trials ran under a simulator, and have no times
   Quietness quietness{};
   std::optional<NoiseFloor> noise{};  // none: the machine was not calibrated, or this does it
   std::uint64_t seed = 0;

@@ -10,12 +10,23 @@ extern "C" {
 /* Resolved by the runtime if the program has one. */
 __attribute__((weak)) void stab_begin(void);
 __attribute__((weak)) void stab_end(void);
+__attribute__((weak)) void stab_begin_region(const char* name);
+__attribute__((weak)) void stab_end_region(const char* name);
 __attribute__((weak)) void stab_randomize(void);
 
-/* The region of interest: its time goes to the report. Regions are counted; nested ones count once.
- * Any thread. */
+/* The region of interest: its time goes to the report, and so does how often it was entered. It may
+ * begin and end in any thread and in signal handlers. Where it is begun again before it ended,
+ * by whichever thread, it counts once, up to its last end. An end without a beginning is ignored; a
+ * region that is open when the program exits ends there, and the report says so. What a child of
+ * fork does is not in the report. */
 #define STAB_BEGIN() ((void)(stab_begin ? stab_begin() : (void)0))
 #define STAB_END() ((void)(stab_end ? stab_end() : (void)0))
+
+/* Regions with names, as STAB_BEGIN_REGION("parse"): the same for each name, and those of different
+ * names may overlap. A name has 1 to 40 letters, digits, '_', '.' and '-', and a program has up to
+ * 64 of them; other regions are not measured, and the report counts them. */
+#define STAB_BEGIN_REGION(name) ((void)(stab_begin_region ? stab_begin_region(name) : (void)0))
+#define STAB_END_REGION(name) ((void)(stab_end_region ? stab_end_region(name) : (void)0))
 
 /* Before a function's definition: it stays where the linker put it. */
 #define STAB_NO_MOVE __attribute__((section("stab_nomove"), noinline))

@@ -78,7 +78,7 @@ allowed() {
     stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/exclusion stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
-    stabd/results/sums) echo "plan/plan.h counters/reading.h store report/model.h stats/numbers stats/tests/variance_components.h" ;;
+    stabd/results/sums) echo "plan/plan.h plan/measures/regions.h plan/measures/simulated.h counters/reading.h store report/model.h stats/numbers stats/tests/variance_components.h" ;;
     stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
     stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;

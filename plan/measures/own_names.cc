@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
+
 namespace stab::plan {
 namespace {
 
@@ -27,7 +30,8 @@ constexpr std::array names = std::to_array<std::string_view>({
 
 bool is_own_name(std::string_view name) {
   // Beside each reading exports have its status.
-  return name.ends_with(".status") || std::ranges::find(names, name) != names.end();
+  return name.ends_with(".status") || region_of(name) || is_simulated(name) ||
+         std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace stab::plan

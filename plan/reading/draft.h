@@ -74,6 +74,7 @@ struct Draft {
   Position design_at;                            // design.kind, or [design], or nothing
   Position stop_at;                              // design.stop
   Position rotate_at;                            // measure.rotate
+  std::optional<Position> simulate_at;           // measure.simulate
   Position response_at;                          // analysis.response
   DraftStudy study;
   bool factors_are_good = true;  // whether checks across tables can trust them
@@ -118,9 +119,10 @@ void check_design(Draft& draft);   // the kind of design fits the factors
 // Calibrations, padding studies and fractional designs, once the rest of the design is good: their
 // arms and cells are added to the draft.
 void check_studies(Draft& draft);
-void check_stop(Draft& draft);      // the stopping rule fits the design
-void check_analysis(Draft& draft);  // how it is analysed does, too
-void check_turns(Draft& draft);     // each set of events gets blocks, and what is compared has some
+void check_stop(Draft& draft);       // the stopping rule fits the design
+void check_analysis(Draft& draft);   // how it is analysed does, too
+void check_simulated(Draft& draft);  // nothing is asked of a simulator that it does not have
+void check_turns(Draft& draft);  // each set of events gets blocks, and what is compared has some
 void check_options(
     Draft& draft);  // what the runtime is asked for makes a difference, and szc is there
 void check_size(Draft& draft);  // max_cells, max_trials

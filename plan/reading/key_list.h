@@ -83,7 +83,9 @@ inline constexpr std::size_t max_responses = 16;
 inline constexpr std::size_t max_measures = 64;  // outputs, and as many that are derived
 inline constexpr std::string_view response_words =
     "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
-    "`\"region\"`, an event of `measure.counters` or `measure.rotate`, or the name of a measure";
+    "`\"region\"`, `\"region-NAME-ns\"`, `\"region-NAME-count\"`, an event of `measure.counters` "
+    "or "
+    "`measure.rotate`, a count of `measure.simulate`, or the name of a measure";
 inline constexpr std::uint32_t max_repeats = 100'000;
 inline constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t max_memory = std::uint64_t{1} << 50;
@@ -208,6 +210,9 @@ inline constexpr Key keys[] = {
      "none"},
     {"measure.on_absent", Choice{words::on_absent, "record"},
      "what this machine cannot count: `record` stores why, `refuse` measures nothing"},
+    {"measure.simulate", Flag{false},
+     "every trial runs under valgrind's cachegrind, which counts instructions and simulates caches "
+     "and branches, instead of measuring: see below"},
     {"measure.output.name", Text{is_name, name_rule},
      "of a number that programs print: a reading of each trial", "required"},
     {"measure.output.regex", Text{is_pattern, pattern_rule},
@@ -250,7 +255,7 @@ inline constexpr Key keys[] = {
     {"machine.aslr", Flag{false}, "address space randomization where no factor says otherwise"},
 
     {"analysis.response", Other{response_words},
-     "what is compared; `main_to_exit` and `region` need programs that szc built; an array has "
+     "what is compared; `main_to_exit` and regions need programs that szc built; an array has "
      "further ones, each with verdicts of its own",
      "`\"wall\"`"},
     {"analysis.log", Flag{true},

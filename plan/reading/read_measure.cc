@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "plan/measures/formula.h"
+#include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
 #include "plan/reading/draft.h"
 #include "plan/rules.h"
 
@@ -25,7 +27,8 @@ std::string why_no_event(const std::string& name, const Draft& draft) {
         "{} of its first thread are a reading of each trial; 'migrations' counts those of all that "
         "it starts",
         shown(name));
-  if (std::ranges::find(words::responses, name) != words::responses.end())
+  if (region_of(name) || is_simulated(name) ||
+      std::ranges::find(words::responses, name) != words::responses.end())
     return fmt::format("{} is measured in each trial and no counter: leave it out", shown(name));
   if (std::ranges::any_of(draft.factors,
                           [&](const DraftFactor& each) { return each.value.name == name; }))
@@ -138,15 +141,23 @@ bool is_response(const Table& table, const Pair& pair, const Value& value, Draft
       table.refuse_item(pair, value, words);
     return false;
   }
+  if (is_simulated(*given) && !draft.plan.simulated) {
+    draft.problems.add(&value == &pair.value ? pair.at : value.at,
+                       fmt::format("'analysis.response' {} needs [measure] simulate = true, under "
+                                   "which no time is measured",
+                                   *given));
+    return false;
+  }
   Words known(words::responses.begin(), words::responses.end());
+  for (const std::string_view name : simulated_names) known.emplace_back(name);
   for (std::string& name : counter_names(draft.plan)) known.push_back(std::move(name));
   for (const OutputMeasure& each : draft.plan.outputs) known.push_back(each.name);
   for (const DerivedMeasure& each : draft.plan.derived) known.push_back(each.name);
-  if (std::ranges::find(known, *given) == known.end()) {
+  if (!region_of(*given) && std::ranges::find(known, *given) == known.end()) {
     draft.problems.add(
         &value == &pair.value ? pair.at : value.at,
-        fmt::format("'analysis.response' must be {}, one of 'measure.counters' or the name of a "
-                    "measure, not {}{}",
+        fmt::format("'analysis.response' must be {}, 'region-NAME-ns' or 'region-NAME-count', one "
+                    "of 'measure.counters' or the name of a measure, not {}{}",
                     fmt::join(words::responses, ", "), shown(*given), did_you_mean(*given, known)));
     return false;
   }
@@ -181,7 +192,9 @@ void read_directions(const Table& table, Draft& draft) {
 void read_measure(const Table& root, Draft& draft) {
   const auto table = root.table("measure", names_below("measure"));
   draft.plan.refuse_absent = value<"measure.on_absent">(table) == "refuse";
+  draft.plan.simulated = value<"measure.simulate">(table);
   if (!table) return;
+  if (const Pair* simulate = table->find("simulate")) draft.simulate_at = simulate->at;
   CounterReader counters(*table, draft);
   if (const Items* items = table->items("counters", "an array of names"))
     counters.read_counters(*items);

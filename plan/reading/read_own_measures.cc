@@ -9,6 +9,8 @@
 #include "plan/measures/google_benchmark.h"
 #include "plan/measures/output.h"
 #include "plan/measures/own_names.h"
+#include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
 #include "plan/reading/draft.h"
 #include "plan/rules.h"
 
@@ -18,6 +20,8 @@ namespace {
 // The numbers that formulas may name.
 Words parts_for(const Plan& plan) {
   Words names(words::responses.begin(), words::responses.end());
+  if (plan.simulated)
+    for (const std::string_view name : simulated_names) names.emplace_back(name);
   for (const std::string& name : counter_names(plan)) names.push_back(name);
   for (const OutputMeasure& each : plan.outputs) names.push_back(each.name);
   return names;
@@ -159,7 +163,7 @@ void check_names_of(const std::string& path, Position at, const std::string& tex
                                          "Benchmark's benchmarks, and a formula takes one of the "
                                          "trial",
                                          path, step.at, shown(step.name)));
-    if (contains(known, step.name)) continue;
+    if (contains(known, step.name) || region_of(step.name)) continue;
     std::string why = fmt::format("'{}' is no counter, response or output measure{}",
                                   shown(step.name), quotes_hint(text, step, known));
     if (derived.find(step.name) != nullptr)

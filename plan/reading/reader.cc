@@ -40,6 +40,7 @@ void check_tables(Draft& draft) {
   check_exclude(draft);
   check_studies(draft);
   check_turns(draft);
+  check_simulated(draft);
   check_options(draft);
   check_size(draft);
 }

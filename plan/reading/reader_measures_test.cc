@@ -226,5 +226,28 @@ TEST(ReaderMeasures, NoRuleExcludesByWhatADerivedResponseCounts) {
               HasSubstr("both count the same"));
 }
 
+TEST(ReaderRegions, AreResponsesAndPartsOfFormulasByTheirNames) {
+  const Plan plan =
+      good_plan(smallest +
+                "[measure.derived]\nper_parse = \"'region-parse-ns' / 'region-parse-count'\"\n"
+                "[analysis]\nresponse = ['region-parse-ns', 'region-Emit.a_1-count']\n"
+                "higher = ['region-Emit.a_1-count']\n");
+  EXPECT_EQ(plan.analysis.response, "region-parse-ns");
+  EXPECT_EQ(plan.analysis.others.at(0).name, "region-Emit.a_1-count");
+  EXPECT_TRUE(plan.analysis.others.at(0).higher_is_better);
+  EXPECT_EQ(plan.derived.at(0).name, "per_parse");
+  for (const std::string name : {"region-parse", "region--ns", "region-a b-ns", "region-ns"})
+    EXPECT_THAT(more("[analysis]\nresponse = '" + name + "'\n"),
+                HasSubstr("'region-NAME-ns' or 'region-NAME-count'"))
+        << name;
+}
+
+TEST(ReaderRegions, NothingElseHasTheirNames) {
+  EXPECT_THAT(more("[[measure.output]]\nname = 'region-parse-ns'\nregex = '(a)'\n"),
+              HasSubstr("is the name of something that each trial has"));
+  EXPECT_THAT(more("[measure]\ncounters = ['region-parse-count']\n"),
+              HasSubstr("is measured in each trial and no counter"));
+}
+
 }  // namespace
 }  // namespace stab::plan

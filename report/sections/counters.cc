@@ -67,8 +67,9 @@ std::string counters_section(const std::vector<Counter>& counters, const TextOpt
 std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options) {
   return section(measures,
                  {"Measures",
-                  "What the plan's programs print, and what it derives, in the trials that are ok, "
-                  "of all cells.",
+                  "What programs print, what the plan derives, what regions took and what was "
+                  "simulated, in the "
+                  "trials that are ok, of all cells.",
                   "measure"},
                  options);
 }

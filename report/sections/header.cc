@@ -86,6 +86,10 @@ std::string header(const Document& document, const TextOptions& options) {
   if (document.stopping) text += line("Stopping", document.stopping->words);
   text += line("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
   text += line("Layout", layouts_text(document.layouts));
+  if (document.simulated)
+    text += line("Simulated",
+                 "every trial ran under valgrind's cachegrind: counts are the simulated CPU's, no "
+                 "time was measured, and whether it is faster is not known");
   text += line("Machine", document.machine);
   text += line("Quiet", quiet_text(document.quietness));
   text += line("Noise", document.noise ? noise_text(*document.noise) : "");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <stdint.h>
+#include "runtime/start/region_clock.h"
 
 namespace stab::rt {
 
-// Time in the outermost regions so far, and how many were entered.
-uint64_t region_time();
-uint64_t region_count();
+// Of STAB_BEGIN() and STAB_END(), and of those with names.
+const RegionClock& plain_region();
+const NamedRegions& named_regions();
 
 }  // namespace stab::rt

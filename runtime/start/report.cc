@@ -51,6 +51,14 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
   if (layouts_stay_for.text() != nullptr) line.field("layouts_stay_for", layouts_stay_for.text());
 }
 
+void report_region(const NamedRegion& region) {
+  Line line;
+  line.field("event", "region").field("pid", report_owner()).field("name", region.name);
+  line.field("ns", region.clock.time()).field("count", region.clock.count());
+  if (region.clock.is_open()) line.field("open", 1);
+  write_line(line.close());
+}
+
 }  // namespace
 
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
@@ -122,10 +130,15 @@ void report_child(const EpochCounts& epochs) {
   write_line(line.close());
 }
 
-void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs) {
+void report_exit(uint64_t run_ns, const RegionClock& plain, const NamedRegions& named,
+                 const EpochCounts& epochs) {
+  for (size_t i = 0; i < max_regions; ++i)
+    if (const NamedRegion* region = named.at(i)) report_region(*region);
   Line line;
   line.field("event", "exit").field("pid", report_owner()).field("run_ns", run_ns);
-  line.field("region_ns", region_ns).field("regions", regions);
+  line.field("region_ns", plain.time()).field("regions", plain.count());
+  if (plain.is_open()) line.field("region_open", 1);
+  if (named.refused() != 0) line.field("regions_refused", named.refused());
   add_epochs(line, epochs);
   // A library that came later may be the reason: the first line does not know it.
   if (pads_small_for.text() != nullptr) line.field("pads_small_for", pads_small_for.text());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The report of a run: JSON lines, each written at once, appended to the file of the option
 // report=. The first line is written before main, so that whatever ends the process, what was
-// randomized is known. Later lines: one for each shared library, one for a fatal signal, and one at
-// exit. A process that was forked off writes one at its exit if an epoch came due in it.
+// randomized is known. Later lines: one for each shared library, one for a fatal signal, one for
+// each region with a name, and one at exit. A process that was forked off writes one at its exit if an epoch came due in it.
 #pragma once
 
 #include <stdint.h>
@@ -11,6 +11,7 @@
 #include "runtime/base/report_file.h"
 #include "runtime/epoch/counts.h"
 #include "runtime/image/images.h"
+#include "runtime/start/region_clock.h"
 
 namespace stab::rt {
 
@@ -24,6 +25,8 @@ void report_signal(int number, uint64_t pc, const Location& location);
 // written only when there were twice as many epochs as at the last one.
 void report_sandbox(const EpochCounts& epochs);
 void report_child(const EpochCounts& epochs);
-void report_exit(uint64_t run_ns, uint64_t region_ns, uint64_t regions, const EpochCounts& epochs);
+// One line for each region with a name, and the last one.
+void report_exit(uint64_t run_ns, const RegionClock& plain, const NamedRegions& named,
+                 const EpochCounts& epochs);
 
 }  // namespace stab::rt

@@ -168,7 +168,7 @@ void init_last() {
 }
 void report_end() {
   if (report_wanted())
-    report_exit(os::monotonic_ns() - main_began, region_time(), region_count(), epoch_counts());
+    report_exit(os::monotonic_ns() - main_began, plain_region(), named_regions(), epoch_counts());
   else if (report_wanted_by_child())
     report_child(epoch_counts());
 }

@@ -42,6 +42,7 @@ struct RunRequest {
   plan::Needs needs = plan::Needs::nothing;
   std::string response{};              // of the analysis: it must have been measured
   std::optional<std::uint32_t> set{};  // of the setup's, which it counts
+  bool simulate = false;               // it runs under a simulator
   // Those of this benchmark, and of what it counts.
   std::vector<plan::OutputMeasure> outputs{};
   std::vector<plan::DerivedMeasure> derived{};
@@ -49,7 +50,7 @@ struct RunRequest {
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
                       (argv, env, env_bytes, directory, stdin_path, aslr, timeout, output_limit,
                        memory_limit, cpu_limit, process_limit, file_limit, check, options, needs,
-                       response, set, outputs, derived))
+                       response, set, simulate, outputs, derived))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>

@@ -57,9 +57,11 @@ struct SetupRequest {
   std::vector<std::vector<std::string>> rotated{};  // of these sets each trial counts one, too
   bool refuse_absent = false;
   std::vector<std::string> needed{};  // of them, those that the response is computed of
+  bool simulate = false;              // all trials run under a simulator
 };
 BOOST_DESCRIBE_STRUCT(SetupRequest, (),
-                      (protocol, cpus, earlier_cpus, counters, rotated, refuse_absent, needed))
+                      (protocol, cpus, earlier_cpus, counters, rotated, refuse_absent, needed,
+                       simulate))
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;

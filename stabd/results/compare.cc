@@ -95,6 +95,12 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
 Result<void> require_comparable(const Side& before, const Side& after) {
   if (before.experiment.id == after.experiment.id)
     return fail("an experiment is not compared with itself: name one, or two different ones");
+  if (before.plan.simulated != after.plan.simulated)
+    return fail(fmt::format(
+        "the trials of experiment {} ran under a simulator, those of experiment {} did not: they "
+        "have no number in common",
+        before.plan.simulated ? before.experiment.id : after.experiment.id,
+        before.plan.simulated ? after.experiment.id : before.experiment.id));
   const std::string& response = after.plan.analysis.response;
   if (before.plan.analysis.response != response)
     return fail(fmt::format(

@@ -279,6 +279,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.quietness.waits = rows->waits.times;
   document.quietness.waits_in_vain = rows->waits.in_vain;
   document.quietness.waited_ns = rows->waits.ns;
+  document.simulated = plan->simulated;
   document.seed = plan->seed;
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();

@@ -237,6 +237,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       rows.layouts.add(trial.layout);
       rows.counters.add(trial.readings);
       rows.rotated.add(trial.readings);
+      rows.measures.look_for_regions(trial.readings);
       rows.measures.add(trial.readings);
       return true;
     }

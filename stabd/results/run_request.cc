@@ -6,6 +6,7 @@
 #include "design/resolve.h"
 #include "design/turns.h"
 #include "plan/measures/formula.h"
+#include "plan/measures/simulated.h"
 #include "plan/substitute.h"
 
 namespace stab::results {
@@ -46,6 +47,7 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
     late["OUT"] = built.out;
     late["DIR"] = built.tree;
   }
+  const int slowdown = plan.simulated ? plan::simulator_slowdown : 1;
   protocol::RunRequest request{
       .argv = task.run,
       .env = task.env,
@@ -53,17 +55,18 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
       .directory = directory,
       .stdin_path = from_directory(directory, plan::substitute(task.stdin_file.value_or(""), late)),
       .aslr = task.aslr,
-      .timeout = benchmark.timeout,
+      .timeout = benchmark.timeout * slowdown,
       .output_limit = benchmark.output_limit,
       .memory_limit = benchmark.memory_limit,
-      .cpu_limit = benchmark.cpu_limit,
+      .cpu_limit = benchmark.cpu_limit * slowdown,
       .process_limit = benchmark.process_limit,
       .file_limit = benchmark.file_limit,
       .check = benchmark.check,
       .options = task.options,
       .needs = task.needs,
       .response = plan.analysis.response,
-      .set = trial.set};
+      .set = trial.set,
+      .simulate = plan.simulated};
   add_measures(plan, benchmark.name, request);
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);

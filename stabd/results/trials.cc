@@ -15,6 +15,7 @@
 #include "design/expand.h"
 #include "design/turns.h"
 #include "plan/measures/formula.h"
+#include "plan/measures/simulated.h"
 #include "plan/quantities.h"
 #include "plan/reading/key_list.h"
 #include "stabd/results/sums/samples.h"
@@ -43,6 +44,9 @@ const plan::OtherResponse* further(const plan::Plan& plan, const std::string& na
 
 Result<void> must_be_there(store::Reader& store, const store::Experiment& experiment,
                            const plan::Plan& plan, const std::string& name) {
+  if (plan.simulated && plan::is_of_real_runs(name))
+    return fail(fmt::format("the trials of experiment {} ran under a simulator, and have no {}",
+                            experiment.id, name));
   const auto stored = store.names(experiment.id);
   if (!stored) return fail(stored.error().message);
   std::vector<std::string> names(plan::words::responses.begin(), plan::words::responses.end());
@@ -50,6 +54,9 @@ Result<void> must_be_there(store::Reader& store, const store::Experiment& experi
   // Samples are no readings, and nothing may have been measured yet.
   std::vector<std::string> planned = plan::counter_names(plan);
   planned.push_back(plan.analysis.response);
+  if (plan.simulated)
+    planned.insert(planned.end(), plan::simulated_names.begin(), plan::simulated_names.end());
+  for (const plan::OtherResponse& each : plan.analysis.others) planned.push_back(each.name);
   for (const plan::OutputMeasure& each : plan.outputs) planned.push_back(each.name);
   for (const plan::DerivedMeasure& each : plan.derived) planned.push_back(each.name);
   for (std::string& each : planned)
@@ -137,15 +144,16 @@ stats::Unit unit_of(const store::Trial& trial, const std::string& name) {
 }
 
 std::string definition_of(const plan::Plan& plan, const std::string& name) {
-  std::string text;
+  // A simulated program prints what it measured of itself by the simulator's clock.
+  std::string text = plan.simulated ? "simulated " : "";
   for (const plan::OutputMeasure& each : plan.outputs)
     if (each.name == name)
-      text =
+      text +=
           fmt::format("{} {} {} {} {} {}", each.unit, each.regex, each.json.value_or("-"),
                       each.google_benchmark.value_or("-"), to_string(each.pick), each.from_stderr);
   for (const plan::DerivedMeasure& each : plan.derived) {
     if (each.name != name) continue;
-    text = each.formula;
+    text += each.formula;
     for (const std::string& part : plan::parts_of(plan, name))
       if (part != name) text += "; " + definition_of(plan, part);
   }

@@ -4,17 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "design/resolve.h"
+#include "plan/measures/regions.h"
 #include "plan/options.h"
 
 namespace stab::worker {
 namespace {
 
+using counters::Reading;
 using nlohmann::json;
 using store::Layout;
 using Count = std::optional<std::int64_t>;
@@ -24,7 +27,7 @@ constexpr std::size_t max_note = 500;
 // One process, from its start line on.
 struct Process {
   int pid = 0;
-  Layout layout;
+  RuntimeReport report;
 };
 
 Count number_at(const json& line, const char* key) {
@@ -40,8 +43,14 @@ std::string text_at(const json& line, const char* key) {
   return found != line.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// What is beyond 64 bits is none of our runtime's: it stays the most that they hold.
+std::int64_t sum_of(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
+}
+
 void add(Count& sum, Count more) {
-  if (more) sum = sum.value_or(0) + *more;
+  if (more) sum = sum_of(sum.value_or(0), *more);
 }
 
 void add_note(std::string& note, const std::string& more) {
@@ -116,10 +125,55 @@ void took_library(const json& line, Layout& layout) {
     add_note(layout.note, "a library was not randomized: " + text_at(line, "why"));
 }
 
+// Our runtime writes no other lines; a program can.
+constexpr const char* damaged_region = "a region of the report is damaged";
+
+std::optional<NamedRegion> region_in(const json& line) {
+  const Count ns = number_at(line, "ns");
+  const Count count = number_at(line, "count");
+  std::string name = text_at(line, "name");
+  if (!ns || !count || *count < 1 || !plan::is_region_name(name)) return std::nullopt;
+  return NamedRegion{.name = std::move(name), .ns = *ns, .count = *count};
+}
+
+void took_region(const json& line, RuntimeReport& report) {
+  const auto region = region_in(line);
+  if (!region || report.regions.size() == plan::max_regions ||
+      std::ranges::find(report.regions, region->name, &NamedRegion::name) != report.regions.end())
+    return add_note(report.layout.note, damaged_region);
+  report.regions.push_back(*region);
+  if (line.contains("open"))
+    add_note(report.layout.note,
+             fmt::format("the region {} was open when the program ended", region->name));
+}
+
+void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& more,
+                 std::string& note) {
+  for (const NamedRegion& each : more) {
+    const auto found = std::ranges::find(all, each.name, &NamedRegion::name);
+    if (found != all.end()) {
+      found->ns = sum_of(found->ns, each.ns);
+      found->count = sum_of(found->count, each.count);
+    } else if (all.size() < plan::max_regions) {
+      all.push_back(each);
+    } else {
+      add_note(note, fmt::format("of the regions of several processes only {} are measured",
+                                 plan::max_regions));
+    }
+  }
+}
+
 void ended(const json& line, Layout& layout) {
   layout.main_to_exit_ns = number_at(line, "run_ns");
   layout.regions = number_at(line, "regions");
   if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
+  if (line.contains("region_open"))
+    add_note(layout.note, "its region was open when the program ended");
+  if (const Count refused = number_at(line, "regions_refused"))
+    add_note(layout.note,
+             fmt::format("{} regions were not measured: a name has 1 to {} letters, digits, '_', "
+                         "'.' and '-', and a program {} of them",
+                         *refused, plan::max_region_name, plan::max_regions));
   layout.heap_operations = number_at(line, "heap_operations");
   layout.heap_bytes = number_at(line, "heap_bytes");
   layout.heap_fixed_bytes = number_at(line, "heap_fixed_bytes");
@@ -149,15 +203,15 @@ class Reader {
   }
 
   // Nothing was reported: an empty layout with what there is to say.
-  [[nodiscard]] Layout result(int own) const {
+  [[nodiscard]] RuntimeReport result(int own) const {
     const auto found = std::ranges::find(processes_, own, &Process::pid);
-    Layout layout;
+    RuntimeReport report;
     if (found != processes_.end())
-      layout = found->layout;
+      report = found->report;
     else if (!processes_.empty())
-      layout = together();
-    add_note(layout.note, note_);
-    return layout;
+      report = together();
+    add_note(report.layout.note, note_);
+    return report;
   }
 
  private:
@@ -177,25 +231,29 @@ class Reader {
     auto process = std::ranges::find(processes_, pid, &Process::pid);
     if (event == "start") {
       if (process == processes_.end())
-        process = processes_.insert(process, {.pid = pid, .layout = {}});
-      process->layout = started(line);
+        process = processes_.insert(process, {.pid = pid, .report = {}});
+      process->report = {.layout = started(line), .regions = {}};
       return;
     }
     const auto act = event == "library"  ? took_library
                      : event == "exit"   ? ended
                      : event == "signal" ? crashed
                                          : nullptr;
-    if (act == nullptr) return;
+    if (act == nullptr && event != "region") return;
     if (process == processes_.end())
       add_note(note_, fmt::format("process {} reported its {} without its start", pid, event));
+    else if (act != nullptr)
+      act(line, process->report.layout);
     else
-      act(line, process->layout);
+      took_region(line, process->report);
   }
 
-  [[nodiscard]] Layout together() const {
-    Layout all = processes_.front().layout;
+  [[nodiscard]] RuntimeReport together() const {
+    RuntimeReport report = processes_.front().report;
+    Layout& all = report.layout;
     for (std::size_t i = 1; i < processes_.size(); ++i) {
-      const Layout& next = processes_[i].layout;
+      const Layout& next = processes_[i].report.layout;
+      add_regions(report.regions, processes_[i].report.regions, all.note);
       all.randomized = *all.randomized && *next.randomized;
       if (all.kind != next.kind) all.kind = "mixed";
       add_note(all.note, next.note);
@@ -222,7 +280,7 @@ class Reader {
     }
     if (processes_.size() > 1)
       add_note(all.note, fmt::format("{} processes taken together", processes_.size()));
-    return all;
+    return report;
   }
 
   std::vector<Process> processes_;
@@ -236,6 +294,14 @@ std::string disobeyed(const std::string& name, const std::string& value, const L
       name, value, layout.kind.empty() ? "nothing" : layout.kind);
 }
 
+// Why a number of the runtime's last line is not there; "" if that line is.
+std::string last_line_fault(const Layout& layout) {
+  if (!layout.randomized) return "the program has no runtime that measures it: build it with szc";
+  if (!layout.main_to_exit_ns)
+    return "the program ended without its runtime's last line: something ended it from outside";
+  return "";
+}
+
 }  // namespace
 
 std::string options_text(const plan::Variables& options, std::string_view report) {
@@ -246,7 +312,7 @@ std::string options_text(const plan::Variables& options, std::string_view report
   return text;
 }
 
-Layout read_report(std::string_view text, int own) {
+RuntimeReport read_report(std::string_view text, int own) {
   Reader reader;
   reader.read(text);
   return reader.result(own);
@@ -275,20 +341,36 @@ std::string layout_fault(const protocol::RunRequest& request, const Layout& layo
 std::string response_fault(const protocol::RunRequest& request, const Layout& layout) {
   const bool region = request.response == "region";
   if (!region && request.response != "main_to_exit") return "";
-  if (!layout.randomized)
-    return fmt::format(
-        "the response is {}, and the program has no runtime that measures it: build it with szc",
-        request.response);
-  if (!layout.main_to_exit_ns)
-    return fmt::format(
-        "the response is {}, and the program ended without its runtime's last "
-        "line: something ended it from outside",
-        request.response);
+  if (const std::string fault = last_line_fault(layout); !fault.empty())
+    return fmt::format("the response is {}, and {}", request.response, fault);
   if (region && !layout.region_ns)
     return "the response is region, and the program marked none: put STAB_BEGIN() and STAB_END() "
            "of "
            "stabilizer.h around it";
   return "";
+}
+
+std::vector<Reading> region_readings(const RuntimeReport& report,
+                                     const std::vector<std::string>& wanted) {
+  std::vector<Reading> readings;
+  const std::string fault = last_line_fault(report.layout);
+  // Of processes one of which said nothing the sum would be a wrong number.
+  for (const NamedRegion& each : fault.empty() ? report.regions : std::vector<NamedRegion>{}) {
+    readings.push_back(counters::counted(plan::region_time(each.name), "ns", each.ns));
+    readings.push_back(counters::counted(plan::region_count(each.name), "", each.count));
+  }
+  for (const std::string& name : wanted) {
+    const auto region = plan::region_of(name);
+    if (!region || std::ranges::find(readings, name, &Reading::name) != readings.end()) continue;
+    readings.push_back(counters::absent(
+        name, name == plan::region_time(*region) ? "ns" : "",
+        fault.empty() ? fmt::format("the program did not enter the region: put "
+                                    "STAB_BEGIN_REGION(\"{0}\") and STAB_END_REGION(\"{0}\") of "
+                                    "stabilizer.h around it",
+                                    *region)
+                      : fault));
+  }
+  return readings;
 }
 
 }  // namespace stab::worker

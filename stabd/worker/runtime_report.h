@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "counters/reading.h"
 #include "plan/plan.h"
 #include "stabd/protocol/work.h"
 #include "store/records.h"
@@ -22,17 +25,38 @@ inline constexpr std::size_t max_report_bytes = std::size_t{4} << 20;
 // `report` is a path without a colon; "": no report is wanted.
 std::string options_text(const plan::Variables& options, std::string_view report);
 
+// A region that a program marked by name.
+struct NamedRegion {
+  std::string name{};
+  std::int64_t ns = 0;
+  std::int64_t count = 0;
+
+  bool operator==(const NamedRegion&) const = default;
+};
+
+struct RuntimeReport {
+  store::Layout layout{};
+  std::vector<NamedRegion> regions{};  // at most plan::max_regions, no name twice
+
+  bool operator==(const RuntimeReport&) const = default;
+};
+
 // Of a report's text. `own` is the pid of the trial's program; if it wrote (an exec keeps the pid:
 // the last start counts), the lines of its children are left out. If it did not, as a shell, the
 // processes that wrote are taken together: bytes, functions and times are sums, epochs the least,
 // and it counts as randomized if all of them were. Any bytes are a report: what is no line of the
 // runtime's is said in `note`.
-store::Layout read_report(std::string_view text, int own);
+RuntimeReport read_report(std::string_view text, int own);
 
 // Why the layout is not what the trial needs; "" if it is. `preloaded`: the program has of our
 // runtime the heap only, by libstabheap.so.
 std::string layout_fault(const protocol::RunRequest& request, const store::Layout& layout,
                          bool preloaded = false);
+// Two readings of each region. Of those that `wanted` names and the program did not enter they are
+// absent, with the reason.
+std::vector<counters::Reading> region_readings(const RuntimeReport& report,
+                                               const std::vector<std::string>& wanted);
+
 // Why the response is missing; "" if it is there or does not come from the report.
 std::string response_fault(const protocol::RunRequest& request, const store::Layout& layout);
 

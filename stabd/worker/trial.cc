@@ -3,12 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -17,8 +16,12 @@
 #include "machine/environment.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/output.h"
+#include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
+#include "stabd/worker/memory_file.h"
 #include "stabd/worker/preload.h"
 #include "stabd/worker/runtime_report.h"
+#include "stabd/worker/simulation.h"
 
 namespace stab::worker {
 namespace {
@@ -79,36 +82,6 @@ TrialStatus status_of(const machine::Ended& ended, int expected_exit) {
   return TrialStatus::not_started;
 }
 
-// A file in memory under a path that the trial's processes can open; none is left behind.
-class MemoryFile {
- public:
-  explicit MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
-  [[nodiscard]] bool is_open() const { return static_cast<bool>(fd_); }
-  [[nodiscard]] std::string path() const {
-    return fmt::format("/proc/{}/fd/{}", getpid(), fd_.get());
-  }
-  bool write(std::string_view text) { return is_open() && write_all(fd_.get(), text); }
-
-  // From the start, at most this many bytes.
-  [[nodiscard]] std::string read(std::size_t limit) const {
-    struct stat status{};
-    if (fstat(fd_.get(), &status) != 0) return "";
-    std::string text(std::min(limit, static_cast<std::size_t>(status.st_size)), '\0');
-    std::size_t size = 0;
-    while (size < text.size()) {
-      const ssize_t n =
-          pread(fd_.get(), text.data() + size, text.size() - size, static_cast<off_t>(size));
-      if (n <= 0) break;
-      size += static_cast<std::size_t>(n);
-    }
-    text.resize(size);
-    return text;
-  }
-
- private:
-  Fd fd_;
-};
-
 // "" if the command accepts the output.
 std::string run_check_command(const protocol::RunRequest& request, const TrialContext& context,
                               const std::string& out) {
@@ -158,7 +131,8 @@ std::string reading_fault(const std::string& response,
 }
 
 bool is_measure(const protocol::RunRequest& request, const std::string& name) {
-  return std::ranges::find(request.outputs, name, &plan::OutputMeasure::name) !=
+  return plan::region_of(name) || plan::is_simulated(name) ||
+         std::ranges::find(request.outputs, name, &plan::OutputMeasure::name) !=
              request.outputs.end() ||
          std::ranges::find(request.derived, name, &plan::DerivedMeasure::name) !=
              request.derived.end();
@@ -181,6 +155,15 @@ counters::Reading derived_reading(const plan::DerivedMeasure& measure,
   if (!formula) return counters::absent(measure.name, "", formula.error().message);
   return plan::evaluate(measure.name, *formula,
                         [&](std::string_view name) { return store::number_of(reply, name); });
+}
+
+// What the response and derived measures are computed of.
+std::vector<std::string> parts_in(const protocol::RunRequest& request) {
+  std::vector<std::string> parts{request.response};
+  for (const plan::DerivedMeasure& each : request.derived)
+    if (const auto formula = plan::parse_formula(each.formula))
+      std::ranges::move(plan::names_in(*formula), std::back_inserter(parts));
+  return parts;
 }
 
 // After all that derived ones may be computed of.
@@ -213,6 +196,8 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   if (context.observer != nullptr) context.observer->before();
   machine::Launch launch =
       launch_with(request, context, report.is_open() ? report.path() : "", library);
+  std::optional<Simulation> simulation;
+  if (!context.simulator.empty()) simulation.emplace(context.simulator).wrap(launch);
   if (context.counting != nullptr)
     launch.held = [&](pid_t child) { context.counting->begin(child); };
   machine::Ended ended = machine::run(launch);
@@ -233,7 +218,10 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   reply.user_ns = ended.user.count();
   reply.system_ns = ended.system.count();
   reply.max_rss_bytes = ended.max_rss_bytes;
-  reply.readings = std::move(ended.readings);
+  if (simulation)
+    reply.readings = simulation->readings(ended.pid);
+  else
+    reply.readings = std::move(ended.readings);
   reply.readings.push_back(counters::counted("leftover-processes", "", ended.leftovers));
   std::ranges::move(around, std::back_inserter(reply.readings));
   if (!counted.empty() && !ended.readable)
@@ -243,7 +231,11 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
           "the program's file may not be read, and the kernel counts nothing then");
   std::ranges::move(counted, std::back_inserter(reply.readings));
   reply.stdout_sha256 = sha256_hex(ended.out);
-  reply.layout = read_report(report.read(max_report_bytes), ended.pid);
+  RuntimeReport reported = read_report(report.read(max_report_bytes), ended.pid);
+  std::ranges::move(region_readings(reported, parts_in(request)),
+                    std::back_inserter(reply.readings));
+  reply.layout = std::move(reported.layout);
+  if (simulation) forget_real_runs(reply);  // before anything is derived
   add_measures(request, ended, reply);
   if (reply.status == TrialStatus::wrong_exit)
     reply.reason =

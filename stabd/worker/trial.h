@@ -20,6 +20,7 @@ struct TrialContext {
   std::function<bool()> bind_others;       // in the process of a check command
   machine::Observer* observer = nullptr;   // of the machine around the trial; null: nobody looks
   counters::Counting* counting = nullptr;  // of the trial's events; null: nothing is counted
+  std::string simulator;                   // under which it runs; "": it runs by itself
   std::string marker;  // "NAME=value" in the trial's environment, to find it after a crash; or ""
 };
 

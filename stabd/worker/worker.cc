@@ -12,7 +12,9 @@
 #include <optional>
 
 #include "counters/events/counting.h"
+#include "machine/environment.h"
 #include "machine/facts.h"
+#include "machine/simulator.h"
 #include "machine/topology.h"
 #include "stabd/protocol/containment.h"
 #include "stabd/protocol/lines.h"
@@ -44,6 +46,8 @@ class Worker {
       return protocol::encode(builder_.build(*build));
     const auto& run = std::get<protocol::RunRequest>(*request);
     if (run.set && *run.set >= by_set_.size()) return std::nullopt;
+    if (run.simulate == simulator_.empty())
+      return std::nullopt;  // of an experiment all or none are
     const auto reply = run_trial(run, context(run.set));
     if (reply.status != store::TrialStatus::ok && has_lost_its_cpus()) return std::nullopt;
     return protocol::encode(reply);
@@ -78,6 +82,13 @@ class Worker {
     observer_.emplace(choice_.trial);
     if (auto counted = prepare_counters(request, reply.notes); !counted)
       reply.error = counted.error().message;
+    if (request.simulate) {
+      auto simulator = machine::find_simulator(machine::base_variables(geteuid()).at("PATH"));
+      if (simulator)
+        simulator_ = *std::move(simulator);
+      else
+        reply.error = simulator.error().message;
+    }
     topology_ = std::move(*topology);
     return reply;
   }
@@ -136,8 +147,10 @@ class Worker {
             .stop_fd = daemon_fd,
             .bind = [this] { return topology_->bind(choice_.trial).has_value(); },
             .bind_others = [this] { return topology_->bind(choice_.others).has_value(); },
-            .observer = observer_ ? &*observer_ : nullptr,
+            // What goes on beside it does not change what a simulator counts.
+            .observer = observer_ && simulator_.empty() ? &*observer_ : nullptr,
             .counting = counting_of(set),
+            .simulator = simulator_,
             .marker = protocol::marker_from_environment()};
   }
 
@@ -160,6 +173,7 @@ class Worker {
   bool had_its_cpus_ = false;
   std::optional<machine::Observer> observer_;
   std::optional<counters::Counting> counting_;
+  std::string simulator_;                   // under which trials run; "": they run by themselves
   std::vector<counters::Counting> by_set_;  // each with what all trials count
 };
 

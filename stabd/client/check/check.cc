@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,7 +13,9 @@
 #include "design/expand.h"
 #include "design/model.h"
 #include "design/resolve.h"
+#include "machine/simulator.h"
 #include "machine/topology.h"
+#include "plan/measures/simulated.h"
 #include "plan/options.h"
 #include "plan/reading/reader.h"
 #include "stabd/client/analyze.h"
@@ -257,6 +260,7 @@ ordered_json as_json(const Design& design) {
       {"counters", counters_json(design.plan, design.counters)},
       {"rotate", rotate_json(design.plan, design.counters)},
       {"measures", measures_json(design.plan)},
+      {"simulated", design.plan.simulated},
       {"models", models}};
   add_comparisons(design.plan, design.families, design.detectable, root);
   return root;
@@ -282,7 +286,8 @@ void print_duration(const Design& design) {
   }
   std::chrono::nanoseconds most{0};
   for (const plan::Trial& trial : design.expansion.trials)
-    most += design.plan.benchmarks[trial.benchmark].timeout;
+    most += design.plan.benchmarks[trial.benchmark].timeout *
+            (design.plan.simulated ? plan::simulator_slowdown : 1);
   fmt::print(
       "\nhow long it takes is not known before a first run; {} at most, if every trial ran into "
       "its timeout\n",
@@ -322,6 +327,11 @@ void print(const Design& design) {
   for (const std::string& line : counter_lines(design.plan, design.counters))
     fmt::print("{}\n", line);
   for (const std::string& line : measure_lines(design.plan)) fmt::print("{}\n", line);
+  if (design.plan.simulated)
+    fmt::print(
+        "simulated: every trial runs under valgrind's cachegrind, which takes 20 to 100 times as "
+        "long (timeouts: {} times the plan's), with {}; no time is measured\n",
+        plan::simulator_slowdown, machine::simulated_caches);
   // Models of single benchmarks are mostly alike: each different one is shown once.
   std::set<std::string> printed;
   for (const plan::ModelFor& entry : design.models) {
@@ -340,6 +350,9 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   if (!file) return std::unexpected(file.error());
   auto plan = plan::read_plan(file->text);
   if (!plan) return fail(toml::describe(plan.error(), file->path));
+  if (const char* path = getenv("PATH"); plan->simulated)
+    if (auto there = machine::find_simulator(path == nullptr ? "" : path); !there)
+      return std::unexpected(there.error());
   Design design = design_of(std::move(*plan));
   design.pilot = find_pilot(common, design.plan.name, design.expansion.trials.size());
   Variation variation;

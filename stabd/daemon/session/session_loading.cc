@@ -82,7 +82,8 @@ void Session::start_worker() {
                              .counters = plan_.counters,
                              .rotated = plan_.rotated,
                              .refuse_absent = plan_.refuse_absent,
-                             .needed = plan::parts_of(plan_, plan_.analysis.response)},
+                             .needed = plan::parts_of(plan_, plan_.analysis.response),
+                             .simulate = plan_.simulated},
       setup_deadline);
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
 #include "stats/numbers/order.h"
 
 namespace stab::results {
@@ -12,6 +14,8 @@ using counters::Status;
 
 std::vector<std::string> measure_names(const plan::Plan& plan) {
   std::vector<std::string> names;
+  if (plan.simulated)
+    names.insert(names.end(), plan::simulated_names.begin(), plan::simulated_names.end());
   for (const plan::OutputMeasure& each : plan.outputs) names.push_back(each.name);
   for (const plan::DerivedMeasure& each : plan.derived) names.push_back(each.name);
   return names;
@@ -21,6 +25,17 @@ CounterCounter::CounterCounter(const std::vector<std::string>& names, Missing mi
     : missing_(missing) {
   for (const std::string& name : names) counters_.push_back({.name = name});
   values_.resize(counters_.size());
+}
+
+void CounterCounter::look_for_regions(const std::vector<Reading>& readings) {
+  for (const Reading& reading : readings) {
+    if (!plan::region_of(reading.name) || regions_ == most_regions ||
+        std::ranges::find(counters_, reading.name, &report::Counter::name) != counters_.end())
+      continue;
+    counters_.push_back({.name = reading.name});
+    values_.emplace_back();
+    ++regions_;
+  }
 }
 
 void CounterCounter::add(const std::vector<Reading>& readings) {

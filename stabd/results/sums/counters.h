@@ -2,9 +2,11 @@
 // Sums up the events that a plan counts, and its own measures, trial by trial.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "plan/measures/regions.h"
 #include "plan/plan.h"
 #include "report/model.h"
 #include "store/records.h"
@@ -23,11 +25,15 @@ enum class Missing {
 class CounterCounter {
  public:
   CounterCounter(const std::vector<std::string>& names, Missing missing);
+  // What programs call their regions, of those of any trial so far.
+  void look_for_regions(const std::vector<counters::Reading>& readings);
   void add(const std::vector<counters::Reading>& readings);
   [[nodiscard]] std::vector<report::Counter> result() const;
 
  private:
+  static constexpr std::size_t most_regions = 2 * plan::max_regions;  // readings of one program's
   Missing missing_;
+  std::size_t regions_ = 0;
   std::vector<report::Counter> counters_;
   std::vector<std::vector<double>> values_;  // that can be compared, by counter
 };

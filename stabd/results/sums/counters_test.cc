@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <string>
+#include <vector>
+
 namespace stab::results {
 namespace {
 
@@ -63,6 +66,31 @@ TEST(CounterCounter, AMeasureOfOtherBenchmarksIsNotMissing) {
   EXPECT_EQ(result[0].median, 2.5);
   EXPECT_EQ(result[1].name, "cost");
   EXPECT_EQ(result[1].reason, "ops is absent: stdout: nothing matches");
+}
+
+TEST(CounterCounter, RegionsCountFromTheTrialThatHasThemOn) {
+  CounterCounter counter({"ops"}, Missing::not_meant);
+  const auto add = [&](const std::vector<Reading>& readings) {
+    counter.look_for_regions(readings);
+    counter.add(readings);
+  };
+  add({counters::counted("ops", "", 1), counters::counted("steal-ns", "ns", 1)});
+  add({counters::counted("region-parse-ns", "ns", 10)});
+  add({counters::counted("region-parse-ns", "ns", 30),
+       counters::absent("region-emit-ns", "ns", "it was not entered")});
+  const auto result = counter.result();
+  ASSERT_EQ(result.size(), 3U);
+  EXPECT_EQ(result[1].name, "region-parse-ns");
+  EXPECT_EQ(result[1].unit, "ns");
+  EXPECT_EQ(result[1].counted, 2U);
+  EXPECT_EQ(result[1].median, 20);
+  EXPECT_EQ(result[2].absent, 1U);
+
+  CounterCounter hostile({}, Missing::not_meant);
+  for (int trial = 0; trial < 1000; ++trial)
+    hostile.look_for_regions(
+        {counters::counted("region-a" + std::to_string(trial) + "-ns", "ns", 1)});
+  EXPECT_EQ(hostile.result().size(), 128U);
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Regions that programs mark by name (runtime/stabilizer.h): two readings of each trial, the time
+// in it, "region-NAME-ns", and how often it was entered, "region-NAME-count".
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stab::plan {
+
+// The runtime's bounds; a test holds both to be the same.
+inline constexpr std::size_t max_region_name = 40;
+inline constexpr std::size_t max_regions = 64;
+
+// 1 to 40 letters, digits, '_', '.' and '-'.
+bool is_region_name(std::string_view name);
+
+std::string region_time(std::string_view region);
+std::string region_count(std::string_view region);
+
+// The region whose reading has this name. Nothing: it is none of a region.
+std::optional<std::string_view> region_of(std::string_view reading);
+
+}  // namespace stab::plan

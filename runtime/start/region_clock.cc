@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/start/region_clock.h"
+
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
+
+namespace stab::rt {
+namespace {
+
+uint64_t load(const uint64_t& word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
+bool is_in_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '-';
+}
+
+// 0 if it is no name of a region. No more is read than is needed to know.
+size_t length_of_name(const char* name) {
+  if (name == nullptr) return 0;
+  size_t length = 0;
+  while (name[length] != '\0')
+    if (length == max_region_name || !is_in_name(name[length++])) return 0;
+  return length;
+}
+
+// FNV-1a. Never 0.
+uint64_t key_of(const char* name, size_t length) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < length; ++i)
+    hash = (hash ^ static_cast<unsigned char>(name[i])) * 0x100000001b3u;
+  return hash == 0 ? 1 : hash;
+}
+
+// Nobody waits for whoever writes the name: the key says which region it is.
+bool claim(NamedRegion& region, uint64_t key, const char* name, size_t length) {
+  uint64_t free = 0;
+  if (!__atomic_compare_exchange_n(&region.key, &free, key, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE))
+    return false;
+  copy_bytes(region.name, name, length);
+  __atomic_store_n(&region.is_named, 1, __ATOMIC_RELEASE);
+  return true;
+}
+
+// nullptr: it has none, and with `makes` there is no room. Of two names with one hash the second
+// has none.
+NamedRegion* find(NamedRegion* regions, const char* name, bool makes) {
+  const size_t length = length_of_name(name);
+  if (length == 0) return nullptr;
+  const uint64_t key = key_of(name, length);
+  for (size_t i = 0; i < max_regions; ++i) {
+    NamedRegion& region = regions[i];
+    if (load(region.key) == 0) {
+      if (!makes) return nullptr;
+      if (claim(region, key, name, length)) return &region;
+    }
+    if (load(region.key) != key) continue;
+    return load(region.is_named) == 0 || spells(region.name, name, length) ? &region : nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void RegionClock::begin() {
+  if (__atomic_fetch_add(&depth_, 1, __ATOMIC_ACQ_REL) != 0) return;
+  __atomic_fetch_add(&count_, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_sub(&sum_, os::monotonic_ns(), __ATOMIC_ACQ_REL);
+}
+
+void RegionClock::end() {
+  const uint64_t now = os::monotonic_ns();
+  uint64_t before = load(depth_);
+  do
+    if (before == 0) return;
+  while (!__atomic_compare_exchange_n(&depth_, &before, before - 1, false, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_ACQUIRE));
+  if (before == 1) __atomic_fetch_add(&sum_, now, __ATOMIC_ACQ_REL);
+}
+
+uint64_t RegionClock::count() const {
+  return load(count_);
+}
+
+bool RegionClock::is_open() const {
+  return load(depth_) != 0;
+}
+
+// A thread may stand between its step of the depth and that of the sum, so the sum alone decides.
+uint64_t RegionClock::time() const {
+  const auto is_negative = [](uint64_t sum) { return static_cast<int64_t>(sum) < 0; };
+  uint64_t sum = load(sum_);
+  while (is_negative(sum)) sum += os::monotonic_ns();
+  return sum;
+}
+
+void NamedRegions::begin(const char* name) {
+  NamedRegion* region = find(regions_, name, true);
+  if (region != nullptr)
+    region->clock.begin();
+  else
+    __atomic_fetch_add(&refused_, 1, __ATOMIC_RELAXED);
+}
+
+void NamedRegions::end(const char* name) {
+  NamedRegion* region = find(regions_, name, false);
+  if (region != nullptr) region->clock.end();
+}
+
+const NamedRegion* NamedRegions::at(size_t index) const {
+  if (index >= max_regions || load(regions_[index].is_named) == 0) return nullptr;
+  return regions_[index].clock.count() == 0 ? nullptr : &regions_[index];
+}
+
+uint64_t NamedRegions::refused() const {
+  uint64_t refused = load(refused_);
+  for (const NamedRegion& region : regions_)
+    if (load(region.is_named) == 0) refused += region.clock.count();
+  return refused;
+}
+
+}  // namespace stab::rt
