@@ -280,6 +280,9 @@ struct Plan {
   std::vector<std::vector<std::string>> counters;
   // Sets of further events, of which each block counts one (design/turns.h); none, or two and more.
   std::vector<std::vector<std::string>> rotated;
+  // Whose samples say which functions each trial spends it in; "": none are taken.
+  std::string profile;
+  std::uint32_t profile_hz = 0;  // samples a second
   bool refuse_absent = false;  // measure nothing if this machine cannot count one of them
   std::vector<OutputMeasure> outputs;
   std::vector<DerivedMeasure> derived;  // in the plan's order, none of another one

@@ -90,6 +90,14 @@ inline std::vector<counters::Samples> example_samples() {
           {.measure = "latency", .values = {1}}};
 }
 
+inline counters::Profile example_profile() {
+  return {.event = "task-clock:u",
+          .unit = "ns",
+          .hz = 997,
+          .lost = 3,
+          .functions = {{"sort", "prog", 451, 452'357'000}, {"memcpy", "libc.so.6", 3, 3'009'000}}};
+}
+
 // Every field differs from its default.
 inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t attempt = 0) {
   return {.experiment = experiment,
@@ -133,7 +141,8 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
                      .heap_bytes = 500'000,
                      .heap_fixed_bytes = 60'000},
           .readings = example_readings(),
-          .samples = example_samples()};
+          .samples = example_samples(),
+          .profile = example_profile()};
 }
 
 // A database as version 6 wrote it: one experiment with all that belongs to it, each reading of its
