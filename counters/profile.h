@@ -23,11 +23,11 @@ struct ProfiledFunction {
 };
 
 struct Profile {
-  std::string event{};      // "": none was asked for
-  std::string unit{};       // "ns" of clocks, else ""
-  std::uint32_t hz = 0;     // samples per second of what runs, as asked for
-  std::string reason{};     // why there is none; "" if there is one
-  std::uint64_t lost = 0;   // records that the kernel had no room for
+  std::string event{};                        // "": none was asked for
+  std::string unit{};                         // "ns" of clocks, else ""
+  std::uint32_t hz = 0;                       // samples per second of what runs, as asked for
+  std::string reason{};                       // why there is none; "" if there is one
+  std::uint64_t lost = 0;                     // records that the kernel had no room for
   std::vector<ProfiledFunction> functions{};  // most weight first
 
   [[nodiscard]] bool is_wanted() const { return !event.empty(); }
@@ -39,8 +39,7 @@ inline std::size_t bytes_of(const ProfiledFunction& function) {
   return 48 + 6 * (function.name.size() + function.object.size());
 }
 inline std::size_t bytes_of(const Profile& profile) {
-  std::size_t bytes =
-      64 + 6 * (profile.event.size() + profile.unit.size() + profile.reason.size());
+  std::size_t bytes = 64 + 6 * (profile.event.size() + profile.unit.size() + profile.reason.size());
   for (const ProfiledFunction& each : profile.functions) bytes += bytes_of(each);
   return profile.is_wanted() ? bytes : 0;
 }

@@ -283,7 +283,7 @@ struct Plan {
   // Whose samples say which functions each trial spends it in; "": none are taken.
   std::string profile;
   std::uint32_t profile_hz = 0;  // samples a second
-  bool refuse_absent = false;  // measure nothing if this machine cannot count one of them
+  bool refuse_absent = false;    // measure nothing if this machine cannot count one of them
   std::vector<OutputMeasure> outputs;
   std::vector<DerivedMeasure> derived;  // in the plan's order, none of another one
   // [randomize]: options of the runtime that are the same in all trials.

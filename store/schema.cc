@@ -302,10 +302,9 @@ std::vector<SchemaEntry> schema_of(SQLite::Database& database) {
   return entries;
 }
 
-constexpr std::array<Step, schema_version> steps{create_version_1, add_layout<2>, add_layout<3>,
-                                                 add_calibrations, add_duration,  add_turns,
-                                                 move_readings,    add_samples,   add_sizes,
-                                                 add_profiles};
+constexpr std::array<Step, schema_version> steps{
+    create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,
+    add_turns,        move_readings, add_samples,   add_sizes,        add_profiles};
 
 }  // namespace
 

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 // hot KIND MS: computes for this much CPU time, a quarter of it in `few` and the rest in `many`, for
-// profiler_test and tests/system. KIND: alone, or forks (a child does it).
+// profiler_test and tests/system. KIND: alone, or forks (a child does it). hot rounds N: so many times,
+// for bench/profile_cost.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef TIMES
+#define TIMES 3
+#endif
 
 static volatile unsigned sink;
 
@@ -21,7 +26,7 @@ __attribute__((noinline)) void few(unsigned rounds) {
 
 __attribute__((noinline)) void many(unsigned rounds) {
   unsigned x = ~rounds;
-  for (unsigned i = 0; i < 3 * rounds; ++i) {
+  for (unsigned i = 0; i < TIMES * rounds; ++i) {
     x = x * 1664525u + 1013904223u;
     __asm__ volatile("" : "+r"(x));
   }
@@ -45,7 +50,8 @@ int main(int argc, char **argv) {
       return status != 0;
     }
   }
-  while (cpu_ms() < ms) {
+  const int counts = strcmp(kind, "rounds") == 0;
+  for (long round = 0; counts ? round < ms : cpu_ms() < ms; ++round) {
     few(20000);
     many(20000);
   }

@@ -102,8 +102,7 @@ const places::Place* find_place(const NewLayout& layout, const MovingImage& imag
   if (above == layout.places.begin()) return nullptr;
   const places::Place& place = *std::prev(above);
   if (place.function >= image.functions.size()) return nullptr;
-  const std::uint64_t end =
-      std::uint64_t{place.offset} + image.functions[place.function].size;
+  const std::uint64_t end = std::uint64_t{place.offset} + image.functions[place.function].size;
   return offset < end ? &place : nullptr;
 }
 

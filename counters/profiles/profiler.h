@@ -53,7 +53,7 @@ class Profiler {
   std::uint32_t hz_;
   Fd place_file_;
   std::optional<Sampler> sampler_;
-  std::string reason_;                 // why the trial has none
+  std::string reason_;                  // why the trial has none
   std::map<std::string, Known> known_;  // files, from trial to trial
   friend class Naming;
 };

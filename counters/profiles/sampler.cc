@@ -84,8 +84,7 @@ Sampler::Ring::Ring(Ring&& other) noexcept
       size_(other.size_) {}
 
 Sampler::Ring::~Ring() {
-  if (memory_ != nullptr)
-    munmap(memory_, size_ + static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  if (memory_ != nullptr) munmap(memory_, size_ + static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
 }
 
 // The kernel moves the head, we the tail, and both only grow.

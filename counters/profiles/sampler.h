@@ -33,7 +33,7 @@ struct Taken {
   std::vector<Mapped> mapped{};
   std::vector<Forked> forked{};
   std::vector<Executed> executed{};
-  std::uint64_t lost = 0;             // records
+  std::uint64_t lost = 0;                            // records
   std::uint64_t complete_until = ~std::uint64_t{0};  // from then on any may be lacking
 };
 

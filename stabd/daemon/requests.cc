@@ -273,7 +273,8 @@ concept NeedsReader =
     std::same_as<Request, protocol::ReportRequest> ||
     std::same_as<Request, protocol::CompareRequest> ||
     std::same_as<Request, protocol::ExportRequest> ||
-    std::same_as<Request, protocol::ReplayRequest> || std::same_as<Request, protocol::LogsRequest>;
+    std::same_as<Request, protocol::ReplayRequest> ||
+    std::same_as<Request, protocol::ProfileRequest> || std::same_as<Request, protocol::LogsRequest>;
 
 std::vector<store::Id> ids_of(const protocol::CompareRequest& request) {
   return request.ids;

@@ -64,8 +64,8 @@ struct SetupRequest {
   std::vector<std::string> needed{};  // of them, those that the response is computed of
 };
 BOOST_DESCRIBE_STRUCT(SetupRequest, (),
-                      (protocol, cpus, earlier_cpus, counters, rotated, profile, profile_hz, refuse_absent,
-                       needed))
+                      (protocol, cpus, earlier_cpus, counters, rotated, profile, profile_hz,
+                       refuse_absent, needed))
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;

@@ -200,7 +200,8 @@ TEST(RuntimeReport, EventsThatAreNotKnownAreNoDamage) {
 }
 
 TEST(OptionsText, HasOneSizeWhateverItSays) {
-  const std::string text = options_text({{"code", "1"}, {"seed", "42"}}, {.report = "/proc/9/fd/5"});
+  const std::string text =
+      options_text({{"code", "1"}, {"seed", "42"}}, {.report = "/proc/9/fd/5"});
   EXPECT_THAT(text, StartsWith("code=1:seed=42:report=/proc/9/fd/5::"));
   EXPECT_EQ(text.size(), options_size);
   EXPECT_EQ(options_text({}, {}), std::string(options_size, ':'));

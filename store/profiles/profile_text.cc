@@ -89,8 +89,7 @@ class Scanner : private ListScanner {
   std::uint64_t number() {
     const std::string_view digits = number_ahead();
     std::uint64_t value = 0;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || end != digits.data() + digits.size() || value > most ||
         (digits.size() > 1 && digits.front() == '0'))
       wrong();

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "store/profiles/profile_text.h"
 #include "store/rows/many_rows.h"
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "store/failure.h"
+#include "store/profiles/profile_text.h"
 #include "store/rows/reading_list.h"
 #include "store/rows/sample_list.h"
 #include "store/verify.h"

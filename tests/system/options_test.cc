@@ -19,12 +19,12 @@ std::string complaints_about(const std::string& text) {
 }
 
 TEST(RuntimeOptions, AreReadAsTheyWereWritten) {
-  const std::string text = worker::options_text({{"code", "0"},
-                                                 {"rerandomize", "repeated"},
-                                                 {"period", "3600000ms"},
-                                                 {"seed", "18446744073709551615"}},
-                                                {.report = "/proc/4194304/fd/1048576",
-                                                 .places = "/proc/4194304/fd/1048577"});
+  const std::string text = worker::options_text(
+      {{"code", "0"},
+       {"rerandomize", "repeated"},
+       {"period", "3600000ms"},
+       {"seed", "18446744073709551615"}},
+      {.report = "/proc/4194304/fd/1048576", .places = "/proc/4194304/fd/1048577"});
   rt::Line complaints;
   const rt::Options options = rt::parse_options(text.c_str(), complaints);
   EXPECT_EQ(std::string(complaints.data(), complaints.size()), "");
