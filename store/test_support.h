@@ -161,7 +161,8 @@ inline void make_version_6(const std::string& path, std::uint32_t trials,
       const Trial trial = example_trial(experiment, position);
       Row row;
       for (const auto& [column, value] : to_row(trial).values())
-        if (column != "reading_list" && column != "sample_list") row.set_value(column, value);
+        if (column != "reading_list" && column != "sample_list" && column != "profile")
+          row.set_value(column, value);
       const Id id = connection.insert("trial", row);
       std::int64_t ordinal = 0;
       for (const counters::Reading& reading : trial.readings) {

@@ -58,8 +58,9 @@ bool add(const Record& record, std::span<const std::byte> rest, PlaceList& list)
 }  // namespace
 
 std::string_view MovingImage::name(std::uint32_t function) const {
-  if (function >= functions.size() || functions[function].name >= names.size()) return "";
-  const std::string_view from = names.substr(functions[function].name);
+  const std::uint32_t at = function < functions.size() ? functions[function].name : 0;
+  if (function >= functions.size() || at >= names.size()) return "";
+  const std::string_view from = names.substr(at);
   const std::size_t end = from.find('\0');
   return end == std::string_view::npos ? "" : from.substr(0, end);
 }
@@ -101,8 +102,9 @@ const places::Place* find_place(const NewLayout& layout, const MovingImage& imag
       });
   if (above == layout.places.begin()) return nullptr;
   const places::Place& place = *std::prev(above);
-  if (place.function >= image.functions.size()) return nullptr;
-  const std::uint64_t end = std::uint64_t{place.offset} + image.functions[place.function].size;
+  const std::uint32_t function = place.function;
+  if (function >= image.functions.size()) return nullptr;
+  const std::uint64_t end = std::uint64_t{place.offset} + image.functions[function].size;
   return offset < end ? &place : nullptr;
 }
 

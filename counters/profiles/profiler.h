@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The profile of a trial: samples of its processes, each put down to the function that ran.
-//
-// A function's name is right or there is none: what was where follows from what the kernel and the
-// runtime of szc's programs told, in the order of time. From the moment on at which any of that is
-// lacking, and in files that have changed since, code is "[unknown]". So is what has no symbol.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "counters/profile.h"
+#include "counters/profiles/naming.h"
 #include "counters/profiles/sampler.h"
-#include "counters/profiles/symbols.h"
 
 namespace stab::counters {
 
@@ -43,19 +37,12 @@ class Profiler {
   [[nodiscard]] const std::string& name() const { return event_.name; }
 
  private:
-  struct Known {
-    std::uint64_t inode = 0;
-    std::int64_t changed_ns = 0;
-    std::shared_ptr<const Symbols> symbols{};
-  };
-
   Event event_;
   std::uint32_t hz_;
   Fd place_file_;
   std::optional<Sampler> sampler_;
-  std::string reason_;                  // why the trial has none
-  std::map<std::string, Known> known_;  // files, from trial to trial
-  friend class Naming;
+  std::string reason_;  // why the trial has none
+  KnownFiles known_;    // from trial to trial
 };
 
 }  // namespace stab::counters

@@ -108,6 +108,15 @@ TEST(Profiler, FindsFunctionsThatMoveAllTheTime) {
   }
 }
 
+// What the program writes there is its own, but it cannot take away what is read.
+TEST(Profiler, TheFileOfPlacesKeepsItsSize) {
+  Profiler profiler("task-clock:u", 997);
+  const std::string path = profiler.make_place_file();
+  ASSERT_NE(path, "");
+  EXPECT_NE(truncate(path.c_str(), 0), 0);
+  EXPECT_NE(truncate(path.c_str(), 1 << 30), 0);
+}
+
 TEST(Profiler, SaysWhyThereIsNoProfile) {
   Profiler unknown("no-such-event", 997);
   EXPECT_THAT(unknown.lacking(), HasSubstr("no-such-event"));

@@ -179,7 +179,7 @@ void Sampler::drain() {
 
 // `before`: when its ring had the record before it.
 void Sampler::keep(const Record& record, std::uint64_t before) {
-  if (const auto* sample = std::get_if<Sample>(&record)) return keep(*sample);
+  if (const auto* sample = std::get_if<Sample>(&record)) return samples_.add(*sample);
   if (const auto* mapped = std::get_if<Mapped>(&record)) return keep_other(taken_.mapped, *mapped);
   if (const auto* forked = std::get_if<Forked>(&record)) return keep_other(taken_.forked, *forked);
   if (const auto* executed = std::get_if<Executed>(&record))
@@ -190,18 +190,23 @@ void Sampler::keep(const Record& record, std::uint64_t before) {
   }
 }
 
-void Sampler::keep(const Sample& sample) {
+void SampleList::add(const Sample& sample) {
   if (seen_++ % every_ != 0) return;
-  if (taken_.samples.size() == most_samples) {
-    for (std::size_t i = 0; i < most_samples / 2; ++i) {
-      taken_.samples[i] = taken_.samples[2 * i];
-      taken_.samples[i].weight *= 2;
+  if (kept_.size() == most_) {
+    for (std::size_t i = 0; i < most_ / 2; ++i) {
+      kept_[i] = kept_[2 * i];
+      kept_[i].weight *= 2;
     }
-    taken_.samples.resize(most_samples / 2);
+    kept_.resize(most_ / 2);
     every_ *= 2;
+    seen_ = 1;  // this one is kept, so the next one is as far away as all others
   }
-  taken_.samples.push_back(sample);
-  taken_.samples.back().weight *= every_;
+  kept_.push_back(sample);
+  kept_.back().weight *= every_;
+}
+
+std::vector<Sample> SampleList::take() {
+  return std::exchange(kept_, {});
 }
 
 template <class T>
@@ -215,6 +220,7 @@ void Sampler::keep_other(std::vector<T>& list, const T& record) {
 Taken Sampler::end() {
   for (const Ring& ring : rings_) ioctl(ring.fd(), PERF_EVENT_IOC_DISABLE, 0);
   drain();
+  taken_.samples = samples_.take();
   return std::exchange(taken_, {});
 }
 

@@ -37,6 +37,19 @@ struct Taken {
   std::uint64_t complete_until = ~std::uint64_t{0};  // from then on any may be lacking
 };
 
+class SampleList {
+ public:
+  explicit SampleList(std::size_t most) : most_(most) {}
+  void add(const Sample& sample);
+  std::vector<Sample> take();
+
+ private:
+  std::size_t most_;  // even
+  std::uint64_t seen_ = 0;
+  std::uint64_t every_ = 1;  // which of them are kept
+  std::vector<Sample> kept_;
+};
+
 class Sampler {
  public:
   // The process waits before exec. The error says why nothing is sampled, and what would mend it.
@@ -73,15 +86,13 @@ class Sampler {
                                                     pid_t process, int cpu);
 
   void keep(const Record& record, std::uint64_t before);
-  void keep(const Sample& sample);
   template <class T>
   void keep_other(std::vector<T>& list, const T& record);
 
   std::vector<Ring> rings_;
   Fd readable_;
   Taken taken_;
-  std::uint64_t seen_ = 0;
-  std::uint64_t every_ = 1;  // which of the samples are kept
+  SampleList samples_{most_samples};
 };
 
 }  // namespace stab::counters
