@@ -44,7 +44,7 @@ inline std::size_t bytes_of(const Profile& profile) {
   return profile.is_wanted() ? bytes : 0;
 }
 inline constexpr std::size_t most_profile_bytes = std::size_t{256} << 10;
-inline constexpr std::size_t most_profiled_functions = 500;
+inline constexpr std::size_t most_profiled_functions = 200;
 // Of a symbol's name; a longer one is cut, and ends in a digest of all of it.
 inline constexpr std::size_t most_function_name = 400;
 

@@ -172,10 +172,14 @@ std::vector<ProfiledFunction> bounded(std::vector<ProfiledFunction> all) {
   std::ranges::sort(all, [](const ProfiledFunction& a, const ProfiledFunction& b) {
     return std::tie(b.weight, a.name, a.object) < std::tie(a.weight, b.name, b.object);
   });
-  std::size_t bytes = bytes_of(ProfiledFunction{.name = other_functions}) + 4096;
+  // Of names as they are stored a byte is at most two in the text.
+  const auto bytes_of_text = [](const ProfiledFunction& each) {
+    return 48 + 2 * (each.name.size() + each.object.size());
+  };
+  std::size_t bytes = 4096;
   std::size_t kept = 0;
   while (kept < std::min(all.size(), most_profiled_functions) &&
-         (bytes += bytes_of(all[kept])) <= most_profile_bytes)
+         (bytes += bytes_of_text(all[kept])) <= most_profile_bytes)
     ++kept;
   if (kept == all.size()) return all;
   ProfiledFunction others{.name = other_functions};

@@ -181,14 +181,16 @@ TEST(Bounded, WhatHasNoRoomIsTakenTogether) {
   ASSERT_EQ(kept.size(), most_profiled_functions + 1);
   EXPECT_EQ(kept.front().name, "f600");
   EXPECT_EQ(kept.back().name, other_functions);
-  EXPECT_EQ(kept.back().samples, 100 * 101 / 2);
-  EXPECT_EQ(kept.back().weight, 10 * 100 * 101 / 2);
+  EXPECT_EQ(kept.back().samples, 400 * 401 / 2);
+  EXPECT_EQ(kept.back().weight, 10 * 400 * 401 / 2);
   // By their texts, too.
-  for (ProfiledFunction& each : all) each.name.append(most_function_name, 'x');
-  Profile profile{.event = "e"};
-  profile.functions = bounded(all);
-  EXPECT_LT(profile.functions.size(), 200U);
-  EXPECT_LE(bytes_of(profile), most_profile_bytes);
+  for (ProfiledFunction& each : all) each.object.assign(4000, '"');
+  std::size_t bytes = 0;
+  const auto fewer = bounded(all);
+  for (const ProfiledFunction& each : fewer) bytes += 2 * (each.name.size() + each.object.size());
+  EXPECT_EQ(fewer.back().name, other_functions);
+  EXPECT_GT(fewer.size(), 20U);
+  EXPECT_LE(bytes, most_profile_bytes);
 }
 
 TEST(SampleList, KeepsEverySecondOneWhenItIsFull) {

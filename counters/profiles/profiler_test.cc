@@ -4,6 +4,7 @@
 #include "counters/profiles/profiler.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -13,6 +14,8 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+
+#include "base/fd.h"
 
 namespace stab::counters {
 namespace {
@@ -115,6 +118,19 @@ TEST(Profiler, TheFileOfPlacesKeepsItsSize) {
   ASSERT_NE(path, "");
   EXPECT_NE(truncate(path.c_str(), 0), 0);
   EXPECT_NE(truncate(path.c_str(), 1 << 30), 0);
+}
+
+TEST(Profiler, TheRuntimeLeavesOtherFilesAlone) {
+  for (const std::string& text : {std::string(8192, 'x'), std::string("short"), std::string()}) {
+    char path[] = "/tmp/stab_places_XXXXXX";
+    const Fd file(mkstemp(path));
+    ASSERT_TRUE(write_all(file.get(), text));
+    const std::string command =
+        fmt::format("STABILIZER_OPTIONS=period=5ms:places={} {} alone 50", path, STAB_MOVING);
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    EXPECT_EQ(read_file(path, 1 << 20).value_or("gone"), text);
+    unlink(path);
+  }
 }
 
 TEST(Profiler, SaysWhyThereIsNoProfile) {

@@ -141,6 +141,12 @@ TEST_F(ProfileTest, WhatIsAskedWronglyIsRefused) {
   }
   write_plan("profile = \"task-clock:u\"\nprofile_hz = 0\n");
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).err, HasSubstr("measure.profile_hz"));
+  // The same plan without its mistakes.
+  write_plan("profile = \"task-clock:u\"\nprofile_hz = 200\n");
+  EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
+              HasSubstr("profiles: task-clock:u, 200 samples per second of what runs"));
+  EXPECT_EQ(json::parse(lab_.ctl({"check", "--json", lab_.path("plan.toml")}).out)["profile"]["hz"],
+            200);
   const int id = run_to_end("");
   const Output none = lab_.ctl({"profile", std::to_string(id), "0"});
   EXPECT_EQ(none.code, 1);
