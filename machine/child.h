@@ -38,6 +38,10 @@ struct Launch {
       bind;  // called in the child before exec: binds it to its CPUs; false: not bound
   // Called with its pid while it waits before exec; no time of it is the program's.
   std::function<void(pid_t)> held;
+  // While the program runs, called each time that `watched_fd`, which is there since held(), can be read;
+  // -1: nothing is.
+  std::function<int()> watched_fd;
+  std::function<void()> watched;
   int stop_fd = -1;  // when it becomes readable the program is ended
   Containment containment = Containment::process_tree;
 };

@@ -20,7 +20,7 @@ nanoseconds now() {
   return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
-int wait_for(const Launch& launch, std::array<pollfd, 4>& fds, nanoseconds deadline,
+int wait_for(const Launch& launch, std::array<pollfd, 5>& fds, nanoseconds deadline,
              nanoseconds next_look) {
   const bool looks = launch.limits.needs_looks();
   if (launch.timeout.count() == 0 && !looks) return poll(fds.data(), fds.size(), -1);
@@ -57,15 +57,17 @@ End Supervisor::wait(nanoseconds started, nanoseconds& ended) {
   const nanoseconds deadline = started + launch_.timeout;
   nanoseconds next_look = started + look_interval;
   for (;;) {
-    std::array<pollfd, 4> fds{{{pidfd_, POLLIN, 0},
+    std::array<pollfd, 5> fds{{{pidfd_, POLLIN, 0},
                                {launch_.stop_fd, POLLIN, 0},
                                {out_.fd.get(), POLLIN, 0},
-                               {err_.fd.get(), POLLIN, 0}}};
+                               {err_.fd.get(), POLLIN, 0},
+                               {launch_.watched ? launch_.watched_fd() : -1, POLLIN, 0}}};
     const int ready = wait_for(launch_, fds, deadline, next_look);
     ended = now();
     if (ready < 0 && errno == EINTR) continue;
     if (fds[0].revents != 0) return End::exited;
     if (fds[1].revents != 0) return End::stopped;
+    if (fds[4].revents != 0) launch_.watched();
     if (launch_.timeout.count() > 0 && ended >= deadline) return End::timeout;
     if (launch_.limits.needs_looks() && ended >= next_look) {
       next_look = ended + look_interval;

@@ -280,7 +280,10 @@ struct Plan {
   std::vector<std::vector<std::string>> counters;
   // Sets of further events, of which each block counts one (design/turns.h); none, or two and more.
   std::vector<std::vector<std::string>> rotated;
-  bool refuse_absent = false;  // measure nothing if this machine cannot count one of them
+  // Whose samples say which functions each trial spends it in; "": none are taken.
+  std::string profile;
+  std::uint32_t profile_hz = 0;  // samples a second
+  bool refuse_absent = false;    // measure nothing if this machine cannot count one of them
   // Every trial runs under a simulator (plan/measures/simulated.h): counts are simulated, and there
   // are no times.
   bool simulated = false;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "counters/profile.h"
 #include "counters/reading.h"
 #include "counters/samples.h"
 
@@ -182,6 +183,7 @@ struct Trial {
   Layout layout{};
   std::vector<counters::Reading> readings{};  // kept in this order
   std::vector<counters::Samples> samples{};   // too
+  counters::Profile profile{};
 
   bool operator==(const Trial&) const = default;
 };

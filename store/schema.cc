@@ -136,6 +136,15 @@ constexpr const char* sample_view =
     coalesce(series.value ->> 4, '') AS reason, series.value ->> 2 AS unit
   FROM trial, json_each(trial.sample_list) AS series, json_each(series.value, '$[3]') AS item)sql";
 
+// As the one before it.
+constexpr const char* profile_view =
+    R"sql(CREATE VIEW profile AS
+  SELECT trial.id AS trial, item.key AS ordinal, item.value ->> 0 AS function,
+    item.value ->> 1 AS object, item.value ->> 2 AS samples, item.value ->> 3 AS weight,
+    trial.profile ->> 0 AS event, trial.profile ->> 1 AS unit
+  FROM trial, json_each(trial.profile, '$[4]') AS item
+  WHERE json_type(trial.profile, '$[4]') = 'array')sql";
+
 void add_meta(Connection& connection, std::string_view key, std::string_view value) {
   Row row;
   row.set("key", key);
@@ -266,6 +275,11 @@ CREATE TABLE size (
 )sql");
 }
 
+void add_profiles(Connection& connection) {
+  connection.database().exec("ALTER TABLE trial ADD COLUMN profile TEXT");
+  connection.database().exec(profile_view);
+}
+
 struct SchemaEntry {
   std::string type;
   std::string of;  // its table
@@ -288,9 +302,9 @@ std::vector<SchemaEntry> schema_of(SQLite::Database& database) {
   return entries;
 }
 
-constexpr std::array<Step, schema_version> steps{create_version_1, add_layout<2>, add_layout<3>,
-                                                 add_calibrations, add_duration,  add_turns,
-                                                 move_readings,    add_samples,   add_sizes};
+constexpr std::array<Step, schema_version> steps{
+    create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,
+    add_turns,        move_readings, add_samples,   add_sizes,        add_profiles};
 
 }  // namespace
 
@@ -306,7 +320,7 @@ void put_readings_into_trials(Connection& connection) {
 }
 
 std::span<const std::string_view> known_views() {
-  static constexpr std::array<std::string_view, 2> views{reading_view, sample_view};
+  static constexpr std::array<std::string_view, 3> views{reading_view, sample_view, profile_view};
   return views;
 }
 

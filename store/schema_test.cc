@@ -114,11 +114,11 @@ TEST(Schema, ANewerDatabaseIsRefusedAndUnchanged) {
 // The columns that the first version had.
 Row first_version_of(const Trial& trial) {
   static constexpr std::array later{
-      "randomized", "randomization",   "layout_note",      "layout_seed",      "epochs",
-      "given_up",   "epochs_ns",       "longest_pause_ns", "functions",        "moved_functions",
-      "text_bytes", "moved_bytes",     "setup_ns",         "main_to_exit_ns",  "region_ns",
-      "regions",    "heap_operations", "heap_bytes",       "heap_fixed_bytes", "reading_list",
-      "sample_list"};
+      "randomized",  "randomization",   "layout_note",      "layout_seed",      "epochs",
+      "given_up",    "epochs_ns",       "longest_pause_ns", "functions",        "moved_functions",
+      "text_bytes",  "moved_bytes",     "setup_ns",         "main_to_exit_ns",  "region_ns",
+      "regions",     "heap_operations", "heap_bytes",       "heap_fixed_bytes", "reading_list",
+      "sample_list", "profile"};
   Row row;
   for (const auto& [column, value] : to_row(trial).values())
     if (std::ranges::find(later, column) == later.end()) row.set_value(column, value);
@@ -145,6 +145,7 @@ TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
       old = example_trial(connection.insert("experiment", old_row_of(example_experiment())), 0);
       old.readings.clear();
       old.samples.clear();
+      old.profile = {};
       connection.insert("trial", first_version_of(old));
     });
   }
@@ -242,7 +243,8 @@ TEST_F(OldReadings, BecomePartOfTheirTrials) {
   for (const Trial& trial : trials_of(*store_, 1)) {
     Trial expected = example_trial(1, position++);
     for (auto& reading : expected.readings) reading.unit = "";  // nobody wrote one
-    expected.samples.clear();                                   // nor any of these
+    expected.profile = {};
+    expected.samples.clear();  // nor any of these
     ASSERT_EQ(trial, expected);
   }
   EXPECT_EQ(position, 1200U);
@@ -358,9 +360,10 @@ TEST(Schema, AnEarlierDatabaseGetsSamplesAndKeepsItsTrials) {
     connection.transaction([&] {
       old = example_trial(connection.insert("experiment", to_row(example_experiment())), 0);
       old.samples.clear();
+      old.profile = {};
       Row row;
       for (const auto& [column, value] : to_row(old).values())
-        if (column != "sample_list") row.set_value(column, value);
+        if (column != "sample_list" && column != "profile") row.set_value(column, value);
       connection.insert("trial", row);
     });
   }
@@ -371,6 +374,57 @@ TEST(Schema, AnEarlierDatabaseGetsSamplesAndKeepsItsTrials) {
   EXPECT_THAT(trials_of(*store, old.experiment), testing::ElementsAre(old, fresh));
   EXPECT_TRUE(store->verify().value().empty());
   EXPECT_EQ(SQLite::Database(path + ".before-v8").execAndGet("PRAGMA user_version").getInt(), 7);
+}
+
+// As version 9 wrote it, which had no column for profiles.
+TEST(Schema, AnEarlierDatabaseGetsProfilesAndKeepsItsTrials) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  Trial old;
+  {
+    Connection connection(path);
+    migrate(connection, schema_steps().first(9));
+    connection.transaction([&] {
+      old = example_trial(connection.insert("experiment", to_row(example_experiment())), 0);
+      old.profile = {};
+      Row row;
+      for (const auto& [column, value] : to_row(old).values())
+        if (column != "profile") row.set_value(column, value);
+      connection.insert("trial", row);
+    });
+  }
+  const auto store = open_or_fail(path);
+  EXPECT_TRUE(store->verify().value().empty());
+  const Trial fresh = example_trial(old.experiment, 1);
+  ASSERT_TRUE(store->add_trial(fresh));
+  EXPECT_THAT(trials_of(*store, old.experiment), testing::ElementsAre(old, fresh));
+  EXPECT_TRUE(store->verify().value().empty());
+  EXPECT_EQ(SQLite::Database(path + ".before-v10").execAndGet("PRAGMA user_version").getInt(), 9);
+}
+
+TEST(Schema, ProfilesCanBeAskedForBySql) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  {
+    const auto store = open_or_fail(path);
+    const Id experiment = store->add_experiment(example_experiment()).value();
+    Trial trial = example_trial(experiment, 0);
+    ASSERT_TRUE(store->add_trial(trial));
+    trial.position = 1;
+    trial.profile = {};
+    ASSERT_TRUE(store->add_trial(trial));
+    trial.position = 2;
+    trial.profile = {.event = "cycles", .hz = 997, .reason = "no PMU"};
+    ASSERT_TRUE(store->add_trial(trial));
+  }
+  SQLite::Database database(path);
+  EXPECT_EQ(database
+                .execAndGet("SELECT group_concat(trial || ' ' || ordinal || ' ' || function || ' ' "
+                            "|| object || ' ' || samples || ' ' || weight || ' ' || event || ' ' "
+                            "|| unit, ';') FROM profile")
+                .getString(),
+            "1 0 sort prog 451 452357000 task-clock:u ns;"
+            "1 1 memcpy libc.so.6 3 3009000 task-clock:u ns");
 }
 
 TEST(Schema, SamplesCanBeAskedForBySql) {

@@ -90,6 +90,14 @@ inline std::vector<counters::Samples> example_samples() {
           {.measure = "latency", .values = {1}}};
 }
 
+inline counters::Profile example_profile() {
+  return {.event = "task-clock:u",
+          .unit = "ns",
+          .hz = 997,
+          .lost = 3,
+          .functions = {{"sort", "prog", 451, 452'357'000}, {"memcpy", "libc.so.6", 3, 3'009'000}}};
+}
+
 // Every field differs from its default.
 inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t attempt = 0) {
   return {.experiment = experiment,
@@ -133,7 +141,8 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
                      .heap_bytes = 500'000,
                      .heap_fixed_bytes = 60'000},
           .readings = example_readings(),
-          .samples = example_samples()};
+          .samples = example_samples(),
+          .profile = example_profile()};
 }
 
 // A database as version 6 wrote it: one experiment with all that belongs to it, each reading of its
@@ -152,7 +161,8 @@ inline void make_version_6(const std::string& path, std::uint32_t trials,
       const Trial trial = example_trial(experiment, position);
       Row row;
       for (const auto& [column, value] : to_row(trial).values())
-        if (column != "reading_list" && column != "sample_list") row.set_value(column, value);
+        if (column != "reading_list" && column != "sample_list" && column != "profile")
+          row.set_value(column, value);
       const Id id = connection.insert("trial", row);
       std::int64_t ordinal = 0;
       for (const counters::Reading& reading : trial.readings) {

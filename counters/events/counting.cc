@@ -50,6 +50,28 @@ std::string reason_of_rights(const Event& event) {
   return "a filter, as of a container, keeps perf events from this user";
 }
 
+Reading none_of(const Event& event, std::string reason) {
+  return absent(event.name, std::string(event.unit()), std::move(reason));
+}
+
+constexpr std::chrono::microseconds a_moment{100};
+
+constexpr const char* never_had_one =
+    "it never had a counter: others use them; measure fewer events at a time, or free one with "
+    "sudo sysctl kernel.nmi_watchdog=0";
+
+Reading read_one(const Event& event, const std::expected<Fd, std::string>& open) {
+  if (!open) return none_of(event, open.error());
+  Counted counted;
+  const ssize_t size = read(open->get(), &counted, sizeof counted);
+  // 0: an event that is pinned or whose group does not fit has an error of its own.
+  if (size != sizeof counted)
+    return none_of(event, size < 0 ? std::strerror(errno) : "the kernel gave no number");
+  return reading_of(event, counted);
+}
+
+}  // namespace
+
 std::string reason_of(const Event& event, int error) {
   if (event.is_of_hardware() && !has_hardware_counters())
     return "this machine shows no hardware counters, like most virtual ones: its host may give it "
@@ -79,28 +101,6 @@ std::string reason_of(const Event& event, int error) {
       return std::strerror(error);
   }
 }
-
-Reading none_of(const Event& event, std::string reason) {
-  return absent(event.name, std::string(event.unit()), std::move(reason));
-}
-
-constexpr std::chrono::microseconds a_moment{100};
-
-constexpr const char* never_had_one =
-    "it never had a counter: others use them; measure fewer events at a time, or free one with "
-    "sudo sysctl kernel.nmi_watchdog=0";
-
-Reading read_one(const Event& event, const std::expected<Fd, std::string>& open) {
-  if (!open) return none_of(event, open.error());
-  Counted counted;
-  const ssize_t size = read(open->get(), &counted, sizeof counted);
-  // 0: an event that is pinned or whose group does not fit has an error of its own.
-  if (size != sizeof counted)
-    return none_of(event, size < 0 ? std::strerror(errno) : "the kernel gave no number");
-  return reading_of(event, counted);
-}
-
-}  // namespace
 
 Result<std::vector<Group>> find_groups(const std::vector<std::vector<std::string>>& names) {
   std::vector<Group> groups;

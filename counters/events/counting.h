@@ -26,6 +26,9 @@ using Group = std::vector<Event>;
 // group's first event it is counted when that is. The error says why not, and what would mend it.
 std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int leader = -1);
 
+// Why the kernel refused to open it, by the error number, and what would mend that.
+std::string reason_of(const Event& event, int error);
+
 // The events of these names, in their groups. The error is that of the first name that is none.
 Result<std::vector<Group>> find_groups(const std::vector<std::vector<std::string>>& names);
 // The same, but a name that is none stays as an event that cannot be counted: somebody else, as root

@@ -70,6 +70,8 @@ void check_simulated(Draft& draft) {
     refuse(draft,
            "counts by itself, and events would be the simulator's: leave out "
            "'measure.counters' and 'measure.rotate'");
+  if (!plan.profile.empty())
+    refuse(draft, "has no time whose samples say anything: leave out 'measure.profile'");
   if (std::ranges::any_of(plan.outputs, [](const OutputMeasure& each) {
         return each.google_benchmark.has_value();
       }))

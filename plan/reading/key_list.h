@@ -208,6 +208,11 @@ inline constexpr Key keys[] = {
      "sets of further events that take turns: each block counts one set, at the same time or not "
      "at all; see below",
      "none"},
+    {"measure.profile", Text{is_event, event_rule},
+     "an event, as `task-clock:u`, whose samples say which functions each trial spends it in "
+     "(`stabctl profile`); see below",
+     "no samples"},
+    {"measure.profile_hz", Count{1, 10'000, 997}, "samples per second of what runs"},
     {"measure.on_absent", Choice{words::on_absent, "record"},
      "what this machine cannot count: `record` stores why, `refuse` measures nothing"},
     {"measure.simulate", Flag{false},

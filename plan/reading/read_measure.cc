@@ -193,8 +193,10 @@ void read_measure(const Table& root, Draft& draft) {
   const auto table = root.table("measure", names_below("measure"));
   draft.plan.refuse_absent = value<"measure.on_absent">(table) == "refuse";
   draft.plan.simulated = value<"measure.simulate">(table);
+  draft.plan.profile_hz = value<"measure.profile_hz">(table);
   if (!table) return;
   if (const Pair* simulate = table->find("simulate")) draft.simulate_at = simulate->at;
+  draft.plan.profile = given<"measure.profile">(*table).value_or("");
   CounterReader counters(*table, draft);
   if (const Items* items = table->items("counters", "an array of names"))
     counters.read_counters(*items);

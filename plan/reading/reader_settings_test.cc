@@ -212,6 +212,18 @@ TEST(ReaderMeasure, CountersAreNamesAndGroupsOfNames) {
   EXPECT_EQ(plan.analysis.response, "instructions:u");
 }
 
+TEST(ReaderMeasure, AProfileHasAnEventAndARate) {
+  EXPECT_EQ(good_plan(smallest).profile, "");
+  const Plan plan = good_plan(smallest + "[measure]\nprofile = 'task-clock:u'\n");
+  EXPECT_EQ(plan.profile, "task-clock:u");
+  EXPECT_EQ(plan.profile_hz, 997U);
+  EXPECT_EQ(good_plan(smallest + "[measure]\nprofile_hz = 10000\n").profile_hz, 10'000U);
+  EXPECT_EQ(more("[measure]\nprofile = ''\nprofile_hz = 10001\n"),
+            "p:7:1: 'measure.profile' must be the name of an event, of 1 to 200 printable "
+            "characters, not \"\"\n"
+            "p:8:1: 'measure.profile_hz' must be a whole number from 1 to 10000, not 10001\n");
+}
+
 TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
   EXPECT_EQ(
       more("[measure]\ncounters = ['cycles', '', 7, [], ['cycles'], 'wall', 'cpu-migrations']\n"

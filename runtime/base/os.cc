@@ -47,6 +47,20 @@ long map(uint64_t address, uint64_t size, int protection) {
   return result;
 }
 
+long map_shared(const char* path, uint64_t& size) {
+  constexpr long map_together = 0x01;
+  const long fd = call(__NR_open, address_of(path), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (failed(fd)) return fd;
+  const long end = call(__NR_lseek, fd, 0, 2);
+  long memory = end;
+  if (end > 0) {
+    size = static_cast<uint64_t>(end);
+    memory = call(__NR_mmap, 0, end, read | write, map_together, fd, 0);
+  }
+  call(__NR_close, fd);
+  return end == 0 ? error_no_memory : memory;
+}
+
 long unmap(uint64_t address, uint64_t size) {
   return call(__NR_munmap, static_cast<long>(address), static_cast<long>(size));
 }

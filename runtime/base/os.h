@@ -18,6 +18,8 @@ inline bool failed(long result) {
 
 // Private, zeroed, reserved without commitment; at exactly `address` if it is not 0, else anywhere.
 long map(uint64_t address, uint64_t size, int protection);
+// The whole of a file that is there, to read and write, with all its other users; its size.
+long map_shared(const char* path, uint64_t& size);
 long unmap(uint64_t address, uint64_t size);
 // address and size are multiples of the page size.
 long protect(uint64_t address, uint64_t size, int protection);

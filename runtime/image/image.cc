@@ -148,6 +148,8 @@ const char* build(Image& image, bool again) {
   STAB_EXPENSIVE(Layout, 2, is_valid(image, layout));
   if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
+  note_image(image, os::monotonic_ns());
+  note_layout(image, layout, os::monotonic_ns());
   const OwnText text(image);
   if ((!again && !set_pointers(image)) || !patch_originals(image))
     return "the code cannot be made writable (mprotect was refused)";
@@ -274,6 +276,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   if (!anything_called(image)) return nullptr;
   Layout* layout = take_layout(image, epoch);
   if (layout == nullptr) return "no room for another layout";
+  const uint64_t unused_at = os::monotonic_ns();
   STAB_ALWAYS(Image, 3, layout != &image.first() && layout != &image.layouts[image.present]);
   if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";
   Placement placement(image);
@@ -285,6 +288,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   fill(image, *layout);
   STAB_EXPENSIVE(Layout, 2, is_valid(image, *layout));
   if (!seal(*layout)) return "memory cannot be made executable (mprotect was refused)";
+  note_layout(image, *layout, unused_at);  // before anybody can run there
   Layout& before = image.layouts[image.present];
   if (image.present != 0) before.state = LayoutState::old;
   before.retired = epoch;
@@ -297,6 +301,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
 }
 
 void close_image(Image& image) {
+  note_gone(image, os::monotonic_ns());
   // One that found no memory near the image has arrays of this image's size, and is not in use.
   for (uint32_t i = 0; image.layouts != nullptr && i < most_layouts; ++i)
     release(image.layouts[i], image.count());

@@ -8,6 +8,7 @@
 #include "runtime/base/memory.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
+#include "runtime/base/place_file.h"
 #include "runtime/debug/debugger.h"
 #include "runtime/epoch/causes.h"
 #include "runtime/epoch/contexts.h"
@@ -127,6 +128,7 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
 void start(char** environment) {
   read_options(environment);
   open_report(options);
+  open_places(options);
   check_heap();
   prepare_sandbox(AtStartAndEnd::outside());
   prepare_contexts((options.code || options.stack) && options.again());

@@ -11,6 +11,7 @@
 #include "stabd/paths.h"
 #include "stabd/results/answers.h"
 #include "stabd/results/export.h"
+#include "stabd/results/profiles/profiles.h"
 #include "stabd/results/replay.h"
 
 namespace stab::client {
@@ -113,6 +114,15 @@ Result<protocol::ReplayReply> answer_stored(const std::string& folder,
       *stored->reader, *experiment,
       fmt::format("{}/builds/{}", default_cache_directory(), experiment->uid),
       {.position = request.position, .attempt = request.attempt});
+}
+
+Result<protocol::ProfileReply> answer_stored(const std::string& folder,
+                                             const protocol::ProfileRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  return results::answer_profile(*stored->reader, *experiment, request);
 }
 
 Result<protocol::LogsReply> answer_stored(const std::string& folder,

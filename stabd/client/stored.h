@@ -30,6 +30,8 @@ Result<protocol::ExportReply> answer_stored(const std::string& folder,
 // Runs by 'stabctl run' have their builds where the user's own are.
 Result<protocol::ReplayReply> answer_stored(const std::string& folder,
                                             const protocol::ReplayRequest& request);
+Result<protocol::ProfileReply> answer_stored(const std::string& folder,
+                                             const protocol::ProfileRequest& request);
 Result<protocol::LogsReply> answer_stored(const std::string& folder,
                                           const protocol::LogsRequest& request);
 

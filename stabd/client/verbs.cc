@@ -182,6 +182,20 @@ Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) 
   return exit_code(ending_of(*answer), common.fail_on);
 }
 
+Result<int> profile(const Common& common, const ProfileOptions& options) {
+  const auto answer =
+      look_up(common, protocol::ProfileRequest{.id = options.id,
+                                               .position = options.position,
+                                               .attempt = options.attempt,
+                                               .cells = options.cells,
+                                               .format = common.json ? "json" : "text",
+                                               .colour = wants_colour()});
+  if (!answer) return std::unexpected(answer.error());
+  if (auto written = write_output(answer->text, "", Colours::ours); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
 Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
                         bool samples, const std::string& output) {
   std::string wanted = common.json ? "json" : format;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,15 @@ Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids);
 // `samples`: of the trials, in place of these.
 Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
                         bool samples, const std::string& output);
+
+struct ProfileOptions {
+  std::int64_t id = 0;
+  std::optional<std::uint32_t> position{};
+  std::optional<std::uint32_t> attempt{};
+  std::vector<std::string> cells{};  // two in place of a position
+};
+// Where the time of a trial went, or which functions differ between two cells.
+Result<int> profile(const Common& common, const ProfileOptions& options);
 
 // No daemon needed.
 // `sd`: the relative standard deviation of trials, as in "2%"; within subjects that of a

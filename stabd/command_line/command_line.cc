@@ -48,6 +48,7 @@ CommandLine::CommandLine()
   add_experiment_verbs();
   add_result_verbs();
   add_replay();
+  add_profile();
   add_analyze();
   add_machine_verbs();
   add_database_verbs();

@@ -36,6 +36,7 @@ struct Arguments {
   std::string ab_fail_on = "trials";  // a verdict is an answer
   std::int64_t id = 0;
   client::ReplayOptions replay;
+  client::ProfileOptions profile;
   std::vector<std::int64_t> ids;
   std::int64_t priority = 0;
   bool wait = false;
@@ -78,6 +79,7 @@ class CommandLine {
   void add_experiment_verbs();  // experiment_verbs.cc
   void add_result_verbs();      // result_verbs.cc
   void add_replay();
+  void add_profile();
   void add_analyze();         // analyze_verb.cc
   void add_database_verbs();  // machine_verbs.cc
   void add_machine_verbs();

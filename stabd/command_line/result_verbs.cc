@@ -83,6 +83,29 @@ void CommandLine::add_result_verbs() {
   json_flag(rows);
 }
 
+void CommandLine::add_profile() {
+  Arguments& a = arguments_;
+  CLI::App* profile = verb("profile",
+                           "The functions in which a trial spent its time; or which of them take "
+                           "longer in one cell than in another. The plan's measure.profile has "
+                           "them sampled",
+                           [&a] { return client::profile(a.common, a.profile); });
+  profile->add_option("id", a.profile.id, "Number of the experiment, see 'stabctl list'")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  CLI::Option* position = profile->add_option("position", a.profile.position,
+                                              "Of the trial, as 'stabctl export' has it");
+  profile->add_option("--attempt", a.profile.attempt, "Which one; else the last")->needs(position);
+  profile
+      ->add_option("--cells", a.profile.cells,
+                   "Two cells as reports name them, 'sort opt=O2': the second against the first")
+      ->expected(2)
+      ->excludes(position);
+  profile->add_option("--state", a.common.state,
+                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
+  json_flag(profile);
+}
+
 void CommandLine::add_replay() {
   Arguments& a = arguments_;
   CLI::App* replay = verb("replay",

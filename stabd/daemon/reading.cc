@@ -99,6 +99,13 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request)
                                .attempt = request.attempt};
 }
 
+Result<protocol::ReadRequest> reading_of(const protocol::ProfileRequest& request) {
+  if (request.format != "text" && request.format != "json")
+    return fail(fmt::format("there is no format '{}' of profiles: text and json are there",
+                            one_line(request.format, 50)));
+  return protocol::ReadRequest{.reading = protocol::Reading::profile, .profile = request};
+}
+
 Result<protocol::ReadRequest> reading_of(const protocol::LogsRequest& request) {
   return protocol::ReadRequest{.reading = protocol::Reading::logs, .after = request.after};
 }

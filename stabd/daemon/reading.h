@@ -17,6 +17,7 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request)
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::ProfileRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::LogsRequest& request);
 
 // The only line of a reader's answer.

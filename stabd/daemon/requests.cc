@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "counters/events/counting.h"
+#include "counters/profiles/sampler.h"
 #include "design/expand.h"
 #include "machine/quiet/quiet.h"
 #include "plan/reading/reader.h"
@@ -79,6 +80,9 @@ Result<protocol::SubmitReply> answer(const Context& context,
        {std::pair("counters", &plan->counters), {"rotate", &plan->rotated}})
     if (const auto groups = counters::find_groups(*names); !groups)
       return fail(fmt::format("'measure.{}': {}", key, groups.error().message));
+  if (!plan->profile.empty())
+    if (const auto event = counters::find_sampled(plan->profile); !event)
+      return fail("'measure.profile': " + event.error().message);
   const auto knobs = machine::choose_knobs(plan->knobs);
   if (!knobs) return std::unexpected(knobs.error());
   if (plan->quiesce == plan::Quiesce::strict)
@@ -269,7 +273,8 @@ concept NeedsReader =
     std::same_as<Request, protocol::ReportRequest> ||
     std::same_as<Request, protocol::CompareRequest> ||
     std::same_as<Request, protocol::ExportRequest> ||
-    std::same_as<Request, protocol::ReplayRequest> || std::same_as<Request, protocol::LogsRequest>;
+    std::same_as<Request, protocol::ReplayRequest> ||
+    std::same_as<Request, protocol::ProfileRequest> || std::same_as<Request, protocol::LogsRequest>;
 
 std::vector<store::Id> ids_of(const protocol::CompareRequest& request) {
   return request.ids;

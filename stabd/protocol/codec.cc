@@ -310,6 +310,7 @@ STAB_MESSAGE(CompareRequest);
 STAB_VERB(Export);
 STAB_VERB(Import);
 STAB_VERB(Replay);
+STAB_VERB(Profile);
 STAB_VERB(Calibrations);
 STAB_VERB(Learn);
 STAB_MESSAGE(Progress);

@@ -43,6 +43,10 @@ template <>
 constexpr std::string_view name_of<counters::Reading> = "reading";
 template <>
 constexpr std::string_view name_of<counters::Samples> = "samples";
+template <>
+constexpr std::string_view name_of<counters::Profile> = "profile";
+template <>
+constexpr std::string_view name_of<counters::ProfiledFunction> = "profiled function";
 
 // What an element says of its type.
 template <class T>
@@ -135,7 +139,8 @@ TEST(Document, HasAParagraphForEachMessage) {
        {part<Summary>(), part<Progress>(), part<store::Event>(), part<LogEntry>(), part<LogPlace>(),
         part<KnownMachine>(), part<store::Calibration>(), part<plan::Check>(),
         part<plan::OutputMeasure>(), part<plan::DerivedMeasure>(), part<store::Layout>(),
-        part<counters::Reading>(), part<counters::Samples>()})
+        part<counters::Reading>(), part<counters::Samples>(), part<counters::Profile>(),
+        part<counters::ProfiledFunction>()})
     wanted.push_back(each);
   std::ifstream document(STAB_SOURCE_DIR "/doc/protocol.md");
   const auto there = paragraphs(document);

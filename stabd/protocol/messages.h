@@ -477,7 +477,7 @@ using Request =
     std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest, StatusRequest,
                  WatchRequest, CancelRequest, PauseRequest, ResumeRequest, RetryRequest,
                  RemoveRequest, ReportRequest, CompareRequest, ExportRequest, ImportRequest,
-                 ReplayRequest, LogsRequest, CalibrationsRequest, LearnRequest>;
+                 ReplayRequest, ProfileRequest, LogsRequest, CalibrationsRequest, LearnRequest>;
 
 // One line. Of a message of any of the two conversations.
 template <class M>

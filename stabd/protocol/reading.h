@@ -31,6 +31,7 @@ enum class Reading {
   compare,  // ReportReply
   rows,     // ExportReply, in `format` (results::find_export)
   replay,   // ReplayReply
+  profile,  // ProfileReply
   logs,     // LogsReply
   look,     // LookReply
   archive,  // ExportReply
@@ -55,7 +56,8 @@ struct ReadRequest {
   std::string cache{};  // of the builds
   std::uint32_t position = 0;
   std::optional<std::uint32_t> attempt{};
-  LogPlace after{};  // of a log
+  std::optional<ProfileRequest> profile{};  // of a profile
+  LogPlace after{};                         // of a log
   // Of an archive.
   std::string file{};
   std::string parts{};
@@ -66,8 +68,8 @@ struct ReadRequest {
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                       (protocol, database, reading, experiments, format, colour, full, response,
-                       better, blocks, cache, position, attempt, after, file, parts, name, uid, gid,
-                       believed))
+                       better, blocks, cache, position, attempt, profile, after, file, parts, name,
+                       uid, gid, believed))
 
 // What the plan's stopping rule says.
 struct LookReply {

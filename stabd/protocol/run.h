@@ -58,6 +58,35 @@ inline constexpr Field field<&RunRequest::timeout>{.name = "timeout_ns", .least 
 template <>
 inline constexpr Field field<&RunRequest::cpu_limit>{.name = "cpu_limit_ns", .least = 0};
 
+// Where the time of a trial went, or what differs between two cells.
+struct ProfileReply {
+  static constexpr Tag tag{.key = "ok", .value = ""};
+  std::string text{};
+};
+BOOST_DESCRIBE_STRUCT(ProfileReply, (), (text))
+template <>
+inline constexpr Field field<&ProfileReply::text>{.most = std::uint64_t{64} << 20};
+
+struct ProfileRequest {
+  using Reply = ProfileReply;
+  static constexpr Tag tag{.key = "verb", .value = "profile"};
+  std::int64_t id = 0;
+  std::optional<std::uint32_t> position{};  // of a trial, or
+  std::optional<std::uint32_t> attempt{};   // the last one
+  std::vector<std::string> cells{};         // two of these, as reports name them: "sort opt=O2"
+  std::string format = "text";              // or "json"
+  bool colour = false;
+};
+BOOST_DESCRIBE_STRUCT(ProfileRequest, (), (id, position, attempt, cells, format, colour))
+template <>
+inline constexpr Field field<&ProfileRequest::id>{.least = 1};
+template <>
+inline constexpr Field field<&ProfileRequest::position>{.may_lack = true};
+template <>
+inline constexpr Field field<&ProfileRequest::attempt>{.may_lack = true};
+template <>
+inline constexpr Field field<&ProfileRequest::cells>{.most = 2, .may_lack = true};
+
 // How an attempt at a trial was run, and what came out.
 struct ReplayReply {
   static constexpr Tag tag{.key = "ok", .value = ""};

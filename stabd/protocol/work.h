@@ -21,13 +21,16 @@
 namespace stab::counters {
 BOOST_DESCRIBE_STRUCT(Reading, (), (name, unit, status, value, coverage, reason))
 BOOST_DESCRIBE_STRUCT(Samples, (), (measure, subject, unit, values, reason))
+BOOST_DESCRIBE_STRUCT(ProfiledFunction, (), (name, object, samples, weight))
+BOOST_DESCRIBE_STRUCT(Profile, (), (event, unit, hz, reason, lost, functions))
 }  // namespace stab::counters
 
 namespace stab::store {
 // Of a trial, what its run decides; the daemon knows the rest.
 BOOST_DESCRIBE_STRUCT(Trial, (),
                       (status, reason, exit_code, signal, started_ns, wall_ns, user_ns, system_ns,
-                       max_rss_bytes, stdout_sha256, stderr_tail, layout, readings, samples))
+                       max_rss_bytes, stdout_sha256, stderr_tail, layout, readings, samples,
+                       profile))
 }  // namespace stab::store
 
 namespace stab::protocol {
@@ -55,13 +58,15 @@ struct SetupRequest {
   // That each trial counts, in groups.
   std::vector<std::vector<std::string>> counters{};
   std::vector<std::vector<std::string>> rotated{};  // of these sets each trial counts one, too
+  std::string profile{};                            // an event that each trial is sampled by, or ""
+  std::uint32_t profile_hz = 0;
   bool refuse_absent = false;
   std::vector<std::string> needed{};  // of them, those that the response is computed of
   bool simulate = false;              // all trials run under a simulator
 };
 BOOST_DESCRIBE_STRUCT(SetupRequest, (),
-                      (protocol, cpus, earlier_cpus, counters, rotated, refuse_absent, needed,
-                       simulate))
+                      (protocol, cpus, earlier_cpus, counters, rotated, profile, profile_hz,
+                       refuse_absent, needed, simulate))
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;

@@ -122,7 +122,13 @@ RunReply full_run_reply() {
                    {.name = "b", .status = counters::Status::scaled, .value = 1, .coverage = .3},
                    {.name = "c", .coverage = 0, .reason = awkward}},
       .samples = {{.measure = "m", .subject = awkward, .unit = "ns", .values = {1.0 / 3, 2}},
-                  {.measure = "m", .reason = awkward}}};
+                  {.measure = "m", .reason = awkward}},
+      .profile = {.event = "cycles",
+                  .unit = "ns",
+                  .hz = 7,
+                  .reason = awkward,
+                  .lost = std::numeric_limits<std::uint64_t>::max(),
+                  .functions = {{awkward, "o", 3, std::numeric_limits<std::uint64_t>::max()}}}};
 }
 
 void expect_equal(const BuildRequest& a, const BuildRequest& b) {
@@ -199,8 +205,11 @@ std::vector<Message> messages() {
 
 TEST(Work, ARequestToSetUpGoesThereAndBack) {
   EXPECT_EQ(decode<SetupRequest>(encode(SetupRequest{.cpus = 7})).value().cpus, 7U);
-  const SetupRequest sets{.counters = {{"a"}}, .rotated = {{"b", "c"}, {"d"}}};
+  const SetupRequest sets{
+      .counters = {{"a"}}, .rotated = {{"b", "c"}, {"d"}}, .profile = "p", .profile_hz = 5};
   EXPECT_EQ(decode<SetupRequest>(encode(sets)).value().rotated, sets.rotated);
+  EXPECT_EQ(decode<SetupRequest>(encode(sets)).value().profile, "p");
+  EXPECT_EQ(decode<SetupRequest>(encode(sets)).value().profile_hz, 5U);
 }
 
 TEST(Work, AnAnswerToASetupGoesThereAndBack) {

@@ -11,6 +11,7 @@
 #include "stabd/results/calibrations.h"
 #include "stabd/results/document.h"
 #include "stabd/results/export.h"
+#include "stabd/results/profiles/profiles.h"
 #include "stabd/results/replay.h"
 
 namespace stab::reader {
@@ -55,6 +56,12 @@ Result<void> replay(store::Reader& store, const ReadRequest& request, AnswerFile
   const auto reply =
       results::answer_replay(store, request.experiments.front(), request.cache,
                              {.position = request.position, .attempt = request.attempt});
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
+Result<void> profile(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  if (!request.profile) return fail("the request names no profile");
+  const auto reply = results::answer_profile(store, request.experiments.front(), *request.profile);
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 
@@ -110,6 +117,8 @@ Result<void> answer(store::Reader& store, const ReadRequest& request, AnswerFile
       return compare(store, request, file);
     case Reading::replay:
       return replay(store, request, file);
+    case Reading::profile:
+      return profile(store, request, file);
     case Reading::logs:
       return logs(store, request, file);
     case Reading::look:

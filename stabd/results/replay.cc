@@ -15,25 +15,6 @@
 namespace stab::results {
 namespace {
 
-Result<store::Trial> find_trial(store::Reader& store, const store::Experiment& experiment,
-                                WhichTrial which) {
-  std::optional<store::Trial> found;
-  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
-    if (trial.position == which.position && trial.attempt == which.attempt.value_or(trial.attempt))
-      found = trial;
-    return trial.position <= which.position;
-  });
-  if (!read) return fail(read.error().message);
-  if (found) return std::move(*found);
-  return fail(which.attempt
-                  ? fmt::format("there is no attempt {} at trial {} of experiment {}: 'stabctl "
-                                "export {}' has the attempts",
-                                *which.attempt, which.position, experiment.id, experiment.id)
-                  : fmt::format("trial {} of experiment {} has not been run: 'stabctl export {}' "
-                                "has those that were, by their positions",
-                                which.position, experiment.id, experiment.id));
-}
-
 Result<void> was_run(const store::Trial& trial) {
   if (trial.status != store::TrialStatus::skipped &&
       trial.status != store::TrialStatus::build_failed)
@@ -56,6 +37,25 @@ Result<std::string> digest_of_build(store::Reader& store, const store::Trial& tr
 }
 
 }  // namespace
+
+Result<store::Trial> find_trial(store::Reader& store, const store::Experiment& experiment,
+                                WhichTrial which) {
+  std::optional<store::Trial> found;
+  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
+    if (trial.position == which.position && trial.attempt == which.attempt.value_or(trial.attempt))
+      found = trial;
+    return trial.position <= which.position;
+  });
+  if (!read) return fail(read.error().message);
+  if (found) return std::move(*found);
+  return fail(which.attempt
+                  ? fmt::format("there is no attempt {} at trial {} of experiment {}: 'stabctl "
+                                "export {}' has the attempts",
+                                *which.attempt, which.position, experiment.id, experiment.id)
+                  : fmt::format("trial {} of experiment {} has not been run: 'stabctl export {}' "
+                                "has those that were, by their positions",
+                                which.position, experiment.id, experiment.id));
+}
 
 Result<protocol::ReplayReply> answer_replay(store::Reader& store,
                                             const store::Experiment& experiment,

@@ -17,6 +17,9 @@ struct WhichTrial {
   std::optional<std::uint32_t> attempt{};  // nothing: the last one
 };
 
+Result<store::Trial> find_trial(store::Reader& store, const store::Experiment& experiment,
+                                WhichTrial which);
+
 // `cache`: the folder of the experiment's builds. An error if nothing was run there.
 Result<protocol::ReplayReply> answer_replay(store::Reader& store,
                                             const store::Experiment& experiment,

@@ -304,10 +304,11 @@ std::string last_line_fault(const Layout& layout) {
 
 }  // namespace
 
-std::string options_text(const plan::Variables& options, std::string_view report) {
+std::string options_text(const plan::Variables& options, const RuntimeFiles& files) {
   std::string text;
   for (const auto& [name, value] : options) text += fmt::format("{}={}:", name, value);
-  if (!report.empty()) text += fmt::format("report={}", report);
+  if (!files.report.empty()) text += fmt::format("report={}:", files.report);
+  if (!files.places.empty()) text += fmt::format("places={}:", files.places);
   if (text.size() < options_size) text.append(options_size - text.size(), ':');
   return text;
 }

@@ -21,9 +21,14 @@ inline constexpr const char* options_variable = "STABILIZER_OPTIONS";
 inline constexpr std::size_t options_size = 256;
 inline constexpr std::size_t max_report_bytes = std::size_t{4} << 20;
 
-// The value: the options and where to report, filled up with colons, which mean nothing at the end.
-// `report` is a path without a colon; "": no report is wanted.
-std::string options_text(const plan::Variables& options, std::string_view report);
+// Paths without a colon; "": it is not wanted.
+struct RuntimeFiles {
+  std::string report{};
+  std::string places{};  // where it writes where functions are (counters/profiles/profiler.h)
+};
+
+// The value: the options and these, filled up with colons, which mean nothing at the end.
+std::string options_text(const plan::Variables& options, const RuntimeFiles& files);
 
 // A region that a program marked by name.
 struct NamedRegion {

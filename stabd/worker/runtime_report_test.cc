@@ -294,16 +294,19 @@ TEST(RuntimeReport, EventsThatAreNotKnownAreNoDamage) {
 }
 
 TEST(OptionsText, HasOneSizeWhateverItSays) {
-  const std::string text = options_text({{"code", "1"}, {"seed", "42"}}, "/proc/9/fd/5");
+  const std::string text =
+      options_text({{"code", "1"}, {"seed", "42"}}, {.report = "/proc/9/fd/5"});
   EXPECT_THAT(text, StartsWith("code=1:seed=42:report=/proc/9/fd/5::"));
   EXPECT_EQ(text.size(), options_size);
-  EXPECT_EQ(options_text({}, ""), std::string(options_size, ':'));
+  EXPECT_EQ(options_text({}, {}), std::string(options_size, ':'));
   const plan::Variables longest{{"code", "1"},
                                 {"rerandomize", "repeated"},
                                 {"period", "3600000ms"},
                                 {"seed", "18446744073709551615"}};
-  EXPECT_THAT(options_text(longest, "/proc/4194304/fd/1048576"), EndsWith(":"));
-  EXPECT_EQ(options_text(longest, "/proc/4194304/fd/1048576").size(), options_size);
+  const RuntimeFiles files{.report = "/proc/4194304/fd/1048576",
+                           .places = "/proc/4194304/fd/1048577"};
+  EXPECT_THAT(options_text(longest, files), EndsWith(":"));
+  EXPECT_EQ(options_text(longest, files).size(), options_size);
 }
 
 TEST(LayoutFault, IsNoneWhereThePlanAsksForNothing) {

@@ -29,11 +29,11 @@ namespace {
 using store::TrialStatus;
 
 std::vector<std::string> environment_of(const protocol::RunRequest& request,
-                                        const TrialContext& context, const std::string& report,
+                                        const TrialContext& context, const RuntimeFiles& files,
                                         const std::string& heap_library) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : request.env) variables[name] = value;
-  variables[options_variable] = options_text(request.options, report);
+  variables[options_variable] = options_text(request.options, files);
   if (!heap_library.empty()) {
     std::string& preload = variables["LD_PRELOAD"];
     preload = heap_library + (preload.empty() ? "" : ":" + preload);
@@ -44,10 +44,10 @@ std::vector<std::string> environment_of(const protocol::RunRequest& request,
 }
 
 machine::Launch launch_with(const protocol::RunRequest& request, const TrialContext& context,
-                            const std::string& report, const std::string& heap_library) {
+                            const RuntimeFiles& files, const std::string& heap_library) {
   machine::Launch launch;
   launch.argv = request.argv;
-  launch.environment = environment_of(request, context, report, heap_library);
+  launch.environment = environment_of(request, context, files, heap_library);
   launch.directory = request.directory;
   launch.stdin_path = request.stdin_path;
   launch.timeout = request.timeout;
@@ -86,7 +86,7 @@ TrialStatus status_of(const machine::Ended& ended, int expected_exit) {
 std::string run_check_command(const protocol::RunRequest& request, const TrialContext& context,
                               const std::string& out) {
   MemoryFile memory("stdout");
-  machine::Launch launch = launch_with(request, context, "", "");
+  machine::Launch launch = launch_with(request, context, {}, "");
   launch.argv = {"/bin/sh", "-c", *request.check.command};
   launch.stdin_path = memory.write(out) ? memory.path() : "/dev/null";
   launch.bind = context.bind_others;
@@ -166,6 +166,15 @@ std::vector<std::string> parts_in(const protocol::RunRequest& request) {
   return parts;
 }
 
+// Of a program whose file may not be read the kernel counts nothing.
+void forget_unreadable(std::vector<counters::Reading>& counted, counters::Profile& profile) {
+  constexpr const char* why =
+      "the program's file may not be read, and the kernel counts nothing then";
+  for (counters::Reading& each : counted) each = counters::absent(each.name, each.unit, why);
+  profile.functions.clear();
+  if (profile.is_wanted()) profile.reason = why;
+}
+
 // After all that derived ones may be computed of.
 void add_measures(const protocol::RunRequest& request, const machine::Ended& ended,
                   protocol::RunReply& reply) {
@@ -185,26 +194,36 @@ void add_measures(const protocol::RunRequest& request, const machine::Ended& end
 
 }  // namespace
 
-machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context,
-                          const std::string& report) {
-  return launch_with(request, context, report, heap_library_for(request));
+machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context) {
+  return launch_with(request, context, {}, heap_library_for(request));
 }
 
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context) {
   const MemoryFile report("report");
   const std::string library = heap_library_for(request);
   if (context.observer != nullptr) context.observer->before();
-  machine::Launch launch =
-      launch_with(request, context, report.is_open() ? report.path() : "", library);
+  counters::Profiler* const profiler = context.profiler;
+  const RuntimeFiles files{.report = report.is_open() ? report.path() : "",
+                           .places = profiler != nullptr ? profiler->make_place_file() : ""};
+  machine::Launch launch = launch_with(request, context, files, library);
   std::optional<Simulation> simulation;
   if (!context.simulator.empty()) simulation.emplace(context.simulator).wrap(launch);
-  if (context.counting != nullptr)
-    launch.held = [&](pid_t child) { context.counting->begin(child); };
+  if (context.counting != nullptr || profiler != nullptr)
+    launch.held = [&](pid_t child) {
+      if (profiler != nullptr) profiler->begin(child);
+      if (context.counting != nullptr) context.counting->begin(child);
+    };
+  if (profiler != nullptr) {
+    launch.watched_fd = [=] { return profiler->fd(); };
+    launch.watched = [=] { profiler->drain(); };
+  }
   machine::Ended ended = machine::run(launch);
   std::vector<counters::Reading> around;
   if (context.observer != nullptr) context.observer->after(around);
   std::vector<counters::Reading> counted;
   if (context.counting != nullptr) counted = context.counting->end();
+  counters::Profile profile;
+  if (profiler != nullptr) profile = profiler->end();
   protocol::RunReply reply;
   reply.status = status_of(ended, request.check.exit);
   reply.reason = ended.reason;
@@ -224,11 +243,8 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
     reply.readings = std::move(ended.readings);
   reply.readings.push_back(counters::counted("leftover-processes", "", ended.leftovers));
   std::ranges::move(around, std::back_inserter(reply.readings));
-  if (!counted.empty() && !ended.readable)
-    for (counters::Reading& each : counted)
-      each = counters::absent(
-          each.name, each.unit,
-          "the program's file may not be read, and the kernel counts nothing then");
+  if (!ended.readable) forget_unreadable(counted, profile);
+  reply.profile = std::move(profile);
   std::ranges::move(counted, std::back_inserter(reply.readings));
   reply.stdout_sha256 = sha256_hex(ended.out);
   RuntimeReport reported = read_report(report.read(max_report_bytes), ended.pid);

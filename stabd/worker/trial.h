@@ -6,6 +6,7 @@
 #include <string>
 
 #include "counters/events/counting.h"
+#include "counters/profiles/profiler.h"
 #include "machine/child.h"
 #include "machine/processes.h"
 #include "machine/quality/observer.h"
@@ -21,12 +22,12 @@ struct TrialContext {
   machine::Observer* observer = nullptr;   // of the machine around the trial; null: nobody looks
   counters::Counting* counting = nullptr;  // of the trial's events; null: nothing is counted
   std::string simulator;                   // under which it runs; "": it runs by itself
+  counters::Profiler* profiler = nullptr;  // of the trial's functions; null: nobody samples
   std::string marker;  // "NAME=value" in the trial's environment, to find it after a crash; or ""
 };
 
-// How its program is started. `report`: where the runtime that szc links in reports; "": nowhere.
-machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context,
-                          const std::string& report);
+// How its program is started. The runtime that szc links in reports nowhere.
+machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context);
 
 // Every outcome is a reply.
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context);

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "counters/events/counting.h"
+#include "counters/profiles/profiler.h"
 #include "machine/environment.h"
 #include "machine/facts.h"
 #include "machine/simulator.h"
@@ -102,11 +103,26 @@ class Worker {
       groups.push_back(set);
       by_set_.emplace_back(counters::groups_of(groups));
     }
+    if (auto sampled = prepare_profiler(request, notes); !sampled) return sampled;
     if (by_set_.empty())
       return counting_ ? note_lacking(request, *counting_, true, notes) : Result<void>();
     for (std::size_t i = 0; i < by_set_.size(); ++i)
       if (auto noted = note_lacking(request, by_set_[i], has_response(request, i), notes); !noted)
         return noted;
+    return {};
+  }
+
+  Result<void> prepare_profiler(const protocol::SetupRequest& request,
+                                std::vector<std::string>& notes) {
+    if (request.profile.empty()) return {};
+    profiler_.emplace(request.profile, request.profile_hz);
+    const std::string why = profiler_->lacking();
+    if (why.empty()) return {};
+    std::string sentence =
+        fmt::format("there are no profiles: {} cannot be sampled here: {}", request.profile, why);
+    if (request.refuse_absent)
+      return fail(fmt::format("'measure.on_absent' is \"refuse\": {}", sentence));
+    notes.push_back(std::move(sentence));
     return {};
   }
 
@@ -151,6 +167,7 @@ class Worker {
             .observer = observer_ && simulator_.empty() ? &*observer_ : nullptr,
             .counting = counting_of(set),
             .simulator = simulator_,
+            .profiler = profiler_ ? &*profiler_ : nullptr,
             .marker = protocol::marker_from_environment()};
   }
 
@@ -173,7 +190,8 @@ class Worker {
   bool had_its_cpus_ = false;
   std::optional<machine::Observer> observer_;
   std::optional<counters::Counting> counting_;
-  std::string simulator_;                   // under which trials run; "": they run by themselves
+  std::string simulator_;  // under which trials run; "": they run by themselves
+  std::optional<counters::Profiler> profiler_;
   std::vector<counters::Counting> by_set_;  // each with what all trials count
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "counters/profile.h"
 #include "counters/samples.h"
 #include "store/failure.h"
 
@@ -52,6 +53,7 @@ constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"trial", "layout_note", path},
                             TextBound{"trial", "reading_list", 256 * kib},
                             TextBound{"trial", "sample_list", counters::most_sample_bytes + kib},
+                            TextBound{"trial", "profile", counters::most_profile_bytes + kib},
                             TextBound{"calibration", "name", title},
                             TextBound{"calibration", "scope", word},
                             TextBound{"calibration", "benchmark", word},

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "store/failure.h"
+#include "store/profiles/profile_text.h"
 #include "store/rows/reading_list.h"
 #include "store/rows/sample_list.h"
 
@@ -167,6 +168,7 @@ Row to_row(const Trial& trial) {
   row.set("readings", static_cast<std::int64_t>(trial.readings.size()));
   row.set_unless_empty("reading_list", reading_list(trial.readings));
   row.set_unless_empty("sample_list", sample_list(trial.samples));
+  row.set_unless_empty("profile", profile_text(trial.profile));
   return row;
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "store/failure.h"
+#include "store/profiles/profile_text.h"
 #include "store/rows/reading_list.h"
 #include "store/rows/sample_list.h"
 #include "store/verify.h"
@@ -80,7 +81,8 @@ TrialRows::TrialRows(sqlite3* database, Id experiment, Positions positions)
       levels_(rows_.place("levels")),
       readings_(rows_.place("readings")),
       reading_list_(rows_.place("reading_list")),
-      sample_list_(rows_.place("sample_list")) {
+      sample_list_(rows_.place("sample_list")),
+      profile_(rows_.place("profile")) {
   for (const Field& field : fields) places_.push_back(rows_.place(field.column));
   for_each_layout_column([&](const LayoutColumn& column, auto) {
     layout_places_.push_back(rows_.place(column.name));
@@ -104,6 +106,7 @@ bool TrialRows::next(Trial& trial) {
   try {
     read_reading_list(rows_.text_or_empty(reading_list_), trial.readings);
     read_sample_list(rows_.text_or_empty(sample_list_), trial.samples);
+    read_profile_text(rows_.text_or_empty(profile_), trial.profile);
     problem =
         reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
   } catch (const Failure& failure) {

@@ -19,11 +19,12 @@ std::string complaints_about(const std::string& text) {
 }
 
 TEST(RuntimeOptions, AreReadAsTheyWereWritten) {
-  const std::string text = worker::options_text({{"code", "0"},
-                                                 {"rerandomize", "repeated"},
-                                                 {"period", "3600000ms"},
-                                                 {"seed", "18446744073709551615"}},
-                                                "/proc/4194304/fd/1048576");
+  const std::string text = worker::options_text(
+      {{"code", "0"},
+       {"rerandomize", "repeated"},
+       {"period", "3600000ms"},
+       {"seed", "18446744073709551615"}},
+      {.report = "/proc/4194304/fd/1048576", .places = "/proc/4194304/fd/1048577"});
   rt::Line complaints;
   const rt::Options options = rt::parse_options(text.c_str(), complaints);
   EXPECT_EQ(std::string(complaints.data(), complaints.size()), "");
@@ -32,11 +33,12 @@ TEST(RuntimeOptions, AreReadAsTheyWereWritten) {
   EXPECT_EQ(options.period, 3'600'000'000'000U);
   EXPECT_EQ(options.seed, UINT64_MAX);
   EXPECT_EQ(std::string(options.report.start, options.report.size), "/proc/4194304/fd/1048576");
+  EXPECT_EQ(std::string(options.places.start, options.places.size), "/proc/4194304/fd/1048577");
 }
 
 TEST(RuntimeOptions, FillerMeansNothing) {
-  EXPECT_EQ(complaints_about(worker::options_text({{"seed", "1"}}, "")), "");
-  EXPECT_EQ(complaints_about(worker::options_text({}, "")), "");
+  EXPECT_EQ(complaints_about(worker::options_text({{"seed", "1"}}, {})), "");
+  EXPECT_EQ(complaints_about(worker::options_text({}, {})), "");
 }
 
 TEST(RuntimeOptions, EveryFlagOfAPlanIsAnOptionOfTheRuntime) {

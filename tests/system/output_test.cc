@@ -36,7 +36,7 @@ class Printed : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(own_state_folder(lab_.path("default")));
-    lab_.write("plan.toml", plan_of("true", 4));
+    lab_.write("plan.toml", plan_of("true", 4) + "[measure]\nprofile = \"task-clock:u\"\n");
     lab_.write("long.toml", plan_of("sleep", 1000));
     lab_.write("a.csv", "f,y\na,1\na,2\na,3\nb,2\nb,3\nb,5\n");
     lab_.write("root/proc/sys/kernel/random/boot_id", "this-one\n");
@@ -93,6 +93,7 @@ class Printed : public ::testing::Test {
             {"compare", "--fail-on", "none", "1"},
             {"export", "1"},
             {"replay", "--print", "1", "0"},
+            {"profile", "1", "0"},
             {"analyze", lab_.path("a.csv"), "--response", "y", "--factors", "f"},
             {"counters"},
             {"doctor"},

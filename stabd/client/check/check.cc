@@ -259,6 +259,7 @@ ordered_json as_json(const Design& design) {
                                    : ordered_json(nullptr)},
       {"counters", counters_json(design.plan, design.counters)},
       {"rotate", rotate_json(design.plan, design.counters)},
+      {"profile", profile_json(design.plan, design.counters)},
       {"measures", measures_json(design.plan)},
       {"simulated", design.plan.simulated},
       {"models", models}};

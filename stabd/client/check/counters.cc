@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "counters/events/counting.h"
+#include "counters/profiles/profiler.h"
 #include "design/turns.h"
 #include "machine/containment.h"
 #include "plan/measures/formula.h"
@@ -87,7 +88,7 @@ void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std
 
 Result<CountersHere> counters_here(const plan::Plan& plan) {
   CountersHere here;
-  const bool counts = !plan.counters.empty() || !plan.rotated.empty();
+  const bool counts = !plan.counters.empty() || !plan.rotated.empty() || !plan.profile.empty();
   if (counts && !plan.privileges && !machine::give_up_privileges())
     return fail_errno("cannot give up root's rights");
   const auto each_block = counters::find_groups(plan.counters);
@@ -100,6 +101,10 @@ Result<CountersHere> counters_here(const plan::Plan& plan) {
     counters::Counting counting(std::move(groups));
     here.sets.push_back({.lacking = counting.lacking(), .fits = counting.fits()});
   }
+  if (plan.profile.empty()) return here;
+  if (const auto event = counters::find_sampled(plan.profile); !event)
+    return fail("'measure.profile': " + event.error().message);
+  here.profile = counters::Profiler(plan.profile, plan.profile_hz).lacking();
   return here;
 }
 
@@ -113,6 +118,14 @@ std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHer
   }
   add_turns(plan, here, lines);
   bool nothing = false;
+  if (!plan.profile.empty())
+    lines.push_back(fmt::format("profiles: {}, {} samples per second of what runs", plan.profile,
+                                plan.profile_hz));
+  if (!here.profile.empty()) {
+    lines.push_back(fmt::format("there are no profiles: {} cannot be sampled here: {}",
+                                plan.profile, here.profile));
+    nothing = plan.refuse_absent;
+  }
   const plan::Turns turns(plan, plan.analysis.response);
   const auto parts = plan::parts_of(plan, plan.analysis.response);
   for (std::uint32_t set = 0; set < here.sets.size(); ++set)
@@ -145,6 +158,11 @@ nlohmann::ordered_json counters_json(const plan::Plan& plan, const CountersHere&
   for (std::size_t i = 0; i < plan.rotated.size(); ++i)
     for (const std::string& name : plan.rotated[i]) add(name, nullptr, i + 1, i);
   return list;
+}
+
+nlohmann::ordered_json profile_json(const plan::Plan& plan, const CountersHere& here) {
+  if (plan.profile.empty()) return nullptr;
+  return {{"event", plan.profile}, {"hz", plan.profile_hz}, {"reason", here.profile}};
 }
 
 nlohmann::ordered_json rotate_json(const plan::Plan& plan, const CountersHere& here) {

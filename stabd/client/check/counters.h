@@ -19,6 +19,7 @@ struct CountersHere {
     bool fits = true;                          // what they can, they count at the same time
   };
   std::vector<Set> sets{};  // as plan::Plan::rotated; one where nothing takes turns
+  std::string profile{};    // why trials could not be sampled; "": they can, or it is not wanted
 };
 
 // As trials find it: gives up root's rights if the trials have none. A name that is none is an
@@ -29,6 +30,9 @@ std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHer
 nlohmann::ordered_json counters_json(const plan::Plan& plan, const CountersHere& here);
 // The sets that take turns.
 nlohmann::ordered_json rotate_json(const plan::Plan& plan, const CountersHere& here);
+
+// The event that is sampled; null if none is.
+nlohmann::ordered_json profile_json(const plan::Plan& plan, const CountersHere& here);
 
 // What is compared beside the response, read of the programs' output, and computed.
 std::vector<std::string> measure_lines(const plan::Plan& plan);

@@ -106,7 +106,7 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   // No file is limited: a profiler writes its own.
   protocol::RunRequest run = trial->run;
   run.file_limit = 0;
-  machine::Launch launch = worker::launch_of(run, {}, "");
+  machine::Launch launch = worker::launch_of(run, {});
   const auto before = found(options.before);
   if (!before) return std::unexpected(before.error());
   launch.argv.insert(launch.argv.begin(), before->begin(), before->end());

@@ -246,6 +246,7 @@ void Session::ran(protocol::RunReply reply) {
   row.layout = std::move(reply.layout);
   row.readings = std::move(reply.readings);
   row.samples = std::move(reply.samples);
+  row.profile = std::move(reply.profile);
   if (last_commit_.count() > 0)
     row.readings.push_back(counters::counted("commit-before-ns", "ns", last_commit_.count()));
   for (counters::Reading& reading : std::exchange(waited_, {}))

@@ -81,6 +81,8 @@ void Session::start_worker() {
                              .earlier_cpus = earlier_cpus(),
                              .counters = plan_.counters,
                              .rotated = plan_.rotated,
+                             .profile = plan_.profile,
+                             .profile_hz = plan_.profile_hz,
                              .refuse_absent = plan_.refuse_absent,
                              .needed = plan::parts_of(plan_, plan_.analysis.response),
                              .simulate = plan_.simulated},
