@@ -68,16 +68,18 @@ Result<std::vector<Version>> build_revisions(const AbOptions& options, const Com
   build.variables["PATH"] = szc.substr(0, szc.rfind('/')) + ":" + build.variables["PATH"];
   build.variables["CC"] = "szc";
   build.variables["CXX"] = "szc++";
-  // The last one first: the others may take files over from it.
-  const std::string& last = versions->back().text;
-  for (std::size_t i = versions->size(); i-- > 0;) {
-    const auto& [name, folder] = (*versions)[i];
-    tell("building " + name);
+  for (std::size_t i = 0; i < versions->size(); ++i)
     if (auto there = check_out(directory, {.folder = copy(i), .revision = (*revisions)[i]}); !there)
       return std::unexpected(there.error());
+  // Before anything is built, or it would take over what the last one's build made.
+  const std::string& last = versions->back().text;
+  for (const auto& [name, folder] : *versions)
     if (folder != last)
       if (auto same = take_over(options.same, last, folder); !same)
         return std::unexpected(same.error());
+  for (std::size_t i = versions->size(); i-- > 0;) {
+    const auto& [name, folder] = (*versions)[i];
+    tell("building " + name);
     if (auto built = build_in(folder, copy(i) + ".log", build); !built) {
       work.keep();
       return fail(name + " cannot be built: " + built.error().message);

@@ -8,6 +8,8 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -114,30 +116,57 @@ struct Submodule {
   std::string commit;
 };
 
-Result<std::vector<Submodule>> submodules_of(const std::string& top, const std::string& commit) {
-  const auto listed = git(top, {"ls-tree", "-r", "-z", "--full-tree", commit});
+// "160000 commit HASH\tPATH" of ls-tree, "160000 HASH 0\tPATH" of ls-files --stage.
+std::optional<Submodule> submodule_in(const std::string& entry) {
+  const auto tab = entry.find('\t');
+  if (!entry.starts_with("160000 ") || tab == std::string::npos) return std::nullopt;
+  std::istringstream words(entry.substr(0, tab));
+  std::string mode;
+  std::string second;
+  std::string third;
+  words >> mode >> second >> third;
+  return Submodule{.path = entry.substr(tab + 1), .commit = second == "commit" ? third : second};
+}
+
+// `uncommitted`: those that are in the index.
+Result<std::vector<Submodule>> submodules_of(const std::string& top, const std::string& commit,
+                                             bool uncommitted) {
+  const auto listed = uncommitted ? git(top, {"ls-files", "--stage", "-z"})
+                                  : git(top, {"ls-tree", "-r", "-z", "--full-tree", commit});
   if (!listed) return std::unexpected(listed.error());
   std::vector<Submodule> found;
-  for (const std::string& entry : split_at_zeros(*listed)) {
-    // "160000 commit HASH\tPATH"
-    const auto tab = entry.find('\t');
-    const auto hash = entry.find(' ', entry.find(' ') + 1) + 1;
-    if (entry.starts_with("160000 ") && tab != std::string::npos)
-      found.push_back({.path = entry.substr(tab + 1), .commit = entry.substr(hash, tab - hash)});
-  }
+  for (const std::string& entry : split_at_zeros(*listed))
+    if (auto submodule = submodule_in(entry)) found.push_back(std::move(*submodule));
   return found;
 }
 
-// One file, as it is or as it is not.
-Result<void> bring(const fs::path& from, const fs::path& to) {
+// No link on the way leads out of the folder.
+bool is_inside(const fs::path& root, const fs::path& path) {
   std::error_code error;
-  fs::remove_all(to, error);
-  if (!error && fs::exists(fs::symlink_status(from))) {
-    fs::create_directories(to.parent_path(), error);
+  const fs::path top = fs::canonical(root, error);
+  if (error) return false;
+  const fs::path parent = fs::weakly_canonical((root / path).parent_path(), error);
+  if (error) return false;
+  const auto [end, there] = std::ranges::mismatch(top, parent);
+  return end == top.end();
+}
+
+// A file or folder of one folder becomes in another what it is there, or is not.
+Result<void> bring(const fs::path& path, const fs::path& from, const fs::path& to) {
+  const auto refuse = [&](const std::string& why) {
+    return fail(
+        fmt::format("cannot copy {} to {}: {}", one_line(path.string(), 300), to.string(), why));
+  };
+  if (!is_inside(to, path)) return refuse("a link leads out of the copy");
+  std::error_code error;
+  fs::remove_all(to / path, error);
+  if (!error && fs::exists(fs::symlink_status(from / path))) {
+    fs::create_directories((to / path).parent_path(), error);
     if (!error)
-      fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
+      fs::copy(from / path, to / path,
+               fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
   }
-  if (error) return fail(fmt::format("cannot copy {}: {}", from.string(), error.message()));
+  if (error) return refuse(error.message());
   return {};
 }
 
@@ -149,7 +178,7 @@ Result<void> bring_uncommitted(const std::string& top, const std::string& to) {
     const auto changed = git(top, question);
     if (!changed) return std::unexpected(changed.error());
     for (const std::string& path : split_at_zeros(*changed))
-      if (auto brought = bring(fs::path(top) / path, fs::path(to) / path); !brought) return brought;
+      if (auto brought = bring(path, top, to); !brought) return brought;
   }
   return {};
 }
@@ -161,14 +190,14 @@ Result<void> copy_commit(const std::string& top, const std::string& commit, cons
     return std::unexpected(made.error());
   if (auto made = git(to, {"checkout", "--quiet", "--detach", commit}); !made)
     return std::unexpected(made.error());
-  const auto submodules = submodules_of(top, commit);
+  const auto submodules = submodules_of(top, commit, uncommitted);
   if (!submodules) return std::unexpected(submodules.error());
   for (const Submodule& each : *submodules) {
     const std::string there = top + "/" + each.path;
     std::error_code error;
     if (!fs::exists(there + "/.git", error))
-      return fail(fmt::format("the submodule {} is not there: git submodule update --init {}",
-                              each.path, shell_quote(each.path)));
+      return fail(fmt::format("the submodule {} of {} is not there: git submodule update --init {}",
+                              each.path, top, shell_quote(each.path)));
     const std::string into = to + "/" + each.path;
     fs::remove(into, error);
     const auto own = uncommitted ? commit_of(there, "HEAD") : each.commit;
@@ -231,14 +260,15 @@ Result<void> build_in(const std::string& folder, const std::string& log, const B
 Result<void> take_over(const std::vector<std::string>& paths, const std::string& from,
                        const std::string& to) {
   for (const std::string& path : paths) {
-    const fs::path relative = fs::path(path).lexically_normal();
-    std::error_code error;
-    if (relative.is_absolute() || relative.empty() || *relative.begin() == ".." ||
-        relative == "." || !fs::exists(fs::path(from) / relative, error))
+    fs::path relative = fs::path(path).lexically_normal();
+    if (!relative.has_filename()) relative = relative.parent_path();  // "folder/"
+    const bool leads_out = relative.is_absolute() || relative.empty() ||
+                           *relative.begin() == ".." || relative == "." ||
+                           !is_inside(from, relative);
+    if (leads_out || !fs::exists(fs::symlink_status(fs::path(from) / relative)))
       return fail(fmt::format("--same {}: that is no file or folder of the last version",
                               one_line(path, 200)));
-    if (auto brought = bring(fs::path(from) / relative, fs::path(to) / relative); !brought)
-      return brought;
+    if (auto brought = bring(relative, from, to); !brought) return brought;
   }
   return {};
 }

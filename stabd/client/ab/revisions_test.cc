@@ -108,6 +108,28 @@ TEST_F(Revisions, WhatIsNotNamedIsTheWorkingTreeAndWhereItLeftMain) {
   EXPECT_FALSE(revisions_to_compare({"main"}, folder_ / "")) << "no repository";
 }
 
+TEST_F(Revisions, ASubmoduleThatIsOnlyStagedIsThere) {
+  git("repo", "-c protocol.file.allow=always submodule --quiet add " +
+                  shell_quote(folder_ / "part") + " more");
+  const auto there = check_out(working_tree, "1");
+  ASSERT_TRUE(there) << there.error().message;
+  EXPECT_EQ(at("1/more/inner"), "1\n");
+}
+
+// Somebody's own files must never be touched.
+TEST_F(Revisions, ALinkThatLeadsOutOfTheCopyIsNotFollowed) {
+  write("outside/precious", "mine\n");
+  fs::create_directory_symlink(folder_ / "outside", folder_ / "repo/data");
+  git("repo", "add -A && git commit -qm link");
+  ASSERT_TRUE(check_out("branch", "1"));
+  ASSERT_TRUE(check_out("branch", "2"));
+  for (const char* path : {"data/precious", "data/", "data"})
+    static_cast<void>(take_over({path}, folder_ / "2", folder_ / "1"));
+  EXPECT_FALSE(take_over({"data/precious"}, folder_ / "2", folder_ / "1"));
+  EXPECT_EQ(at("outside/precious"), "mine\n");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "1/data"));
+}
+
 TEST_F(Revisions, AHookOfAnotherRepositoryDoesNotMatter) {
   ASSERT_EQ(setenv("GIT_DIR", "/nowhere", 1), 0);  // NOLINT(concurrency-mt-unsafe)
   EXPECT_TRUE(check_out("main", "1"));
