@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <memory>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -88,19 +89,33 @@ class Naming {
     std::variant<const Mapped*, const Forked*, const Executed*, const PlaceEvent*> what{};
   };
 
-  void tell(const Mapped& mapped) { spaces_[mapped.process].tell(mapped); }
-  void tell(const Forked& forked) { spaces_[forked.process] = spaces_[forked.parent]; }
-  void tell(const Executed& executed) { spaces_[executed.process] = {}; }
+  void tell(const Mapped& mapped) { own_space(mapped.process).tell(mapped); }
+  void tell(const Forked& forked) {
+    auto& parent = spaces_[forked.parent];
+    if (parent == nullptr) parent = std::make_shared<Space>();
+    spaces_[forked.process] = parent;
+  }
+  void tell(const Executed& executed) { spaces_[executed.process] = std::make_shared<Space>(); }
   void tell(const PlaceEvent& event) {
-    std::visit([&](const auto& what) { spaces_[event.process].tell(event.time, what); },
+    std::visit([&](const auto& what) { own_space(event.process).tell(event.time, what); },
                event.what);
+  }
+  // A child shares its parent's until something happens in one of the two.
+  Space& own_space(std::uint32_t process) {
+    auto& space = spaces_[process];
+    if (space == nullptr)
+      space = std::make_shared<Space>();
+    else if (space.use_count() > 1)
+      space = std::make_shared<Space>(*space);
+    return *space;
   }
 
   void add_sample(const Sample& sample) {
     if (sample.side == Side::kernel) return add(sample, kernel_function, "");
     if (sample.side != Side::program || sample.time >= complete_until_)
       return add(sample, unknown_function, "");
-    const Spot spot = spaces_[sample.process].find(sample.address);
+    const auto space = spaces_.find(sample.process);
+    const Spot spot = space == spaces_.end() ? Spot() : space->second->find(sample.address);
     const std::string_view object = spot.file ? name_of(spot.file->path) : "";
     std::string_view function = spot.function;
     if (spot.is_moved && sample.time >= places_until_) function = "";
@@ -155,7 +170,7 @@ class Naming {
   std::int64_t to_wall_ns_;
   std::uint64_t complete_until_ = 0;
   std::uint64_t places_until_ = 0;
-  std::unordered_map<std::uint32_t, Space> spaces_;  // by process
+  std::unordered_map<std::uint32_t, std::shared_ptr<Space>> spaces_;  // by process; none is null
   std::unordered_map<std::string, ProfiledFunction> counted_;
   std::unordered_map<std::shared_ptr<const MappedFile>, std::shared_ptr<const Symbols>> looked_at_;
   std::string key_;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <string>
 
@@ -93,6 +94,24 @@ TEST(Profiler, PutsSamplesDownToTheFunctionsOfAProgram) {
     EXPECT_EQ(found.functions.front().name, "many");
     EXPECT_EQ(found.functions.front().object, "counters_profiles_hot");
   }
+}
+
+// Else who waits for it would run round and round for the rest of the trial.
+TEST(Profiler, WhatTheKernelHasHungUpKeepsNobodyAwake) {
+  Profiler profiler("task-clock:u", 997);
+  SKIP_UNLESS_SAMPLED(profiler);
+  const pid_t child = fork();
+  if (child == 0)
+    for (;;) pause();
+  profiler.begin(child);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  profiler.drain();
+  pollfd one{.fd = profiler.fd(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&one, 1, 100), 0);
+  const Profile none = profiler.end();
+  EXPECT_EQ(none.reason, "");
+  EXPECT_THAT(none.functions, IsEmpty()) << "it never ran";
 }
 
 TEST(Profiler, FollowsChildren) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -164,7 +165,19 @@ std::expected<Sampler, std::string> Sampler::begin(const Event& event, std::uint
   return std::unexpected(reason.empty() ? "no CPU could be sampled" : reason);
 }
 
+// A ring that the kernel has hung up stays readable for ever, and would keep us awake: end() takes
+// what is left in it.
+void Sampler::forget_hung_up() {
+  std::array<epoll_event, 64> ready{};
+  const int count = epoll_wait(readable_.get(), ready.data(), static_cast<int>(ready.size()), 0);
+  for (int i = 0; i < count; ++i)
+    if ((ready[static_cast<std::size_t>(i)].events & (EPOLLHUP | EPOLLERR)) != 0)
+      epoll_ctl(readable_.get(), EPOLL_CTL_DEL, ready[static_cast<std::size_t>(i)].data.fd,
+                nullptr);
+}
+
 void Sampler::drain() {
+  forget_hung_up();
   for (Ring& ring : rings_)
     ring.take([&](std::span<const std::byte> bytes) {
       const auto record = parse_record(bytes);

@@ -63,6 +63,7 @@ class Sampler {
   Taken end();
 
  private:
+  void forget_hung_up();
   class Ring {
    public:
     Ring() = default;

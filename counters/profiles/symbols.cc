@@ -14,7 +14,7 @@
 namespace stab::counters {
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{512} << 20;  // of one table
+constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;  // of one table
 constexpr int most_enclosing = 16;  // functions that begin between an address and its own function
 
 // All or nothing.
@@ -88,14 +88,18 @@ class SymbolReader {
     for (const std::uint32_t type : {SHT_SYMTAB, SHT_DYNSYM})
       for (const Elf64_Shdr& each : *sections)
         if (each.sh_type == type && each.sh_link < sections->size() &&
-            each.sh_entsize == sizeof(Elf64_Sym))
+            each.sh_entsize == sizeof(Elf64_Sym)) {
           read_symbols(each, (*sections)[each.sh_link]);
+          break;  // a file has one of each
+        }
   }
 
   void read_symbols(const Elf64_Shdr& table, const Elf64_Shdr& names) {
     const auto list = read_table<Elf64_Sym>(fd_, table.sh_offset, table.sh_size);
     const auto text = read_table<char>(fd_, names.sh_offset, names.sh_size);
     if (!list || !text) return;
+    // Names may share their ends, but not all of themselves.
+    const std::size_t most_names = symbols_.names_.size() + 2 * text->size();
     for (const Elf64_Sym& each : *list) {
       const auto type = ELF64_ST_TYPE(each.st_info);
       if ((type != STT_FUNC && type != STT_GNU_IFUNC) || each.st_shndx == SHN_UNDEF) continue;
@@ -104,6 +108,7 @@ class SymbolReader {
       const auto begin = text->begin() + static_cast<std::ptrdiff_t>(each.st_name);
       const auto end = std::find(begin, text->end(), '\0');
       if (begin == end || end == text->end()) continue;
+      if (symbols_.names_.size() + static_cast<std::size_t>(end - begin) > most_names) return;
       symbols_.functions_.push_back({.start = each.st_value,
                                      .end = each.st_value + each.st_size,
                                      .name = symbols_.names_.size(),

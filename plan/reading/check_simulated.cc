@@ -84,6 +84,9 @@ void check_simulated(Draft& draft) {
   if (std::ranges::any_of(draft.benchmarks,
                           [](const DraftBenchmark& each) { return each.value.memory_limit != 0; }))
     refuse(draft, "needs memory of its own, which a limit would count: leave out 'memory_limit'");
+  if (std::ranges::any_of(draft.benchmarks,
+                          [](const DraftBenchmark& each) { return each.value.file_limit != 0; }))
+    refuse(draft, "writes files of its own, which a limit would stop: leave out 'file_limit'");
 }
 
 }  // namespace stab::plan

@@ -73,6 +73,10 @@ TEST(ReaderSimulated, WhatWouldBeTheSimulatorsIsRefused) {
               HasSubstr("leave out the factor 'aslr'"));
   EXPECT_THAT(refused(measure + "[defaults]\nmemory_limit = '1GiB'\n"),
               HasSubstr("leave out 'memory_limit'"));
+  EXPECT_THAT(refused(measure + "[defaults]\nfile_limit = '1GiB'\n"),
+              HasSubstr("leave out 'file_limit'"));
+  EXPECT_THAT(refused(measure + "profile = 'task-clock:u'\n"),
+              HasSubstr("leave out 'measure.profile'"));
 }
 
 TEST(ReaderSimulated, ProgramsHaveOneLayoutARun) {

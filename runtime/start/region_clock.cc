@@ -71,13 +71,13 @@ void RegionClock::begin() {
 }
 
 void RegionClock::end() {
-  const uint64_t now = os::monotonic_ns();
   uint64_t before = load(depth_);
   do
     if (before == 0) return;
   while (!__atomic_compare_exchange_n(&depth_, &before, before - 1, false, __ATOMIC_ACQ_REL,
                                       __ATOMIC_ACQUIRE));
-  if (before == 1) __atomic_fetch_add(&sum_, now, __ATOMIC_ACQ_REL);
+  // Only now is it known which beginning this ends: an earlier look at the clock may be before it.
+  if (before == 1) __atomic_fetch_add(&sum_, os::monotonic_ns(), __ATOMIC_ACQ_REL);
 }
 
 uint64_t RegionClock::count() const {
@@ -88,12 +88,15 @@ bool RegionClock::is_open() const {
   return load(depth_) != 0;
 }
 
-// A thread may stand between its step of the depth and that of the sum, so the sum alone decides.
+// A thread may stand between its step of the depth and that of the sum: so what is closed may lack
+// its end, which is nearly all of the clock. A stray end that came in the midst of a beginning
+// leaves a little less than nothing.
 uint64_t RegionClock::time() const {
-  const auto is_negative = [](uint64_t sum) { return static_cast<int64_t>(sum) < 0; };
-  uint64_t sum = load(sum_);
-  while (is_negative(sum)) sum += os::monotonic_ns();
-  return sum;
+  const auto sum = static_cast<int64_t>(load(sum_));
+  const auto now = static_cast<int64_t>(os::monotonic_ns());
+  if (sum >= 0) return static_cast<uint64_t>(sum);
+  if (!is_open() && -sum < now / 2) return 0;
+  return sum + now > 0 ? static_cast<uint64_t>(sum + now) : 0;
 }
 
 void NamedRegions::begin(const char* name) {

@@ -84,6 +84,23 @@ TEST(RegionClock, AnOpenRegionEndsNow) {
   EXPECT_LE(clock.time(), before + (os::monotonic_ns() - from));
 }
 
+// Ends without a beginning of their own close what others have begun, in the midst of that, too.
+TEST(RegionClock, StrayEndsNeverMakeMoreTimeThanThereWas) {
+  RegionClock clock{};
+  const std::uint64_t from = os::monotonic_ns();
+  {
+    std::jthread stray([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) clock.end();
+    });
+    for (int n = 0; n < 200'000; ++n) {
+      clock.begin();
+      EXPECT_LE(clock.time(), 2 * (os::monotonic_ns() - from));
+      clock.end();
+    }
+  }
+  EXPECT_LE(clock.time(), os::monotonic_ns() - from);
+}
+
 // Each thread's own region begins where another's ends, and is never below 0 or beyond all time.
 TEST(RegionClock, ThreadsThatTakeTurnsNeverMakeMoreTimeThanThereWas) {
   RegionClock clock{};

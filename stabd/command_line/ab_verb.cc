@@ -38,7 +38,8 @@ void CommandLine::add_ab() {
                  "With --build: a file or folder that all have as the last version has it")
       ->expected(1)
       ->take_all();
-  ab->add_option("--budget", a.ab.budget, "It ends after about so long at the latest")
+  ab->add_option("--budget", a.ab.budget,
+                 "About how long it may take, by the pace of a first run of each")
       ->capture_default_str();
   ab->add_option("--margin", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();

@@ -17,9 +17,15 @@ void Simulation::wrap(machine::Launch& launch) const {
   launch.argv = machine::simulated(simulator_, counts_.path(), log_.path(), launch.argv);
 }
 
-std::vector<counters::Reading> Simulation::readings(int pid) const {
-  return machine::simulated_readings(counts_.read(machine::max_counts_bytes),
-                                     log_.read(machine::max_simulator_log), pid);
+std::vector<counters::Reading> Simulation::readings(const machine::Ended& ended) const {
+  auto readings = machine::simulated_readings(counts_.read(machine::max_counts_bytes),
+                                              log_.read(machine::max_simulator_log), ended.pid);
+  // Those that are ended by us write no counts and no last words.
+  if (ended.leftovers > 0)
+    for (counters::Reading& each : readings)
+      each = counters::absent(each.name, each.unit,
+                              "processes of the program outlived it, and are not counted");
+  return readings;
 }
 
 void forget_real_runs(protocol::RunReply& reply) {

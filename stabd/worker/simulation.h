@@ -19,7 +19,7 @@ class Simulation {
   // Has the simulator run the program. A launch whose program is not there stays as it is, and fails
   // as it would without.
   void wrap(machine::Launch& launch) const;
-  [[nodiscard]] std::vector<counters::Reading> readings(int pid) const;
+  [[nodiscard]] std::vector<counters::Reading> readings(const machine::Ended& ended) const;
 
  private:
   std::string simulator_;

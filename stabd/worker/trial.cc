@@ -238,7 +238,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
   reply.system_ns = ended.system.count();
   reply.max_rss_bytes = ended.max_rss_bytes;
   if (simulation)
-    reply.readings = simulation->readings(ended.pid);
+    reply.readings = simulation->readings(ended);
   else
     reply.readings = std::move(ended.readings);
   reply.readings.push_back(counters::counted("leftover-processes", "", ended.leftovers));

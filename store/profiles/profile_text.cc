@@ -70,6 +70,7 @@ class Scanner : private ListScanner {
   }
 
   void read_functions(std::vector<ProfiledFunction>& functions) {
+    if (take(']')) return;  // no sample hit one
     do {
       ProfiledFunction& each = functions.emplace_back();
       expect('[');
@@ -113,12 +114,12 @@ std::string profile_text(const Profile& profile) {
   text += ',';
   add(text, profile.lost);
   text += ',';
-  if (!profile.reason.empty() || profile.functions.empty()) {
-    add_text(text, profile.reason.empty() ? "it has no samples" : profile.reason);
+  if (!profile.reason.empty()) {
+    add_text(text, profile.reason);
   } else {
-    char before = '[';
+    text += '[';
     for (const ProfiledFunction& each : profile.functions) {
-      text += std::exchange(before, ',');
+      if (text.back() == ']') text += ',';
       add(text, each);
     }
     text += ']';

@@ -17,7 +17,7 @@ static void on_usr1(int number) {
   if (!forks)
     for (;;) pause();
   pid_t child = fork();
-  if (child == 0) exit(0);
+  if (child == 0) _exit(0);
   int status = -1;
   if (child > 0) CHECK(waitpid(child, &status, 0) == child && status == 0);
 }

@@ -15,6 +15,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 class Ab : public ::testing::Test {
@@ -55,9 +56,9 @@ TEST_F(Ab, AProgramThatDoesFourTimesAsMuchIsSlowerAndThatIsAnAnswer) {
   const std::vector<std::string> both = {"--budget", "1min", "--program", "./old", "./new"};
   const Output told = ab(both);
   EXPECT_EQ(told.code, 0) << told.err;
-  EXPECT_THAT(told.out, AllOf(HasSubstr("new is slower than old: +"),
-                              HasSubstr("Random in each trial: the environment's size, "),
-                              HasSubstr("the places of functions"),
+  EXPECT_THAT(told.out, AllOf(HasSubstr("new is slower than old: "), HasSubstr("times as long"),
+                              HasSubstr("The places of functions are random of new and not of old"),
+                              HasSubstr("\nold: ./old\nnew: ./new\n"),
                               Not(HasSubstr("print different things"))));
   auto table = both;
   table.insert(table.begin(), "--markdown");
@@ -68,7 +69,8 @@ TEST_F(Ab, AProgramThatDoesFourTimesAsMuchIsSlowerAndThatIsAnAnswer) {
   const Output failed = ab(more);
   EXPECT_EQ(failed.code, 2) << failed.err;
   const json document = json::parse(failed.out);
-  EXPECT_THAT(document["conclusions"][0].get<std::string>(), HasSubstr("new is slower than old"));
+  EXPECT_THAT(document["conclusions"][0]["sentence"].get<std::string>(),
+              HasSubstr("new is slower than old"));
   EXPECT_TRUE(document["regressed"]);
   EXPECT_TRUE(document["same_output"]);
   EXPECT_EQ(document["report"]["effects"].size(), 1U);
@@ -102,12 +104,13 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   const Output told = ab(arguments);
   EXPECT_EQ(told.code, 2) << told.err << told.out;
   EXPECT_THAT(told.out, AllOf(HasSubstr("working-tree is slower than "),
-                              HasSubstr("libraries, the places of functions")));
+                              HasSubstr("libraries, the places of functions.")));
   EXPECT_FALSE(std::filesystem::exists(lab_.path("bench"))) << "the repository is as it was";
   // With --same all have the last one's source.
   std::vector<std::string> looks = {
       "--budget", "3s", "--build", "true", "--run", "grep -q '80 ' bench.c", "main", "."};
-  EXPECT_THAT(ab(looks).err, HasSubstr("main cannot be measured: it ended with exit code 1"));
+  EXPECT_THAT(ab(looks).err,
+              ContainsRegex("main-[0-9a-f]{8} cannot be measured: it ended with exit code 1"));
   looks.insert(looks.begin(), {"--same", "bench.c"});
   const Output alike = ab(looks);
   EXPECT_EQ(alike.code, 0) << alike.err;
@@ -126,8 +129,38 @@ TEST_F(Ab, AControlIsMeasuredBesideAndIsNoVersion) {
   const json document = json::parse(told.out);
   EXPECT_EQ(document["report"]["means"].size(), 3U);
   EXPECT_EQ(document["report"]["effects"].size(), 2U);
-  EXPECT_GE(document["conclusions"].size(), 1U);
-  EXPECT_THAT(document["conclusions"][0].get<std::string>(), HasSubstr("true-2"));
+  ASSERT_EQ(document["conclusions"].size(), 1U);
+  EXPECT_EQ(document["conclusions"][0]["version"], "true-2");
+  EXPECT_EQ(document["control"]["version"], "true-again");
+}
+
+TEST_F(Ab, AVersionThatFailsAtTimesIsNotCompared) {
+  lab_.write("fails",
+             "#!/bin/sh\n[ -e once ] || { touch once; exit 0; }\n"
+             "[ -e twice ] || { touch twice; exit 0; }\nexit 7\n",
+             true);
+  const Output told = ab({"--budget", "2s", "--", "./fails", "true"});
+  EXPECT_EQ(told.code, 5) << told.err;
+  EXPECT_THAT(told.out,
+              ContainsRegex("cannot compare true with fails: fails failed in [0-9]+ of "));
+}
+
+// Before the first trial, too: nothing is left behind.
+TEST_F(Ab, CtrlCEndsABuildAndWhatItStarted) {
+  ASSERT_EQ(run_program({"/bin/sh", "-c",
+                         "git init -q -b main . && touch x && git add x && git -c user.name=a "
+                         "-c user.email=a@b commit -qm one"},
+                        lab_.folder())
+                .code,
+            0);
+  const Output told =
+      run_program({"/bin/sh", "-c",
+                   "cd \"$0\" && exec timeout -s INT 2 " STAB_BIN_DIR
+                   "/stabctl ab --build 'sleep 4711.25 & sleep 4711.5' --run true HEAD .",
+                   lab_.folder()},
+                  lab_.folder());
+  EXPECT_THAT(told.err, HasSubstr("interrupted before anything was measured"));
+  EXPECT_NE(run_program({"/usr/bin/pgrep", "-f", "sleep 4711[.]"}, "/").code, 0);
 }
 
 TEST_F(Ab, ThePlanThatItSavesIsOneAndNoFileIsReplaced) {

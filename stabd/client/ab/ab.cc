@@ -3,15 +3,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <utility>
-#include <vector>
 
 #include "base/duration.h"
 #include "base/fd.h"
@@ -22,6 +20,7 @@
 #include "stabd/client/ab/conclusion.h"
 #include "stabd/client/ab/prepare.h"
 #include "stabd/client/ab/versions.h"
+#include "stabd/client/follow.h"
 #include "stabd/client/output.h"
 #include "stabd/client/run/run.h"
 #include "stabd/client/stored.h"
@@ -38,18 +37,27 @@ constexpr std::uint64_t most_blocks = 5000;
 constexpr std::uint64_t bytes_kept = std::uint64_t{16} << 20;
 
 // Once, so that what cannot work is said at once, and how long a trial takes is known.
+// Where it runs, and what ends it.
+struct Place {
+  std::string directory;
+  int stop_fd = -1;
+};
+
 Result<nanoseconds> try_out(const Comparison& comparison, const Version& version,
-                            const std::string& directory, nanoseconds most) {
+                            const Place& place, nanoseconds most) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : comparison.env) variables[name] = value;
   machine::Launch launch;
   launch.argv = command_of(comparison, version);
   launch.environment = machine::make_environment(std::move(variables), 0);
-  launch.directory = directory;
+  launch.directory = place.directory;
+  launch.stop_fd = place.stop_fd;
   launch.timeout = most;
   launch.output_limit = bytes_kept;
+  const auto before = std::chrono::steady_clock::now();
   const machine::Ended ended = machine::run(launch);
-  if (ended.how == machine::End::exited && ended.exit_code == 0) return ended.wall;
+  if (ended.how == machine::End::exited && ended.exit_code == 0)
+    return std::chrono::steady_clock::now() - before;
   const std::string why = ended.how == machine::End::exited
                               ? fmt::format("it ended with exit code {}", ended.exit_code)
                               : ended.reason;
@@ -63,18 +71,21 @@ struct Pace {
   nanoseconds longest{0};  // trial
 };
 
-Result<Pace> pace_of(const Comparison& comparison, const std::string& directory,
-                     nanoseconds budget) {
+// Twice: the first run of a program may be slow, and stands for the first trials.
+Result<Pace> pace_of(const Comparison& comparison, const Place& place, nanoseconds budget) {
   // What stabd itself takes between two trials, about.
   constexpr nanoseconds between = std::chrono::milliseconds(3);
   Pace pace;
-  for (const Version& version : comparison.versions) {
-    const auto took = try_out(comparison, version, directory, budget);
-    if (!took) return std::unexpected(took.error());
-    pace.round += *took + between;
-    pace.longest = std::max(pace.longest, *took);
-    if (comparison.control && &version == &comparison.versions.front())
-      pace.round += *took + between;
+  for (int times = 0; times < 2; ++times) {
+    pace.round = nanoseconds(0);
+    for (const Version& version : comparison.versions) {
+      const auto took = try_out(comparison, version, place, budget);
+      if (!took) return std::unexpected(took.error());
+      const bool twice = comparison.control && &version == &comparison.versions.front();
+      pace.round += (twice ? 2 : 1) * (*took + between);
+      pace.longest = std::max(pace.longest, *took);
+    }
+    if (pace.round > budget / 4) break;
   }
   return pace;
 }
@@ -94,22 +105,27 @@ Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budg
   return {};
 }
 
-// Versions that print different things may not do the same work.
-Result<std::string> note_about_output(const Stored& stored, store::Id id) {
-  std::map<std::string, std::set<std::string>> printed;
+Result<Compared> what_was_compared(const Comparison& comparison, const Stored& stored,
+                                   store::Id id) {
+  Compared result;
+  for (const Version& each : comparison.versions) result.versions.push_back(each.name);
+  if (comparison.control) result.control = name_of_control(comparison);
+  result.heap = comparison.heap;
   const auto read = stored.reader->for_each_trial(id, [&](const store::Trial& trial) {
     const auto version = trial.levels.find("version");
-    if (version != trial.levels.end() && trial.status == store::TrialStatus::ok)
-      printed[version->second].insert(trial.stdout_sha256);
+    if (!trial.last || trial.warmup || version == trial.levels.end()) return true;
+    TrialsOf& of = result.trials[version->second];
+    if (trial.status != store::TrialStatus::ok) {
+      if (of.lost++ == 0) of.why = one_line(trial.reason, 200);
+      return true;
+    }
+    ++of.ok;
+    of.moved += trial.layout.randomized.value_or(false) ? 1 : 0;
+    of.printed.insert(trial.stdout_sha256);
     return true;
   });
   if (!read) return fail(read.error().message);
-  std::set<std::string> all;
-  for (const auto& [version, digests] : printed) {
-    if (digests.size() != 1) return "";  // it never prints the same
-    all.insert(*digests.begin());
-  }
-  return all.size() > 1 ? "The versions print different things: do they do the same work?" : "";
+  return result;
 }
 
 Result<void> save_plan(const std::string& path, const std::string& text) {
@@ -125,13 +141,10 @@ struct Answered {
   json report;
   std::string text;  // the same for people
   Conclusion conclusion;
-  std::string randomized;
-  std::string about_output;  // "": nothing
   Ending ending;
 };
 
-Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, const Pace& pace,
-                            bool full) {
+Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, bool full) {
   const auto ask = [&](const char* format) {
     return answer_stored(
         ran.state, protocol::ReportRequest{
@@ -143,40 +156,97 @@ Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, const 
   if (!text) return std::unexpected(text.error());
   const auto stored = open_stored(ran.state);
   if (!stored) return std::unexpected(stored.error());
-  auto about_output = note_about_output(*stored, ran.id);
-  if (!about_output) return std::unexpected(about_output.error());
+  const auto compared = what_was_compared(comparison, *stored, ran.id);
+  if (!compared) return std::unexpected(compared.error());
   Answered result{.report = json::parse(data->text),
                   .text = text->text,
                   .conclusion = {},
-                  .randomized = "",
-                  .about_output = std::move(*about_output),
                   .ending = ending_of(*data)};
-  result.conclusion =
-      conclude(result.report, comparison.control ? name_of_control(comparison) : "", pace.round);
-  result.randomized = randomized_parts(result.report, comparison.heap);
+  result.conclusion = conclude(result.report, *compared);
   result.ending.findings = result.conclusion.findings;
   return result;
 }
 
-Result<void> show_json(const Answered& answered, const std::string& state) {
+json json_of(const Line& line) {
+  return {{"version", line.version}, {"verdict", line.verdict}, {"sentence", line.sentence}};
+}
+
+Result<void> show_json(const Answered& answered, const Comparison& comparison,
+                       const std::string& state) {
+  const Conclusion& conclusion = answered.conclusion;
+  json versions = json::array();
+  for (const Version& each : comparison.versions)
+    versions.push_back({{"name", each.name}, {"text", each.said}});
+  json lines = json::array();
+  for (const Line& each : conclusion.lines) lines.push_back(json_of(each));
   return write_json(json{
-      {"conclusions", answered.conclusion.sentences},
-      {"control_differs", answered.conclusion.control_differs},
-      {"regressed", answered.conclusion.findings.regressed},
-      {"unsure", answered.conclusion.findings.unsure},
-      {"randomized", answered.randomized},
-      {"same_output", answered.about_output.empty()},
+      {"versions", versions},
+      {"conclusions", lines},
+      {"control", conclusion.control ? json_of(*conclusion.control) : json()},
+      {"regressed", conclusion.findings.regressed},
+      {"unsure", conclusion.findings.unsure},
+      {"randomized", conclusion.randomized},
+      {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
       {"state", state},
       {"report",
        answered.report}}.dump(2, ' ', false, json::error_handler_t::replace));
 }
 
-Result<void> show(const Answered& answered, bool markdown) {
-  std::string text = markdown ? as_markdown(answered.report, answered.conclusion) : answered.text;
-  text += "\n" + answered.randomized + "\n";
-  if (!answered.about_output.empty()) text += answered.about_output + "\n";
-  if (!markdown) text += "\n" + fmt::format("{}\n", fmt::join(answered.conclusion.sentences, "\n"));
+Result<void> show(const Answered& answered, const Comparison& comparison, bool markdown) {
+  const Conclusion& conclusion = answered.conclusion;
+  std::string text = (markdown ? as_markdown(answered.report, conclusion) : answered.text) + "\n";
+  for (const Version& each : comparison.versions)
+    text += fmt::format("{}{}: {}\n", markdown ? "- " : "", each.name, one_line(each.said, 500));
+  text += "\n" + conclusion.randomized + "\n";
+  if (conclusion.same_output == false)
+    text += "The versions print different things: do they do the same work?\n";
+  if (!markdown) text += fmt::format("\n{}\n", fmt::join(conclusion.sentences(), "\n"));
   return write_output(text, "", Colours::ours);
+}
+
+// Where revisions are and what ends a build or a first run.
+Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) {
+  if (auto good = check_options(options); !good) return std::unexpected(good.error());
+  std::error_code error;
+  const std::string directory = fs::current_path(error).string();
+  if (error) return fail("the current folder cannot be read: " + error.message());
+  if (auto adopted = machine::adopt_orphans(); !adopted) return std::unexpected(adopted.error());
+  WorkFolder work(false);
+  auto comparison = comparison_of(options, directory, work, stop_fd);
+  if (!comparison) return std::unexpected(comparison.error());
+  const auto pace = pace_of(*comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
+  if (!pace) return std::unexpected(pace.error());
+  if (auto fits = fit_into(*comparison, *pace, budget); !fits) return std::unexpected(fits.error());
+  tell(fmt::format("all versions took {} for their turns: at most {} rounds in about {}",
+                   format_duration(pace->round), comparison->blocks, format_duration(budget)));
+  const PlanFile plan{
+      .path = "the plan of ab", .directory = directory, .text = plan_of(*comparison)};
+  if (auto saved = save_plan(options.save, plan.text); !saved)
+    return std::unexpected(saved.error());
+  // A plan that is kept needs what it measures.
+  if (!options.save.empty()) work.keep();
+  RunOptions run;
+  run.state_directory = options.state_directory;
+  run.again = true;
+  const auto ran = run_to_end(plan, run);
+  if (!ran) return std::unexpected(ran.error());
+  if (ran->signal != 0) {
+    tell("stopped; what was measured: stabctl report --state " + shell_quote(ran->state));
+    return exit_interrupted + ran->signal;
+  }
+  const auto answered = answers_of(*ran, *comparison, options.full);
+  if (!answered) return std::unexpected(answered.error());
+  if (auto shown = options.json ? show_json(*answered, *comparison, ran->state)
+                                : show(*answered, *comparison, options.markdown);
+      !shown)
+    return std::unexpected(shown.error());
+  tell(fmt::format("the database is {}/stabd.db", ran->state));
+  return exit_code(answered->ending, options.fail_on);
+}
+
+bool is_readable(int fd) {
+  pollfd one{.fd = fd, .events = POLLIN, .revents = 0};
+  return poll(&one, 1, 0) == 1;
 }
 
 }  // namespace
@@ -186,43 +256,11 @@ Result<int> ab(const AbOptions& options) {
   if (!budget || budget->count() <= 0)
     return fail(fmt::format("--budget {}: a duration is needed, as in 5min or 90s",
                             one_line(options.budget, 60)));
-  if (auto good = check_options(options); !good) return std::unexpected(good.error());
-  std::error_code error;
-  const std::string directory = fs::current_path(error).string();
-  if (error) return fail("the current folder cannot be read: " + error.message());
-  if (auto adopted = machine::adopt_orphans(); !adopted) return std::unexpected(adopted.error());
-  // A plan that is kept needs what it measures.
-  WorkFolder work(!options.save.empty());
-  auto comparison = comparison_of(options, directory, work);
-  if (!comparison) return std::unexpected(comparison.error());
-  const auto pace = pace_of(*comparison, directory, *budget);
-  if (!pace) return std::unexpected(pace.error());
-  if (auto fits = fit_into(*comparison, *pace, *budget); !fits)
-    return std::unexpected(fits.error());
-  tell(fmt::format("each version took its turn in {}: at most {} rounds in {}",
-                   format_duration(pace->round), comparison->blocks, format_duration(*budget)));
-  const PlanFile plan{
-      .path = "the plan of ab", .directory = directory, .text = plan_of(*comparison)};
-  if (auto saved = save_plan(options.save, plan.text); !saved)
-    return std::unexpected(saved.error());
-  RunOptions run;
-  run.state_directory = options.state_directory;
-  run.again = true;
-  const auto ran = run_to_end(plan, run);
-  if (!ran) return std::unexpected(ran.error());
-  if (ran->signal != 0) {
-    tell(fmt::format("stopped; 'stabctl report --state {}' shows what was measured",
-                     shell_quote(ran->state)));
-    return exit_interrupted + ran->signal;
-  }
-  const auto answered = answers_of(*ran, *comparison, *pace, options.full);
-  if (!answered) return std::unexpected(answered.error());
-  if (auto shown =
-          options.json ? show_json(*answered, ran->state) : show(*answered, options.markdown);
-      !shown)
-    return std::unexpected(shown.error());
-  tell(fmt::format("the database is {}/stabd.db", ran->state));
-  return exit_code(answered->ending, options.fail_on);
+  const SignalFd signals;
+  auto code = ab_until(options, *budget, signals.fd());
+  if (code || !is_readable(signals.fd())) return code;
+  tell("interrupted before anything was measured");
+  return exit_interrupted + signals.take();
 }
 
 }  // namespace stab::client

@@ -2,9 +2,10 @@
 #include "stabd/client/ab/conclusion.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <cstdint>
-#include <map>
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/duration.h"
@@ -14,119 +15,176 @@ namespace {
 
 using nlohmann::json;
 
-std::string percent(const json& ratio) {
-  return fmt::format("{:+.2g} %", 100 * (ratio.get<double>() - 1));
+std::string duration(double ns) {
+  return format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(ns)));
 }
 
+// "+5.2 % (95 % interval +4.1 % to +6.3 %)"; from twice as long on in times.
 std::string numbers_of(const json& effect) {
-  return fmt::format("{} (95 % interval {} to {})", percent(effect["ratio"]),
-                     percent(effect["low"]), percent(effect["high"]));
+  const double ratio = effect["ratio"].get<double>();
+  const double low = effect["low"].get<double>();
+  const double high = effect["high"].get<double>();
+  if (ratio >= 2)
+    return fmt::format("{:.3g} times as long (95 % interval {:.3g} to {:.3g} times)", ratio, low,
+                       high);
+  const auto percent = [](double value) { return fmt::format("{:+.2g} %", 100 * (value - 1)); };
+  return fmt::format("{} (95 % interval {} to {})", percent(ratio), percent(low),
+                     high < 10 ? percent(high) : fmt::format("{:.3g} times", high));
 }
 
-std::string what_it_takes(const json& effect, std::chrono::nanoseconds round) {
-  if (!effect["needed_units"].is_number() || round.count() <= 0) return "";
-  const double blocks = effect["needed_units"].get<double>();
-  return fmt::format("; it takes about {:.0f} rounds, {}", blocks,
-                     format_duration(std::chrono::nanoseconds(
-                         static_cast<std::int64_t>(blocks * static_cast<double>(round.count())))));
+std::string what_it_takes(const json& report, const json& effect) {
+  std::uint64_t blocks = 0;
+  for (const json& mean : report["means"])
+    blocks = std::max(blocks, mean["n"].get<std::uint64_t>());
+  if (!effect["needed_units"].is_number() || !report["duration_s"].is_number() || blocks == 0)
+    return "";
+  const double needed = effect["needed_units"].get<double>();
+  const double round = 1e9 * report["duration_s"].get<double>() / static_cast<double>(blocks);
+  // More than a century is no time.
+  return needed * round > 3e18
+             ? ""
+             : fmt::format("; it takes about {:.0f} rounds, {}", needed, duration(needed * round));
 }
 
-std::string sentence(const json& effect, double margin, std::chrono::nanoseconds round) {
-  const auto level = effect["level"].get<std::string>();
-  const auto baseline = effect["baseline"].get<std::string>();
-  const auto verdict = effect["verdict"].get<std::string>();
-  if (effect["ratio"].is_null())
-    return fmt::format("cannot compare {} with {}: {}", level, baseline,
-                       effect["reason"].is_string() ? effect["reason"].get<std::string>()
-                                                    : "there are too few trials");
-  if (verdict == "same")
-    return fmt::format("{} is as fast as {}, within {:g} %: {}", level, baseline, 100 * margin,
-                       numbers_of(effect));
-  if (verdict == "faster" || verdict == "slower")
-    return fmt::format("{} is {} than {}: {}", level, verdict, baseline, numbers_of(effect));
-  return fmt::format("cannot tell whether {} is faster or slower than {}: {}{}", level, baseline,
-                     numbers_of(effect), what_it_takes(effect, round));
+std::string how_lost(const std::string& version, const TrialsOf& trials) {
+  return fmt::format("{} failed in {} of {} trials ({})", version, trials.lost,
+                     trials.lost + trials.ok, trials.why);
+}
+
+class Judge {
+ public:
+  Judge(const json& report, const Compared& compared) : report_(report), compared_(compared) {}
+
+  [[nodiscard]] Line line_of(const std::string& version) const {
+    const std::string& baseline = compared_.versions.front();
+    const auto none = [&](const std::string& why) {
+      return Line{version, "none",
+                  fmt::format("cannot compare {} with {}: {}", version, baseline, why)};
+    };
+    for (const std::string& each : {version, baseline})
+      if (const TrialsOf trials = trials_of(each); trials.lost > 0)
+        return none(how_lost(each, trials));
+    for (const json& effect : report_["effects"])
+      if (effect["level"] == version && effect["baseline"] == baseline)
+        return effect["ratio"].is_null() ? none("there are too few trials") : judged(effect);
+    return none("there are too few trials");
+  }
+  [[nodiscard]] TrialsOf trials_of(const std::string& version) const {
+    const auto found = compared_.trials.find(version);
+    return found == compared_.trials.end() ? TrialsOf() : found->second;
+  }
+
+ private:
+  [[nodiscard]] Line judged(const json& effect) const {
+    const auto version = effect["level"].get<std::string>();
+    const auto baseline = effect["baseline"].get<std::string>();
+    const auto verdict = effect["verdict"].get<std::string>();
+    if (verdict == "same")
+      return {
+          version, verdict,
+          fmt::format("{} is as fast as {}, within {:g} %: {}", version, baseline,
+                      100 * report_["analysis"]["equivalence"].get<double>(), numbers_of(effect))};
+    if (verdict == "faster" || verdict == "slower")
+      return {version, verdict,
+              fmt::format("{} is {} than {}: {}", version, verdict, baseline, numbers_of(effect))};
+    // A verdict that is not known is none.
+    return {version, "unsure",
+            fmt::format("cannot tell whether {} is faster or slower than {}: {}{}", version,
+                        baseline, numbers_of(effect), what_it_takes(report_, effect))};
+  }
+
+  const json& report_;
+  const Compared& compared_;
+};
+
+Line control_of(const Judge& judge, const Compared& compared) {
+  Line line = judge.line_of(compared.control);
+  const std::string& baseline = compared.versions.front();
+  if (line.verdict == "faster" || line.verdict == "slower")
+    line.sentence = fmt::format(
+        "believe none of it: this machine finds {} different from itself (the control); "
+        "'stabctl doctor' says what disturbs it",
+        baseline);
+  else
+    line.sentence = "the control: " + line.sentence;
+  return line;
+}
+
+std::string randomized_parts(const Judge& judge, const Compared& compared) {
+  std::vector<std::string> moved;
+  std::vector<std::string> fixed;
+  for (const std::string& version : compared.versions) {
+    const TrialsOf trials = judge.trials_of(version);
+    (trials.ok > 0 && trials.moved == trials.ok ? moved : fixed).push_back(version);
+  }
+  std::string text =
+      "Random: the size of the environment in each block; in each trial the addresses of stack, "
+      "heap and libraries";
+  if (fixed.empty()) text += ", the places of functions";
+  if (compared.heap) text += ", the places of blocks in the heap";
+  if (!fixed.empty() && !moved.empty())
+    return text + fmt::format(
+                      ". The places of functions are random of {} and not of {}: what szc's "
+                      "runtime costs is part of the difference.",
+                      fmt::join(moved, ", "), fmt::join(fixed, ", "));
+  if (fixed.empty()) return text + ".";
+  return text +
+         ". Not random: the places of functions. Programs that szc built move theirs; without it "
+         "a difference may be that of two lucky layouts.";
+}
+
+std::optional<bool> same_output(const Judge& judge, const Compared& compared) {
+  std::set<std::string> all;
+  for (const std::string& version : compared.versions) {
+    const TrialsOf trials = judge.trials_of(version);
+    if (trials.printed.size() != 1) return std::nullopt;
+    all.insert(*trials.printed.begin());
+  }
+  return all.size() == 1;
 }
 
 }  // namespace
 
-Conclusion conclude(const json& report, const std::string& control,
-                    std::chrono::nanoseconds round) {
+std::vector<std::string> Conclusion::sentences() const {
+  std::vector<std::string> all;
+  for (const Line& line : lines) all.push_back(line.sentence);
+  if (control) all.push_back(control->sentence);
+  return all;
+}
+
+Conclusion conclude(const json& report, const Compared& compared) {
+  const Judge judge(report, compared);
   Conclusion result;
-  const double margin = report["analysis"]["equivalence"].get<double>();
-  bool compared = false;
-  for (const json& effect : report["effects"]) {
-    const auto verdict = effect["verdict"].get<std::string>();
-    if (!control.empty() && effect["level"] == control) {
-      result.control_differs = verdict == "faster" || verdict == "slower";
-      continue;
-    }
-    compared = true;
-    result.sentences.push_back(sentence(effect, margin, round));
-    result.findings.regressed |= verdict == "slower";
-    // A verdict that is none of these is none.
-    result.findings.unsure |= verdict != "slower" && verdict != "faster" && verdict != "same";
+  for (std::size_t i = 1; i < compared.versions.size(); ++i)
+    result.lines.push_back(judge.line_of(compared.versions[i]));
+  if (!compared.control.empty()) result.control = control_of(judge, compared);
+  result.randomized = randomized_parts(judge, compared);
+  result.same_output = same_output(judge, compared);
+  for (const Line& line : result.lines) {
+    result.findings.regressed |= line.verdict == "slower";
+    result.findings.unsure |= line.verdict == "unsure" || line.verdict == "none";
   }
-  if (!compared) result.sentences.emplace_back("nothing was compared");
-  const json& trials = report["trials"];
-  const auto lost = trials["failed"].get<std::uint64_t>() + trials["skipped"].get<std::uint64_t>();
-  if (lost > 0)
-    result.sentences.push_back(
-        fmt::format("{} of {} trials failed or were skipped, and nothing of this is about those",
-                    lost, lost + trials["ok"].get<std::uint64_t>()));
-  if (result.control_differs)
-    result.sentences.push_back(fmt::format(
-        "believe none of it: this machine finds {} different from itself (the control); "
-        "'stabctl doctor' says what disturbs it",
-        control.substr(0, control.rfind("-again"))));
-  result.findings.unsure |= !compared || lost > 0 || result.control_differs;
+  // One that cannot be told says nothing against the versions.
+  if (result.control)
+    result.findings.unsure |=
+        result.control->verdict != "same" && result.control->verdict != "unsure";
   return result;
 }
 
 std::string as_markdown(const json& report, const Conclusion& conclusion) {
-  std::map<std::string, const json*> effects;
-  for (const json& effect : report["effects"])
-    effects[effect["level"].get<std::string>()] = &effect;
-  std::string text =
-      "| version | wall time | change | 95 % interval | verdict |\n"
-      "|---|---|---|---|---|\n";
+  std::string text = "| version | wall time | change | verdict |\n|---|---|---|---|\n";
   for (const json& mean : report["means"]) {
     const auto version = mean["levels"]["version"].get<std::string>();
-    const auto time = mean["mean"].is_number()
-                          ? format_duration(std::chrono::nanoseconds(
-                                static_cast<std::int64_t>(mean["mean"].get<double>())))
-                          : "none";
-    const auto found = effects.find(version);
-    text += fmt::format("| `{}` | {} |", version, time);
-    if (found == effects.end())
-      text += " | | |\n";
-    else if ((*found->second)["ratio"].is_null())
-      text += fmt::format(" | | {} |\n", (*found->second)["verdict"].get<std::string>());
-    else
-      text += fmt::format(" {} | {} to {} | {} |\n", percent((*found->second)["ratio"]),
-                          percent((*found->second)["low"]), percent((*found->second)["high"]),
-                          (*found->second)["verdict"].get<std::string>());
+    const auto line = std::ranges::find(conclusion.lines, version, &Line::version);
+    std::string change;
+    if (line != conclusion.lines.end() && line->verdict != "none")
+      for (const json& effect : report["effects"])
+        if (effect["level"] == version) change = numbers_of(effect);
+    text += fmt::format("| `{}` | {} | {} | {} |\n", version,
+                        mean["mean"].is_number() ? duration(mean["mean"].get<double>()) : "",
+                        change, line == conclusion.lines.end() ? "" : line->verdict);
   }
-  for (const std::string& each : conclusion.sentences) text += "\n- " + each;
-  return text + "\n";
-}
-
-std::string randomized_parts(const json& report, bool heap) {
-  std::string yes = "the environment's size, the addresses of stack, heap and libraries";
-  std::string no;
-  const auto add = [](std::string& to, const char* what) {
-    to += fmt::format("{}{}", to.empty() ? "" : ", ", what);
-  };
-  const bool moved = report["layouts"]["randomized"].get<std::uint64_t>() > 0;
-  add(moved ? yes : no, "the places of functions");
-  add(heap ? yes : no, "the places of blocks in the heap");
-  std::string text = "Random in each trial: " + yes + ".";
-  if (!no.empty()) text += " Not random: " + no + ".";
-  if (!moved)
-    text +=
-        " A program that is built with szc moves its functions; without it a difference may be "
-        "that of two lucky layouts.";
-  return text;
+  return fmt::format("{}\n- {}\n", text, fmt::join(conclusion.sentences(), "\n- "));
 }
 
 }  // namespace stab::client

@@ -2,8 +2,11 @@
 // What an experiment of `stabctl ab` says, in a sentence a version.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,22 +14,42 @@
 
 namespace stab::client {
 
-struct Conclusion {
-  std::vector<std::string> sentences;
-  bool control_differs = false;  // this machine sees a change where there is none
-  // Of the versions alone. Unsure, too, where the control differs.
-  stats::Findings findings{};
+// The standing trials of a version.
+struct TrialsOf {
+  std::uint64_t ok = 0;
+  std::uint64_t lost = 0;           // failed or were skipped
+  std::uint64_t moved = 0;          // of the good ones, those whose functions were placed at random
+  std::string why{};                // the first of the lost ones
+  std::set<std::string> printed{};  // by the good ones: digests
 };
 
-// `report`: as JSON. `control`: the level that is the first version once more, or "". `round`: how
-// long a block takes.
-Conclusion conclude(const nlohmann::json& report, const std::string& control,
-                    std::chrono::nanoseconds round);
+struct Compared {
+  std::vector<std::string> versions;         // the first is what the others are compared with
+  std::string control{};                     // that one once more; "": it was not wanted
+  std::map<std::string, TrialsOf> trials{};  // of each
+  bool heap = false;                         // its blocks were placed at random
+};
 
-// The same as a table and a list for a pull request.
+struct Line {
+  std::string version;
+  std::string verdict;  // "faster", "slower", "same", "unsure"; "none" if it cannot be compared
+  std::string sentence;
+};
+
+struct Conclusion {
+  std::vector<Line> lines;          // a version each
+  std::optional<Line> control;      // verdict: as above
+  std::string randomized;           // a sentence
+  std::optional<bool> same_output;  // nothing: one that differs from trial to trial
+  stats::Findings findings{};  // of the versions; unsure, too, where the control is no good one
+
+  [[nodiscard]] std::vector<std::string> sentences() const;
+};
+
+// `report`: as JSON. A version that lacks trials has no verdict, and none that is compared with it.
+Conclusion conclude(const nlohmann::json& report, const Compared& compared);
+
+// A table and a list for a pull request.
 std::string as_markdown(const nlohmann::json& report, const Conclusion& conclusion);
-
-// Which parts of the layout were drawn at random, and which were not.
-std::string randomized_parts(const nlohmann::json& report, bool heap);
 
 }  // namespace stab::client

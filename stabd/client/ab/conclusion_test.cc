@@ -14,6 +14,7 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 json effect(const std::string& level, const std::string& verdict, double ratio) {
   return {{"baseline", "old"},    {"level", level},      {"verdict", verdict},
@@ -22,30 +23,46 @@ json effect(const std::string& level, const std::string& verdict, double ratio) 
 }
 
 json report(const json& effects) {
+  json means = json::array();
+  means.push_back({{"levels", {{"version", "old"}}}, {"mean", 2e6}, {"n", 50}});
+  for (const json& each : effects)
+    means.push_back({{"levels", {{"version", each["level"]}}}, {"mean", 2e6}, {"n", 50}});
   return {{"analysis", {{"equivalence", 0.01}}},
           {"effects", effects},
-          {"trials", {{"ok", 90}, {"failed", 0}, {"skipped", 0}}},
-          {"layouts", {{"randomized", 0}}}};
+          {"means", means},
+          {"duration_s", 100.0}};
 }
 
-Conclusion of(const json& effects, const std::string& control = "") {
-  return conclude(report(effects), control, std::chrono::seconds(2));
+Compared versions(std::vector<std::string> names, const std::string& control = "") {
+  Compared compared{.versions = std::move(names), .control = control};
+  for (const std::string& each : compared.versions)
+    compared.trials[each] = {.ok = 50, .moved = 50, .printed = {"x"}};
+  if (!control.empty()) compared.trials[control] = {.ok = 50, .moved = 50, .printed = {"x"}};
+  return compared;
+}
+
+Conclusion of(const json& one, const std::string& control = "") {
+  return conclude(report(json::array({one})), versions({"old", "new"}, control));
 }
 
 TEST(Conclusion, EachVersionHasASentence) {
-  const Conclusion all = of({effect("new", "faster", 0.9), effect("newer", "same", 1.001),
-                             effect("newest", "slower", 1.05)});
-  EXPECT_THAT(all.sentences,
-              ElementsAre("new is faster than old: -10 % (95 % interval -11 % to -9 %)",
-                          HasSubstr("newer is as fast as old, within 1 %: +0.1 %"),
-                          HasSubstr("newest is slower than old: +5 %")));
+  const Conclusion all =
+      conclude(report({effect("new", "faster", 0.9), effect("newer", "same", 1.001),
+                       effect("newest", "slower", 1.05), effect("last", "slower", 4.2)}),
+               versions({"old", "new", "newer", "newest", "last"}));
+  EXPECT_THAT(
+      all.sentences(),
+      ElementsAre("new is faster than old: -10 % (95 % interval -11 % to -9 %)",
+                  HasSubstr("newer is as fast as old, within 1 %: +0.1 %"),
+                  HasSubstr("newest is slower than old: +5 %"),
+                  "last is slower than old: 4.2 times as long (95 % interval 4.19 to 4.21 times)"));
   EXPECT_TRUE(all.findings.regressed);
   EXPECT_FALSE(all.findings.unsure);
 }
 
 TEST(Conclusion, WhatCannotBeToldSaysWhatItTakes) {
-  const Conclusion unsure = of(json::array({effect("new", "unsure", 1.02)}));
-  EXPECT_THAT(unsure.sentences,
+  const Conclusion unsure = of(effect("new", "unsure", 1.02));
+  EXPECT_THAT(unsure.sentences(),
               ElementsAre(AllOf(HasSubstr("cannot tell whether new is faster or slower than old"),
                                 HasSubstr("it takes about 1000 rounds, 33 min 20 s"))));
   EXPECT_FALSE(unsure.findings.regressed);
@@ -54,61 +71,89 @@ TEST(Conclusion, WhatCannotBeToldSaysWhatItTakes) {
 
 // What is not known counts as the case that needs somebody to look.
 TEST(Conclusion, AnUnknownVerdictAndNoneAtAllAreUnsure) {
-  EXPECT_TRUE(of(json::array({effect("new", "wonderful", 0.5)})).findings.unsure);
-  EXPECT_TRUE(of(json::array()).findings.unsure);
+  EXPECT_TRUE(of(effect("new", "wonderful", 0.5)).findings.unsure);
+  const Conclusion none = conclude(report(json::array()), versions({"old", "new"}));
+  EXPECT_TRUE(none.findings.unsure);
+  EXPECT_THAT(none.sentences(),
+              ElementsAre("cannot compare new with old: there are too few trials"));
   json empty = effect("new", "unsure", 1);
   empty["ratio"] = nullptr;
-  EXPECT_THAT(of(json::array({empty})).sentences,
-              ElementsAre(HasSubstr("there are too few trials")));
+  EXPECT_THAT(of(empty).sentences(), ElementsAre(HasSubstr("there are too few trials")));
 }
 
-TEST(Conclusion, TrialsThatFailedAreSaidAndNothingIsSure) {
-  json some = report(json::array({effect("new", "faster", 0.9)}));
-  some["trials"]["failed"] = 7;
-  some["trials"]["skipped"] = 3;
-  const Conclusion conclusion = conclude(some, "", std::chrono::seconds(1));
-  EXPECT_THAT(conclusion.sentences.back(), HasSubstr("10 of 100 trials failed or were skipped"));
-  EXPECT_TRUE(conclusion.findings.unsure);
-}
-
-TEST(Conclusion, TheControlIsNoVersionAndItsChangeTakesTheAnswerBack) {
-  const Conclusion fine =
-      of({effect("new", "faster", 0.9), effect("old-again", "unsure", 1.01)}, "old-again");
-  EXPECT_EQ(fine.sentences.size(), 1U);
-  EXPECT_FALSE(fine.findings.unsure);
-  for (const char* verdict : {"slower", "faster"}) {
-    const Conclusion bad =
-        of({effect("new", "faster", 0.9), effect("old-again", verdict, 1.1)}, "old-again");
-    EXPECT_TRUE(bad.control_differs);
-    EXPECT_TRUE(bad.findings.unsure);
-    EXPECT_FALSE(bad.findings.regressed) << "the control is no version";
-    EXPECT_THAT(bad.sentences.back(), HasSubstr("finds old different from itself"));
+TEST(Conclusion, AVersionThatFailsAtTimesIsNotCompared) {
+  for (const char* failing : {"old", "new"}) {
+    Compared compared = versions({"old", "new"});
+    compared.trials[failing] = {.ok = 40, .lost = 10, .why = "ended with exit code 1"};
+    const Conclusion conclusion =
+        conclude(report(json::array({effect("new", "slower", 1.5)})), compared);
+    EXPECT_THAT(conclusion.sentences(),
+                ElementsAre("cannot compare new with old: " + std::string(failing) +
+                            " failed in 10 of 50 trials (ended with exit code 1)"));
+    EXPECT_FALSE(conclusion.findings.regressed);
+    EXPECT_TRUE(conclusion.findings.unsure);
+    EXPECT_THAT(as_markdown(report(json::array({effect("new", "slower", 1.5)})), conclusion),
+                HasSubstr("| `new` | 2 ms |  | none |"));
   }
 }
 
-TEST(Conclusion, AsMarkdownEachVersionIsARow) {
-  json empty = effect("newer", "unsure", 1);
-  empty["ratio"] = nullptr;
-  json found = report({effect("new", "slower", 1.05), empty});
-  for (const char* version : {"old", "new", "newer"})
-    found["means"].push_back({{"levels", {{"version", version}}}, {"mean", 2e6}});
-  const Conclusion conclusion = conclude(found, "", std::chrono::seconds(1));
-  EXPECT_THAT(as_markdown(found, conclusion),
-              AllOf(HasSubstr("|---|---|---|---|---|\n| `old` | 2 ms | | | |\n"
-                              "| `new` | 2 ms | +5 % | +4 % to +6 % | slower |\n"
-                              "| `newer` | 2 ms | | | unsure |\n\n- new is slower than old: +5 %"),
-                    HasSubstr("\n- cannot compare newer with old: there are too few trials\n")));
+TEST(Conclusion, TheControlIsNoVersionAndItsChangeTakesTheAnswerBack) {
+  const auto with = [](const char* verdict) {
+    return conclude(report({effect("new", "faster", 0.9), effect("old-again", verdict, 1.1)}),
+                    versions({"old", "new"}, "old-again"));
+  };
+  EXPECT_THAT(with("same").sentences().back(), HasSubstr("the control: old-again is as fast as"));
+  EXPECT_THAT(with("unsure").sentences().back(), HasSubstr("the control: cannot tell whether"));
+  EXPECT_FALSE(with("same").findings.unsure);
+  EXPECT_FALSE(with("unsure").findings.unsure);
+  for (const char* verdict : {"slower", "faster"}) {
+    const Conclusion bad = with(verdict);
+    EXPECT_THAT(bad.lines, SizeIs(1));
+    EXPECT_TRUE(bad.findings.unsure);
+    EXPECT_FALSE(bad.findings.regressed) << "the control is no version";
+    EXPECT_THAT(bad.sentences().back(), HasSubstr("finds old different from itself"));
+  }
+  Compared failed = versions({"old", "new"}, "old-again");
+  failed.trials["old-again"] = {.ok = 0, .lost = 50, .why = "it was killed"};
+  const Conclusion none = conclude(report(json::array({effect("new", "faster", 0.9)})), failed);
+  EXPECT_TRUE(none.findings.unsure);
+  EXPECT_THAT(none.sentences().back(), HasSubstr("old-again failed in 50 of 50 trials"));
 }
 
 TEST(Conclusion, WhatIsNotRandomIsNamed) {
-  json found = report(json::array());
-  EXPECT_THAT(randomized_parts(found, false),
-              AllOf(HasSubstr("Not random: the places of functions, the places of blocks"),
-                    HasSubstr("built with szc")));
-  found["layouts"]["randomized"] = 3;
-  EXPECT_EQ(randomized_parts(found, true),
-            "Random in each trial: the environment's size, the addresses of stack, heap and "
-            "libraries, the places of functions, the places of blocks in the heap.");
+  const json found = report(json::array({effect("new", "same", 1)}));
+  Compared compared = versions({"old", "new"});
+  compared.heap = true;
+  EXPECT_EQ(
+      conclude(found, compared).randomized,
+      "Random: the size of the environment in each block; in each trial the addresses of "
+      "stack, heap and libraries, the places of functions, the places of blocks in the heap.");
+  compared.trials["old"].moved = 49;
+  EXPECT_THAT(conclude(found, compared).randomized,
+              HasSubstr("random of new and not of old: what szc's runtime costs is part"));
+  compared.trials["new"].moved = 0;
+  EXPECT_THAT(conclude(found, compared).randomized,
+              HasSubstr("Not random: the places of functions."));
+}
+
+TEST(Conclusion, OutputIsTheSameOnlyIfAllOfItIsKnownToBe) {
+  const json found = report(json::array({effect("new", "same", 1)}));
+  Compared compared = versions({"old", "new"});
+  EXPECT_EQ(conclude(found, compared).same_output, true);
+  compared.trials["new"].printed = {"y"};
+  EXPECT_EQ(conclude(found, compared).same_output, false);
+  compared.trials["new"].printed = {"x", "y"};
+  EXPECT_EQ(conclude(found, compared).same_output, std::nullopt);
+  compared.trials["new"].printed.clear();
+  EXPECT_EQ(conclude(found, compared).same_output, std::nullopt);
+}
+
+TEST(Conclusion, AsMarkdownEachVersionIsARow) {
+  const json found = report(json::array({effect("new", "slower", 1.05)}));
+  EXPECT_THAT(as_markdown(found, conclude(found, versions({"old", "new"}))),
+              HasSubstr("|---|---|---|---|\n| `old` | 2 ms |  |  |\n"
+                        "| `new` | 2 ms | +5 % (95 % interval +4 % to +6 %) | slower |\n\n"
+                        "- new is slower than old: +5 %"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,13 +22,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_utf8(const std::string& text) {
+  try {
+    return !nlohmann::json(text).dump().empty();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+// Those that begin with STABD_ are ours.
+bool is_variable(std::string_view name) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+  constexpr std::string_view digits = "0123456789";
+  return !name.empty() &&
+         name.find_first_not_of(std::string(letters) + std::string(digits)) ==
+             std::string_view::npos &&
+         !digits.contains(name.front()) && !name.starts_with("STABD_");
+}
+
 Result<std::map<std::string, std::string>> environment_of(const std::vector<std::string>& given) {
   std::map<std::string, std::string> result;
   if (const char* path = std::getenv("PATH")) result["PATH"] = path;
   for (const std::string& each : given) {
     const auto equals = each.find('=');
     const std::string name = each.substr(0, equals);
-    if (name.empty()) return fail(fmt::format("--env {}: a name is needed", one_line(each, 60)));
+    if (!is_variable(name))
+      return fail(fmt::format("--env {}: that is no name of a variable that a version may have",
+                              one_line(each, 60)));
     const char* ours = std::getenv(name.c_str());
     if (equals != std::string::npos)
       result[name] = each.substr(equals + 1);
@@ -53,17 +74,24 @@ Kind kind_of(const AbOptions& options) {
 
 // Where the user stands in the repository, the builds and runs stand in its copies.
 Result<std::vector<Version>> build_revisions(const AbOptions& options, const Comparison& comparison,
-                                             const std::string& directory, WorkFolder& work) {
+                                             const std::string& directory, WorkFolder& work,
+                                             int stop_fd) {
   const auto revisions = revisions_to_compare(options.words, directory);
   if (!revisions) return std::unexpected(revisions.error());
   const auto way = way_from_top(directory);
   if (!way) return std::unexpected(way.error());
   if (auto made = work.make(); !made) return std::unexpected(made.error());
   const auto copy = [&](std::size_t i) { return fmt::format("{}/{:03}", work.path(), i + 1); };
-  auto versions = versions_of_revisions(
-      *revisions, [&](std::size_t i) { return fmt::format("{}/{}", copy(i), *way); });
+  std::vector<Revision> all;
+  for (const std::string& said : *revisions) {
+    const auto commit = said == working_tree ? "" : commit_of(directory, said);
+    if (!commit) return std::unexpected(commit.error());
+    all.push_back(
+        {.said = said, .commit = *commit, .folder = fmt::format("{}/{}", copy(all.size()), *way)});
+  }
+  auto versions = versions_of_revisions(all);
   if (!versions) return versions;
-  BuildOf build{.command = options.build, .variables = comparison.env};
+  BuildOf build{.command = options.build, .stop_fd = stop_fd, .variables = comparison.env};
   const std::string szc = companion("szc");
   build.variables["PATH"] = szc.substr(0, szc.rfind('/')) + ":" + build.variables["PATH"];
   build.variables["CC"] = "szc";
@@ -73,16 +101,16 @@ Result<std::vector<Version>> build_revisions(const AbOptions& options, const Com
       return std::unexpected(there.error());
   // Before anything is built, or it would take over what the last one's build made.
   const std::string& last = versions->back().text;
-  for (const auto& [name, folder] : *versions)
-    if (folder != last)
-      if (auto same = take_over(options.same, last, folder); !same)
+  for (const Version& each : *versions)
+    if (each.text != last)
+      if (auto same = take_over(options.same, last, each.text); !same)
         return std::unexpected(same.error());
   for (std::size_t i = versions->size(); i-- > 0;) {
-    const auto& [name, folder] = (*versions)[i];
-    tell("building " + name);
-    if (auto built = build_in(folder, copy(i) + ".log", build); !built) {
+    const Version& version = (*versions)[i];
+    tell("building " + version.name);
+    if (auto built = build_in(version.text, copy(i) + ".log", build); !built) {
       work.keep();
-      return fail(name + " cannot be built: " + built.error().message);
+      return fail(version.name + " cannot be built: " + built.error().message);
     }
   }
   return versions;
@@ -108,6 +136,13 @@ Result<void> check_options(const AbOptions& options) {
   if (!is_margin(options.margin))
     return fail(fmt::format("--margin {}: a percentage below 50 % is needed, as in 1%",
                             one_line(options.margin, 60)));
+  for (const auto* texts : {&options.words, &options.programs, &options.env})
+    for (const std::string& text : *texts)
+      if (!is_utf8(text))
+        return fail(fmt::format("{}: a plan, and so a version, is UTF-8", one_line(text, 100)));
+  if (!is_utf8(options.run)) return fail("--run: a plan is UTF-8");
+  if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
+    return fail(fmt::format("--save: there is a file {} already", options.save));
   const bool builds = !options.build.empty();
   if (builds && !options.programs.empty())
     return fail("--build is about revisions and --program about programs that are there");
@@ -118,13 +153,14 @@ Result<void> check_options(const AbOptions& options) {
 }
 
 Result<Comparison> comparison_of(const AbOptions& options, const std::string& directory,
-                                 WorkFolder& work) {
+                                 WorkFolder& work, int stop_fd) {
   Comparison result;
   result.kind = kind_of(options);
   auto env = environment_of(options.env);
   if (!env) return std::unexpected(env.error());
   result.env = std::move(*env);
-  auto versions = result.kind == Kind::folders ? build_revisions(options, result, directory, work)
+  auto versions = result.kind == Kind::folders
+                      ? build_revisions(options, result, directory, work, stop_fd)
                   : result.kind == Kind::commands ? versions_of_commands(options.words)
                                                   : versions_of_programs(options.programs);
   if (!versions) return std::unexpected(versions.error());

@@ -30,8 +30,9 @@ class WorkFolder {
 // What can be seen to be wrong before anything is done.
 Result<void> check_options(const AbOptions& options);
 
-// Revisions are built by then, in `work`, which stays if one cannot be.
+// Revisions are built by then, in `work`, which stays if one cannot be. `stop_fd`: when it becomes
+// readable the build that runs is ended.
 Result<Comparison> comparison_of(const AbOptions& options, const std::string& directory,
-                                 WorkFolder& work);
+                                 WorkFolder& work, int stop_fd);
 
 }  // namespace stab::client

@@ -38,6 +38,20 @@ TEST(Options, OfDifferentKindsDoNotGoTogether) {
   EXPECT_FALSE(check_options(options));
 }
 
+TEST(Options, WhatAPlanCannotHoldIsRefusedAtOnce) {
+  AbOptions options;
+  options.words = {"true", "false"};
+  WorkFolder work(false);
+  for (const char* variable : {"A B=1", "=1", "1A=2", "STABD_VERSION=1", "A-B=1"}) {
+    options.env = {variable};
+    EXPECT_FALSE(comparison_of(options, "/", work, -1)) << variable;
+  }
+  options.env = {"A=b=c"};
+  EXPECT_EQ(comparison_of(options, "/", work, -1).value().env.at("A"), "b=c");
+  options.words = {"true", "echo \xff"};
+  EXPECT_FALSE(check_options(options));
+}
+
 TEST(Options, AMarginIsAPercentage) {
   AbOptions options;
   for (const char* margin : {"", "1", "%", "0%", "-1%", "50%", "1 %", "nan%", "inf%", "1%%"}) {

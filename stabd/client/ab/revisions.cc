@@ -88,18 +88,6 @@ std::vector<std::string> split_at_zeros(const std::string& text) {
   return parts;
 }
 
-Result<std::string> commit_of(const std::string& directory, const std::string& revision) {
-  if (revision.starts_with('-'))
-    return fail(fmt::format("{} is no revision", one_line(revision, 100)));
-  const auto ended =
-      run_git(directory, {"rev-parse", "--verify", "--quiet", revision + "^{commit}"});
-  if (!ended) return std::unexpected(ended.error());
-  if (!is_well(*ended))
-    return fail(fmt::format("{} is no revision of the repository in {}{}", one_line(revision, 100),
-                            directory, ended->err.empty() ? "" : ": " + one_line(ended->err, 300)));
-  return ended->out.substr(0, ended->out.find('\n'));
-}
-
 // The commit at which this branch left the one that it comes from.
 Result<std::string> merge_base(const std::string& directory) {
   for (const char* main :
@@ -209,6 +197,18 @@ Result<void> copy_commit(const std::string& top, const std::string& commit, cons
 
 }  // namespace
 
+Result<std::string> commit_of(const std::string& directory, const std::string& revision) {
+  if (revision.starts_with('-'))
+    return fail(fmt::format("{} is no revision", one_line(revision, 100)));
+  const auto ended =
+      run_git(directory, {"rev-parse", "--verify", "--quiet", revision + "^{commit}"});
+  if (!ended) return std::unexpected(ended.error());
+  if (!is_well(*ended))
+    return fail(fmt::format("{} is no revision of the repository in {}{}", one_line(revision, 100),
+                            directory, ended->err.empty() ? "" : ": " + one_line(ended->err, 300)));
+  return ended->out.substr(0, ended->out.find('\n'));
+}
+
 Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
                                                       const std::string& directory) {
   std::vector<std::string> all = given;
@@ -250,6 +250,7 @@ Result<void> build_in(const std::string& folder, const std::string& log, const B
   launch.timeout = longest_build;
   launch.output_limit = bytes_kept;
   launch.merge_stderr = true;
+  launch.stop_fd = build.stop_fd;
   const Ended ended = machine::run(launch);
   if (auto written = write_output(ended.out, log, Colours::none); !written) return written;
   if (is_well(ended)) return {};

@@ -18,6 +18,9 @@ inline constexpr const char* working_tree = ".";
 Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
                                                       const std::string& directory);
 
+// The whole name of a revision's commit.
+Result<std::string> commit_of(const std::string& directory, const std::string& revision);
+
 struct Checkout {
   std::string folder;  // to be made
   std::string revision;
@@ -32,6 +35,7 @@ Result<std::string> way_from_top(const std::string& directory);
 
 struct BuildOf {
   std::string command;  // for /bin/sh
+  int stop_fd = -1;     // when it becomes readable the build is ended
   std::map<std::string, std::string> variables;
 };
 

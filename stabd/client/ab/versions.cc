@@ -12,7 +12,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "stabd/client/ab/revisions.h"
 
 namespace stab::client {
 namespace {
@@ -44,7 +43,7 @@ Result<std::vector<Version>> named(const std::vector<std::string>& texts) {
     const std::string stem = name_from(text);
     std::string name = stem;
     for (int i = 2; !known.insert(name).second; ++i) name = fmt::format("{}-{}", stem, i);
-    versions.push_back({.name = name, .text = text});
+    versions.push_back({.name = name, .text = text, .said = text});
   }
   return versions;
 }
@@ -68,7 +67,7 @@ std::string quoted(const std::string& text) {
 
 // In command_of().
 std::size_t place_of_version(Kind kind) {
-  return kind == Kind::programs ? 0 : kind == Kind::commands ? 2 : 3;
+  return kind == Kind::programs ? 0 : kind == Kind::commands ? 3 : 4;
 }
 
 std::string level(const std::string& name, const Version& version, std::size_t number) {
@@ -101,15 +100,27 @@ Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>
   return named(commands);
 }
 
-Result<std::vector<Version>> versions_of_revisions(
-    const std::vector<std::string>& revisions,
-    const std::function<std::string(std::size_t)>& folder_of) {
-  std::vector<std::string> texts = revisions;
-  for (std::string& text : texts)
-    if (text == working_tree) text = "working-tree";
+Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& revisions) {
+  constexpr std::size_t digits = 8;  // of a commit's name
+  std::vector<std::string> texts;
+  for (const Revision& each : revisions) {
+    const std::string commit = each.commit.substr(0, digits);
+    if (each.commit.empty())
+      texts.emplace_back("working-tree");
+    else if (each.commit.starts_with(each.said))
+      texts.push_back(commit);
+    else
+      texts.push_back(name_from(each.said).substr(0, longest_name - digits - 1) + "-" + commit);
+  }
   auto versions = named(texts);
   if (!versions) return versions;
-  for (std::size_t i = 0; i < versions->size(); ++i) (*versions)[i].text = folder_of(i);
+  for (std::size_t i = 0; i < versions->size(); ++i) {
+    const Revision& revision = revisions[i];
+    (*versions)[i].text = revision.folder;
+    (*versions)[i].said = revision.commit.empty()
+                              ? "the working tree with all that is not committed"
+                              : fmt::format("{}, commit {}", revision.said, revision.commit);
+  }
   return versions;
 }
 
@@ -121,9 +132,9 @@ std::string name_of_control(const Comparison& comparison) {
 }
 
 std::vector<std::string> command_of(const Comparison& comparison, const Version& version) {
-  if (comparison.kind == Kind::commands) return {"/bin/sh", "-c", version.text};
+  if (comparison.kind == Kind::commands) return {"/bin/sh", "-c", "--", version.text};
   if (comparison.kind == Kind::folders)
-    return {"/bin/sh", "-c", "cd \"$0\" || exit\n" + comparison.command, version.text};
+    return {"/bin/sh", "-c", "--", "cd \"$0\" || exit\n" + comparison.command, version.text};
   std::vector<std::string> command = {version.text};
   command.insert(command.end(), comparison.arguments.begin(), comparison.arguments.end());
   return command;
@@ -134,8 +145,7 @@ std::string plan_of(const Comparison& comparison) {
   std::string text;
   const auto out = std::back_inserter(text);
   std::vector<std::string> run;
-  for (const std::string& word : command_of(comparison, {.name = "", .text = ""}))
-    run.push_back(quoted(word));
+  for (const std::string& word : command_of(comparison, Version())) run.push_back(quoted(word));
   run[place_of_version(comparison.kind)] = "\"${VERSION}\"";
   fmt::format_to(out,
                  "# SPDX-License-Identifier: MIT\n"

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,16 +15,20 @@ namespace stab::client {
 struct Version {
   std::string name;  // as reports show it: one that a plan takes
   std::string text;  // the program's path, the command, or the folder
+  std::string said;  // what the user called it
 };
 
 // Their paths get as long as the longest, by slashes: a longer name in the arguments would move the
 // stack of that version only.
 Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>& paths);
 Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>& commands);
-// Each in a folder, all of whose names are as long; `folder_of` has those of all numbers.
-Result<std::vector<Version>> versions_of_revisions(
-    const std::vector<std::string>& revisions,
-    const std::function<std::string(std::size_t)>& folder_of);
+struct Revision {
+  std::string said;
+  std::string commit;  // "": the working tree
+  std::string folder;  // where it is built and run; the names of all are as long
+};
+// "main" becomes "main-1a2b3c4d".
+Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& revisions);
 
 enum class Kind { programs, commands, folders };
 

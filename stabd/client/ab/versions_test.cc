@@ -47,6 +47,22 @@ TEST(Versions, AreNamedByWhatTheyRun) {
                   Field(&Version::name, "version"), Field(&Version::name, std::string(40, 'x'))));
 }
 
+TEST(Versions, RevisionsAreNamedWithTheirCommits) {
+  const std::string first(40, 'a');
+  const std::string second = "b" + std::string(39, 'c');
+  const auto versions = versions_of_revisions({{.said = "HEAD^", .commit = first, .folder = "/1"},
+                                               {.said = "HEAD", .commit = second, .folder = "/2"},
+                                               {.said = "bcc", .commit = second, .folder = "/3"},
+                                               {.said = ".", .commit = "", .folder = "/4"}})
+                            .value();
+  EXPECT_THAT(
+      versions,
+      ElementsAre(Field(&Version::name, "HEAD-aaaaaaaa"), Field(&Version::name, "HEAD-bccccccc"),
+                  Field(&Version::name, "bccccccc"), Field(&Version::name, "working-tree")));
+  EXPECT_EQ(versions[0].said, "HEAD^, commit " + first);
+  EXPECT_EQ(versions[3].text, "/4");
+}
+
 TEST(Versions, OneOrAnEmptyOneIsNotCompared) {
   EXPECT_FALSE(versions_of_commands({"true"}));
   EXPECT_FALSE(versions_of_commands({"true", ""}));
