@@ -15,7 +15,7 @@ void CommandLine::add_ab() {
              const auto fail_on = client::read_fail_on(a.ab_fail_on);
              if (!fail_on) return std::unexpected(fail_on.error());
              a.ab.fail_on = *fail_on;
-             return client::ab(a.ab);
+             return client::ab::compare_versions(a.ab);
            });
   ab->footer(
       "Examples:\n"

@@ -21,11 +21,11 @@ class App;
 
 namespace stab::command_line {
 
-using client::AbOptions;
 using client::AnalyzeOptions;
 using client::Common;
 using client::MachineOptions;
 using client::RunOptions;
+using client::ab::AbOptions;
 
 struct Arguments {
   Common common;

@@ -25,7 +25,7 @@
 #include "stabd/client/run/run.h"
 #include "stabd/client/stored.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 namespace {
 
 namespace fs = std::filesystem;
@@ -251,7 +251,7 @@ bool is_readable(int fd) {
 
 }  // namespace
 
-Result<int> ab(const AbOptions& options) {
+Result<int> compare_versions(const AbOptions& options) {
   const auto budget = parse_duration(options.budget);
   if (!budget || budget->count() <= 0)
     return fail(fmt::format("--budget {}: a duration is needed, as in 5min or 90s",
@@ -263,4 +263,4 @@ Result<int> ab(const AbOptions& options) {
   return exit_interrupted + signals.take();
 }
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

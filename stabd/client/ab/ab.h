@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "stabd/client/exit_code.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 
 struct AbOptions {
   std::vector<std::string> programs;  // the versions; empty: `words` are, as commands of /bin/sh
@@ -31,6 +31,6 @@ struct AbOptions {
   FailOn fail_on{.trials = true, .regressed = false, .unsure = false};
 };
 
-Result<int> ab(const AbOptions& options);
+Result<int> compare_versions(const AbOptions& options);
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

@@ -10,7 +10,7 @@
 
 #include "base/duration.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 namespace {
 
 using nlohmann::json;
@@ -187,4 +187,4 @@ std::string as_markdown(const json& report, const Conclusion& conclusion) {
   return fmt::format("{}\n- {}\n", text, fmt::join(conclusion.sentences(), "\n- "));
 }
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

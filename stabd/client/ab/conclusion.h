@@ -12,7 +12,7 @@
 
 #include "stats/verdicts/decide.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 
 // The standing trials of a version.
 struct TrialsOf {
@@ -52,4 +52,4 @@ Conclusion conclude(const nlohmann::json& report, const Compared& compared);
 // A table and a list for a pull request.
 std::string as_markdown(const nlohmann::json& report, const Conclusion& conclusion);
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace stab::client {
+namespace stab::client::ab {
 namespace {
 
 using nlohmann::json;
@@ -157,4 +157,4 @@ TEST(Conclusion, AsMarkdownEachVersionIsARow) {
 }
 
 }  // namespace
-}  // namespace stab::client
+}  // namespace stab::client::ab

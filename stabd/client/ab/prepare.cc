@@ -17,7 +17,7 @@
 #include "stabd/client/output.h"
 #include "stabd/paths.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,4 +174,4 @@ Result<Comparison> comparison_of(const AbOptions& options, const std::string& di
   return result;
 }
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

@@ -8,7 +8,7 @@
 #include "stabd/client/ab/ab.h"
 #include "stabd/client/ab/versions.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 
 // Where revisions are built; gone with us unless it is to be kept.
 class WorkFolder {
@@ -35,4 +35,4 @@ Result<void> check_options(const AbOptions& options);
 Result<Comparison> comparison_of(const AbOptions& options, const std::string& directory,
                                  WorkFolder& work, int stop_fd);
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-namespace stab::client {
+namespace stab::client::ab {
 namespace {
 
 TEST(WorkFolder, IsGoneAtTheEndUnlessItIsToBeKept) {
@@ -63,4 +63,4 @@ TEST(Options, AMarginIsAPercentage) {
 }
 
 }  // namespace
-}  // namespace stab::client
+}  // namespace stab::client::ab

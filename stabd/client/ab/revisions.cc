@@ -19,7 +19,7 @@
 #include "machine/program.h"
 #include "stabd/client/output.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 namespace {
 
 namespace fs = std::filesystem;
@@ -274,4 +274,4 @@ Result<void> take_over(const std::vector<std::string>& paths, const std::string&
   return {};
 }
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

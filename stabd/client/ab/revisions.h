@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 
 // What stands for the working tree with all that is not committed.
 inline constexpr const char* working_tree = ".";
@@ -47,4 +47,4 @@ Result<void> build_in(const std::string& folder, const std::string& log, const B
 Result<void> take_over(const std::vector<std::string>& paths, const std::string& from,
                        const std::string& to);
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

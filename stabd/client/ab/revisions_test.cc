@@ -14,7 +14,7 @@
 #include "machine/processes.h"
 #include "stabd/testing.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 namespace {
 
 namespace fs = std::filesystem;
@@ -56,7 +56,7 @@ class Revisions : public ::testing::Test {
   }
   std::string repository() const { return folder_ / "repo"; }
   Result<void> check_out(const std::string& revision, const std::string& to) {
-    return client::check_out(repository(), {.folder = folder_ / to, .revision = revision});
+    return ab::check_out(repository(), {.folder = folder_ / to, .revision = revision});
   }
 
   test::Folder folder_;
@@ -169,4 +169,4 @@ TEST_F(Revisions, FilesOfTheLastVersionReplaceThoseOfOthersAndNothingBesideThem)
 }
 
 }  // namespace
-}  // namespace stab::client
+}  // namespace stab::client::ab

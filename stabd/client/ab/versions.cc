@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 namespace {
 
 namespace fs = std::filesystem;
@@ -184,4 +184,4 @@ std::string plan_of(const Comparison& comparison) {
   return text;
 }
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 
 struct Version {
   std::string name;  // as reports show it: one that a plan takes
@@ -55,4 +55,4 @@ std::vector<std::string> command_of(const Comparison& comparison, const Version&
 // A whole plan, which `stabctl run` takes as well.
 std::string plan_of(const Comparison& comparison);
 
-}  // namespace stab::client
+}  // namespace stab::client::ab

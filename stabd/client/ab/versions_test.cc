@@ -10,7 +10,7 @@
 #include "plan/reading/reader.h"
 #include "toml/problems.h"
 
-namespace stab::client {
+namespace stab::client::ab {
 namespace {
 
 using ::testing::ElementsAre;
@@ -121,4 +121,4 @@ TEST(Versions, ArgumentsAndVariablesStandInThePlan) {
 }
 
 }  // namespace
-}  // namespace stab::client
+}  // namespace stab::client::ab
