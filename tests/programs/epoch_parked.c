@@ -49,6 +49,7 @@ int main(void) {
   for (unsigned round = 0; round < 12; ++round) {
     forks = round % 2;
     park_some(round * 7 % 100);
+    for (double end = section(1. / 12); before(end);) work_once();
   }
   puts("all ended");
   return 0;
