@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -87,6 +88,44 @@ std::string one_line(std::string_view text, std::size_t limit) {
   }
   if (text.size() > limit) line += "...";
   return line;
+}
+
+namespace {
+
+// Calls use() with each line that is not blank until it returns true.
+template <typename Use>
+void each_line(std::string_view text, Use use) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos && use(line)) return;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+std::string last_line(std::string_view text, std::size_t limit) {
+  std::string_view last;
+  each_line(text, [&](std::string_view line) {
+    last = line;
+    return false;
+  });
+  return one_line(last, limit);
+}
+
+std::string first_error(std::string_view text, std::size_t limit) {
+  // Compilers, linkers, make and shells.
+  constexpr std::array<std::string_view, 6> signs{"error:",          "Error: ",    "undefined ",
+                                                  "No such file or", " not found", "*** "};
+  std::string_view first;
+  each_line(text, [&](std::string_view line) {
+    const bool is_error =
+        std::ranges::any_of(signs, [&](std::string_view sign) { return line.contains(sign); });
+    if (is_error) first = line;
+    return is_error;
+  });
+  return first.empty() ? last_line(text, limit) : one_line(first, limit);
 }
 
 std::string tail(std::string_view text, std::size_t limit) {

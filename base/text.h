@@ -23,6 +23,12 @@ std::string one_line(std::string_view text, std::size_t limit);
 // Keeps the end, which holds the error, and says what was cut. Invalid UTF-8 becomes '?'.
 std::string tail(std::string_view text, std::size_t limit);
 
+// The last line that is not blank, fit for a terminal; "" if there is none.
+std::string last_line(std::string_view text, std::size_t limit);
+
+// Of what a build printed, the first line that reads like an error, else the last line.
+std::string first_error(std::string_view text, std::size_t limit);
+
 // Exactly: "8 MiB", "1025 bytes".
 std::string format_bytes(std::uint64_t bytes);
 

@@ -9,6 +9,25 @@
 namespace stab {
 namespace {
 
+TEST(Lines, TheLastOneThatIsNotBlank) {
+  EXPECT_EQ(last_line("one\ntwo\n \n\n", 100), "two");
+  EXPECT_EQ(last_line("a longer line", 8), "a longer...");
+  EXPECT_EQ(last_line("x\x1b[31m", 100), "x [31m");
+  EXPECT_EQ(last_line("", 100), "");
+  EXPECT_EQ(last_line("\n\n", 100), "");
+}
+
+TEST(Lines, TheFirstErrorOfABuild) {
+  EXPECT_EQ(first_error("cc -c a.c\na.c:1:5: error: no\na.c:2:1: error: nor that\n", 100),
+            "a.c:1:5: error: no");
+  EXPECT_EQ(first_error("ld: a.o: undefined reference to 'f'\ncollect2: error: ld\n", 100),
+            "ld: a.o: undefined reference to 'f'");
+  EXPECT_EQ(first_error("sh: 1: gmake: not found\n", 100), "sh: 1: gmake: not found");
+  EXPECT_EQ(first_error("a.c:1: warning: unused\nit ended with exit code 3", 100),
+            "it ended with exit code 3");
+  EXPECT_EQ(first_error("", 100), "");
+}
+
 TEST(Text, EditDistanceCountsInsertionsDeletionsAndReplacements) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
   EXPECT_EQ(edit_distance("", "abc"), 3U);

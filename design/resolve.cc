@@ -75,6 +75,8 @@ Task resolve(const Plan& plan, const Trial& trial) {
   for (const std::string& word : benchmark.run) task.run.push_back(fill(word, variables));
   for (const auto& [name, value] : benchmark.env) task.env[name] = fill(value, variables);
   if (benchmark.stdin_file) task.stdin_file = fill(*benchmark.stdin_file, variables);
+  if (benchmark.prepare) task.prepare = fill(*benchmark.prepare, variables);
+  if (benchmark.cleanup) task.cleanup = fill(*benchmark.cleanup, variables);
   task.aslr = plan.aslr;
   for (std::size_t i = 0; i < plan.factors.size(); ++i) {
     if (plan.factors[i].kind == FactorKind::aslr) task.aslr = trial.levels[i].number != 0;

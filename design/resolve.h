@@ -34,6 +34,8 @@ struct Task {
   std::vector<std::string> run;
   Variables env;
   std::optional<std::string> stdin_file;
+  std::optional<std::string> prepare;
+  std::optional<std::string> cleanup;
   bool aslr = false;
   std::uint64_t env_bytes = 0;  // added to the environment's fixed size
   Variables options;            // of the runtime that szc links in; "seed" is always there

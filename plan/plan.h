@@ -33,6 +33,9 @@ struct Benchmark {
   std::vector<std::string> run;  // argv, at least one word
   Variables env;                 // added to the environment that is built from scratch
   std::optional<std::string> stdin_file;
+  // For /bin/sh, before and after each trial.
+  std::optional<std::string> prepare;
+  std::optional<std::string> cleanup;
   // what the build reads, relative to the plan's directory; empty: all of it
   std::vector<std::string> sources;
   Check check;

@@ -85,12 +85,17 @@ std::string body(const Analysis& analysis, const std::string& tables,
 }  // namespace
 
 std::string text(const Document& document, const TextOptions& options) {
+  std::vector<std::string> failures = document.failures;
+  if (!failures.empty())
+    failures.push_back(fmt::format(
+        "what they printed: stabctl logs {}, for a folder of 'stabctl run' with --state",
+        document.id));
   return header(document, options) +
          body(document.analysis,
               responses_section(document, options) + exclusions_section(document, options) +
                   counters_section(document.counters, options) +
                   measures_section(document.measures, options) + samples_section(document, options),
-              document.failures, options);
+              failures, options);
 }
 
 std::string analysis_text(std::string_view title, const Analysis& analysis,

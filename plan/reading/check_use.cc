@@ -106,7 +106,7 @@ void check_user_factor(const DraftFactor& factor, const Names& used, const std::
     problems.add(
         factor.at,
         fmt::format("the factor '{}' does nothing for the benchmark '{}': use {} in its "
-                    "build, run, env or stdin",
+                    "build, run, env, stdin, prepare or cleanup",
                     factor.value.name, benchmark,
                     fmt::format("${{{}}}", fmt::join(std::views::keys(variables), "} or ${"))));
   else if (std::cmp_less(count, variables.size()))

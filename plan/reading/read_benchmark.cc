@@ -99,6 +99,12 @@ void read_env(const Table& table, DraftBenchmark& draft) {
     draft.run.push_back({env->find(name)->at, env->path(name), value});
 }
 
+std::optional<std::string> read_step(const Table& table, std::string_view name,
+                                     std::optional<std::string> command, DraftBenchmark& draft) {
+  if (command) draft.run.push_back({table.find(name)->at, table.path(name), *command});
+  return command;
+}
+
 DraftBenchmark read_benchmark(const Value& value, const Benchmark& defaults, Draft& draft) {
   const Table table(draft.problems, value, "benchmark", names_below("benchmark"));
   const Position name_at = table.find("name") != nullptr ? table.find("name")->at : value.at;
@@ -111,6 +117,8 @@ DraftBenchmark read_benchmark(const Value& value, const Benchmark& defaults, Dra
   read.value.stdin_file = given<"benchmark.stdin">(table);
   if (read.value.stdin_file)
     read.run.push_back({table.find("stdin")->at, table.path("stdin"), *read.value.stdin_file});
+  read.value.prepare = read_step(table, "prepare", given<"benchmark.prepare">(table), read);
+  read.value.cleanup = read_step(table, "cleanup", given<"benchmark.cleanup">(table), read);
   read.value.sources = given<"benchmark.sources">(table).value_or(std::vector<std::string>{});
   read.value.check = read_check(table);
   read_limits(table, read.value, draft);

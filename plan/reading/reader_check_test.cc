@@ -92,7 +92,7 @@ TEST(ReaderFactors, EachActsOnEachBenchmark) {
   EXPECT_EQ(problems_of(with_build + "[[benchmark]]\nname = 'plain'\nrun = ['/bin/true']\n" + opt),
             "p:10:9: the factor 'opt' does nothing for the benchmark 'plain': use ${CFLAGS} in its "
             "build, "
-            "run, env or stdin\n");
+            "run, env, stdin, prepare or cleanup\n");
   EXPECT_EQ(benchmark("run = ['/bin/true']\nstdin = '${CFLAGS}'\n" + opt), "");
   EXPECT_EQ(benchmark("run = ['/bin/true']\nenv.X = '${CFLAGS}'\n" + opt), "");
 }

@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "base/fd.h"
+#include "base/output_mark.h"
 #include "base/text.h"
 
 namespace stab::client {
@@ -64,7 +65,11 @@ std::string for_terminal(std::string_view text) {
 }
 
 Result<void> write_output(std::string_view text, const std::string& path, Colours colours) {
-  if (!path.empty() && path != "-") return write_file_atomically(path, text);
+  if (!path.empty() && path != "-") {
+    auto written = write_file_atomically(path, text);
+    if (written) mark_as_output(path);
+    return written;
+  }
   std::fflush(stdout);
   const bool raw = isatty(STDOUT_FILENO) == 0;
   auto written = write_all(

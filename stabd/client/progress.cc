@@ -67,6 +67,11 @@ std::string progress_text(const Progress& progress, std::size_t width) {
     const std::uint64_t done = progress.builds_done.value_or(0);
     const std::uint64_t total = progress.builds.value_or(0);
     text = fmt::format("{} {} of {} builds", bar(done, total), done, total);
+    if (const auto cached = progress.builds_cached.value_or(0); cached > 0)
+      text += fmt::format(", {} cached", cached);
+    if (progress.left_ns)
+      text += fmt::format(", at most {} left",
+                          format_duration(std::chrono::nanoseconds(*progress.left_ns)));
   } else if (state == "running") {
     text = fmt::format("{} {}", bar(progress.done.value_or(0), progress.total.value_or(0)),
                        counts(progress));

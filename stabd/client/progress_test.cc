@@ -86,6 +86,13 @@ TEST(ProgressText, OneMissingTrialIsNotAFullBar) {
 TEST(ProgressText, BuildsAreCounted) {
   EXPECT_THAT(progress_text({.state = "building", .builds = 4, .builds_done = 1}, wide),
               HasSubstr("] 1 of 4 builds"));
+  EXPECT_THAT(progress_text({.state = "building",
+                             .builds = 80,
+                             .builds_done = 79,
+                             .builds_cached = 78,
+                             .left_ns = 2'000'000'000},
+                            wide),
+              HasSubstr("] 79 of 80 builds, 78 cached, at most 2 s left"));
 }
 
 TEST(ProgressText, AnotherStateIsShownWithItsReason) {

@@ -42,6 +42,7 @@ protocol::Progress progress_of(const store::Experiment& experiment, const Sessio
   line.disturbed = counts.disturbed;
   line.builds = progress.builds;
   line.builds_done = progress.builds_done;
+  line.builds_cached = progress.builds_cached;
   line.activity = progress.activity;
   line.fewest = progress.fewest;
   line.look = progress.look;

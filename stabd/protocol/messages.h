@@ -150,14 +150,15 @@ struct Progress {
   std::optional<std::uint64_t> disturbed{};
   std::optional<std::uint64_t> builds{};
   std::optional<std::uint64_t> builds_done{};
-  std::optional<std::string> activity{};  // "sort O2, block 3"
-  std::optional<std::uint64_t> fewest{};  // trials; fewer than all if it may stop early
-  std::optional<std::string> look{};      // what the stopping rule saw last
-  std::optional<std::int64_t> left_ns{};  // a guess
+  std::optional<std::uint64_t> builds_cached{};  // of these: nothing was built
+  std::optional<std::string> activity{};         // "sort O2, block 3"
+  std::optional<std::uint64_t> fewest{};         // trials; fewer than all if it may stop early
+  std::optional<std::string> look{};             // what the stopping rule saw last
+  std::optional<std::int64_t> left_ns{};         // a guess
 };
 BOOST_DESCRIBE_STRUCT(Progress, (),
                       (id, state, reason, final, total, done, ok, failed, skipped, disturbed,
-                       builds, builds_done, activity, fewest, look, left_ns))
+                       builds, builds_done, builds_cached, activity, fewest, look, left_ns))
 
 template <>
 inline constexpr Field field<&Progress::total>{.may_lack = true};
@@ -175,6 +176,8 @@ template <>
 inline constexpr Field field<&Progress::builds>{.may_lack = true};
 template <>
 inline constexpr Field field<&Progress::builds_done>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::builds_cached>{.may_lack = true};
 template <>
 inline constexpr Field field<&Progress::activity>{.may_lack = true};
 template <>

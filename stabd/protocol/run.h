@@ -29,6 +29,8 @@ struct RunRequest {
   std::uint64_t env_bytes = 0;
   std::string directory{};
   std::string stdin_path{};
+  std::string prepare{};  // for /bin/sh, before the trial; "": nothing to do
+  std::string cleanup{};  // and after it
   bool aslr = false;
   std::chrono::nanoseconds timeout{0};
   std::uint64_t output_limit = 0;
@@ -48,9 +50,9 @@ struct RunRequest {
   std::vector<plan::DerivedMeasure> derived{};
 };
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
-                      (argv, env, env_bytes, directory, stdin_path, aslr, timeout, output_limit,
-                       memory_limit, cpu_limit, process_limit, file_limit, check, options, needs,
-                       response, set, simulate, outputs, derived))
+                      (argv, env, env_bytes, directory, stdin_path, prepare, cleanup, aslr, timeout,
+                       output_limit, memory_limit, cpu_limit, process_limit, file_limit, check,
+                       options, needs, response, set, simulate, outputs, derived))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>

@@ -28,9 +28,11 @@ bool runs_alike(const plan::Plan& plan, const plan::Trial& trial, std::size_t fa
   };
   const bool tree = std::ranges::any_of(a.run, uses_tree) ||
                     std::ranges::any_of(a.env, uses_tree, [](const auto& e) { return e.second; }) ||
-                    (a.stdin_file && uses_tree(*a.stdin_file));
-  return !tree && a.run == b.run && a.env == b.env && a.stdin_file == b.stdin_file &&
-         a.aslr == b.aslr && a.env_bytes == b.env_bytes && a.options == b.options;
+                    (a.stdin_file && uses_tree(*a.stdin_file)) ||
+                    (a.prepare && uses_tree(*a.prepare)) || (a.cleanup && uses_tree(*a.cleanup));
+  return !tree && a.prepare == b.prepare && a.cleanup == b.cleanup && a.run == b.run &&
+         a.env == b.env && a.stdin_file == b.stdin_file && a.aslr == b.aslr &&
+         a.env_bytes == b.env_bytes && a.options == b.options;
 }
 
 std::vector<Binary> stored_binaries(const plan::Plan& plan, const plan::Expansion& expansion,

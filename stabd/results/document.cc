@@ -293,13 +293,16 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.samples = rows->samples.result();
   const plan::Expansion expansion = plan::expand(*plan);
   for (const plan::Trial& trial : expansion.trials) document.trials.planned += trial.warmup ? 0 : 1;
-  for (const auto& [text, count] : rows->failures) {
+  for (const auto& [text, failure] : rows->failures) {
     if (document.failures.size() == max_failure_lines) {
       document.failures.push_back(fmt::format("and {} other kinds of failure: see 'stabctl export'",
                                               rows->failures.size() - max_failure_lines));
       break;
     }
-    document.failures.push_back(count == 1 ? text : fmt::format("{} ({} trials)", text, count));
+    std::string line =
+        failure.trials == 1 ? text : fmt::format("{} ({} trials)", text, failure.trials);
+    if (!failure.said.empty()) line += fmt::format("; stderr ends with: {}", failure.said);
+    document.failures.push_back(std::move(line));
   }
   document.compares =
       plan->design.kind != plan::DesignKind::calibration && !plan::treatments(*plan).empty();

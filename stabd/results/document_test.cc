@@ -113,6 +113,35 @@ TEST_F(DocumentTest, EqualFailuresAreOneLineWithTheirNumber) {
                                         "quick mode=slow: ended with exit code 3 (4 trials)"));
 }
 
+TEST_F(DocumentTest, AFailureSaysWhatTheFirstTrialSaidOnStderr) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.benchmark != "quick" || trial.levels["mode"] == "fast" || trial.warmup) return;
+    trial.status = TrialStatus::wrong_exit;
+    trial.reason = "ended with exit code 3";
+    trial.stderr_tail = "usage: quick\nquick: no input " + std::to_string(trial.block) + "\n";
+  });
+  EXPECT_THAT(document().failures,
+              ElementsAre("quick mode=slow: ended with exit code 3 (4 trials); stderr ends with: "
+                          "quick: no input 0"));
+}
+
+TEST_F(DocumentTest, OfABuildThatFailedTheFirstErrorIsShown) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.benchmark != "quick") return;
+    trial.status = TrialStatus::build_failed;
+    trial.reason =
+        "the build of 'quick' failed:\ncc -c q.c\nq.c:1:1: warning: w\nq.c:2:1: error: no\n  2 | "
+        "x\n1 "
+        "error generated.\n\nthe build command ended with exit code 1\nthe command was: cc error: "
+        "x";
+  });
+  EXPECT_THAT(document().failures,
+              ElementsAre("quick mode=fast: the build failed: q.c:2:1: error: no (4 trials)",
+                          "quick mode=slow: the build failed: q.c:2:1: error: no (4 trials)"));
+}
+
 TEST_F(DocumentTest, EveryKindOfFailureIsCountedAsWhatItIs) {
   for (int i = 1; i <= static_cast<int>(TrialStatus::not_measured); ++i) {
     const auto status = static_cast<TrialStatus>(i);

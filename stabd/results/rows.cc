@@ -16,6 +16,16 @@
 namespace stab::results {
 namespace {
 
+// Of a build that failed what its compiler said first; the log has all of it.
+std::string failure_text(const store::Trial& trial) {
+  if (trial.status != store::TrialStatus::build_failed) return one_line(trial.reason, 300);
+  const std::string_view reason = trial.reason;
+  const std::size_t begin = std::min(reason.find('\n'), reason.size());
+  const std::size_t end = std::min(reason.rfind("\nthe command was: "), reason.size());
+  return fmt::format("the build failed: {}",
+                     first_error(reason.substr(begin, std::max(begin, end) - begin), 300));
+}
+
 using store::TrialStatus;
 
 // What a trial is, one code a column.
@@ -248,7 +258,9 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     const bool skipped =
         trial.status == TrialStatus::skipped || trial.status == TrialStatus::build_failed;
     ++(skipped ? rows.counts.skipped : rows.counts.failed);
-    ++rows.failures[fmt::format("{}: {}", cell_text(plan, trial), one_line(trial.reason, 300))];
+    Failure& failure =
+        rows.failures[fmt::format("{}: {}", cell_text(plan, trial), failure_text(trial))];
+    if (failure.trials++ == 0) failure.said = last_line(trial.stderr_tail, 200);
     return true;
   });
   if (!read) return std::unexpected(read.error());

@@ -41,6 +41,12 @@ struct OtherRows {
   stats::Unit unit = stats::Unit::nanoseconds;
 };
 
+// Equal failures.
+struct Failure {
+  std::uint64_t trials = 0;
+  std::string said{};  // by the first of them: the last line on stderr
+};
+
 // The rows that stand, taken in one pass.
 struct Rows {
   explicit Rows(const plan::Plan& plan);
@@ -51,7 +57,7 @@ struct Rows {
   CounterCounter rotated;   // of the blocks whose turn it was
   CounterCounter measures;
   report::TrialCounts counts;
-  std::map<std::string, std::uint64_t> failures;
+  std::map<std::string, Failure> failures;  // by cell and reason
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
   std::uint32_t blocks = 0;                     // measured

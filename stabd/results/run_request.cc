@@ -54,6 +54,8 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
       .env_bytes = task.env_bytes,
       .directory = directory,
       .stdin_path = from_directory(directory, plan::substitute(task.stdin_file.value_or(""), late)),
+      .prepare = plan::substitute(task.prepare.value_or(""), late),
+      .cleanup = plan::substitute(task.cleanup.value_or(""), late),
       .aslr = task.aslr,
       .timeout = benchmark.timeout * slowdown,
       .output_limit = benchmark.output_limit,

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/output_mark.h"
 #include "stabd/worker/cache.h"
 
 namespace stab::worker {
@@ -48,9 +49,24 @@ Result<void> copy_entry(const fs::path& from, const fs::path& to) {
   return {};
 }
 
-bool is_left_out(const fs::path& path, const fs::path& cache) {
+constexpr std::uint64_t longest_plan = 1 << 20;
+
+// A plan: a comment in it is no change of what is built.
+bool is_plan(const fs::path& path) {
   std::error_code error;
-  return path.filename() == ".git" || fs::equivalent(path, cache, error);
+  if (path.extension() != ".toml" || !fs::is_regular_file(fs::symlink_status(path, error)))
+    return false;
+  const auto text = read_file(path.string(), longest_plan);
+  return text && ("\n" + *text).contains("\n[experiment]");
+}
+
+// Of a whole folder; what `sources` names is copied whatever it is. A build does not see what is left
+// out, so it cannot depend on it.
+bool is_left_out(const fs::path& path, const fs::path& from, const fs::path& cache) {
+  std::error_code error;
+  return path.filename() == ".git" || fs::equivalent(path, cache, error) ||
+         fs::is_regular_file(path / "stabd.db", error) || is_marked_as_output(path.string()) ||
+         (path.parent_path() == from && is_plan(path));
 }
 
 Result<void> copy_folder(const fs::path& from, const fs::path& to, const fs::path& cache,
@@ -59,7 +75,7 @@ Result<void> copy_folder(const fs::path& from, const fs::path& to, const fs::pat
   fs::create_directories(to, error);
   for (auto it = fs::recursive_directory_iterator(from, error); !error && it != fs::end(it);
        it.increment(error)) {
-    if (is_left_out(it->path(), cache)) {
+    if (is_left_out(it->path(), from, cache)) {
       it.disable_recursion_pending();
       continue;
     }

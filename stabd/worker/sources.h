@@ -19,8 +19,8 @@ struct Sources {
   std::string path;    // of the copy, inside of the cache; nobody changes it
 };
 
-// Copies `names` (files or folders, relative to `directory`; empty: all of it but .git) into the
-// cache. Fails if a name does not exist or leaves the directory, and if there is more than the
+// Copies `names` (files or folders, relative to `directory`; empty: all of it) into the cache; of
+// folders all but .git, plans that lie in it, folders of runs, and what stabctl wrote. Fails if a name does not exist or leaves the directory, and if there is more than the
 // limits, which no plan means to copy.
 Result<Sources> take_sources(const std::string& directory, const std::vector<std::string>& names,
                              const std::string& cache);

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "base/output_mark.h"
 #include "stabd/testing.h"
 #include "stabd/worker/cache.h"
 
@@ -50,6 +51,49 @@ TEST_F(SourcesTest, TheCopyHoldsWhatTheDirectoryHolds) {
   EXPECT_TRUE(fs::is_regular_file(taken->path + "/lib/part.c"));
   EXPECT_EQ(fs::read_symlink(taken->path + "/link.c"), "main.c");
   EXPECT_EQ(fs::file_size(taken->path + "/main.c"), fs::file_size(folder_ / "plan/main.c"));
+}
+
+TEST_F(SourcesTest, APlanBesideTheSourcesIsNone) {
+  const std::string without = digest();
+  folder_.write("plan/plan.toml", "# a comment\n[experiment]\nname = 'x'\n");
+  EXPECT_EQ(digest(), without);
+  folder_.write("plan/plan.toml", "# another\n[experiment]\nname = 'x'\n");
+  const auto taken = take();
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->digest, without);
+  EXPECT_FALSE(fs::exists(taken->path + "/plan.toml"));
+}
+
+TEST_F(SourcesTest, APlanThatIsNamedIsASource) {
+  folder_.write("plan/plan.toml", "[experiment]\nname = 'x'\n");
+  const std::string before = digest({"main.c", "plan.toml"});
+  folder_.write("plan/plan.toml", "[experiment]\nname = 'y'\n");
+  EXPECT_NE(digest({"main.c", "plan.toml"}), before);
+}
+
+TEST_F(SourcesTest, WhatIsNotSurelyAPlanIsASource) {
+  const std::string without = digest();
+  folder_.write("plan/Cargo.toml", "[package]\nname = 'x'\n");
+  const std::string with_package = digest();
+  EXPECT_NE(with_package, without);
+  folder_.write("plan/plan.txt", "[experiment]\n");
+  EXPECT_NE(digest(), with_package);
+  fs::remove(folder_ / "plan/plan.txt");
+  folder_.write("plan/lib/plan.toml", "[experiment]\n");
+  EXPECT_NE(digest(), with_package);
+}
+
+TEST_F(SourcesTest, FoldersOfRunsAndWhatStabctlWroteAreNoSources) {
+  const std::string without = digest();
+  folder_.write("plan/state/stabd.db", "x");
+  folder_.write("plan/state/stabd.db-wal", "x");
+  EXPECT_EQ(digest(), without);
+  folder_.write("plan/report.html", "x");
+  EXPECT_NE(digest(), without);
+  mark_as_output(folder_ / "plan/report.html");
+  if (!is_marked_as_output(folder_ / "plan/report.html"))
+    GTEST_SKIP() << "this file system has no attributes of users";
+  EXPECT_EQ(digest(), without);
 }
 
 TEST_F(SourcesTest, UnchangedSourcesHaveTheSameDigestAndTheSameCopy) {

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -82,6 +83,17 @@ TrialStatus status_of(const machine::Ended& ended, int expected_exit) {
   return TrialStatus::not_started;
 }
 
+// Why one of the plan's commands, which is called so, did not succeed; "" if it did.
+std::string run_command(std::string_view name, machine::Launch launch) {
+  launch.merge_stderr = true;
+  const machine::Ended ended = machine::run(launch);
+  if (ended.how == machine::End::exited && ended.exit_code == 0) return "";
+  const std::string how = ended.how == machine::End::exited
+                              ? fmt::format("ended with exit code {}", ended.exit_code)
+                              : ended.reason;
+  return fmt::format("the {} command {}: {}", name, how, one_line(ended.out, 200));
+}
+
 // "" if the command accepts the output.
 std::string run_check_command(const protocol::RunRequest& request, const TrialContext& context,
                               const std::string& out) {
@@ -90,13 +102,7 @@ std::string run_check_command(const protocol::RunRequest& request, const TrialCo
   launch.argv = {"/bin/sh", "-c", *request.check.command};
   launch.stdin_path = memory.write(out) ? memory.path() : "/dev/null";
   launch.bind = context.bind_others;
-  launch.merge_stderr = true;
-  const machine::Ended ended = machine::run(launch);
-  if (ended.how == machine::End::exited && ended.exit_code == 0) return "";
-  const std::string how = ended.how == machine::End::exited
-                              ? fmt::format("ended with exit code {}", ended.exit_code)
-                              : ended.reason;
-  return fmt::format("the check command {}: {}", how, one_line(ended.out, 200));
+  return run_command("check", std::move(launch));
 }
 
 // "" if the output is as the plan says.
@@ -192,13 +198,50 @@ void add_measures(const protocol::RunRequest& request, const machine::Ended& end
     reply.readings.push_back(derived_reading(each, reply));
 }
 
+protocol::RunReply measure(const protocol::RunRequest& request, const TrialContext& context);
+
 }  // namespace
+
+machine::Launch step_of(const protocol::RunRequest& request, const std::string& command,
+                        const TrialContext& context) {
+  machine::Launch launch = launch_with(request, context, {}, "");
+  launch.argv = {"/bin/sh", "-c", command};
+  launch.stdin_path.clear();
+  launch.limits = {};
+  launch.bind = context.bind_others;
+  return launch;
+}
+
+std::string prepare(const protocol::RunRequest& request, const TrialContext& context) {
+  if (request.prepare.empty()) return "";
+  return run_command("prepare", step_of(request, request.prepare, context));
+}
 
 machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context) {
   return launch_with(request, context, {}, heap_library_for(request));
 }
 
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context) {
+  protocol::RunReply reply;
+  if (std::string fault = prepare(request, context); fault.empty())
+    reply = measure(request, context);
+  else
+    reply = {.status = TrialStatus::not_started,
+             .reason = std::move(fault),
+             .started_ns = wall_clock_ns()};
+  if (request.cleanup.empty()) return reply;
+  // What it leaves the next trials meet.
+  std::string fault = run_command("cleanup", step_of(request, request.cleanup, context));
+  if (!fault.empty() && reply.status == TrialStatus::ok) {
+    reply.status = TrialStatus::check_failed;
+    reply.reason = std::move(fault);
+  }
+  return reply;
+}
+
+namespace {
+
+protocol::RunReply measure(const protocol::RunRequest& request, const TrialContext& context) {
   const MemoryFile report("report");
   const std::string library = heap_library_for(request);
   if (context.observer != nullptr) context.observer->before();
@@ -271,5 +314,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
         reading_fault(request.response, reply.readings, is_measure(request, request.response)));
   return reply;
 }
+
+}  // namespace
 
 }  // namespace stab::worker

@@ -18,7 +18,7 @@ struct TrialContext {
   machine::Containment containment = machine::Containment::process_tree;
   int stop_fd = -1;
   std::function<bool()> bind;              // in the trial's process
-  std::function<bool()> bind_others;       // in the process of a check command
+  std::function<bool()> bind_others;       // in processes of the plan's commands
   machine::Observer* observer = nullptr;   // of the machine around the trial; null: nobody looks
   counters::Counting* counting = nullptr;  // of the trial's events; null: nothing is counted
   std::string simulator;                   // under which it runs; "": it runs by itself
@@ -28,6 +28,13 @@ struct TrialContext {
 
 // How its program is started. The runtime that szc links in reports nowhere.
 machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context);
+
+// A command of the plan's beside the trial: where it runs and with its variables, without its limits.
+machine::Launch step_of(const protocol::RunRequest& request, const std::string& command,
+                        const TrialContext& context);
+
+// Why what the plan wants done before the trial did not succeed; "" if it did, or wants nothing.
+std::string prepare(const protocol::RunRequest& request, const TrialContext& context);
 
 // Every outcome is a reply.
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context);

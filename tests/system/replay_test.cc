@@ -55,6 +55,8 @@ build = "${CC} -O1 ${LDFLAGS} -o ${OUT} b.c"
 sources = ["b.c"]
 run = ["${OUT}", "a word"]
 stdin = "input"
+prepare = "echo given > input"
+cleanup = "rm input"
 env = { FLAVOUR = "it's \"sweet\"" }
 [benchmark.check]
 exit = 3
@@ -70,7 +72,6 @@ class Replay : public ::testing::Test {
  protected:
   void SetUp() override {
     lab_.write("b.c", program);
-    lab_.write("input", "given\n");
     lab_.write("plan.toml", plan);
     ASSERT_TRUE(lab_.start_daemon());
     ASSERT_EQ(lab_.submit("plan.toml"), 1);
@@ -102,6 +103,8 @@ TEST_F(Replay, ATrialDoesWhatItDid) {
     outputs.insert(again.out);
     // Behind other words, and by a shell.
     EXPECT_EQ(replay({position, "--", "nice", "-n", "1"}).out, again.out);
+    // What the trial prepared is prepared again.
+    fs::remove(lab_.path("input"));
     const Output printed = replay({position, "--print"});
     EXPECT_EQ(printed.code, 0);
     const Output shell = run_program({"/bin/sh", "-c", printed.out}, "/");

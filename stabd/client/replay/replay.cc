@@ -114,12 +114,19 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   if (launch.stdin_path.empty() && before->empty()) launch.stdin_path = "/dev/null";
   const bool gives_up = geteuid() == 0 && !trial->privileged;
   if (options.print) {
-    if (auto printed = write_output(command_of(launch, gives_up), "", Colours::none); !printed)
+    std::string text = command_of(launch, gives_up);
+    if (!run.prepare.empty()) {
+      std::string before_it = command_of(worker::step_of(run, run.prepare, {}), gives_up);
+      before_it.pop_back();
+      text = before_it + " &&\n" + text;
+    }
+    if (auto printed = write_output(text, "", Colours::none); !printed)
       return std::unexpected(printed.error());
     return exit_ok;
   }
   if (gives_up && !machine::give_up_privileges())
     return fail("cannot give up the capabilities that the trial did not have");
+  if (std::string fault = worker::prepare(run, {}); !fault.empty()) return fail(std::move(fault));
   return std::unexpected(machine::replace_this_process(launch));
 }
 

@@ -2,6 +2,7 @@
 // The distinct builds of an experiment, and whether they are as different as the plan says. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ struct BuildSlot {
   std::string directory;
   std::string binary_sha256;
   bool usable = false;
+  bool cached = false;  // nothing was built
+  std::chrono::nanoseconds took{0};
 };
 
 struct Builds {

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <span>
+
 #include "base/clock.h"
 #include "base/text.h"
 #include "design/expand.h"
@@ -227,7 +230,9 @@ void Session::ask_for_trial(const Schedule::Step& step) {
   const auto request = results::run_request(plan_, trial, experiment_.directory, built);
   running_ = step;
   // Its program and the check's command have this time each.
-  ask(request, 2 * request.timeout + trial_grace);
+  // The check command, and these two, may take as long.
+  const int steps = (request.prepare.empty() ? 0 : 1) + (request.cleanup.empty() ? 0 : 1);
+  ask(request, (2 + steps) * request.timeout + trial_grace);
 }
 
 void Session::ran(protocol::RunReply reply) {
@@ -336,15 +341,19 @@ void Session::cancel() {
 Session::Progress Session::progress() const {
   Progress progress{.builds_done = next_build_,
                     .builds = builds_.slots.size(),
+                    .builds_cached = static_cast<std::size_t>(std::ranges::count(
+                        std::span(builds_.slots).first(next_build_), true, &BuildSlot::cached)),
                     .activity = "",
                     .look = last_look_,
                     .fewest = plan::fewest_trials(plan_),
                     .left = std::nullopt};
   const Counts& counts = schedule_->counts();
   const std::uint64_t done_now = counts.finished() - finished_then_;
-  if (state_ == State::building && next_build_ < builds_.slots.size())
+  if (state_ == State::building && next_build_ < builds_.slots.size()) {
     progress.activity =
         fmt::format("building {}", plan_.benchmarks[builds_.slots[next_build_].benchmark].name);
+    progress.left = builds_left();
+  }
   if (state_ != State::running) return progress;
   if (done_now > 0) {
     const double share =

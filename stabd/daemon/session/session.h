@@ -122,10 +122,12 @@ class Session {
   struct Progress {
     std::size_t builds_done = 0;
     std::size_t builds = 0;
-    std::string activity;                          // "sort O2, block 3"
-    std::string look;                              // what the stopping rule saw last
-    std::uint64_t fewest = 0;                      // trials; fewer than all if it may stop early
-    std::optional<std::chrono::nanoseconds> left;  // a guess; none before the first trial
+    std::size_t builds_cached = 0;
+    std::string activity;      // "sort O2, block 3"
+    std::string look;          // what the stopping rule saw last
+    std::uint64_t fewest = 0;  // trials; fewer than all if it may stop early
+    std::optional<std::chrono::nanoseconds>
+        left;  // a guess: of builds, then of trials; none before the first
   };
   [[nodiscard]] Progress progress() const;
 
@@ -147,6 +149,7 @@ class Session {
   void built(const protocol::BuildReply& reply);
   bool same_as_before(const protocol::BuildReply& reply);
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> builds_left() const;
   void builds_complete();
   void make_quiet();
   void note_quietness();

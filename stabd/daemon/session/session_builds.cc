@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "design/expand.h"
 #include "plan/substitute.h"
@@ -11,6 +12,7 @@
 namespace stab::daemon {
 namespace {
 
+using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes build_grace{5};
@@ -21,7 +23,8 @@ bool uses_tree(const plan::Benchmark& benchmark) {
     const auto names = plan::names_in(text);
     return std::ranges::find(names, "DIR") != names.end();
   };
-  if (benchmark.stdin_file && uses(*benchmark.stdin_file)) return true;
+  for (const auto& text : {benchmark.stdin_file, benchmark.prepare, benchmark.cleanup})
+    if (text && uses(*text)) return true;
   for (const auto& [name, value] : benchmark.env)
     if (uses(value)) return true;
   return std::ranges::any_of(benchmark.run, uses);
@@ -80,6 +83,8 @@ void Session::built(const protocol::BuildReply& reply) {
   slot.directory = reply.directory;
   slot.binary_sha256 = reply.binary_sha256;
   slot.usable = !failed;
+  slot.cached = reply.status == store::BuildStatus::cached;
+  slot.took = nanoseconds(reply.duration_ns);
   if (!reply.tidied.empty()) note("cache", reply.tidied);
   if (!stored(store_.add_build({.experiment = experiment_.id,
                                 .key = reply.key,
@@ -101,6 +106,19 @@ void Session::built(const protocol::BuildReply& reply) {
   if (reply.status == store::BuildStatus::built) losses_ = 0;
   ++next_build_;
   ask_for_build();
+}
+
+// As if no other is in the cache; none before the first that was built.
+std::optional<nanoseconds> Session::builds_left() const {
+  nanoseconds took{0};
+  std::int64_t built = 0;
+  for (const BuildSlot& slot : std::span(builds_.slots).first(next_build_)) {
+    if (slot.cached || slot.took.count() == 0) continue;
+    took += slot.took;
+    ++built;
+  }
+  if (built == 0) return std::nullopt;
+  return took / built * static_cast<std::int64_t>(builds_.slots.size() - next_build_);
 }
 
 void Session::builds_complete() {

@@ -61,6 +61,25 @@ TEST(Session, GoesFromTheQueueToItsEnd) {
   EXPECT_EQ(around.row().state, "done");
 }
 
+TEST(Session, SaysWhichBuildsWereCachedAndWhatTheOthersMayTake) {
+  Around around(two_levels);
+  Session& session = *around.session_;
+  session.start();
+  around.answer();
+  EXPECT_EQ(session.progress().left, std::nullopt);
+  around.answer();
+  EXPECT_EQ(session.progress().builds_done, 1U);
+  EXPECT_EQ(session.progress().builds_cached, 0U);
+  EXPECT_EQ(session.progress().left, std::chrono::milliseconds(7));
+  // Another worker finds what the first one has built, whatever that took then.
+  around.end_worker();
+  around.answer();
+  around.answer();
+  EXPECT_EQ(session.progress().builds_done, 1U);
+  EXPECT_EQ(session.progress().builds_cached, 1U);
+  EXPECT_EQ(session.progress().left, std::nullopt);
+}
+
 TEST(Session, AFailedTrialIsRepeatedAtItsPlace) {
   Around around(two_levels);
   around.session_->start();

@@ -243,7 +243,8 @@ class Around {
       const auto good = first ? store::BuildStatus::built : store::BuildStatus::cached;
       return say(BuildReply{.status = builds ? good : store::BuildStatus::failed,
                             .key = command_,
-                            .binary_sha256 = command_});
+                            .binary_sha256 = command_,
+                            .duration_ns = 7'000'000});
     }
     ++ran_;
     RunReply reply;

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// What somebody meets who runs a plan, changes something, and runs it again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* plan = R"([experiment]
+name = "again"
+[defaults]
+repetitions = 2
+give_up_after = 0
+[[benchmark]]
+name = "b"
+build = "./build.sh ${OUT} ${LEVEL}"
+run = ["${OUT}"]
+prepare = "echo ready > ${SRC}/given"
+cleanup = "rm ${SRC}/given"
+[factor.level]
+levels = { a = { LEVEL = "a" }, b = { LEVEL = "b" } }
+)";
+
+class Again : public ::testing::Test {
+ protected:
+  Again() {
+    lab_.write("work/build.sh",
+               "#!/bin/sh\nprintf '#!/bin/sh\\n# %s\\ncat given\\n' \"$2\" > $1\nchmod +x $1\n",
+               true);
+    lab_.write("work/plan.toml", plan);
+  }
+  // With a state folder of that name beside the plan.
+  Output run(const std::string& state) const {
+    return lab_.ctl({"run", "--fail-on", "trials", "--state", lab_.path("work/" + state),
+                     lab_.path("work/plan.toml")});
+  }
+  // "cached cached", as the store has them.
+  std::string builds(const std::string& state) const {
+    return run_program({"/usr/bin/sqlite3", lab_.path("work/" + state + "/stabd.db"),
+                        "select group_concat(status, ' ') from build"},
+                       "/")
+        .out;
+  }
+
+  Lab lab_;
+};
+
+TEST_F(Again, PlansReportsAndFoldersOfRunsAreNoSources) {
+  const Output first = run("first");
+  ASSERT_EQ(first.code, 0) << first.out << first.err;
+  EXPECT_EQ(builds("first"), "built built\n");
+  const Output report = lab_.ctl({"report", "--state", lab_.path("work/first"), "--format", "json",
+                                  "-o", lab_.path("work/report.json")});
+  ASSERT_EQ(report.code, 0) << report.err;
+  lab_.write("work/plan.toml", std::string("# What it is about.\n") + plan);
+  const Output second = run("second");
+  ASSERT_EQ(second.code, 0) << second.out << second.err;
+  EXPECT_EQ(builds("second"), "cached cached\n");
+  lab_.write("work/notes", "read by the build, for all that anybody knows\n");
+  ASSERT_EQ(run("third").code, 0);
+  EXPECT_EQ(builds("third"), "built built\n");
+}
+
+TEST_F(Again, AFailureSaysWhatThePlansCommandOrProgramSaid) {
+  lab_.write("work/build.sh",
+             "#!/bin/sh\nprintf '#!/bin/sh\\n# %s\\necho one >&2; echo no input >&2; exit 3\\n' "
+             "\"$2\" > $1\nchmod +x $1\n",
+             true);
+  const Output failed = run("failed");
+  EXPECT_EQ(failed.code, 5);
+  EXPECT_THAT(failed.out, AllOf(HasSubstr("ended with exit code 3, not 0 (2 trials); stderr ends"),
+                                HasSubstr("no input"), HasSubstr("stabctl logs 1")));
+  EXPECT_THAT(lab_.ctl({"logs", "--state", lab_.path("work/failed")}).out, HasSubstr("one\n"));
+
+  lab_.write("work/build.sh", "#!/bin/sh\necho hm >&2\necho 'b.c:1: error: no' >&2\nexit 4\n",
+             true);
+  const Output unbuilt = run("unbuilt");
+  EXPECT_EQ(unbuilt.code, 5);
+  EXPECT_THAT(unbuilt.out,
+              AllOf(HasSubstr("the build failed: b.c:1: error: no"), Not(HasSubstr("hm"))));
+}
+
+TEST_F(Again, WhatCannotBePreparedIsNotRun) {
+  std::string text = plan;
+  text.replace(text.find("echo ready > ${SRC}/given"), 25, "echo no room >&2; exit 1");
+  lab_.write("work/plan.toml", text);
+  const Output failed = run("failed");
+  EXPECT_EQ(failed.code, 5);
+  EXPECT_THAT(failed.out, HasSubstr("the prepare command ended with exit code 1: no room"));
+}
+
+}  // namespace
+}  // namespace stab::test
