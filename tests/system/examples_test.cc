@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Plans of the folder plans/, as a user runs them but with fewer blocks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class Examples : public ::testing::Test {
+ protected:
+  Examples() { std::filesystem::copy(source_ + "/plans/programs", lab_.path("programs")); }
+
+  // The report.
+  json run(const std::string& name, const std::string& blocks) const {
+    const Output plan =
+        run_program({"/bin/sed", "s/^repetitions = [0-9]*/repetitions = " + blocks + "/",
+                     source_ + "/plans/" + name},
+                    "/");
+    lab_.write("plan.toml", plan.out);
+    const Output ran = lab_.ctl({"run", "--state", state(), lab_.path("plan.toml")});
+    const Output text = lab_.ctl({"report", "--state", state(), "--json"});
+    json document = json::parse(text.out, nullptr, false);
+    EXPECT_TRUE(document.is_object()) << ran.err << text.err;
+    return document;
+  }
+  std::string state() const { return lab_.path("state"); }
+
+  const std::string source_ = STAB_SOURCE_DIR;
+  Lab lab_;
+};
+
+TEST_F(Examples, SimulatedCountsAnswerWithFiveBlocks) {
+  const json document = run("simulated.toml", "5");
+  EXPECT_EQ(document["trials"]["ok"], 20) << document["failures"];
+  EXPECT_EQ(document["simulated"], true);
+  ASSERT_EQ(document["effects"].size(), 2U);
+  for (const json& effect : document["effects"]) {
+    EXPECT_NE(effect["verdict"], "unsure") << effect;
+    EXPECT_LT(effect["ratio"], 1) << effect;
+  }
+  EXPECT_EQ(document["responses"].size(), 2U);
+}
+
+TEST_F(Examples, AProfileSaysWhichFunctionTakesTheTime) {
+  const json document = run("profile.toml", "3");
+  EXPECT_EQ(document["trials"]["ok"], 6) << document["failures"];
+  const json first = json::parse(lab_.ctl({"profile", "1", "0", "--state", state(), "--json"}).out,
+                                 nullptr, false);
+  ASSERT_TRUE(first.is_object());
+  if (first["reason"] != "") GTEST_SKIP() << first["reason"];
+  const Output cells = lab_.ctl(
+      {"profile", "1", "--state", state(), "--cells", "shapes heap=false", "shapes heap=true"});
+  EXPECT_EQ(cells.code, 0) << cells.err;
+  EXPECT_THAT(cells.out, HasSubstr("Union::contains"));
+}
+
+}  // namespace
+}  // namespace stab::test
