@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
+#include <vector>
 
 #include "base/text.h"
 #include "report/sections/changes_legend.h"
@@ -12,6 +15,7 @@
 #include "report/sections/words.h"
 #include "report/words/answer.h"
 #include "report/words/grid.h"
+#include "report/words/interval_axis.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::report {
@@ -25,6 +29,7 @@ using Effects = std::vector<const Effect*>;
 
 // Of single subjects, in a short report.
 constexpr std::size_t most_rows = 24;
+constexpr std::size_t widest_picture = 31;
 
 Style verdict_style(Verdict verdict) {
   switch (verdict) {
@@ -66,9 +71,11 @@ Grid grid_for(const Analysis& analysis, const TextOptions& options) {
   if (has_subjects(analysis)) grid.column(name(analysis.spec.subject), Align::left);
   grid.column("comparison", Align::left);
   grid.column("change", Align::right);
-  grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
   const bool family = has_family(analysis);
-  if (options.full || !family) grid.column("p", Align::right);
+  if (options.full || !family) {
+    grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
+    grid.column("p", Align::right);
+  }
   if (family) grid.column("adjusted interval", Align::right);
   if (family) grid.column("adjusted p", Align::right);
   grid.column("verdict", Align::left);
@@ -85,13 +92,40 @@ void add_effect(Grid& grid, const Analysis& analysis, const Effect& effect, Cell
   row.push_back({fmt::format("{}: {} -> {}", name(effect.treatment), name(effect.baseline),
                              name(effect.level))});
   row.push_back({words.change, Style::bold});
-  row.push_back({words.interval});
-  if (options.full || !family) row.push_back({p(effect.p)});
+  if (options.full || !family) {
+    row.push_back({words.interval});
+    row.push_back({p(effect.p)});
+  }
   if (family) row.push_back({words.adjusted});
   if (family) row.push_back({p(effect.p_adjusted)});
   row.push_back(
       {std::string(verdict_word(effect.verdict, analysis.spec)), verdict_style(effect.verdict)});
   grid.row(std::move(row));
+}
+
+// What the verdict looks at; nothing where there is no interval in percent.
+std::optional<ChangeInterval> drawn(const Analysis& analysis, const Effect& effect) {
+  if (!change_words(analysis, effect).ratio) return std::nullopt;
+  const auto& low = has_family(analysis) ? effect.low_adjusted : effect.low;
+  const auto& high = has_family(analysis) ? effect.high_adjusted : effect.high;
+  if (!effect.ratio || !low || !high || std::isnan(*effect.ratio + *low + *high))
+    return std::nullopt;
+  return ChangeInterval{.low = *low - 1, .value = *effect.ratio - 1, .high = *high - 1};
+}
+
+// A column that shows the intervals, where the page has room for one.
+void add_pictures(Grid& grid, const Analysis& analysis, const Effects& rows) {
+  const std::size_t used = grid.width() + 2;
+  std::vector<ChangeInterval> all;
+  for (const Effect* effect : rows)
+    if (const auto interval = effect ? drawn(analysis, *effect) : std::nullopt)
+      all.push_back(*interval);
+  if (all.empty() || used + IntervalAxis::least_width > page_width) return;
+  const IntervalAxis axis(all, std::min(page_width - used, widest_picture));
+  grid.column(axis.header(), Align::left);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (const auto interval = rows[i] ? drawn(analysis, *rows[i]) : std::nullopt)
+      grid.append(i, {axis.draw(*interval)});
 }
 
 std::string explanation(const stats::Spec& spec) {
@@ -108,6 +142,7 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
   if (analysis.effects.empty()) return "";
   Grid grid = grid_for(analysis, options);
   std::size_t hidden = 0;
+  Effects rows;  // null: an empty line
   bool first = true;
   for (const Scope scope : order(analysis)) {
     Effects effects = of_scope(analysis, scope);
@@ -115,7 +150,10 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
     if (scope == Scope::subject && !options.full) shorten(effects);
     hidden -= effects.size();
     if (effects.empty()) continue;
-    if (!first) grid.gap();
+    if (!first) {
+      grid.gap();
+      rows.push_back(nullptr);
+    }
     first = false;
     std::string last;
     for (const Effect* effect : effects) {
@@ -125,14 +163,16 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
       else
         last = label.text;
       add_effect(grid, analysis, *effect, std::move(label), options);
+      rows.push_back(effect);
     }
   }
+  add_pictures(grid, analysis, rows);
   std::string text = heading(title, explanation(analysis.spec), options);
   text += grid.render(options.colour) + "\n";
   if (hidden > 0)
     text += fmt::format("  and {} more comparisons of a single {}: see --full\n\n", hidden,
                         name(analysis.spec.subject));
-  return text + paragraph("  ", changes_legend(analysis), page_width) + "\n";
+  return text + paragraph("  ", changes_legend(analysis, options.full), page_width) + "\n";
 }
 
 }  // namespace stab::report

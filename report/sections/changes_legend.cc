@@ -39,12 +39,13 @@ bool any(const Analysis& analysis, auto&& is) {
   return std::ranges::any_of(analysis.effects, is);
 }
 
-std::string family_words(const Analysis& analysis) {
+std::string family_words(const Analysis& analysis, bool full) {
   if (!has_family(analysis)) return "";
   std::string text = fmt::format(
-      " Adjusted interval and p hold for all comparisons{} together, the {} interval for its own.",
-      analysis.suite > 0 ? " of a group" : "", level_text(analysis.spec.alpha));
-  if (any(analysis, [](const Effect& effect) {
+      " Adjusted interval and p hold for all comparisons{} together{}.",
+      analysis.suite > 0 ? " of a group" : "",
+      full ? fmt::format(", the {} interval for its own", level_text(analysis.spec.alpha)) : "");
+  if (full && any(analysis, [](const Effect& effect) {
         return effect.verdict == Verdict::unsure && own_excludes_none(effect);
       }))
     text +=
@@ -67,13 +68,13 @@ std::string same_words(const stats::Spec& spec) {
 
 }  // namespace
 
-std::string changes_legend(const Analysis& analysis) {
+std::string changes_legend(const Analysis& analysis, bool full) {
   const stats::Spec& spec = analysis.spec;
   std::string text = same_words(spec);
   text +=
       fmt::format("{}: below 0 with {} < {:.4g}; {}: above 0; unsure: neither.", less_word(spec),
                   has_family(analysis) ? "adjusted p" : "p", spec.alpha, more_word(spec));
-  text += family_words(analysis);
+  text += family_words(analysis, full);
   if (any(analysis, [&](const Effect& effect) { return !change_words(analysis, effect).ratio; }))
     text += fmt::format(
         " Without %: a difference of {}, because a mean that is not clearly above 0 has no ratio.",

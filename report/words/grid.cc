@@ -58,18 +58,27 @@ std::string Grid::line(const std::vector<Cell>& cells, const std::vector<std::si
   return line + "\n";
 }
 
-std::string Grid::render(bool colour) const {
+std::vector<std::size_t> Grid::widths() const {
   std::vector<std::size_t> widths;
-  std::vector<Cell> header;
-  for (const Column& column : columns_) {
-    widths.push_back(display_width(column.header));
-    header.push_back({column.header, Style::faint});
-  }
+  for (const Column& column : columns_) widths.push_back(display_width(column.header));
   for (const auto& row : rows_)
     for (std::size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], display_width(row[i].text));
-  std::string text = line(header, widths, colour);
-  for (const auto& row : rows_) text += line(row, widths, colour);
+  return widths;
+}
+
+std::size_t Grid::width() const {
+  std::size_t all = 0;
+  for (const std::size_t width : widths()) all += 2 + width;
+  return all;
+}
+
+std::string Grid::render(bool colour) const {
+  const std::vector<std::size_t> columns = widths();
+  std::vector<Cell> header;
+  for (const Column& column : columns_) header.push_back({column.header, Style::faint});
+  std::string text = line(header, columns, colour);
+  for (const auto& row : rows_) text += line(row, columns, colour);
   return text;
 }
 

@@ -28,6 +28,9 @@ class Grid {
   void column(std::string header, Align align);
   void row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
   void gap() { rows_.emplace_back(); }  // an empty line
+  // Behind the last cell of the row of this number; an empty line is a row, too.
+  void append(std::size_t row, Cell cell) { rows_.at(row).push_back(std::move(cell)); }
+  [[nodiscard]] std::size_t width() const;
   [[nodiscard]] std::string render(bool colour) const;
 
  private:
@@ -37,6 +40,7 @@ class Grid {
   };
   [[nodiscard]] std::string line(const std::vector<Cell>& cells,
                                  const std::vector<std::size_t>& widths, bool colour) const;
+  [[nodiscard]] std::vector<std::size_t> widths() const;
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };
