@@ -17,6 +17,11 @@ inline constexpr std::size_t page_width = 96;
 inline constexpr std::size_t longest = 2000;  // of a text that is not ours, on one line
 
 std::string header(const Document& document, const TextOptions& options);
+// What the header says of them; "" if there is nothing to say.
+std::string trials_text(const Document& document);
+std::string layouts_text(const Layouts& layouts);
+std::string quiet_text(const Quietness& quietness);
+std::string simulated_text();
 std::string answer_text(const stats::Analysis& analysis, const TextOptions& options);
 
 std::string means_section(const stats::Analysis& analysis, const TextOptions& options);

@@ -35,19 +35,24 @@ protocol::ReportReply reply_of(std::string text, bool complete, std::uint64_t fa
 
 }  // namespace
 
+protocol::ReportReply reply_with(std::string text, const store::Experiment& experiment,
+                                 const report::Document& document) {
+  return reply_of(std::move(text), experiment.state == "done",
+                  document.trials.failed + document.trials.skipped, document.findings());
+}
+
 Result<protocol::ReportReply> answer_report(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const std::string& database,
                                             const protocol::ReportRequest& request) {
   const bool json = request.format == "json";
   if (!json && request.format != "text")
-    return fail(fmt::format("there is no report format '{}': text and json are there",
+    return fail(fmt::format("there is no report format '{}': text, json and html are there",
                             one_line(request.format, 50)));
   const auto document = make_document(store, experiment, database, asked_of(request));
   if (!document) return std::unexpected(document.error());
-  return reply_of(json ? report::json(*document) : report::text(*document, options_of(request)),
-                  experiment.state == "done", document->trials.failed + document->trials.skipped,
-                  document->findings());
+  return reply_with(json ? report::json(*document) : report::text(*document, options_of(request)),
+                    experiment, *document);
 }
 
 Result<protocol::LogsReply> answer_logs(store::Reader& store, const store::Experiment& experiment,

@@ -7,12 +7,17 @@
 #include <string>
 
 #include "base/error.h"
+#include "report/model.h"
 #include "stabd/protocol/messages.h"
 #include "store/reader.h"
 
 namespace stab::results {
 
-// `database` is shown to the reader. An unknown format is an error that names those there are.
+// What is said beside the text of a report.
+protocol::ReportReply reply_with(std::string text, const store::Experiment& experiment,
+                                 const report::Document& document);
+
+// In text or JSON (pages/pages.h has HTML). `database` is shown to the reader. An unknown format is an error that names those there are.
 Result<protocol::ReportReply> answer_report(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const std::string& database,

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "base/fd.h"
 #include "base/text.h"
 #include "plan/reading/reader.h"
 #include "stabd/client/calibrations.h"
@@ -72,6 +73,14 @@ Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool
   return answer->id;
 }
 
+// The report once more, as a page.
+Result<void> write_page(const Ran& ran, const std::string& path) {
+  const auto page =
+      answer_stored(ran.state, protocol::ReportRequest{.id = ran.id, .format = "html"});
+  if (!page) return std::unexpected(page.error());
+  return write_file_atomically(path, page->text);
+}
+
 }  // namespace
 
 Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
@@ -124,6 +133,8 @@ Result<int> run(const RunOptions& options) {
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());
+  if (!options.html.empty())
+    if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
   tell(fmt::format("the database is {}/stabd.db", ran->state));
   return exit_code(ending_of(*answer), options.fail_on);
 }

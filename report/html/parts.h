@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The parts of the page; each is nothing if there is nothing for it.
+#pragma once
+
+#include <cstddef>
+
+#include "report/html/background.h"
+#include "report/html/markup.h"
+#include "report/model.h"
+
+namespace stab::report::html {
+
+// Of all pictures of one kind together (P4).
+inline constexpr std::size_t most_dots = 4000;
+// Pictures of one kind, where each subject has its own.
+inline constexpr std::size_t most_pictures = 12;
+// Rows of a picture.
+inline constexpr std::size_t most_lines = 40;
+
+// Question, answer and how much to trust it.
+Markup summary_part(const Document& document);
+
+// Where it comes from.
+Markup machine_part(const Document& document, const Background& background);
+Markup chance_part(const Background& background);
+Markup plan_part(const Document& document, const Background& background);
+// All of the report as text, with what has no part of its own here.
+Markup text_part(const Document& document);
+
+}  // namespace stab::report::html
