@@ -4,8 +4,11 @@
 #include <cassert>
 #include <utility>
 
+#include "report/html/figure.h"
+#include "report/html/groups.h"
 #include "report/html/markup.h"
 #include "report/html/parts.h"
+#include "report/html/plots.h"
 #include "report/html/style.h"
 
 namespace stab::report::html {
@@ -27,6 +30,26 @@ void add_head(Markup& markup, const std::string& title) {
       .close();
 }
 
+void add_pictures(Markup& markup, const Document& document, const Shots& shots) {
+  const stats::Analysis& analysis = document.analysis;
+  const std::vector<SubjectShots> subjects = by_subject(shots, analysis);
+  const std::string kept = kept_words(shots);
+  markup.add(section("effects", "Changes", "", forest(analysis)))
+      .add(section("floors", "What cannot be resolved", "", floors(analysis)))
+      .add(section("overheads", "Against the reference", "", overheads(analysis)))
+      .add(section("factors", "Treatments, alone and by two",
+                   "Where lines are not parallel, treatments act on each other.",
+                   factors(analysis)))
+      .add(section("trials", "Trials", kept, distributions(analysis, shots, subjects)))
+      .add(section("order", "Trials in their order",
+                   "A slope or a step is something that changed on the machine meanwhile.",
+                   sequences(analysis, shots, subjects)))
+      .add(section("residuals", "Residuals against a normal distribution",
+                   "What is left of each number without the means of its cell and of its block. "
+                   "Normal ones lie on the line.",
+                   residuals(analysis, subjects)));
+}
+
 }  // namespace
 
 std::string page(const Document& document, const Background& background) {
@@ -34,7 +57,11 @@ std::string page(const Document& document, const Background& background) {
   markup.literal("<!DOCTYPE html>\n").open("html", {{"lang", "en"}});
   add_head(markup, document.experiment + " - stabd");
   markup.open("body").add(summary_part(document)).open("main");
-  markup.add(machine_part(document, background))
+  add_pictures(markup, document, background.shots);
+  markup.add(anova_part(document.analysis))
+      .add(components_part(document.analysis))
+      .add(counters_part(document))
+      .add(machine_part(document, background))
       .add(chance_part(background))
       .add(plan_part(document, background))
       .add(text_part(document));

@@ -20,6 +20,10 @@ inline constexpr std::size_t most_lines = 40;
 // Question, answer and how much to trust it.
 Markup summary_part(const Document& document);
 
+Markup anova_part(const stats::Analysis& analysis);
+Markup components_part(const stats::Analysis& analysis);
+Markup counters_part(const Document& document);
+
 // Where it comes from.
 Markup machine_part(const Document& document, const Background& background);
 Markup chance_part(const Background& background);

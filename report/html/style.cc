@@ -51,6 +51,7 @@ svg .zero { stroke: var(--faint); stroke-width: 1.5; }
 svg .shade { fill: var(--shade); }
 svg .thin { stroke-width: 1.2; }
 svg .thick { stroke-width: 2.5; }
+svg .mean { stroke: var(--text); stroke-width: 1.6; }
 svg .guide { stroke: var(--faint); stroke-dasharray: 4 3; }
 svg circle.hollow { fill: none; stroke-width: 1.6; }
 svg circle.faint { fill-opacity: .55; }

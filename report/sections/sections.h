@@ -36,6 +36,9 @@ std::string responses_section(const Document& document, const TextOptions& optio
 // A sentence each: a comparison in which a time and a count both have verdicts, the one better and
 // the other worse.
 std::vector<std::string> disagreements(const Document& document);
+// "12.3 ms", or "-"; and what must be known of it, or "".
+std::string median_text(const Counter& counter);
+std::string counter_remark(const Counter& counter);
 std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options);
 std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options);
 std::string samples_section(const Document& document, const TextOptions& options);
