@@ -115,7 +115,8 @@ std::vector<Figure> overheads(const Analysis& analysis) {
       analysis.spec.treatments.size() == 1 ? "" : " The changes above have the intervals.",
       bars.size() > most_lines ? fmt::format(" The first {} of {} cells.", most_lines, bars.size())
                                : "");
-  figure.picture = draw(bars, figure.title, response_words(analysis.spec) + ", %");
+  figure.picture =
+      draw(bars, figure.title, response_words(analysis.spec) + " over the reference, %");
   figure.numbers = std::move(numbers);
   return {std::move(figure)};
 }
@@ -150,7 +151,8 @@ std::vector<Figure> floors(const Analysis& analysis) {
       "A program that is compared with itself in {} blocks stays within its floor in {} of the "
       "cases: smaller changes cannot be told from noise. Lines are intervals of the floor.",
       analysis.calibration->blocks, level_text(analysis.spec.alpha));
-  figure.picture = draw(bars, figure.title, response_words(analysis.spec) + ", %");
+  figure.picture =
+      draw(bars, figure.title, "noise floor of " + response_words(analysis.spec) + ", %");
   figure.numbers = std::move(numbers);
   return {std::move(figure)};
 }

@@ -100,6 +100,10 @@ class Picture {
       if (each.values.empty()) continue;
       include(dots_ ? each.values.front() : stats::sorted_quantile(each.values, 0.01));
       include(dots_ ? each.values.back() : stats::sorted_quantile(each.values, 0.99));
+      if (const CellMean* mean = mean_of(analysis_, shots_.cells[each.number])) {
+        include(mean->low.value_or(mean->mean));
+        include(mean->high.value_or(mean->mean));
+      }
     }
     return found;
   }
@@ -173,13 +177,11 @@ std::vector<Figure> distributions(const Analysis& analysis, const Shots& shots,
     const bool dots = numbers <= dots_left && numbers <= most_dots / 4;
     if (dots) dots_left -= numbers;
     Figure figure{.title = subject.subject.empty() ? "All trials" : subject.subject};
-    figure.words =
-        fmt::format("{} A vertical line is the {}mean, the line across it its interval.",
-                    dots ? "Each dot is a trial that is ok."
-                         : fmt::format("{} trials are too many for dots: the inner band has half "
-                                       "of them, the outer one nine of ten.",
-                                       numbers),
-                    analysis.spec.log_scale ? "geometric " : "");
+    if (!dots)
+      figure.words = fmt::format(
+          "{} trials are too many for dots: the inner band has half of them, the outer one nine of "
+          "ten, the line all but two of a hundred.",
+          numbers);
     figure.picture = Picture(analysis, shots, subject, dots).draw();
     figure.numbers = numbers_of(analysis, shots, subject);
     figures.push_back(std::move(figure));

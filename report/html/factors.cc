@@ -88,6 +88,13 @@ struct Chart {
   std::vector<std::vector<std::optional<double>>> values{};  // by line, then column
 };
 
+// "code=true" in two lines.
+void draw_column(Canvas& canvas, double x, const std::string& column, std::size_t letters) {
+  const std::size_t equal = std::min(column.find('='), column.size() - 1);
+  canvas.name(x, bottom + 16, column.substr(0, equal + 1), letters, "middle tick");
+  canvas.name(x, bottom + 31, column.substr(equal + 1), letters, "middle tick");
+}
+
 Markup draw(const Analysis& analysis, const Chart& chart, bool joined) {
   Range range;
   range.include(0);
@@ -99,13 +106,13 @@ Markup draw(const Analysis& analysis, const Chart& chart, bool joined) {
   const auto place = [&](std::size_t column) {
     return left + step * (static_cast<double>(column) + 0.5);
   };
-  Canvas canvas(bottom + 26, chart.title);
+  Canvas canvas(bottom + 40, chart.title);
   canvas.vertical(
       up, left, width - 10,
       fmt::format("{} against the mean of all cells, %", response_words(analysis.spec)));
   const auto letters = static_cast<std::size_t>(std::max(step / 7, 3.0));
   for (std::size_t i = 0; i < chart.columns.size(); ++i)
-    canvas.name(place(i), bottom + 17, chart.columns[i], letters, "middle tick");
+    draw_column(canvas, place(i), chart.columns[i], letters);
   for (std::size_t line = 0; line < chart.values.size(); ++line) {
     const std::string colour = colour_class(line);
     for (std::size_t i = 0; i < chart.columns.size(); ++i) {

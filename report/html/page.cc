@@ -9,7 +9,6 @@
 #include "report/html/markup.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
-#include "report/html/style.h"
 
 namespace stab::report::html {
 namespace {
@@ -40,10 +39,17 @@ void add_pictures(Markup& markup, const Document& document, const Shots& shots) 
       .add(section("factors", "Treatments, alone and by two",
                    "Where lines are not parallel, treatments act on each other.",
                    factors(analysis)))
-      .add(section("trials", "Trials", kept, distributions(analysis, shots, subjects)))
-      .add(section("order", "Trials in their order",
-                   "A slope or a step is something that changed on the machine meanwhile.",
-                   sequences(analysis, shots, subjects)))
+      .add(section("trials", "Trials",
+                   "Each dot is a trial that is ok; a vertical line is the mean of the cell, the "
+                   "line across it "
+                   "its interval. " +
+                       kept,
+                   distributions(analysis, shots, subjects)))
+      .add(section(
+          "order", "Trials in their order",
+          "A slope or a step is something that changed on the machine meanwhile. Every second "
+          "block is shaded where there are not too many.",
+          sequences(analysis, shots, subjects)))
       .add(section("residuals", "Residuals against a normal distribution",
                    "What is left of each number without the means of its cell and of its block. "
                    "Normal ones lie on the line.",

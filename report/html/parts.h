@@ -17,6 +17,9 @@ inline constexpr std::size_t most_pictures = 12;
 // Rows of a picture.
 inline constexpr std::size_t most_lines = 40;
 
+// The page's only style sheet: light or dark as the reader has it, and light on paper.
+Literal style();
+
 // Question, answer and how much to trust it.
 Markup summary_part(const Document& document);
 

@@ -140,11 +140,10 @@ Table numbers_of(const Shots& shots, const SubjectShots& subject,
   return table;
 }
 
-std::string words_of(const Shots& shots, const SubjectShots& subject, std::size_t drawn) {
+std::string words_of(const SubjectShots& subject, std::size_t drawn) {
   std::string words;
   if (drawn < subject.shots.size())
     words = fmt::format("{} of {} trials, in equal steps. ", drawn, subject.shots.size());
-  words += blocks_of(shots).size() > most_shaded ? "" : "Every second block is shaded. ";
   if (std::ranges::any_of(subject.shots, [](const Shot* s) { return s->fate == Fate::disturbed; }))
     words += "Rings are disturbed attempts. ";
   if (std::ranges::any_of(subject.shots, [](const Shot* s) { return s->fate == Fate::failed; }))
@@ -163,7 +162,7 @@ std::vector<Figure> sequences(const Analysis& analysis, const Shots& shots,
     if (figures.size() == most_pictures) break;
     const std::vector<const Shot*> drawn = chosen(subject, most_dots / pictures);
     Figure figure{.title = subject.subject.empty() ? "All trials" : subject.subject};
-    figure.words = words_of(shots, subject, drawn.size());
+    figure.words = words_of(subject, drawn.size());
     figure.picture = Picture(analysis, shots, subject, drawn).draw();
     if (subject.cells.size() <= colours)
       for (const CellShots& each : subject.cells)

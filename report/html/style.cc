@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/style.h"
+#include "report/html/parts.h"
 
 namespace stab::report::html {
 
@@ -28,11 +28,9 @@ p { margin: .4rem 0; }
 .answer.worse { border-color: var(--bad); }
 .answer.alike { border-color: var(--c0); }
 .words { color: var(--faint); max-width: 48rem; }
-nav { margin: 1rem 0 0; font-size: .9rem; }
-nav a { margin-right: .9rem; white-space: nowrap; }
-a { color: var(--link); }
 dl { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: .3rem 1rem; margin: .8rem 0; }
 dt { color: var(--faint); }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
 dd { margin: 0; min-width: 0; }
 ul.notes { padding-left: 1.2rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1.5rem 2rem; }
@@ -40,7 +38,7 @@ ul.notes { padding-left: 1.2rem; }
 figure { margin: .8rem 0 0; min-width: 0; }
 figcaption { font-weight: 600; }
 svg { display: block; width: 100%; height: auto; margin: .4rem 0; }
-svg text { fill: var(--text); font: 12px system-ui, sans-serif; }
+svg text { paint-order: stroke; stroke: var(--back); stroke-width: 3px; fill: var(--text); font: 12px system-ui, sans-serif; }
 svg .tick, svg .axis { fill: var(--faint); font-size: 11.5px; }
 svg .strong { font-weight: 600; }
 svg .end { text-anchor: end; }
@@ -61,11 +59,6 @@ svg rect.faint { fill-opacity: .35; }
 .c4 { fill: var(--c4); stroke: var(--c4); } .c5 { fill: var(--c5); stroke: var(--c5); }
 .c6 { fill: var(--c6); stroke: var(--c6); } .c7 { fill: var(--c7); stroke: var(--c7); }
 svg .good { fill: var(--good); stroke: var(--good); } svg .bad { fill: var(--bad); stroke: var(--bad); }
-svg circle, svg rect { stroke: none; }
-svg circle.hollow.c0 { stroke: var(--c0); } svg circle.hollow.c1 { stroke: var(--c1); }
-svg circle.hollow.c2 { stroke: var(--c2); } svg circle.hollow.c3 { stroke: var(--c3); }
-svg circle.hollow.c4 { stroke: var(--c4); } svg circle.hollow.c5 { stroke: var(--c5); }
-svg circle.hollow.c6 { stroke: var(--c6); } svg circle.hollow.c7 { stroke: var(--c7); }
 svg .failed { stroke: var(--bad); stroke-width: 2; fill: none; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; margin: .2rem 0; font-size: .9rem; }
 .key { display: inline-block; width: .75rem; height: .75rem; border-radius: 50%; }
@@ -82,11 +75,10 @@ th { color: var(--faint); font-weight: 600; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { background: var(--box); padding: .7rem; overflow-x: auto; font-size: .8rem; line-height: 1.4; margin: .3rem 0; }
 code { font-size: .85em; }
-footer { margin-top: 2rem; color: var(--faint); font-size: .85rem; }
 @media print { :root { color-scheme: light; --back: #fff; --text: #000; --faint: #444; --line: #bbb;
   --box: #f2f2f2; --shade: #ececec; --good: #146c35; --bad: #b3261e; --link: #000; --c0: #0b62c4;
   --c1: #c2410c; --c2: #15803d; --c3: #7c3aed; --c4: #92610a; --c5: #0e7490; --c6: #be185d; --c7: #4d5566; }
-  body { max-width: none; font-size: 10pt; } nav { display: none; } figure, tr, dl { break-inside: avoid; }
+  body { max-width: none; font-size: 10pt; } figure, tr, dl { break-inside: avoid; }
   pre { white-space: pre-wrap; } .scroll { overflow: visible; } }
 )";
 }

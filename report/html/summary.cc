@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,13 +15,20 @@
 namespace stab::report::html {
 namespace {
 
+// As a sentence begins.
+std::string capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 // The answer's sentences, one a line.
 std::vector<std::string> sentences(const Document& document) {
   std::vector<std::string> found;
   std::string rest = answer(document.analysis);
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (end > 0) found.push_back(rest.substr(0, end));
+    if (end > 0) found.push_back(capital(rest.substr(0, end)));
     rest.erase(0, end + 1);
   }
   return found;
@@ -43,10 +50,22 @@ void item(Markup& markup, std::string_view label, std::string_view words) {
   if (!words.empty()) markup.leaf("dt", label).leaf("dd", words);
 }
 
+// The others stand behind a line that opens them.
+constexpr std::size_t most_open = 3;
+
 void add_list(Markup& markup, std::string_view title, const std::vector<std::string>& items) {
   if (items.empty()) return;
-  markup.leaf("h3", title).open("ul", {{"class", "notes"}});
-  for (const std::string& each : items) markup.leaf("li", each);
+  const auto list = [&](std::span<const std::string> part) {
+    markup.open("ul", {{"class", "notes"}});
+    for (const std::string& each : part) markup.leaf("li", each);
+    markup.close();
+  };
+  markup.leaf("h3", title);
+  const std::size_t open = items.size() <= most_open + 1 ? items.size() : most_open;
+  list(std::span(items).first(open));
+  if (open == items.size()) return;
+  markup.open("details").leaf("summary", fmt::format("{} more", items.size() - open));
+  list(std::span(items).subspan(open));
   markup.close();
 }
 
