@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "report/words/answer.h"
-#include "stats/numbers/order.h"
 
 namespace stab::report::html {
 namespace {
@@ -23,7 +22,7 @@ std::map<Key, std::size_t> order_of(const std::vector<stats::CellMean>& means) {
   return order;
 }
 
-// Cells by number in the order of their means, those without one last.
+// Cells by number in the order of their means, those without one last, by name.
 std::vector<std::size_t> ordered_cells(const Shots& shots, const stats::Analysis& analysis) {
   const auto order = order_of(analysis.means);
   std::vector<std::size_t> numbers(shots.cells.size());
@@ -31,17 +30,21 @@ std::vector<std::size_t> ordered_cells(const Shots& shots, const stats::Analysis
   const auto rank = [&](std::size_t number) {
     const ShotCell& cell = shots.cells[number];
     const auto found = order.find({cell.subject, cell.levels});
-    return std::pair(found == order.end() ? order.size() : found->second, number);
+    return std::pair(found == order.end() ? order.size() : found->second, cell.name);
   };
   std::ranges::sort(numbers, {}, rank);
   return numbers;
 }
 
 Scale scale_of(const SubjectShots& subject, stats::Unit unit) {
-  std::vector<stats::CellMean> medians;
-  for (const CellShots& cell : subject.cells)
-    if (!cell.values.empty()) medians.push_back({.mean = stats::sorted_quantile(cell.values, 0.5)});
-  return scale_for(medians, unit);
+  std::vector<stats::CellMean> sizes;
+  for (const Shot* shot : subject.shots)
+    if (shot->fate != Fate::failed && std::isfinite(shot->value))
+      sizes.push_back({.mean = shot->value});
+  std::ranges::sort(sizes, {}, &stats::CellMean::mean);
+  // The middle half: a single one that is far away does not choose the unit.
+  const auto quarter = static_cast<std::ptrdiff_t>(sizes.size() / 4);
+  return scale_for({sizes.begin() + quarter, sizes.end() - quarter}, unit);
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ class Picture {
 
   Markup draw() {
     shade_blocks();
-    canvas_.vertical(up_, left, width - 10, axis_title(analysis_.spec, subject_.scale));
+    if (!values().empty)
+      canvas_.vertical(up_, left, width - 10, axis_title(analysis_.spec, subject_.scale));
     canvas_.horizontal(across_, bottom, bottom + 3, "position in the order of the trials");
     std::map<std::uint32_t, std::size_t> colours;
     for (const CellShots& each : subject_.cells)
