@@ -40,7 +40,8 @@ allowed() {
     machine/quiet) echo "base machine" ;;
     report/words) echo "base stats/*" ;;
     report/sections) echo "base stats/* report/words report/model.h report/text.h" ;;
-    report/html) echo "base stats/* report/words report/sections report/model.h report/text.h" ;;
+    report/drawing) echo "base" ;;
+    report/html) echo "base stats/* report/drawing report/words report/sections report/model.h report/text.h" ;;
     report) echo "base stats/* report/words report/sections" ;;
     store) echo "base plan/plan.h counters/profile.h counters/reading.h counters/samples.h" ;;
     runtime | runtime/base) echo "" ;;

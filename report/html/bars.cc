@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "report/html/axis.h"
-#include "report/html/canvas.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "report/words/answer.h"
@@ -46,7 +46,7 @@ Markup draw(const std::vector<Bar>& bars, const std::string& label, const std::s
     const double y = top + row_height * static_cast<double>(i);
     const double zero = axis.place(0);
     const double end = axis.place(bar.percent);
-    canvas.name(4, y + 13, bar.name, 60);
+    canvas.name(4, y + 13, bar.name, 46);
     canvas.text(width - 4, y + 13, fmt::format("{:+.2f} %", bar.percent), "end tick");
     canvas.rectangle(std::min(zero, end), y + 17, std::max(zero, end) - std::min(zero, end), 10,
                      colour_class(bar.colour), fmt::format("{}: {:+.2f} %", bar.name, bar.percent));

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <span>
 
-#include "report/html/axis.h"
-#include "report/html/canvas.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "stats/numbers/order.h"
@@ -109,7 +109,7 @@ class Picture {
   }
 
   void draw_cell(const CellShots& each, double y) {
-    canvas_.name(4, y + 13, row_name(shots_.cells[each.number]), 64, "strong");
+    canvas_.name(4, y + 13, row_name(shots_.cells[each.number]), 52, "strong");
     if (dots_ || each.values.empty()) return;
     const auto at = [&](double share) { return place(stats::sorted_quantile(each.values, share)); };
     const std::string colour = colour_class(each.colour);

@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "report/html/axis.h"
-#include "report/html/canvas.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "report/sections/words.h"
@@ -119,7 +119,7 @@ void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const 
               double y) {
   const std::string colour = colour_of(*row.effect);
   const ChangeWords words = change_words(analysis, *row.effect);
-  canvas.name(4, y + 13, row.name, 56, "strong");
+  canvas.name(4, y + 13, row.name, 44, "strong");
   canvas.text(width - 4, y + 13, verdict_word(row.effect->verdict, analysis.spec), "end tick");
   const double middle = y + 26;
   if (row.low_adjusted && row.high_adjusted)

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/text.h"
-#include "report/html/figure.h"
+#include "report/drawing/figure.h"
 #include "report/html/parts.h"
 #include "report/sections/sections.h"
 #include "report/text.h"
@@ -67,7 +67,9 @@ Markup plan_part(const Document& document, const Background& background) {
   if (!document.database.empty()) markup.leaf("dt", "Database").leaf("dd", document.database);
   markup.leaf("dt", "One trial again").open("dd");
   markup.leaf("code", fmt::format("stabctl replay {} POSITION", document.id))
-      .text("; the positions stand in the table of trials, by order");
+      .text(
+          " with a position from the tables of trials in their order; of a 'stabctl run' with "
+          "--state FOLDER");
   markup.close().close();
   if (!background.builds.empty()) markup.add(folded_table(builds_table(background), "Builds"));
   folded_text(markup, "The plan as it was submitted", background.plan);

@@ -4,9 +4,9 @@
 #include <cassert>
 #include <utility>
 
-#include "report/html/figure.h"
+#include "report/drawing/figure.h"
+#include "report/drawing/markup.h"
 #include "report/html/groups.h"
-#include "report/html/markup.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 

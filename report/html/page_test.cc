@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "report/html/figure.h"
+#include "report/drawing/figure.h"
+#include "report/drawing/testing.h"
 #include "report/html/groups.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
-#include "report/html/testing.h"
 #include "report/sample_document.h"
 
 namespace stab::report::html {

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
+#include "report/drawing/markup.h"
 #include "report/html/background.h"
-#include "report/html/markup.h"
 #include "report/model.h"
 
 namespace stab::report::html {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "report/drawing/figure.h"
 #include "report/html/background.h"
-#include "report/html/figure.h"
 #include "report/html/groups.h"
 #include "report/model.h"
 

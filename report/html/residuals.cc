@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "report/html/axis.h"
-#include "report/html/canvas.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "stats/numbers/tails.h"

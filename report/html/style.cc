@@ -40,6 +40,7 @@ figcaption { font-weight: 600; }
 svg { display: block; width: 100%; height: auto; margin: .4rem 0; }
 svg text { paint-order: stroke; stroke: var(--back); stroke-width: 3px; fill: var(--text); font: 12px system-ui, sans-serif; }
 svg .tick, svg .axis { fill: var(--faint); font-size: 11.5px; }
+@media (max-width: 30rem) { svg text { font-size: 14px; } svg .tick, svg .axis { font-size: 13px; } }
 svg .strong { font-weight: 600; }
 svg .end { text-anchor: end; }
 svg .middle { text-anchor: middle; }

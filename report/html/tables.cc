@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "report/html/figure.h"
+#include "report/drawing/figure.h"
 #include "report/html/parts.h"
 #include "report/sections/sections.h"
 #include "report/sections/words.h"

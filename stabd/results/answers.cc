@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <utility>
 
 #include "base/text.h"
@@ -41,14 +42,20 @@ protocol::ReportReply reply_with(std::string text, const store::Experiment& expe
                   document.trials.failed + document.trials.skipped, document.findings());
 }
 
+Result<void> check_report_format(const std::string& format) {
+  if (format == "text" || format == "json" || format == "html") return {};
+  return fail(fmt::format("there is no report format '{}': text, json and html are there",
+                          one_line(format, 50)));
+}
+
 Result<protocol::ReportReply> answer_report(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const std::string& database,
                                             const protocol::ReportRequest& request) {
+  if (auto known = check_report_format(request.format); !known)
+    return std::unexpected(known.error());
+  assert(request.format != "html");
   const bool json = request.format == "json";
-  if (!json && request.format != "text")
-    return fail(fmt::format("there is no report format '{}': text, json and html are there",
-                            one_line(request.format, 50)));
   const auto document = make_document(store, experiment, database, asked_of(request));
   if (!document) return std::unexpected(document.error());
   return reply_with(json ? report::json(*document) : report::text(*document, options_of(request)),

@@ -17,7 +17,10 @@ namespace stab::results {
 protocol::ReportReply reply_with(std::string text, const store::Experiment& experiment,
                                  const report::Document& document);
 
-// In text or JSON (pages/pages.h has HTML). `database` is shown to the reader. An unknown format is an error that names those there are.
+// An error that names those there are, unless it is one of them.
+Result<void> check_report_format(const std::string& format);
+
+// In text or JSON; pages/pages.h has the other format. `database` is shown to the reader.
 Result<protocol::ReportReply> answer_report(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const std::string& database,

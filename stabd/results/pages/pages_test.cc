@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string>
 
-#include "report/html/testing.h"
+#include "report/drawing/testing.h"
 #include "stabd/results/pages/chances.h"
 #include "stabd/results/pages/shots.h"
 #include "stabd/results/testing.h"

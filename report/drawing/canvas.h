@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "report/html/axis.h"
-#include "report/html/markup.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/markup.h"
 
 namespace stab::report::html {
 
@@ -18,7 +18,8 @@ inline constexpr std::size_t colours = 8;
 // "c3": the colour of the group with this number; there are `colours` of them.
 std::string colour_class(std::size_t group);
 
-// At most so many characters, the last one then an ellipsis.
+// At most so many characters, two or more, with an ellipsis in the middle: names differ at their
+// ends.
 std::string shortened(std::string_view text, std::size_t most);
 
 class Canvas {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/html/markup.h"
+#include "report/drawing/markup.h"
 
 namespace stab::report::html {
 

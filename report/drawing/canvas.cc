@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/canvas.h"
+#include "report/drawing/canvas.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace stab::report::html {
 namespace {
@@ -20,13 +22,14 @@ std::string colour_class(std::size_t group) {
 }
 
 std::string shortened(std::string_view text, std::size_t most) {
-  std::size_t characters = 0;
-  std::size_t cut = text.size();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0U) == 0x80) continue;
-    if (++characters == most) cut = i;
-  }
-  return characters <= most ? std::string(text) : std::string(text.substr(0, cut)) + "\u2026";
+  std::vector<std::size_t> begins;  // of characters
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80) begins.push_back(i);
+  if (begins.size() <= most) return std::string(text);
+  const std::size_t tail = (most - 1) / 2;
+  const std::size_t head = most - 1 - tail;
+  return fmt::format("{}\u2026{}", text.substr(0, begins[head]),
+                     text.substr(begins[begins.size() - tail]));
 }
 
 Canvas::Canvas(double height, std::string_view label) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/axis.h"
+#include "report/drawing/axis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/figure.h"
+#include "report/drawing/figure.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cassert>
 #include <span>
 
-#include "report/html/canvas.h"
+#include "report/drawing/canvas.h"
 
 namespace stab::report::html {
 namespace {

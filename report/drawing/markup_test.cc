@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/html/markup.h"
+#include "report/drawing/markup.h"
 
 #include <gtest/gtest.h>
 
