@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "report/drawing/axis.h"
 #include "report/drawing/canvas.h"
@@ -119,6 +120,26 @@ std::vector<Figure> overheads(const Analysis& analysis) {
       draw(bars, figure.title, response_words(analysis.spec) + " over the reference, %");
   figure.numbers = std::move(numbers);
   return {std::move(figure)};
+}
+
+std::vector<Figure> seeds(const Analysis& analysis) {
+  std::vector<Figure> figures;
+  for (const stats::PaddingSeeds& each : analysis.padding) {
+    if (figures.size() == most_pictures) break;
+    Figure figure{.title = fmt::format("{}{}{}={} against {}", each.subject,
+                                       each.subject.empty() ? "" : ": ", each.treatment, each.level,
+                                       each.baseline)};
+    figure.numbers.columns = {{"seed"}, {"change", true}};
+    std::vector<Bar> bars;
+    for (std::size_t i = 0; i < each.seeds.size() && i < each.percent.size(); ++i) {
+      bars.push_back({.name = "padding " + each.seeds[i], .percent = each.percent[i]});
+      figure.numbers.rows.push_back({each.seeds[i], fmt::format("{:+.2f} %", each.percent[i])});
+    }
+    if (bars.empty()) continue;
+    figure.picture = draw(bars, figure.title, "change of " + response_words(analysis.spec) + ", %");
+    figures.push_back(std::move(figure));
+  }
+  return figures;
 }
 
 std::vector<Figure> floors(const Analysis& analysis) {

@@ -3,12 +3,14 @@
 
 #include <cassert>
 #include <utility>
+#include <vector>
 
 #include "report/drawing/figure.h"
 #include "report/drawing/markup.h"
 #include "report/html/groups.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
+#include "report/words/answer.h"
 
 namespace stab::report::html {
 namespace {
@@ -33,7 +35,14 @@ void add_pictures(Markup& markup, const Document& document, const Shots& shots) 
   const stats::Analysis& analysis = document.analysis;
   const std::vector<SubjectShots> subjects = by_subject(shots, analysis);
   const std::string kept = kept_words(shots);
-  markup.add(section("effects", "Changes", "", forest(analysis)))
+  std::vector<Figure> changes = forest(analysis);
+  for (const stats::Analysis& other : document.others)
+    for (Figure& each : forest(other)) {
+      each.title += " of " + response_words(other.spec);
+      changes.push_back(std::move(each));
+    }
+  markup.add(section("effects", "Changes", "", changes))
+      .add(section("seeds", "Changes under each padding", "", seeds(analysis)))
       .add(section("floors", "What cannot be resolved", "", floors(analysis)))
       .add(section("overheads", "Against the reference", "", overheads(analysis)))
       .add(section("factors", "Treatments, alone and by two",

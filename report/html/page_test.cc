@@ -270,6 +270,31 @@ TEST(Overheads, EachCellIsComparedWithTheFirstOneOfItsSubject) {
   EXPECT_EQ(figures[0].numbers.rows[2].back(), "-20.00 %");
 }
 
+TEST(Seeds, EachPaddingHasItsBar) {
+  stats::Analysis analysis;
+  analysis.padding = {{.subject = "s",
+                       .treatment = "a",
+                       .baseline = "x",
+                       .level = "y",
+                       .seeds = {"11", "12"},
+                       .percent = {-1.5, 2}}};
+  const auto figures = seeds(analysis);
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].title, "s: a=y against x");
+  EXPECT_EQ(figures[0].numbers.rows[0], (std::vector<std::string>{"11", "-1.50 %"}));
+  const auto bars = of_kind(parse(figures[0].picture.str()), "rect");
+  ASSERT_EQ(bars.size(), 2U);
+  EXPECT_NEAR(4 * std::stod(bars[0].attributes.at("width")),
+              3 * std::stod(bars[1].attributes.at("width")), 0.05);
+}
+
+TEST(Page, FurtherResponsesHaveTheirChanges) {
+  Document document = sample_document();
+  document.others.push_back(document.analysis);
+  document.others[0].spec.response = "page-faults";
+  EXPECT_THAT(page(document, {}), HasSubstr("Changes in percent of page-faults"));
+}
+
 TEST(Table, OfTooManyRowsThePageSaysHowManyThereAre) {
   Table numbers{.columns = {{"n", true}}};
   for (std::size_t i = 0; i < most_rows + 1; ++i) numbers.rows.push_back({"1"});

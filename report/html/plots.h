@@ -26,6 +26,8 @@ std::vector<Figure> residuals(const stats::Analysis& analysis,
 std::vector<Figure> factors(const stats::Analysis& analysis);
 // Each cell against the one in which all treatments have their first level.
 std::vector<Figure> overheads(const stats::Analysis& analysis);
+// Padding studies: the change under each padding.
+std::vector<Figure> seeds(const stats::Analysis& analysis);
 // Calibrations: what no comparison can resolve.
 std::vector<Figure> floors(const stats::Analysis& analysis);
 

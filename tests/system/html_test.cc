@@ -177,6 +177,23 @@ TEST_F(HtmlTest, EachPictureHasItsTable) {
     EXPECT_FALSE(table_of(parsed_, each.text).empty()) << each.text;
 }
 
+TEST_F(HtmlTest, AbWritesAPageToo) {
+  const Output out = lab_.ctl({"ab", "--budget", "2s", "--state", lab_.path("ab"), "--html",
+                               lab_.path("ab.html"), "--", "true", ": 1"});
+  ASSERT_EQ(out.code, 0) << out.err;
+  EXPECT_EQ(parse(read_file(lab_.path("ab.html"), 1 << 24).value()).problem, "");
+}
+
+TEST_F(HtmlTest, APageThatCouldNotBeWrittenIsRefusedBeforeTheRun) {
+  for (const std::string& path : {std::string("/nowhere/x.html"), lab_.folder()}) {
+    const Output out =
+        lab_.ctl({"run", "--state", lab_.path("never"), "--html", path, lab_.path("plan.toml")});
+    EXPECT_EQ(out.code, 1);
+    EXPECT_THAT(out.err, HasSubstr("--html " + path));
+  }
+  EXPECT_FALSE(std::filesystem::exists(lab_.path("never")));
+}
+
 TEST_F(HtmlTest, AFileThatCannotBeWrittenIsAnError) {
   const Output out =
       lab_.ctl({"report", "--state", state_, "--format", "html", "-o", "/nowhere/x.html"});

@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "base/fd.h"
 #include "base/text.h"
 #include "plan/reading/reader.h"
 #include "stabd/client/calibrations.h"
@@ -15,6 +14,7 @@
 #include "stabd/client/plan_file.h"
 #include "stabd/client/run/embedded.h"
 #include "stabd/client/run/folder.h"
+#include "stabd/client/run/page.h"
 #include "stabd/client/stored.h"
 #include "stabd/client/verbs.h"
 #include "toml/problems.h"
@@ -73,14 +73,6 @@ Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool
   return answer->id;
 }
 
-// The report once more, as a page.
-Result<void> write_page(const Ran& ran, const std::string& path) {
-  const auto page =
-      answer_stored(ran.state, protocol::ReportRequest{.id = ran.id, .format = "html"});
-  if (!page) return std::unexpected(page.error());
-  return write_file_atomically(path, page->text);
-}
-
 }  // namespace
 
 Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
@@ -116,6 +108,7 @@ Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
 }
 
 Result<int> run(const RunOptions& options) {
+  if (auto good = check_page(options.html); !good) return std::unexpected(good.error());
   const auto file = read_plan_file(options.plan_path);
   if (!file) return std::unexpected(file.error());
   const auto ran = run_to_end(*file, options);
@@ -133,8 +126,7 @@ Result<int> run(const RunOptions& options) {
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());
-  if (!options.html.empty())
-    if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
+  if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
   tell(fmt::format("the database is {}/stabd.db", ran->state));
   return exit_code(ending_of(*answer), options.fail_on);
 }
