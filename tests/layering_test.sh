@@ -40,6 +40,8 @@ allowed() {
     machine/quiet) echo "base machine" ;;
     report/words) echo "base stats/*" ;;
     report/sections) echo "base stats/* report/words report/model.h report/text.h" ;;
+    report/drawing) echo "base" ;;
+    report/html) echo "base stats/* report/drawing report/words report/sections report/model.h report/text.h" ;;
     report) echo "base stats/* report/words report/sections" ;;
     store) echo "base plan/plan.h counters/profile.h counters/reading.h counters/samples.h" ;;
     runtime | runtime/base) echo "" ;;
@@ -77,9 +79,10 @@ allowed() {
     stabd/command_line) echo "base stabd/paths.h stabd/client stabd/client/ab stabd/client/database stabd/client/machine stabd/client/replay" ;;
     stabd/main_stabctl.cc) echo "base/streams.h stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
     stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
-    stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
+    stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/exclusion stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/results/sums) echo "plan/plan.h plan/measures/regions.h plan/measures/simulated.h counters/reading.h store report/model.h stats/numbers stats/tests/variance_components.h" ;;
+    stabd/results/pages) echo "$below_stabd stabd/protocol/messages.h stabd/results stabd/testing.h" ;;
     stabd/results/profiles) echo "$below_stabd stabd/protocol/run.h stabd/results stabd/testing.h" ;;
     stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
@@ -90,7 +93,7 @@ allowed() {
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;
     stabd/client/database) echo "$below_stabd stabd/protocol stabd/client stabd/upkeep stabd/archive" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
-    stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/export.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
+    stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
     bench | tests) echo "base toml plan plan/* design counters counters/* machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;
   esac

@@ -8,8 +8,6 @@
 #include "report/words/quantity.h"
 
 namespace stab::report {
-namespace {
-
 std::string median_text(const Counter& counter) {
   if (!counter.median) return "-";
   if (counter.unit != "ns" && counter.unit != "bytes")
@@ -20,7 +18,7 @@ std::string median_text(const Counter& counter) {
   return fmt::format("{} {}", short_number(*counter.median / step.factor), step.name);
 }
 
-std::string remark(const Counter& counter) {
+std::string counter_remark(const Counter& counter) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
   if (counter.of_blocks > 0)
@@ -31,6 +29,8 @@ std::string remark(const Counter& counter) {
   if (counter.absent > 0) add(fmt::format("absent in {}: {}", counter.absent, counter.reason));
   return one_line(text, longest);
 }
+
+namespace {
 
 // What they are and where they are from.
 struct Words {
@@ -50,7 +50,7 @@ std::string section(const std::vector<Counter>& counters, const Words& words,
   for (const Counter& each : counters) {
     grid.row(
         {{name(each.name)}, {fmt::format("{}", each.counted + each.scaled)}, {median_text(each)}});
-    if (const std::string text = remark(each); !text.empty())
+    if (const std::string text = counter_remark(each); !text.empty())
       remarks += paragraph("  ", fmt::format("{}: {}", name(each.name), text), page_width);
   }
   std::string text = table_section(words.title, words.sentence, grid, options);

@@ -16,6 +16,12 @@ std::string line(std::string_view label, const std::string& value) {
              : paragraph(fmt::format("  {:<10}", label), one_line(value, longest), page_width);
 }
 
+std::string percent(double share) {
+  return fmt::format("{:.4g} %", 100 * share);
+}
+
+}  // namespace
+
 std::string trials_text(const Document& document) {
   const TrialCounts& counts = document.trials;
   std::string text = fmt::format("{} ok, {} failed", counts.ok, counts.failed);
@@ -24,10 +30,6 @@ std::string trials_text(const Document& document) {
   text += fmt::format(" of {}{} planned", document.stopping ? "at most " : "", counts.planned);
   if (document.duration.count() > 0) text += ", in " + format_duration(document.duration);
   return text;
-}
-
-std::string percent(double share) {
-  return fmt::format("{:.4g} %", 100 * share);
 }
 
 std::string layouts_text(const Layouts& layouts) {
@@ -72,7 +74,10 @@ std::string quiet_text(const Quietness& quietness) {
   return text;
 }
 
-}  // namespace
+std::string simulated_text() {
+  return "every trial ran under valgrind's cachegrind: counts are the simulated CPU's, no time was "
+         "measured, and whether it is faster is not known";
+}
 
 std::string header(const Document& document, const TextOptions& options) {
   std::string text =
@@ -86,10 +91,7 @@ std::string header(const Document& document, const TextOptions& options) {
   if (document.stopping) text += line("Stopping", document.stopping->words);
   text += line("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
   text += line("Layout", layouts_text(document.layouts));
-  if (document.simulated)
-    text += line("Simulated",
-                 "every trial ran under valgrind's cachegrind: counts are the simulated CPU's, no "
-                 "time was measured, and whether it is faster is not known");
+  if (document.simulated) text += line("Simulated", simulated_text());
   text += line("Machine", document.machine);
   text += line("Quiet", quiet_text(document.quietness));
   text += line("Noise", document.noise ? noise_text(*document.noise) : "");

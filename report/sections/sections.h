@@ -17,6 +17,11 @@ inline constexpr std::size_t page_width = 96;
 inline constexpr std::size_t longest = 2000;  // of a text that is not ours, on one line
 
 std::string header(const Document& document, const TextOptions& options);
+// What the header says of them; "" if there is nothing to say.
+std::string trials_text(const Document& document);
+std::string layouts_text(const Layouts& layouts);
+std::string quiet_text(const Quietness& quietness);
+std::string simulated_text();
 std::string answer_text(const stats::Analysis& analysis, const TextOptions& options);
 
 std::string means_section(const stats::Analysis& analysis, const TextOptions& options);
@@ -31,6 +36,9 @@ std::string responses_section(const Document& document, const TextOptions& optio
 // A sentence each: a comparison in which a time and a count both have verdicts, the one better and
 // the other worse.
 std::vector<std::string> disagreements(const Document& document);
+// "12.3 ms", or "-"; and what must be known of it, or "".
+std::string median_text(const Counter& counter);
+std::string counter_remark(const Counter& counter);
 std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options);
 std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options);
 std::string samples_section(const Document& document, const TextOptions& options);

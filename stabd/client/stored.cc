@@ -11,6 +11,7 @@
 #include "stabd/paths.h"
 #include "stabd/results/answers.h"
 #include "stabd/results/export.h"
+#include "stabd/results/pages/pages.h"
 #include "stabd/results/profiles/profiles.h"
 #include "stabd/results/replay.h"
 
@@ -68,7 +69,7 @@ Result<protocol::ReportReply> answer_stored(const std::string& folder,
   if (!stored) return std::unexpected(stored.error());
   const auto experiment = find(*stored, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  return results::answer_report(*stored->reader, *experiment, stored->path, request);
+  return results::answer_any_report(*stored->reader, *experiment, stored->path, request);
 }
 
 Result<protocol::ReportReply> answer_stored(const std::string& folder,

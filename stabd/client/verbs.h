@@ -68,6 +68,7 @@ struct RunOptions {
   std::string state_directory;  // "": a new private one
   std::string calibrations;     // file that carries them from run to run; "": the user's own
   std::string format = "text";
+  std::string html;    // file for the report as a page; "": none
   bool full = false;   // as in Common
   bool again = false;  // measure, whatever there is of this plan
   FailOn fail_on{};

@@ -61,6 +61,7 @@ void CommandLine::add_ab() {
       ->capture_default_str()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   ab->add_flag("--markdown", a.ab.markdown, "A table for a pull request, in place of the report");
+  ab->add_option("--html", a.ab.html, "File for the report as a page for a browser, too");
   full_flag(ab);
   json_flag(ab);
 }

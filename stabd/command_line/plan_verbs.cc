@@ -25,6 +25,7 @@ void CommandLine::add_plan_verbs() {
       "shows its report");
   run->add_option("--calibrations", a.run.calibrations,
                   "File that carries what calibrations found from run to run");
+  run->add_option("--html", a.run.html, "File for the report as a page for a browser, too");
   run->add_flag("--again", a.run.again,
                 "Begin anew: neither show a finished run nor go on with an interrupted one");
   fail_on_option(run);

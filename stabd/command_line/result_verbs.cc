@@ -34,9 +34,11 @@ void CommandLine::add_result_verbs() {
   CLI::App* report =
       one_id(verb("report", "The analysis, also of an experiment that still runs",
                   [&a] { return client::report(a.common, a.id, a.report_format, a.output); }));
-  report->add_option("--format", a.report_format, "text or json")
+  report
+      ->add_option("--format", a.report_format,
+                   "text, json, or html: one page with pictures, for a browser")
       ->capture_default_str()
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(CLI::IsMember({"text", "json", "html"}));
   report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
   response_options(report);
   full_flag(report);

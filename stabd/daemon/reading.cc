@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "stabd/daemon/daemon.h"
+#include "stabd/results/answers.h"
 #include "stabd/results/export.h"
 
 namespace stab::daemon {
@@ -60,9 +61,8 @@ Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer) {
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request) {
-  if (request.format != "text" && request.format != "json")
-    return fail(fmt::format("there is no report format '{}': text and json are there",
-                            one_line(request.format, 50)));
+  if (auto known = results::check_report_format(request.format); !known)
+    return std::unexpected(known.error());
   return protocol::ReadRequest{.reading = protocol::Reading::report,
                                .format = request.format,
                                .colour = request.colour,

@@ -11,6 +11,7 @@
 #include "stabd/results/calibrations.h"
 #include "stabd/results/document.h"
 #include "stabd/results/export.h"
+#include "stabd/results/pages/pages.h"
 #include "stabd/results/profiles/profiles.h"
 #include "stabd/results/replay.h"
 
@@ -21,12 +22,13 @@ using protocol::Reading;
 using protocol::ReadRequest;
 
 Result<void> report(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
-  const auto reply = results::answer_report(store, request.experiments.front(), request.database,
-                                            {.format = request.format,
-                                             .colour = request.colour,
-                                             .full = request.full,
-                                             .response = request.response,
-                                             .better = request.better});
+  const auto reply =
+      results::answer_any_report(store, request.experiments.front(), request.database,
+                                 {.format = request.format,
+                                  .colour = request.colour,
+                                  .full = request.full,
+                                  .response = request.response,
+                                  .better = request.better});
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <utility>
 
 #include "base/text.h"
@@ -35,19 +36,30 @@ protocol::ReportReply reply_of(std::string text, bool complete, std::uint64_t fa
 
 }  // namespace
 
+protocol::ReportReply reply_with(std::string text, const store::Experiment& experiment,
+                                 const report::Document& document) {
+  return reply_of(std::move(text), experiment.state == "done",
+                  document.trials.failed + document.trials.skipped, document.findings());
+}
+
+Result<void> check_report_format(const std::string& format) {
+  if (format == "text" || format == "json" || format == "html") return {};
+  return fail(fmt::format("there is no report format '{}': text, json and html are there",
+                          one_line(format, 50)));
+}
+
 Result<protocol::ReportReply> answer_report(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const std::string& database,
                                             const protocol::ReportRequest& request) {
+  if (auto known = check_report_format(request.format); !known)
+    return std::unexpected(known.error());
+  assert(request.format != "html");
   const bool json = request.format == "json";
-  if (!json && request.format != "text")
-    return fail(fmt::format("there is no report format '{}': text and json are there",
-                            one_line(request.format, 50)));
   const auto document = make_document(store, experiment, database, asked_of(request));
   if (!document) return std::unexpected(document.error());
-  return reply_of(json ? report::json(*document) : report::text(*document, options_of(request)),
-                  experiment.state == "done", document->trials.failed + document->trials.skipped,
-                  document->findings());
+  return reply_with(json ? report::json(*document) : report::text(*document, options_of(request)),
+                    experiment, *document);
 }
 
 Result<protocol::LogsReply> answer_logs(store::Reader& store, const store::Experiment& experiment,

@@ -7,12 +7,20 @@
 #include <string>
 
 #include "base/error.h"
+#include "report/model.h"
 #include "stabd/protocol/messages.h"
 #include "store/reader.h"
 
 namespace stab::results {
 
-// `database` is shown to the reader. An unknown format is an error that names those there are.
+// What is said beside the text of a report.
+protocol::ReportReply reply_with(std::string text, const store::Experiment& experiment,
+                                 const report::Document& document);
+
+// An error that names those there are, unless it is one of them.
+Result<void> check_report_format(const std::string& format);
+
+// In text or JSON; pages/pages.h has the other format. `database` is shown to the reader.
 Result<protocol::ReportReply> answer_report(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const std::string& database,

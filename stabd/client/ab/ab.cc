@@ -22,6 +22,7 @@
 #include "stabd/client/ab/versions.h"
 #include "stabd/client/follow.h"
 #include "stabd/client/output.h"
+#include "stabd/client/run/page.h"
 #include "stabd/client/run/run.h"
 #include "stabd/client/stored.h"
 
@@ -207,6 +208,7 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
 // Where revisions are and what ends a build or a first run.
 Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) {
   if (auto good = check_options(options); !good) return std::unexpected(good.error());
+  if (auto good = check_page(options.html); !good) return std::unexpected(good.error());
   std::error_code error;
   const std::string directory = fs::current_path(error).string();
   if (error) return fail("the current folder cannot be read: " + error.message());
@@ -240,6 +242,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
                                 : show(*answered, *comparison, options.markdown);
       !shown)
     return std::unexpected(shown.error());
+  if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
   tell(fmt::format("the database is {}/stabd.db", ran->state));
   return exit_code(answered->ending, options.fail_on);
 }

@@ -25,6 +25,7 @@ struct AbOptions {
   bool control = false;  // the first version is measured against itself, too
   std::string state_directory;
   std::string save;  // where the plan goes; "": nowhere
+  std::string html;  // file for the report as a page; "": none
   bool json = false;
   bool markdown = false;  // in place of the report
   bool full = false;

@@ -14,6 +14,7 @@
 #include "stabd/client/plan_file.h"
 #include "stabd/client/run/embedded.h"
 #include "stabd/client/run/folder.h"
+#include "stabd/client/run/page.h"
 #include "stabd/client/stored.h"
 #include "stabd/client/verbs.h"
 #include "toml/problems.h"
@@ -107,6 +108,7 @@ Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
 }
 
 Result<int> run(const RunOptions& options) {
+  if (auto good = check_page(options.html); !good) return std::unexpected(good.error());
   const auto file = read_plan_file(options.plan_path);
   if (!file) return std::unexpected(file.error());
   const auto ran = run_to_end(*file, options);
@@ -124,6 +126,7 @@ Result<int> run(const RunOptions& options) {
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());
+  if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
   tell(fmt::format("the database is {}/stabd.db", ran->state));
   return exit_code(ending_of(*answer), options.fail_on);
 }

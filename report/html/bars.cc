@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// Bars from zero: what cells cost over the reference, and what a machine cannot resolve.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "report/drawing/axis.h"
+#include "report/drawing/canvas.h"
+#include "report/html/parts.h"
+#include "report/html/plots.h"
+#include "report/words/answer.h"
+
+namespace stab::report::html {
+namespace {
+
+using stats::Analysis;
+using stats::CellMean;
+
+constexpr double row_height = 32;
+constexpr double top = 6;
+
+struct Bar {
+  std::string name{};
+  std::size_t colour = 0;
+  double percent = 0;
+  std::optional<stats::Interval> interval{};
+};
+
+Markup draw(const std::vector<Bar>& bars, const std::string& label, const std::string& title) {
+  const std::size_t shown = std::min(bars.size(), most_lines);
+  Range range;
+  range.include(0);
+  for (std::size_t i = 0; i < shown; ++i) {
+    range.include(bars[i].percent);
+    if (bars[i].interval) range.include(bars[i].interval->low);
+    if (bars[i].interval) range.include(bars[i].interval->high);
+  }
+  const Axis axis(range.padded(), 14, width - 14);
+  const double bottom = top + row_height * static_cast<double>(shown);
+  Canvas canvas(bottom + 38, label);
+  canvas.horizontal(axis, top, bottom, title);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Bar& bar = bars[i];
+    const double y = top + row_height * static_cast<double>(i);
+    const double zero = axis.place(0);
+    const double end = axis.place(bar.percent);
+    canvas.name(4, y + 13, bar.name, 46);
+    canvas.text(width - 4, y + 13, fmt::format("{:+.2f} %", bar.percent), "end tick");
+    canvas.rectangle(std::min(zero, end), y + 17, std::max(zero, end) - std::min(zero, end), 10,
+                     colour_class(bar.colour), fmt::format("{}: {:+.2f} %", bar.name, bar.percent));
+    if (bar.interval)
+      canvas.line(axis.place(bar.interval->low), y + 22, axis.place(bar.interval->high), y + 22,
+                  "mean");
+  }
+  return canvas.finish();
+}
+
+std::string levels_text(const Analysis& analysis, const CellMean& mean) {
+  std::string text;
+  for (std::size_t i = 0; i < mean.levels.size() && i < analysis.spec.treatments.size(); ++i)
+    text += fmt::format("{}{}={}", i == 0 ? "" : " ", analysis.spec.treatments[i], mean.levels[i]);
+  return text;
+}
+
+// The interval of a single treatment's change of one subject is that of its bar.
+std::optional<stats::Interval> interval_of(const Analysis& analysis, const CellMean& mean,
+                                           const CellMean& reference) {
+  if (analysis.spec.treatments.size() != 1) return std::nullopt;
+  for (const stats::Effect& effect : analysis.effects)
+    if (effect.scope == stats::Scope::subject && effect.subject == mean.subject &&
+        effect.level == mean.levels[0] && effect.baseline == reference.levels[0] && effect.low &&
+        effect.high)
+      return stats::Interval{.low = 100 * (*effect.low - 1), .high = 100 * (*effect.high - 1)};
+  return std::nullopt;
+}
+
+// Of two levels of one treatment that stands in the changes already.
+bool says_more(const Analysis& analysis, const std::map<std::string, std::size_t>& cells) {
+  if (analysis.spec.treatments.empty() || analysis.calibration) return false;
+  return std::ranges::any_of(cells, [](const auto& each) { return each.second > 2; });
+}
+
+}  // namespace
+
+std::vector<Figure> overheads(const Analysis& analysis) {
+  std::map<std::string, const CellMean*> references;
+  std::map<std::string, std::size_t> cells;
+  std::vector<Bar> bars;
+  Table numbers{.columns = {{"cell"}, {"mean", true}, {"over the reference", true}}};
+  const Scale scale = scale_for(analysis.means, analysis.spec.unit);
+  for (const CellMean& mean : analysis.means) {
+    const CellMean& reference = *references.try_emplace(mean.subject, &mean).first->second;
+    const std::size_t place = cells[mean.subject]++;
+    const std::string name = fmt::format("{}{}{}", mean.subject, mean.subject.empty() ? "" : " ",
+                                         levels_text(analysis, mean));
+    const bool compared = &reference != &mean && reference.mean > 0;
+    const double percent = compared ? 100 * (mean.mean / reference.mean - 1) : 0;
+    numbers.rows.push_back({name, quantity(mean.mean, scale),
+                            compared              ? fmt::format("{:+.2f} %", percent)
+                            : &reference == &mean ? "reference"
+                                                  : "-"});
+    if (compared)
+      bars.push_back({.name = name,
+                      .colour = place,
+                      .percent = percent,
+                      .interval = interval_of(analysis, mean, reference)});
+  }
+  if (bars.empty() || !says_more(analysis, cells)) return {};
+  Figure figure{.title = "Each cell over its reference"};
+  figure.words = fmt::format(
+      "The reference of each is its cell in which all treatments have their first level ({}).{}{}",
+      levels_text(analysis, analysis.means.front()),
+      analysis.spec.treatments.size() == 1 ? "" : " The changes above have the intervals.",
+      bars.size() > most_lines ? fmt::format(" The first {} of {} cells.", most_lines, bars.size())
+                               : "");
+  figure.picture =
+      draw(bars, figure.title, response_words(analysis.spec) + " over the reference, %");
+  figure.numbers = std::move(numbers);
+  return {std::move(figure)};
+}
+
+std::vector<Figure> seeds(const Analysis& analysis) {
+  std::vector<Figure> figures;
+  for (const stats::PaddingSeeds& each : analysis.padding) {
+    if (figures.size() == most_pictures) break;
+    Figure figure{.title = fmt::format("{}{}{}={} against {}", each.subject,
+                                       each.subject.empty() ? "" : ": ", each.treatment, each.level,
+                                       each.baseline)};
+    figure.numbers.columns = {{"seed"}, {"change", true}};
+    std::vector<Bar> bars;
+    for (std::size_t i = 0; i < each.seeds.size() && i < each.percent.size(); ++i) {
+      bars.push_back({.name = "padding " + each.seeds[i], .percent = each.percent[i]});
+      figure.numbers.rows.push_back({each.seeds[i], fmt::format("{:+.2f} %", each.percent[i])});
+    }
+    if (bars.empty()) continue;
+    figure.picture = draw(bars, figure.title, "change of " + response_words(analysis.spec) + ", %");
+    figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
+std::vector<Figure> floors(const Analysis& analysis) {
+  if (!analysis.calibration) return {};
+  std::vector<Bar> bars;
+  Table numbers{.columns = {{"of"},
+                            {"noise floor", true},
+                            {"its interval", true},
+                            {"comparisons", true},
+                            {"significant", true}}};
+  const auto add = [&](const stats::Floor& floor, const std::string& name, std::size_t colour) {
+    if (!floor.margin) return;
+    Bar bar{.name = name, .colour = colour, .percent = 100 * *floor.margin};
+    if (floor.interval)
+      bar.interval = {.low = 100 * floor.interval->low, .high = 100 * floor.interval->high};
+    numbers.rows.push_back(
+        {name, margin_words(*floor.margin),
+         floor.interval ? fmt::format("{} to {}", margin_words(floor.interval->low),
+                                      margin_words(floor.interval->high))
+                        : "-",
+         fmt::format("{}", floor.comparisons), fmt::format("{}", floor.significant)});
+    bars.push_back(std::move(bar));
+  };
+  for (const stats::Floor& each : analysis.calibration->benchmarks) add(each, each.subject, 0);
+  add(analysis.calibration->any, "any one program", 1);
+  add(analysis.calibration->suite, "all of them together", 2);
+  if (bars.empty()) return {};
+  Figure figure{.title = "Noise floors"};
+  figure.words = fmt::format(
+      "A program that is compared with itself in {} blocks stays within its floor in {} of the "
+      "cases: smaller changes cannot be told from noise. Lines are intervals of the floor.",
+      analysis.calibration->blocks, level_text(analysis.spec.alpha));
+  figure.picture =
+      draw(bars, figure.title, "noise floor of " + response_words(analysis.spec) + ", %");
+  figure.numbers = std::move(numbers);
+  return {std::move(figure)};
+}
+
+}  // namespace stab::report::html

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "report/drawing/axis.h"
+#include "report/drawing/canvas.h"
+#include "report/html/parts.h"
+#include "report/html/plots.h"
+#include "report/sections/words.h"
+#include "report/words/answer.h"
+#include "report/words/changes.h"
+
+namespace stab::report::html {
+namespace {
+
+using stats::Analysis;
+using stats::Effect;
+
+// A change as the picture has it: in percent, or in the unit of the scale.
+struct Row {
+  const Effect* effect = nullptr;
+  std::string name{};
+  double value = 0;
+  std::optional<double> low{};
+  std::optional<double> high{};
+  std::optional<double> low_adjusted{};
+  std::optional<double> high_adjusted{};
+};
+
+std::string name_of(const Analysis& analysis, const Effect& effect) {
+  const std::string who = label_of(analysis, effect.subject, effect.scope);
+  return fmt::format("{}{}{} against {}", who, who.empty() ? "" : ": ",
+                     level_name(effect, effect.level), level_name(effect, effect.baseline));
+}
+
+std::vector<Row> percent_rows(const Analysis& analysis) {
+  const auto percent = [](std::optional<double> ratio) -> std::optional<double> {
+    if (!ratio || !std::isfinite(*ratio)) return std::nullopt;
+    return 100 * (*ratio - 1);
+  };
+  std::vector<Row> rows;
+  for (const Effect& effect : analysis.effects)
+    if (change_words(analysis, effect).ratio && percent(effect.ratio))
+      rows.push_back({.effect = &effect,
+                      .name = name_of(analysis, effect),
+                      .value = *percent(effect.ratio),
+                      .low = percent(effect.low),
+                      .high = percent(effect.high),
+                      .low_adjusted = percent(effect.low_adjusted),
+                      .high_adjusted = percent(effect.high_adjusted)});
+  return rows;
+}
+
+std::vector<Row> difference_rows(const Analysis& analysis, const Scale& scale) {
+  const auto scaled = [&](std::optional<double> value) -> std::optional<double> {
+    if (!value || !std::isfinite(*value)) return std::nullopt;
+    return *value / scale.factor;
+  };
+  std::vector<Row> rows;
+  for (const Effect& effect : analysis.effects)
+    if (!change_words(analysis, effect).ratio && scaled(effect.difference))
+      rows.push_back({.effect = &effect,
+                      .name = name_of(analysis, effect),
+                      .value = *scaled(effect.difference),
+                      .low = scaled(effect.difference_low),
+                      .high = scaled(effect.difference_high),
+                      .low_adjusted = scaled(effect.low_adjusted),
+                      .high_adjusted = scaled(effect.high_adjusted)});
+  return rows;
+}
+
+Table numbers_of(const Analysis& analysis, const std::vector<Row>& rows) {
+  Table table{.columns = {{"comparison"},
+                          {"change", true},
+                          {level_text(analysis.spec.alpha) + " interval", true},
+                          {"for all together", true},
+                          {"p", true},
+                          {"corrected p", true},
+                          {"verdict"}}};
+  const auto p = [](std::optional<double> x) { return x ? p_text(*x) : std::string("-"); };
+  for (const Row& row : rows) {
+    const ChangeWords words = change_words(analysis, *row.effect);
+    table.rows.push_back({row.name, words.change, words.interval, words.adjusted, p(row.effect->p),
+                          p(row.effect->p_adjusted),
+                          std::string(verdict_word(row.effect->verdict, analysis.spec)) +
+                              (row.effect->reason.empty() ? "" : ": " + row.effect->reason)});
+  }
+  return table;
+}
+
+const char* colour_of(const Effect& effect) {
+  switch (effect.verdict) {
+    case stats::Verdict::faster:
+      return "good";
+    case stats::Verdict::slower:
+      return "bad";
+    case stats::Verdict::same:
+      return "c0";
+    case stats::Verdict::unsure:
+      return "c7";
+  }
+  return "c7";
+}
+
+std::string unit_of(const Scale& scale) {
+  if (scale.exponent.empty()) return scale.unit.empty() ? "as it is" : scale.unit;
+  return "x 1" + scale.exponent + (scale.unit.empty() ? "" : " " + scale.unit);
+}
+
+constexpr double row_height = 38;
+constexpr double top = 6;
+
+void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const Row& row,
+              double y) {
+  const std::string colour = colour_of(*row.effect);
+  const ChangeWords words = change_words(analysis, *row.effect);
+  canvas.name(4, y + 13, row.name, 44, "strong");
+  canvas.text(width - 4, y + 13, verdict_word(row.effect->verdict, analysis.spec), "end tick");
+  const double middle = y + 26;
+  if (row.low_adjusted && row.high_adjusted)
+    canvas.line(axis.place(*row.low_adjusted), middle, axis.place(*row.high_adjusted), middle,
+                colour + " thin");
+  if (row.low && row.high)
+    canvas.rectangle(axis.place(*row.low), middle - 3, axis.place(*row.high) - axis.place(*row.low),
+                     6, colour + " faint");
+  canvas.dot(axis.place(row.value), middle, 4, colour,
+             fmt::format("{}: {} ({})", row.name, words.change, words.interval));
+}
+
+Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::string& unit) {
+  // Of many those of all programs together come first.
+  std::ranges::sort(rows, {}, [](const Row& row) {
+    return std::pair(row.effect->scope == stats::Scope::subject, row.effect);
+  });
+  const std::size_t shown = std::min(rows.size(), most_lines);
+  std::ranges::sort(std::span(rows).first(shown), {},
+                    [](const Row& row) { return std::pair(row.value, row.effect); });
+  Range range;
+  range.include(0);
+  for (std::size_t i = 0; i < shown; ++i)
+    for (const auto& each : {std::optional(rows[i].value), rows[i].low, rows[i].high,
+                             rows[i].low_adjusted, rows[i].high_adjusted})
+      if (each) range.include(*each);
+  const bool margin = unit == "%" && analysis.spec.equivalence;
+  const double equal = 100 * analysis.spec.equivalence.value_or(0);
+  if (margin) {
+    range.include(equal);
+    range.include(-equal);
+  }
+  const Axis axis(range.padded(), 14, width - 14);
+  const double bottom = top + row_height * static_cast<double>(shown);
+  Figure figure{.title = unit == "%" ? "Changes in percent" : "Changes as differences"};
+  Canvas canvas(bottom + 38, figure.title + " with their intervals, sorted");
+  if (margin)
+    canvas.rectangle(axis.place(-equal / (1 + equal / 100)), top,
+                     axis.place(equal) - axis.place(-equal / (1 + equal / 100)), bottom - top,
+                     "shade");
+  canvas.horizontal(axis, top, bottom,
+                    fmt::format("change of {}, {} ({})", response_words(analysis.spec), unit,
+                                better_words(analysis.spec)));
+  for (std::size_t i = 0; i < shown; ++i)
+    draw_row(canvas, analysis, axis, rows[i], top + row_height * static_cast<double>(i));
+  figure.picture = canvas.finish();
+  figure.words = fmt::format(
+      "Bars are {} intervals, thin lines those that hold for all comparisons together{}.",
+      level_text(analysis.spec.alpha), margin ? ", the shaded band what counts as the same" : "");
+  if (shown < rows.size())
+    figure.words +=
+        fmt::format(" The first {} of {}; the table has the others.", shown, rows.size());
+  figure.numbers = numbers_of(analysis, rows);
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> forest(const Analysis& analysis) {
+  std::vector<Figure> figures;
+  if (auto rows = percent_rows(analysis); !rows.empty())
+    figures.push_back(picture_of(analysis, std::move(rows), "%"));
+  const Scale scale = difference_scale(analysis, "", std::nullopt, std::nullopt);
+  if (auto rows = difference_rows(analysis, scale); !rows.empty())
+    figures.push_back(picture_of(analysis, std::move(rows), unit_of(scale)));
+  return figures;
+}
+
+}  // namespace stab::report::html

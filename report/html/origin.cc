@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Where the numbers are from: the machine, what was left to chance, the plan, and how to do it again.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/text.h"
+#include "report/drawing/figure.h"
+#include "report/html/parts.h"
+#include "report/sections/sections.h"
+#include "report/text.h"
+
+namespace stab::report::html {
+namespace {
+
+void folded_text(Markup& markup, std::string_view line, std::string_view text) {
+  markup.open("details").leaf("summary", line).leaf("pre", text, {{"tabindex", "0"}}).close();
+}
+
+Table builds_table(const Background& background) {
+  Table table{.columns = {{"benchmark"}, {"command"}, {"how it went"}, {"SHA-256 of the program"}}};
+  for (const BuildLine& each : background.builds)
+    table.rows.push_back(
+        {each.benchmark, each.command, each.status, each.binary_sha256.substr(0, 16)});
+  return table;
+}
+
+}  // namespace
+
+Markup machine_part(const Document& document, const Background& background) {
+  Markup markup;
+  markup.open("section", {{"id", "machine"}}).leaf("h2", "Machine");
+  markup.leaf("p", document.machine.empty() ? "It is not known." : document.machine);
+  if (const std::string quiet = quiet_text(document.quietness); !quiet.empty())
+    markup.leaf("p", quiet);
+  if (!background.machine.empty()) {
+    Table table{.columns = {{"of the machine"}, {"value"}}};
+    for (const Fact& each : background.machine) table.rows.push_back({each.name, each.value});
+    markup.add(folded_table(table, "All that is stored of it"));
+  }
+  markup.close();
+  return markup;
+}
+
+Markup chance_part(const Background& background) {
+  Markup markup;
+  if (background.chances.empty()) return markup;
+  markup.open("section", {{"id", "chance"}}).leaf("h2", "What was random and what was not");
+  markup.leaf("p",
+              "What was drawn at random cannot favour one side for long. What stood still may: of "
+              "that, the result says nothing beyond how it stood.",
+              {{"class", "words"}});
+  Table table{.columns = {{"what"}, {"random"}, {"how"}}};
+  for (const Chance& each : background.chances)
+    table.rows.push_back({each.what, each.random ? "yes" : "no", each.how});
+  markup.add(html::table(table)).close();
+  return markup;
+}
+
+Markup plan_part(const Document& document, const Background& background) {
+  Markup markup;
+  markup.open("section", {{"id", "plan"}}).leaf("h2", "Plan, builds and how to run it again");
+  markup.open("dl")
+      .leaf("dt", "Seed")
+      .leaf("dd", fmt::format("{}; every random choice derives from it", document.seed));
+  if (!background.directory.empty()) markup.leaf("dt", "Folder").leaf("dd", background.directory);
+  if (!document.database.empty()) markup.leaf("dt", "Database").leaf("dd", document.database);
+  markup.leaf("dt", "One trial again").open("dd");
+  markup.leaf("code", fmt::format("stabctl replay {} POSITION", document.id))
+      .text(
+          " with a position from the tables of trials in their order; of a 'stabctl run' with "
+          "--state FOLDER");
+  markup.close().close();
+  if (!background.builds.empty()) markup.add(folded_table(builds_table(background), "Builds"));
+  folded_text(markup, "The plan as it was submitted", background.plan);
+  markup.close();
+  return markup;
+}
+
+Markup text_part(const Document& document) {
+  Markup markup;
+  markup.open("section", {{"id", "text"}}).leaf("h2", "The whole report as text");
+  folded_text(markup, "All tables, tests of assumptions and other tests",
+              text(document, {.full = true}));
+  markup.close();
+  return markup;
+}
+
+}  // namespace stab::report::html

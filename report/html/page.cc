@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "report/html/page.h"
+
+#include <cassert>
+#include <utility>
+#include <vector>
+
+#include "report/drawing/figure.h"
+#include "report/drawing/markup.h"
+#include "report/html/groups.h"
+#include "report/html/parts.h"
+#include "report/html/plots.h"
+#include "report/words/answer.h"
+
+namespace stab::report::html {
+namespace {
+
+// P1: what a browser may load. It is the page's own policy, so it holds where the file is opened.
+constexpr const char* policy = "default-src 'none'; style-src 'unsafe-inline'";
+
+void add_head(Markup& markup, const std::string& title) {
+  markup.open("head")
+      .empty("meta", {{"charset", "utf-8"}})
+      .empty("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", policy}})
+      .empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}})
+      .empty("meta", {{"name", "color-scheme"}, {"content", "light dark"}})
+      .leaf("title", title)
+      .open("style")
+      .literal(style())
+      .close()
+      .close();
+}
+
+void add_pictures(Markup& markup, const Document& document, const Shots& shots) {
+  const stats::Analysis& analysis = document.analysis;
+  const std::vector<SubjectShots> subjects = by_subject(shots, analysis);
+  const std::string kept = kept_words(shots);
+  std::vector<Figure> changes = forest(analysis);
+  for (const stats::Analysis& other : document.others)
+    for (Figure& each : forest(other)) {
+      each.title += " of " + response_words(other.spec);
+      changes.push_back(std::move(each));
+    }
+  markup.add(section("effects", "Changes", "", changes))
+      .add(section("seeds", "Changes under each padding", "", seeds(analysis)))
+      .add(section("floors", "What cannot be resolved", "", floors(analysis)))
+      .add(section("overheads", "Against the reference", "", overheads(analysis)))
+      .add(section("factors", "Treatments, alone and by two",
+                   "Where lines are not parallel, treatments act on each other.",
+                   factors(analysis)))
+      .add(section("trials", "Trials",
+                   "Each dot is a trial that is ok; a vertical line is the mean of the cell, the "
+                   "line across it "
+                   "its interval. " +
+                       kept,
+                   distributions(analysis, shots, subjects)))
+      .add(section(
+          "order", "Trials in their order",
+          "A slope or a step is something that changed on the machine meanwhile. Every second "
+          "block is shaded where there are not too many.",
+          sequences(analysis, shots, subjects)))
+      .add(section("residuals", "Residuals against a normal distribution",
+                   "What is left of each number without the means of its cell and of its block. "
+                   "Normal ones lie on the line.",
+                   residuals(analysis, subjects)));
+}
+
+}  // namespace
+
+std::string page(const Document& document, const Background& background) {
+  Markup markup;
+  markup.literal("<!DOCTYPE html>\n").open("html", {{"lang", "en"}});
+  add_head(markup, document.experiment + " - stabd");
+  markup.open("body").add(summary_part(document)).open("main");
+  add_pictures(markup, document, background.shots);
+  markup.add(anova_part(document.analysis))
+      .add(components_part(document.analysis))
+      .add(counters_part(document))
+      .add(machine_part(document, background))
+      .add(chance_part(background))
+      .add(plan_part(document, background))
+      .add(text_part(document));
+  markup.close().close().close();
+  assert(markup.is_whole());
+  return markup.str();
+}
+
+}  // namespace stab::report::html

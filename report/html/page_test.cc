@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+#include "report/html/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "report/drawing/figure.h"
+#include "report/drawing/testing.h"
+#include "report/html/groups.h"
+#include "report/html/parts.h"
+#include "report/html/plots.h"
+#include "report/sample_document.h"
+
+namespace stab::report::html {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* hostile = "<script>alert(1)</script>\"&'";
+
+// `each` numbers of every cell of the sample's first subjects, as if they had been its trials.
+Background background_of(const Document& document, std::size_t each) {
+  Background background{.plan = "[experiment]\nname = \"x\"\n", .directory = "/tmp"};
+  for (const stats::CellMean& mean : document.analysis.means) {
+    const auto cell = static_cast<std::uint32_t>(background.shots.cells.size());
+    background.shots.cells.push_back({.name = mean.subject + " opt=" + mean.levels[0],
+                                      .subject = mean.subject,
+                                      .levels = mean.levels});
+    for (std::size_t i = 0; i < each; ++i)
+      background.shots.shots.push_back(
+          {.position = static_cast<std::uint32_t>(background.shots.shots.size()),
+           .block = static_cast<std::uint32_t>(i),
+           .cell = cell,
+           .value = mean.mean * (1 + 0.01 * static_cast<double>(i % 7))});
+  }
+  background.shots.ok = background.shots.kept_ok = background.shots.shots.size();
+  return background;
+}
+
+std::vector<Element> of_kind(const Parsed& parsed, const std::string& name) {
+  std::vector<Element> found;
+  std::ranges::copy_if(parsed.elements, std::back_inserter(found),
+                       [&](const Element& element) { return element.name == name; });
+  return found;
+}
+
+std::vector<Element> dots_in(const Markup& picture) {
+  const Parsed parsed = parse(picture.str());
+  EXPECT_EQ(parsed.problem, "");
+  return of_kind(parsed, "circle");
+}
+
+TEST(Page, IsWellFormed) {
+  const Document document = sample_document();
+  EXPECT_EQ(parse(page(document, background_of(document, 5))).problem, "");
+  EXPECT_EQ(parse(page(document, {})).problem, "");
+  EXPECT_EQ(parse(page({}, {})).problem, "");
+}
+
+TEST(Page, BeginsWithTheQuestionAndTheAnswer) {
+  const std::string text = page(sample_document(), {});
+  const std::size_t question = text.find("Does O2 make these programs faster than O1?");
+  const std::size_t answer = text.find("class=\"answer");
+  EXPECT_LT(question, answer);
+  EXPECT_LT(answer, text.find("<main>"));
+}
+
+TEST(Page, RefersToNothingOutside) {
+  const Document document = sample_document();
+  const std::string text = page(document, background_of(document, 5));
+  for (const char* each :
+       {"http:", "https:", "src=", "url(", "@import", "<script", "<link", "href="})
+    EXPECT_THAT(text, Not(HasSubstr(each)));
+  EXPECT_THAT(text, HasSubstr("default-src &#39;none&#39;"));
+}
+
+TEST(Page, HostileNamesAreText) {
+  Document document = sample_document();
+  document.experiment = document.question = document.machine = document.reason = hostile;
+  document.failures = {hostile};
+  document.analysis.notes = {hostile};
+  document.counters = {{.name = hostile, .unit = hostile, .absent = 1, .reason = hostile}};
+  for (stats::CellMean& mean : document.analysis.means) mean.subject = hostile;
+  for (stats::Effect& effect : document.analysis.effects) effect.level = hostile;
+  for (stats::AnovaTable& table : document.analysis.tables) table.formula = hostile;
+  Background background = background_of(document, 4);
+  background.plan = background.directory = hostile;
+  background.builds = {{.benchmark = hostile, .command = hostile}};
+  background.machine = {{.name = hostile, .value = hostile}};
+  background.chances = {{.what = hostile, .how = hostile}};
+  const std::string text = page(document, background);
+  const Parsed parsed = parse(text);
+  EXPECT_EQ(parsed.problem, "");
+  EXPECT_EQ(of_kind(parsed, "script").size(), 0U);
+  EXPECT_EQ(of_kind(parsed, "h1").front().text, std::string(hostile) + " (experiment 3)");
+}
+
+TEST(Page, EachPictureHasItsTableAndIsNamed) {
+  const Document document = sample_document();
+  const Parsed parsed = parse(page(document, background_of(document, 5)));
+  const auto figures = of_kind(parsed, "figure");
+  ASSERT_GT(figures.size(), 10U);
+  EXPECT_EQ(of_kind(parsed, "svg").size(), figures.size());
+  for (const Element& svg : of_kind(parsed, "svg")) {
+    EXPECT_EQ(svg.attributes.at("role"), "img");
+    EXPECT_NE(svg.attributes.at("aria-label"), "");
+  }
+  std::size_t tables = 0;
+  for (std::size_t i = 0; i < parsed.elements.size(); ++i) {
+    if (parsed.elements[i].name != "figure") continue;
+    const std::size_t depth = parsed.elements[i].depth;
+    for (std::size_t j = i + 1; j < parsed.elements.size() && parsed.elements[j].depth > depth; ++j)
+      tables += parsed.elements[j].name == "table" ? 1 : 0;
+  }
+  EXPECT_EQ(tables, figures.size());
+}
+
+TEST(Page, HasAtMostSoManyDotsAndRows) {
+  const Document document = sample_document();
+  const Parsed few = parse(page(document, background_of(document, 20)));
+  const Parsed many = parse(page(document, background_of(document, 3000)));
+  EXPECT_EQ(many.problem, "");
+  // Distributions and sequences, then residuals and changes.
+  EXPECT_LE(of_kind(many, "circle").size(), 2 * most_dots + most_pictures * 300 + 100);
+  EXPECT_GT(of_kind(few, "circle").size(), 2 * 240U);
+  EXPECT_THAT(many.elements[0].text, HasSubstr("6000 trials are too many for dots"));
+  EXPECT_THAT(many.elements[0].text, HasSubstr("666 of 6000 trials, in equal steps"));
+}
+
+TEST(Page, SaysHowManyTrialsAreKept) {
+  Document document = sample_document();
+  Background background = background_of(document, 5);
+  EXPECT_EQ(kept_words(background.shots), "");
+  background.shots.ok = 1000;
+  EXPECT_THAT(page(document, background),
+              HasSubstr("60 of 1000 numbers are in the pictures, drawn by the experiment"));
+}
+
+TEST(Sequences, ADotLiesWhereItsNumberSays) {
+  const Document document = sample_document();
+  const Background background = background_of(document, 5);
+  const auto subjects = by_subject(background.shots, document.analysis);
+  const auto figures = sequences(document.analysis, background.shots, subjects);
+  ASSERT_EQ(figures.size(), subjects.size());
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const auto dots = dots_in(figures[i].picture);
+    ASSERT_EQ(dots.size(), subjects[i].shots.size());
+    const auto at = [&](std::size_t n, const char* name) {
+      return std::stod(dots[n].attributes.at(name));
+    };
+    const Shot& first = *subjects[i].shots.front();
+    const Shot& last = *subjects[i].shots.back();
+    for (std::size_t n = 0; n < dots.size(); ++n) {
+      const Shot& shot = *subjects[i].shots[n];
+      // As far between the first and the last one as its position is.
+      const double along =
+          (shot.position - first.position) / double(last.position - first.position);
+      EXPECT_NEAR(at(n, "cx"), std::lerp(at(0, "cx"), at(dots.size() - 1, "cx"), along), 0.02);
+      for (std::size_t m = 0; m < n; ++m)
+        EXPECT_EQ(shot.value<subjects[i].shots[m]->value, at(n, "cy")> at(m, "cy") + 0.011)
+            << "more is above";
+    }
+  }
+}
+
+// Read off by the ticks, as people do.
+TEST(Distributions, ADotLiesWhereItsNumberSays) {
+  const Document document = sample_document();
+  const Background background = background_of(document, 5);
+  const auto subjects = by_subject(background.shots, document.analysis);
+  const auto figures = distributions(document.analysis, background.shots, subjects);
+  ASSERT_EQ(figures.size(), subjects.size());
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const Parsed parsed = parse(figures[i].picture.str());
+    std::vector<Element> ticks = of_kind(parsed, "text");
+    std::erase_if(ticks,
+                  [](const Element& each) { return each.attributes.at("class") != "tick middle"; });
+    ASSERT_GE(ticks.size(), 2U);
+    const auto place = [](const Element& each, const char* name) {
+      return std::stod(each.attributes.at(name));
+    };
+    const double from = place(ticks.front(), "x");
+    const double to = place(ticks.back(), "x");
+    const double low = std::stod(ticks.front().text);
+    const double high = std::stod(ticks.back().text);
+    const auto dots = dots_in(figures[i].picture);
+    ASSERT_EQ(dots.size(), subjects[i].shots.size());
+    for (std::size_t n = 0; n < dots.size(); ++n) {
+      const double value = subjects[i].shots[n]->value / subjects[i].scale.factor;
+      EXPECT_NEAR(place(dots[n], "cx"), from + (value - low) / (high - low) * (to - from), 0.02);
+    }
+  }
+}
+
+TEST(Sequences, FailedAndDisturbedTrialsAreMarked) {
+  const Document document = sample_document();
+  Background background = background_of(document, 5);
+  background.shots.shots[1].fate = Fate::disturbed;
+  background.shots.shots[2].fate = Fate::failed;
+  const auto subjects = by_subject(background.shots, document.analysis);
+  const Figure figure = sequences(document.analysis, background.shots, subjects).front();
+  EXPECT_THAT(figure.words, HasSubstr("Rings are disturbed"));
+  EXPECT_THAT(figure.words, HasSubstr("Crosses at the lower edge"));
+  EXPECT_THAT(figure.picture.str(), HasSubstr("class=\"failed\""));
+  EXPECT_THAT(figure.picture.str(), HasSubstr("hollow"));
+  EXPECT_EQ(figure.numbers.rows[1].back(), "disturbed");
+  EXPECT_EQ(figure.numbers.rows[2].back(), "failed");
+  // Neither is among the trials of a cell.
+  EXPECT_EQ(subjects.front().cells.front().values.size(), 3U);
+}
+
+TEST(Forest, ChangesAreSortedWithTheirIntervals) {
+  const Document document = sample_document();
+  const auto figures = forest(document.analysis);
+  ASSERT_EQ(figures.size(), 1U);
+  const auto dots = dots_in(figures[0].picture);
+  ASSERT_EQ(dots.size(), document.analysis.effects.size());
+  for (std::size_t i = 1; i < dots.size(); ++i)
+    EXPECT_LE(std::stod(dots[i - 1].attributes.at("cx")), std::stod(dots[i].attributes.at("cx")));
+  EXPECT_EQ(figures[0].numbers.rows.size(), dots.size());
+}
+
+TEST(Residuals, OfNumbersThatAreTheirMeansThereIsNoPicture) {
+  const Document document = sample_document();
+  Background background = background_of(document, 5);
+  for (Shot& shot : background.shots.shots) shot.value = 1e6;
+  const auto subjects = by_subject(background.shots, document.analysis);
+  EXPECT_TRUE(residuals(document.analysis, subjects).empty());
+}
+
+TEST(Factors, TwoTreatmentsThatOnlyAddHaveParallelLines) {
+  stats::Analysis analysis;
+  analysis.spec.treatments = {"a", "b"};
+  for (const auto& [a, b, mean] : {std::tuple("0", "0", 100.0), std::tuple("0", "1", 120.0),
+                                   std::tuple("1", "0", 200.0), std::tuple("1", "1", 240.0)})
+    analysis.means.push_back({.subject = "s", .levels = {a, b}, .n = 3, .mean = mean});
+  const auto figures = factors(analysis);
+  ASSERT_EQ(figures.size(), 2U);
+  EXPECT_EQ(figures[1].title, "a by b");
+  const auto& rows = figures[1].numbers.rows;
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0][0], "a=0");
+  const auto ratio = [](const std::vector<std::string>& row) {
+    return (100 + std::stod(row[2])) / (100 + std::stod(row[1]));
+  };
+  EXPECT_NEAR(ratio(rows[0]), 1.2, 1e-3);
+  EXPECT_NEAR(ratio(rows[1]), 1.2, 1e-3);
+}
+
+TEST(Overheads, EachCellIsComparedWithTheFirstOneOfItsSubject) {
+  stats::Analysis analysis;
+  analysis.spec.treatments = {"a"};
+  for (const auto& [level, mean] :
+       {std::pair("none", 100.0), std::pair("x", 125.0), std::pair("y", 80.0)})
+    analysis.means.push_back({.subject = "s", .levels = {level}, .n = 3, .mean = mean});
+  const auto figures = overheads(analysis);
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].numbers.rows[0].back(), "reference");
+  EXPECT_EQ(figures[0].numbers.rows[1].back(), "+25.00 %");
+  EXPECT_EQ(figures[0].numbers.rows[2].back(), "-20.00 %");
+}
+
+TEST(Seeds, EachPaddingHasItsBar) {
+  stats::Analysis analysis;
+  analysis.padding = {{.subject = "s",
+                       .treatment = "a",
+                       .baseline = "x",
+                       .level = "y",
+                       .seeds = {"11", "12"},
+                       .percent = {-1.5, 2}}};
+  const auto figures = seeds(analysis);
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].title, "s: a=y against x");
+  EXPECT_EQ(figures[0].numbers.rows[0], (std::vector<std::string>{"11", "-1.50 %"}));
+  const auto bars = of_kind(parse(figures[0].picture.str()), "rect");
+  ASSERT_EQ(bars.size(), 2U);
+  EXPECT_NEAR(4 * std::stod(bars[0].attributes.at("width")),
+              3 * std::stod(bars[1].attributes.at("width")), 0.05);
+}
+
+TEST(Page, FurtherResponsesHaveTheirChanges) {
+  Document document = sample_document();
+  document.others.push_back(document.analysis);
+  document.others[0].spec.response = "page-faults";
+  EXPECT_THAT(page(document, {}), HasSubstr("Changes in percent of page-faults"));
+}
+
+TEST(Table, OfTooManyRowsThePageSaysHowManyThereAre) {
+  Table numbers{.columns = {{"n", true}}};
+  for (std::size_t i = 0; i < most_rows + 1; ++i) numbers.rows.push_back({"1"});
+  const Parsed parsed = parse(table(numbers).str());
+  EXPECT_EQ(of_kind(parsed, "td").size(), most_rows);
+  EXPECT_THAT(parsed.elements.back().text, HasSubstr("The first 1000 of 1001 rows"));
+}
+
+}  // namespace
+}  // namespace stab::report::html

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The parts of the page; each is nothing if there is nothing for it.
+#pragma once
+
+#include <cstddef>
+
+#include "report/drawing/markup.h"
+#include "report/html/background.h"
+#include "report/model.h"
+
+namespace stab::report::html {
+
+// Of all pictures of one kind together (P4).
+inline constexpr std::size_t most_dots = 4000;
+// Pictures of one kind, where each subject has its own.
+inline constexpr std::size_t most_pictures = 12;
+// Rows of a picture.
+inline constexpr std::size_t most_lines = 40;
+
+// The page's only style sheet: light or dark as the reader has it, and light on paper.
+Literal style();
+
+// Question, answer and how much to trust it.
+Markup summary_part(const Document& document);
+
+Markup anova_part(const stats::Analysis& analysis);
+Markup components_part(const stats::Analysis& analysis);
+Markup counters_part(const Document& document);
+
+// Where it comes from.
+Markup machine_part(const Document& document, const Background& background);
+Markup chance_part(const Background& background);
+Markup plan_part(const Document& document, const Background& background);
+// All of the report as text, with what has no part of its own here.
+Markup text_part(const Document& document);
+
+}  // namespace stab::report::html

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The first screen.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/html/parts.h"
+#include "report/sections/sections.h"
+#include "report/words/answer.h"
+
+namespace stab::report::html {
+namespace {
+
+// As a sentence begins.
+std::string capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+// The answer's sentences, one a line.
+std::vector<std::string> sentences(const Document& document) {
+  std::vector<std::string> found;
+  std::string rest = answer(document.analysis);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (end > 0) found.push_back(capital(rest.substr(0, end)));
+    rest.erase(0, end + 1);
+  }
+  return found;
+}
+
+// Of all verdicts together.
+std::string kind_of(const Document& document) {
+  const stats::Findings findings = document.findings();
+  if (!document.compares || document.analysis.effects.empty()) return "answer";
+  if (findings.regressed) return "answer worse";
+  if (findings.unsure) return "answer";
+  const bool better = std::ranges::any_of(
+      document.analysis.effects,
+      [](const stats::Effect& effect) { return effect.verdict == stats::Verdict::faster; });
+  return better ? "answer better" : "answer alike";
+}
+
+void item(Markup& markup, std::string_view label, std::string_view words) {
+  if (!words.empty()) markup.leaf("dt", label).leaf("dd", words);
+}
+
+// The others stand behind a line that opens them.
+constexpr std::size_t most_open = 3;
+
+void add_list(Markup& markup, std::string_view title, const std::vector<std::string>& items) {
+  if (items.empty()) return;
+  const auto list = [&](std::span<const std::string> part) {
+    markup.open("ul", {{"class", "notes"}});
+    for (const std::string& each : part) markup.leaf("li", each);
+    markup.close();
+  };
+  markup.leaf("h3", title);
+  const std::size_t open = items.size() <= most_open + 1 ? items.size() : most_open;
+  list(std::span(items).first(open));
+  if (open == items.size()) return;
+  markup.open("details").leaf("summary", fmt::format("{} more", items.size() - open));
+  list(std::span(items).subspan(open));
+  markup.close();
+}
+
+void add_trust(Markup& markup, const Document& document) {
+  markup.leaf("h3", "How much to trust it").open("dl");
+  item(markup, "State", document.state + (document.reason.empty() ? "" : ": " + document.reason));
+  item(markup, "Trials", trials_text(document));
+  if (document.stopping) item(markup, "Stopping", document.stopping->words);
+  if (document.exclusions) item(markup, "Excluded", dependence_text(*document.exclusions));
+  item(markup, "Layouts", layouts_text(document.layouts));
+  if (document.simulated) item(markup, "Simulated", simulated_text());
+  item(markup, "Quiet", quiet_text(document.quietness));
+  item(markup, "Noise floor",
+       document.noise ? noise_text(*document.noise)
+       : document.analysis.calibration
+           ? ""
+           : "this machine is not calibrated for it (plans/calibration.toml)");
+  item(markup, "Assumptions", rejected_assumptions(document.analysis));
+  markup.close();
+}
+
+}  // namespace
+
+Markup summary_part(const Document& document) {
+  Markup markup;
+  markup.open("header").leaf("h1",
+                             fmt::format("{} (experiment {})", document.experiment, document.id));
+  if (!document.question.empty()) markup.leaf("p", document.question, {{"class", "question"}});
+  markup.open("div", {{"class", kind_of(document)}});
+  for (const std::string& each : sentences(document)) markup.leaf("p", each);
+  markup.close();
+  add_trust(markup, document);
+  add_list(markup, "Failures", document.failures);
+  add_list(markup, "Notes", document.analysis.notes);
+  markup.close();
+  return markup;
+}
+
+}  // namespace stab::report::html

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/run/page.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "stabd/client/output.h"
+#include "stabd/client/stored.h"
+
+namespace stab::client {
+
+Result<void> check_page(const std::string& path) {
+  if (path.empty()) return {};
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return fail(fmt::format("--html {}: that is a folder, name a file", path));
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const std::string folder = parent.empty() ? "." : parent;
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return fail(fmt::format("--html {}: nothing can be written in {}: {}", path, folder,
+                          std::strerror(errno)));
+}
+
+Result<void> write_page(const Ran& ran, const std::string& path) {
+  if (path.empty()) return {};
+  const auto page =
+      answer_stored(ran.state, protocol::ReportRequest{.id = ran.id, .format = "html"});
+  if (!page) return std::unexpected(page.error());
+  if (auto written = write_file_atomically(path, page->text); !written) return written;
+  tell("the page is " + path);
+  return {};
+}
+
+}  // namespace stab::client

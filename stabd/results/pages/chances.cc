@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/pages/chances.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <variant>
+
+namespace stab::results {
+namespace {
+
+using plan::FactorKind;
+using report::html::Chance;
+
+Chance chance_of(const plan::Factor& factor) {
+  Chance chance{.what = factor.name};
+  if (const auto* drawn = std::get_if<plan::RandomPerBlock>(&factor.levels)) {
+    chance.random = true;
+    chance.how = fmt::format("drawn for each block from {} to {}, the same in all cells of it",
+                             drawn->minimum, drawn->maximum);
+  } else if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels)) {
+    chance.random = true;
+    chance.how = fmt::format("{} seeds, each run {} times", seeds->seeds, seeds->runs);
+  } else if (factor.is_treatment()) {
+    chance.how = "a treatment: what is compared";
+  } else {
+    const auto& levels = std::get<plan::FixedLevels>(factor.levels).levels;
+    chance.how = "held at " + (levels.empty() ? "nothing" : levels.front().name);
+  }
+  return chance;
+}
+
+bool has(const plan::Plan& plan, FactorKind kind) {
+  return std::ranges::any_of(plan.factors,
+                             [&](const plan::Factor& factor) { return factor.kind == kind; });
+}
+
+Chance programs_own(const report::Layouts& layouts) {
+  Chance chance{.what = "places of code, stack and heap"};
+  const std::uint64_t all = layouts.randomized + layouts.unrandomized + layouts.without_runtime;
+  chance.random = layouts.randomized > 0;
+  if (layouts.randomized > 0)
+    chance.how = fmt::format("by the programs' runtime ({}) in {} of {} trials", layouts.kinds,
+                             layouts.randomized, all);
+  else if (layouts.unrandomized > 0)
+    chance.how = "the programs could, and were told not to or failed to";
+  else
+    chance.how = "as the compiler made them: the programs were not built with szc";
+  return chance;
+}
+
+}  // namespace
+
+std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& document) {
+  std::vector<Chance> chances;
+  chances.push_back(
+      {.what = "order of trials",
+       .how = "each block runs each of its cells once, in an order that the seed draws",
+       .random = true});
+  for (const plan::Factor& factor : plan.factors) chances.push_back(chance_of(factor));
+  chances.push_back(programs_own(document.layouts));
+  if (!has(plan, FactorKind::aslr))
+    chances.push_back({.what = "address space (ASLR)",
+                       .how = plan.aslr ? "the kernel draws addresses for each trial"
+                                        : "switched off for the trials",
+                       .random = plan.aslr});
+  if (!has(plan, FactorKind::env_bytes))
+    chances.push_back(
+        {.what = "size of the environment", .how = "no factor: what the plan's variables take"});
+  if (!has(plan, FactorKind::link_order))
+    chances.push_back({.what = "link order", .how = "no factor: as the build commands have it"});
+  chances.push_back({.what = "machine, kernel and session",
+                     .how = "one machine, one stretch of time: another may answer otherwise"});
+  return chances;
+}
+
+}  // namespace stab::results

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/results/pages/pages.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "plan/reading/reader.h"
+#include "report/html/page.h"
+#include "stabd/results/answers.h"
+#include "stabd/results/pages/chances.h"
+#include "stabd/results/pages/shots.h"
+#include "stabd/results/trials.h"
+#include "toml/problems.h"
+
+namespace stab::results {
+namespace {
+
+using report::html::Background;
+using report::html::Fact;
+
+void add_facts(const nlohmann::json& value, const std::string& name, std::vector<Fact>& facts) {
+  if (value.is_object()) {
+    for (const auto& [key, inner] : value.items())
+      add_facts(inner, name.empty() ? key : name + " " + key, facts);
+    return;
+  }
+  facts.push_back(
+      {.name = name,
+       .value = value.is_string()
+                    ? value.get<std::string>()
+                    : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
+}
+
+// A report can do without.
+std::vector<Fact> facts_of(store::Reader& store, store::Id id) {
+  std::vector<Fact> facts;
+  if (id == 0) return facts;
+  const auto machine = store.machine(id);
+  if (!machine || !*machine) return facts;
+  const auto stored = nlohmann::json::parse((*machine)->facts, nullptr, false);
+  if (stored.is_object()) add_facts(stored, "", facts);
+  return facts;
+}
+
+}  // namespace
+
+Result<Background> background_of(store::Reader& store, const store::Experiment& experiment,
+                                 const report::Document& document, const Asked& asked) {
+  const auto stored = plan::read_plan(experiment.plan);
+  if (!stored) return fail(toml::describe(stored.error(), "plan"));
+  const auto plan = plan_about(store, experiment, *stored, asked);
+  if (!plan) return std::unexpected(plan.error());
+  auto shots = read_shots(store, experiment, *plan);
+  if (!shots) return fail(shots.error().message);
+  const auto builds = store.builds(experiment.id);
+  if (!builds) return fail(builds.error().message);
+  Background background{.shots = std::move(*shots),
+                        .chances = chances_of(*plan, document),
+                        .machine = facts_of(store, experiment.machine),
+                        .plan = experiment.plan,
+                        .directory = experiment.directory};
+  for (const store::Build& each : *builds)
+    background.builds.push_back({.benchmark = each.benchmark,
+                                 .command = each.command,
+                                 .status = std::string(to_string(each.status)),
+                                 .binary_sha256 = each.binary_sha256});
+  return background;
+}
+
+Result<protocol::ReportReply> answer_any_report(store::Reader& store,
+                                                const store::Experiment& experiment,
+                                                const std::string& database,
+                                                const protocol::ReportRequest& request) {
+  if (request.format != "html") return answer_report(store, experiment, database, request);
+  const Asked asked{.response = request.response, .better = request.better};
+  const auto document = make_document(store, experiment, database, asked);
+  if (!document) return std::unexpected(document.error());
+  const auto background = background_of(store, experiment, *document, asked);
+  if (!background) return std::unexpected(background.error());
+  return reply_with(report::html::page(*document, *background), experiment, *document);
+}
+
+}  // namespace stab::results

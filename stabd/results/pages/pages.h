@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Reports in any form. A page in HTML has more of an experiment than its document: single trials,
+// the plan, the builds.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "report/html/background.h"
+#include "stabd/protocol/messages.h"
+#include "stabd/results/document.h"
+#include "store/reader.h"
+
+namespace stab::results {
+
+// Of the number that the document is about.
+Result<report::html::Background> background_of(store::Reader& store,
+                                               const store::Experiment& experiment,
+                                               const report::Document& document,
+                                               const Asked& asked = {});
+
+// As answer_report, and `html`.
+Result<protocol::ReportReply> answer_any_report(store::Reader& store,
+                                                const store::Experiment& experiment,
+                                                const std::string& database,
+                                                const protocol::ReportRequest& request);
+
+}  // namespace stab::results

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The report as a page in a real browser: it asks for nothing, complains of nothing, and fits a phone.
+set -euo pipefail
+source_dir=$1 build_dir=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# look PAGE: what the harness saw in `seen`, and what the browser complained of in `console`. A browser that does not start is
+# started again; one that has started has as long as it takes.
+look() {
+  sed "s|PAGE|$1|" "$source_dir/tests/browser/harness.html" >"$folder/harness.html"
+  for _ in 1 2 3; do
+    timeout 300 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
+      --disable-background-networking --disable-component-update --allow-file-access-from-files --enable-logging=stderr \
+      --user-data-dir="$folder/profile" --virtual-time-budget=60000 --dump-dom "file://$folder/harness.html" \
+      >"$folder/dom" 2>"$folder/stderr" || true
+    rm -rf "$folder/profile"
+    seen=$(sed -n '/<pre id="seen">/,/<\/pre>/p' "$folder/dom")
+    console=$(grep ':CONSOLE' "$folder/stderr" || true)
+    [[ $seen != *finished* ]] || return 0
+  done
+  echo "the browser did not finish:"
+  tail -n 20 "$folder/stderr"
+  exit 1
+}
+expect() { grep -qF -- "$1" <<<"$seen" || { echo "$page: not seen: $1"; failed=1; }; }
+
+cat >"$folder/script.sh" <<'END'
+cat <<JSON
+{"context": {}, "benchmarks": [
+ {"name": "<script>alert(1)</script>", "run_type": "iteration", "real_time": $1.$((RANDOM % 90 + 10)), "time_unit": "us"},
+ {"name": "a_long_name_without_any_space_that_a_phone_of_four_hundred_pixels_cannot_show_in_one_line_of_text_at_all",
+  "run_type": "iteration", "real_time": $1.$((RANDOM % 90 + 10)), "time_unit": "us"}]}
+JSON
+END
+cat >"$folder/plan.toml" <<'END'
+[experiment]
+name = "page"
+question = "Is it <b>faster</b>?"
+[[benchmark]]
+name = "program"
+repetitions = 6
+run = ["/bin/bash", "script.sh", "${N}"]
+[factor.n]
+levels = { few = { N = "100" }, some = { N = "110" }, a_level_with_quite_a_long_name = { N = "200" } }
+[factor.other]
+levels = { yes = { O = "1" }, no = { O = "2" } }
+[[measure.output]]
+name = "time"
+google_benchmark = "real_time"
+[analysis]
+response = "time"
+END
+sed -i 's|"${N}"\]|"${N}", "${O}"]|' "$folder/plan.toml"
+"$build_dir/bin/stabctl" run "$folder/plan.toml" --state "$folder/state" --html "$folder/page.html" --fail-on trials \
+  >/dev/null 2>"$folder/run" || { cat "$folder/run"; exit 1; }
+
+page=page.html
+look $page
+for width in narrow wide; do
+  for what in closed scripts requests overflow flat cut overlaps; do expect "$width $what: 0"; done
+  expect "$width caption: program/&lt;script&gt;alert(1)&lt;/script&gt;"
+done
+grep -qE 'narrow pictures: [1-9][0-9]' <<<"$seen" || { echo "there are no ten pictures"; failed=1; }
+[[ -z $console ]] || { echo "the browser complains: $console"; failed=1; }
+[[ $failed == 0 ]] || echo "$seen"
+
+# The same look finds what is wrong with a page on which all of it is.
+page=broken.html
+sed -e "s|</main>|<script>1</script><img src=\"http://127.0.0.1:9/x.png\"/><div style=\"width: 1300px\">x</div></main>|" \
+  -e '0,/<text [^>]*>/s||<text x="470" y="20">much longer than the place</text><text x="4" y="20">over the other |' "$folder/page.html" >"$folder/broken.html"
+look $page
+expect "narrow scripts: 1"
+expect "narrow cut: 1"
+! grep -qF "narrow overlaps: 0" <<<"$seen" || { echo "texts that overlap were not seen"; failed=1; }
+! grep -qE 'overflow: 0$' <<<"$seen" || { echo "an overflow was not seen"; failed=1; }
+[[ $console == *"Content Security Policy"* ]] || { echo "the policy stopped nothing: $console"; failed=1; }
+exit $failed
