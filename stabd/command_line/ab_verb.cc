@@ -9,12 +9,9 @@ void CommandLine::add_ab() {
   Arguments& a = arguments_;
   CLI::App* ab =
       verb("ab", "Which of these is faster? Measures two or more versions in turns, without a plan",
-           [&a]() -> Result<int> {
+           [&a] {
              a.ab.json = a.common.json;
              a.ab.full = a.common.full;
-             const auto fail_on = client::read_fail_on(a.ab_fail_on);
-             if (!fail_on) return std::unexpected(fail_on.error());
-             a.ab.fail_on = *fail_on;
              return client::ab::compare_versions(a.ab);
            });
   ab->footer(
@@ -55,11 +52,7 @@ void CommandLine::add_ab() {
       ->check(CLI::NonNegativeNumber);
   ab->add_option("--save", a.ab.save, "Write the plan to this file, for 'stabctl run'");
   ab->add_option("--state", a.ab.state_directory, "Folder of the database");
-  ab->add_option("--fail-on", a.ab_fail_on,
-                 "What exits with another code than 0: a list of trials, regressed, unsure; or "
-                 "none")
-      ->capture_default_str()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  fail_on_option(ab);
   ab->add_flag("--markdown", a.ab.markdown, "A table for a pull request, in place of the report");
   full_flag(ab);
   json_flag(ab);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "stabd/client/output.h"
+#include "stabd/command_line/exit_codes.h"
 #include "stabd/paths.h"
 
 namespace stab::command_line {
@@ -16,17 +17,12 @@ using namespace client;
 
 namespace {
 
-constexpr const char* exit_codes =
-    "Exit codes of run, watch, logs -f, submit --wait, compare and analyze: 0 same or improved, 1 "
-    "wrong "
-    "usage "
-    "or the tool failed, 5 trials failed or the experiment did not end well, 2 regressed, 3 "
-    "unsure; "
-    "where several hold, the first of that order. --fail-on chooses which are failures. Other "
-    "verbs: 0 it worked, 1 it did not; backup and recover: 5 it worked, but the copy is damaged, "
-    "or "
-    "something is, or may be, lost. All verbs: 1 if what they print cannot be written. 128 and the "
-    "number of a signal: interrupted.";
+std::string exit_codes() {
+  std::string text = "Exit codes:\n";
+  for (const ExitCodeRow& row : exit_code_table)
+    text += fmt::format("  {:<6} {}\n", row.code, row.meaning);
+  return text + exit_code_notes;
+}
 
 int refused(const Error& error) {
   client::tell("stabctl: " + error.message);
@@ -42,7 +38,7 @@ CommandLine::CommandLine()
                    "Unix socket of stabd; else those are tried: " +
                        fmt::format("{}", fmt::join(sockets_of_daemons(), ", ")));
   app_->require_subcommand(1);
-  app_->footer(exit_codes);
+  app_->footer(exit_codes());
   add_ab();
   add_plan_verbs();
   add_experiment_verbs();
@@ -74,7 +70,8 @@ Result<int> CommandLine::parse_and_act(int argc, char** argv) {
   arguments_.common.sockets = arguments_.socket.empty()
                                   ? sockets_of_daemons()
                                   : std::vector<std::string>{arguments_.socket};
-  arguments_.common.fail_on = arguments_.run.fail_on = arguments_.analyze.fail_on = *fail_on;
+  arguments_.common.fail_on = arguments_.run.fail_on = arguments_.ab.fail_on =
+      arguments_.analyze.fail_on = *fail_on;
   return action_();
 }
 

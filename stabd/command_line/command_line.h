@@ -32,8 +32,8 @@ struct Arguments {
   std::string socket;
   std::string plan;
   std::string sd;
-  std::string fail_on = "trials,regressed,unsure";
-  std::string ab_fail_on = "trials";  // a verdict is an answer
+  std::string fail_on = "trials";  // a verdict is an answer
+  std::string report_fail_on;      // "": nothing that a report says is a failure
   std::int64_t id = 0;
   client::ReplayOptions replay;
   client::ProfileOptions profile;

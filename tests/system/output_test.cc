@@ -90,7 +90,7 @@ class Printed : public ::testing::Test {
             {"report", "1"},
             {"logs", "1"},
             {"logs", "--follow", "1"},
-            {"compare", "--fail-on", "none", "1"},
+            {"compare", "1"},
             {"export", "1"},
             {"replay", "--print", "1", "0"},
             {"profile", "1", "0"},
