@@ -14,12 +14,6 @@ void CommandLine::add_ab() {
              a.ab.full = a.common.full;
              return client::ab::compare_versions(a.ab);
            });
-  ab->footer(
-      "Examples:\n"
-      "  stabctl ab -- 'sort -n numbers' 'sort -g numbers'\n"
-      "  stabctl ab --program ./old ./new -- --size 1000 input\n"
-      "  stabctl ab main . --build 'make CC=\"$CC\"' --run './bench 1000'\n"
-      "  stabctl ab --budget 1min --fail-on regressed --program ./main ./branch");
   ab->add_option("--program", a.ab.programs,
                  "The versions: programs, the first of which is what the others are compared with")
       ->expected(2, 100);

@@ -52,9 +52,10 @@ void CommandLine::add_result_verbs() {
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json"}));
   report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
-  report->add_option("--fail-on", a.report_fail_on,
-                     "What exits with another code than 0: a list of trials, regressed, unsure; or "
-                     "none, as without it");
+  report
+      ->add_option("--fail-on", a.report_fail_on,
+                   "What exits with another code than 0, with commas; or none, as without it")
+      ->type_name("LIST:{trials,regressed,unsure,none}");
   response_options(report);
   full_flag(report);
   json_flag(report);
