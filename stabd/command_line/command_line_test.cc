@@ -72,11 +72,16 @@ TEST(CommandLine, TakesTheExamplesOfItsHelp) {
 }
 
 TEST(CommandLine, TakesWhatDocumentsTellUsersToType) {
-  for (const char* document : {"README.md"}) {
+  for (const char* document : {"README.md", "doc/guide.md"}) {
     std::ifstream text(std::string(STAB_SOURCE_DIR) + "/" + document);
     int count = 0;
+    bool fenced = false;
     for (std::string line; std::getline(text, line);) {
-      if (!line.starts_with("    ")) continue;
+      if (line.starts_with("```")) fenced = !fenced;
+      if (!fenced && !line.starts_with("    ")) continue;
+      // One command may take several lines.
+      for (std::string more; line.ends_with('\\') && std::getline(text, more);)
+        line.replace(line.size() - 1, 1, more);
       const Words words = command_in(line);
       if (words.empty()) continue;
       ++count;
