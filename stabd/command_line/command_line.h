@@ -11,6 +11,7 @@
 
 #include "stabd/client/ab/ab.h"
 #include "stabd/client/analyze.h"
+#include "stabd/client/database/database_verbs.h"
 #include "stabd/client/machine/machine_verbs.h"
 #include "stabd/client/replay/replay.h"
 #include "stabd/client/verbs.h"
@@ -56,6 +57,7 @@ struct Arguments {
   AnalyzeOptions analyze;
   MachineOptions machine;
   client::CounterOptions counters;
+  client::SqlOptions sql;
   std::vector<std::string> words;
   std::string shell;
   bool man = false;

@@ -72,7 +72,9 @@ TEST(CommandLine, TakesTheExamplesOfItsHelp) {
 }
 
 TEST(CommandLine, TakesWhatDocumentsTellUsersToType) {
-  for (const char* document : {"README.md", "doc/guide.md"}) {
+  const std::map<std::string, int> least = {
+      {"README.md", 25}, {"doc/guide.md", 15}, {"doc/store.md", 3}};
+  for (const auto& [document, commands] : least) {
     std::ifstream text(std::string(STAB_SOURCE_DIR) + "/" + document);
     int count = 0;
     bool fenced = false;
@@ -87,8 +89,22 @@ TEST(CommandLine, TakesWhatDocumentsTellUsersToType) {
       ++count;
       EXPECT_EQ(refusal(words), "") << document << ": " << line;
     }
-    EXPECT_GT(count, 15) << document;
+    EXPECT_GE(count, commands) << document;
   }
+}
+
+TEST(CommandLine, TakesWhatTheGuideSaysBetweenItsBlocks) {
+  std::ifstream text(std::string(STAB_SOURCE_DIR) + "/doc/guide.md");
+  int count = 0;
+  for (std::string line; std::getline(text, line);)
+    for (std::size_t at = line.find("`stabctl "); at != std::string::npos;
+         at = line.find("`stabctl ", at + 1)) {
+      const std::size_t end = line.find('`', at + 1);
+      ASSERT_NE(end, std::string::npos) << line;
+      EXPECT_EQ(refusal(command_in(line.substr(at + 1, end - at - 1))), "") << line;
+      ++count;
+    }
+  EXPECT_GE(count, 3);
 }
 
 TEST(CommandLine, NamesTheNearestVerbOrOption) {

@@ -64,6 +64,10 @@ constexpr auto example_table = std::to_array<Example>({
     {"import", "stabctl import experiment.stab"},
     {"import", "stabctl import experiment.stab --state results"},
     {"recover", "stabctl recover /var/lib/stabd whole.db"},
+    {"sql", "stabctl sql 'SELECT id, name, state FROM experiment'"},
+    {"sql",
+     "stabctl sql --state results --csv \"SELECT position, value FROM trial JOIN reading ON "
+     "trial.id = reading.trial WHERE name = 'page-faults-minor'\""},
     {"help", "stabctl help quiesce apply"},
     {"help", "stabctl help --man ab | man -l -"},
     {"completion", "source <(stabctl completion bash)  # in ~/.bashrc"},

@@ -107,6 +107,7 @@ class Printed : public ::testing::Test {
             {"import", lab_.path("kept.stab"), "--state", lab_.path("elsewhere")},
             {"backup", lab_.path("copy.db")},
             {"recover", lab_.path("kept.stab"), lab_.path("whole.db")},
+            {"sql", "--state", lab_.path("state"), "SELECT * FROM experiment"},
             {"rm", "1"}};
   }
 
