@@ -120,9 +120,10 @@ std::string upper(std::string text) {
   return text;
 }
 
-// In a page's first line the name does not stand twice.
-std::string one_sentence(std::string about, const std::string& name) {
+// The first sentence, in which the name does not stand twice.
+std::string in_one_line(std::string about, const std::string& name) {
   if (about.starts_with(name + " ")) about.erase(0, name.size() + 1);
+  about.resize(std::min(about.find(". "), about.size()));
   if (about.ends_with('.')) about.pop_back();
   return about;
 }
@@ -156,10 +157,11 @@ std::string page_of(const CLI::App& app, const Page& page) {
   std::string name = page.name;
   std::ranges::replace(name, ' ', '-');
   std::string text = fmt::format(
-      ".TH {} {} \"\" \"stabd {}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{} {}\n.SH OPTIONS\n{}",
+      ".TH {} {} \"\" \"stabd {}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{} {}\n.SH DESCRIPTION\n{}\n"
+      ".SH OPTIONS\n{}",
       escaped(upper(page.name)), page.section, STAB_VERSION, escaped(name),
-      escaped(one_sentence(app.get_description(), page.name)), bold(page.name),
-      escaped(synopsis(app)), entries(app, true));
+      escaped(in_one_line(app.get_description(), page.name)), bold(page.name),
+      escaped(synopsis(app)), escaped(app.get_description()), entries(app, true));
   if (const std::string verbs = verbs_of(app, page.name); !verbs.empty())
     text += ".SH VERBS\n" + verbs;
   for (const Page::Part& part : page.parts)
