@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# 'stabctl analyze' as a user calls it: verdicts as exit codes, JSON, and what it says of bad input.
+# 'stabctl analyze' as a user calls it: verdicts as exit codes when they are asked for as such, JSON, and what it says of bad input.
 set -euo pipefail
 stabctl=$2/bin/stabctl
 work=$(mktemp -d)
@@ -16,7 +16,7 @@ fail() {
 analyze() {
   local expected=$1 code=0
   shift
-  "$stabctl" analyze "$@" >out 2>err || code=$?
+  "$stabctl" analyze "$@" --fail-on regressed,unsure >out 2>err || code=$?
   [[ $code == "$expected" ]] || fail "exit code $code, not $expected: analyze $*: $(cat out err)"
 }
 
@@ -45,6 +45,7 @@ says out "less y than opt=O2"
 analyze 0 faster.csv --response y --factors opt --block block --log --full
 says out "log(y) ~ opt + Error(block/opt)"
 analyze 2 slower.csv --response y --factors opt --block block
+"$stabctl" analyze slower.csv --response y --factors opt --block block >out || fail "a verdict is an answer"
 says out "more y than opt=O2"
 analyze 3 equal.csv --response y --factors opt --block block
 analyze 0 equal.csv --response y --factors opt --block block --equivalence 2%

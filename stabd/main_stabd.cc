@@ -11,6 +11,7 @@
 
 #include "base/streams.h"
 #include "stabd/daemon/daemon.h"
+#include "stabd/manual/manual.h"
 #include "stabd/paths.h"
 #include "stabd/reader/reader.h"
 #include "stabd/service/manager.h"
@@ -29,12 +30,14 @@ namespace settings = stab::settings;
 struct Mode {
   std::string config;  // a file that must be there; "": the usual one
   bool check = false;
+  bool man = false;
   bool worker = false;
   bool reader = false;
 };
 
 // The command line, over what `options` have already.
-void add_options(CLI::App& app, DaemonOptions& options, Mode& mode) {
+void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
+                 stab::Whose whose = stab::own()) {
   using std::chrono::seconds;
   const auto in_seconds = [](std::chrono::nanoseconds time) {
     return std::to_string(std::chrono::duration_cast<seconds>(time).count());
@@ -42,7 +45,7 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode) {
   app.set_version_flag("--version", "stabd " STAB_VERSION);
   app.add_option("--config", mode.config,
                  "File of settings, see doc/operations.md; options here win. Else " +
-                     stab::default_settings_file() + ", if it is there");
+                     stab::default_settings_file(whose) + ", if it is there");
   app.add_flag("--check", mode.check, "Print the settings in force and end");
   app.add_option("--state", options.state_directory, "Folder of the database")
       ->capture_default_str();
@@ -75,16 +78,17 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode) {
       ->default_str(in_seconds(options.read_limit))
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--machine-root", options.machine_root)->group("");
+  app.add_flag("--man", mode.man)->group("");
   app.add_flag("--worker", mode.worker)->group("");
   app.add_flag("--reader", mode.reader)->group("");
 }
 
-DaemonOptions standard_options() {
+DaemonOptions standard_options(stab::Whose whose = stab::own()) {
   DaemonOptions options;
   static_cast<settings::Settings&>(options) = settings::standard();
-  options.state_directory = stab::default_state_directory();
-  options.cache_directory = stab::default_cache_directory() + "/builds";
-  options.socket_path = stab::default_socket_path();
+  options.state_directory = stab::default_state_directory(whose);
+  options.cache_directory = stab::default_cache_directory(whose) + "/builds";
+  options.socket_path = stab::default_socket_path(whose);
   options.program = std::filesystem::read_symlink("/proc/self/exe").string();
   return options;
 }
@@ -144,9 +148,28 @@ Result<settings::Settings> read_again(const Mode& mode, std::vector<std::string>
   return options;
 }
 
+constexpr const char* about =
+    "stabd runs experiments from a queue and stores every trial. Talk to it with stabctl.";
+
+// Of the system's daemon, whoever builds it.
+int print_manual() {
+  DaemonOptions options = standard_options(stab::Whose::system);
+  Mode mode;
+  CLI::App app{about};
+  add_options(app, options, mode, stab::Whose::system);
+  fmt::print("{}", stab::manual::page_of(
+                       app, {.name = "stabd",
+                             .section = 8,
+                             .parts = {{.title = "FILES",
+                                        .text = "These are root's. A daemon of another user has "
+                                                "its folders by the XDG rules: ~/.local/state/"
+                                                "stabd, ~/.cache/stabd, ~/.config/stabd and "
+                                                "$XDG_RUNTIME_DIR/stabd.\n"},
+                                       {.title = "SEE ALSO", .text = "stabctl(1)\n"}}}));
+  return 0;
+}
+
 int run(int argc, char** argv) {
-  constexpr const char* about =
-      "stabd runs experiments from a queue and stores every trial. Talk to it with stabctl.";
   Mode mode;
   DaemonOptions options = standard_options();
   {
@@ -156,6 +179,7 @@ int run(int argc, char** argv) {
     add_options(app, unused, mode);
     CLI11_PARSE(app, argc, argv);
   }
+  if (mode.man) return print_manual();
   if (mode.worker) return stab::worker::serve();
   if (mode.reader) return stab::reader::serve();
   const auto origin = read_settings(mode, options);

@@ -26,23 +26,28 @@ std::string user_directory(const char* name, const char* below_home) {
 
 }  // namespace
 
-std::string default_state_directory() {
-  return geteuid() == 0 ? "/var/lib/stabd" : user_directory("XDG_STATE_HOME", "/.local/state");
+Whose own() {
+  return geteuid() == 0 ? Whose::system : Whose::user;
 }
 
-std::string default_cache_directory() {
-  return geteuid() == 0 ? "/var/cache/stabd" : user_directory("XDG_CACHE_HOME", "/.cache");
+std::string default_state_directory(Whose whose) {
+  return whose == Whose::system ? "/var/lib/stabd"
+                                : user_directory("XDG_STATE_HOME", "/.local/state");
 }
 
-std::string default_settings_file() {
-  return (geteuid() == 0 ? "/etc/stabd" : user_directory("XDG_CONFIG_HOME", "/.config")) +
+std::string default_cache_directory(Whose whose) {
+  return whose == Whose::system ? "/var/cache/stabd" : user_directory("XDG_CACHE_HOME", "/.cache");
+}
+
+std::string default_settings_file(Whose whose) {
+  return (whose == Whose::system ? "/etc/stabd" : user_directory("XDG_CONFIG_HOME", "/.config")) +
          "/stabd.toml";
 }
 
-std::string default_socket_path() {
-  if (geteuid() == 0) return system_socket;
+std::string default_socket_path(Whose whose) {
+  if (whose == Whose::system) return system_socket;
   const std::string runtime = variable("XDG_RUNTIME_DIR");
-  return (runtime.empty() ? default_state_directory() : runtime + "/stabd") + "/stabd.sock";
+  return (runtime.empty() ? default_state_directory(whose) : runtime + "/stabd") + "/stabd.sock";
 }
 
 std::vector<std::string> sockets_of_daemons() {

@@ -8,10 +8,18 @@
 
 namespace stab {
 
-std::string default_state_directory();  // ~/.local/state/stabd or /var/lib/stabd
-std::string default_cache_directory();  // ~/.cache/stabd or /var/cache/stabd
-std::string default_settings_file();    // ~/.config/stabd/stabd.toml or /etc/stabd/stabd.toml
-std::string default_socket_path();  // $XDG_RUNTIME_DIR/stabd/stabd.sock or /run/stabd/stabd.sock
+// The system's are root's; own(): those of whoever asks.
+enum class Whose { system, user };
+Whose own();
+
+// ~/.local/state/stabd or /var/lib/stabd
+std::string default_state_directory(Whose whose = own());
+// ~/.cache/stabd or /var/cache/stabd
+std::string default_cache_directory(Whose whose = own());
+// ~/.config/stabd/stabd.toml or /etc/stabd/stabd.toml
+std::string default_settings_file(Whose whose = own());
+// $XDG_RUNTIME_DIR/stabd/stabd.sock or /run/stabd/stabd.sock
+std::string default_socket_path(Whose whose = own());
 // Where clients look for a daemon, in this order: the user's own, then the system's.
 std::vector<std::string> sockets_of_daemons();
 

@@ -10,7 +10,7 @@
 
 namespace stab::client {
 
-inline constexpr int exit_ok = 0;         // same or improved
+inline constexpr int exit_ok = 0;         // it worked, whatever the verdicts
 inline constexpr int exit_error = 1;      // usage, or the tool failed
 inline constexpr int exit_regressed = 2;  // something is slower (or higher)
 inline constexpr int exit_unsure = 3;     // something cannot be told
@@ -19,11 +19,11 @@ inline constexpr int exit_failed = 5;
 // And the number of the signal, as shells have it: 130 after Ctrl-C.
 inline constexpr int exit_interrupted = 128;
 
-// --fail-on: which findings are failures.
+// --fail-on: which findings are failures. A verdict is an answer unless it is asked for as one.
 struct FailOn {
   bool trials = true;
-  bool regressed = true;
-  bool unsure = true;
+  bool regressed = false;
+  bool unsure = false;
 };
 // "trials,regressed,unsure", any of them, or "none".
 Result<FailOn> read_fail_on(const std::string& text);

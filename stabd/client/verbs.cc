@@ -153,7 +153,7 @@ Result<int> cancel(const Common& common, std::int64_t id) {
 }
 
 Result<int> report(const Common& common, std::int64_t id, const std::string& format,
-                   const std::string& output) {
+                   const std::string& output, const std::optional<FailOn>& fail_on) {
   const std::string wanted = common.json ? "json" : format;
   const auto answer =
       look_up(common, protocol::ReportRequest{.id = id,
@@ -165,7 +165,7 @@ Result<int> report(const Common& common, std::int64_t id, const std::string& for
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, output, Colours::ours); !written)
     return std::unexpected(written.error());
-  return exit_ok;
+  return fail_on ? exit_code(ending_of(*answer), *fail_on) : exit_ok;
 }
 
 Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) {

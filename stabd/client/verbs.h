@@ -35,9 +35,10 @@ Result<int> pause(const Common& common, const std::vector<std::int64_t>& ids, bo
 Result<int> resume(const Common& common, const std::vector<std::int64_t>& ids, bool queue);
 // Those that failed or were cancelled go on; what did not succeed is measured once more.
 Result<int> retry(const Common& common, const std::vector<std::int64_t>& ids);
-// `id` may be 0, and `ids` empty, if a folder is named that holds one experiment.
+// `id` may be 0, and `ids` empty, if a folder is named that holds one experiment. Without `fail_on`
+// what the report says is no failure.
 Result<int> report(const Common& common, std::int64_t id, const std::string& format,
-                   const std::string& output);
+                   const std::string& output, const std::optional<FailOn>& fail_on);
 // One experiment: its verdicts. Two: the same benchmarks in both, the second against the first.
 Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids);
 // `samples`: of the trials, in place of these.

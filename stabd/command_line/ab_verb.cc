@@ -9,20 +9,11 @@ void CommandLine::add_ab() {
   Arguments& a = arguments_;
   CLI::App* ab =
       verb("ab", "Which of these is faster? Measures two or more versions in turns, without a plan",
-           [&a]() -> Result<int> {
+           [&a] {
              a.ab.json = a.common.json;
              a.ab.full = a.common.full;
-             const auto fail_on = client::read_fail_on(a.ab_fail_on);
-             if (!fail_on) return std::unexpected(fail_on.error());
-             a.ab.fail_on = *fail_on;
              return client::ab::compare_versions(a.ab);
            });
-  ab->footer(
-      "Examples:\n"
-      "  stabctl ab -- 'sort -n numbers' 'sort -g numbers'\n"
-      "  stabctl ab --program ./old ./new -- --size 1000 input\n"
-      "  stabctl ab main . --build 'make CC=\"$CC\"' --run './bench 1000'\n"
-      "  stabctl ab --budget 1min --fail-on regressed --program ./main ./branch");
   ab->add_option("--program", a.ab.programs,
                  "The versions: programs, the first of which is what the others are compared with")
       ->expected(2, 100);
@@ -55,11 +46,7 @@ void CommandLine::add_ab() {
       ->check(CLI::NonNegativeNumber);
   ab->add_option("--save", a.ab.save, "Write the plan to this file, for 'stabctl run'");
   ab->add_option("--state", a.ab.state_directory, "Folder of the database");
-  ab->add_option("--fail-on", a.ab_fail_on,
-                 "What exits with another code than 0: a list of trials, regressed, unsure; or "
-                 "none")
-      ->capture_default_str()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  fail_on_option(ab);
   ab->add_flag("--markdown", a.ab.markdown, "A table for a pull request, in place of the report");
   ab->add_option("--html", a.ab.html, "File for the report as a page for a browser, too");
   full_flag(ab);

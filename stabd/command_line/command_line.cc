@@ -2,12 +2,16 @@
 #include "stabd/command_line/command_line.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "stabd/client/output.h"
+#include "stabd/command_line/examples.h"
+#include "stabd/command_line/exit_codes.h"
 #include "stabd/paths.h"
 
 namespace stab::command_line {
@@ -16,17 +20,14 @@ using namespace client;
 
 namespace {
 
-constexpr const char* exit_codes =
-    "Exit codes of run, watch, logs -f, submit --wait, compare and analyze: 0 same or improved, 1 "
-    "wrong "
-    "usage "
-    "or the tool failed, 5 trials failed or the experiment did not end well, 2 regressed, 3 "
-    "unsure; "
-    "where several hold, the first of that order. --fail-on chooses which are failures. Other "
-    "verbs: 0 it worked, 1 it did not; backup and recover: 5 it worked, but the copy is damaged, "
-    "or "
-    "something is, or may be, lost. All verbs: 1 if what they print cannot be written. 128 and the "
-    "number of a signal: interrupted.";
+constexpr const char* end_of_options = "--end-of-options";
+
+std::string exit_codes() {
+  std::string text = "Exit codes:\n";
+  for (const ExitCodeRow& row : exit_code_table)
+    text += fmt::format("  {:<6} {}\n", row.code, row.meaning);
+  return text + exit_code_notes;
+}
 
 int refused(const Error& error) {
   client::tell("stabctl: " + error.message);
@@ -39,10 +40,11 @@ CommandLine::CommandLine()
     : app_(std::make_unique<CLI::App>("stabctl gives plans to stabd and shows what came out.")) {
   app_->set_version_flag("--version", "stabctl " STAB_VERSION);
   app_->add_option("--socket", arguments_.socket,
-                   "Unix socket of stabd; else those are tried: " +
-                       fmt::format("{}", fmt::join(sockets_of_daemons(), ", ")));
+                   "Unix socket of stabd; else your own daemon's is tried, by the XDG rules, then "
+                   "the system's");
+  app_->add_flag(end_of_options)->group("");
   app_->require_subcommand(1);
-  app_->footer(exit_codes);
+  app_->footer(exit_codes());
   add_ab();
   add_plan_verbs();
   add_experiment_verbs();
@@ -52,6 +54,8 @@ CommandLine::CommandLine()
   add_analyze();
   add_machine_verbs();
   add_database_verbs();
+  add_help_verbs();
+  add_examples(*app_, "");
 }
 
 CommandLine::~CommandLine() = default;
@@ -65,17 +69,95 @@ int CommandLine::run(int argc, char** argv) {
 
 Result<int> CommandLine::parse_and_act(int argc, char** argv) {
   try {
-    app_->parse(argc, argv);
+    parse({argv, argv + argc});
   } catch (const CLI::ParseError& error) {
+    const std::string unknown = error.get_exit_code() == 0 ? "" : unknown_word();
+    if (!unknown.empty()) return fail(unknown);
     return app_->exit(error) == 0 ? exit_ok : exit_error;
   }
+  if (auto right = after_parsing(); !right) return std::unexpected(right.error());
+  return action_();
+}
+
+// CLI11 loses a -- behind an option that takes as many words as there are; an option ends those.
+void CommandLine::parse(std::vector<const char*> argv) {
+  const auto mark = std::ranges::find_if(argv, [](std::string_view word) { return word == "--"; });
+  if (mark != argv.end()) argv.insert(mark, end_of_options);
+  app_->parse(static_cast<int>(argv.size()), argv.data());
+}
+
+Result<void> CommandLine::after_parsing() {
   const auto fail_on = read_fail_on(arguments_.fail_on);
   if (!fail_on) return std::unexpected(fail_on.error());
   arguments_.common.sockets = arguments_.socket.empty()
                                   ? sockets_of_daemons()
                                   : std::vector<std::string>{arguments_.socket};
-  arguments_.common.fail_on = arguments_.run.fail_on = arguments_.analyze.fail_on = *fail_on;
-  return action_();
+  arguments_.common.fail_on = arguments_.run.fail_on = arguments_.ab.fail_on =
+      arguments_.analyze.fail_on = *fail_on;
+  return {};
+}
+
+Result<void> CommandLine::accepts(const std::vector<std::string>& words) {
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  try {
+    parse(std::move(argv));
+  } catch (const CLI::ParseError& error) {
+    const std::string unknown = unknown_word();
+    return fail(unknown.empty() ? error.what() : unknown);
+  }
+  return after_parsing();
+}
+
+const CLI::App* CommandLine::find_verb_or_null(const CLI::App& app, const std::string& word) {
+  for (const CLI::App* each : app.get_subcommands({}))
+    if (each->get_name() == word) return each;
+  return nullptr;
+}
+
+std::string CommandLine::no_such_verb(const CLI::App& app, const std::string& name,
+                                      const std::string& word) {
+  std::vector<std::string> verbs;
+  for (const CLI::App* each : app.get_subcommands({})) verbs.push_back(each->get_name());
+  const std::string meant = nearest(word, verbs);
+  return fmt::format("there is no '{} {}'{} '{} --help' lists the verbs", name, one_line(word, 60),
+                     meant.empty() ? ";" : ", did you mean '" + meant + "'?", name);
+}
+
+std::string CommandLine::no_such_option(const CLI::App& app, const std::string& name,
+                                        const std::string& word) {
+  std::vector<std::string> options;
+  for (const CLI::App* each = &app; each != nullptr; each = each->get_parent())
+    for (const CLI::Option* option : each->get_options())
+      for (const std::string& own : option->get_lnames())
+        if (!option->get_group().empty()) options.push_back("--" + own);
+  const std::string meant = nearest(word, options);
+  return fmt::format("'{}' has no option '{}'{} '{} --help' lists them", name, one_line(word, 60),
+                     meant.empty() ? ";" : ", did you mean '" + meant + "'?", name);
+}
+
+std::string CommandLine::unknown_word() const {
+  const CLI::App* app = app_.get();
+  std::string name = "stabctl";
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    name += " " + app->get_name();
+  }
+  for (const std::string& word : app_->remaining(true)) {
+    if (word == "--") break;
+    if (word.starts_with("--")) return no_such_option(*app, name, word.substr(0, word.find('=')));
+    if (!word.starts_with('-') && app->get_require_subcommand_min() > 0)
+      return no_such_verb(*app, name, word);
+  }
+  return "";
+}
+
+void CommandLine::add_examples(CLI::App& app, const std::string& name) {
+  for (CLI::App* verb : app.get_subcommands({})) {
+    const std::string own = name.empty() ? verb->get_name() : name + " " + verb->get_name();
+    verb->footer(examples_text(own));
+    add_examples(*verb, own);
+  }
 }
 
 CLI::App* CommandLine::verb(const char* name, const char* help, Action action) {
@@ -87,8 +169,8 @@ CLI::App* CommandLine::verb(const char* name, const char* help, Action action) {
 
 void CommandLine::fail_on_option(CLI::App* verb) {
   verb->add_option("--fail-on", arguments_.fail_on,
-                   "What exits with another code than 0: a list of trials, regressed, unsure; or "
-                   "none")
+                   "What exits with another code than 0, with commas; or none")
+      ->type_name("LIST:{trials,regressed,unsure,none}")
       ->capture_default_str()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
@@ -99,8 +181,8 @@ void CommandLine::full_flag(CLI::App* verb) {
                  "rest");
 }
 
-void CommandLine::json_flag(CLI::App* verb) {
-  verb->add_flag("--json", arguments_.common.json, "Print JSON");
+CLI::Option* CommandLine::json_flag(CLI::App* verb) {
+  return verb->add_flag("--json", arguments_.common.json, "Print JSON");
 }
 
 }  // namespace stab::command_line

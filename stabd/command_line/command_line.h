@@ -11,12 +11,14 @@
 
 #include "stabd/client/ab/ab.h"
 #include "stabd/client/analyze.h"
+#include "stabd/client/database/database_verbs.h"
 #include "stabd/client/machine/machine_verbs.h"
 #include "stabd/client/replay/replay.h"
 #include "stabd/client/verbs.h"
 
 namespace CLI {
 class App;
+class Option;
 }  // namespace CLI
 
 namespace stab::command_line {
@@ -32,8 +34,8 @@ struct Arguments {
   std::string socket;
   std::string plan;
   std::string sd;
-  std::string fail_on = "trials,regressed,unsure";
-  std::string ab_fail_on = "trials";  // a verdict is an answer
+  std::string fail_on = "trials";  // a verdict is an answer
+  std::string report_fail_on;      // "": nothing that a report says is a failure
   std::int64_t id = 0;
   client::ReplayOptions replay;
   client::ProfileOptions profile;
@@ -55,6 +57,10 @@ struct Arguments {
   AnalyzeOptions analyze;
   MachineOptions machine;
   client::CounterOptions counters;
+  client::SqlOptions sql;
+  std::vector<std::string> words;
+  std::string shell;
+  bool man = false;
 };
 
 class CommandLine {
@@ -63,6 +69,8 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
   ~CommandLine();
+  // Whether the words, the program's name the first of them, are right; nothing is done.
+  Result<void> accepts(const std::vector<std::string>& words);
   // Returns stabctl's exit code. What was printed and did not arrive is a failure of every verb.
   int run(int argc, char** argv);
 
@@ -70,10 +78,21 @@ class CommandLine {
   using Action = std::function<Result<int>()>;
 
   Result<int> parse_and_act(int argc, char** argv);
+  Result<void> after_parsing();
+  void parse(std::vector<const char*> argv);
+  // What was parsed has a verb or an option that there is not: what to say; else "".
+  std::string unknown_word() const;
+  static std::string no_such_option(const CLI::App& app, const std::string& name,
+                                    const std::string& word);
+  static std::string no_such_verb(const CLI::App& app, const std::string& name,
+                                  const std::string& word);
+  static const CLI::App* find_verb_or_null(const CLI::App& app, const std::string& word);
+  Result<int> help(const std::vector<std::string>& verbs, bool man);
+  Result<int> print_completion(const std::string& shell, const std::vector<std::string>& words);
   CLI::App* verb(const char* name, const char* help, Action action);
   void fail_on_option(CLI::App* verb);
   void full_flag(CLI::App* verb);
-  void json_flag(CLI::App* verb);
+  CLI::Option* json_flag(CLI::App* verb);
   void add_ab();                // ab_verb.cc
   void add_plan_verbs();        // plan_verbs.cc
   void add_experiment_verbs();  // experiment_verbs.cc
@@ -83,6 +102,8 @@ class CommandLine {
   void add_analyze();         // analyze_verb.cc
   void add_database_verbs();  // machine_verbs.cc
   void add_machine_verbs();
+  void add_help_verbs();  // help_verbs.cc
+  void add_examples(CLI::App& app, const std::string& name);
   Action on_machine(Result<int> (*what)(const MachineOptions&));
   void machine_options(CLI::App* verb);
 

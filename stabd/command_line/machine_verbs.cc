@@ -34,6 +34,23 @@ void CommandLine::add_database_verbs() {
   recover->add_option("to", a.output, "The new one, or a folder for it; must not be there yet")
       ->required();
   json_flag(recover);
+  CLI::App* sql =
+      verb("sql",
+           "One SELECT over a database of stabd, whose tables and views doc/store.md has; "
+           "nothing is changed",
+           [&a] { return client::sql(a.common, a.sql); });
+  sql->add_option("select", a.sql.statement, "The SELECT, one word for the shell")->required();
+  CLI::Option* state = sql->add_option(
+      "--state", a.common.state,
+      "Folder of the database, see 'stabctl runs'; else that of your own daemon, or the system's "
+      "for root");
+  sql->add_option("--database", a.sql.database, "File of the database, a backup say")
+      ->excludes(state);
+  sql->add_option("--time-limit", a.sql.seconds, "Seconds after which it is given up")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
+  CLI::Option* csv = sql->add_flag("--csv", a.sql.csv, "Print CSV");
+  json_flag(sql)->excludes(csv);
 }
 
 CommandLine::Action CommandLine::on_machine(Result<int> (*what)(const MachineOptions&)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "stabd/client/database/database_verbs.h"
 #include "stabd/command_line/command_line.h"
@@ -7,6 +8,20 @@
 namespace stab::command_line {
 
 using namespace client;
+
+namespace {
+
+Result<int> report_and_judge(const Arguments& a) {
+  std::optional<FailOn> fail_on;
+  if (!a.report_fail_on.empty()) {
+    const auto given = read_fail_on(a.report_fail_on);
+    if (!given) return std::unexpected(given.error());
+    fail_on = *given;
+  }
+  return client::report(a.common, a.id, a.report_format, a.output, fail_on);
+}
+
+}  // namespace
 
 void CommandLine::add_result_verbs() {
   Arguments& a = arguments_;
@@ -31,15 +46,18 @@ void CommandLine::add_result_verbs() {
     state_option(added);
     return added;
   };
-  CLI::App* report =
-      one_id(verb("report", "The analysis, also of an experiment that still runs",
-                  [&a] { return client::report(a.common, a.id, a.report_format, a.output); }));
+  CLI::App* report = one_id(verb("report", "The analysis, also of an experiment that still runs",
+                                 [&a] { return report_and_judge(a); }));
   report
       ->add_option("--format", a.report_format,
                    "text, json, or html: one page with pictures, for a browser")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json", "html"}));
   report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+  report
+      ->add_option("--fail-on", a.report_fail_on,
+                   "What exits with another code than 0, with commas; or none, as without it")
+      ->type_name("LIST:{trials,regressed,unsure,none}");
   response_options(report);
   full_flag(report);
   json_flag(report);

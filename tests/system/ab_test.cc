@@ -53,7 +53,8 @@ class Ab : public ::testing::Test {
 TEST_F(Ab, AProgramThatDoesFourTimesAsMuchIsSlowerAndThatIsAnAnswer) {
   build("old", "cc", 20);
   build("new", STAB_BIN_DIR "/szc", 80);
-  const std::vector<std::string> both = {"--budget", "1min", "--program", "./old", "./new"};
+  const std::vector<std::string> both = {"--budget", "1min", "--program", "./old",
+                                         "./new",    "--",   "--size",    "1000"};
   const Output told = ab(both);
   EXPECT_EQ(told.code, 0) << told.err;
   EXPECT_THAT(told.out, AllOf(HasSubstr("new is slower than old: "), HasSubstr("times as long"),

@@ -310,8 +310,8 @@ TEST_F(Counters, AReportMayBeOfAnotherNumber) {
       report({"--response", "page-faults-minor", "--better", "higher"})["effects"][0]["verdict"],
       "faster");
   EXPECT_EQ(report({"--response", "cpu"})["analysis"]["unit"], "ns");
-  const Output compared =
-      lab_.ctl({"compare", std::to_string(id), "--response", "page-faults-minor", "--json"});
+  const Output compared = lab_.ctl({"compare", std::to_string(id), "--response",
+                                    "page-faults-minor", "--json", "--fail-on", "regressed"});
   EXPECT_EQ(json::parse(compared.out)["analysis"]["response"], "page-faults-minor");
   EXPECT_EQ(compared.code, 2) << "it regressed";
   const Output none = lab_.ctl({"report", std::to_string(id), "--response", "page-fault-minor"});

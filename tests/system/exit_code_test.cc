@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What scripts see: exit codes of run, submit --wait, watch and compare. The levels differ tenfold,
+// What scripts see: exit codes, by doc/exit_codes.md. The levels differ tenfold,
 // so that the verdicts do not depend on the machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -20,6 +23,8 @@ std::string plan_with(const std::string& levels, const std::string& more = "") {
          "[[benchmark]]\nname = \"b\"\nrun = [\"./nap.sh\", \"${TIME}\"]\n[factor.t]\nlevels = " +
          levels + "\n" + more;
 }
+
+const std::string all = "trials,regressed,unsure";
 
 class ExitCode : public ::testing::Test {
  protected:
@@ -47,20 +52,27 @@ class ExitCode : public ::testing::Test {
 
 TEST_F(ExitCode, VerdictsAndFailedTrialsInTheirOrder) {
   ASSERT_TRUE(lab_.start_daemon());
-  EXPECT_EQ(submit("faster.toml").code, 0);
-  EXPECT_EQ(submit("slower.toml").code, 2);
-  EXPECT_EQ(submit("failing.toml").code, 5);
+  EXPECT_EQ(submit("faster.toml", all).code, 0);
+  EXPECT_EQ(submit("slower.toml", all).code, 2);
+  EXPECT_EQ(submit("failing.toml", all).code, 5);
   EXPECT_EQ(submit("alone.toml").code, 0);
   // The same numbers again, asked for by other verbs.
-  EXPECT_EQ(lab_.ctl({"watch", "1"}).code, 0);
-  EXPECT_EQ(lab_.ctl({"watch", "2"}).code, 2);
+  EXPECT_EQ(lab_.ctl({"watch", "2"}).code, 0) << "a verdict is an answer";
+  EXPECT_EQ(lab_.ctl({"watch", "2", "--fail-on", all}).code, 2);
   EXPECT_EQ(lab_.ctl({"watch", "--fail-on", "trials,unsure", "2"}).code, 0);
   EXPECT_EQ(lab_.ctl({"watch", "3"}).code, 5);
   EXPECT_EQ(lab_.ctl({"watch", "3", "--fail-on", "regressed"}).code, 2);
   EXPECT_EQ(lab_.ctl({"watch", "3", "--fail-on", "none"}).code, 0);
-  EXPECT_EQ(lab_.ctl({"compare", "2"}).code, 2);
-  EXPECT_EQ(lab_.ctl({"compare", "1"}).code, 0);
-  EXPECT_EQ(lab_.ctl({"report", "2"}).code, 0);  // it worked
+  EXPECT_EQ(lab_.ctl({"compare", "2"}).code, 0);
+  EXPECT_EQ(lab_.ctl({"compare", "3"}).code, 5);
+  EXPECT_EQ(lab_.ctl({"compare", "2", "--fail-on", "regressed"}).code, 2);
+  EXPECT_EQ(lab_.ctl({"compare", "1", "--fail-on", all}).code, 0);
+  EXPECT_EQ(lab_.ctl({"logs", "-f", "2"}).code, 0);
+  EXPECT_EQ(lab_.ctl({"logs", "-f", "2", "--fail-on", all}).code, 2);
+  EXPECT_EQ(lab_.ctl({"report", "3"}).code, 0) << "it worked";
+  EXPECT_EQ(lab_.ctl({"report", "3", "--fail-on", "trials"}).code, 5);
+  EXPECT_EQ(lab_.ctl({"report", "2", "--fail-on", "regressed"}).code, 2);
+  EXPECT_EQ(lab_.ctl({"report", "2", "--fail-on", "slower"}).code, 1);
 }
 
 TEST_F(ExitCode, ACancelledExperimentIsNoSuccess) {
@@ -80,14 +92,68 @@ TEST_F(ExitCode, RunHasTheSame) {
     words.insert(words.end(), more.begin(), more.end());
     return run_program(words, lab_.folder());
   };
-  EXPECT_EQ(run({lab_.path("slower.toml")}).code, 2);
-  // As ./dev does: the last --fail-on counts.
+  EXPECT_EQ(run({lab_.path("slower.toml")}).code, 0);
+  EXPECT_EQ(run({"--fail-on", all, lab_.path("slower.toml")}).code, 2);
+  // The last --fail-on counts.
   EXPECT_EQ(run({"--fail-on", "trials", lab_.path("slower.toml")}).code, 0);
   EXPECT_EQ(run({"--fail-on", "trials", lab_.path("slower.toml"), "--fail-on", "regressed"}).code,
             2);
   const Output wrong = run({"--fail-on", "slower", lab_.path("slower.toml")});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.err, HasSubstr("a list of trials, regressed, unsure"));
+}
+
+// The rows of the document's table: code and meaning.
+std::map<std::string, std::string> documented() {
+  std::ifstream document(std::string(STAB_SOURCE_DIR) + "/doc/exit_codes.md");
+  std::map<std::string, std::string> rows;
+  std::string line;
+  while (std::getline(document, line)) {
+    const std::size_t bar = line.find(" | ");
+    if (line.starts_with("| ") && bar != std::string::npos && line[2] != 'c')
+      rows[line.substr(2, bar - 2)] = line.substr(bar + 3, line.size() - bar - 5);
+  }
+  return rows;
+}
+
+TEST_F(ExitCode, EachRowOfTheDocumentIsWhatTheCommandSaysAndDoes) {
+  const std::string stabctl = std::string(STAB_BIN_DIR) + "/stabctl";
+  const std::string help = lab_.ctl({"--help"}).out;
+  const auto rows = documented();
+  for (const auto& [code, meaning] : rows) {
+    std::string row = "  " + code + std::string(7 - code.size(), ' ');
+    EXPECT_THAT(help, HasSubstr(row += meaning + "\n"));
+  }
+  std::string csv = "f,y\n";
+  for (int i = 0; i < 10; ++i)
+    csv += "a,1." + std::to_string(i) + "\nb,3." + std::to_string(i) + "\n";
+  lab_.write("slower.csv", csv);
+  const auto analyze = [&](const std::string& fail_on, const std::string& factor) {
+    return lab_.ctl({"analyze", lab_.path("slower.csv"), "--response", "y", "--factors", factor,
+                     "--fail-on", fail_on});
+  };
+  lab_.write("unsure.csv", "f,y\na,1\na,2\na,3\nb,2\nb,3\nb,1\n");
+  std::map<std::string, int> seen;
+  seen["0"] = analyze("trials", "f").code;
+  seen["1"] = analyze("trials", "g").code;
+  seen["2"] = analyze("regressed", "f").code;
+  seen["3"] = lab_.ctl({"analyze", lab_.path("unsure.csv"), "--response", "y", "--factors", "f",
+                        "--fail-on", "unsure"})
+                  .code;
+  seen["5"] =
+      run_program({stabctl, "run", "--state", lab_.path("failing"), lab_.path("failing.toml")},
+                  lab_.folder())
+          .code;
+  for (const auto& [code, got] : seen) EXPECT_EQ(std::to_string(got), code);
+  const pid_t run =
+      start_program({stabctl, "run", "--state", lab_.path("slower"), lab_.path("slower.toml")},
+                    lab_.folder(), lab_.path("said"));
+  ASSERT_TRUE(wait_for_text(lab_.path("said"), " of 12 trials"));
+  ASSERT_EQ(kill(run, SIGINT), 0);
+  EXPECT_EQ(end_of(run), 128 + SIGINT);
+  seen["128+N"] = 128 + SIGINT;
+  ASSERT_EQ(rows.size(), seen.size());
+  for (const auto& [code, got] : seen) EXPECT_TRUE(rows.contains(code)) << code;
 }
 
 TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
@@ -97,13 +163,14 @@ TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
   // The program gets slower; the plan stays.
   lab_.write("nap.sh", "#!/bin/sh\nsleep 0.3\n", true);
   submit("first.toml");
-  const Output slower = lab_.ctl({"compare", "1", "2"});
+  const Output slower = lab_.ctl({"compare", "1", "2", "--fail-on", "unsure"});
   // One session an arm: the change is shown, and is no verdict.
   EXPECT_EQ(slower.code, 3) << slower.out << slower.err;
   EXPECT_THAT(slower.out, HasSubstr("no verdict: one session an arm"));
   EXPECT_THAT(slower.out, HasSubstr("codes (experiment 2) against codes (experiment 1)"));
   EXPECT_THAT(slower.out, HasSubstr("b t=a"));
-  EXPECT_EQ(lab_.ctl({"compare", "2", "1"}).code, 3);
+  EXPECT_EQ(lab_.ctl({"compare", "2", "1", "--fail-on", all}).code, 3);
+  EXPECT_EQ(lab_.ctl({"compare", "2", "1"}).code, 0);
   EXPECT_EQ(lab_.ctl({"compare", "1", "2", "--fail-on", "trials,regressed"}).code, 0);
   EXPECT_EQ(lab_.ctl({"compare", "1", "2", "--fail-on", "none"}).code, 0);
   const json document = json::parse(lab_.ctl({"compare", "1", "2", "--json"}).out);

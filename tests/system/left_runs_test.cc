@@ -66,14 +66,15 @@ TEST_F(LeftRuns, AnswerAsTheDaemonDoesWhileItHoldsTheFolder) {
   const int id = lab_.submit("two.toml");
   ASSERT_TRUE(lab_.wait_until_final(id));
   const std::string state = lab_.path("state");
-  for (const auto& words : std::vector<std::vector<std::string>>{{"report"},
-                                                                 {"report", "--full"},
-                                                                 {"report", "--json"},
-                                                                 {"compare"},
-                                                                 {"compare", "--json"},
-                                                                 {"compare", "--fail-on", "none"},
-                                                                 {"export"},
-                                                                 {"export", "--format", "json"}}) {
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"report"},
+                                             {"report", "--full"},
+                                             {"report", "--json"},
+                                             {"compare"},
+                                             {"compare", "--json"},
+                                             {"compare", "--fail-on", "regressed"},
+                                             {"export"},
+                                             {"export", "--format", "json"}}) {
     auto asked = words;
     asked.emplace_back("1");
     auto read = words;
@@ -85,7 +86,7 @@ TEST_F(LeftRuns, AnswerAsTheDaemonDoesWhileItHoldsTheFolder) {
     EXPECT_THAT(found.err, IsEmpty());
     EXPECT_FALSE(found.out.empty());
   }
-  EXPECT_EQ(alone({"compare", "--state", state}).code, 2);
+  EXPECT_EQ(alone({"compare", "--state", state, "--fail-on", "regressed"}).code, 2);
 }
 
 TEST_F(LeftRuns, AreReadWhileTheyGoOnAndLoseNothingByIt) {
@@ -176,7 +177,7 @@ TEST_F(LeftRuns, SayWhatToNameWhereTheAnswerIsNotClear) {
   ASSERT_EQ(alone({"run", "--fail-on", "trials", "--state", "run", "two.toml", "--again"}).code, 0);
   EXPECT_THAT(refused({"report", "--state", "run"}), HasSubstr("experiments 1, 2: name one"));
   EXPECT_EQ(alone({"report", "--state", "run", "2"}).code, 0);
-  EXPECT_EQ(alone({"compare", "--state", "run", "1", "2"}).code, 3);
+  EXPECT_EQ(alone({"compare", "--state", "run", "1", "2", "--fail-on", "unsure"}).code, 3);
 
   change(lab_.path("run/stabd.db"), "UPDATE experiment SET name = 'other' WHERE id = 1");
   EXPECT_THAT(refused({"report", "--state", "run", "1"}),

@@ -29,7 +29,7 @@ struct AbOptions {
   bool json = false;
   bool markdown = false;  // in place of the report
   bool full = false;
-  FailOn fail_on{.trials = true, .regressed = false, .unsure = false};
+  FailOn fail_on{};
 };
 
 Result<int> compare_versions(const AbOptions& options);

@@ -35,6 +35,15 @@ Result<int> recover(const Common& common, const std::string& from, const std::st
 // of `common.state`, which no daemon has open. `dry`: only says what would go.
 Result<int> remove(const Common& common, const std::vector<std::int64_t>& ids, bool dry);
 
+struct SqlOptions {
+  std::string statement;
+  std::string database;  // a file; "": that of `common.state`, else of this user's daemon
+  bool csv = false;
+  int seconds = 10;
+};
+// One SELECT over a database that the caller may read himself; no daemon is asked, nothing is changed.
+Result<int> sql(const Common& common, const SqlOptions& options);
+
 // What builds and trials printed and what happened, for whoever may see the experiment; `follow`: to
 // its end, of a daemon's.
 Result<int> logs(const Common& common, std::int64_t id, bool follow);

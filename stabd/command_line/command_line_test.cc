@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// What our texts tell users to type is what the command line takes.
+#include "stabd/command_line/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stabd/command_line/examples.h"
+
+namespace stab::command_line {
+namespace {
+
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+// One word for a shell, from `at` on, which then is behind it. False at a comment, a pipe, a
+// redirection or the line's end.
+bool next_word(const std::string& line, std::size_t& at, std::string& word) {
+  at = line.find_first_not_of(' ', at);
+  if (at == std::string::npos || std::string("#|<>;&)").contains(line[at])) return false;
+  word.clear();
+  for (char quote = 0; at < line.size(); ++at) {
+    const char each = line[at];
+    if (quote == 0 && std::string(" |<>;&)").contains(each)) break;
+    if (each == quote)
+      quote = 0;
+    else if (quote == 0 && (each == '\'' || each == '"'))
+      quote = each;
+    else if (each == '\\' && quote != '\'' && at + 1 < line.size())
+      word += line[++at];
+    else
+      word += each;
+  }
+  return true;
+}
+
+// The words of the stabctl that stands in the line; none if there is none.
+Words command_in(const std::string& line) {
+  std::size_t at = line.find("stabctl ");
+  while (at != std::string::npos && at != 0 && !std::string(" /(").contains(line[at - 1]))
+    at = line.find("stabctl ", at + 1);
+  Words words;
+  std::string word;
+  while (at != std::string::npos && next_word(line, at, word)) words.push_back(word);
+  return words;
+}
+
+std::string refusal(const Words& words) {
+  const auto accepted = CommandLine().accepts(words);
+  return accepted ? "" : accepted.error().message;
+}
+
+TEST(CommandLine, TakesTheExamplesOfItsHelp) {
+  std::map<std::string, int> count;
+  for (const Example& example : examples()) {
+    SCOPED_TRACE(example.line);
+    const Words words = command_in(std::string(example.line));
+    ASSERT_GE(words.size(), 2U);
+    EXPECT_EQ(refusal(words), "");
+    std::string verb = words[1];
+    if (example.verb.contains(' ')) verb += " " + words[2];
+    EXPECT_EQ(verb, example.verb);
+    ++count[verb];
+  }
+  EXPECT_GE(count.size(), 30U);
+  for (const auto& [verb, times] : count) EXPECT_LE(times, 3) << verb;
+}
+
+TEST(CommandLine, TakesWhatDocumentsTellUsersToType) {
+  const std::map<std::string, int> least = {
+      {"README.md", 25}, {"doc/guide.md", 15}, {"doc/store.md", 3}};
+  for (const auto& [document, commands] : least) {
+    std::ifstream text(std::string(STAB_SOURCE_DIR) + "/" + document);
+    int count = 0;
+    bool fenced = false;
+    for (std::string line; std::getline(text, line);) {
+      if (line.starts_with("```")) fenced = !fenced;
+      if (!fenced && !line.starts_with("    ")) continue;
+      // One command may take several lines.
+      for (std::string more; line.ends_with('\\') && std::getline(text, more);)
+        line.replace(line.size() - 1, 1, more);
+      const Words words = command_in(line);
+      if (words.empty()) continue;
+      ++count;
+      EXPECT_EQ(refusal(words), "") << document << ": " << line;
+    }
+    EXPECT_GE(count, commands) << document;
+  }
+}
+
+TEST(CommandLine, TakesWhatTheGuideSaysBetweenItsBlocks) {
+  std::ifstream text(std::string(STAB_SOURCE_DIR) + "/doc/guide.md");
+  int count = 0;
+  for (std::string line; std::getline(text, line);)
+    for (std::size_t at = line.find("`stabctl "); at != std::string::npos;
+         at = line.find("`stabctl ", at + 1)) {
+      const std::size_t end = line.find('`', at + 1);
+      ASSERT_NE(end, std::string::npos) << line;
+      EXPECT_EQ(refusal(command_in(line.substr(at + 1, end - at - 1))), "") << line;
+      ++count;
+    }
+  EXPECT_GE(count, 3);
+}
+
+TEST(CommandLine, NamesTheNearestVerbOrOption) {
+  EXPECT_THAT(refusal({"stabctl", "repot", "1"}),
+              HasSubstr("there is no 'stabctl repot', did you mean 'report'? 'stabctl --help'"));
+  EXPECT_THAT(refusal({"stabctl", "--socket", "s", "quiesce", "aply"}),
+              HasSubstr("there is no 'stabctl quiesce aply', did you mean 'apply'?"));
+  EXPECT_THAT(refusal({"stabctl", "xylophone"}),
+              HasSubstr("there is no 'stabctl xylophone'; 'stabctl --help' lists the verbs"));
+  EXPECT_THAT(refusal({"stabctl"}), HasSubstr("required"));
+  EXPECT_THAT(refusal({"stabctl", "report", "--formt", "json"}),
+              HasSubstr("'stabctl report' has no option '--formt', did you mean '--format'?"));
+  EXPECT_THAT(refusal({"stabctl", "list", "--json=1", "--zebra=2"}),
+              HasSubstr("has no option '--zebra'; 'stabctl list --help'"));
+  EXPECT_THAT(refusal({"stabctl", "watch", "--fail-on", "rain", "1"}), HasSubstr("not 'rain'"));
+}
+
+}  // namespace
+}  // namespace stab::command_line

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/command_line/completion.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "stabd/manual/manual.h"
+
+namespace stab::command_line {
+namespace {
+
+// Each script asks 'stabctl completion words -- WORD...': a candidate, a tab and what it is about on
+// each line, or :files, :plans.
+constexpr std::string_view bash_script = R"(# stabctl's completion for bash
+_stabctl() {
+  local line current=${COMP_WORDS[COMP_CWORD]}
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case $line in
+      :files) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$current") ;;
+      :plans) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -X '!*.toml' -- "$current"; compgen -d -- "$current") ;;
+      *) COMPREPLY+=("${line%%$'\t'*}"); continue ;;
+    esac
+    compopt -o filenames 2>/dev/null
+  done < <("${1/#\~/$HOME}" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _stabctl stabctl
+)";
+
+constexpr std::string_view zsh_script = R"(#compdef stabctl
+_stabctl() {
+  local line
+  local -a described
+  for line in "${(@f)$(_call_program words ${(q)words[1]} completion words -- "${(@q)words[2,CURRENT]}")}"; do
+    case $line in
+      :files) _files ;;
+      :plans) _files -g '*.toml' ;;
+      ?*) described+=("${${line%%$'\t'*}//:/\\:}${${line#*$'\t'}:+:${line#*$'\t'}}") ;;
+    esac
+  done
+  (( $#described )) && _describe stabctl described
+}
+if [[ $funcstack[1] == _stabctl ]]; then
+  _stabctl "$@"
+else
+  compdef _stabctl stabctl
+fi
+)";
+
+constexpr std::string_view fish_script = R"(# stabctl's completion for fish
+function __stabctl_words
+  set -l words (commandline -opc)
+  set -l program $words[1]
+  set -e words[1]
+  set -l current (commandline -ct)
+  for line in ($program completion words -- $words "$current" 2>/dev/null)
+    switch $line
+      case :files
+        __fish_complete_path "$current"
+      case :plans
+        __fish_complete_suffix .toml
+      case '*'
+        echo $line
+    end
+  end
+end
+complete -c stabctl -f -a '(__stabctl_words)'
+)";
+
+const CLI::Option* find_option(const CLI::App* app, const std::string& word) {
+  for (; app != nullptr; app = app->get_parent())
+    for (const CLI::Option* option : app->get_options())
+      if (option->check_name(word)) return option;
+  return nullptr;
+}
+
+const CLI::App* find_verb(const CLI::App& app, const std::string& word) {
+  for (const CLI::App* verb : app.get_subcommands({}))
+    if (verb->get_name() == word) return verb;
+  return nullptr;
+}
+
+// Where a command line has got to.
+struct Reached {
+  const CLI::App* app;
+  const CLI::Option* option = nullptr;  // which takes `values` more
+  int values = 0;
+  int positionals = 0;
+  bool only_positionals = false;
+
+  void pass(const std::string& word) {
+    if (only_positionals) {
+      ++positionals;
+    } else if (word == "--") {
+      only_positionals = true;
+      values = 0;
+    } else if (word.size() > 1 && word.front() == '-') {
+      option = find_option(app, word);
+      values = option == nullptr ? 0 : option->get_items_expected_max();
+    } else if (word == "=") {  // bash has it apart
+    } else if (values > 0) {
+      --values;
+    } else if (const CLI::App* verb = find_verb(*app, word)) {
+      *this = {.app = verb};
+    } else {
+      ++positionals;
+    }
+  }
+};
+
+void add_options(const CLI::App* app, std::vector<Candidate>& candidates) {
+  for (; app != nullptr; app = app->get_parent())
+    for (const CLI::Option* option : app->get_options()) {
+      if (option->get_group().empty()) continue;
+      for (const std::string& name : option->get_lnames())
+        candidates.push_back({.word = "--" + name, .about = option->get_description()});
+      for (const std::string& name : option->get_snames())
+        candidates.push_back({.word = "-" + name, .about = option->get_description()});
+    }
+}
+
+// By the kind of a value: numbers are nobody's files.
+Also files_unless_number(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.starts_with("TEXT") ? Also::files : Also::nothing;
+}
+
+void add_values(const CLI::Option& option, Completion& completion) {
+  const auto words = manual::words_of(option);
+  for (const std::string& word : words)
+    completion.candidates.push_back({.word = word, .about = ""});
+  if (words.empty()) completion.also = files_unless_number(option);
+}
+
+void add_positional(const Reached& reached, Completion& completion) {
+  int place = 0;
+  for (const CLI::Option* option : reached.app->get_options()) {
+    if (option->nonpositional()) continue;
+    place += option->get_items_expected_max();
+    if (reached.positionals >= place) continue;
+    const std::string name = option->get_name(true);
+    if (name == "id" || name == "ids")
+      completion.also = Also::experiments;
+    else if (name == "plan")
+      completion.also = Also::plans;
+    else
+      add_values(*option, completion);
+    return;
+  }
+}
+
+}  // namespace
+
+Completion complete(const CLI::App& app, std::span<const std::string> words) {
+  const std::string nothing;
+  if (words.empty()) words = {&nothing, 1};  // the parser takes one empty word for none
+  Reached reached{.app = &app};
+  for (const std::string& word : words.first(words.size() - 1)) reached.pass(word);
+  const std::string& current = words.back();
+  Completion completion;
+  if (!reached.only_positionals && current.starts_with('-')) {
+    add_options(reached.app, completion.candidates);
+  } else if (!reached.only_positionals && reached.values > 0) {
+    add_values(*reached.option, completion);
+  } else {
+    if (!reached.only_positionals && reached.positionals == 0)
+      for (const CLI::App* verb : reached.app->get_subcommands({}))
+        completion.candidates.push_back(
+            {.word = verb->get_name(), .about = verb->get_description()});
+    add_positional(reached, completion);
+  }
+  std::erase_if(completion.candidates,
+                [&](const Candidate& each) { return !each.word.starts_with(current); });
+  return completion;
+}
+
+std::string_view completion_script(std::string_view shell) {
+  if (shell == "bash") return bash_script;
+  return shell == "zsh" ? zsh_script : fish_script;
+}
+
+}  // namespace stab::command_line

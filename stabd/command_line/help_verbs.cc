@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "stabd/client/client.h"
+#include "stabd/client/output.h"
+#include "stabd/command_line/command_line.h"
+#include "stabd/command_line/completion.h"
+#include "stabd/command_line/exit_codes.h"
+#include "stabd/manual/manual.h"
+
+namespace stab::command_line {
+
+using namespace client;
+
+namespace {
+
+nlohmann::ordered_json as_json(const CLI::App& app) {
+  nlohmann::ordered_json options = nlohmann::ordered_json::array();
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    options.push_back({{"name", option->get_name(true, true)},
+                       {"about", option->get_description()},
+                       {"positional", !option->nonpositional()},
+                       {"required", option->get_required()},
+                       {"words", manual::words_of(*option)},
+                       {"default", option->get_default_str()}});
+  }
+  nlohmann::ordered_json verbs = nlohmann::ordered_json::array();
+  for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(as_json(*verb));
+  return {{"name", app.get_name()},
+          {"about", app.get_description()},
+          {"options", options},
+          {"verbs", verbs}};
+}
+
+std::string exit_status() {
+  std::string text;
+  for (const ExitCodeRow& row : exit_code_table)
+    text += fmt::format("  {:<6} {}\n", row.code, row.meaning);
+  return text + exit_code_notes + "\n";
+}
+
+std::string manual_of(const CLI::App& app, const std::string& name) {
+  return manual::page_of(app, {.name = name,
+                               .parts = {{.title = "EXIT STATUS", .text = exit_status()},
+                                         {.title = "SEE ALSO", .text = "stabd(8), szc(1)\n"}}});
+}
+
+// Nobody waits for long at a prompt: what is not there by then is left out.
+void end_soon() {
+  signal(SIGALRM, [](int) { _exit(0); });
+  const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 700'000}};
+  setitimer(ITIMER_REAL, &soon, nullptr);
+}
+
+void print_experiments(const std::vector<std::string>& sockets, const std::string& current) {
+  end_soon();
+  auto client = Client::connect(sockets);
+  if (!client) return;
+  const auto answer = client->ask(protocol::ListRequest{});
+  if (!answer) return;
+  for (const protocol::Summary& row : answer->experiments)
+    if (const std::string id = std::to_string(row.id); id.starts_with(current))
+      fmt::print("{}\t{} ({})\n", id, one_line(row.name, 60), one_line(row.state, 20));
+}
+
+}  // namespace
+
+Result<int> CommandLine::help(const std::vector<std::string>& verbs, bool man) {
+  const CLI::App* app = app_.get();
+  std::string name = "stabctl";
+  std::string before;
+  for (const std::string& word : verbs) {
+    const CLI::App* const verb = find_verb_or_null(*app, word);
+    if (verb == nullptr) return fail(no_such_verb(*app, name, word));
+    before = name;
+    name += " " + word;
+    app = verb;
+  }
+  const std::string text = arguments_.common.json ? as_json(*app).dump(2) + "\n"
+                           : man                  ? manual_of(*app, name)
+                                                  : app->help(before);
+  if (auto written = write_output(text, "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+Result<int> CommandLine::print_completion(const std::string& shell,
+                                          const std::vector<std::string>& words) {
+  if (shell != "words") {
+    if (auto written = write_output(completion_script(shell), "", Colours::none); !written)
+      return std::unexpected(written.error());
+    return exit_ok;
+  }
+  const Completion completion = complete(*app_, words);
+  for (const Candidate& each : completion.candidates)
+    fmt::print("{}\t{}\n", each.word, one_line(each.about, 100));
+  if (completion.also == Also::files) fmt::print(":files\n");
+  if (completion.also == Also::plans) fmt::print(":plans\n");
+  if (auto printed = flush_output(); !printed) return std::unexpected(printed.error());
+  if (completion.also != Also::experiments) return exit_ok;
+  const auto named = std::ranges::find(words, "--socket");
+  print_experiments(words.end() - named > 2 ? std::vector{*(named + 1)} : arguments_.common.sockets,
+                    words.back());
+  return exit_ok;
+}
+
+void CommandLine::add_help_verbs() {
+  Arguments& a = arguments_;
+  CLI::App* help_verb = verb("help", "What a verb does, as its --help says, or a manual page",
+                             [this, &a] { return help(a.words, a.man); });
+  help_verb->add_option("verb", a.words, "Of which verb; else of stabctl")->expected(0, 2);
+  CLI::Option* man =
+      help_verb->add_flag("--man", a.man, "As a manual page: stabctl help --man | man -l -");
+  json_flag(help_verb)->excludes(man);
+  CLI::App* completion =
+      verb("completion", "A script for a shell that completes verbs, options, plans and numbers",
+           [this, &a] { return print_completion(a.shell, a.words); });
+  completion
+      ->add_option("shell", a.shell,
+                   "The shell; words is what its script asks: what may follow the words behind --")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish", "words"}));
+  completion->add_option("words", a.words, "With words: those on the command line, after --");
+}
+
+}  // namespace stab::command_line
