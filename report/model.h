@@ -156,6 +156,10 @@ struct Document {
   std::vector<std::string> failures{};
   std::string database{};  // path; "": not worth saying
   std::chrono::nanoseconds duration{0};
+  // When its first trial began and its last one ended, wall clock; 0: not known.
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+  std::vector<std::string> settings{};  // "CC = clang-19", "opt: O1 sets CFLAGS = -O1; ..."
   stats::Analysis analysis{};
   std::vector<stats::Analysis> others{};  // of further responses, each a family of its own
   std::set<std::string> counts{};         // the responses that count something

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What stands above the tables: of which experiment the report is and how it went.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include <ctime>
 
 #include "base/duration.h"
 #include "base/text.h"
@@ -14,6 +17,19 @@ std::string line(std::string_view label, const std::string& value) {
   return value.empty()
              ? ""
              : paragraph(fmt::format("  {:<10}", label), one_line(value, longest), page_width);
+}
+
+// "2026-01-31 12:00 to 12:05 UTC", with both days where they differ.
+std::string measured_text(const Document& document) {
+  if (document.from_ns == 0) return "";
+  const auto time = [](std::int64_t ns) {
+    return fmt::gmtime(static_cast<std::time_t>(ns / 1'000'000'000));
+  };
+  const auto from = time(document.from_ns);
+  const auto to = time(document.to_ns);
+  const bool one_day = from.tm_yday == to.tm_yday && from.tm_year == to.tm_year;
+  return fmt::format("{:%Y-%m-%d %H:%M} to ", from) +
+         (one_day ? fmt::format("{:%H:%M} UTC", to) : fmt::format("{:%Y-%m-%d %H:%M} UTC", to));
 }
 
 std::string percent(double share) {
@@ -92,6 +108,9 @@ std::string header(const Document& document, const TextOptions& options) {
   text += line("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
   text += line("Layout", layouts_text(document.layouts));
   if (document.simulated) text += line("Simulated", simulated_text());
+  text += line("Measured", measured_text(document));
+  for (const std::string& settings : document.settings)
+    text += line(&settings == &document.settings.front() ? "Sets" : "", settings);
   text += line("Machine", document.machine);
   text += line("Quiet", quiet_text(document.quietness));
   text += line("Noise", document.noise ? noise_text(*document.noise) : "");

@@ -25,6 +25,9 @@ void CommandLine::add_ab() {
   ab->add_option("--build", a.ab.build,
                  "How each revision is built, for /bin/sh; CC is szc and CXX szc++");
   ab->add_option("--run", a.ab.run, "With --build: what is measured in each revision's folder");
+  ab->add_option("--prepare", a.ab.prepare,
+                 "For /bin/sh before each run, where it runs; not measured");
+  ab->add_option("--cleanup", a.ab.cleanup, "For /bin/sh after each run; not measured");
   ab->add_option("--same", a.ab.same,
                  "With --build: a file or folder that all have as the last version has it")
       ->expected(1)

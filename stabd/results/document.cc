@@ -16,6 +16,7 @@
 #include "design/fractional.h"
 #include "design/turns.h"
 #include "plan/reading/reader.h"
+#include "plan/settings.h"
 #include "stabd/results/alike.h"
 #include "stabd/results/calibrations.h"
 #include "stabd/results/rows.h"
@@ -308,6 +309,9 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
       plan->design.kind != plan::DesignKind::calibration && !plan::treatments(*plan).empty();
   document.database = database;
   document.duration = std::chrono::nanoseconds(rows->last_ns - rows->first_ns);
+  document.from_ns = rows->first_ns;
+  document.to_ns = rows->last_ns;
+  document.settings = plan::settings_of(*plan);
   stats::Spec spec = spec_of(*plan);
   spec.unit = rows->unit;
   const auto& stop = plan->design.stop;

@@ -50,6 +50,25 @@ class Ab : public ::testing::Test {
   int runs_ = 0;
 };
 
+TEST_F(Ab, WhatIsPreparedIsThereForEachRun) {
+  const std::vector<std::string> commands = {"--", "cat given", "cat given given"};
+  std::vector<std::string> arguments = {
+      "--budget",  "10s",     "--json", "--prepare", "test ! -e given && echo '$x' > given",
+      "--cleanup", "rm given"};
+  arguments.insert(arguments.end(), commands.begin(), commands.end());
+  const Output told = ab(arguments);
+  ASSERT_EQ(told.code, 0) << told.err;
+  const json document = json::parse(told.out);
+  EXPECT_EQ(document["report"]["trials"]["failed"], 0) << document["report"]["failures"];
+  ASSERT_EQ(document["report"]["means"].size(), 2U);
+
+  arguments = {"--prepare", "echo no room >&2; exit 3"};
+  arguments.insert(arguments.end(), commands.begin(), commands.end());
+  const Output failed = ab(arguments);
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err, AllOf(HasSubstr("--prepare of "), HasSubstr("exit code 3: no room")));
+}
+
 TEST_F(Ab, AProgramThatDoesFourTimesAsMuchIsSlowerAndThatIsAnAnswer) {
   build("old", "cc", 20);
   build("new", STAB_BIN_DIR "/szc", 80);

@@ -44,12 +44,18 @@ struct Place {
   int stop_fd = -1;
 };
 
-Result<nanoseconds> try_out(const Comparison& comparison, const Version& version,
-                            const Place& place, nanoseconds most) {
+struct Tried {
+  nanoseconds all{0};
+  nanoseconds longest{0};  // of the trial and its steps
+};
+
+// Once. `what` says which of them it is.
+Result<void> run_once(const Comparison& comparison, std::vector<std::string> argv,
+                      const std::string& what, const Place& place, nanoseconds most, Tried& tried) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : comparison.env) variables[name] = value;
   machine::Launch launch;
-  launch.argv = command_of(comparison, version);
+  launch.argv = std::move(argv);
   launch.environment = machine::make_environment(std::move(variables), 0);
   launch.directory = place.directory;
   launch.stop_fd = place.stop_fd;
@@ -57,14 +63,34 @@ Result<nanoseconds> try_out(const Comparison& comparison, const Version& version
   launch.output_limit = bytes_kept;
   const auto before = std::chrono::steady_clock::now();
   const machine::Ended ended = machine::run(launch);
-  if (ended.how == machine::End::exited && ended.exit_code == 0)
-    return std::chrono::steady_clock::now() - before;
+  const nanoseconds took = std::chrono::steady_clock::now() - before;
+  tried.all += took;
+  tried.longest = std::max(tried.longest, took);
+  if (ended.how == machine::End::exited && ended.exit_code == 0) return {};
   const std::string why = ended.how == machine::End::exited
                               ? fmt::format("it ended with exit code {}", ended.exit_code)
                               : ended.reason;
   const std::string said = one_line(tail(ended.err, 400), 500);
-  return fail(fmt::format("{} cannot be measured: {}{}", version.name, why,
-                          said.empty() ? "" : ": " + said));
+  return fail(fmt::format("{}: {}{}", what, why, said.empty() ? "" : ": " + said));
+}
+
+Result<Tried> try_out(const Comparison& comparison, const Version& version, const Place& place,
+                      nanoseconds most) {
+  Tried tried;
+  const auto run = [&](std::vector<std::string> argv, const std::string& what) {
+    return run_once(comparison, std::move(argv), what, place, most, tried);
+  };
+  const auto step = [&](const std::string& name, const std::string& command) -> Result<void> {
+    if (command.empty()) return {};
+    return run({"/bin/sh", "-c", step_of(comparison, version.text, command)},
+               fmt::format("--{} of {}", name, version.name));
+  };
+  auto done = step("prepare", comparison.prepare);
+  if (done) done = run(command_of(comparison, version), version.name + " cannot be measured");
+  auto cleaned = step("cleanup", comparison.cleanup);
+  if (!done) return std::unexpected(done.error());
+  if (!cleaned) return std::unexpected(cleaned.error());
+  return tried;
 }
 
 struct Pace {
@@ -83,8 +109,8 @@ Result<Pace> pace_of(const Comparison& comparison, const Place& place, nanosecon
       const auto took = try_out(comparison, version, place, budget);
       if (!took) return std::unexpected(took.error());
       const bool twice = comparison.control && &version == &comparison.versions.front();
-      pace.round += (twice ? 2 : 1) * (*took + between);
-      pace.longest = std::max(pace.longest, *took);
+      pace.round += (twice ? 2 : 1) * (took->all + between);
+      pace.longest = std::max(pace.longest, took->longest);
     }
     if (pace.round > budget / 4) break;
   }

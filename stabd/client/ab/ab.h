@@ -16,6 +16,8 @@ struct AbOptions {
   std::vector<std::string> words;     // with programs: what each gets as its arguments
   std::string build;                  // not empty: `words` are revisions, built so
   std::string run;                    // and run so
+  std::string prepare;                // for /bin/sh, before each run of each
+  std::string cleanup;                // and after it
   std::vector<std::string> same;      // files that all of them have from the last one
   std::vector<std::string> env;       // NAME, whose value is ours, or NAME=VALUE
   std::string budget = "5min";

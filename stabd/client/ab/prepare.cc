@@ -128,6 +128,11 @@ Result<void> WorkFolder::make() {
   const std::string parent = fs::absolute(default_cache_directory()).string();
   fs::create_directories(parent, error);
   path_ = parent + "/ab-XXXXXX";
+  if (path_.contains('\''))
+    return fail(
+        fmt::format("the cache's folder {} has a quotation mark in its name: set "
+                    "XDG_CACHE_HOME to another one",
+                    one_line(std::exchange(path_, ""), 200)));
   if (mkdtemp(path_.data()) != nullptr) return {};
   return fail_errno("cannot make a folder in " + std::exchange(path_, ""));
 }
@@ -140,7 +145,10 @@ Result<void> check_options(const AbOptions& options) {
     for (const std::string& text : *texts)
       if (!is_utf8(text))
         return fail(fmt::format("{}: a plan, and so a version, is UTF-8", one_line(text, 100)));
-  if (!is_utf8(options.run)) return fail("--run: a plan is UTF-8");
+  for (const auto& [name, text] :
+       {std::pair{"--run", options.run}, std::pair{"--prepare", options.prepare},
+        std::pair{"--cleanup", options.cleanup}})
+    if (!is_utf8(text)) return fail(fmt::format("{}: a plan is UTF-8", name));
   if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
     return fail(fmt::format("--save: there is a file {} already", options.save));
   const bool builds = !options.build.empty();
@@ -167,6 +175,8 @@ Result<Comparison> comparison_of(const AbOptions& options, const std::string& di
   result.versions = std::move(*versions);
   if (result.kind == Kind::programs) result.arguments = options.words;
   result.command = options.run;
+  result.prepare = options.prepare;
+  result.cleanup = options.cleanup;
   result.margin = options.margin;
   result.seed = options.seed;
   result.heap = options.heap;

@@ -140,6 +140,11 @@ std::vector<std::string> command_of(const Comparison& comparison, const Version&
   return command;
 }
 
+std::string step_of(const Comparison& comparison, const std::string& folder,
+                    const std::string& step) {
+  return comparison.kind == Kind::folders ? fmt::format("cd '{}' || exit\n{}", folder, step) : step;
+}
+
 std::string plan_of(const Comparison& comparison) {
   const auto& versions = comparison.versions;
   std::string text;
@@ -162,6 +167,14 @@ std::string plan_of(const Comparison& comparison) {
   fmt::format_to(out, "\n[[benchmark]]\nname = {}\nrun = [{}]\n",
                  comparison.kind == Kind::programs ? quoted(versions.front().name) : "\"command\"",
                  fmt::join(run, ", "));
+  for (const auto& [key, step] :
+       {std::pair{"prepare", comparison.prepare}, std::pair{"cleanup", comparison.cleanup}}) {
+    if (step.empty()) continue;
+    // The folder is the version's, the rest is as it stands.
+    std::string command = quoted(step_of(comparison, "\x01", step));
+    if (comparison.kind == Kind::folders) command.replace(command.find("\\u0001"), 6, "${VERSION}");
+    fmt::format_to(out, "{} = {}\n", key, command);
+  }
   // What differs between a version and its control; always as long.
   fmt::format_to(out, "env.STABD_VERSION = \"${{NUMBER}}\"\n");
   for (const auto& [name, value] : comparison.env)

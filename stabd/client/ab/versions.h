@@ -37,6 +37,8 @@ struct Comparison {
   Kind kind = Kind::programs;
   std::vector<std::string> arguments;  // of programs
   std::string command;                 // what runs in folders, for /bin/sh
+  std::string prepare;                 // before each trial, where it runs, for /bin/sh; ""
+  std::string cleanup;                 // after it
   std::map<std::string, std::string> env;
   std::string margin;
   std::int64_t seed = 1;
@@ -51,6 +53,10 @@ std::string name_of_control(const Comparison& comparison);
 
 // What runs for this version.
 std::vector<std::string> command_of(const Comparison& comparison, const Version& version);
+
+// A step of this version, for /bin/sh. A version's folder has no quotation mark.
+std::string step_of(const Comparison& comparison, const std::string& folder,
+                    const std::string& step);
 
 // A whole plan, which `stabctl run` takes as well.
 std::string plan_of(const Comparison& comparison);

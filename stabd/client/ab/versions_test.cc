@@ -89,6 +89,20 @@ TEST(Versions, ThePlanHasTheirTextsAsTheyAre) {
   }
 }
 
+TEST(Versions, StepsStandInThePlanAsTheyAre) {
+  Comparison comparison = of_commands({"true", "false"});
+  comparison.prepare = "echo \"$HOME\"\t\x01";
+  comparison.cleanup = "rm x";
+  plan::Plan plan = read(comparison);
+  EXPECT_EQ(plan.benchmarks[0].prepare, "echo \"$$HOME\"\t\x01");
+  EXPECT_EQ(plan.benchmarks[0].cleanup, "rm x");
+  comparison.kind = Kind::folders;
+  comparison.cleanup.clear();
+  plan = read(comparison);
+  EXPECT_EQ(plan.benchmarks[0].prepare, "cd '${VERSION}' || exit\necho \"$$HOME\"\t\x01");
+  EXPECT_EQ(plan.benchmarks[0].cleanup, std::nullopt);
+}
+
 TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {
   Comparison comparison = of_commands({"a", "a-again", "b"});
   EXPECT_EQ(levels_of(read(comparison)).size(), 3U);
