@@ -41,7 +41,6 @@ Markup table(const Table& table) {
   Markup markup;
   // A table that is wider than the page scrolls by itself, by keys, too.
   markup.open("div", {{"class", "scroll"}, {"tabindex", "0"}}).open("table");
-  if (!table.caption.empty()) markup.leaf("caption", table.caption);
   markup.open("thead").open("tr");
   for (const Column& each : table.columns)
     markup.leaf("th", each.title, {{"scope", "col"}, {"class", each.number ? "n" : ""}});

@@ -17,7 +17,6 @@ struct Column {
 };
 
 struct Table {
-  std::string caption{};
   std::vector<Column> columns{};
   std::vector<std::vector<std::string>> rows{};  // as many cells as columns
 };

@@ -288,6 +288,45 @@ TEST(Seeds, EachPaddingHasItsBar) {
               3 * std::stod(bars[1].attributes.at("width")), 0.05);
 }
 
+TEST(Page, HasTablesOfVarianceAndCounters) {
+  Document document = sample_document();
+  document.analysis.spec.seed = "layout";
+  document.analysis.components = {
+      {.subject = "sort", .seed = "layout", .between = 0.0003, .within = 0.0001, .p = 0.002}};
+  document.counters = {
+      {.name = "page-faults", .counted = 58, .absent = 2, .median = 120, .reason = "not here"}};
+  const Parsed parsed = parse(page(document, {}));
+  const auto has_row = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (const std::string& each : cells) text += each + "\n";
+    return std::ranges::any_of(of_kind(parsed, "tr"),
+                               [&](const Element& row) { return row.text.starts_with(text); });
+  };
+  EXPECT_TRUE(has_row({"sort", "1.73 %", "1 %", "75 %", "0.00200"}));
+  EXPECT_TRUE(has_row({"page-faults", "58", "120", "2", "absent in 2: not here"}));
+  EXPECT_TRUE(std::ranges::any_of(of_kind(parsed, "h3"), [&](const Element& title) {
+    return title.text.contains(document.analysis.tables[0].formula);
+  }));
+}
+
+TEST(Floors, EachHasItsBar) {
+  stats::Analysis analysis;
+  analysis.calibration.emplace();
+  analysis.calibration->benchmarks = {
+      {.subject = "sort", .comparisons = 20, .significant = 1, .margin = 0.004}};
+  analysis.calibration->any = {
+      .comparisons = 40, .margin = 0.008, .interval = stats::Interval{.low = 0.006, .high = 0.01}};
+  const auto figures = floors(analysis);
+  ASSERT_EQ(figures.size(), 1U);
+  ASSERT_EQ(figures[0].numbers.rows.size(), 2U);
+  EXPECT_EQ(figures[0].numbers.rows[0][1], "0.40 %");
+  EXPECT_EQ(figures[0].numbers.rows[1][0], "any one program");
+  const auto bars = of_kind(parse(figures[0].picture.str()), "rect");
+  ASSERT_EQ(bars.size(), 2U);
+  EXPECT_NEAR(2 * std::stod(bars[0].attributes.at("width")),
+              std::stod(bars[1].attributes.at("width")), 0.03);
+}
+
 TEST(Page, FurtherResponsesHaveTheirChanges) {
   Document document = sample_document();
   document.others.push_back(document.analysis);

@@ -30,8 +30,8 @@ p { margin: .4rem 0; }
 .words { color: var(--faint); max-width: 48rem; }
 dl { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: .3rem 1rem; margin: .8rem 0; }
 dt { color: var(--faint); }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
 dd { margin: 0; min-width: 0; }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
 ul.notes { padding-left: 1.2rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1.5rem 2rem; }
 .one figure { max-width: 44rem; }
@@ -70,7 +70,6 @@ details { margin: .3rem 0; }
 summary { cursor: pointer; color: var(--link); font-size: .9rem; }
 .scroll { overflow-x: auto; max-width: 100%; }
 table { border-collapse: collapse; font-size: .85rem; overflow-wrap: normal; }
-caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 th, td { text-align: left; padding: .15rem .7rem .15rem 0; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { color: var(--faint); font-weight: 600; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -80,7 +79,7 @@ code { font-size: .85em; }
   --box: #f2f2f2; --shade: #ececec; --good: #146c35; --bad: #b3261e; --link: #000; --c0: #0b62c4;
   --c1: #c2410c; --c2: #15803d; --c3: #7c3aed; --c4: #92610a; --c5: #0e7490; --c6: #be185d; --c7: #4d5566; }
   body { max-width: none; font-size: 10pt; } figure, tr, dl { break-inside: avoid; }
-  pre { white-space: pre-wrap; } .scroll { overflow: visible; } }
+  pre { white-space: pre-wrap; } .scroll { overflow: visible; } svg { max-width: 13cm; } }
 )";
 }
 

@@ -21,9 +21,13 @@ std::string or_nothing(std::optional<double> value) {
   return value ? short_number(*value) : "";
 }
 
-Table table_of(const Analysis& analysis, const stats::AnovaTable& model) {
+std::string title_of(const Analysis& analysis, const stats::AnovaTable& model) {
   const std::string who = label_of(analysis, model.subject, model.scope);
-  Table table{.caption = (who.empty() ? "" : who + ": ") + model.formula};
+  return (who.empty() ? "" : who + ": ") + model.formula;
+}
+
+Table table_of(const stats::AnovaTable& model) {
+  Table table;
   const bool strata =
       std::ranges::any_of(model.rows, [](const auto& row) { return !row.stratum.empty(); });
   if (strata) table.columns.push_back({"stratum"});
@@ -71,10 +75,8 @@ Markup anova_part(const Analysis& analysis) {
   std::size_t shown = 0;
   for (const stats::AnovaTable& each : analysis.tables) {
     if (++shown > most_lines) break;
-    if (each.rows.empty())
-      markup.leaf("p", each.formula);
-    else
-      markup.add(table(table_of(analysis, each)));
+    markup.leaf("h3", title_of(analysis, each));
+    if (!each.rows.empty()) markup.add(table(table_of(each)));
   }
   if (analysis.tables.size() > most_lines)
     markup.leaf("p", fmt::format("The first {} of {} models; the report as text has all.",
