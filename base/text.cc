@@ -115,16 +115,22 @@ std::string last_line(std::string_view text, std::size_t limit) {
 }
 
 std::string first_error(std::string_view text, std::size_t limit) {
-  // Compilers, linkers, make and shells.
-  constexpr std::array<std::string_view, 6> signs{"error:",          "Error: ",    "undefined ",
-                                                  "No such file or", " not found", "*** "};
-  std::string_view first;
-  each_line(text, [&](std::string_view line) {
-    const bool is_error =
-        std::ranges::any_of(signs, [&](std::string_view sign) { return line.contains(sign); });
-    if (is_error) first = line;
-    return is_error;
-  });
+  // Compilers, linkers and make; then shells, whose words stand in tests of configure, too.
+  constexpr std::array<std::string_view, 4> surely{"error:", "Error: ", "undefined reference",
+                                                   "*** "};
+  constexpr std::array<std::string_view, 2> perhaps{": not found", ": No such file or"};
+  const auto first_of = [&](const auto& signs) {
+    std::string_view first;
+    each_line(text, [&](std::string_view line) {
+      const bool has_sign =
+          std::ranges::any_of(signs, [&](std::string_view sign) { return line.contains(sign); });
+      if (has_sign) first = line;
+      return has_sign;
+    });
+    return first;
+  };
+  std::string_view first = first_of(surely);
+  if (first.empty()) first = first_of(perhaps);
   return first.empty() ? last_line(text, limit) : one_line(first, limit);
 }
 

@@ -22,6 +22,9 @@ TEST(Lines, TheFirstErrorOfABuild) {
             "a.c:1:5: error: no");
   EXPECT_EQ(first_error("ld: a.o: undefined reference to 'f'\ncollect2: error: ld\n", 100),
             "ld: a.o: undefined reference to 'f'");
+  EXPECT_EQ(first_error(
+                "-- Looking for x in y - not found\nsh: 1: c: not found\nm.c:3:1: error: ;\n", 100),
+            "m.c:3:1: error: ;");
   EXPECT_EQ(first_error("sh: 1: gmake: not found\n", 100), "sh: 1: gmake: not found");
   EXPECT_EQ(first_error("a.c:1: warning: unused\nit ended with exit code 3", 100),
             "it ended with exit code 3");

@@ -15,20 +15,13 @@
 namespace stab::report::html {
 namespace {
 
-// As a sentence begins.
-std::string capital(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
-    text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text;
-}
-
 // The answer's sentences, one a line.
 std::vector<std::string> sentences(const Document& document) {
   std::vector<std::string> found;
   std::string rest = answer(document.analysis);
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (end > 0) found.push_back(capital(rest.substr(0, end)));
+    if (end > 0) found.push_back(rest.substr(0, end));
     rest.erase(0, end + 1);
   }
   return found;

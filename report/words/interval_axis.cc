@@ -60,7 +60,12 @@ std::string IntervalAxis::draw(const ChangeInterval& interval) const {
     text[first] = interval.low < low_ ? '<' : '[';
     text[last] = interval.high > high_ ? '>' : ']';
   }
-  text[column(interval.value)] = 'o';
+  if (interval.value < low_)
+    text.front() = '<';
+  else if (interval.value > high_)
+    text.back() = '>';
+  else
+    text[column(interval.value)] = 'o';
   return text;
 }
 

@@ -29,10 +29,12 @@ TEST(IntervalAxis, WhatIsBeyondIsDrawnAtTheEdge) {
   const IntervalAxis axis({wild}, 16);
   EXPECT_EQ(axis.header(), "-50 %     +100 %");
   EXPECT_EQ(axis.draw(wild), "[----|----o---->");
+  const ChangeInterval far{.low = 18, .value = 19, .high = 20};
+  EXPECT_EQ(IntervalAxis({wild, far}, 16).draw(far), "     |         >");
   const ChangeInterval infinite{.low = -1,
                                 .value = std::numeric_limits<double>::infinity(),
                                 .high = std::numeric_limits<double>::infinity()};
-  EXPECT_EQ(IntervalAxis({infinite}, 16).draw(infinite).size(), 16U);
+  EXPECT_EQ(IntervalAxis({infinite}, 16).draw(infinite), "[-------|------>");
 }
 
 TEST(IntervalAxis, AnIntervalWithoutWidthIsAPoint) {

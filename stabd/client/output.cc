@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/client/output.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,6 +43,19 @@ std::string with_colours(std::string_view text) {
   return shown;
 }
 
+// A pipe or a device is written to; a file is there as a whole or not at all.
+Result<void> write_to_file(std::string_view text, const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd) return fail_errno("cannot write " + path);
+    return write_all(fd.get(), text);
+  }
+  auto written = write_file_atomically(path, text);
+  if (written) mark_as_output(path);
+  return written;
+}
+
 bool reader_has_gone() {
   pollfd output{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
   return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
@@ -65,11 +80,7 @@ std::string for_terminal(std::string_view text) {
 }
 
 Result<void> write_output(std::string_view text, const std::string& path, Colours colours) {
-  if (!path.empty() && path != "-") {
-    auto written = write_file_atomically(path, text);
-    if (written) mark_as_output(path);
-    return written;
-  }
+  if (!path.empty() && path != "-") return write_to_file(text, path);
   std::fflush(stdout);
   const bool raw = isatty(STDOUT_FILENO) == 0;
   auto written = write_all(

@@ -70,7 +70,7 @@ std::string progress_text(const Progress& progress, std::size_t width) {
     if (const auto cached = progress.builds_cached.value_or(0); cached > 0)
       text += fmt::format(", {} cached", cached);
     if (progress.left_ns)
-      text += fmt::format(", at most {} left",
+      text += fmt::format(", about {} left",
                           format_duration(std::chrono::nanoseconds(*progress.left_ns)));
   } else if (state == "running") {
     text = fmt::format("{} {}", bar(progress.done.value_or(0), progress.total.value_or(0)),

@@ -92,7 +92,7 @@ TEST(ProgressText, BuildsAreCounted) {
                              .builds_cached = 78,
                              .left_ns = 2'000'000'000},
                             wide),
-              HasSubstr("] 79 of 80 builds, 78 cached, at most 2 s left"));
+              HasSubstr("] 79 of 80 builds, 78 cached, about 2 s left"));
 }
 
 TEST(ProgressText, AnotherStateIsShownWithItsReason) {

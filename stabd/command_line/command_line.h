@@ -110,6 +110,7 @@ class CommandLine {
   // Its header is large: only the files of this folder include it.
   std::unique_ptr<CLI::App> app_;
   Arguments arguments_;
+  CLI::Option* report_judges_ = nullptr;  // whether `report` was given --fail-on
   Action action_;
 };
 

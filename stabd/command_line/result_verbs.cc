@@ -11,9 +11,9 @@ using namespace client;
 
 namespace {
 
-Result<int> report_and_judge(const Arguments& a) {
+Result<int> report_and_judge(const Arguments& a, bool judges) {
   std::optional<FailOn> fail_on;
-  if (!a.report_fail_on.empty()) {
+  if (judges) {
     const auto given = read_fail_on(a.report_fail_on);
     if (!given) return std::unexpected(given.error());
     fail_on = *given;
@@ -46,18 +46,22 @@ void CommandLine::add_result_verbs() {
     state_option(added);
     return added;
   };
-  CLI::App* report = one_id(verb("report", "The analysis, also of an experiment that still runs",
-                                 [&a] { return report_and_judge(a); }));
+  CLI::App* report =
+      one_id(verb("report", "The analysis, also of an experiment that still runs",
+                  [this] { return report_and_judge(arguments_, report_judges_->count() > 0); }));
   report
       ->add_option("--format", a.report_format,
                    "text, json, or html: one page with pictures, for a browser")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json", "html"}));
   report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
-  report
-      ->add_option("--fail-on", a.report_fail_on,
-                   "What exits with another code than 0, with commas; or none, as without it")
-      ->type_name("LIST:{trials,regressed,unsure,none}");
+  report_judges_ =
+      report
+          ->add_option(
+              "--fail-on", a.report_fail_on,
+              "What exits with another code than 0, with commas, or none; then also an "
+              "experiment that has not ended well. Without it a report always exits with 0")
+          ->type_name("LIST:{trials,regressed,unsure,none}");
   response_options(report);
   full_flag(report);
   json_flag(report);

@@ -44,6 +44,13 @@ Reading reading_of(std::string_view key, const protocol::BuildRequest& request, 
       .key = key, .until = std::chrono::steady_clock::now() + request.timeout, .stop_fd = stop_fd};
 }
 
+// Whoever misses a file learns why it is not there.
+std::string note_on(const Sources& sources) {
+  if (sources.left_out.empty()) return "";
+  return fmt::format("(not in the copy that is built: {}; 'sources' names what the build reads)\n",
+                     sources.left_out);
+}
+
 // Where our own szc is, first in PATH unless it is there anyway.
 std::vector<std::string> environment_of_builds() {
   auto variables = machine::base_variables(geteuid());
@@ -214,7 +221,7 @@ protocol::BuildReply Builder::build_in(const CacheFolder& folder,
   const auto until = std::chrono::steady_clock::now() + request.timeout;
   const machine::Ended ended = machine::run(launch);
 
-  const std::string printed = tail(ended.out, protocol::kept_output);
+  const std::string printed = note_on(sources) + tail(ended.out, protocol::kept_output);
   if (ended.how != machine::End::exited)
     return failed(reply, fmt::format("{}\nthe build command {}", printed, ended.reason));
   if (ended.exit_code != 0)

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/output_mark.h"
+#include "base/text.h"
 #include "stabd/worker/cache.h"
 
 namespace stab::worker {
@@ -21,6 +23,7 @@ namespace fs = std::filesystem;
 struct Count {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
+  std::vector<std::string> left_out{};  // that somebody may look for
 };
 
 Result<void> count(const fs::path& file, Count& counted) {
@@ -57,25 +60,46 @@ bool is_plan(const fs::path& path) {
   if (path.extension() != ".toml" || !fs::is_regular_file(fs::symlink_status(path, error)))
     return false;
   const auto text = read_file(path.string(), longest_plan);
-  return text && ("\n" + *text).contains("\n[experiment]");
+  if (!text) return false;
+  const std::string lines = "\n" + *text;
+  return lines.contains("\n[experiment]") && lines.contains("\n[[benchmark]]");
 }
 
-// Of a whole folder; what `sources` names is copied whatever it is. A build does not see what is left
-// out, so it cannot depend on it.
+// The folder of a `stabctl run`, with nothing else in it.
+bool is_of_a_run(const fs::path& path) {
+  constexpr std::array<std::string_view, 4> others{"run.sock", "worker.json", "quiesce.undo",
+                                                   "experiments.undo"};
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(path, error)) ||
+      !fs::is_regular_file(path / "stabd.db", error))
+    return false;
+  fs::directory_iterator it(path, error);
+  for (; !error && it != fs::end(it); it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with("stabd.") && std::ranges::find(others, name) == others.end())
+      return false;
+  }
+  return !error;
+}
+
+// Of a whole folder; what `sources` names is copied whatever it is. Nobody sees in the copy what is
+// left out, and the build's output says what it was.
 bool is_left_out(const fs::path& path, const fs::path& from, const fs::path& cache) {
   std::error_code error;
-  return path.filename() == ".git" || fs::equivalent(path, cache, error) ||
-         fs::is_regular_file(path / "stabd.db", error) || is_marked_as_output(path.string()) ||
-         (path.parent_path() == from && is_plan(path));
+  return path.filename() == ".git" || fs::equivalent(path, cache, error) || is_of_a_run(path) ||
+         is_marked_as_output(path.string()) || (path.parent_path() == from && is_plan(path));
 }
 
 Result<void> copy_folder(const fs::path& from, const fs::path& to, const fs::path& cache,
                          Count& counted) {
   std::error_code error;
+  std::error_code ignored;
   fs::create_directories(to, error);
   for (auto it = fs::recursive_directory_iterator(from, error); !error && it != fs::end(it);
        it.increment(error)) {
     if (is_left_out(it->path(), from, cache)) {
+      if (it->path().filename() != ".git" && !fs::equivalent(it->path(), cache, ignored))
+        counted.left_out.push_back(it->path().lexically_relative(from).string());
       it.disable_recursion_pending();
       continue;
     }
@@ -147,6 +171,17 @@ Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
   return Sources{*digest, path.string()};
 }
 
+std::string words_of(std::vector<std::string> names) {
+  constexpr std::size_t most = 5;
+  constexpr std::size_t longest = 100;
+  std::ranges::sort(names);
+  std::string words;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
+    words += (i == 0 ? "" : ", ") + one_line(names[i], longest);
+  if (names.size() > most) words += fmt::format(" and {} more", names.size() - most);
+  return words;
+}
+
 }  // namespace
 
 Result<Sources> take_sources(const std::string& directory, const std::vector<std::string>& names,
@@ -161,7 +196,11 @@ Result<Sources> take_sources(const std::string& directory, const std::vector<std
   if (names.empty()) copied = copy_folder(directory, draft, cache, counted);
   for (const std::string& name : names)
     if (copied) copied = copy_named(directory, name, draft, cache, counted);
-  if (copied) return keep(draft, cache);
+  if (copied) {
+    auto kept = keep(draft, cache);
+    if (kept) kept->left_out = words_of(counted.left_out);
+    return kept;
+  }
   fs::remove_all(draft, error);
   return std::unexpected(copied.error());
 }

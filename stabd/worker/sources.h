@@ -15,8 +15,9 @@ inline constexpr std::uint64_t max_source_files = 20'000;
 inline constexpr std::uint64_t max_source_bytes = std::uint64_t{512} << 20;
 
 struct Sources {
-  std::string digest;  // of names, kinds, modes and contents
-  std::string path;    // of the copy, inside of the cache; nobody changes it
+  std::string digest;      // of names, kinds, modes and contents
+  std::string path;        // of the copy, inside of the cache; nobody changes it
+  std::string left_out{};  // in words: "plan.toml, results/stabd.db"; "": nothing
 };
 
 // Copies `names` (files or folders, relative to `directory`; empty: all of it) into the cache; of

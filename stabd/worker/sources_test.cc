@@ -55,13 +55,14 @@ TEST_F(SourcesTest, TheCopyHoldsWhatTheDirectoryHolds) {
 
 TEST_F(SourcesTest, APlanBesideTheSourcesIsNone) {
   const std::string without = digest();
-  folder_.write("plan/plan.toml", "# a comment\n[experiment]\nname = 'x'\n");
+  folder_.write("plan/plan.toml", "# a comment\n[experiment]\nname = 'x'\n[[benchmark]]\n");
   EXPECT_EQ(digest(), without);
-  folder_.write("plan/plan.toml", "# another\n[experiment]\nname = 'x'\n");
+  folder_.write("plan/plan.toml", "# another\n[experiment]\nname = 'x'\n[[benchmark]]\n");
   const auto taken = take();
   ASSERT_TRUE(taken);
   EXPECT_EQ(taken->digest, without);
   EXPECT_FALSE(fs::exists(taken->path + "/plan.toml"));
+  EXPECT_EQ(taken->left_out, "plan.toml");
 }
 
 TEST_F(SourcesTest, APlanThatIsNamedIsASource) {
@@ -76,10 +77,12 @@ TEST_F(SourcesTest, WhatIsNotSurelyAPlanIsASource) {
   folder_.write("plan/Cargo.toml", "[package]\nname = 'x'\n");
   const std::string with_package = digest();
   EXPECT_NE(with_package, without);
-  folder_.write("plan/plan.txt", "[experiment]\n");
-  EXPECT_NE(digest(), with_package);
-  fs::remove(folder_ / "plan/plan.txt");
-  folder_.write("plan/lib/plan.toml", "[experiment]\n");
+  for (const char* name : {"plan/plan.txt", "plan/lib/plan.toml"}) {
+    folder_.write(name, "[experiment]\n[[benchmark]]\n");
+    EXPECT_NE(digest(), with_package) << name;
+    fs::remove(folder_ / name);
+  }
+  folder_.write("plan/settings.toml", "[experiment]\nspeed = 1\n");
   EXPECT_NE(digest(), with_package);
 }
 
@@ -87,7 +90,13 @@ TEST_F(SourcesTest, FoldersOfRunsAndWhatStabctlWroteAreNoSources) {
   const std::string without = digest();
   folder_.write("plan/state/stabd.db", "x");
   folder_.write("plan/state/stabd.db-wal", "x");
+  folder_.write("plan/state/stabd.log", "x");
+  folder_.write("plan/state/worker.json", "x");
   EXPECT_EQ(digest(), without);
+  // A file of somebody else's: nothing of that folder is left out.
+  folder_.write("plan/state/data", "x");
+  EXPECT_NE(digest(), without);
+  fs::remove(folder_ / "plan/state/data");
   folder_.write("plan/report.html", "x");
   EXPECT_NE(digest(), without);
   mark_as_output(folder_ / "plan/report.html");

@@ -2,7 +2,9 @@
 // What a plan wants done before and after a trial.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -66,7 +68,7 @@ TEST_F(StepsTest, WhatIsNotPreparedIsNotRun) {
   trial.prepare = "touch state; echo no space >&2; exit 4";
   const protocol::RunReply reply = run_trial(trial, {});
   EXPECT_EQ(reply.status, TrialStatus::not_started);
-  EXPECT_EQ(reply.reason, "the prepare command ended with exit code 4: no space ");
+  EXPECT_EQ(reply.reason, "the prepare command ended with exit code 4: no space");
   EXPECT_GT(reply.started_ns, 0);
   EXPECT_EQ(reply.wall_ns, std::nullopt);
   EXPECT_FALSE(is_there("ran"));
@@ -88,6 +90,29 @@ TEST_F(StepsTest, ATrialThatFailsIsCleanedUpAndKeepsItsReason) {
   EXPECT_EQ(reply.status, TrialStatus::wrong_exit);
   EXPECT_THAT(reply.reason, HasSubstr("exit code 7"));
   EXPECT_TRUE(is_there("cleaned"));
+}
+
+TEST_F(StepsTest, ATrialThatIsStoppedIsCleanedUp) {
+  std::array<int, 2> stop{};
+  ASSERT_EQ(pipe(stop.data()), 0);
+  close(stop[1]);
+  TrialContext context;
+  context.stop_fd = stop[0];
+  protocol::RunRequest trial = request("true");
+  trial.prepare.clear();
+  trial.cleanup = "sleep 0.2; touch cleaned";
+  const protocol::RunReply reply = run_trial(trial, context);
+  close(stop[0]);
+  EXPECT_EQ(reply.status, TrialStatus::not_started);
+  EXPECT_TRUE(is_there("cleaned"));
+}
+
+TEST_F(StepsTest, TheLastWordsOfAStepAreItsReason) {
+  protocol::RunRequest trial = request("true");
+  trial.prepare = "seq 1000; echo no room >&2; exit 1";
+  const protocol::RunReply reply = run_trial(trial, {});
+  EXPECT_EQ(reply.reason, "the prepare command ended with exit code 1: no room");
+  EXPECT_THAT(reply.stderr_tail, HasSubstr("999\n1000\nno room\n"));
 }
 
 TEST_F(StepsTest, TheyEndWithTheTimeOfATrial) {

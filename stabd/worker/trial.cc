@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,15 +84,38 @@ TrialStatus status_of(const machine::Ended& ended, int expected_exit) {
   return TrialStatus::not_started;
 }
 
-// Why one of the plan's commands, which is called so, did not succeed; "" if it did.
-std::string run_command(std::string_view name, machine::Launch launch) {
+// Why one of the plan's commands did not succeed.
+struct Fault {
+  std::string reason{};   // "": it did
+  std::string printed{};  // the end of it
+};
+
+Fault run_command(std::string_view name, machine::Launch launch) {
   launch.merge_stderr = true;
   const machine::Ended ended = machine::run(launch);
-  if (ended.how == machine::End::exited && ended.exit_code == 0) return "";
+  if (ended.how == machine::End::exited && ended.exit_code == 0) return {};
   const std::string how = ended.how == machine::End::exited
                               ? fmt::format("ended with exit code {}", ended.exit_code)
                               : ended.reason;
-  return fmt::format("the {} command {}: {}", name, how, one_line(ended.out, 200));
+  return {.reason = fmt::format("the {} command {}: {}", name, how, last_line(ended.out, 200)),
+          .printed = tail(ended.out, protocol::kept_output)};
+}
+
+bool is_to_stop(const TrialContext& context) {
+  pollfd stop{.fd = context.stop_fd, .events = POLLIN, .revents = 0};
+  return context.stop_fd >= 0 && poll(&stop, 1, 0) == 1;
+}
+
+// Of a trial that was to stop, too: others meet what it leaves. The daemon waits longer than this.
+constexpr std::chrono::seconds longest_cleanup_of_stopped{8};
+
+Fault clean_up(const protocol::RunRequest& request, const TrialContext& context) {
+  machine::Launch launch = step_of(request, request.cleanup, context);
+  if (is_to_stop(context)) {
+    launch.stop_fd = -1;
+    launch.timeout = std::min<std::chrono::nanoseconds>(launch.timeout, longest_cleanup_of_stopped);
+  }
+  return run_command("cleanup", std::move(launch));
 }
 
 // "" if the command accepts the output.
@@ -102,7 +126,7 @@ std::string run_check_command(const protocol::RunRequest& request, const TrialCo
   launch.argv = {"/bin/sh", "-c", *request.check.command};
   launch.stdin_path = memory.write(out) ? memory.path() : "/dev/null";
   launch.bind = context.bind_others;
-  return run_command("check", std::move(launch));
+  return run_command("check", std::move(launch)).reason;
 }
 
 // "" if the output is as the plan says.
@@ -200,21 +224,25 @@ void add_measures(const protocol::RunRequest& request, const machine::Ended& end
 
 protocol::RunReply measure(const protocol::RunRequest& request, const TrialContext& context);
 
+Fault prepared(const protocol::RunRequest& request, const TrialContext& context) {
+  if (request.prepare.empty()) return {};
+  return run_command("prepare", step_of(request, request.prepare, context));
+}
+
 }  // namespace
 
 machine::Launch step_of(const protocol::RunRequest& request, const std::string& command,
                         const TrialContext& context) {
   machine::Launch launch = launch_with(request, context, {}, "");
   launch.argv = {"/bin/sh", "-c", command};
-  launch.stdin_path.clear();
+  launch.stdin_path = "/dev/null";
   launch.limits = {};
   launch.bind = context.bind_others;
   return launch;
 }
 
 std::string prepare(const protocol::RunRequest& request, const TrialContext& context) {
-  if (request.prepare.empty()) return "";
-  return run_command("prepare", step_of(request, request.prepare, context));
+  return prepared(request, context).reason;
 }
 
 machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context) {
@@ -223,18 +251,19 @@ machine::Launch launch_of(const protocol::RunRequest& request, const TrialContex
 
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context) {
   protocol::RunReply reply;
-  if (std::string fault = prepare(request, context); fault.empty())
+  if (Fault fault = prepared(request, context); fault.reason.empty())
     reply = measure(request, context);
   else
     reply = {.status = TrialStatus::not_started,
-             .reason = std::move(fault),
-             .started_ns = wall_clock_ns()};
+             .reason = std::move(fault.reason),
+             .started_ns = wall_clock_ns(),
+             .stderr_tail = std::move(fault.printed)};
   if (request.cleanup.empty()) return reply;
-  // What it leaves the next trials meet.
-  std::string fault = run_command("cleanup", step_of(request, request.cleanup, context));
-  if (!fault.empty() && reply.status == TrialStatus::ok) {
+  Fault fault = clean_up(request, context);
+  if (!fault.reason.empty() && reply.status == TrialStatus::ok) {
     reply.status = TrialStatus::check_failed;
-    reply.reason = std::move(fault);
+    reply.reason = std::move(fault.reason);
+    reply.stderr_tail = std::move(fault.printed);
   }
   return reply;
 }

@@ -325,7 +325,7 @@ TEST_F(TrialTest, ACheckCommandGetsTheOutputOnItsStdin) {
   EXPECT_EQ(by_command("grep -qx hello").status, TrialStatus::ok);
   const auto wrong = by_command("echo no good; grep -qx goodbye");
   EXPECT_EQ(wrong.status, TrialStatus::check_failed);
-  EXPECT_EQ(wrong.reason, "the check command ended with exit code 1: no good ");
+  EXPECT_EQ(wrong.reason, "the check command ended with exit code 1: no good");
 }
 
 TEST_F(TrialTest, ACheckCommandGetsAllOfALargeOutput) {

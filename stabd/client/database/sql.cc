@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -76,6 +79,23 @@ std::string as_table(const store::Table& table) {
   return text;
 }
 
+// A function of SQLite's may take for ever over one long text, and looks at no clock.
+void end_at_once(int /*signal*/) {
+  constexpr std::string_view words =
+      "stabctl: the query takes longer than its time: ask for less, or give it more --time-limit\n";
+  const auto ignored = write(STDERR_FILENO, words.data(), words.size());
+  static_cast<void>(ignored);
+  _exit(exit_error);
+}
+
+// Soon after the query's own limit. Nothing is written, so nothing is left half done.
+void end_after(std::chrono::seconds time) {
+  struct sigaction action{};
+  action.sa_handler = end_at_once;
+  sigaction(SIGALRM, &action, nullptr);
+  alarm(static_cast<unsigned>(std::min<std::int64_t>(time.count() + 1, INT32_MAX)));
+}
+
 }  // namespace
 
 Result<int> sql(const Common& common, const SqlOptions& options) {
@@ -85,6 +105,7 @@ Result<int> sql(const Common& common, const SqlOptions& options) {
     return fail_errno("cannot read " + path +
                       ": --state names the folder of a database, see 'stabctl runs', or --database "
                       "a file");
+  end_after(std::chrono::seconds(options.seconds));
   const auto table =
       store::query(path, options.statement, {.time = std::chrono::seconds(options.seconds)});
   if (!table) return fail(table.error().message);

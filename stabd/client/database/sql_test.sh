@@ -91,6 +91,10 @@ if sql '' >said 2>&1; then fail "an empty statement is taken"; fi
 if timeout 60 "$stabctl" sql --state run --time-limit 1 \
   'WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT count(*) FROM c' >said 2>&1; then fail "it has an end"; fi
 grep -q "it took longer than 1 s" said || fail "$(cat said)"
+# One step of it may last for ever.
+if timeout 60 "$stabctl" sql --state run --time-limit 1 \
+  "SELECT instr(hex(zeroblob(8000000)), hex(zeroblob(4000000)) || '1')" >said 2>&1; then fail "it has an end"; fi
+grep -q "the query takes longer than its time" said || fail "$(cat said)"
 most="WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 100)"
 if sql "$most SELECT hex(zeroblob(1000000)) FROM c" >said 2>&1; then fail "200 MB are taken"; fi
 grep -q "its rows are more than 64 MiB" said || fail "$(head -c 300 said)"

@@ -126,6 +126,9 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   }
   if (gives_up && !machine::give_up_privileges())
     return fail("cannot give up the capabilities that the trial did not have");
+  // What it leaves running is ours to end then.
+  if (!run.prepare.empty() && !machine::adopt_orphans())
+    return fail_errno("cannot see to the processes of the prepare command");
   if (std::string fault = worker::prepare(run, {}); !fault.empty()) return fail(std::move(fault));
   return std::unexpected(machine::replace_this_process(launch));
 }

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/fd.h"
 #include "stabd/client/output.h"
 #include "stabd/client/stored.h"
 
@@ -16,9 +15,16 @@ namespace stab::client {
 
 Result<void> check_page(const std::string& path) {
   if (path.empty()) return {};
+  if (path == "-") return fail("--html -: that is no file, name one");
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     return fail(fmt::format("--html {}: that is a folder, name a file", path));
+  // A pipe or a device.
+  if (const auto status = std::filesystem::status(path, error);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    if (access(path.c_str(), W_OK) == 0) return {};
+    return fail_errno(fmt::format("--html {}: it cannot be written", path));
+  }
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const std::string folder = parent.empty() ? "." : parent;
   if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
@@ -31,7 +37,7 @@ Result<void> write_page(const Ran& ran, const std::string& path) {
   const auto page =
       answer_stored(ran.state, protocol::ReportRequest{.id = ran.id, .format = "html"});
   if (!page) return std::unexpected(page.error());
-  if (auto written = write_file_atomically(path, page->text); !written) return written;
+  if (auto written = write_output(page->text, path, Colours::none); !written) return written;
   tell("the page is " + path);
   return {};
 }
