@@ -12,6 +12,8 @@ using namespace client;
 namespace {
 
 Result<int> report_and_judge(const Arguments& a, bool judges) {
+  if (a.common.json && a.report_format == "html")
+    return fail("--json and --format html are two forms: choose one");
   std::optional<FailOn> fail_on;
   if (judges) {
     const auto given = read_fail_on(a.report_fail_on);

@@ -12,7 +12,7 @@ failed=0
 look() {
   sed "s|PAGE|$1|" "$source_dir/tests/browser/harness.html" >"$folder/harness.html"
   for _ in 1 2 3; do
-    timeout 300 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
+    timeout -k 5 200 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
       --disable-background-networking --disable-component-update --allow-file-access-from-files --enable-logging=stderr \
       --user-data-dir="$folder/profile" --virtual-time-budget=60000 --dump-dom "file://$folder/harness.html" \
       >"$folder/dom" 2>"$folder/stderr" || true

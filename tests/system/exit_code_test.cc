@@ -145,8 +145,9 @@ TEST_F(ExitCode, EachRowOfTheDocumentIsWhatTheCommandSaysAndDoes) {
                   lab_.folder())
           .code;
   for (const auto& [code, got] : seen) EXPECT_EQ(std::to_string(got), code);
+  lab_.write("long.toml", plan_with("{ a = { TIME = \"2\" }, b = { TIME = \"3\" } }"));
   const pid_t run =
-      start_program({stabctl, "run", "--state", lab_.path("slower"), lab_.path("slower.toml")},
+      start_program({stabctl, "run", "--state", lab_.path("long"), lab_.path("long.toml")},
                     lab_.folder(), lab_.path("said"));
   ASSERT_TRUE(wait_for_text(lab_.path("said"), " of 12 trials"));
   ASSERT_EQ(kill(run, SIGINT), 0);
