@@ -61,8 +61,13 @@ struct Fact {
   std::string value{};
 };
 
+// What the plan compares: the levels of each treatment in its order, treatments as in Spec. Cells
+// that have no data are known by it.
+using PlannedLevels = std::vector<std::vector<std::string>>;
+
 struct Background {
   Shots shots{};
+  PlannedLevels levels{};
   std::vector<Chance> chances{};
   std::vector<Fact> machine{};
   std::vector<BuildLine> builds{};
