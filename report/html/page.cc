@@ -89,10 +89,7 @@ void add_pictures(Markup& markup, const Document& document, const Background& ba
           "A slope or a step is something that changed on the machine meanwhile. Every second "
           "block is shaded where there are not too many.",
           sequences(analysis, shots, subjects)))
-      .add(section("residuals", "Residuals against a normal distribution",
-                   "What is left of each number without the means of its cell and of its block. "
-                   "Normal ones lie on the line.",
-                   residuals(analysis, subjects)));
+      .add(residual_part(analysis, shots, subjects));
 }
 
 }  // namespace

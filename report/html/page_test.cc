@@ -33,7 +33,8 @@ Background background_of(const Document& document, std::size_t each) {
     const auto cell = static_cast<std::uint32_t>(background.shots.cells.size());
     background.shots.cells.push_back({.name = mean.subject + " opt=" + mean.levels[0],
                                       .subject = mean.subject,
-                                      .levels = mean.levels});
+                                      .levels = mean.levels,
+                                      .ok = each});
     for (std::size_t i = 0; i < each; ++i)
       background.shots.shots.push_back(
           {.position = static_cast<std::uint32_t>(background.shots.shots.size()),
@@ -125,7 +126,7 @@ TEST(Page, HasAtMostSoManyDotsAndRows) {
   EXPECT_LE(elements_named(many, "circle").size(), 2 * most_dots + most_pictures * 300 + 100);
   EXPECT_GT(elements_named(few, "circle").size(), 2 * 240U);
   EXPECT_THAT(many.elements[0].text, HasSubstr("6000 trials are too many for dots"));
-  EXPECT_THAT(many.elements[0].text, HasSubstr("666 of 6000 trials, in equal steps"));
+  EXPECT_THAT(many.elements[0].text, HasSubstr("666 of 6000 trials."));
 }
 
 TEST(Page, SaysHowManyTrialsAreKept) {
@@ -134,7 +135,7 @@ TEST(Page, SaysHowManyTrialsAreKept) {
   EXPECT_EQ(kept_words(background.shots), "");
   background.shots.ok = 1000;
   EXPECT_THAT(page(document, background),
-              HasSubstr("60 of 1000 numbers are in the pictures, drawn by the experiment"));
+              HasSubstr("60 of 1000 numbers, which the experiment&#39;s seed chooses, are what"));
 }
 
 TEST(Sequences, ADotLiesWhereItsNumberSays) {
@@ -226,7 +227,7 @@ TEST(Residuals, OfNumbersThatAreTheirMeansThereIsNoPicture) {
   Background background = background_of(document, 5);
   for (Shot& shot : background.shots.shots) shot.value = 1e6;
   const auto subjects = by_subject(background.shots, document.analysis);
-  EXPECT_TRUE(residuals(document.analysis, subjects).empty());
+  EXPECT_TRUE(residuals(document.analysis, background.shots, subjects).empty());
 }
 
 TEST(Page, HasTablesOfVarianceAndCounters) {

@@ -19,9 +19,13 @@ std::vector<Figure> distributions(const stats::Analysis& analysis, const Shots& 
 // Trials in their order.
 std::vector<Figure> sequences(const stats::Analysis& analysis, const Shots& shots,
                               const std::vector<SubjectShots>& subjects);
-// What a model of cells and blocks leaves over, against a normal distribution.
-std::vector<Figure> residuals(const stats::Analysis& analysis,
+// What a model of cells and blocks leaves over, against a normal distribution; none of a sample, or
+// where the model has seeds, too.
+std::vector<Figure> residuals(const stats::Analysis& analysis, const Shots& shots,
                               const std::vector<SubjectShots>& subjects);
+// The section of them, or why there are none.
+Markup residual_part(const stats::Analysis& analysis, const Shots& shots,
+                     const std::vector<SubjectShots>& subjects);
 // Levels of each treatment, and of each two of them, against the mean of all cells; of subjects
 // that have all combinations of the planned levels, else a level's mean has other company.
 std::vector<Figure> factors(const stats::Analysis& analysis, const PlannedLevels& levels);
