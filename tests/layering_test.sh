@@ -83,7 +83,7 @@ allowed() {
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/exclusion stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/results/sums) echo "plan/plan.h plan/measures/regions.h plan/measures/simulated.h counters/reading.h store report/model.h stats/numbers stats/tests/variance_components.h" ;;
-    stabd/results/pages) echo "$below_stabd stabd/protocol/messages.h stabd/results stabd/testing.h" ;;
+    stabd/results/pages) echo "$below_stabd stabd/protocol/messages.h stabd/results stabd/results/sums/samples.h stabd/testing.h" ;;
     stabd/results/profiles) echo "$below_stabd stabd/protocol/run.h stabd/results stabd/testing.h" ;;
     stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace stab::report::html {
@@ -54,8 +55,17 @@ Ticks ticks(const Range& range, int most) {
   return found;
 }
 
+Axis::Axis(const Range& range, double from, double to, Spacing spacing)
+    : range_(range), from_(from), to_(to), spacing_(spacing) {
+  assert(spacing == Spacing::even || range.low > -100);
+}
+
 double Axis::place(double value) const {
-  return from_ + (value - range_.low) / (range_.high - range_.low) * (to_ - from_);
+  const auto along = [&](double number) {
+    return spacing_ == Spacing::ratios ? std::log1p(number / 100) : number;
+  };
+  const double low = along(range_.low);
+  return from_ + (along(value) - low) / (along(range_.high) - low) * (to_ - from_);
 }
 
 }  // namespace stab::report::html

@@ -29,11 +29,14 @@ struct Ticks {
 // too narrow for its numbers to differ, has none.
 Ticks ticks(const Range& range, int most);
 
-// A straight line from numbers to places.
+// `ratios`: numbers are changes in percent, above -100, and equal ratios are equally far apart.
+enum class Spacing { even, ratios };
+
+// A line from numbers to places.
 class Axis {
  public:
   // range.low lies at `from`, range.high at `to`.
-  Axis(const Range& range, double from, double to) : range_(range), from_(from), to_(to) {}
+  Axis(const Range& range, double from, double to, Spacing spacing = Spacing::even);
   [[nodiscard]] double place(double value) const;
   [[nodiscard]] const Range& range() const { return range_; }
   [[nodiscard]] double from() const { return from_; }
@@ -43,6 +46,7 @@ class Axis {
   Range range_;
   double from_;
   double to_;
+  Spacing spacing_;
 };
 
 }  // namespace stab::report::html

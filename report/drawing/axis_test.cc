@@ -91,5 +91,14 @@ TEST(Axis, EndsLieAtItsEnds) {
   EXPECT_THAT(axis.place(3), DoubleEq(200));
 }
 
+TEST(Axis, EqualRatiosAreEquallyFarApart) {
+  const Axis axis(between(-75, 300), 300, 100, Spacing::ratios);
+  EXPECT_DOUBLE_EQ(axis.place(-75), 300);
+  EXPECT_DOUBLE_EQ(axis.place(-50), 250);
+  EXPECT_DOUBLE_EQ(axis.place(0), 200);
+  EXPECT_DOUBLE_EQ(axis.place(100), 150);
+  EXPECT_DOUBLE_EQ(axis.place(300), 100);
+}
+
 }  // namespace
 }  // namespace stab::report::html

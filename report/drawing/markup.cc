@@ -23,8 +23,9 @@ std::size_t character_length(std::string_view text) {
   const bool too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
   const bool surrogate = code >= 0xd800 && code < 0xe000;
   // C1 controls; marks that reorder the text around them; no characters.
-  const bool control = code < 0xa0 || (code >= 0x202a && code <= 0x202e) ||
-                       (code >= 0x2066 && code <= 0x2069) || (code & 0xfffeU) == 0xfffe;
+  const bool control = code < 0xa0 || code == 0x061c || code == 0x200e || code == 0x200f ||
+                       (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+                       (code & 0xfffeU) == 0xfffe;
   return too_long || surrogate || control || code > 0x10ffff ? 0 : length;
 }
 
@@ -51,6 +52,7 @@ std::string escaped(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
+    if (text.starts_with("\r\n")) text.remove_prefix(1);
     const char c = text.front();
     const std::size_t length = c == '\n' || c == '\t' ? 1 : character_length(text);
     if (const std::string_view name = entity(c); !name.empty())

@@ -11,7 +11,8 @@
 
 namespace stab::report::html {
 
-// For text and for values of attributes. Control characters and bytes that are no UTF-8 become '?'.
+// For text and for values of attributes. Control characters, marks that reorder text, and bytes that
+// are no UTF-8 become '?'; the end of a line in two characters becomes that in one.
 std::string escaped(std::string_view text);
 
 // Known when we are compiled, so never from a plan or a database (M1).

@@ -17,11 +17,19 @@ TEST(Escaped, LinesAndTabsStay) {
   EXPECT_EQ(escaped("a\n\tb"), "a\n\tb");
 }
 
+TEST(Escaped, EndsOfLinesInTwoCharactersBecomeOne) {
+  EXPECT_EQ(escaped("a\r\n\r\nb\r"), "a\n\nb?");
+  EXPECT_EQ(escaped("\r\r\n"), "?\n");
+}
+
 TEST(Escaped, ControlCharactersBecomeQuestionMarks) {
   EXPECT_EQ(escaped(std::string("a\0b\x1b[1m\x7f\r", 9)), "a?b?[1m??");
   EXPECT_EQ(escaped("\xc2\x85"), "??");              // a C1 control
   EXPECT_EQ(escaped("a\xe2\x80\xae\x62"), "a???b");  // turns the text around
-  EXPECT_EQ(escaped("\xef\xbf\xbf"), "???");         // no character
+  // Marks of direction, and their neighbours.
+  EXPECT_EQ(escaped("\u200e\u200f\u061c"), "????????");
+  EXPECT_EQ(escaped("\u2010\u061b\u200d"), "\u2010\u061b\u200d");
+  EXPECT_EQ(escaped("\xef\xbf\xbf"), "???");  // no character
 }
 
 TEST(Escaped, BytesThatAreNoUtf8BecomeQuestionMarks) {

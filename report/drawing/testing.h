@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -87,6 +88,13 @@ inline Parsed parse(std::string_view page) {
   }
   if (!open.empty()) return fail("not closed: " + parsed.elements[open.back()].name, page.size());
   return parsed;
+}
+
+inline std::vector<Element> elements_named(const Parsed& parsed, const std::string& name) {
+  std::vector<Element> found;
+  std::ranges::copy_if(parsed.elements, std::back_inserter(found),
+                       [&](const Element& element) { return element.name == name; });
+  return found;
 }
 
 }  // namespace stab::report::html

@@ -28,6 +28,8 @@ struct ShotCell {
   std::string name{};  // "sort opt=O2"
   std::string subject{};
   std::vector<std::string> levels{};  // as in CellMean
+  std::uint64_t ok = 0;               // all there are, kept or not
+  std::uint64_t others = 0;           // disturbed and failed
 };
 
 // Those that are kept, by position and attempt: of more than `most_shots` that are ok a sample that
@@ -40,6 +42,7 @@ struct Shots {
   std::uint64_t others = 0;  // disturbed and failed
   std::uint64_t kept_ok = 0;
   std::uint64_t kept_others = 0;
+  std::uint64_t left_out = 0;  // numbers of programs' benchmarks beyond those that have cells
 };
 
 struct BuildLine {
@@ -61,8 +64,13 @@ struct Fact {
   std::string value{};
 };
 
+// What the plan compares: the levels of each treatment in its order, treatments as in Spec. Cells
+// that have no data are known by it.
+using PlannedLevels = std::vector<std::vector<std::string>>;
+
 struct Background {
   Shots shots{};
+  PlannedLevels levels{};
   std::vector<Chance> chances{};
   std::vector<Fact> machine{};
   std::vector<BuildLine> builds{};

@@ -77,6 +77,23 @@ std::optional<stats::Interval> interval_of(const Analysis& analysis, const CellM
   return std::nullopt;
 }
 
+using References = std::map<std::string, const CellMean*>;
+
+// The cell of each subject in which all treatments have their first planned level, if its mean is
+// surely above 0: what is near 0 makes any difference many percent.
+References references_of(const Analysis& analysis, const PlannedLevels& levels) {
+  References found;
+  for (const CellMean& mean : analysis.means) {
+    const bool first =
+        std::ranges::equal(mean.levels, levels, [](const std::string& level, const auto& planned) {
+          return !planned.empty() && level == planned.front();
+        });
+    const bool sure = analysis.spec.log_scale ? mean.mean > 0 : mean.low && *mean.low > 0;
+    if (first && sure) found.try_emplace(mean.subject, &mean);
+  }
+  return found;
+}
+
 // Of two levels of one treatment that stands in the changes already.
 bool says_more(const Analysis& analysis, const std::map<std::string, std::size_t>& cells) {
   if (analysis.spec.treatments.empty() || analysis.calibration) return false;
@@ -85,34 +102,41 @@ bool says_more(const Analysis& analysis, const std::map<std::string, std::size_t
 
 }  // namespace
 
-std::vector<Figure> overheads(const Analysis& analysis) {
-  std::map<std::string, const CellMean*> references;
+std::vector<Figure> overheads(const Analysis& analysis, const PlannedLevels& levels) {
+  if (levels.size() != analysis.spec.treatments.size()) return {};
+  const References references = references_of(analysis, levels);
+  if (references.empty()) return {};
   std::map<std::string, std::size_t> cells;
   std::vector<Bar> bars;
   Table numbers{.columns = {{"cell"}, {"mean", true}, {"over the reference", true}}};
   const Scale scale = scale_for(analysis.means, analysis.spec.unit);
   for (const CellMean& mean : analysis.means) {
-    const CellMean& reference = *references.try_emplace(mean.subject, &mean).first->second;
+    const auto reference = references.find(mean.subject);
+    const bool known = reference != references.end();
+    const bool compared = known && reference->second != &mean;
     const std::size_t place = cells[mean.subject]++;
     const std::string name = fmt::format("{}{}{}", mean.subject, mean.subject.empty() ? "" : " ",
                                          levels_text(analysis, mean));
-    const bool compared = &reference != &mean && reference.mean > 0;
-    const double percent = compared ? 100 * (mean.mean / reference.mean - 1) : 0;
+    const double percent = compared ? 100 * (mean.mean / reference->second->mean - 1) : 0;
     numbers.rows.push_back({name, quantity(mean.mean, scale),
-                            compared              ? fmt::format("{:+.2f} %", percent)
-                            : &reference == &mean ? "reference"
-                                                  : "-"});
+                            compared ? fmt::format("{:+.2f} %", percent)
+                            : known  ? "reference"
+                                     : "-"});
     if (compared)
       bars.push_back({.name = name,
                       .colour = place,
                       .percent = percent,
-                      .interval = interval_of(analysis, mean, reference)});
+                      .interval = interval_of(analysis, mean, *reference->second)});
   }
   if (bars.empty() || !says_more(analysis, cells)) return {};
   Figure figure{.title = "Each cell over its reference"};
   figure.words = fmt::format(
-      "The reference of each is its cell in which all treatments have their first level ({}).{}{}",
-      levels_text(analysis, analysis.means.front()),
+      "The reference of each is its cell in which all treatments have their first level "
+      "({}).{}{}{}",
+      levels_text(analysis, *references.begin()->second),
+      references.size() < cells.size()
+          ? " Where that has no trials, or a mean that may be 0, nothing is compared."
+          : "",
       analysis.spec.treatments.size() == 1 ? "" : " The changes above have the intervals.",
       bars.size() > most_lines ? fmt::format(" The first {} of {} cells.", most_lines, bars.size())
                                : "");
@@ -136,6 +160,8 @@ std::vector<Figure> seeds(const Analysis& analysis) {
       figure.numbers.rows.push_back({each.seeds[i], fmt::format("{:+.2f} %", each.percent[i])});
     }
     if (bars.empty()) continue;
+    if (bars.size() > most_lines)
+      figure.words = fmt::format("The first {} of {} paddings.", most_lines, bars.size());
     figure.picture = draw(bars, figure.title, "change of " + response_words(analysis.spec) + ", %");
     figures.push_back(std::move(figure));
   }
@@ -163,15 +189,18 @@ std::vector<Figure> floors(const Analysis& analysis) {
          fmt::format("{}", floor.comparisons), fmt::format("{}", floor.significant)});
     bars.push_back(std::move(bar));
   };
-  for (const stats::Floor& each : analysis.calibration->benchmarks) add(each, each.subject, 0);
+  // The first ones are drawn if not all can be.
   add(analysis.calibration->any, "any one program", 1);
   add(analysis.calibration->suite, "all of them together", 2);
+  for (const stats::Floor& each : analysis.calibration->benchmarks) add(each, each.subject, 0);
   if (bars.empty()) return {};
   Figure figure{.title = "Noise floors"};
   figure.words = fmt::format(
       "A program that is compared with itself in {} blocks stays within its floor in {} of the "
-      "cases: smaller changes cannot be told from noise. Lines are intervals of the floor.",
-      analysis.calibration->blocks, level_text(analysis.spec.alpha));
+      "cases: smaller changes cannot be told from noise. Lines are intervals of the floor.{}",
+      analysis.calibration->blocks, level_text(analysis.spec.alpha),
+      bars.size() > most_lines ? fmt::format(" The first {} of {} floors.", most_lines, bars.size())
+                               : "");
   figure.picture =
       draw(bars, figure.title, "noise floor of " + response_words(analysis.spec) + ", %");
   figure.numbers = std::move(numbers);

@@ -46,7 +46,7 @@ Table numbers_of(const Analysis& analysis, const Shots& shots, const SubjectShot
   for (const CellShots& each : subject.cells) {
     const ShotCell& cell = shots.cells[each.number];
     const CellMean* mean = mean_of(analysis, cell);
-    std::vector<std::string> row{cell.name, fmt::format("{}", mean ? mean->n : each.values.size()),
+    std::vector<std::string> row{cell.name, fmt::format("{}", mean ? mean->n : cell.ok),
                                  mean ? quantity(mean->mean, subject.scale) : "-",
                                  mean && mean->low && mean->high
                                      ? fmt::format("{} to {}", number(*mean->low, subject.scale),
@@ -169,11 +169,12 @@ std::size_t numbers_in(const SubjectShots& subject) {
 std::vector<Figure> distributions(const Analysis& analysis, const Shots& shots,
                                   const std::vector<SubjectShots>& subjects) {
   std::vector<Figure> figures;
+  std::size_t all = 0;
   std::size_t dots_left = most_dots;
   for (const SubjectShots& subject : subjects) {
     const std::size_t numbers = numbers_in(subject);
     if (numbers == 0) continue;
-    if (figures.size() == most_pictures) break;
+    if (++all > most_pictures) continue;
     const bool dots = numbers <= dots_left && numbers <= most_dots / 4;
     if (dots) dots_left -= numbers;
     Figure figure{.title = subject.subject.empty() ? "All trials" : subject.subject};
@@ -181,11 +182,16 @@ std::vector<Figure> distributions(const Analysis& analysis, const Shots& shots,
       figure.words = fmt::format(
           "{} trials are too many for dots: the inner band has half of them, the outer one nine of "
           "ten, the line all but two of a hundred.",
-          numbers);
+          subject.ok);
+    if (subject.cells.size() > most_lines)
+      figure.words += fmt::format(" The first {} of {} cells; the table has the others.",
+                                  most_lines, subject.cells.size());
     figure.picture = Picture(analysis, shots, subject, dots).draw();
     figure.numbers = numbers_of(analysis, shots, subject);
     figures.push_back(std::move(figure));
   }
+  if (!figures.empty())
+    figures.front().words = pictured_words(figures.size(), all) + figures.front().words;
   return figures;
 }
 

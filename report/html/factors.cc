@@ -25,64 +25,68 @@ constexpr double bottom = 230;
 constexpr double left = 62;
 constexpr std::size_t most_levels = 12;  // side by side
 
-// A cell against the mean over all cells of its subject, in percent; without a subject's size, so
-// that several can be averaged.
+// A cell against the mean over all cells of its subject, without the subject's size, so that
+// several can be averaged: logarithms of ratios on the log scale, else shares of the mean.
 struct Relative {
   const CellMean* cell = nullptr;
-  double percent = 0;
+  double value = 0;
 };
 
-// Of subjects that have all cells, whose means are above 0: else levels are compared in different
-// company.
-std::vector<Relative> relative_means(const Analysis& analysis) {
+std::size_t combinations(const PlannedLevels& levels) {
+  std::size_t product = 1;
+  for (const auto& each : levels) product *= each.size();
+  return product;
+}
+
+bool is_planned(const CellMean& mean, const PlannedLevels& levels) {
+  return std::ranges::equal(mean.levels, levels, [](const auto& level, const auto& planned) {
+    return std::ranges::find(planned, level) != planned.end();
+  });
+}
+
+// Of subjects that have all combinations of levels, whose means are above 0: else levels are
+// compared in different company.
+std::vector<Relative> relative_means(const Analysis& analysis, const PlannedLevels& levels) {
   std::map<std::string, std::vector<const CellMean*>> subjects;
-  std::size_t cells = 0;
-  for (const CellMean& mean : analysis.means) {
-    subjects[mean.subject].push_back(&mean);
-    cells = std::max(cells, subjects[mean.subject].size());
-  }
+  for (const CellMean& mean : analysis.means) subjects[mean.subject].push_back(&mean);
   std::vector<Relative> result;
   for (const auto& [subject, means] : subjects) {
-    const bool positive = std::ranges::all_of(means, [](const CellMean* m) { return m->mean > 0; });
-    if (means.size() < cells || !positive) continue;
+    const bool usable = std::ranges::all_of(
+        means, [&](const CellMean* each) { return each->mean > 0 && is_planned(*each, levels); });
+    if (means.size() != combinations(levels) || !usable) continue;
     double sum = 0;
     for (const CellMean* each : means)
       sum += analysis.spec.log_scale ? std::log(each->mean) : each->mean;
     const double centre = sum / static_cast<double>(means.size());
     for (const CellMean* each : means)
-      result.push_back(
-          {.cell = each,
-           .percent = 100 * (analysis.spec.log_scale ? std::expm1(std::log(each->mean) - centre)
-                                                     : each->mean / centre - 1)});
+      result.push_back({.cell = each,
+                        .value = analysis.spec.log_scale ? std::log(each->mean) - centre
+                                                         : each->mean / centre - 1});
   }
   return result;
 }
 
-std::vector<std::string> levels_of(const Analysis& analysis, std::size_t treatment) {
-  std::vector<std::string> levels;
-  for (const CellMean& mean : analysis.means)
-    if (treatment < mean.levels.size() &&
-        std::ranges::find(levels, mean.levels[treatment]) == levels.end())
-      levels.push_back(mean.levels[treatment]);
-  return levels;
-}
-
-// Of the cells that the condition picks.
+// In percent, of the cells that the condition picks. Percents themselves are not averaged: those of
+// ratios do not add up.
 template <class Condition>
-std::optional<double> average(const std::vector<Relative>& means, Condition picks) {
+std::optional<double> average(const Analysis& analysis, const std::vector<Relative>& means,
+                              Condition picks) {
   double sum = 0;
   std::size_t n = 0;
   for (const Relative& each : means) {
     if (!picks(*each.cell)) continue;
-    sum += each.percent;
+    sum += each.value;
     ++n;
   }
-  return n == 0 ? std::nullopt : std::optional(sum / static_cast<double>(n));
+  if (n == 0) return std::nullopt;
+  const double mean = sum / static_cast<double>(n);
+  return 100 * (analysis.spec.log_scale ? std::expm1(mean) : mean);
 }
 
 // Lines over columns; a value that is absent breaks its line.
 struct Chart {
   std::string title{};
+  std::string words{};
   std::vector<std::string> columns{};
   std::vector<std::string> lines{};  // names; one without a name has no legend
   std::vector<std::vector<std::optional<double>>> values{};  // by line, then column
@@ -95,13 +99,25 @@ void draw_column(Canvas& canvas, double x, const std::string& column, std::size_
   canvas.name(x, bottom + 31, column.substr(equal + 1), letters, "middle tick");
 }
 
-Markup draw(const Analysis& analysis, const Chart& chart, bool joined) {
+// On the log scale ratios have their places: what only multiplies makes parallel lines, as what only
+// adds does on the other one.
+Axis axis_of(const Analysis& analysis, const Chart& chart) {
+  const bool ratios = analysis.spec.log_scale;
   Range range;
   range.include(0);
   for (const auto& line : chart.values)
     for (const auto& value : line)
-      if (value) range.include(*value);
-  const Axis up(range.padded(), bottom, top);
+      if (value) range.include(ratios ? std::log1p(*value / 100) : *value);
+  range = range.padded();
+  if (ratios) {
+    range.low = 100 * std::expm1(range.low);
+    range.high = 100 * std::expm1(range.high);
+  }
+  return {range, bottom, top, ratios ? Spacing::ratios : Spacing::even};
+}
+
+Markup draw(const Analysis& analysis, const Chart& chart, bool joined) {
+  const Axis up = axis_of(analysis, chart);
   const double step = (width - 10 - left) / static_cast<double>(chart.columns.size());
   const auto place = [&](std::size_t column) {
     return left + step * (static_cast<double>(column) + 0.5);
@@ -129,7 +145,8 @@ Markup draw(const Analysis& analysis, const Chart& chart, bool joined) {
 }
 
 Figure figure_of(const Analysis& analysis, const Chart& chart, bool joined) {
-  Figure figure{.title = chart.title, .picture = draw(analysis, chart, joined)};
+  Figure figure{
+      .title = chart.title, .words = chart.words, .picture = draw(analysis, chart, joined)};
   figure.numbers.columns.push_back({"level"});
   for (const std::string& line : chart.lines)
     figure.numbers.columns.push_back({line.empty() ? "against the mean" : line, true});
@@ -143,31 +160,40 @@ Figure figure_of(const Analysis& analysis, const Chart& chart, bool joined) {
   return figure;
 }
 
-Chart main_chart(const Analysis& analysis, const std::vector<Relative>& means) {
+// "The first 12 of 20 levels of opt."
+std::string first_words(std::size_t most, std::size_t all, const std::string& what) {
+  return all > most ? fmt::format("The first {} of {} levels{}. ", most, all, what) : "";
+}
+
+Chart main_chart(const Analysis& analysis, const PlannedLevels& levels,
+                 const std::vector<Relative>& means) {
   Chart chart{.title = "Main effects", .lines = {""}, .values = {{}}};
-  for (std::size_t t = 0; t < analysis.spec.treatments.size(); ++t)
-    for (const std::string& level : levels_of(analysis, t)) {
-      if (chart.columns.size() == most_levels) return chart;
+  std::size_t all = 0;
+  for (std::size_t t = 0; t < levels.size(); ++t)
+    for (const std::string& level : levels[t]) {
+      if (++all > most_levels) continue;
       chart.columns.push_back(analysis.spec.treatments[t] + "=" + level);
       chart.values[0].push_back(
-          average(means, [&](const CellMean& cell) { return cell.levels[t] == level; }));
+          average(analysis, means, [&](const CellMean& cell) { return cell.levels[t] == level; }));
     }
+  chart.words = first_words(most_levels, all, "");
   return chart;
 }
 
-Chart pair_chart(const Analysis& analysis, const std::vector<Relative>& means, std::size_t a,
-                 std::size_t b) {
+Chart pair_chart(const Analysis& analysis, const PlannedLevels& levels,
+                 const std::vector<Relative>& means, std::size_t a, std::size_t b) {
   const auto& names = analysis.spec.treatments;
-  Chart chart{.title = names[a] + " by " + names[b]};
-  chart.columns = levels_of(analysis, a);
+  Chart chart{.title = names[a] + " by " + names[b],
+              .words = first_words(most_levels, levels[a].size(), " of " + names[a]) +
+                       first_words(colours, levels[b].size(), " of " + names[b]),
+              .columns = levels[a]};
   if (chart.columns.size() > most_levels) chart.columns.resize(most_levels);
-  std::vector<std::string> others = levels_of(analysis, b);
-  if (others.size() > colours) others.resize(colours);
-  for (const std::string& other : others) {
+  for (const std::string& other : levels[b]) {
+    if (chart.lines.size() == colours) break;
     chart.lines.push_back(names[b] + "=" + other);
     auto& line = chart.values.emplace_back();
     for (const std::string& level : chart.columns)
-      line.push_back(average(means, [&](const CellMean& cell) {
+      line.push_back(average(analysis, means, [&](const CellMean& cell) {
         return cell.levels[a] == level && cell.levels[b] == other;
       }));
   }
@@ -177,18 +203,16 @@ Chart pair_chart(const Analysis& analysis, const std::vector<Relative>& means, s
 
 }  // namespace
 
-std::vector<Figure> factors(const Analysis& analysis) {
+std::vector<Figure> factors(const Analysis& analysis, const PlannedLevels& levels) {
   std::vector<Figure> figures;
   const std::size_t treatments = analysis.spec.treatments.size();
-  if (treatments < 2 || analysis.calibration) return figures;
-  const std::vector<Relative> means = relative_means(analysis);
-  const bool whole = std::ranges::all_of(
-      means, [&](const Relative& each) { return each.cell->levels.size() == treatments; });
-  if (means.empty() || !whole) return figures;
-  figures.push_back(figure_of(analysis, main_chart(analysis, means), false));
+  if (treatments < 2 || levels.size() != treatments || analysis.calibration) return figures;
+  const std::vector<Relative> means = relative_means(analysis, levels);
+  if (means.empty()) return figures;
+  figures.push_back(figure_of(analysis, main_chart(analysis, levels, means), false));
   for (std::size_t a = 0; a < treatments; ++a)
     for (std::size_t b = a + 1; b < treatments && figures.size() < most_pictures; ++b)
-      figures.push_back(figure_of(analysis, pair_chart(analysis, means, a, b), true));
+      figures.push_back(figure_of(analysis, pair_chart(analysis, levels, means, a, b), true));
   return figures;
 }
 

@@ -60,6 +60,8 @@ std::vector<SubjectShots> by_subject(const Shots& shots, const stats::Analysis& 
     std::vector<CellShots>& cells = subjects[entry->second].cells;
     places[number] = {entry->second, cells.size()};
     cells.push_back({.number = number, .colour = cells.size()});
+    subjects[entry->second].ok += shots.cells[number].ok;
+    subjects[entry->second].others += shots.cells[number].others;
   }
   for (const Shot& shot : shots.shots) {
     SubjectShots& subject = subjects[places[shot.cell].first];
@@ -91,14 +93,26 @@ std::string tip(const Shots& shots, const Shot& shot, const Scale& scale) {
 
 std::string kept_words(const Shots& shots) {
   std::string text;
-  const auto add = [&](std::string_view what, std::uint64_t kept, std::uint64_t all) {
-    if (kept < all)
-      text += fmt::format("{}{} of {} {} are in the pictures, drawn by the experiment's seed.",
-                          text.empty() ? "" : " ", kept, all, what);
+  const auto add = [&](const std::string& sentence) {
+    text += (text.empty() ? "" : " ") + sentence;
   };
-  add("numbers", shots.kept_ok, shots.ok);
-  add("disturbed and failed attempts", shots.kept_others, shots.others);
+  const auto add_sample = [&](std::string_view what, std::uint64_t kept, std::uint64_t all) {
+    if (kept < all)
+      add(
+          fmt::format("{} of {} {}, which the experiment's seed chooses, are what the pictures are "
+                      "drawn from.",
+                      kept, all, what));
+  };
+  add_sample("numbers", shots.kept_ok, shots.ok);
+  add_sample("disturbed and failed attempts", shots.kept_others, shots.others);
+  if (shots.left_out > 0)
+    add(fmt::format("Programs name too many benchmarks: {} numbers of later ones are left out.",
+                    shots.left_out));
   return text;
+}
+
+std::string pictured_words(std::size_t pictures, std::size_t all) {
+  return pictures < all ? fmt::format("The first {} of {} have pictures. ", pictures, all) : "";
 }
 
 std::vector<std::size_t> spread_out(std::size_t all, std::size_t count) {

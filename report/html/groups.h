@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct SubjectShots {
   std::string subject{};
   std::vector<CellShots> cells{};    // in the order of the means
   std::vector<const Shot*> shots{};  // of these cells, by position
+  std::uint64_t ok = 0;              // all there are, of which `shots` may be a sample
+  std::uint64_t others = 0;          // disturbed and failed
   Scale scale{};                     // for its numbers
 };
 
@@ -34,8 +37,11 @@ std::string axis_title(const stats::Spec& spec, const Scale& scale);
 // "trial 57, block 3, sort opt=O2: 12.3 ms".
 std::string tip(const Shots& shots, const Shot& shot, const Scale& scale);
 
-// Sentence on how many trials are kept of how many; "": all.
+// Sentences on how many numbers are kept of how many, and on those without a cell; "": all are there.
 std::string kept_words(const Shots& shots);
+
+// "The first 12 of 14 have pictures. "; "": all have.
+std::string pictured_words(std::size_t pictures, std::size_t all);
 
 // `count` of `all` in equal steps, the first one and the last one among them.
 std::vector<std::size_t> spread_out(std::size_t all, std::size_t count);

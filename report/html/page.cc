@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "report/html/page.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cassert>
+#include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,8 +36,29 @@ void add_head(Markup& markup, const std::string& title) {
       .close();
 }
 
-void add_pictures(Markup& markup, const Document& document, const Shots& shots) {
+std::string first_words(std::size_t shown, std::size_t all, const std::string& what) {
+  return shown < all ? fmt::format("The first {} of {} {}. ", shown, all, what) : "";
+}
+
+std::size_t paddings(const stats::Analysis& analysis) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      analysis.padding, [](const stats::PaddingSeeds& each) { return !each.seeds.empty(); }));
+}
+
+std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
+  const std::size_t treatments = analysis.spec.treatments.size();
+  return first_words(pairs, treatments * (std::max<std::size_t>(treatments, 1) - 1) / 2, "pairs") +
+         fmt::format(
+             "Benchmarks that lack a combination of levels, or have a mean that is not above 0, "
+             "are left out. Treatments that do not act on each other have parallel lines{}; noise "
+             "bends lines, too: the p of the interaction in the analysis of variance tells which "
+             "it is.",
+             analysis.spec.log_scale ? ", as equal ratios are equally far apart" : "");
+}
+
+void add_pictures(Markup& markup, const Document& document, const Background& background) {
   const stats::Analysis& analysis = document.analysis;
+  const Shots& shots = background.shots;
   const std::vector<SubjectShots> subjects = by_subject(shots, analysis);
   const std::string kept = kept_words(shots);
   std::vector<Figure> changes = forest(analysis);
@@ -41,13 +67,17 @@ void add_pictures(Markup& markup, const Document& document, const Shots& shots) 
       each.title += " of " + response_words(other.spec);
       changes.push_back(std::move(each));
     }
+  const std::vector<Figure> by_padding = seeds(analysis);
+  const std::vector<Figure> by_treatment = factors(analysis, background.levels);
+  const std::size_t by_two = by_treatment.empty() ? 0 : by_treatment.size() - 1;
   markup.add(section("effects", "Changes", "", changes))
-      .add(section("seeds", "Changes under each padding", "", seeds(analysis)))
+      .add(section("seeds", "Changes under each padding",
+                   first_words(by_padding.size(), paddings(analysis), "comparisons"), by_padding))
       .add(section("floors", "What cannot be resolved", "", floors(analysis)))
-      .add(section("overheads", "Against the reference", "", overheads(analysis)))
-      .add(section("factors", "Treatments, alone and by two",
-                   "Where lines are not parallel, treatments act on each other.",
-                   factors(analysis)))
+      .add(
+          section("overheads", "Against the reference", "", overheads(analysis, background.levels)))
+      .add(section("factors", "Treatments, alone and by two", factor_words(analysis, by_two),
+                   by_treatment))
       .add(section("trials", "Trials",
                    "Each dot is a trial that is ok; a vertical line is the mean of the cell, the "
                    "line across it "
@@ -59,10 +89,7 @@ void add_pictures(Markup& markup, const Document& document, const Shots& shots) 
           "A slope or a step is something that changed on the machine meanwhile. Every second "
           "block is shaded where there are not too many.",
           sequences(analysis, shots, subjects)))
-      .add(section("residuals", "Residuals against a normal distribution",
-                   "What is left of each number without the means of its cell and of its block. "
-                   "Normal ones lie on the line.",
-                   residuals(analysis, subjects)));
+      .add(residual_part(analysis, shots, subjects));
 }
 
 }  // namespace
@@ -72,7 +99,7 @@ std::string page(const Document& document, const Background& background) {
   markup.literal("<!DOCTYPE html>\n").open("html", {{"lang", "en"}});
   add_head(markup, document.experiment + " - stabd");
   markup.open("body").add(summary_part(document)).open("main");
-  add_pictures(markup, document, background.shots);
+  add_pictures(markup, document, background);
   markup.add(anova_part(document.analysis))
       .add(components_part(document.analysis))
       .add(counters_part(document))

@@ -19,13 +19,18 @@ std::vector<Figure> distributions(const stats::Analysis& analysis, const Shots& 
 // Trials in their order.
 std::vector<Figure> sequences(const stats::Analysis& analysis, const Shots& shots,
                               const std::vector<SubjectShots>& subjects);
-// What a model of cells and blocks leaves over, against a normal distribution.
-std::vector<Figure> residuals(const stats::Analysis& analysis,
+// What a model of cells and blocks leaves over, against a normal distribution; none of a sample, or
+// where the model has seeds, too.
+std::vector<Figure> residuals(const stats::Analysis& analysis, const Shots& shots,
                               const std::vector<SubjectShots>& subjects);
-// Levels of each treatment, and of each two of them, against the mean of all cells.
-std::vector<Figure> factors(const stats::Analysis& analysis);
-// Each cell against the one in which all treatments have their first level.
-std::vector<Figure> overheads(const stats::Analysis& analysis);
+// The section of them, or why there are none.
+Markup residual_part(const stats::Analysis& analysis, const Shots& shots,
+                     const std::vector<SubjectShots>& subjects);
+// Levels of each treatment, and of each two of them, against the mean of all cells; of subjects
+// that have all combinations of the planned levels, else a level's mean has other company.
+std::vector<Figure> factors(const stats::Analysis& analysis, const PlannedLevels& levels);
+// Each cell against the one in which all treatments have their first planned level.
+std::vector<Figure> overheads(const stats::Analysis& analysis, const PlannedLevels& levels);
 // Padding studies: the change under each padding.
 std::vector<Figure> seeds(const stats::Analysis& analysis);
 // Calibrations: what no comparison can resolve.

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
-#include <utility>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "report/drawing/axis.h"
 #include "report/drawing/canvas.h"
@@ -28,6 +31,7 @@ struct Left {
   std::uint32_t block = 0;
   double value = 0;
 };
+using Group = std::uint32_t Left::*;
 
 std::vector<Left> values_of(const Analysis& analysis, const SubjectShots& subject) {
   std::vector<Left> values;
@@ -41,31 +45,96 @@ std::vector<Left> values_of(const Analysis& analysis, const SubjectShots& subjec
   return values;
 }
 
-void take_means(std::vector<Left>& values, std::uint32_t Left::* group) {
-  std::map<std::uint32_t, std::pair<double, double>> sums;  // sum, count
-  for (const Left& each : values) {
-    sums[each.*group].first += each.value;
-    sums[each.*group].second += 1;
-  }
-  for (Left& each : values) {
-    const auto& [sum, count] = sums[each.*group];
-    each.value -= sum / count;
-  }
+// Gives groups the numbers from 0, without gaps; how many there are.
+std::size_t number_groups(std::vector<Left>& values, Group group) {
+  std::map<std::uint32_t, std::uint32_t> numbers;
+  for (Left& each : values)
+    each.*group =
+        numbers.try_emplace(each.*group, static_cast<std::uint32_t>(numbers.size())).first->second;
+  return numbers.size();
 }
 
-// By turns until nothing changes any more: of balanced trials one turn does it, of others these
-// come close to the least squares of both together.
-std::vector<double> left_over(const Analysis& analysis, const SubjectShots& subject) {
-  constexpr int turns = 8;
-  std::vector<Left> values = values_of(analysis, subject);
-  const bool blocks = !analysis.spec.block.empty();
-  for (int turn = 0; turn < (blocks ? turns : 1); ++turn) {
-    take_means(values, &Left::cell);
-    if (blocks) take_means(values, &Left::block);
+// A number that is alone in its group is its mean and says nothing of the others. Whether one was.
+bool drop_lonely(std::vector<Left>& values, Group group) {
+  std::map<std::uint32_t, std::size_t> counts;
+  for (const Left& each : values) ++counts[each.*group];
+  return std::erase_if(values, [&](const Left& each) { return counts[each.*group] == 1; }) > 0;
+}
+
+// The largest of the means that were taken.
+double take_means(std::vector<Left>& values, Group group, std::size_t groups) {
+  std::vector<double> sums(groups);
+  std::vector<double> counts(groups);
+  for (const Left& each : values) {
+    sums[each.*group] += each.value;
+    counts[each.*group] += 1;
   }
-  std::vector<double> result;
-  for (const Left& each : values) result.push_back(each.value);
-  std::ranges::sort(result);
+  double largest = 0;
+  for (std::size_t i = 0; i < groups; ++i) {
+    sums[i] /= counts[i];
+    largest = std::max(largest, std::abs(sums[i]));
+  }
+  for (Left& each : values) each.value -= sums[each.*group];
+  return largest;
+}
+
+// Parts of which none has a cell or a block of another one.
+std::size_t parts_of(const std::vector<Left>& values, std::size_t cells, std::size_t blocks) {
+  std::vector<std::size_t> above(cells + blocks);
+  for (std::size_t i = 0; i < above.size(); ++i) above[i] = i;
+  const auto root = [&](std::size_t i) {
+    while (above[i] != i) i = above[i] = above[above[i]];
+    return i;
+  };
+  std::size_t parts = cells + blocks;
+  for (const Left& each : values) {
+    const std::size_t cell = root(each.cell);
+    const std::size_t block = root(cells + each.block);
+    if (cell == block) continue;
+    above[cell] = block;
+    --parts;
+  }
+  return parts;
+}
+
+struct Residuals {
+  std::vector<double> values;  // rising
+  double sd = 0;               // by the degrees of freedom that are left
+};
+
+double sum_of_squares(const std::vector<Left>& values) {
+  double sum = 0;
+  for (const Left& each : values) sum += each.value * each.value;
+  return sum;
+}
+
+// Of y ~ cell, or of y ~ cell + block by least squares: taking means by turns ends there. Nothing if
+// nothing is left, or if it does not end.
+std::optional<Residuals> left_over(const Analysis& analysis, const SubjectShots& subject) {
+  constexpr int most_turns = 300;
+  const bool by_block = !analysis.spec.block.empty();
+  std::vector<Left> values = values_of(analysis, subject);
+  while (drop_lonely(values, &Left::cell) || (by_block && drop_lonely(values, &Left::block))) {
+  }
+  if (values.size() < fewest) return std::nullopt;
+  const std::size_t cells = number_groups(values, &Left::cell);
+  const std::size_t blocks = by_block ? number_groups(values, &Left::block) : 0;
+  const std::size_t used = by_block ? cells + blocks - parts_of(values, cells, blocks) : cells;
+  if (values.size() <= used) return std::nullopt;
+  const auto n = static_cast<double>(values.size());
+  const double noise = 1e-12 * std::sqrt(sum_of_squares(values) / n);  // of sums in doubles
+  bool ended = !by_block;
+  take_means(values, &Left::cell, cells);
+  for (int turn = 0; turn < most_turns && !ended; ++turn) {
+    const double block = take_means(values, &Left::block, blocks);
+    const double cell = take_means(values, &Left::cell, cells);
+    ended = std::max(block, cell) <= noise + 1e-9 * std::sqrt(sum_of_squares(values) / n);
+  }
+  Residuals result{.values = {},
+                   .sd = std::sqrt(sum_of_squares(values) / (n - static_cast<double>(used)))};
+  if (!ended || !std::isfinite(result.sd) || result.sd <= noise) return std::nullopt;
+  for (const Left& each : values) result.values.push_back(each.value);
+  std::ranges::sort(result.values);
   return result;
 }
 
@@ -85,28 +154,30 @@ std::vector<Point> points_of(const std::vector<double>& sorted) {
   return points;
 }
 
-double deviation(const std::vector<double>& values) {
+// That of the points, which is smaller than what the residuals say of the numbers: each lies nearer
+// to its means. Normal ones lie on a line of this slope.
+double spread_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value * value;
-  return std::sqrt(sum / static_cast<double>(values.size() - 1));
+  return std::sqrt(sum / static_cast<double>(values.size()));
 }
 
-Markup draw(const std::vector<Point>& points, double sd, const std::string& title,
+Markup draw(const std::vector<Point>& points, double slope, const std::string& title,
             const std::string& label) {
   Range across;
   Range up;
   for (const Point& each : points) {
     across.include(each.normal);
     up.include(each.value);
-    up.include(sd * each.normal);
+    up.include(slope * each.normal);
   }
   const Axis x(across.padded(), left, width - 10);
   const Axis y(up.padded(), bottom, top);
   Canvas canvas(bottom + 40, label);
   canvas.vertical(y, left, width - 10, title);
   canvas.horizontal(x, top, bottom, "normal distribution, standard deviations");
-  canvas.line(x.place(across.low), y.place(sd * across.low), x.place(across.high),
-              y.place(sd * across.high), "guide");
+  canvas.line(x.place(across.low), y.place(slope * across.low), x.place(across.high),
+              y.place(slope * across.high), "guide");
   for (const Point& each : points)
     canvas.dot(x.place(each.normal), y.place(each.value), 2.4, "c0 faint",
                fmt::format("{:.3g} at {:.3g} standard deviations", each.value, each.normal));
@@ -122,35 +193,71 @@ std::string tests_of(const Analysis& analysis, const std::string& subject) {
   return words;
 }
 
+Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Residuals& rest) {
+  const std::vector<Point> points = points_of(rest.values);
+  const std::string unit =
+      analysis.spec.log_scale ? "%, of logarithms" : axis_title(analysis.spec, subject.scale);
+  Figure figure{.title = subject.subject.empty() ? "Residuals" : subject.subject};
+  figure.words =
+      fmt::format("Standard deviation {:.3g}{}.{}", rest.sd, analysis.spec.log_scale ? " %" : "",
+                  tests_of(analysis, subject.subject));
+  if (points.size() < rest.values.size())
+    figure.words +=
+        fmt::format(" {} of {} numbers, in equal steps.", points.size(), rest.values.size());
+  figure.picture = draw(points, spread_of(rest.values), unit,
+                        "Residuals of " + subject.subject + " against normal");
+  figure.numbers = {
+      .columns = {{"standard deviations of a normal", true}, {"residual, " + unit, true}}};
+  for (const Point& each : points)
+    figure.numbers.rows.push_back(
+        {fmt::format("{:.3f}", each.normal), fmt::format("{:.4g}", each.value)});
+  return figure;
+}
+
+// Why there are none; "": there may be.
+std::string why_none(const Analysis& analysis, const Shots& shots) {
+  if (!analysis.spec.seed.empty())
+    return "There are no pictures of them for this design: its model has seeds, too, and what is "
+           "left without the means of the cells alone would not be its residuals.";
+  if (shots.kept_ok < shots.ok)
+    return "There are no pictures of them: with a sample of the numbers the means of blocks are "
+           "not those of the model.";
+  return "";
+}
+
 }  // namespace
 
-std::vector<Figure> residuals(const Analysis& analysis, const std::vector<SubjectShots>& subjects) {
+std::vector<Figure> residuals(const Analysis& analysis, const Shots& shots,
+                              const std::vector<SubjectShots>& subjects) {
   std::vector<Figure> figures;
+  if (!why_none(analysis, shots).empty()) return figures;
+  std::size_t all = 0;
   for (const SubjectShots& subject : subjects) {
-    if (figures.size() == most_pictures) break;
-    const std::vector<double> values = left_over(analysis, subject);
-    if (values.size() < fewest) continue;
-    const double sd = deviation(values);
-    if (!(sd > 0) || !std::isfinite(sd)) continue;
-    const std::vector<Point> points = points_of(values);
-    const std::string unit =
-        analysis.spec.log_scale ? "%, of logarithms" : axis_title(analysis.spec, subject.scale);
-    Figure figure{.title = subject.subject.empty() ? "Residuals" : subject.subject};
-    figure.words =
-        fmt::format("Standard deviation {:.3g}{}.{}", sd, analysis.spec.log_scale ? " %" : "",
-                    tests_of(analysis, subject.subject));
-    if (points.size() < values.size())
-      figure.words +=
-          fmt::format(" {} of {} numbers, in equal steps.", points.size(), values.size());
-    figure.picture = draw(points, sd, unit, "Residuals of " + subject.subject + " against normal");
-    figure.numbers = {
-        .columns = {{"standard deviations of a normal", true}, {"residual, " + unit, true}}};
-    for (const Point& each : points)
-      figure.numbers.rows.push_back(
-          {fmt::format("{:.3f}", each.normal), fmt::format("{:.4g}", each.value)});
-    figures.push_back(std::move(figure));
+    const auto rest = left_over(analysis, subject);
+    if (!rest) continue;
+    if (++all <= most_pictures) figures.push_back(figure_of(analysis, subject, *rest));
   }
+  if (!figures.empty())
+    figures.front().words = pictured_words(figures.size(), all) + figures.front().words;
   return figures;
+}
+
+Markup residual_part(const Analysis& analysis, const Shots& shots,
+                     const std::vector<SubjectShots>& subjects) {
+  constexpr const char* title = "Residuals against a normal distribution";
+  Markup markup;
+  if (shots.shots.empty()) return markup;
+  if (const std::string why = why_none(analysis, shots); !why.empty())
+    return markup.open("section", {{"id", "residuals"}})
+        .leaf("h2", title)
+        .leaf("p", why, {{"class", "words"}})
+        .close();
+  return section(
+      "residuals", title,
+      fmt::format("What is left of each number without the mean{}. Numbers that are "
+                  "alone there are left out. Normal ones lie on the line.",
+                  analysis.spec.block.empty() ? " of its cell" : "s of its cell and of its block"),
+      residuals(analysis, shots, subjects));
 }
 
 }  // namespace stab::report::html

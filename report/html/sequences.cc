@@ -143,8 +143,8 @@ Table numbers_of(const Shots& shots, const SubjectShots& subject,
 
 std::string words_of(const SubjectShots& subject, std::size_t drawn) {
   std::string words;
-  if (drawn < subject.shots.size())
-    words = fmt::format("{} of {} trials, in equal steps. ", drawn, subject.shots.size());
+  if (const std::uint64_t all = subject.ok + subject.others; drawn < all)
+    words = fmt::format("{} of {} trials. ", drawn, all);
   if (std::ranges::any_of(subject.shots, [](const Shot* s) { return s->fate == Fate::disturbed; }))
     words += "Rings are disturbed attempts. ";
   if (std::ranges::any_of(subject.shots, [](const Shot* s) { return s->fate == Fate::failed; }))
@@ -157,10 +157,11 @@ std::string words_of(const SubjectShots& subject, std::size_t drawn) {
 std::vector<Figure> sequences(const Analysis& analysis, const Shots& shots,
                               const std::vector<SubjectShots>& subjects) {
   std::vector<Figure> figures;
+  std::size_t all = 0;
   const std::size_t pictures = std::clamp<std::size_t>(subjects.size(), 1, most_pictures);
   for (const SubjectShots& subject : subjects) {
     if (subject.shots.empty()) continue;
-    if (figures.size() == most_pictures) break;
+    if (++all > most_pictures) continue;
     const std::vector<const Shot*> drawn = chosen(subject, most_dots / pictures);
     Figure figure{.title = subject.subject.empty() ? "All trials" : subject.subject};
     figure.words = words_of(subject, drawn.size());
@@ -171,6 +172,8 @@ std::vector<Figure> sequences(const Analysis& analysis, const Shots& shots,
     figure.numbers = numbers_of(shots, subject, drawn);
     figures.push_back(std::move(figure));
   }
+  if (!figures.empty())
+    figures.front().words = pictured_words(figures.size(), all) + figures.front().words;
   return figures;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <variant>
 
 namespace stab::results {
@@ -29,6 +30,23 @@ Chance chance_of(const plan::Factor& factor) {
     chance.how = "held at " + (levels.empty() ? "nothing" : levels.front().name);
   }
   return chance;
+}
+
+std::string_view times_in_block(plan::DesignKind kind) {
+  switch (kind) {
+    case plan::DesignKind::nested:
+      return "once with each seed of the cell";
+    case plan::DesignKind::padding_study:
+      return "once under each padding";
+    case plan::DesignKind::one_way:
+    case plan::DesignKind::within_subjects:
+    case plan::DesignKind::full_factorial:
+    case plan::DesignKind::custom:
+    case plan::DesignKind::calibration:
+    case plan::DesignKind::fractional:
+      return "once";
+  }
+  return "once";
 }
 
 bool has(const plan::Plan& plan, FactorKind kind) {
@@ -56,7 +74,8 @@ std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& d
   std::vector<Chance> chances;
   chances.push_back(
       {.what = "order of trials",
-       .how = "each block runs each of its cells once, in an order that the seed draws",
+       .how = fmt::format("each block runs each of its cells {}, in an order that the seed draws",
+                          times_in_block(plan.design.kind)),
        .random = true});
   for (const plan::Factor& factor : plan.factors) chances.push_back(chance_of(factor));
   chances.push_back(programs_own(document.layouts));

@@ -3,7 +3,9 @@
 
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 
+#include "design/expand.h"
 #include "plan/reading/reader.h"
 #include "report/html/page.h"
 #include "stabd/results/answers.h"
@@ -31,6 +33,15 @@ void add_facts(const nlohmann::json& value, const std::string& name, std::vector
                     : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
 }
 
+report::html::PlannedLevels levels_of(const plan::Plan& plan) {
+  report::html::PlannedLevels levels;
+  for (const std::size_t index : plan::treatments(plan))
+    for (auto& names = levels.emplace_back();
+         const plan::Level& level : std::get<plan::FixedLevels>(plan.factors[index].levels).levels)
+      names.push_back(level.name);
+  return levels;
+}
+
 // A report can do without.
 std::vector<Fact> facts_of(store::Reader& store, store::Id id) {
   std::vector<Fact> facts;
@@ -55,6 +66,7 @@ Result<Background> background_of(store::Reader& store, const store::Experiment& 
   const auto builds = store.builds(experiment.id);
   if (!builds) return fail(builds.error().message);
   Background background{.shots = std::move(*shots),
+                        .levels = levels_of(*plan),
                         .chances = chances_of(*plan, document),
                         .machine = facts_of(store, experiment.machine),
                         .plan = experiment.plan,

@@ -98,6 +98,26 @@ TEST_F(PagesTest, WhatIsRandomIsToldFromWhatIsNot) {
   EXPECT_EQ(std::ranges::count(chances, "size of the environment", &Chance::what), 0);
 }
 
+TEST_F(PagesTest, HowOftenABlockRunsACellIsThatOfTheDesign) {
+  begin(tables);
+  run();
+  const auto how = [&](plan::DesignKind kind) {
+    plan_.design.kind = kind;
+    return chances_of(plan_, document()).front().how;
+  };
+  EXPECT_THAT(how(plan::DesignKind::full_factorial), HasSubstr("each of its cells once, in"));
+  EXPECT_THAT(how(plan::DesignKind::nested), HasSubstr("once with each seed of the cell, in"));
+  EXPECT_THAT(how(plan::DesignKind::padding_study), HasSubstr("once under each padding, in"));
+}
+
+TEST_F(PagesTest, PlannedLevelsAreThereWithoutTrials) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.levels.at("mode") == "slow") trial.status = TrialStatus::timeout;
+  });
+  EXPECT_EQ(background().levels, (report::html::PlannedLevels{{"slow", "fast"}}));
+}
+
 TEST_F(PagesTest, ThePageHasThePlanAndTheBuilds) {
   begin(tables);
   run();

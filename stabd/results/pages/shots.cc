@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "base/random.h"
 #include "design/expand.h"
+#include "stabd/results/sums/samples.h"
 #include "stabd/results/trials.h"
 
 namespace stab::results {
@@ -44,10 +46,26 @@ class Sample {
   std::vector<Shot> kept_;
 };
 
+// Which names of programs have a place: as many as the analysis takes, of the same trials in the same
+// order, and as many again that only other attempts have. What programs print has no other bound.
+class Names {
+ public:
+  bool has_place(const std::string& name, bool ok) {
+    std::set<std::string>& own = ok ? ok_ : others_;
+    if (ok_.contains(name) || (!ok && others_.contains(name))) return true;
+    return own.size() < most_subjects && own.insert(name).second;
+  }
+
+ private:
+  std::set<std::string> ok_;
+  std::set<std::string> others_;
+};
+
 class Collector {
  public:
   explicit Collector(const plan::Plan& plan)
       : plan_(plan),
+        split_(plan.is_split(plan.analysis.response)),
         treatments_(plan::treatments(plan)),
         ok_(derive(plan.seed, "page-trials")),
         others_(derive(plan.seed, "page-other-trials")) {}
@@ -55,16 +73,21 @@ class Collector {
   void add(const store::Trial& trial) {
     const bool ok = trial.status == store::TrialStatus::ok;
     if (trial.warmup || (ok && !trial.last)) return;
-    if (trial.status == store::TrialStatus::skipped) return;  // nothing was run
+    if (trial.status == store::TrialStatus::skipped ||
+        trial.status == store::TrialStatus::build_failed)
+      return;  // nothing was run
     const Fate fate = ok                                              ? Fate::ok
                       : trial.status == store::TrialStatus::disturbed ? Fate::disturbed
                                                                       : Fate::failed;
     const std::vector<SubjectNumber> numbers = numbers_of(trial, plan_, plan_.analysis.response);
-    for (const SubjectNumber& each : numbers)
-      if (each.value)
+    for (const SubjectNumber& each : numbers) {
+      if (split_ && !names_.has_place(each.subject, ok))
+        ++left_out_;
+      else if (each.value)
         add(trial, each.subject, fate, counters::to_double(*each.value));
       else if (!ok)
         add(trial, each.subject, fate, Shot().value);
+    }
     if (numbers.empty() && !ok) add(trial, trial.benchmark, fate, Shot().value);
   }
 
@@ -74,7 +97,8 @@ class Collector {
                  .ok = ok_.seen(),
                  .others = others_.seen(),
                  .kept_ok = ok_.kept().size(),
-                 .kept_others = others_.kept().size()};
+                 .kept_others = others_.kept().size(),
+                 .left_out = left_out_};
     result.shots.insert(result.shots.end(), others_.kept().begin(), others_.kept().end());
     std::ranges::sort(result.shots, {}, [](const Shot& shot) {
       return std::tuple(shot.position, shot.attempt, shot.cell);
@@ -84,11 +108,13 @@ class Collector {
 
  private:
   void add(const store::Trial& trial, const std::string& subject, Fate fate, double value) {
+    const std::uint32_t cell = cell_of(trial, subject);
+    ++(fate == Fate::ok ? cells_[cell].ok : cells_[cell].others);
     (fate == Fate::ok ? ok_ : others_)
         .add({.position = trial.position,
               .attempt = trial.attempt,
               .block = trial.block,
-              .cell = cell_of(trial, subject),
+              .cell = cell,
               .fate = fate,
               .value = value});
   }
@@ -109,7 +135,10 @@ class Collector {
   }
 
   const plan::Plan& plan_;
+  bool split_;
   std::vector<std::size_t> treatments_;
+  Names names_;
+  std::uint64_t left_out_ = 0;
   std::map<std::pair<std::string, std::vector<std::string>>, std::uint32_t> numbers_;  // of cells
   std::vector<report::html::ShotCell> cells_;
   Sample ok_;

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include "report/html/groups.h"
+#include "stabd/results/sums/samples.h"
 #include "stabd/results/testing.h"
 
 namespace stab::results {
@@ -69,6 +72,67 @@ TEST_F(ShotsTest, OfTooManyNumbersItKeepsAFixedSampleOfThemAll) {
   const auto again = read_shots(*store_, experiment_, plan_);
   ASSERT_TRUE(again);
   EXPECT_TRUE(std::ranges::equal(found->shots, again->shots, {}, key, key));
+}
+
+TEST_F(ShotsTest, EachCellKnowsHowManyNumbersThereAreOfIt) {
+  const auto found = read_shots(*store_, experiment_, plan_);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->cells.size(), 40U);
+  for (const report::html::ShotCell& cell : found->cells) EXPECT_EQ(cell.ok, 1100U) << cell.name;
+}
+
+class NamesTest : public DocumentTest {
+ protected:
+  // Of every trial the status, and names that no other trial has.
+  void store_names(int each, const Change& change) {
+    begin(samples);
+    for (const plan::Trial& planned : expansion_.trials) {
+      if (planned.position == 6) break;
+      Trial done = trial(planned);
+      for (int i = 0; i < each; ++i)
+        done.samples.push_back(
+            {.measure = "time",
+             .subject = "b" + std::to_string(planned.position) + "_" + std::to_string(i),
+             .unit = "ns",
+             .values = {100.0}});
+      change(done);
+      store(done);
+    }
+    experiment_.state = "running";  // of a part of the plan
+  }
+};
+
+TEST_F(NamesTest, OfMoreNamesThanTheAnalysisTakesTheLaterOnesHaveNoCell) {
+  store_names(900, [](Trial& trial) {
+    if (trial.position == 1) trial.status = TrialStatus::timeout;
+  });
+  const auto found = read_shots(*store_, experiment_, plan_);
+  ASSERT_TRUE(found) << found.error().message;
+  // 1000 of trials that are ok, and those of the failed one.
+  EXPECT_EQ(found->cells.size(), 1900U);
+  EXPECT_EQ(found->ok, 1000U);
+  EXPECT_EQ(found->others, 900U);
+  EXPECT_EQ(found->left_out, 6U * 900 - 1900);
+  EXPECT_NE(report::html::kept_words(*found).find("3500 numbers"), std::string::npos);
+}
+
+TEST_F(NamesTest, OfFailedAttemptsNoMoreNamesHaveACell) {
+  store_names(900, [](Trial& trial) { trial.status = TrialStatus::timeout; });
+  const auto found = read_shots(*store_, experiment_, plan_);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->cells.size(), most_subjects);
+}
+
+TEST_F(NamesTest, WhatWasNeverRunIsNoAttempt) {
+  store_names(1, [](Trial& trial) {
+    if (trial.position < 2) trial.samples.clear();
+    if (trial.position == 0) trial.status = TrialStatus::build_failed;
+    if (trial.position == 1) trial.status = TrialStatus::skipped;
+  });
+  const auto found = read_shots(*store_, experiment_, plan_);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->others, 0U);
+  EXPECT_EQ(found->ok, 4U);
 }
 
 }  // namespace
