@@ -15,6 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// A field that changes its meaning raises it; doc/report.md describes all of them.
+constexpr int json_format = 1;
+
 std::string_view design_name(stats::Design design) {
   switch (design) {
     case stats::Design::factorial:
@@ -356,14 +359,18 @@ std::string dumped(const Json& root) {
 }  // namespace
 
 std::string analysis_json(const std::string& source, const stats::Analysis& analysis) {
-  Json root{{"source", source}, {"answer", answer(analysis)}, {"verdict", verdict(analysis)}};
+  Json root{{"format", json_format},
+            {"source", source},
+            {"answer", answer(analysis)},
+            {"verdict", verdict(analysis)}};
   add_analysis(root, analysis);
   return dumped(root);
 }
 
 std::string json(const Document& document) {
   const stats::Analysis& analysis = document.analysis;
-  Json root{{"experiment", document.experiment},
+  Json root{{"format", json_format},
+            {"experiment", document.experiment},
             {"id", document.id},
             {"question", or_null(document.question)},
             {"state", document.state},
