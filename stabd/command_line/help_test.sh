@@ -51,7 +51,7 @@ completes "report" repo
 completes "status apply restore" quiesce ''
 completes "apply" quiesce a
 completes "--format --fail-on --full" report --f
-completes "text json" report --format ''
+completes "text json html" report --format ''
 completes "trials regressed unsure none" watch --fail-on ''
 completes "own" analyze numbers.csv --error o
 completes "plan.toml plans" run p

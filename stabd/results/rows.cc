@@ -16,14 +16,20 @@
 namespace stab::results {
 namespace {
 
-// Of a build that failed what its compiler said first; the log has all of it.
+// Of a build that failed what its compiler said first, else how it ended; the log has all of it.
 std::string failure_text(const store::Trial& trial) {
   if (trial.status != store::TrialStatus::build_failed) return one_line(trial.reason, 300);
-  const std::string_view reason = trial.reason;
-  const std::size_t begin = std::min(reason.find('\n'), reason.size());
-  const std::size_t end = std::min(reason.rfind("\nthe command was: "), reason.size());
-  return fmt::format("the build failed: {}",
-                     first_error(reason.substr(begin, std::max(begin, end) - begin), 300));
+  // "the build of 'b' failed:\n<what it printed>\nthe build command ...\nthe command was: ..."
+  std::string_view text = trial.reason;
+  text = text.substr(std::min(text.find('\n'), text.size()));
+  text = text.substr(0, text.rfind("\nthe command was: "));
+  const std::size_t end = std::min(text.rfind("\nthe build command "), text.size());
+  std::string_view printed = text.substr(0, end);
+  // What was left out of the sources is said first.
+  if (printed.starts_with("\n(not in the copy"))
+    printed = printed.substr(std::min(printed.find('\n', 1), printed.size()));
+  const std::string error = first_error(printed, 300);
+  return "the build failed: " + (error.empty() ? last_line(text, 300) : error);
 }
 
 using store::TrialStatus;
