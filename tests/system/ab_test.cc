@@ -53,7 +53,7 @@ class Ab : public ::testing::Test {
 TEST_F(Ab, WhatIsPreparedIsThereForEachRun) {
   const std::vector<std::string> commands = {"--", "cat given", "cat given given"};
   std::vector<std::string> arguments = {
-      "--budget",  "3s",     "--json", "--prepare", "test ! -e given && echo '$x' > given",
+      "--budget",  "3s",      "--json", "--prepare", "test ! -e given && echo '$x' > given",
       "--cleanup", "rm given"};
   arguments.insert(arguments.end(), commands.begin(), commands.end());
   const Output told = ab(arguments);
