@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "base/text.h"
+#include "plan/substitute.h"
 
 namespace stab::plan {
 namespace {
@@ -32,11 +35,29 @@ std::string level_text(const Level& level) {
   return fmt::format("{} sets {}", level.name, first_of(level.variables, ", ", variable_text));
 }
 
+// Those that say something of how programs are built and run.
+Variables used(const Plan& plan) {
+  std::set<std::string> names;
+  const auto add = [&](const std::string& text) {
+    for (const std::string& name : names_in(text)) names.insert(name);
+  };
+  for (const Benchmark& each : plan.benchmarks) {
+    add(each.build.value_or(""));
+    for (const std::string& word : each.run) add(word);
+  }
+  Variables variables = plan.variables;
+  std::erase_if(variables, [&](const auto& variable) {
+    return variable.second.empty() || !names.contains(variable.first);
+  });
+  return variables;
+}
+
 }  // namespace
 
 std::vector<std::string> settings_of(const Plan& plan) {
   std::vector<std::string> lines;
-  if (!plan.variables.empty()) lines.push_back(first_of(plan.variables, ", ", variable_text));
+  const Variables variables = used(plan);
+  if (!variables.empty()) lines.push_back(first_of(variables, ", ", variable_text));
   for (const Factor& factor : plan.factors)
     if (factor.kind == FactorKind::user && factor.is_treatment())
       lines.push_back(

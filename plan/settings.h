@@ -9,8 +9,9 @@
 
 namespace stab::plan {
 
-// "CC = clang-19", then a line for each treatment whose levels set variables: "opt: O1 sets CFLAGS = -O1;
-// O2 sets CFLAGS = -O2". Long texts and long lists are cut, and say so.
+// "CC = clang-19" with the other variables that are used and not empty, then a line for each
+// treatment whose levels set variables: "opt: O1 sets CFLAGS = -O1; O2 sets CFLAGS = -O2". Long
+// texts and long lists are cut, and say so.
 std::vector<std::string> settings_of(const Plan& plan);
 
 }  // namespace stab::plan

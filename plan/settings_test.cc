@@ -18,7 +18,8 @@ Factor factor_of(std::vector<Level> levels) {
 TEST(Settings, SayVariablesAndWhatEachLevelSets) {
   Plan plan;
   EXPECT_THAT(settings_of(plan), IsEmpty());
-  plan.variables = {{"CC", "clang-19"}, {"LIBS", "-lm"}};
+  plan.variables = {{"CC", "clang-19"}, {"CXX", "clang++-19"}, {"LDFLAGS", ""}, {"LIBS", "-lm"}};
+  plan.benchmarks.emplace_back().build = "${CC} a.c ${LDFLAGS} ${LIBS}";
   plan.factors = {factor_of({{.name = "O1", .variables = {{"CFLAGS", "-O1"}}},
                              {.name = "fast", .variables = {{"CFLAGS", "-O2"}, {"N", "a\nb"}}}}),
                   {.name = "heap", .kind = FactorKind::option, .levels = FixedLevels{}}};
