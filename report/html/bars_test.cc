@@ -12,20 +12,13 @@
 #include "report/html/page.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
+#include "report/html/testing.h"
 
 namespace stab::report::html {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Means of one subject, in the order of the cells.
-using Cells = std::vector<std::pair<std::vector<std::string>, double>>;
-
-void add_subject(stats::Analysis& analysis, const std::string& subject, const Cells& cells) {
-  for (const auto& [levels, mean] : cells)
-    analysis.means.push_back({.subject = subject, .levels = levels, .n = 3, .mean = mean});
-}
 
 TEST(Overheads, EachCellIsComparedWithTheFirstOneOfItsSubject) {
   stats::Analysis analysis;

@@ -65,9 +65,12 @@ TEST_F(Again, PlansReportsAndFoldersOfRunsAreNoSources) {
   const Output report = lab_.ctl({"report", "--state", lab_.path("work/first"), "--format", "json",
                                   "-o", lab_.path("work/report.json")});
   ASSERT_EQ(report.code, 0) << report.err;
-  // Where files have no such attributes the report is a source like others.
-  if (!is_marked_as_output(lab_.path("work/report.json")))
-    std::filesystem::remove(lab_.path("work/report.json"));
+  const Output page = lab_.ctl({"run", "--state", lab_.path("work/first"), "--html",
+                                lab_.path("work/page.html"), lab_.path("work/plan.toml")});
+  ASSERT_EQ(page.code, 0) << page.err;
+  // Where files have no such attributes these are sources like others.
+  for (const char* name : {"work/report.json", "work/page.html"})
+    if (!is_marked_as_output(lab_.path(name))) std::filesystem::remove(lab_.path(name));
   lab_.write("work/plan.toml", std::string("# What it is about.\n") + plan);
   const Output second = run("second");
   ASSERT_EQ(second.code, 0) << second.out << second.err;
@@ -96,6 +99,18 @@ TEST_F(Again, AFailureSaysWhatThePlansCommandOrProgramSaid) {
   EXPECT_EQ(unbuilt.code, 5);
   EXPECT_THAT(unbuilt.out,
               AllOf(HasSubstr("the build failed: b.c:1: error: no"), Not(HasSubstr("hm"))));
+}
+
+TEST_F(Again, ATrialThatIsCancelledIsCleanedUp) {
+  std::string text = plan;
+  text.replace(text.find("[\"${OUT}\"]"), 10, "[\"/bin/sleep\", \"1000\", \"${OUT}\"]");
+  lab_.write("work/plan.toml", text);
+  ASSERT_TRUE(lab_.start_daemon());
+  ASSERT_EQ(lab_.submit("work/plan.toml"), 1);
+  ASSERT_TRUE(wait_for_text(lab_.path("work/given"), "ready"));
+  EXPECT_EQ(lab_.ctl({"cancel", "1"}).code, 0);
+  EXPECT_EQ(lab_.state(1), "cancelled");
+  EXPECT_FALSE(std::filesystem::exists(lab_.path("work/given")));
 }
 
 TEST_F(Again, WhatCannotBePreparedIsNotRun) {
