@@ -89,6 +89,9 @@ bool find_description(uint64_t pc, FrameDescription& description, void* /*contex
     return describe(*image, image->layout_in_use(at.function), at.function, pc - at.offset,
                     description);
   }
+  uint32_t entered = 0;
+  if (const Image* image = image_of_function_stub(pc, entered))
+    return describe(*image, image->layout_in_use(entered), entered, pc, description);
   if (spot.location.image == nullptr) {
     dl_find_object object;
     if (find_object_of_libc(reinterpret_cast<void*>(pc), &object) != 0) return false;
@@ -293,6 +296,11 @@ void mark_active(uint64_t pc) {
   if (const Image* image = image_of_stub(pc, label)) {
     image->uses[elements<abi::Label>(*image->table, image->table->labels)[label].function] |=
         is_active;
+    return;
+  }
+  uint32_t entered = 0;
+  if (const Image* image = image_of_function_stub(pc, entered)) {
+    image->uses[entered] |= is_active;
     return;
   }
   const Spot spot = spot_of(pc);

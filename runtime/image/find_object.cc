@@ -49,9 +49,18 @@ extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
   using namespace stab::rt;
   const auto address = reinterpret_cast<uint64_t>(pc);
   const auto [image, layout] = locate(address);
-  if (image == nullptr) return find_object_of_libc(pc, result);
+  uint32_t f = 0;
+  const Image* stubs = image == nullptr ? image_of_function_stub(address, f) : nullptr;
+  if (image == nullptr && stubs == nullptr) return find_object_of_libc(pc, result);
   // What libc says of the original, but for where the code and its descriptions are.
-  if (find_object_of_libc(image->base, result) != 0) fill_bytes(result, 0, sizeof *result);
+  if (find_object_of_libc((image != nullptr ? image : stubs)->base, result) != 0)
+    fill_bytes(result, 0, sizeof *result);
+  if (stubs != nullptr) {
+    result->dlfo_map_start = stubs->board.start;
+    result->dlfo_map_end = stubs->board.start + stubs->board.size();
+    result->dlfo_eh_frame = stubs->board.descriptions();
+    return 0;
+  }
   result->dlfo_map_start = layout->start;
   result->dlfo_map_end = layout->start + layout->size();
   result->dlfo_eh_frame = const_cast<uint8_t*>(layout->unwind_header);

@@ -100,6 +100,7 @@ const char* make_switchboard(Image& image) {
   if (board.start == nullptr) return "no memory near the image";
   image.board = board;
   write_switchboard(board, *image.table, image.base);
+  describe_stubs(board);
   return seal(board) ? nullptr : "memory cannot be made executable (mprotect was refused)";
 }
 
@@ -129,6 +130,8 @@ bool is_valid(const Image& image, const Layout& layout) {
   return end <= layout.code_size;
 }
 
+constexpr const char* stubs_refused = "code cannot be put in place (mremap was refused)";
+
 const char* build(Image& image, bool again) {
   if (again)
     if (const char* problem = make_switchboard(image)) return problem;
@@ -146,12 +149,18 @@ const char* build(Image& image, bool again) {
   draw_pad_bytes(image);
   fill(image, layout);
   STAB_EXPENSIVE(Layout, 2, is_valid(image, layout));
-  if (again) direct_to(image, layout);
   if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
   note_image(image, os::monotonic_ns());
+  note_stubs(image, os::monotonic_ns());
   note_layout(image, layout, os::monotonic_ns());
+  if (again) {
+    StubsDraft stubs(image.board);
+    if (!stubs.has_memory()) return "no memory";
+    lead_to(image, layout, stubs);
+    if (!stubs.put_in_place()) return stubs_refused;
+  }
   const OwnText text(image);
-  if ((!again && !set_pointers(image)) || !patch_originals(image))
+  if ((!image.leads && !set_pointers(image)) || !patch_originals(image))
     return "the code cannot be made writable (mprotect was refused)";
   text.take();
   return nullptr;
@@ -288,14 +297,20 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   fill(image, *layout);
   STAB_EXPENSIVE(Layout, 2, is_valid(image, *layout));
   if (!seal(*layout)) return "memory cannot be made executable (mprotect was refused)";
+  StubsDraft stubs(image.board);
+  if (!stubs.has_memory()) return "no memory";
+  lead_to(image, *layout, stubs);
   note_layout(image, *layout, unused_at);  // before anybody can run there
+  layout->born = epoch;
+  layout->state = LayoutState::current;  // for unwinders, from before the first frame there
+  if (!stubs.put_in_place()) {
+    layout->state = LayoutState::unused;
+    return stubs_refused;
+  }
   Layout& before = image.layouts[image.present];
   if (image.present != 0) before.state = LayoutState::old;
   before.retired = epoch;
-  layout->state = LayoutState::current;
-  layout->born = epoch;
   image.present = static_cast<uint32_t>(layout - image.layouts);
-  direct_to(image, *layout);
   enter_leads(image, *layout);
   return nullptr;
 }

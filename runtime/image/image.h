@@ -129,9 +129,10 @@ const char* randomize(Image& image, const Random& random, Wishes wishes);
 // changes nothing. `uses` tells which functions have frames. nullptr, or why the old one stays.
 const char* randomize_again(Image& image, uint64_t epoch, PadChange change);
 
-// For who samples the program, if somebody does (places.h): what functions there are, where this
-// layout has them from this moment on, and that they are gone.
+// For who samples the program, if somebody does (places.h): what functions there are, where their
+// stubs are, where this layout has them from this moment on, and that they are gone.
 void note_image(const Image& image, uint64_t time_ns);
+void note_stubs(const Image& image, uint64_t time_ns);
 void note_layout(const Image& image, const Layout& layout, uint64_t time_ns);
 void note_gone(const Image& image, uint64_t time_ns);
 

@@ -84,6 +84,13 @@ const Image* image_of_stub(uint64_t address, uint32_t& label) {
   return nullptr;
 }
 
+const Image* image_of_function_stub(uint64_t address, uint32_t& f) {
+  const uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < count; ++i)
+    if (is_visible(word_of(i)) && slots[i].board.function_of_stub(address, f)) return &slots[i];
+  return nullptr;
+}
+
 Image* image_with(const abi::Note* note) {
   const uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < count; ++i)

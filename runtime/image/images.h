@@ -30,6 +30,8 @@ struct Location {
 Location locate(uint64_t address);
 // The image and the label that this address is the stub of; nullptr: none.
 const Image* image_of_stub(uint64_t address, uint32_t& label);
+// The same of a function.
+const Image* image_of_function_stub(uint64_t address, uint32_t& f);
 Image* image_with(const abi::Note* note);
 
 // Calls `visit` for each visible image.

@@ -4,6 +4,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
+#include "runtime/image/near_memory.h"
 
 namespace stab::rt {
 namespace {
@@ -63,21 +64,12 @@ void drop_draft(Layout& layout) {
   layout.draft = nullptr;
 }
 
-[[noreturn]] void die() {
-  constexpr char message[] = "stabilizer: code cannot be moved to its place\n";
-  os::write_all(2, message, sizeof message - 1);
-  os::exit_process(127);
-}
-
-// Whoever comes to a page that is not there meanwhile waits in the kernel until it is.
 bool bring_home(Layout& layout) {
   if (layout.homes_size == 0) return true;
-  const uint64_t draft = address_of(layout.draft);
-  if (os::failed(os::protect(draft, layout.homes_size, os::read | os::execute))) return false;
-  const bool moved = !os::failed(os::put_pages(draft, layout.homes_size, address_of(layout.start)));
-  if (moved) layout.draft = nullptr;
-  if (!moved && !os::readable(address_of(layout.start))) die();
-  return moved;
+  if (!put_code(address_of(layout.draft), layout.homes_size, address_of(layout.start)))
+    return false;
+  layout.draft = nullptr;
+  return true;
 }
 
 }  // namespace

@@ -9,9 +9,7 @@
 namespace stab::rt {
 namespace {
 
-constexpr uint8_t jump_opcode = 0xe9;
 constexpr uint8_t trap_opcode = 0xcc;
-constexpr uint32_t jump_size = 5;
 
 extern "C" __attribute__((visibility("hidden"))) const uint8_t __start_stab_text[];
 extern "C" __attribute__((visibility("hidden"))) const uint8_t __stop_stab_text[];
@@ -39,9 +37,8 @@ uint8_t* branch_target(const Image& image, const Layout& layout, uint32_t f, uin
   if (&layout != &image.first() && layout.has(callee)) return layout.copy(callee) + inside;
   if (inside != 0) return image.first().copy(callee) + inside;
   // What stays in the permanent layout must not keep others there.
-  const bool by_entry = image.board.in_use() && image.anchored(f) &&
-                        (image.functions()[callee].flags & abi::function_keeps_entry) == 0;
-  return by_entry ? image.original(callee) : first_entry(image, callee);
+  const bool by_stub = image.board.in_use() && image.anchored(f);
+  return by_stub ? image.board.function_stub(callee) : first_entry(image, callee);
 }
 
 // A label whose address the code takes: its function never moves again.
@@ -66,16 +63,6 @@ uint32_t branch_value(const Image& image, const Layout& layout, uint32_t f, uint
   const uint64_t inside = target - address_of(image.original(callee));
   return distance(layout.copy(f) + offset,
                   address_of(branch_target(image, layout, f, callee, inside)));
-}
-
-void write_jump(uint8_t* at, const uint8_t* target) {
-  uint8_t bytes[8];
-  __builtin_memcpy(bytes, at, sizeof bytes);
-  bytes[0] = jump_opcode;
-  store32(bytes + 1, static_cast<uint32_t>(address_of(target) - (address_of(at) + jump_size)));
-  uint64_t word = 0;
-  __builtin_memcpy(&word, bytes, sizeof word);
-  __atomic_store_n(reinterpret_cast<uint64_t*>(at), word, __ATOMIC_RELEASE);
 }
 
 struct Pages {
@@ -184,11 +171,12 @@ void write_mark(const Image& image, const Layout& layout, uint32_t f) {
   at[6] = 1;
 }
 
-// jmp *target(%rip); cmpb $number, present(%rip); jne to the jump; and the copy follows.
+// jmp stub; cmpb $number, present(%rip); jne to the jump; and the copy follows.
 void write_lead(const Image& image, const Layout& layout, uint32_t f) {
   uint8_t* at = layout.copy(f) - lead_bytes;
-  uint8_t lead[lead_bytes] = {0xff, 0x25, 0, 0, 0, 0, trap_opcode, 0x80, 0x3d, 0, 0, 0, 0, 0, 0x75};
-  store32(lead + 2, distance(at + 2, address_of(image.board.target(f))));
+  uint8_t lead[lead_bytes] = {0xe9, 0, 0, 0, 0, trap_opcode, trap_opcode, 0x80,
+                              0x3d, 0, 0, 0, 0, 0,           0x75};
+  store32(lead + 1, distance(at + 1, address_of(image.board.function_stub(f))));
   store32(lead + 9, distance(at + 9, address_of(image.board.present()) - 1));  // a byte follows
   lead[13] = static_cast<uint8_t>(&layout - image.layouts);
   lead[15] = static_cast<uint8_t>(-static_cast<int>(lead_bytes));
@@ -224,20 +212,19 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f) {
   link_frame(image, layout, f);
 }
 
-void direct_to(const Image& image, const Layout& layout) {
+void lead_to(const Image& image, const Layout& layout, StubsDraft& stubs) {
   const bool again = &layout != &image.first();
   for (uint32_t f = 0; f < image.count(); ++f) {
     if (!image.first().has(f) || (again && !layout.has(f))) continue;
     const uint8_t* entry = again ? layout.copy(f) : first_entry(image, f);
-    __atomic_store_n(image.board.target(f), address_of(entry), __ATOMIC_RELEASE);
+    stubs.lead(image.board.function_stub(f), address_of(entry));
   }
   const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
   for (uint32_t i = 0; i < image.table->labels.count; ++i) {
     const uint32_t f = labels[i].function;
     if (!image.first().has(f) || (again && !layout.has(f))) continue;
     const uint8_t* copy = again ? layout.copy(f) : image.first().copy(f);
-    __atomic_store_n(image.board.label_target(i), address_of(copy) + labels[i].offset,
-                     __ATOMIC_RELEASE);
+    stubs.lead(image.board.label_stub(i), address_of(copy) + labels[i].offset);
   }
 }
 
@@ -248,7 +235,8 @@ bool set_pointers(const Image& image) {
     const uint32_t f = pointers[i].function;
     auto* where = reinterpret_cast<uint64_t*>(image.base + pointers[i].where);
     if (image.first().has(f) && *where == address_of(image.original(f)))
-      *where = address_of(image.first().copy(f));
+      *where =
+          address_of(image.board.in_use() ? image.board.function_stub(f) : image.first().copy(f));
   }
   protect_pointers(image, os::read);
   return true;
@@ -280,10 +268,8 @@ bool patch_originals(const Image& image) {
   for (uint32_t f = 0; f < image.count(); ++f) {
     if (!image.first().has(f) || (image.functions()[f].flags & abi::function_keeps_entry) != 0)
       continue;
-    if (image.board.in_use())
-      write_indirect_jump(image.original(f), image.board.target(f));
-    else
-      write_jump(image.original(f), image.first().copy(f));
+    write_jump(image.original(f),
+               image.board.in_use() ? image.board.function_stub(f) : image.first().copy(f));
   }
   const auto* slots = elements<abi::Slot>(*image.table, image.table->slots);
   const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
@@ -292,7 +278,7 @@ bool patch_originals(const Image& image) {
     if (!image.first().has(f)) continue;
     const bool by_stub = image.board.in_use() && !image.anchored(f);
     __atomic_store_n(reinterpret_cast<uint64_t*>(image.base + slots[i].where),
-                     by_stub ? address_of(image.board.stub(slots[i].label))
+                     by_stub ? address_of(image.board.label_stub(slots[i].label))
                              : label_address(image, slots[i].label),
                      __ATOMIC_RELEASE);
   }

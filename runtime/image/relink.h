@@ -15,8 +15,8 @@ void write_mark(const Image& image, const Layout& layout, uint32_t f);
 // Gives every field of the copy that depends on places its value.
 void link_copy(const Image& image, const Layout& layout, uint32_t f);
 
-// Lets entries and labels lead to the layout, as far as it has them, else to the first one.
-void direct_to(const Image& image, const Layout& layout);
+// Lets the stubs of functions and labels lead to the layout, as far as it has them.
+void lead_to(const Image& image, const Layout& layout, StubsDraft& stubs);
 
 // Before a copy at home: it runs into the copy as long as the layout is the present one, else it
 // jumps to the copy that is.
@@ -25,12 +25,12 @@ void write_lead(const Image& image, const Layout& layout, uint32_t f);
 // Makes the layout the one whose leads run into its copies, and lets vtables lead there.
 void enter_leads(const Image& image, const Layout& layout);
 
-// Makes vtables refer to the copies themselves. This is right only where there is one layout:
+// Makes vtables refer to the copies themselves where there is one layout, else to the stubs:
 // programs carry what they read from a vtable to places that the runtime cannot find (the frame of
-// a coroutine). Returns false if the kernel refuses.
+// a coroutine), and a stub is right for ever. Returns false if the kernel refuses.
 bool set_pointers(const Image& image);
 
-// Makes the originals jump to the copies of the first layout, or through the switchboard, and sets
+// Makes the originals jump to the copies of the first layout, or to their stubs, and sets
 // the slots in data. Returns false if the text could not be made writable; then nothing was
 // changed. If it cannot be made executable again, the process ends: it has nothing left to run.
 bool patch_originals(const Image& image);

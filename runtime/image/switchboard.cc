@@ -5,12 +5,15 @@
 #include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
+#include "runtime/image/near_memory.h"
 
 namespace stab::rt {
 namespace {
 
-constexpr uint64_t word = 8;
 constexpr uint8_t omit = 0xff;
+constexpr uint8_t trap_opcode = 0xcc;
+constexpr uint8_t jump_opcode = 0xe9;
+constexpr uint64_t jump_size = 5;
 
 // LEB128 of a fixed length: any 64-bit distance, backwards too.
 void store_leb(uint8_t* at, uint64_t value) {
@@ -24,23 +27,32 @@ void store64(uint8_t* at, uint64_t value) {
   __builtin_memcpy(at, &value, sizeof value);
 }
 
+// What a jump at `at` holds behind its opcode.
+uint32_t displacement(uint64_t at, uint64_t target) {
+  const uint64_t distance = target - (at + jump_size);
+  STAB_DEBUG(Image, 2, static_cast<int64_t>(distance) == static_cast<int32_t>(distance));
+  return static_cast<uint32_t>(distance);
+}
+
 }  // namespace
 
 Switchboard measure_switchboard(const abi::Header& table) {
   Switchboard board;
   board.functions = table.functions.count;
-  board.label_bytes = uint64_t{table.labels.count} * word;
+  board.labels = table.labels.count;
   constexpr uint64_t line = 64;
-  board.present_offset = align_up(uint64_t{board.functions} * (word + 1) + board.label_bytes, line);
+  board.present_offset = align_up(board.functions, line);
   board.data_size = align_up(board.present_offset + line, os::page_size);
-  board.stubs_size = align_up(board.label_bytes, os::page_size);
-  board.tables_size = align_up(table.exceptions.count, os::page_size);
+  board.stubs_size =
+      align_up((uint64_t{board.functions} + board.labels) * Switchboard::stub_bytes, os::page_size);
+  board.exceptions_size = align_up(table.exceptions.count, 8);
+  board.tables_size =
+      align_up(board.exceptions_size + Switchboard::description_bytes, os::page_size);
   return board;
 }
 
 void write_switchboard(const Switchboard& board, const abi::Header& table, const uint8_t* base) {
-  for (uint32_t i = 0; i < table.labels.count; ++i)
-    write_indirect_jump(board.stub(i), board.label_target(i));
+  fill_bytes(board.function_stub(0), trap_opcode, board.stubs_size);
   copy_bytes(board.exceptions(), elements<uint8_t>(table, table.exceptions),
              table.exceptions.count);
   const auto* functions = elements<abi::Function>(table, table.functions);
@@ -51,7 +63,7 @@ void write_switchboard(const Switchboard& board, const abi::Header& table, const
                    uint64_t{functions[f].exceptions} + functions[f].exceptions_size <=
                        table.exceptions.count);
     uint8_t* at = board.exceptions() + functions[f].exceptions;
-    store64(at + 1, reinterpret_cast<uint64_t>(board.stub(0)) - word);
+    store64(at + 1, reinterpret_cast<uint64_t>(board.label_stub(0)) - Switchboard::stub_bytes);
     if (at[9] == omit) continue;
     uint8_t* field = at + abi::exception_types_field;
     store_leb(field, reinterpret_cast<uint64_t>(base + functions[f].exception_types) -
@@ -60,20 +72,38 @@ void write_switchboard(const Switchboard& board, const abi::Header& table, const
 }
 
 bool seal(const Switchboard& board) {
-  const auto stubs = reinterpret_cast<uint64_t>(board.stub(0));
-  return (board.stubs_size == 0 ||
-          !os::failed(os::protect(stubs, board.stubs_size, os::read | os::execute))) &&
-         (board.tables_size == 0 ||
-          !os::failed(os::protect(stubs + board.stubs_size, board.tables_size, os::read)));
+  return !os::failed(os::protect(address_of(board.exceptions()), board.tables_size, os::read));
 }
 
-void write_indirect_jump(uint8_t* at, const uint64_t* target) {
+StubsDraft::StubsDraft(const Switchboard& board) : board_(board) {
+  const long memory = os::map(0, board.stubs_size, os::read | os::write);
+  if (os::failed(memory)) return;
+  memory_ = reinterpret_cast<uint8_t*>(memory);
+  copy_bytes(memory_, board.function_stub(0), board.stubs_size);
+}
+
+StubsDraft::~StubsDraft() {
+  if (memory_ != nullptr) os::unmap(address_of(memory_), board_.stubs_size);
+}
+
+void StubsDraft::lead(const uint8_t* stub, uint64_t target) {
+  uint8_t* at = memory_ + (stub - board_.function_stub(0));
+  at[0] = jump_opcode;
+  store32(at + 1, displacement(address_of(stub), target));
+}
+
+bool StubsDraft::put_in_place() {
+  if (!put_code(address_of(memory_), board_.stubs_size, address_of(board_.function_stub(0))))
+    return false;
+  memory_ = nullptr;
+  return true;
+}
+
+void write_jump(uint8_t* at, const uint8_t* target) {
   uint8_t bytes[8];
   __builtin_memcpy(bytes, at, sizeof bytes);
-  bytes[0] = 0xff;
-  bytes[1] = 0x25;
-  store32(bytes + 2, static_cast<uint32_t>(reinterpret_cast<uint64_t>(target) -
-                                           (reinterpret_cast<uint64_t>(at) + 6)));
+  bytes[0] = jump_opcode;
+  store32(bytes + 1, displacement(address_of(at), address_of(target)));
   uint64_t value = 0;
   __builtin_memcpy(&value, bytes, sizeof value);
   __atomic_store_n(reinterpret_cast<uint64_t*>(at), value, __ATOMIC_RELEASE);

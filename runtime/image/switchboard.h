@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What stays where it is while functions move again and again: where each function is now, which
-// ones were called, and the addresses that the program may keep (labels, landing pads).
+// What stays where it is while functions move again and again: which of them were called, and a
+// stub for each address of code that the program may keep (functions, labels, landing pads).
 //
-//   | targets (functions, then labels) | called | present | stubs | exception tables |
+//   | called | present | stubs (functions, then labels) | exception tables | descriptions |
 //
-// An entry and a stub are `jmp *target`: a move is one aligned store of 8 bytes, and no code that
+// A stub is `jmp copy`. All of them are written elsewhere and put in place at once, so no code that
 // anybody may be running is ever written to.
 #pragma once
 
@@ -15,49 +15,79 @@
 namespace stab::rt {
 
 struct Switchboard {
+  static constexpr uint64_t stub_bytes = 8;
+  static constexpr uint64_t description_bytes = 96;  // of the functions' stubs
+
   uint8_t* start = nullptr;  // null: functions move once
-  uint64_t data_size = 0;    // targets and marks: writable
+  uint64_t data_size = 0;    // marks and the present layout's number: writable
   uint64_t stubs_size = 0;   // executable
   uint64_t tables_size = 0;  // read-only
+  uint64_t exceptions_size = 0;
+  uint64_t present_offset = 0;
   uint32_t functions = 0;
+  uint32_t labels = 0;
 
   [[nodiscard]] bool in_use() const { return start != nullptr; }
   [[nodiscard]] uint64_t size() const { return data_size + stubs_size + tables_size; }
-  [[nodiscard]] uint64_t* target(uint32_t f) const {
-    return reinterpret_cast<uint64_t*>(start) + f;
-  }
-  [[nodiscard]] uint64_t* label_target(uint32_t label) const { return target(functions + label); }
-  [[nodiscard]] uint8_t* called(uint32_t f) const {
-    return start + uint64_t{functions} * 8 + label_bytes + f;
-  }
+  [[nodiscard]] uint8_t* called(uint32_t f) const { return start + f; }
   // The number of the present layout, on a cache line of its own.
   [[nodiscard]] uint8_t* present() const { return start + present_offset; }
-  [[nodiscard]] uint8_t* stub(uint32_t label) const {
-    return start + data_size + uint64_t{label} * 8;
+  [[nodiscard]] uint8_t* function_stub(uint32_t f) const {
+    return start + data_size + f * stub_bytes;
+  }
+  [[nodiscard]] uint8_t* label_stub(uint32_t label) const {
+    return function_stub(functions) + label * stub_bytes;
   }
   [[nodiscard]] uint8_t* exceptions() const { return start + data_size + stubs_size; }
+  // In the form of .eh_frame_hdr and .eh_frame.
+  [[nodiscard]] uint8_t* descriptions() const { return exceptions() + exceptions_size; }
 
   // The label whose stub this address is the start of; false: none.
   [[nodiscard]] bool label_of_stub(uint64_t address, uint32_t& label) const {
-    const uint64_t offset = address - reinterpret_cast<uint64_t>(stub(0));
-    label = static_cast<uint32_t>(offset / 8);
-    return in_use() && offset < label_bytes && offset % 8 == 0;
+    return is_stub(address, label_stub(0), labels, label);
+  }
+  [[nodiscard]] bool function_of_stub(uint64_t address, uint32_t& f) const {
+    return is_stub(address, function_stub(0), functions, f);
   }
 
-  uint64_t label_bytes = 0;
-  uint64_t present_offset = 0;
+ private:
+  [[nodiscard]] bool is_stub(uint64_t address, const uint8_t* first, uint32_t count,
+                             uint32_t& which) const {
+    const uint64_t offset = address - reinterpret_cast<uint64_t>(first);
+    which = static_cast<uint32_t>(offset / stub_bytes);
+    return in_use() && offset / stub_bytes < count && offset % stub_bytes == 0;
+  }
 };
 
 // The sizes that a table asks for; `start` is the caller's to set.
 Switchboard measure_switchboard(const abi::Header& table);
 
-// Stubs and exception tables. `base` is the lowest address of the image.
+// Stubs that trap, exception tables and descriptions. `base` is the lowest address of the image.
 void write_switchboard(const Switchboard& board, const abi::Header& table, const uint8_t* base);
 
-// Returns false if the kernel refuses.
+// The tables become read-only. Returns false if the kernel refuses.
 bool seal(const Switchboard& board);
 
-// `jmp *target(%rip)`, over 6 bytes of an aligned 8.
-void write_indirect_jump(uint8_t* at, const uint64_t* target);
+// The next stubs: those that there are, but for those that are given another target.
+class StubsDraft {
+ public:
+  explicit StubsDraft(const Switchboard& board);
+  StubsDraft(const StubsDraft&) = delete;
+  StubsDraft& operator=(const StubsDraft&) = delete;
+  ~StubsDraft();
+
+  [[nodiscard]] bool has_memory() const { return memory_ != nullptr; }
+  // `stub`: one of the board's, which leads to `target` then.
+  void lead(const uint8_t* stub, uint64_t target);
+  // In one step, as other threads see it. Returns false if the kernel refuses: nothing has changed.
+  bool put_in_place();
+
+ private:
+  const Switchboard& board_;
+  uint8_t* memory_ = nullptr;
+};
+
+// `jmp target`, over 5 bytes of an aligned 8.
+void write_jump(uint8_t* at, const uint8_t* target);
 
 }  // namespace stab::rt

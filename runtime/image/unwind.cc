@@ -82,7 +82,7 @@ constexpr uint8_t entry_cie[] = {
     0,    0,    0,  0,    1,    'z', 'R', 0,  // version 1, relative pointers
     1,    0x78, 16, 1,    0x1b,               // code 1, data -8, return column
     0x0c, 7,    8,  0x90, 1,    0,   0};      // at rsp + 8, saved below that
-constexpr uint32_t mark_fde_size = 20;
+constexpr uint32_t entry_fde_size = 20;
 
 // Code before the copy, or 0.
 uint32_t lead_size(const Image& image, const Layout& layout, uint32_t f) {
@@ -90,12 +90,12 @@ uint32_t lead_size(const Image& image, const Layout& layout, uint32_t f) {
   return image.marks_calls() && !image.anchored(f) ? mark_code : 0;
 }
 
-void write_lead_fde(const Layout& layout, uint32_t f, uint32_t size, const uint8_t* cie,
-                    uint8_t* at) {
-  fill_bytes(at, 0, mark_fde_size);
-  store32(at, mark_fde_size - 4);
+// Of code at whose every instruction the state is that of a function's entry.
+void write_entry_fde(const uint8_t* code, uint32_t size, const uint8_t* cie, uint8_t* at) {
+  fill_bytes(at, 0, entry_fde_size);
+  store32(at, entry_fde_size - 4);
   store32(at + 4, difference(at + 4, cie));
-  store32(at + 8, difference(layout.copy(f) - size, at + 8));
+  store32(at + 8, difference(code, at + 8));
   store32(at + 12, size);
 }
 
@@ -112,7 +112,7 @@ void write_header(uint8_t* header, const uint8_t* frames, uint32_t count) {
 }  // namespace
 
 uint64_t unwind_bytes(const Image& image) {
-  const uint64_t mark = entry_size + (image.board.in_use() ? mark_fde_size : 0);
+  const uint64_t mark = entry_size + (image.board.in_use() ? entry_fde_size : 0);
   uint64_t size = header_size + align_up(cies_size(image), 8) + sizeof entry_cie + terminator;
   for (uint32_t f = 0; f < image.count(); ++f)
     size += mark + entry_size + align_up(image.functions()[f].fde_size, 4);
@@ -138,8 +138,8 @@ void build_unwind(const Image& image, Layout& layout) {
     const abi::Function& function = image.functions()[f];
     if (const uint32_t lead = lead_size(image, layout, f)) {
       enter(layout.copy(f) - lead);
-      write_lead_fde(layout, f, lead, own_cie, at);
-      at += mark_fde_size;
+      write_entry_fde(layout.copy(f) - lead, lead, own_cie, at);
+      at += entry_fde_size;
     }
     if (function.fde == 0) continue;
     enter(layout.copy(f));
@@ -152,6 +152,21 @@ void build_unwind(const Image& image, Layout& layout) {
   layout.unwind_header = header;
   layout.unwind_frames = frames;
   layout.unwind_frames_size = static_cast<uint64_t>(at + terminator - frames);
+}
+
+void describe_stubs(const Switchboard& board) {
+  static_assert(header_size + entry_size + sizeof entry_cie + entry_fde_size + terminator <=
+                Switchboard::description_bytes);
+  uint8_t* header = board.descriptions();
+  uint8_t* entry = header + header_size;
+  uint8_t* cie = entry + entry_size;
+  uint8_t* fde = cie + sizeof entry_cie;
+  copy_bytes(cie, entry_cie, sizeof entry_cie);
+  write_entry_fde(board.function_stub(0), board.functions * Switchboard::stub_bytes, cie, fde);
+  store32(fde + entry_fde_size, 0);
+  store32(entry, difference(board.function_stub(0), header));
+  store32(entry + 4, difference(fde, header));
+  write_header(header, cie, 1);
 }
 
 }  // namespace stab::rt

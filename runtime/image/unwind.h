@@ -17,4 +17,7 @@ uint64_t unwind_bytes(const Image& image);
 // Into the unwind part of a layout that is writable and whose places are chosen.
 void build_unwind(const Image& image, Layout& layout);
 
+// Of the functions' stubs: nothing of a function has run there.
+void describe_stubs(const Switchboard& board);
+
 }  // namespace stab::rt
