@@ -66,6 +66,23 @@ struct Quietness {
   std::int64_t waited_ns = 0;
 };
 
+// What else ran while trials did, those that were measured and are ok.
+struct Load {
+  std::optional<double> others{};  // CPUs that were busy on average, beside those of the trials
+  std::optional<double> stolen{};  // share of the trials' time that the host took
+  std::uint64_t known = 0;         // trials of programs that hardly give their CPU away themselves
+  std::uint64_t kept_waiting = 0;  // of these, those that ran for less than 95 % of their time
+
+  // So much that intervals are wider than they would be on a quiet machine.
+  [[nodiscard]] bool is_busy() const {
+    constexpr double many_cpus = 0.25;
+    constexpr double much_stolen = 0.01;
+    constexpr std::uint64_t one_in = 10;
+    return others.value_or(0) >= many_cpus || stolen.value_or(0) >= much_stolen ||
+           kept_waiting * one_in > known;
+  }
+};
+
 // An event that the plan counts, or a measure that it defines, over the measured trials that are ok.
 struct Counter {
   std::string name{};
@@ -143,6 +160,7 @@ struct Document {
   std::string machine{};   // one line
   bool simulated = false;  // its trials ran under a simulator, and have no times
   Quietness quietness{};
+  Load load{};
   std::optional<NoiseFloor> noise{};  // none: the machine was not calibrated, or this does it
   std::uint64_t seed = 0;
   TrialCounts trials{};

@@ -71,6 +71,7 @@ void add_trust(Markup& markup, const Document& document) {
   item(markup, "Layouts", layouts_text(document.layouts));
   if (document.simulated) item(markup, "Simulated", simulated_text());
   item(markup, "Quiet", quiet_text(document.quietness));
+  item(markup, "Load", load_text(document.load));
   item(markup, "Noise floor",
        document.noise ? noise_text(*document.noise)
        : document.analysis.calibration

@@ -90,6 +90,19 @@ std::string quiet_text(const Quietness& quietness) {
   return text;
 }
 
+std::string load_text(const Load& load) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
+  if (load.others) add(fmt::format("{:.2f} other CPUs busy on average", *load.others));
+  if (load.stolen) add(fmt::format("the host took {:.2f} % of the time", 100 * *load.stolen));
+  if (load.known > 0)
+    add(fmt::format("{} of {} trials waited for their CPU", load.kept_waiting, load.known));
+  if (load.is_busy())
+    add("warning: the machine was busy, which makes intervals wider: see 'stabctl doctor', and "
+        "'machine.wait_for_quiet' for plans");
+  return text;
+}
+
 std::string simulated_text() {
   return "every trial ran under valgrind's cachegrind: counts are the simulated CPU's, no time was "
          "measured, and whether it is faster is not known";
@@ -113,6 +126,7 @@ std::string header(const Document& document, const TextOptions& options) {
     text += line(&settings == &document.settings.front() ? "Sets" : "", settings);
   text += line("Machine", document.machine);
   text += line("Quiet", quiet_text(document.quietness));
+  text += line("Load", load_text(document.load));
   text += line("Noise", document.noise ? noise_text(*document.noise) : "");
   text += line("Seed", fmt::format("{}", document.seed));
   text += line("Database", document.database);

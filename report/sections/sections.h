@@ -21,6 +21,7 @@ std::string header(const Document& document, const TextOptions& options);
 std::string trials_text(const Document& document);
 std::string layouts_text(const Layouts& layouts);
 std::string quiet_text(const Quietness& quietness);
+std::string load_text(const Load& load);
 std::string simulated_text();
 std::string answer_text(const stats::Analysis& analysis, const TextOptions& options);
 

@@ -284,6 +284,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.seed = plan->seed;
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();
+  document.load = rows->load.result();
   document.counters = rows->counters.result();
   add_turns(*plan, *rows, document.counters);
   document.measures = rows->measures.result();

@@ -251,6 +251,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       for (Collector& other : others) other.append(trial);
       if (whom == For::report) rows.samples.add(trial, cell_text(plan, trial));
       rows.layouts.add(trial.layout);
+      rows.load.add(trial);
       rows.counters.add(trial.readings);
       rows.rotated.add(trial.readings);
       rows.measures.look_for_regions(trial.readings);

@@ -14,6 +14,7 @@
 #include "stabd/exclusion/tally.h"
 #include "stabd/results/sums/counters.h"
 #include "stabd/results/sums/layouts.h"
+#include "stabd/results/sums/load.h"
 #include "stabd/results/sums/samples.h"
 #include "stabd/results/trials.h"
 #include "stats/data/dataset.h"
@@ -53,6 +54,7 @@ struct Rows {
 
   stats::Dataset data;
   LayoutCounter layouts;
+  LoadCounter load;
   CounterCounter counters;  // of all trials
   CounterCounter rotated;   // of the blocks whose turn it was
   CounterCounter measures;
