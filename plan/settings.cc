@@ -28,7 +28,8 @@ std::string first_of(const List& list, std::string_view between, Text text) {
 }
 
 std::string variable_text(const Variables::value_type& variable) {
-  return fmt::format("{} = {}", variable.first, one_line(variable.second, longest));
+  return fmt::format("{} = {}", variable.first,
+                     variable.second.empty() ? "\"\"" : one_line(variable.second, longest));
 }
 
 std::string level_text(const Level& level) {

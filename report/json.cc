@@ -379,6 +379,7 @@ std::string json(const Document& document) {
             {"verdict", verdict(analysis)},
             {"simulated", document.simulated},
             {"machine", or_null(document.machine)},
+            {"versions", or_null(document.versions)},
             {"load",
              {{"other_cpus_busy", or_null(document.load.others)},
               {"stolen_share", or_null(document.load.stolen)},

@@ -159,6 +159,7 @@ struct Document {
   std::string reason{};    // why it is in that state; "" if there is nothing to say
   std::string machine{};   // one line
   bool simulated = false;  // its trials ran under a simulator, and have no times
+  std::string versions{};  // of stabd and of the compilers, when it was measured; "": not known
   Quietness quietness{};
   Load load{};
   std::optional<NoiseFloor> noise{};  // none: the machine was not calibrated, or this does it

@@ -31,6 +31,7 @@ Markup machine_part(const Document& document, const Background& background) {
   Markup markup;
   markup.open("section", {{"id", "machine"}}).leaf("h2", "Machine");
   markup.leaf("p", document.machine.empty() ? "It is not known." : document.machine);
+  if (!document.versions.empty()) markup.leaf("p", document.versions);
   if (const std::string quiet = quiet_text(document.quietness); !quiet.empty())
     markup.leaf("p", quiet);
   if (!background.machine.empty()) {

@@ -124,6 +124,7 @@ std::string header(const Document& document, const TextOptions& options) {
   text += line("Measured", measured_text(document));
   for (const std::string& settings : document.settings)
     text += line(&settings == &document.settings.front() ? "Sets" : "", settings);
+  text += line("Versions", document.versions);
   text += line("Machine", document.machine);
   text += line("Quiet", quiet_text(document.quietness));
   text += line("Load", load_text(document.load));

@@ -108,12 +108,14 @@ struct BuildReply {
   std::string directory{};  // what ${DIR} stands for
   std::string out{};        // what ${OUT} stands for
   std::string binary_sha256{};
-  std::string output{};  // why it failed, or what the compiler said
+  std::string compilers{};  // of it
+  std::string output{};     // why it failed, or what the compiler said
   std::int64_t duration_ns = 0;
   std::string tidied{};  // what had to go for cache_limit; "" if nothing had to
 };
 BOOST_DESCRIBE_STRUCT(BuildReply, (),
-                      (status, key, directory, out, binary_sha256, output, duration_ns, tidied))
+                      (status, key, directory, out, binary_sha256, compilers, output, duration_ns,
+                       tidied))
 
 using RunReply = store::Trial;
 template <>

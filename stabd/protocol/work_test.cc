@@ -41,6 +41,7 @@ BuildReply full_build_reply() {
           .directory = "/c/k1/tree",
           .out = "/c/k1/out",
           .binary_sha256 = "e3b0",
+          .compilers = "clang 19",
           .output = awkward,
           .duration_ns = std::numeric_limits<std::int64_t>::max(),
           .tidied = "3 builds"};
@@ -150,6 +151,7 @@ void expect_equal(const BuildReply& a, const BuildReply& b) {
   EXPECT_EQ(a.binary_sha256, b.binary_sha256);
   EXPECT_EQ(a.output, b.output);
   EXPECT_EQ(a.duration_ns, b.duration_ns);
+  EXPECT_EQ(a.compilers, b.compilers);
   EXPECT_EQ(a.tidied, b.tidied);
 }
 

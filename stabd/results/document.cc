@@ -95,21 +95,22 @@ std::string machine_line(store::Reader& store, store::Id id) {
 }
 
 // By the events of its latest start. A report can do without.
-report::Quietness quietness_of(store::Reader& store, const store::Experiment& experiment,
-                               const plan::Plan& plan) {
-  report::Quietness quietness{.asked = std::string(to_string(plan.quiesce))};
+void add_start(store::Reader& store, const store::Experiment& experiment, const plan::Plan& plan,
+               report::Document& document) {
+  report::Quietness& quietness = document.quietness;
+  quietness = {.asked = std::string(to_string(plan.quiesce))};
   const auto events = store.events(experiment.id);
   if (!events) {
     quietness.found = "not known: " + events.error().message;
-    return quietness;
+    return;
   }
   for (const store::Event& event : *events) {
+    if (event.kind == versions_event) document.versions = event.text;
     if (event.kind == doctor_event) quietness = {.asked = quietness.asked, .found = event.text};
     if (event.kind == quieted_event) quietness.changed = event.text;
     if (event.kind == loud_event)
       quietness.loud += (quietness.loud.empty() ? "" : "; ") + event.text;
   }
-  return quietness;
 }
 
 // What is known of the machine; a report can do without.
@@ -276,7 +277,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.state = experiment.state;
   document.reason = experiment.reason;
   document.machine = machine_line(store, experiment.machine);
-  document.quietness = quietness_of(store, experiment, *plan);
+  add_start(store, experiment, *plan, document);
   document.quietness.waits = rows->waits.times;
   document.quietness.waits_in_vain = rows->waits.in_vain;
   document.quietness.waited_ns = rows->waits.ns;

@@ -18,6 +18,7 @@ namespace stab::results {
 // how good the machine is for measurements, which of its settings were made quiet, and which were
 // not and why.
 inline constexpr std::string_view doctor_event = "doctor";
+inline constexpr std::string_view versions_event = "versions";
 inline constexpr std::string_view quieted_event = "quieted";
 inline constexpr std::string_view loud_event = "loud";
 // How long it waited for a quiet machine; the next trial has that as readings, too.

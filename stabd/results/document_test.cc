@@ -295,6 +295,7 @@ TEST_F(DocumentTest, TheMachineIsItsSummaryOrItsName) {
 TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {
   begin(tables);
   EXPECT_EQ(document().quietness.asked, "off");
+  EXPECT_EQ(document().versions, "");
   EXPECT_EQ(document().quietness.found, "");
   const auto add = [&](std::string_view kind, const std::string& text) {
     ASSERT_TRUE(store_->add_event(
@@ -310,6 +311,9 @@ TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {
   EXPECT_EQ(document().quietness.loud,
             "governor: it does not take performance; "
             "swappiness: somebody else has set it; seen before block 3");
+  add(versions_event, "stabd 0.1.0");
+  add(versions_event, "stabd 0.1.0; built by L 1, A 2");
+  EXPECT_EQ(document().versions, "stabd 0.1.0; built by L 1, A 2");
   add(doctor_event, "good for measurements");
   add(quieted_event, "governor");
   EXPECT_EQ(document().quietness.found, "good for measurements");

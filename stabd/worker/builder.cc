@@ -18,6 +18,7 @@
 #include "stabd/protocol/cache.h"
 #include "stabd/worker/binary.h"
 #include "stabd/worker/cache.h"
+#include "stabd/worker/compilers.h"
 #include "stabd/worker/tools.h"
 
 namespace stab::worker {
@@ -95,6 +96,7 @@ struct Builder::CacheFolder {
     if (record["binary_sha256"] != digest) return std::nullopt;
     answer.status = store::BuildStatus::cached;
     answer.binary_sha256 = digest;
+    answer.compilers = compilers_of(out());
     answer.duration_ns =
         record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
     return answer;
@@ -239,6 +241,7 @@ protocol::BuildReply Builder::build_in(const CacheFolder& folder,
 
   reply.status = store::BuildStatus::built;
   reply.binary_sha256 = binary->value_or("");
+  reply.compilers = compilers_of(reply.out);
   reply.output = printed;
   reply.duration_ns = ended.wall.count();
   const json record{{"binary_sha256", reply.binary_sha256}, {"duration_ns", reply.duration_ns}};

@@ -89,6 +89,11 @@ TEST_F(Layout, CodeIsSwitchedOnAndOffInOneBinary) {
                           "[randomize]\nrerandomize = \"once\"\nheap = false\n"
                           "[analysis]\nresponse = \"region\"\n"));
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  const std::string versions = report(id)["versions"];
+  EXPECT_THAT(versions, HasSubstr("stabd 0"));
+  EXPECT_THAT(versions, HasSubstr("built by Debian LLD 19"));
+  EXPECT_THAT(versions, HasSubstr("clang version 19"));
+  EXPECT_TRUE(report(id)["load"]["busy"].is_boolean());
   const json rows = lab_.trials(id);
   ASSERT_THAT(rows, SizeIs(8));
   std::set<std::string> builds;

@@ -22,6 +22,7 @@ struct BuildSlot {
   std::string out;
   std::string directory;
   std::string binary_sha256;
+  std::string compilers{};
   bool usable = false;
   bool cached = false;  // nothing was built
   std::chrono::nanoseconds took{0};

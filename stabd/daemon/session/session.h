@@ -153,6 +153,7 @@ class Session {
   void builds_complete();
   void make_quiet();
   void note_quietness();
+  void note_versions();
   void look_whether_still_quiet(std::uint32_t block);
   void note_changes(const std::string& when);
   void put_back();

@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
+#include <string>
+#include <utility>
 
+#include "base/text.h"
 #include "design/expand.h"
 #include "plan/substitute.h"
 #include "stabd/daemon/session/session.h"
+#include "stabd/results/document.h"
 
 namespace stab::daemon {
 namespace {
@@ -16,6 +21,7 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes build_grace{5};
+constexpr std::size_t most_versions = 1000;
 
 // Whether the trials need the sources after the build.
 bool uses_tree(const plan::Benchmark& benchmark) {
@@ -82,6 +88,7 @@ void Session::built(const protocol::BuildReply& reply) {
   slot.out = reply.out;
   slot.directory = reply.directory;
   slot.binary_sha256 = reply.binary_sha256;
+  slot.compilers = reply.compilers;
   slot.usable = !failed;
   slot.cached = reply.status == store::BuildStatus::cached;
   slot.took = nanoseconds(reply.duration_ns);
@@ -121,8 +128,21 @@ std::optional<nanoseconds> Session::builds_left() const {
   return took / built * static_cast<std::int64_t>(builds_.slots.size() - next_build_);
 }
 
+// Of this start: another stabd may go on with the experiment later.
+void Session::note_versions() {
+  std::set<std::string> compilers;
+  for (const BuildSlot& slot : builds_.slots)
+    if (slot.usable && !slot.compilers.empty()) compilers.insert(slot.compilers);
+  std::string text = "stabd " STAB_VERSION;
+  std::string_view before = "; built by ";
+  for (const std::string& each : compilers)
+    text += fmt::format("{}{}", std::exchange(before, "; and by "), each);
+  note(std::string(results::versions_event), one_line(text, most_versions));
+}
+
 void Session::builds_complete() {
   if (const auto reason = find_identical(plan_, builds_)) return apply(Event::refused, *reason);
+  note_versions();
   trials_since_ = steady_clock::now();
   finished_then_ = schedule_->counts().finished();
   if (plan_.quiesce == plan::Quiesce::off) {
