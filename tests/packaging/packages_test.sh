@@ -64,7 +64,6 @@ step 'szc' 'cd /tmp/packaging/project
 step 'pkg-config and CMake' 'cmake -G Ninja -S /tmp/packaging/project -B /tmp/project -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19
   cmake --build /tmp/project; [[ $(/tmp/project/moving) == 25 ]]; szc --stab-explain /tmp/project/moving >/dev/null
   [[ $(pkg-config --variable=szc stabilizer) -ef /usr/bin/szc ]]'
-step 'manual pages' '[[ $(man -w stabd 2>/dev/null || echo /usr/share/man/man8/stabd.8) == /usr/share/man/man8/stabd.8 ]]'
 step 'a run without a daemon' 'stabctl run /tmp/packaging/plan.toml'
 grep -qE 'Trials +6 ok' "$work/said" || fail "the run says: $(cat "$work/said")"
 step 'a daemon' 'stabd & daemon=$!
