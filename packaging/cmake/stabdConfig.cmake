@@ -25,6 +25,11 @@ function(stabd_launch target language driver)
     message(FATAL_ERROR "stabd_use_szc(${target}): szc is clang, and this project's ${language} compiler is "
       "${CMAKE_${language}_COMPILER_ID}; configure with -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19")
   endif()
+  # A project whose compiler is szc has what it asks for; szc behind szc would start itself.
+  get_filename_component(compiler "${CMAKE_${language}_COMPILER}" REALPATH)
+  if(compiler MATCHES "/szc$")
+    return()
+  endif()
   foreach(step COMPILER LINKER)
     get_target_property(words ${target} ${language}_${step}_LAUNCHER)
     if(NOT words)

@@ -71,6 +71,9 @@ for options in Ninja 'Unix Makefiles' 'Ninja;-DCMAKE_C_COMPILER_LAUNCHER=ccache;
   [[ $("$work/project/moving") == 25 && $("$work/project/plain") == 25 ]] || fail "$options: what is built does not work"
 done
 ccache --show-stats --verbose 2>/dev/null | grep -qE '^ *Cacheable calls: *[1-9]' || fail "ccache was not asked"
+project Ninja -DCMAKE_C_COMPILER="$szc" -DCMAKE_CXX_COMPILER="$szc++" && cmake --build "$work/project" >"$work/said" 2>&1 ||
+  fail "with szc as the compiler: $(cat "$work/said")"
+"$szc" --stab-explain "$work/project/plain" >/dev/null || fail "szc as the compiler: plain does not move"
 # refused TEXT OPTION...
 refused() {
   ! project Ninja "${@:2}" || fail "accepted: ${*:2}"

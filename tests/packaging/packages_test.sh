@@ -21,7 +21,7 @@ fi
 
 work=$4
 mount --make-rprivate /
-mount -t tmpfs tmpfs "$work"
+mount -t tmpfs -o mode=755 tmpfs "$work"
 mkdir "$work"/{packages,upper,work,root}
 root=$work/root
 if ! mount -t overlay overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/work" "$root" 2>"$work/said"; then
@@ -35,7 +35,7 @@ mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs tmpfs "$root/run"
-mount -t tmpfs tmpfs "$root/tmp"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 cp "$work/packages"/*.deb "$root/tmp"
 cp -r "$source_dir/tests/packaging" "$root/tmp/packaging"
 # What is not in the packages is nowhere. Its own tmpfs hides a root below /tmp already.
@@ -66,6 +66,8 @@ step 'pkg-config and CMake' 'cmake -G Ninja -S /tmp/packaging/project -B /tmp/pr
   [[ $(pkg-config --variable=szc stabilizer) -ef /usr/bin/szc ]]'
 step 'a run without a daemon' 'stabctl run /tmp/packaging/plan.toml'
 grep -qE 'Trials +6 ok' "$work/said" || fail "the run says: $(cat "$work/said")"
+step 'a run of a user' 'HOME=/tmp/nobody setpriv --reuid 65534 --regid 65534 --clear-groups stabctl run /tmp/packaging/plan.toml'
+grep -qE 'Trials +6 ok' "$work/said" || fail "the run of a user says: $(cat "$work/said")"
 step 'a daemon' 'stabd & daemon=$!
   trap "kill $daemon; wait $daemon || true" EXIT
   for ((i = 0; i < 600; ++i)); do [[ ! -S /run/stabd/stabd.sock ]] || break; sleep 0.1; done
