@@ -20,22 +20,24 @@ if [[ ${3-} != inside ]]; then
 fi
 
 work=$4
-mount --make-rprivate /
-mount -t tmpfs -o mode=755 tmpfs "$work"
+# mounted ARGUMENT...: where that is forbidden nothing can be tried.
+mounted() {
+  local said
+  said=$(mount "$@" 2>&1) || { echo "skipped: mount $* is refused here: $said"; exit 77; }
+}
+mounted --make-rprivate /
+mounted -t tmpfs -o mode=755 tmpfs "$work"
 mkdir "$work"/{packages,upper,work,root}
 root=$work/root
-if ! mount -t overlay overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/work" "$root" 2>"$work/said"; then
-  echo "skipped: no overlayfs here: $(cat "$work/said")"
-  exit 77
-fi
+mounted -t overlay overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/work" "$root"
+mounted -t proc proc "$root/proc"
+mounted --rbind /sys "$root/sys"
+mounted --rbind /dev "$root/dev"
+mounted -t tmpfs tmpfs "$root/run"
+mounted -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+
 (cd "$work" && cpack -G DEB --config "$build_dir/CPackConfig.cmake" -B "$work/packages" >"$work/said" 2>&1) || fail "$(cat "$work/said")"
 [[ $(find "$work/packages" -maxdepth 1 -name '*.deb' | wc -l) == 4 ]] || fail "cpack made $(ls "$work/packages")"
-
-mount -t proc proc "$root/proc"
-mount --rbind /sys "$root/sys"
-mount --rbind /dev "$root/dev"
-mount -t tmpfs tmpfs "$root/run"
-mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 cp "$work/packages"/*.deb "$root/tmp"
 cp -r "$source_dir/tests/packaging" "$root/tmp/packaging"
 # What is not in the packages is nowhere. Its own tmpfs hides a root below /tmp already.
