@@ -10,7 +10,7 @@ fail() {
 }
 
 help=$(./dev help)
-for verb in run test quick build; do
+for verb in run test quick build packages; do
   grep -q "^  ./dev $verb " <<<"$help" || fail "the help does not have $verb: $help"
 done
 said=$(./dev nonsense 2>&1) && fail "nonsense is accepted"

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+int square(int x);
+int square(int x) { return x * x; }
