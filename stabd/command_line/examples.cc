@@ -52,6 +52,7 @@ constexpr auto example_table = std::to_array<Example>({
     {"analyze",
      "stabctl analyze trials.csv --response seconds --factors opt,heap --block round --log"},
     {"analyze", "stabctl analyze trials.csv --response seconds --factors opt --equivalence 1%"},
+    {"analyze", "stabctl analyze old.json new.json --factor version=old,new --log"},
     {"counters", "stabctl counters"},
     {"counters", "stabctl counters 'cache-*'"},
     {"doctor", "stabctl doctor"},
