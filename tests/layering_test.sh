@@ -27,6 +27,7 @@ allowed() {
     plan/measures) echo "base counters plan/plan.h" ;;
     plan/reading) echo "base toml plan plan/measures design" ;;
     stats/numbers) echo "base" ;;
+    stats/series) echo "base" ;;
     stats/tests) echo "base stats/numbers" ;;
     stats/planning) echo "base stats/numbers stats/tests" ;;
     stats/data) echo "base stats/numbers stats/planning" ;;
@@ -80,14 +81,15 @@ allowed() {
     stabd/command_line) echo "base stabd/manual stabd/paths.h stabd/client stabd/client/ab stabd/client/database stabd/client/machine stabd/client/replay" ;;
     stabd/main_stabctl.cc) echo "base/streams.h stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
     stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
-    stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
+    stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/exclusion stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/results/sums) echo "plan/plan.h plan/measures/regions.h plan/measures/simulated.h counters/reading.h store report/model.h stats/numbers stats/tests/variance_components.h" ;;
+    stabd/results/exports) echo "$below_stabd stabd/results" ;;
     stabd/results/pages) echo "$below_stabd stabd/protocol/messages.h stabd/results stabd/results/sums/samples.h stabd/testing.h" ;;
     stabd/results/profiles) echo "$below_stabd stabd/protocol/run.h stabd/results stabd/testing.h" ;;
     stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
-    stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
+    stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/results stabd/results/exports/export.h stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
     stabd/client/ab) echo "$below_stabd stabd/protocol stabd/client stabd/client/run stabd/paths.h stabd/testing.h" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
@@ -95,7 +97,7 @@ allowed() {
     stabd/client/database) echo "$below_stabd stabd/protocol stabd/paths.h stabd/client stabd/upkeep stabd/archive" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
     stabd/client/foreign) echo "base plan/plan.h plan/measures/google_benchmark.h stats/data" ;;
-    stabd/client) echo "$below_stabd stabd/client/foreign stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
+    stabd/client) echo "$below_stabd stabd/client/foreign stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
     bench | tests) echo "base toml plan plan/* design counters counters/* machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;
   esac

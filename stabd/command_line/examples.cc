@@ -43,6 +43,7 @@ constexpr auto example_table = std::to_array<Example>({
     {"compare", "stabctl compare 1  # its verdicts"},
     {"compare", "stabctl compare 1 2  # changes from 1 to 2"},
     {"export", "stabctl export 1 --format csv -o trials.csv"},
+    {"export", "stabctl export 1 --format benchstat >new.txt"},
     {"export", "stabctl export 1 --archive experiment.stab"},
     {"replay", "stabctl replay 1 57"},
     {"replay", "stabctl replay 1 57 -- perf record -g"},

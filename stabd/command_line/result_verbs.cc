@@ -92,16 +92,21 @@ void CommandLine::add_result_verbs() {
   full_flag(compare);
   json_flag(compare);
 
-  CLI::App* rows =
-      one_id(verb("export", "All trials, a row each; or all of an experiment as an archive", [&a] {
+  CLI::App* rows = one_id(verb(
+      "export",
+      "All trials, a row each, or in the format of another tool; or all of an experiment as an "
+      "archive",
+      [&a] {
         return a.archive.empty() ? export_rows(a.common, a.id, a.export_format, a.samples, a.output)
                                  : export_archive(a.common, a.id, a.archive);
       }));
   CLI::Option* archive = rows->add_option(
       "--archive", a.archive, "File for the whole experiment, which must not be there yet");
-  rows->add_option("--format", a.export_format, "csv or json")
+  rows->add_option("--format", a.export_format,
+                   "csv or json: all attempts; hyperfine or benchstat: the measurements, as "
+                   "hyperfine --export-json and Go's benchmarks write theirs")
       ->capture_default_str()
-      ->check(CLI::IsMember({"csv", "json"}));
+      ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat"}));
   rows->add_flag("--samples", a.samples, "The samples within the trials, a row each")
       ->excludes(archive);
   rows->add_option("-o,--output", a.output, "File to write; stdout if there is none")
