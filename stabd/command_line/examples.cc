@@ -45,6 +45,8 @@ constexpr auto example_table = std::to_array<Example>({
     {"export", "stabctl export 1 --format csv -o trials.csv"},
     {"export", "stabctl export 1 --format benchstat >new.txt"},
     {"export", "stabctl export 1 --archive experiment.stab"},
+    {"history", "stabctl history sort"},
+    {"history", "stabctl history sort --state results --response cpu --last 50"},
     {"replay", "stabctl replay 1 57"},
     {"replay", "stabctl replay 1 57 -- perf record -g"},
     {"replay", "stabctl replay --print 1 57"},

@@ -137,6 +137,31 @@ void CommandLine::add_profile() {
   json_flag(profile);
 }
 
+void CommandLine::add_history() {
+  Arguments& a = arguments_;
+  CLI::App* history = verb("history",
+                           "One benchmark over all experiments that measured it, in the order of "
+                           "time, and where it changed",
+                           [&a] { return client::show_history(a.common, a.history); });
+  history->add_option("benchmark", a.history.benchmark, "As reports name it")->required();
+  history->add_option("--experiment", a.history.experiment, "Only experiments of this name");
+  history->add_option("--response", a.common.response,
+                      "Of this number in place of the latest experiment's response");
+  history
+      ->add_option("--last", a.history.last, "How many experiments are looked at, the latest ones")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  history
+      ->add_option("--alpha", a.history.alpha,
+                   "How often a change may be found in any series where there is none")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 0.499));
+  history->add_option("--seed", a.history.seed, "Of the permutations")->capture_default_str();
+  history->add_option("--state", a.common.state,
+                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
+  json_flag(history);
+}
+
 void CommandLine::add_replay() {
   Arguments& a = arguments_;
   CLI::App* replay = verb("replay",
