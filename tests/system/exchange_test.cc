@@ -164,6 +164,20 @@ better = "higher"
   EXPECT_THAT(written.out, HasSubstr(" 12.5 rate\n"));
 }
 
+TEST_F(Exchange, BenchstatsFormatHasEachBenchmarkThatATrialMeasured) {
+  lab_.write("printed.json", R"({"benchmarks":[
+{"name":"BM a/8","run_name":"BM a/8","run_type":"iteration","real_time":2.5,"time_unit":"us"},
+{"name":"BM_b","run_name":"BM_b","run_type":"iteration","real_time":4,"time_unit":"ns"}]})");
+  run("[experiment]\nname = \"g\"\n[[benchmark]]\nname = \"suite\"\nrun = [\"cat\", \"" +
+      lab_.path("printed.json") +
+      "\"]\nrepetitions = 2\n[[measure.output]]\nname = \"time\"\n"
+      "google_benchmark = \"real_time\"\n[analysis]\nresponse = \"time\"\n");
+  const Output written = exported({"--format", "benchstat"});
+  ASSERT_EQ(written.code, 0) << written.err;
+  const std::string two = "BenchmarkSuite/BM%20a/8 1 2500 time\nBenchmarkSuite/BM_b 1 4 time\n";
+  EXPECT_EQ(written.out, "goos: linux\ngoarch: amd64\npkg: g\n" + two + two);
+}
+
 TEST_F(Exchange, ADaemonExportsThemToo) {
   ASSERT_TRUE(lab_.start_daemon());
   lab_.write("plan.toml", two_levels_);
