@@ -156,6 +156,8 @@ void CommandLine::add_history() {
                    "How often a change may be found in any series where there is none")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
+  history->add_option("--html", a.history.html,
+                      "File for a page with a picture of each series, for a browser");
   history->add_option("--seed", a.history.seed, "Of the permutations")->capture_default_str();
   history->add_option("--state", a.common.state,
                       "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");

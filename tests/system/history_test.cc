@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -57,7 +59,16 @@ TEST_F(HistoryTest, ShowsEachExperimentAndWhereItChanged) {
   EXPECT_THAT(text.out, HasSubstr("  ---- change: 10 % more from 7 on, worse (p = 0.00"));
   EXPECT_THAT(text.out,
               HasSubstr("In 12 of 12 experiments the places of functions were not random"));
-  EXPECT_EQ(history({"b"}).out, text.out) << "the seed decides";
+  EXPECT_EQ(history({"b", "--html", lab_.path("h.html")}).out, text.out) << "the seed decides";
+  std::ifstream file(lab_.path("h.html"));
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(page, HasSubstr("default-src &#39;none&#39;"));
+  EXPECT_THAT(page, HasSubstr("<title>b - stabd</title>"));
+  EXPECT_THAT(page, HasSubstr("% more from 7 on, worse (p = 0.00"));
+  std::size_t dots = 0;
+  for (std::size_t at = 0; (at = page.find("<circle", at)) != std::string::npos; ++at) ++dots;
+  EXPECT_EQ(dots, 12U);
+  EXPECT_EQ(history({"b", "--html", lab_.path("none/h.html")}).code, 1);
   const json object = json::parse(history({"b", "--json"}).out);
   ASSERT_EQ(object["series"].size(), 1U);
   const json& series = object["series"][0];

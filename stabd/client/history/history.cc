@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "stabd/client/client.h"
+#include "stabd/client/history/page.h"
 #include "stabd/client/history/series.h"
 #include "stabd/client/history/words.h"
 #include "stabd/client/output.h"
@@ -162,6 +163,9 @@ Result<int> show_history(const Common& common, const HistoryOptions& options) {
   Collector collector(*source, common, options);
   const auto made = collector.collect(std::move(*list));
   if (!made) return std::unexpected(made.error());
+  if (!options.html.empty())
+    if (auto written = write_output(history::as_page(*made), options.html, Colours::none); !written)
+      return std::unexpected(written.error());
   const std::string text = common.json ? history::as_json(*made) : history::as_text(*made);
   if (auto written = write_output(text, "", Colours::ours); !written)
     return std::unexpected(written.error());

@@ -14,6 +14,7 @@ namespace stab::client {
 struct HistoryOptions {
   std::string benchmark;
   std::string experiment;  // only those of this name; "": all
+  std::string html;        // file for the history as a page; "": none
   std::size_t last = 200;  // experiments that are looked at, the latest
   double alpha = 0.05;
   std::uint64_t seed = 1;

@@ -29,13 +29,6 @@ stats::Unit unit_of(const std::string& unit) {
                            : stats::Unit::number;
 }
 
-std::string cell_name(const Levels& levels) {
-  std::vector<std::string> parts;
-  for (const auto& [treatment, level] : levels)
-    parts.push_back(one_line(treatment + "=" + level, longest_name));
-  return fmt::format("{}", fmt::join(parts, " "));
-}
-
 // From the least to the greatest number of a series.
 class Axis {
  public:
@@ -103,16 +96,8 @@ class Text {
                          latest_.higher_is_better ? "more" : "less");
   }
 
-  static report::Scale scale_of(const Series& series, stats::Unit unit) {
-    std::vector<stats::CellMean> means;
-    for (const Point& each : series.points)
-      means.push_back(
-          {.n = each.mean.n, .mean = each.mean.mean, .low = each.mean.low, .high = each.mean.high});
-    return report::scale_for(means, unit);
-  }
-
   void add(const Series& series) {
-    const report::Scale scale = scale_of(series, unit_of(latest_.unit));
+    const report::Scale scale = scale_of(history_, series);
     const Axis axis(series);
     text_ += "\n" + (series.levels.empty() ? "" : cell_name(series.levels) + "\n");
     report::Grid grid;
@@ -134,17 +119,9 @@ class Text {
     auto change = series.changes.begin();
     for (std::size_t i = 0; std::getline(lines, line); ++i) {
       if (change != series.changes.end() && change->at == i)
-        text_ += change_line(*change++, series, scale);
+        text_ += "  ---- change: " + change_words(*change++, series, history_, scale) + "\n";
       text_ += line + "\n";
     }
-  }
-
-  [[nodiscard]] std::string change_line(const Change& change, const Series& series,
-                                        const report::Scale& scale) const {
-    const bool better = (change.difference < 0) != latest_.higher_is_better;
-    const std::int64_t id = history_.experiments[series.points[change.at].experiment].id;
-    return fmt::format("  ---- change: {} from {} on, {} (p = {})\n", change_size(change, scale),
-                       id, better ? "better" : "worse", report::p_text(change.p));
   }
 
   [[nodiscard]] std::vector<report::Cell> row_of(const Point& point, const Axis& axis,
@@ -238,6 +215,29 @@ Json json_of(const History& history, const Series& series) {
 }
 
 }  // namespace
+
+std::string cell_name(const Levels& levels) {
+  std::vector<std::string> parts;
+  for (const auto& [treatment, level] : levels)
+    parts.push_back(one_line(treatment + "=" + level, longest_name));
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+report::Scale scale_of(const History& history, const Series& series) {
+  std::vector<stats::CellMean> means;
+  for (const Point& each : series.points)
+    means.push_back(
+        {.n = each.mean.n, .mean = each.mean.mean, .low = each.mean.low, .high = each.mean.high});
+  return report::scale_for(means, unit_of(history.experiments.back().unit));
+}
+
+std::string change_words(const Change& change, const Series& series, const History& history,
+                         const report::Scale& scale) {
+  const bool better = (change.difference < 0) != history.experiments.back().higher_is_better;
+  const std::int64_t id = history.experiments[series.points[change.at].experiment].id;
+  return fmt::format("{} from {} on, {} (p = {})", change_size(change, scale), id,
+                     better ? "better" : "worse", report::p_text(change.p));
+}
 
 std::string as_text(const History& history) {
   return Text(history).text();
