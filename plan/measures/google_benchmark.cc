@@ -87,10 +87,14 @@ class Listing : public nlohmann::json_sax<json> {
         is_time_(is_google_time(wanted_)),
         room_(room) {}
 
-  [[nodiscard]] std::expected<std::vector<Samples>, std::string> result() && {
+  [[nodiscard]] std::expected<GoogleBenchmarks, std::string> result() && {
     if (!broken_.empty()) return std::unexpected(broken_);
     if (!has_list_) return std::unexpected(fmt::format("it has no list of benchmarks: {}", how));
-    if (!samples_.empty()) return std::move(samples_);
+    if (!samples_.empty())
+      return GoogleBenchmarks{.samples = std::move(samples_),
+                              .aggregates = aggregates_,
+                              .lacking = lacking_,
+                              .host = std::move(host_)};
     if (lacking_ > 0)
       return std::unexpected(
           fmt::format("no benchmark in it has a number '{}'", one_line(wanted_, longest_word)));
@@ -110,6 +114,7 @@ class Listing : public nlohmann::json_sax<json> {
   bool number_unsigned(std::uint64_t number) override { return value(static_cast<double>(number)); }
   bool number_float(double number, const std::string& /*text*/) override { return value(number); }
   bool string(std::string& text) override {
+    if (depth_ == 2 && in_context_ && key_ == "host_name") host_ = one_line(text, longest_word);
     if (!is_record()) return true;
     static constexpr std::array<std::pair<std::string_view, std::string Record::*>, 6> fields{
         {{"name", &Record::name},
@@ -126,6 +131,7 @@ class Listing : public nlohmann::json_sax<json> {
   bool start_object(std::size_t /*size*/) override {
     ++depth_;
     if (is_record()) record_ = {};
+    in_context_ = depth_ == 2 ? key_ == "context" : in_context_;
     key_.clear();
     return true;
   }
@@ -144,7 +150,7 @@ class Listing : public nlohmann::json_sax<json> {
     return true;
   }
   bool key(std::string& name) override {
-    if (depth_ == 1 || is_record()) key_ = name;
+    if (depth_ == 1 || (depth_ == 2 && in_context_) || is_record()) key_ = name;
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
@@ -227,6 +233,7 @@ class Listing : public nlohmann::json_sax<json> {
   std::size_t depth_ = 0;  // of open values
   bool in_list_ = false;
   bool has_list_ = false;
+  bool in_context_ = false;
   std::string key_{};  // of an object that matters
   Record record_{};
   std::vector<Samples> samples_{};
@@ -234,14 +241,15 @@ class Listing : public nlohmann::json_sax<json> {
   std::map<std::string, int> called_{};  // benchmarks of a name
   std::size_t lacking_ = 0;              // benchmarks without the number
   std::size_t aggregates_ = 0;
+  std::string host_{};
   std::string broken_{};
 };
 
 }  // namespace
 
-std::expected<std::vector<Samples>, std::string> google_benchmarks(const OutputMeasure& measure,
-                                                                   std::string_view text,
-                                                                   std::size_t room) {
+std::expected<GoogleBenchmarks, std::string> google_benchmarks(const OutputMeasure& measure,
+                                                               std::string_view text,
+                                                               std::size_t room) {
   Listing listing(measure, room);
   if (text.contains("NaN") || text.contains("Infinity"))
     json::sax_parse(with_null(text), &listing);

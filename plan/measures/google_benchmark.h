@@ -19,13 +19,19 @@ constexpr bool is_google_time(std::string_view field) {
   return field == "real_time" || field == "cpu_time";
 }
 
-// The samples of each benchmark in the order of coming: its repetitions, of which there is one at
-// least. What Google Benchmark computed of these is left out. A benchmark that ended with an error
-// has none and says why. One without the number that the measure names is left out.
-//
+struct GoogleBenchmarks {
+  // Of each benchmark in the order of coming: its repetitions, of which there is one at least. One that
+  // ended with an error has none and says why.
+  std::vector<counters::Samples> samples{};
+  std::size_t aggregates = 0;  // left out: what Google Benchmark computed of repetitions
+  std::size_t lacking = 0;     // left out: those without the number that the measure names
+  std::string host{};          // where it ran; "": it does not say
+};
+
 // Why there are none: it is no such text, no benchmark has that number, or it takes more than `room`
 // bytes (counters::bytes_of).
-std::expected<std::vector<counters::Samples>, std::string> google_benchmarks(
-    const OutputMeasure& measure, std::string_view text, std::size_t room);
+std::expected<GoogleBenchmarks, std::string> google_benchmarks(const OutputMeasure& measure,
+                                                               std::string_view text,
+                                                               std::size_t room);
 
 }  // namespace stab::plan

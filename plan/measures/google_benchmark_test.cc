@@ -22,7 +22,7 @@ OutputMeasure of(std::string field) {
 std::vector<Samples> samples_of(const std::string& field, std::string_view text) {
   const auto found = google_benchmarks(of(field), text, plenty);
   EXPECT_TRUE(found) << found.error();
-  return found.value_or(std::vector<Samples>());
+  return found.value_or(GoogleBenchmarks()).samples;
 }
 std::string error_of(std::string_view text, const std::string& field = "real_time",
                      std::size_t room = plenty) {
@@ -60,6 +60,14 @@ constexpr std::string_view printed = R"({
     {"name": "BM_find", "real_time": 2, "cpu_time": 1.5, "time_unit": "ns"}
   ]
 })";
+
+TEST(GoogleBenchmark, SaysWhatIsLeftOutAndWhereItRan) {
+  const auto found = google_benchmarks(of("items_per_second"), printed, plenty);
+  ASSERT_TRUE(found) << found.error();
+  EXPECT_EQ(found->host, "lab");
+  EXPECT_EQ(found->aggregates, 1U);
+  EXPECT_EQ(found->lacking, 1U);
+}
 
 TEST(GoogleBenchmark, EachBenchmarkHasItsRepetitionsInNanoseconds) {
   EXPECT_EQ(

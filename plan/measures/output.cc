@@ -206,9 +206,9 @@ Measured read_output(const OutputMeasure& measure, std::string_view text, std::s
   if (const std::string why = why_not_read(text, until); !why.empty())
     return {.reading = absent(measure, why)};
   if (measure.google_benchmark) {
-    auto samples = google_benchmarks(measure, text, room);
-    if (!samples) return {.reading = absent(measure, samples.error())};
-    return {.samples = std::move(*samples)};
+    auto found = google_benchmarks(measure, text, room);
+    if (!found) return {.reading = absent(measure, found.error())};
+    return {.samples = std::move(found->samples)};
   }
   if (measure.pick != Pick::samples)
     return {.reading = reading_of(measure, found_in(measure, text, until))};

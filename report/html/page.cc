@@ -13,28 +13,13 @@
 #include "report/drawing/figure.h"
 #include "report/drawing/markup.h"
 #include "report/html/groups.h"
+#include "report/html/head.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "report/words/answer.h"
 
 namespace stab::report::html {
 namespace {
-
-// P1: what a browser may load. It is the page's own policy, so it holds where the file is opened.
-constexpr const char* policy = "default-src 'none'; style-src 'unsafe-inline'";
-
-void add_head(Markup& markup, const std::string& title) {
-  markup.open("head")
-      .empty("meta", {{"charset", "utf-8"}})
-      .empty("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", policy}})
-      .empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}})
-      .empty("meta", {{"name", "color-scheme"}, {"content", "light dark"}})
-      .leaf("title", title)
-      .open("style")
-      .literal(style())
-      .close()
-      .close();
-}
 
 std::string first_words(std::size_t shown, std::size_t all, const std::string& what) {
   return shown < all ? fmt::format("The first {} of {} {}. ", shown, all, what) : "";

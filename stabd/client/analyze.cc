@@ -2,13 +2,19 @@
 #include "stabd/client/analyze.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "report/json.h"
 #include "report/text.h"
+#include "stabd/client/foreign/measured.h"
+#include "stabd/client/foreign/table.h"
 #include "stabd/client/input.h"
 #include "stabd/client/output.h"
 #include "stabd/client/own_export.h"
@@ -52,10 +58,14 @@ void add_row_notes(const stats::CsvData& csv, const stats::CsvColumns& columns,
                                 plural(csv.ties, "row"), columns.order));
 }
 
+std::string title_of(const std::vector<std::string>& files) {
+  return fmt::format("{}", fmt::join(files, ", "));
+}
+
 std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analysis,
                      std::size_t rows) {
-  if (options.json) return report::analysis_json(options.file, analysis);
-  const std::string title = fmt::format("{}, {}", options.file, plural(rows, "trial"));
+  if (options.json) return report::analysis_json(title_of(options.files), analysis);
+  const std::string title = fmt::format("{}, {}", title_of(options.files), plural(rows, "trial"));
   return report::analysis_text(
       title, analysis, {.colour = options.output.empty() && wants_colour(), .full = options.full});
 }
@@ -147,24 +157,221 @@ Result<void> set_baselines(const std::vector<std::string>& baselines, const stat
   return {};
 }
 
-Result<int> analyze(const AnalyzeOptions& options) {
+namespace {
+
+// What is analysed.
+struct Task {
+  stats::Spec spec{};
+  stats::Dataset data{};
+  std::vector<std::string> notes{};
+  bool failed = false;     // a run of those that were measured
+  std::string sessions{};  // the factor whose levels are files; "": there is one file
+};
+
+constexpr const char* one_session =
+    "one file an arm: what changed between the files cannot be told from the change";
+
+// A file of each arm is one session of each: the variation between sessions is not known.
+void withhold_between_files(const std::string& factor, stats::Analysis& analysis) {
+  bool all = true;
+  for (stats::Effect& effect : analysis.effects) {
+    if (effect.treatment != factor) {
+      all = false;
+      continue;
+    }
+    effect.method = "within files: " + effect.method;
+    stats::withhold(effect, one_session);
+  }
+  if (all) analysis.withheld = one_session;
+}
+
+void note_sessions(std::vector<std::string>& notes) {
+  notes.push_back(
+      "The files were measured apart: whatever changed on the machine in between counts as a "
+      "change. Intervals and p are of the variation within the files. For a verdict let stabd "
+      "measure both in turns: 'stabctl ab'.");
+}
+
+Result<std::vector<Input>> open_all(const std::vector<std::string>& files) {
+  if (std::ranges::count(files, "-") > 1) return fail("stdin can be read once: name - once");
+  std::vector<Input> inputs;
+  inputs.reserve(files.size());
+  for (const std::string& file : files) {
+    auto input = Input::open(file);
+    if (!input) return std::unexpected(input.error());
+    inputs.push_back(std::move(*input));
+  }
+  return inputs;
+}
+
+Result<foreign::Format> format_of_all(const AnalyzeOptions& options,
+                                      const std::vector<Input>& inputs) {
+  if (options.format != "auto") return foreign::format_named(options.format);
+  std::optional<foreign::Format> common;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto format = foreign::format_of(inputs[i].text());
+    if (!format) return fail(options.files[i] + ": " + format.error().message);
+    if (common && *common != *format)
+      return fail(
+          fmt::format("{} and {} are of different tools: files that are compared have one "
+                      "format",
+                      options.files.front(), options.files[i]));
+    common = *format;
+  }
+  return *common;
+}
+
+Result<foreign::FileFactor> factor_of_files(const AnalyzeOptions& options) {
+  if (options.files.size() == 1 && !options.file_factor.empty())
+    return fail("--factor names what several files are the levels of, and there is one file");
+  return foreign::file_factor(options.file_factor, options.files);
+}
+
+// A table for each file, and notes on them.
+Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs,
+                                                const AnalyzeOptions& options,
+                                                const foreign::FileFactor& factor, Task& task) {
+  const bool several = inputs.size() > 1;
+  std::vector<stats::Dataset> tables;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    stats::CsvColumns columns = analyze_columns(task.spec, options.order);
+    if (is_own_export(inputs[i].text())) ask_for_own_data(columns);
+    task.spec.in_order = !columns.order.empty() && !several;
+    auto csv = stats::read_csv(inputs[i].text(), columns);
+    if (!csv) return fail(options.files[i] + ": " + csv.error().message);
+    std::vector<std::string> notes;
+    add_row_notes(*csv, columns, notes);
+    for (std::string& note : notes)
+      task.notes.push_back(several ? factor.levels[i] + ": " + note : std::move(note));
+    tables.push_back(std::move(csv->data));
+  }
+  return tables;
+}
+
+Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>& inputs) {
+  if (options.response.empty())
+    return fail("--response: a table needs the column of what was measured");
+  const auto factor = factor_of_files(options);
+  if (!factor) return std::unexpected(factor.error());
   auto spec = analyze_spec(options);
   if (!spec) return std::unexpected(spec.error());
-  const auto input = Input::open(options.file);
-  if (!input) return std::unexpected(input.error());
-  stats::CsvColumns columns = analyze_columns(*spec, options.order);
-  if (is_own_export(input->text())) ask_for_own_data(columns);
-  spec->in_order = !columns.order.empty();
-  auto csv = stats::read_csv(input->text(), columns);
-  if (!csv) return fail(options.file + ": " + csv.error().message);
-  if (auto set = set_baselines(options.baselines, *spec, csv->data); !set)
+  Task task{.spec = std::move(*spec)};
+  auto tables = read_tables(inputs, options, *factor, task);
+  if (!tables) return std::unexpected(tables.error());
+  if (tables->size() == 1) {
+    task.data = std::move(tables->front());
+    return task;
+  }
+  if (tables->front().find(factor->name) != nullptr || factor->name == options.response)
+    return fail(
+        fmt::format("the files are called {}, and so is a column: --factor calls them "
+                    "otherwise",
+                    one_line(factor->name, 60)));
+  task.data = foreign::joined(std::move(*tables), *factor);
+  task.spec.treatments.push_back(factor->name);
+  task.sessions = factor->name;
+  note_sessions(task.notes);
+  return task;
+}
+
+// What one layout, and one command after the other, mean for the answer.
+void note_cautions(foreign::Format format, bool several, std::vector<std::string>& notes) {
+  if (format == foreign::Format::hyperfine)
+    notes.push_back(
+        "Not random: the places of code, stack and heap. Each command was one binary in one "
+        "environment, so a difference may be that of two lucky layouts; 'stabctl ab' draws new "
+        "ones.");
+  else
+    notes.push_back(
+        "Not random: the places of code, stack and heap. The repetitions of a file are of one "
+        "process, so they share one layout, and a difference may be that of lucky layouts; a plan "
+        "with google_benchmark under [measure.output] has it started anew.");
+  if (several)
+    note_sessions(notes);
+  else
+    notes.push_back(
+        fmt::format("{} measures one after the other: whatever changed on the machine meanwhile "
+                    "counts as a change.",
+                    format == foreign::Format::hyperfine ? "hyperfine" : "Google Benchmark"));
+}
+
+void note_hosts(const std::vector<foreign::Measured>& files, std::vector<std::string>& notes) {
+  const auto differs = [&](const foreign::Measured& file) {
+    return file.host != files.front().host;
+  };
+  const auto other = std::ranges::find_if(files, differs);
+  if (other != files.end())
+    notes.push_back(fmt::format("The files are of different machines: {} and {}.",
+                                one_line(files.front().host, 60), one_line(other->host, 60)));
+}
+
+Result<std::vector<foreign::Measured>> read_measured(const AnalyzeOptions& options,
+                                                     const std::vector<Input>& inputs,
+                                                     foreign::Format format) {
+  std::vector<foreign::Measured> files;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    auto read = format == foreign::Format::hyperfine
+                    ? foreign::read_hyperfine(inputs[i].text(), options.response)
+                    : foreign::read_google_benchmark(inputs[i].text(), options.response);
+    if (!read) return fail(options.files[i] + ": " + read.error().message);
+    files.push_back(std::move(*read));
+  }
+  return files;
+}
+
+Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input>& inputs,
+                          foreign::Format format) {
+  if (!options.block.empty() || !options.random.empty() || !options.order.empty())
+    return fail(
+        "--block, --random and --order are of tables: the JSON of other tools says nothing of "
+        "them");
+  const auto factor = factor_of_files(options);
+  if (!factor) return std::unexpected(factor.error());
+  auto files = read_measured(options, inputs, format);
+  if (!files) return std::unexpected(files.error());
+  AnalyzeOptions known = options;
+  known.response = files->front().response;
+  auto spec = analyze_spec(known);
+  if (!spec) return std::unexpected(spec.error());
+  Task task{.spec = std::move(*spec)};
+  if (options.unit.empty()) task.spec.unit = files->front().unit;
+  note_cautions(format, inputs.size() > 1, task.notes);
+  note_hosts(*files, task.notes);
+  auto table =
+      foreign::table_of(std::move(*files), *factor,
+                        {.format = format, .factors = options.factors, .subject = options.subject});
+  if (!table) return std::unexpected(table.error());
+  task.spec.treatments = std::move(table->treatments);
+  task.spec.subject = std::move(table->subject);
+  // Google Benchmark may have mixed them: their order in the file is not that of time.
+  task.spec.in_order = format == foreign::Format::hyperfine;
+  task.data = std::move(table->data);
+  task.failed = table->failed > 0;
+  std::ranges::move(table->notes, std::back_inserter(task.notes));
+  if (inputs.size() > 1) task.sessions = factor->name;
+  return task;
+}
+
+}  // namespace
+
+Result<int> analyze(const AnalyzeOptions& options) {
+  auto inputs = open_all(options.files);
+  if (!inputs) return std::unexpected(inputs.error());
+  const auto format = format_of_all(options, *inputs);
+  if (!format) return std::unexpected(format.error());
+  auto task = *format == foreign::Format::csv ? task_of_csv(options, *inputs)
+                                              : task_of_json(options, *inputs, *format);
+  if (!task) return std::unexpected(task.error());
+  if (auto set = set_baselines(options.baselines, task->spec, task->data); !set)
     return std::unexpected(set.error());
-  stats::Analysis analysis = stats::analyse(csv->data, *spec);
-  add_row_notes(*csv, columns, analysis.notes);
-  const std::string text = rendered(options, analysis, csv->data.response.size());
+  stats::Analysis analysis = stats::analyse(task->data, task->spec);
+  if (!task->sessions.empty()) withhold_between_files(task->sessions, analysis);
+  std::ranges::move(task->notes, std::back_inserter(analysis.notes));
+  const std::string text = rendered(options, analysis, task->data.response.size());
   if (auto written = write_output(text, options.output, Colours::ours); !written)
     return std::unexpected(written.error());
-  return exit_code({.findings = stats::findings(analysis)}, options.fail_on);
+  return exit_code({.trials_failed = task->failed, .findings = stats::findings(analysis)},
+                   options.fail_on);
 }
 
 }  // namespace stab::client

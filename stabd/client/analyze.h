@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 'stabctl analyze': the analysis on anybody's CSV, without a daemon.
+// 'stabctl analyze': the analysis on anybody's data, without a daemon: tables (CSV), and the JSON of
+// hyperfine and Google Benchmark.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,9 @@
 namespace stab::client {
 
 struct AnalyzeOptions {
-  std::string file;
+  std::vector<std::string> files;  // several are the levels of a factor
+  std::string format = "auto";     // "csv", "hyperfine", "google-benchmark"
+  std::string file_factor;         // "version", or "version=old,new"
   std::string response;
   std::vector<std::string> factors;
   std::string block;

@@ -10,7 +10,7 @@
 
 #include "stabd/paths.h"
 #include "stabd/results/answers.h"
-#include "stabd/results/export.h"
+#include "stabd/results/exports/export.h"
 #include "stabd/results/pages/pages.h"
 #include "stabd/results/profiles/profiles.h"
 #include "stabd/results/replay.h"

@@ -199,6 +199,8 @@ Result<int> profile(const Common& common, const ProfileOptions& options) {
 Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
                         bool samples, const std::string& output) {
   std::string wanted = common.json ? "json" : format;
+  if (samples && wanted != "csv" && wanted != "json")
+    return fail(fmt::format("--samples are rows: --format csv or json, not {}", wanted));
   if (samples) wanted = wanted == "json" ? "samples-json" : "samples";
   const auto answer =
       look_up(common, protocol::ExportRequest{.id = id, .format = std::move(wanted)});

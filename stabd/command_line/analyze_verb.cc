@@ -10,17 +10,34 @@ using namespace client;
 void CommandLine::add_analyze() {
   AnalyzeOptions& a = arguments_.analyze;
   CLI::App* analyze =
-      verb("analyze", "Analysis of variance of a CSV file; needs no daemon", [this] {
-        arguments_.analyze.json = arguments_.common.json;
-        arguments_.analyze.full = arguments_.common.full;
-        return client::analyze(arguments_.analyze);
-      });
-  analyze->add_option("file", a.file, "CSV with a header and a row for each trial; - is stdin")
-      ->required();
+      verb("analyze",
+           "Analysis of variance of a CSV file, or of what hyperfine or Google Benchmark "
+           "measured; needs no daemon",
+           [this] {
+             arguments_.analyze.json = arguments_.common.json;
+             arguments_.analyze.full = arguments_.common.full;
+             return client::analyze(arguments_.analyze);
+           });
   analyze
-      ->add_option("--response", a.response,
-                   "Column of what was measured; less is better, or see --higher-is-better")
+      ->add_option(
+          "files", a.files,
+          "CSV with a header and a row for each trial, or JSON of hyperfine (--export-json) "
+          "or Google Benchmark (--benchmark_out_format=json); - is stdin. Several files "
+          "are the levels of a factor")
       ->required();
+  analyze->add_option(
+      "--response", a.response,
+      "Column of what was measured; less is better, or see --higher-is-better. JSON "
+      "needs none: time of hyperfine, real_time of Google Benchmark");
+  analyze
+      ->add_option("--input-format", a.format,
+                   "auto: by the content of the files; csv, hyperfine, google-benchmark")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "csv", "hyperfine", "google-benchmark"}));
+  analyze->add_option(
+      "--factor", a.file_factor,
+      "What several files are called, and their levels: version=old,new; else file, "
+      "and their names");
   analyze->add_option("--factors", a.factors, "Columns of the treatments, with commas: a,b")
       ->delimiter(',');
   analyze->add_option("--block", a.block, "Column of the blocks (rounds) of the trials");

@@ -51,6 +51,7 @@ CommandLine::CommandLine()
   add_result_verbs();
   add_replay();
   add_profile();
+  add_history();
   add_analyze();
   add_machine_verbs();
   add_database_verbs();

@@ -12,6 +12,7 @@
 #include "stabd/client/ab/ab.h"
 #include "stabd/client/analyze.h"
 #include "stabd/client/database/database_verbs.h"
+#include "stabd/client/history/history.h"
 #include "stabd/client/machine/machine_verbs.h"
 #include "stabd/client/replay/replay.h"
 #include "stabd/client/verbs.h"
@@ -58,6 +59,7 @@ struct Arguments {
   MachineOptions machine;
   client::CounterOptions counters;
   client::SqlOptions sql;
+  client::HistoryOptions history;
   std::vector<std::string> words;
   std::string shell;
   bool man = false;
@@ -99,6 +101,7 @@ class CommandLine {
   void add_result_verbs();      // result_verbs.cc
   void add_replay();
   void add_profile();
+  void add_history();
   void add_analyze();         // analyze_verb.cc
   void add_database_verbs();  // machine_verbs.cc
   void add_machine_verbs();

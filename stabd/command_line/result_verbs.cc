@@ -92,16 +92,21 @@ void CommandLine::add_result_verbs() {
   full_flag(compare);
   json_flag(compare);
 
-  CLI::App* rows =
-      one_id(verb("export", "All trials, a row each; or all of an experiment as an archive", [&a] {
+  CLI::App* rows = one_id(verb(
+      "export",
+      "All trials, a row each, or in the format of another tool; or all of an experiment as an "
+      "archive",
+      [&a] {
         return a.archive.empty() ? export_rows(a.common, a.id, a.export_format, a.samples, a.output)
                                  : export_archive(a.common, a.id, a.archive);
       }));
   CLI::Option* archive = rows->add_option(
       "--archive", a.archive, "File for the whole experiment, which must not be there yet");
-  rows->add_option("--format", a.export_format, "csv or json")
+  rows->add_option("--format", a.export_format,
+                   "csv or json: all attempts; hyperfine or benchstat: the measurements, as "
+                   "hyperfine --export-json and Go's benchmarks write theirs")
       ->capture_default_str()
-      ->check(CLI::IsMember({"csv", "json"}));
+      ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat"}));
   rows->add_flag("--samples", a.samples, "The samples within the trials, a row each")
       ->excludes(archive);
   rows->add_option("-o,--output", a.output, "File to write; stdout if there is none")
@@ -130,6 +135,33 @@ void CommandLine::add_profile() {
   profile->add_option("--state", a.common.state,
                       "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
   json_flag(profile);
+}
+
+void CommandLine::add_history() {
+  Arguments& a = arguments_;
+  CLI::App* history = verb("history",
+                           "One benchmark over all experiments that measured it, in the order of "
+                           "time, and where it changed",
+                           [&a] { return client::show_history(a.common, a.history); });
+  history->add_option("benchmark", a.history.benchmark, "As reports name it")->required();
+  history->add_option("--experiment", a.history.experiment, "Only experiments of this name");
+  history->add_option("--response", a.common.response,
+                      "Of this number in place of the latest experiment's response");
+  history
+      ->add_option("--last", a.history.last, "How many experiments are looked at, the latest ones")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  history
+      ->add_option("--alpha", a.history.alpha,
+                   "How often a change may be found in any series where there is none")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 0.499));
+  history->add_option("--html", a.history.html,
+                      "File for a page with a picture of each series, for a browser");
+  history->add_option("--seed", a.history.seed, "Of the permutations")->capture_default_str();
+  history->add_option("--state", a.common.state,
+                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
+  json_flag(history);
 }
 
 void CommandLine::add_replay() {

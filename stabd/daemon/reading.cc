@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/results/answers.h"
-#include "stabd/results/export.h"
+#include "stabd/results/exports/export.h"
 
 namespace stab::daemon {
 namespace {
@@ -87,10 +87,10 @@ Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request)
   if (request.format == "archive") return protocol::ReadRequest{.reading = Reading::archive};
   if (results::find_export(request.format) != nullptr)
     return protocol::ReadRequest{.reading = Reading::rows, .format = request.format};
-  return fail(
-      fmt::format("there is no export format '{}': csv, json, samples, samples-json and "
-                  "archive are there",
-                  one_line(request.format, 50)));
+  return fail(fmt::format(
+      "there is no export format '{}': csv, json, samples, samples-json, hyperfine, benchstat "
+      "and archive are there",
+      one_line(request.format, 50)));
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request) {

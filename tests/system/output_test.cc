@@ -92,6 +92,7 @@ class Printed : public ::testing::Test {
             {"logs", "--follow", "1"},
             {"compare", "1"},
             {"export", "1"},
+            {"history", "b"},
             {"replay", "--print", "1", "0"},
             {"profile", "1", "0"},
             {"analyze", lab_.path("a.csv"), "--response", "y", "--factors", "f"},

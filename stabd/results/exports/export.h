@@ -31,7 +31,15 @@ Result<void> export_samples_csv(store::Reader& store, const store::Experiment& e
 Result<void> export_samples_json(store::Reader& store, const store::Experiment& experiment,
                                  const Sink& sink);
 
-// By what protocols call it: csv, json, samples, samples-json; nullptr: there is no such one.
+// Measured trials that are ok, by cell, as the JSON of hyperfine; fails if none has a wall time.
+Result<void> export_hyperfine(store::Reader& store, const store::Experiment& experiment,
+                              const Sink& sink);
+// These trials, a line each, as benchmarks of Go print them and benchstat reads them.
+Result<void> export_benchstat(store::Reader& store, const store::Experiment& experiment,
+                              const Sink& sink);
+
+// By what protocols call it: csv, json, samples, samples-json, hyperfine, benchstat; nullptr: there is
+// no such one.
 using Export = decltype(export_csv);
 Export* find_export(std::string_view format);
 

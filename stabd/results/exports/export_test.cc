@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/results/export.h"
+#include "stabd/results/exports/export.h"
 
 #include <gmock/gmock.h>
 

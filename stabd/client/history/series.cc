@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/history/series.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/random.h"
+#include "base/text.h"
+
+namespace stab::client::history {
+namespace {
+
+using nlohmann::json;
+
+std::string text_or_none(const json& value) {
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+std::optional<double> number_or_none(const json& value) {
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+void read_means(const json& report, const std::string& benchmark, Experiment& experiment) {
+  for (const json& each : report.at("means")) {
+    const std::string name = text_or_none(each.at("benchmark"));
+    if (name != benchmark) {
+      if (std::ranges::find(experiment.others, name) == experiment.others.end())
+        experiment.others.push_back(name);
+      continue;
+    }
+    Mean mean{.levels = each.at("levels").get<Levels>(), .n = each.at("n").get<std::size_t>()};
+    const auto value = number_or_none(each.at("mean"));
+    if (!value || !std::isfinite(*value)) continue;
+    mean.mean = *value;
+    mean.low = number_or_none(each.at("low"));
+    mean.high = number_or_none(each.at("high"));
+    experiment.means.push_back(std::move(mean));
+  }
+}
+
+Experiment read(const json& report, const std::string& benchmark) {
+  const json& analysis = report.at("analysis");
+  const json& layouts = report.at("layouts");
+  Experiment experiment{.id = report.at("id").get<std::int64_t>(),
+                        .name = text_or_none(report.at("experiment")),
+                        .at_ns = report.at("from_ns").get<std::int64_t>(),
+                        .machine = text_or_none(report.at("machine")),
+                        .settings = report.at("settings").get<std::vector<std::string>>(),
+                        .response = text_or_none(analysis.at("response")),
+                        .unit = text_or_none(analysis.at("unit")),
+                        .log_scale = analysis.at("log_scale").get<bool>(),
+                        .higher_is_better = analysis.at("higher_is_better").get<bool>(),
+                        .simulated = report.at("simulated").get<bool>()};
+  experiment.all_moved = layouts.at("randomized").get<std::uint64_t>() > 0 &&
+                         layouts.at("unrandomized").get<std::uint64_t>() == 0 &&
+                         layouts.at("without_runtime").get<std::uint64_t>() == 0;
+  read_means(report, benchmark, experiment);
+  return experiment;
+}
+
+// The machine without its software, as facts of it are written in a line.
+std::string hardware_of(const Experiment& experiment) {
+  return experiment.machine.substr(0, experiment.machine.find(", Linux "));
+}
+
+// "" if both are of one kind.
+std::string why_not_comparable(const Experiment& each, const Experiment& latest) {
+  if (each.simulated != latest.simulated)
+    return each.simulated ? "its trials ran under a simulator"
+                          : "its trials ran without a simulator";
+  if (each.response != latest.response || each.unit != latest.unit)
+    return fmt::format("it is about {}{}", each.response,
+                       each.response == latest.response ? " in another unit" : "");
+  if (each.log_scale != latest.log_scale)
+    return each.log_scale ? "its means are geometric" : "its means are arithmetic";
+  if (each.machine.empty() || hardware_of(each) != hardware_of(latest))
+    return "another machine: " + (each.machine.empty() ? "not known" : each.machine);
+  return "";
+}
+
+// The compiler is one of them, where the plan names it.
+std::string new_setting(const Experiment& each, const Experiment& before) {
+  for (const std::string& setting : each.settings)
+    if (std::ranges::find(before.settings, setting) == before.settings.end())
+      return "other settings than before: " + one_line(setting, 60);
+  return "fewer settings than before";
+}
+
+std::vector<std::string> remarks_on(const Experiment& each, const Experiment& before) {
+  std::vector<std::string> remarks;
+  if (each.machine != before.machine) remarks.push_back("other kernel or system than before");
+  if (each.settings != before.settings) remarks.push_back(new_setting(each, before));
+  return remarks;
+}
+
+std::vector<Series> series_of(std::vector<Experiment>& experiments) {
+  std::vector<Series> all;
+  std::map<Levels, std::size_t> places;
+  for (std::size_t i = 0; i < experiments.size(); ++i)
+    for (const Mean& mean : experiments[i].means) {
+      const auto [place, fresh] = places.try_emplace(mean.levels, all.size());
+      if (fresh) all.push_back({.levels = mean.levels});
+      all[place->second].points.push_back({.experiment = i, .mean = mean});
+    }
+  return all;
+}
+
+// Logarithms where there are some: changes of a share are alike then, wherever the series is.
+std::vector<double> numbers_of(const Series& series, bool& logarithms) {
+  const auto is_positive = [](const Point& each) { return each.mean.mean > 0; };
+  logarithms = std::ranges::all_of(series.points, is_positive);
+  std::vector<double> numbers;
+  for (const Point& each : series.points)
+    numbers.push_back(logarithms ? std::log(each.mean.mean) : each.mean.mean);
+  return numbers;
+}
+
+double mean_between(const std::vector<double>& numbers, std::size_t from, std::size_t to) {
+  double sum = 0;
+  for (std::size_t i = from; i < to; ++i) sum += numbers[i];
+  return sum / static_cast<double>(to - from);
+}
+
+void find_changes(Series& series, const stats::ChangePointOptions& options) {
+  bool logarithms = false;
+  const std::vector<double> numbers = numbers_of(series, logarithms);
+  const stats::ChangePoints result = stats::change_points(numbers, options);
+  std::vector<std::size_t> cuts{0};
+  for (const stats::ChangePoint& each : result.found) cuts.push_back(each.at);
+  cuts.push_back(numbers.size());
+  for (std::size_t i = 0; i < result.found.size(); ++i) {
+    const double before = mean_between(numbers, cuts[i], cuts[i + 1]);
+    const double after = mean_between(numbers, cuts[i + 1], cuts[i + 2]);
+    Change change{.at = cuts[i + 1], .p = result.found[i].p};
+    change.difference = logarithms ? std::exp(after) - std::exp(before) : after - before;
+    if (logarithms) change.ratio = std::exp(after - before);
+    series.changes.push_back(change);
+  }
+}
+
+// The series that are tested share alpha; those that are too short for any p below it are not.
+void test_all(History& history) {
+  constexpr double drawn_below_alpha = 20;  // permutations that decide
+  const auto count_tested = [&](double alpha) {
+    std::size_t tested = 0;
+    for (Series& each : history.series) {
+      each.tested = stats::least_p(each.points.size()) <= alpha;
+      tested += each.tested ? 1 : 0;
+    }
+    return tested;
+  };
+  const std::size_t most = count_tested(history.options.alpha);
+  if (most == 0) return;
+  history.alpha_of_each = history.options.alpha / static_cast<double>(most);
+  if (count_tested(history.alpha_of_each) == 0) return;
+  history.permutations = static_cast<std::size_t>(
+      std::clamp(std::ceil(drawn_below_alpha / history.alpha_of_each) - 1, 999.0, 19'999.0));
+  for (std::size_t i = 0; i < history.series.size(); ++i)
+    if (history.series[i].tested)
+      find_changes(history.series[i], {.alpha = history.alpha_of_each,
+                                       .permutations = history.permutations,
+                                       .seed = derive(history.options.seed, "history", {i})});
+}
+
+}  // namespace
+
+Result<Experiment> read_report(const std::string& report, const std::string& benchmark) {
+  try {
+    return read(json::parse(report), benchmark);
+  } catch (const json::exception& error) {
+    return fail(std::string("a report is not as this version of stabctl knows it: ") +
+                one_line(error.what(), 200));
+  }
+}
+
+History make_history(const std::string& benchmark, std::vector<Experiment> experiments,
+                     const Options& options) {
+  History history{.benchmark = benchmark, .options = options};
+  std::ranges::sort(experiments, [](const Experiment& a, const Experiment& b) {
+    return std::pair(a.at_ns, a.id) < std::pair(b.at_ns, b.id);
+  });
+  const Experiment latest = experiments.back();
+  for (Experiment& each : experiments) {
+    std::string reason = why_not_comparable(each, latest);
+    if (each.id != latest.id && !reason.empty()) {
+      history.left_out.push_back({.id = each.id, .name = each.name, .reason = std::move(reason)});
+      continue;
+    }
+    history.remarks.push_back(history.experiments.empty()
+                                  ? std::vector<std::string>()
+                                  : remarks_on(each, history.experiments.back()));
+    history.experiments.push_back(std::move(each));
+  }
+  history.series = series_of(history.experiments);
+  test_all(history);
+  return history;
+}
+
+}  // namespace stab::client::history

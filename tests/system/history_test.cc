@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// 'stabctl history' over experiments that were measured: programs print numbers that are known.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Benchmark b prints this number, and another one that does not change.
+std::string plan_of(const std::string& value, const std::string& name = "nightly") {
+  return "[experiment]\nname = \"" + name + "\"\n[defaults]\nrepetitions = 2\n" +
+         "[[benchmark]]\nname = \"b\"\nrun = [\"sh\", \"-c\", \"echo " + value +
+         " per; echo 7 kept\"]\n[[benchmark]]\nname = \"c\"\nrun = [\"sh\", \"-c\", \"echo 1 "
+         "per; " +
+         "echo 7 kept\"]\n[[measure.output]]\nname = \"rate\"\nregex = '([0-9.]+) per'\n" +
+         "[[measure.output]]\nname = \"kept\"\nregex = '([0-9.]+) kept'\n" +
+         "[analysis]\nresponse = \"rate\"\n";
+}
+
+const std::vector<std::string> step{"10.00", "10.10", "9.90",  "10.05", "9.95",  "10.02",
+                                    "11.00", "11.10", "10.90", "11.05", "10.95", "11.02"};
+
+class HistoryTest : public ::testing::Test {
+ protected:
+  void run(const std::string& plan) const {
+    lab_.write("plan.toml", plan);
+    const Output ran = lab_.ctl({"run", "--again", "--state", state(), lab_.path("plan.toml")});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+  }
+  void run_step() const {
+    for (const std::string& value : step) run(plan_of(value));
+  }
+  Output history(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "history");
+    arguments.insert(arguments.end(), {"--state", state()});
+    return lab_.ctl(arguments);
+  }
+  std::string state() const { return lab_.path("state"); }
+  Lab lab_;
+};
+
+TEST_F(HistoryTest, ShowsEachExperimentAndWhereItChanged) {
+  run_step();
+  const Output text = history({"b"});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("b, rate: 12 experiments on "));
+  EXPECT_THAT(text.out, HasSubstr("  ---- change: 10 % more from 7 on, worse (p = 0.00"));
+  EXPECT_THAT(text.out,
+              HasSubstr("In 12 of 12 experiments the places of functions were not random"));
+  EXPECT_EQ(history({"b", "--html", lab_.path("h.html")}).out, text.out) << "the seed decides";
+  std::ifstream file(lab_.path("h.html"));
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(page, HasSubstr("default-src &#39;none&#39;"));
+  EXPECT_THAT(page, HasSubstr("<title>b - stabd</title>"));
+  EXPECT_THAT(page, HasSubstr("% more from 7 on, worse (p = 0.00"));
+  std::size_t dots = 0;
+  for (std::size_t at = 0; (at = page.find("<circle", at)) != std::string::npos; ++at) ++dots;
+  EXPECT_EQ(dots, 12U);
+  EXPECT_EQ(history({"b", "--html", lab_.path("none/h.html")}).code, 1);
+  const json object = json::parse(history({"b", "--json"}).out);
+  ASSERT_EQ(object["series"].size(), 1U);
+  const json& series = object["series"][0];
+  ASSERT_EQ(series["points"].size(), 12U);
+  for (std::size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(series["points"][i]["id"], i + 1);
+    EXPECT_NEAR(series["points"][i]["mean"].get<double>(), std::stod(step[i]), 1e-9);
+    EXPECT_EQ(object["experiments"][i]["experiment"], "nightly");
+  }
+  ASSERT_EQ(series["changes"].size(), 1U);
+  EXPECT_EQ(series["changes"][0]["id"], 7);
+  EXPECT_NEAR(series["changes"][0]["ratio"].get<double>(), 1.1, 0.002);
+}
+
+TEST_F(HistoryTest, AnotherNumberAndOtherExperimentsCanBeAskedFor) {
+  run_step();
+  run(plan_of("12", "other"));
+  const json kept = json::parse(history({"b", "--response", "kept", "--json"}).out);
+  EXPECT_EQ(kept["response"], "kept");
+  ASSERT_EQ(kept["series"][0]["points"].size(), 13U);
+  EXPECT_EQ(kept["series"][0]["changes"].size(), 0U);
+  EXPECT_EQ(
+      json::parse(history({"b", "--experiment", "nightly", "--json"}).out)["experiments"].size(),
+      12U);
+  const Output last = history({"b", "--last", "5"});
+  EXPECT_THAT(last.out, HasSubstr("b, rate: 5 experiments"));
+  EXPECT_THAT(last.out, HasSubstr("8 earlier experiments were not looked at (--last)."));
+  EXPECT_THAT(last.out, HasSubstr("1 of 1 series is too short"));
+  EXPECT_THAT(last.out, Not(HasSubstr("---- change")));
+}
+
+TEST_F(HistoryTest, AnExperimentWithoutTheNumberIsLeftOutWithTheReason) {
+  run("[experiment]\nname = \"bare\"\n[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
+      "repetitions = 2\n");
+  run(plan_of("10"));
+  const Output text = history({"b"});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("b, rate: 1 experiment on "));
+  EXPECT_THAT(text.out, HasSubstr("Experiment 1 (bare) is left out: no trial of experiment 1 has"));
+}
+
+TEST_F(HistoryTest, WhatNobodyMeasuredIsAnErrorWithWhatThereIs) {
+  run(plan_of("10"));
+  const Output wrong = history({"bb"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("no experiment has measured bb, did you mean b?"));
+  const Output none = history({"b", "--response", "rat"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("did you mean 'rate'?"));
+  const Output name = history({"b", "--experiment", "x"});
+  EXPECT_EQ(name.code, 1);
+  EXPECT_THAT(name.err, HasSubstr("no experiment here is done and is called x"));
+  EXPECT_EQ(lab_.ctl({"history", "b", "--state", lab_.path("nowhere")}).code, 1);
+}
+
+TEST_F(HistoryTest, ADaemonIsAskedForItsReports) {
+  ASSERT_TRUE(lab_.start_daemon());
+  for (const std::string& value : step) {
+    lab_.write("plan.toml", plan_of(value));
+    const int id = lab_.submit("plan.toml");
+    ASSERT_GT(id, 0);
+    ASSERT_TRUE(lab_.wait_until_final(id));
+  }
+  const Output text = lab_.ctl({"history", "b"});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("  ---- change: 10 % more from 7 on, worse (p = 0.00"));
+}
+
+}  // namespace
+}  // namespace stab::test
