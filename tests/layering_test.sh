@@ -77,7 +77,7 @@ allowed() {
     stabd/archive) echo "base toml plan/reading store stabd/exclusion/judge.h stabd/results/trials.h stabd/upkeep" ;;
     stabd/manual) echo "" ;;
     stabd/main_stabd.cc) echo "base toml stabd/manual stabd/paths.h stabd/settings stabd/service stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
-    stabd/command_line) echo "base stabd/manual stabd/paths.h stabd/client stabd/client/ab stabd/client/database stabd/client/machine stabd/client/replay" ;;
+    stabd/command_line) echo "base stabd/manual stabd/paths.h stabd/client stabd/client/ab stabd/client/database stabd/client/machine stabd/client/replay stabd/client/web" ;;
     stabd/main_stabctl.cc) echo "base/streams.h stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
     stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
@@ -93,6 +93,7 @@ allowed() {
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;
     stabd/client/database) echo "$below_stabd stabd/protocol stabd/paths.h stabd/client stabd/upkeep stabd/archive" ;;
+    stabd/client/web) echo "base report/html stabd/protocol stabd/client" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
     stabd/client) echo "$below_stabd stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
     bench | tests) echo "base toml plan plan/* design counters counters/* machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
