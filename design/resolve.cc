@@ -51,6 +51,22 @@ Variables variables_of(const Plan& plan, const Trial& trial) {
   return variables;
 }
 
+// Of the factor whose levels are revisions; "" if there is none.
+std::string revision_of(const Plan& plan, const Trial& trial) {
+  for (std::size_t i = 0; i < plan.factors.size(); ++i) {
+    const auto* fixed = std::get_if<FixedLevels>(&plan.factors[i].levels);
+    if (fixed == nullptr || plan.factors[i].kind != FactorKind::user) continue;
+    const auto level = std::ranges::find(fixed->levels, trial.levels[i].name, &Level::name);
+    if (level != fixed->levels.end() && !level->revision.empty()) return level->revision;
+  }
+  return "";
+}
+
+std::string comment_on(const std::string& revision) {
+  if (revision.empty()) return "";
+  return fmt::format("# sources: {}\n", revision == working_tree ? "working-tree" : revision);
+}
+
 void set_options(const Plan& plan, const Trial& trial, Task& task) {
   task.options = options_of(plan, trial.levels);
   // Which layouts a program gets by the simulator's clock would change its counts.
@@ -71,7 +87,10 @@ Task resolve(const Plan& plan, const Trial& trial) {
   const Benchmark& benchmark = plan.benchmarks[trial.benchmark];
   const Variables variables = variables_of(plan, trial);
   Task task;
-  if (benchmark.build) task.build = fill(*benchmark.build, variables);
+  if (benchmark.build) {
+    task.revision = revision_of(plan, trial);
+    task.build = comment_on(task.revision) + fill(*benchmark.build, variables);
+  }
   for (const std::string& word : benchmark.run) task.run.push_back(fill(word, variables));
   for (const auto& [name, value] : benchmark.env) task.env[name] = fill(value, variables);
   if (benchmark.stdin_file) task.stdin_file = fill(*benchmark.stdin_file, variables);
@@ -96,6 +115,7 @@ bool acts_on_build(const Plan& /*plan*/, const Benchmark& benchmark, const Facto
     return is_used("LDFLAGS");
   if (factor.kind != FactorKind::user) return false;
   const auto& levels = std::get<FixedLevels>(factor.levels).levels;
+  if (!levels.front().revision.empty()) return true;
   return std::ranges::any_of(levels.front().variables,
                              [&](const auto& variable) { return is_used(variable.first); });
 }

@@ -30,7 +30,10 @@ enum class Needs {
 // separately by another compiler than szc, the user puts -ffunction-sections and -fdata-sections
 // into CFLAGS.
 struct Task {
-  std::string build;  // empty: nothing to build. Equal for trials that differ only in how they run
+  // Empty: nothing to build. Equal for trials that differ only in how they run; of a revision it
+  // begins with a comment that names it, so that no two of them have the same.
+  std::string build;
+  std::string revision;  // whose files are built; empty: those of the plan's folder as they are
   std::vector<std::string> run;
   Variables env;
   std::optional<std::string> stdin_file;

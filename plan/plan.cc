@@ -9,6 +9,14 @@
 
 namespace stab::plan {
 
+bool is_resolved(std::string_view revision) {
+  constexpr std::size_t sha1_digits = 40;
+  constexpr std::size_t sha256_digits = 64;
+  return revision == working_tree ||
+         ((revision.size() == sha1_digits || revision.size() == sha256_digits) &&
+          revision.find_first_not_of("0123456789abcdef") == std::string_view::npos);
+}
+
 bool Factor::is_treatment() const {
   const auto* fixed = std::get_if<FixedLevels>(&levels);
   return fixed != nullptr && fixed->levels.size() >= 2;

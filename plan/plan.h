@@ -51,7 +51,7 @@ struct Benchmark {
   std::uint64_t file_limit = 0;  // bytes of each file that they write
 };
 
-// What a factor acts on. `user` sets variables; the others are built in. `option` is an option of
+// What a factor acts on. `user` sets variables, or says which revision is built; the others are built in. `option` is an option of
 // the runtime that szc links into programs (options.h), `layout` the seed of its random choices.
 // `arm` acts on nothing: a calibration's two arms differ in their names.
 enum class FactorKind { user, env_bytes, link_order, link_padding, aslr, layout, option, arm };
@@ -61,7 +61,15 @@ struct Level {
   Variables variables;  // user factors
   // env_bytes: bytes; link_order, link_padding, layout: seed; aslr: 0 or 1; option: see options.h
   std::uint64_t number = 0;
+  // User factors without variables: the whole name of the git commit whose files are built, or
+  // working_tree; what nobody has resolved yet is as the user wrote it. "": all others.
+  std::string revision{};
 };
+
+// With all that is not committed.
+inline constexpr std::string_view working_tree = ".";
+// A whole name of a commit, which never means another one, or working_tree.
+bool is_resolved(std::string_view revision);
 
 inline constexpr std::uint64_t max_drawn_seed = 2147483647;  // seeds in a plan are 1 to this
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/plan.h"
+
 namespace stab::plan {
 namespace {
 
@@ -79,6 +81,14 @@ bool is_identifier(std::string_view text) {
 
 bool is_relative_path(std::string_view text) {
   return is_filled_word(text) && text[0] != '/';
+}
+
+bool is_revision(std::string_view text) {
+  return !text.empty() && text[0] != '-' && is_printable(text, 200);
+}
+
+bool is_commit(std::string_view text) {
+  return is_resolved(text) && text != working_tree;
 }
 
 bool is_sha256(std::string_view text) {

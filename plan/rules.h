@@ -33,6 +33,11 @@ bool is_relative_path(std::string_view text);
 // 64 hexadecimal digits.
 bool is_sha256(std::string_view text);
 
+// 1 to 200 printable characters, no - first: what git may know a commit by.
+bool is_revision(std::string_view text);
+// The whole name of a commit.
+bool is_commit(std::string_view text);
+
 // The same in words, as in "'x' must be ...".
 inline constexpr std::string_view word_rule = "a text of at most 64 KiB without NUL";
 inline constexpr std::string_view filled_word_rule = "a text of 1 byte to 64 KiB without NUL";
@@ -47,6 +52,10 @@ inline constexpr std::string_view name_rule = "1 to 64 of the characters A-Z a-z
 inline constexpr std::string_view identifier_rule =
     "1 to 64 of the characters A-Z a-z 0-9 _, and no digit first";
 inline constexpr std::string_view relative_path_rule = "a path relative to the plan's directory";
+inline constexpr std::string_view revision_rule =
+    "a revision of git, of 1 to 200 printable characters, no - first";
+inline constexpr std::string_view commit_rule =
+    "the whole name of a commit, 40 or 64 of the digits 0-9 a-f";
 inline constexpr std::string_view sha256_rule = "a SHA-256 in 64 hexadecimal digits";
 
 }  // namespace stab::plan

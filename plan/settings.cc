@@ -33,6 +33,10 @@ std::string variable_text(const Variables::value_type& variable) {
 }
 
 std::string level_text(const Level& level) {
+  if (!level.revision.empty())
+    return fmt::format("{} is {}", level.name,
+                       level.revision == working_tree ? "the working tree"
+                                                      : "commit " + one_line(level.revision, 200));
   return fmt::format("{} sets {}", level.name, first_of(level.variables, ", ", variable_text));
 }
 

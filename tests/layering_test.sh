@@ -71,6 +71,7 @@ allowed() {
     # The client talks to the daemon in the messages of protocol, the worker knows neither.
     stabd/protocol) echo "$below_stabd stabd/protocol" ;;
     stabd/paths.h | stabd/paths.cc | stabd/paths_test.cc) echo "stabd/paths.h" ;;
+    stabd/revisions) echo "base plan plan/reading machine stabd/testing.h" ;;
     stabd/settings) echo "base toml" ;;
     stabd/service) echo "base" ;;
     stabd/upkeep) echo "base store stabd/settings" ;;
@@ -78,9 +79,9 @@ allowed() {
     stabd/archive) echo "base toml plan/reading store stabd/exclusion/judge.h stabd/results/trials.h stabd/upkeep" ;;
     stabd/manual) echo "" ;;
     stabd/main_stabd.cc) echo "base toml stabd/manual stabd/paths.h stabd/settings stabd/service stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
-    stabd/command_line) echo "base stabd/manual stabd/paths.h stabd/client stabd/client/ab stabd/client/database stabd/client/history stabd/client/machine stabd/client/replay" ;;
+    stabd/command_line) echo "base stabd/manual stabd/paths.h stabd/client stabd/client/ab stabd/client/database stabd/client/history stabd/client/machine stabd/client/replay stabd/client/web" ;;
     stabd/main_stabctl.cc) echo "base/streams.h stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
-    stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/testing.h" ;;
+    stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/revisions stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/exclusion stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/results/sums) echo "plan/plan.h plan/measures/regions.h plan/measures/simulated.h counters/reading.h store report/model.h stats/numbers stats/tests/variance_components.h" ;;
@@ -89,8 +90,8 @@ allowed() {
     stabd/results/profiles) echo "$below_stabd stabd/protocol/run.h stabd/results stabd/testing.h" ;;
     stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
-    stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/results stabd/results/exports/export.h stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
-    stabd/client/ab) echo "$below_stabd stabd/protocol stabd/client stabd/client/run stabd/paths.h stabd/testing.h" ;;
+    stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/revisions stabd/results stabd/results/exports/export.h stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
+    stabd/client/ab) echo "$below_stabd stabd/protocol stabd/revisions stabd/client stabd/client/run stabd/paths.h stabd/testing.h" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;
@@ -98,7 +99,8 @@ allowed() {
     stabd/client/history) echo "$below_stabd stabd/protocol stabd/client" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
     stabd/client/foreign) echo "base plan/plan.h plan/measures/google_benchmark.h stats/data" ;;
-    stabd/client) echo "$below_stabd stabd/client/foreign stabd/protocol stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
+    stabd/client) echo "$below_stabd stabd/client/foreign stabd/protocol stabd/revisions stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
+    stabd/client/web) echo "base report/html stabd/protocol stabd/client" ;;
     bench | tests) echo "base toml plan plan/* design counters counters/* machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;
   esac

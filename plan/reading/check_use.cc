@@ -100,6 +100,7 @@ void check_levels_differ(const DraftFactor& factor, const Names& used, const std
 void check_user_factor(const DraftFactor& factor, const Names& used, const std::string& benchmark,
                        Problems& problems) {
   const Variables& variables = std::get<FixedLevels>(factor.value.levels).levels.front().variables;
+  if (variables.empty()) return;  // of revisions
   const auto is_used = [&](const auto& variable) { return used.contains(variable.first); };
   const auto count = std::ranges::count_if(variables, is_used);
   if (count == 0)
@@ -111,6 +112,16 @@ void check_user_factor(const DraftFactor& factor, const Names& used, const std::
                     fmt::format("${{{}}}", fmt::join(std::views::keys(variables), "} or ${"))));
   else if (std::cmp_less(count, variables.size()))
     check_levels_differ(factor, used, benchmark, problems);
+}
+
+void check_revisions(const DraftFactor& factor, const DraftBenchmark& benchmark,
+                     Problems& problems) {
+  if (std::get<FixedLevels>(factor.value.levels).levels.front().revision.empty()) return;
+  if (benchmark.build) return;
+  problems.add(benchmark.at,
+               fmt::format("the factor '{}' does nothing for the benchmark '{}', which has no "
+                           "build: add benchmark.build",
+                           factor.value.name, benchmark.value.name));
 }
 
 void check_link_factor(const DraftFactor& factor, const DraftBenchmark& benchmark,
@@ -142,8 +153,10 @@ void check_factors(Draft& draft) {
     if (benchmark.build) add_names(used, *benchmark.build);
     for (const Template& text : benchmark.run) add_names(used, text);
     for (const DraftFactor& factor : draft.factors) {
-      if (factor.value.kind == FactorKind::user)
+      if (factor.value.kind == FactorKind::user) {
         check_user_factor(factor, used, benchmark.value.name, draft.problems);
+        check_revisions(factor, benchmark, draft.problems);
+      }
       if (factor.value.kind == FactorKind::link_order ||
           factor.value.kind == FactorKind::link_padding)
         check_link_factor(factor, benchmark, draft.problems);

@@ -77,6 +77,7 @@ struct Draft {
   std::optional<Position> simulate_at;           // measure.simulate
   Position response_at;                          // analysis.response
   DraftStudy study;
+  bool has_revisions = false;    // a factor has revisions as its levels
   bool factors_are_good = true;  // whether checks across tables can trust them
   bool kind_is_good = true;
   bool cells_are_good = true;

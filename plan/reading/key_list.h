@@ -163,6 +163,9 @@ inline constexpr Key keys[] = {
 
     {"factor.NAME.levels", Other{"a table, or an array for built-in factors"},
      "`{ LEVEL = { VARIABLE = \"text\" } }`, or a list", "`random`"},
+    {"factor.NAME.revisions",
+     Other{"an array of 2 to 100 revisions of git, or `{ LEVEL = \"revision\" }`"},
+     "each level is built from the files of its revision; `\".\"` is the working tree", "none"},
     {"factor.NAME.random.per", Choice{words::per}, "one value for all cells of a block"},
     {"factor.NAME.random.seeds", Count{2, max_repeats}, "seeds that each cell gets",
      "required without `per`"},
@@ -173,6 +176,10 @@ inline constexpr Key keys[] = {
 
     {"randomize.OPTION", Other{"as its level would be"},
      "an option of szc's runtime, the same in all trials: see below", "the runtime's own"},
+
+    {"revisions.NAME", Text{is_commit, commit_rule},
+     "the commit that this revision of a factor is; `stabctl` adds it where it is not there",
+     "added"},
 
     {"design.kind", Choice{words::kinds, to_string(DesignKind::full_factorial)}, "see below"},
     {"design.order", Choice{words::orders, "randomized-blocks"}, "there is no other"},

@@ -130,8 +130,111 @@ void refuse_shape(const Pair& at, std::string_view what, const Pair& factor, Pro
                                   did_you_mean(factor.key, builtin_names())));
 }
 
-void read_user_factor(const Pair& pair, Draft& draft) {
+// "origin/old~2" is a level of the name "origin-old-2".
+std::string name_of_revision(std::string_view revision) {
+  constexpr std::size_t longest = 64;
+  if (revision == working_tree) return "working-tree";
+  std::string name;
+  for (const char c : revision.substr(0, longest)) name += is_name(std::string("a") + c) ? c : '-';
+  return is_name(name) ? name : "revision";
+}
+
+// Which commits revisions are, as the plan says.
+Variables commits_of(const Table& root, Draft& draft) {
+  Variables commits;
+  const auto table = root.open_table("revisions");
+  if (!table) return commits;
+  for (const Pair& pair : table->pairs())
+    if (auto commit = table->text(pair.key, is_commit, commit_rule))
+      commits[pair.key] = *std::move(commit);
+  for (const Pair& pair : table->pairs())
+    if (!is_revision(pair.key))
+      draft.problems.add(pair.at, fmt::format("'{}' names no revision: use {}",
+                                              table->path(pair.key), revision_rule));
+  return commits;
+}
+
+// Name and revision of each level, with its place.
+struct NamedRevision {
+  Position at;
+  std::string name;
+  std::string revision;
+};
+std::vector<NamedRevision> revisions_in(const Pair& pair, const Table& table, Draft& draft) {
+  std::vector<NamedRevision> found;
+  if (std::holds_alternative<Pairs>(pair.value.data)) {
+    const Table named(draft.problems, pair.value, table.path(pair.key));
+    for (const Pair& each : named.pairs())
+      if (const auto revision = named.text(each.key, is_revision, revision_rule))
+        found.push_back({each.at, each.key, *revision});
+    return found;
+  }
+  const auto texts = table.texts(pair.key, is_revision, revision_rule);
+  if (!texts) return found;  // a problem already
+  const Items& items = std::get<Items>(pair.value.data);
+  for (std::size_t i = 0; i < texts->size(); ++i)
+    found.push_back({items[i].at, name_of_revision((*texts)[i]), (*texts)[i]});
+  return found;
+}
+
+void add_revision(const NamedRevision& given, const std::string& path, const Variables& commits,
+                  std::vector<Level>& levels, Draft& draft) {
+  const auto refuse = [&](const std::string& what) {
+    draft.problems.add(given.at, fmt::format("'{}': {}", path, what));
+  };
+  if (!is_name(given.name))
+    return refuse(fmt::format("'{}' is no name for a level: use {}", shown(given.name), name_rule));
+  const auto commit = commits.find(given.revision);
+  const Level level{.name = given.name,
+                    .variables = {},
+                    .revision = commit == commits.end() ? given.revision : commit->second};
+  for (const Level& other : levels) {
+    if (other.name == level.name)
+      return refuse(
+          fmt::format("two levels have the name '{}': name them yourself, as in "
+                      "{{ before = \"main\", after = \".\" }}",
+                      level.name));
+    if (other.revision == level.revision)
+      return refuse(
+          fmt::format("the levels '{}' and '{}' are the same revision: change or remove one",
+                      other.name, level.name));
+  }
+  levels.push_back(level);
+}
+
+void read_revisions(const Pair& factor, const Table& table, const Variables& commits,
+                    Draft& draft) {
+  const Pair& pair = *table.find("revisions");
+  const std::string path = table.path("revisions");
+  for (const char* other : {"levels", "random"})
+    if (const Pair* given = table.find(other))
+      draft.problems.add(given->at, fmt::format("'{}' and 'revisions' are levels both: remove one",
+                                                table.path(other)));
+  if (draft.has_revisions)
+    draft.problems.add(pair.at,
+                       fmt::format("'{}' is the second factor with revisions: a program is "
+                                   "built from one at a time",
+                                   path));
+  draft.has_revisions = true;
+  constexpr std::size_t most = 100;  // each is a copy of the repository for a while
+  const std::size_t before = draft.problems.count();
+  const auto given = revisions_in(pair, table, draft);
+  if (draft.problems.count() > before) return;
+  if (given.size() < 2 || given.size() > most) {
+    draft.problems.add(pair.at, fmt::format("'{}' must have 2 to {} revisions, as in [\"main\", "
+                                            "\".\"], not {}",
+                                            path, most, given.size()));
+    return;
+  }
+  FixedLevels read;
+  for (const NamedRevision& each : given) add_revision(each, path, commits, read.levels, draft);
+  draft.factors.push_back(
+      {factor.at, {.name = factor.key, .kind = FactorKind::user, .levels = std::move(read)}});
+}
+
+void read_user_factor(const Pair& pair, const Variables& commits, Draft& draft) {
   const Table table(draft.problems, pair.value, "factor." + pair.key, names_below("factor.NAME"));
+  if (table.find("revisions") != nullptr) return read_revisions(pair, table, commits, draft);
   if (const Pair* random = table.find("random"))
     refuse_shape(
         *random,
@@ -159,15 +262,22 @@ void read_user_factor(const Pair& pair, Draft& draft) {
   draft.factors.push_back({pair.at, {.name = pair.key, .kind = FactorKind::user, .levels = read}});
 }
 
-void read_factor(const Pair& pair, const Table& all, Draft& draft) {
+void read_factor(const Pair& pair, const Table& all, const Variables& commits, Draft& draft) {
   if (!name_is_good(pair, draft.problems)) return;
   if (!std::holds_alternative<Pairs>(pair.value.data)) {
     all.refuse(pair, "a table with levels or random");
     return;
   }
   const FactorKind kind = kind_of(pair.key);
+  const auto& keys = std::get<Pairs>(pair.value.data);
+  if (const auto given = std::ranges::find(keys, "revisions", &Pair::key);
+      kind != FactorKind::user && given != keys.end())
+    return draft.problems.add(given->at,
+                              fmt::format("'factor.{}.revisions': a built-in factor has none, give "
+                                          "yours another name",
+                                          pair.key));
   if (kind == FactorKind::user)
-    read_user_factor(pair, draft);
+    read_user_factor(pair, commits, draft);
   else
     read_builtin_factor(pair, kind, draft);
 }
@@ -192,13 +302,14 @@ void refuse_shared_variables(Draft& draft) {
 
 void read_factors(const Table& root, Draft& draft) {
   const std::size_t before = draft.problems.count();
+  const Variables commits = commits_of(root, draft);
   if (const auto all = root.open_table("factor")) {
     if (all->pairs().size() > max_factors)
       draft.problems.add(root.find("factor")->at,
                          fmt::format("the plan has {} factors, at most {} are allowed",
                                      all->pairs().size(), max_factors));
     else
-      for (const Pair& pair : all->pairs()) read_factor(pair, *all, draft);
+      for (const Pair& pair : all->pairs()) read_factor(pair, *all, commits, draft);
   }
   refuse_shared_variables(draft);
   draft.factors_are_good = draft.problems.count() == before;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "plan/reading/reader.h"
 #include "plan/reading/testing.h"
@@ -159,6 +161,61 @@ TEST(ReaderFactor, SeedsAndRunsAreBounded) {
   EXPECT_EQ(
       factor("[factor.env_bytes]\nrandom = { seeds = 20, runs = 2, min = 1, max = 10 }\n"),
       "p:8:12: 'factor.env_bytes.random.seeds' is 20, but there are only 10 values from 1 to 10\n");
+}
+
+std::vector<Level> revisions_of(const std::string& lines) {
+  const Plan plan = good_plan(with_build + "[factor.version]\n" + lines);
+  return plan.factors.empty() ? std::vector<Level>()
+                              : std::get<FixedLevels>(plan.factors.front().levels).levels;
+}
+
+TEST(ReaderFactor, RevisionsAreLevelsWithNames) {
+  const auto levels = revisions_of("revisions = ['v1.0', 'origin/old~2', '.']\n");
+  ASSERT_EQ(levels.size(), 3U);
+  EXPECT_EQ(levels[0].name, "v1.0");
+  EXPECT_EQ(levels[1].name, "origin-old-2");
+  EXPECT_EQ(levels[1].revision, "origin/old~2");
+  EXPECT_EQ(levels[2].name, "working-tree");
+  EXPECT_EQ(levels[2].revision, working_tree);
+  const std::string commit(40, 'a');
+  const auto named = revisions_of(
+      "revisions = { before = 'main', after = '.' }\n[revisions]\nmain = '" + commit + "'\n");
+  ASSERT_EQ(named.size(), 2U);
+  EXPECT_EQ(named[0].name, "before");
+  EXPECT_EQ(named[0].revision, commit);
+}
+
+TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
+  EXPECT_EQ(
+      factor("[factor.v]\nrevisions = ['main']\n"),
+      "p:8:1: 'factor.v.revisions' must have 2 to 100 revisions, as in [\"main\", \".\"], not "
+      "1\n");
+  EXPECT_EQ(
+      factor("[factor.v]\nrevisions = ['a/b', 'a~b']\n"),
+      "p:8:21: 'factor.v.revisions': two levels have the name 'a-b': name them yourself, as in "
+      "{ before = \"main\", after = \".\" }\n");
+  EXPECT_EQ(factor("[factor.v]\nrevisions = { a = 'main', b = 'main' }\n"),
+            "p:8:27: 'factor.v.revisions': the levels 'a' and 'b' are the same revision: change or "
+            "remove one\n");
+  const std::string no_revision = factor("[factor.v]\nrevisions = ['-x', 'main']\n");
+  EXPECT_TRUE(no_revision.starts_with("p:8:14: each item of 'factor.v.revisions' must be "))
+      << no_revision;
+  EXPECT_TRUE(no_revision.ends_with("no - first, not \"-x\"\n")) << no_revision;
+  EXPECT_EQ(factor("[factor.v]\nrevisions = ['a', 'b']\nlevels = { x = { CFLAGS = '1' } }\n"),
+            "p:9:1: 'factor.v.levels' and 'revisions' are levels both: remove one\n");
+  EXPECT_EQ(factor("[factor.v]\nrevisions = ['a', 'b']\n[factor.w]\nrevisions = ['c', 'd']\n"),
+            "p:10:1: 'factor.w.revisions' is the second factor with revisions: a program is built "
+            "from one at a time\n");
+  EXPECT_EQ(
+      factor("[factor.aslr]\nrevisions = ['a', 'b']\n"),
+      "p:8:1: 'factor.aslr.revisions': a built-in factor has none, give yours another name\n");
+  EXPECT_EQ(problems_of(smallest + "[factor.v]\nrevisions = ['a', 'b']\n"),
+            "p:4:1: the factor 'v' does nothing for the benchmark 'b', which has no build: add "
+            "benchmark.build\n");
+  EXPECT_EQ(
+      factor("[revisions]\nmain = 'abc'\n"),
+      "p:8:1: 'revisions.main' must be the whole name of a commit, 40 or 64 of the digits 0-9 "
+      "a-f, not \"abc\"\n");
 }
 
 TEST(ReaderFactor, ThereAreNotTooMany) {

@@ -79,10 +79,30 @@ void add_pictures(Markup& markup, const Document& document, const Background& ba
 
 }  // namespace
 
+Markup policy_part(Literal policy) {
+  Markup markup;
+  return std::move(markup.empty("meta", {{"http-equiv", "Content-Security-Policy"},
+                                         {"content", std::string(policy.text())}}));
+}
+
+Markup head_part(const std::string& title, const Markup& first) {
+  Markup markup;
+  markup.open("head")
+      .empty("meta", {{"charset", "utf-8"}})
+      .add(first)
+      .empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}})
+      .empty("meta", {{"name", "color-scheme"}, {"content", "light dark"}})
+      .leaf("title", title)
+      .open("style")
+      .literal(style())
+      .close();
+  return std::move(markup.close());
+}
+
 std::string page(const Document& document, const Background& background) {
   Markup markup;
   markup.literal("<!DOCTYPE html>\n").open("html", {{"lang", "en"}});
-  add_head(markup, document.experiment + " - stabd");
+  markup.add(head_part(document.experiment + " - stabd", policy_part(page_policy)));
   markup.open("body").add(summary_part(document)).open("main");
   add_pictures(markup, document, background);
   markup.add(anova_part(document.analysis))

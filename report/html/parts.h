@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "report/drawing/markup.h"
 #include "report/html/background.h"
@@ -16,6 +17,12 @@ inline constexpr std::size_t most_dots = 4000;
 inline constexpr std::size_t most_pictures = 12;
 // Rows of a picture.
 inline constexpr std::size_t most_lines = 40;
+
+// P1: what a browser may load. It is the page's own policy, so it holds where the file is opened.
+inline constexpr Literal page_policy = "default-src 'none'; style-src 'unsafe-inline'";
+Markup policy_part(Literal policy);
+// `first` stands before all that could load something: the policy.
+Markup head_part(const std::string& title, const Markup& first);
 
 // The page's only style sheet: light or dark as the reader has it, and light on paper.
 Literal style();

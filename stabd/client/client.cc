@@ -59,13 +59,17 @@ Result<Connected> connect_to(const std::string& path) {
   return made;
 }
 
+protocol::HelloRequest greeting() {
+  return {.protocol = protocol::version, .version = STAB_VERSION};
+}
+
 }  // namespace
 
 Client::Client(Fd socket)
     : socket_(std::move(socket)),
       channel_(std::make_unique<protocol::Channel>(socket_.get(), max_answer)) {}
 
-Result<Client> Client::connect(const std::vector<std::string>& sockets) {
+Result<Client> Client::reach(const std::vector<std::string>& sockets) {
   std::vector<std::string> silent;
   for (const std::string& path : sockets) {
     auto socket = connect_to(path);
@@ -80,9 +84,7 @@ Result<Client> Client::connect(const std::vector<std::string>& sockets) {
                                 fmt::join(silent, ", and no stabd answers at ")));
       continue;
     }
-    Client client(std::move(socket->fd));
-    if (auto greeted = client.greet(); !greeted) return std::unexpected(greeted.error());
-    return client;
+    return Client(std::move(socket->fd));
   }
   return fail(fmt::format(
       "no stabd answers at {}: start one with 'stabd', name its socket with --socket, or "
@@ -90,10 +92,34 @@ Result<Client> Client::connect(const std::vector<std::string>& sockets) {
       fmt::join(silent, " or at ")));
 }
 
+Result<Client> Client::connect(const std::vector<std::string>& sockets) {
+  auto client = reach(sockets);
+  if (!client) return client;
+  if (auto greeted = client->greet(); !greeted) return std::unexpected(greeted.error());
+  return client;
+}
+
+Result<Client> Client::connect_without_waiting(const std::vector<std::string>& sockets) {
+  auto client = reach(sockets);
+  if (!client) return client;
+  if (auto sent = client->send(greeting()); !sent) return std::unexpected(sent.error());
+  return client;
+}
+
+Result<std::optional<std::string>> Client::arrived() {
+  for (;;) {
+    if (auto line = channel_->buffered()) return line;
+    pollfd socket{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    if (poll(&socket, 1, 0) <= 0) return std::nullopt;
+    const auto more = channel_->fill();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return fail("stabd has hung up: see its log");
+  }
+}
+
 // What a daemon of an earlier version says of a greeting, if it is one.
 Result<void> Client::greet() {
-  const auto reply =
-      ask(protocol::HelloRequest{.protocol = protocol::version, .version = STAB_VERSION});
+  const auto reply = ask(greeting());
   if (reply) return {};
   if (reply.error().message.contains("does not know the request 'hello'"))
     return fail(

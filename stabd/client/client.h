@@ -20,6 +20,17 @@ class Client {
   // daemon, or which program is too old.
   static Result<Client> connect(const std::vector<std::string>& sockets);
 
+  // For those who must not wait: the greeting is on its way, its answer is the first line that
+  // arrives.
+  static Result<Client> connect_without_waiting(const std::vector<std::string>& sockets);
+  template <class Request>
+  Result<void> send(const Request& request) {
+    return channel_->send(protocol::encode(request));
+  }
+  // The next line that is there; nothing: it has not arrived yet, fd() tells when more has.
+  Result<std::optional<std::string>> arrived();
+  [[nodiscard]] int fd() const { return socket_.get(); }
+
   // A refusal by the daemon is an error with its words.
   template <class Request>
   Result<typename Request::Reply> ask(const Request& request) {
@@ -34,6 +45,7 @@ class Client {
 
  private:
   explicit Client(Fd socket);
+  static Result<Client> reach(const std::vector<std::string>& sockets);
   Result<void> greet();
   Result<std::string> exchange(const std::string& line);
   // Waits as long as it takes; says on stderr when the daemon has been silent for five seconds.

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "plan/reading/reader.h"
+#include "stabd/revisions/of_plan.h"
 
 namespace stab::client {
 
@@ -20,7 +21,11 @@ Result<PlanFile> read_plan_file(const std::string& path) {
   if (!text) return fail(fmt::format("{}; is it a plan?", text.error().message));
   const fs::path absolute = fs::canonical(path, error);
   if (error) return fail(fmt::format("cannot find {}: {}", path, error.message()));
-  return PlanFile{path, absolute.parent_path().string(), std::move(*text)};
+  PlanFile file{path, absolute.parent_path().string(), ""};
+  auto resolved = revisions::with_commits(*text, file.directory);
+  if (!resolved) return fail(fmt::format("{}: {}", path, resolved.error().message));
+  file.text = std::move(*resolved);
+  return file;
 }
 
 }  // namespace stab::client

@@ -11,7 +11,7 @@ namespace stab::client {
 struct PlanFile {
   std::string path;       // as the user wrote it, for messages
   std::string directory;  // absolute
-  std::string text;
+  std::string text;       // with the commits of the revisions that it names
 };
 
 // Says what is wrong with a missing, empty, binary or huge file.

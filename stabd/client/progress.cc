@@ -31,7 +31,20 @@ bool may_stop_early(const Progress& progress) {
   return fewest > 0 && fewest < progress.total.value_or(0);
 }
 
-std::string counts(const Progress& progress) {
+// A terminal that has gone is no reason to end.
+void draw(const std::string& text) {
+  const auto ignored = write_all(STDERR_FILENO, text);
+  static_cast<void>(ignored);
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+std::string trials_words(const Progress& progress) {
   const std::uint64_t done = progress.done.value_or(0);
   const std::uint64_t fewest = progress.fewest.value_or(0);
   const std::uint64_t skipped = progress.skipped.value_or(0);
@@ -46,38 +59,35 @@ std::string counts(const Progress& progress) {
   return text;
 }
 
-// A terminal that has gone is no reason to end.
-void draw(const std::string& text) {
-  const auto ignored = write_all(STDERR_FILENO, text);
-  static_cast<void>(ignored);
+std::string builds_words(const Progress& progress) {
+  std::string text =
+      fmt::format("{} of {} builds", progress.builds_done.value_or(0), progress.builds.value_or(0));
+  if (const auto cached = progress.builds_cached.value_or(0); cached > 0)
+    text += fmt::format(", {} cached", cached);
+  return text;
 }
 
-std::size_t terminal_width() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+std::string left_words(const Progress& progress) {
+  if (!progress.left_ns) return "";
+  return (progress.state == "building" ? "about "
+          : may_stop_early(progress)   ? "at most "
+                                       : "") +
+         format_duration(std::chrono::nanoseconds(*progress.left_ns));
 }
-
-}  // namespace
 
 std::string progress_text(const Progress& progress, std::size_t width) {
   const std::string& state = progress.state;
   const std::string activity = progress.activity.value_or("");
   std::string text = state;
+  const std::string left = left_words(progress);
   if (state == "building") {
-    const std::uint64_t done = progress.builds_done.value_or(0);
-    const std::uint64_t total = progress.builds.value_or(0);
-    text = fmt::format("{} {} of {} builds", bar(done, total), done, total);
-    if (const auto cached = progress.builds_cached.value_or(0); cached > 0)
-      text += fmt::format(", {} cached", cached);
-    if (progress.left_ns)
-      text += fmt::format(", about {} left",
-                          format_duration(std::chrono::nanoseconds(*progress.left_ns)));
+    text = bar(progress.builds_done.value_or(0), progress.builds.value_or(0)) + " " +
+           builds_words(progress);
+    if (!left.empty()) text += fmt::format(", {} left", left);
   } else if (state == "running") {
-    text = fmt::format("{} {}", bar(progress.done.value_or(0), progress.total.value_or(0)),
-                       counts(progress));
-    if (progress.left_ns)
-      text += fmt::format(", {}{} left", may_stop_early(progress) ? "at most " : "",
-                          format_duration(std::chrono::nanoseconds(*progress.left_ns)));
+    text =
+        bar(progress.done.value_or(0), progress.total.value_or(0)) + " " + trials_words(progress);
+    if (!left.empty()) text += fmt::format(", {} left", left);
   } else if (!progress.reason.empty()) {
     text += ": " + one_line(progress.reason, 500);
   }

@@ -13,6 +13,12 @@ namespace stab::client {
 // `width` characters.
 std::string progress_text(const protocol::Progress& progress, std::size_t width);
 
+// "120 of 240 trials, 118 ok, 2 failed" and "2 of 3 builds, 1 cached".
+std::string trials_words(const protocol::Progress& progress);
+std::string builds_words(const protocol::Progress& progress);
+// "at most 1 min 3 s"; "": it cannot be told.
+std::string left_words(const protocol::Progress& progress);
+
 class ProgressDisplay {
  public:
   // Draws on stderr, so that stdout holds the report alone.

@@ -122,15 +122,19 @@ Result<int> watch(const Common& common, std::int64_t id) {
   const SignalFd signals;
   const auto followed = follow(*watching, signals);
   if (!followed) return std::unexpected(followed.error());
-  if (followed->signal != 0) {
+  return end_of_watch(common, id, *followed);
+}
+
+Result<int> end_of_watch(const Common& common, std::int64_t id, const Followed& followed) {
+  if (followed.signal != 0) {
     tell(fmt::format("experiment {} goes on; follow it with 'stabctl watch {}'", id, id));
-    return exit_interrupted + followed->signal;
+    return exit_interrupted + followed.signal;
   }
   if (common.json) {
-    if (auto printed = print_json(protocol::to_text(followed->progress, -1)); !printed)
+    if (auto printed = print_json(protocol::to_text(followed.progress, -1)); !printed)
       return printed;
   } else {
-    fmt::print("experiment {}: {}\n", id, progress_text(followed->progress, 1000));
+    fmt::print("experiment {}: {}\n", id, progress_text(followed.progress, 1000));
   }
   return exit_code_of(common, id);
 }

@@ -12,6 +12,8 @@
 
 namespace stab::client {
 
+struct Followed;
+
 struct Common {
   std::vector<std::string> sockets;  // of daemons, in the order in which they are tried
   std::string state;  // report, compare, export, logs: the folder of a database; "": ask a daemon
@@ -27,6 +29,8 @@ Result<int> submit(const Common& common, const std::string& plan_path, std::int6
 Result<int> list(const Common& common);
 Result<int> status(const Common& common, std::int64_t id);
 Result<int> watch(const Common& common, std::int64_t id);
+// What it says of an experiment that it followed, and its exit code.
+Result<int> end_of_watch(const Common& common, std::int64_t id, const Followed& followed);
 // By the experiment's end, as `watch` and others exit.
 Result<int> exit_code_of(const Common& common, std::int64_t id);
 Result<int> cancel(const Common& common, std::int64_t id);

@@ -43,6 +43,7 @@ struct Arguments {
   std::vector<std::int64_t> ids;
   std::int64_t priority = 0;
   bool wait = false;
+  std::string web;  // "": no page
   bool quantities = false;
   bool queue = false;
   bool dry = false;

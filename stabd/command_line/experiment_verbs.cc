@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "stabd/client/database/database_verbs.h"
+#include "stabd/client/web/web.h"
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {
@@ -20,8 +21,13 @@ void CommandLine::add_experiment_verbs() {
   json_flag(with_id(verb("status", "Where an experiment is and what happened to it",
                          [&a] { return client::status(a.common, a.id); })));
   CLI::App* watch =
-      with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running",
-                   [&a] { return client::watch(a.common, a.id); }));
+      with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running", [&a] {
+        return a.web.empty() ? client::watch(a.common, a.id)
+                             : client::web::watch(a.common, a.id, a.web);
+      }));
+  watch->add_flag("--web{0}", a.web,
+                  "Also the report as a page that updates itself, for browsers of this machine; "
+                  "--web=PORT or --web=ADDRESS:PORT, without it a port that is free");
   fail_on_option(watch);
   json_flag(watch);
   with_id(verb("cancel",

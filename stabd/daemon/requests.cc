@@ -21,6 +21,7 @@
 #include "stabd/daemon/progress.h"
 #include "stabd/daemon/reading.h"
 #include "stabd/protocol/messages.h"
+#include "stabd/revisions/of_plan.h"
 #include "toml/problems.h"
 
 namespace stab::daemon {
@@ -74,6 +75,11 @@ Result<protocol::SubmitReply> answer(const Context& context,
     return fail("only root and the user of stabd may give a priority above 0");
   const auto plan = plan::read_plan(request.plan);
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
+  if (const std::string what = revisions::unresolved(*plan); !what.empty())
+    return fail(
+        fmt::format("{} is no commit yet: stabctl submits plans with the commits of their "
+                    "revisions in a table [revisions]",
+                    what));
   if (plan->privileges && peer.uid != 0)
     return fail("'experiment.privileges' is for plans that root submits: leave it out");
   for (const auto& [key, names] :

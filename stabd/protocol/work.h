@@ -87,8 +87,9 @@ struct BuildRequest {
   std::string command{};               // still holds ${OUT}, ${DIR}, ${SRC}
   std::string directory{};             // the plan's
   std::vector<std::string> sources{};  // relative to it; empty: all of it
-  std::string cache{};                 // folder of all builds
-  bool keep_tree = false;              // the trials use ${DIR}
+  std::string revision{};  // of git: whose files are built; "": those that are there now
+  std::string cache{};     // folder of all builds
+  bool keep_tree = false;  // the trials use ${DIR}
   // Of an earlier build for this experiment; used as it is if it is still there.
   std::string known_key{};
   std::chrono::nanoseconds timeout{0};
@@ -96,7 +97,7 @@ struct BuildRequest {
   std::uint64_t cache_limit = 0;
 };
 BOOST_DESCRIBE_STRUCT(BuildRequest, (),
-                      (command, directory, sources, cache, keep_tree, known_key, timeout,
+                      (command, directory, sources, revision, cache, keep_tree, known_key, timeout,
                        cache_limit))
 template <>
 inline constexpr Field field<&BuildRequest::timeout>{.name = "timeout_ns", .least = 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The digest of what a build wrote, whatever it is.
+// What a build wrote, whatever it is: its digest, and who made it.
 #pragma once
 
 #include <chrono>
@@ -23,5 +23,10 @@ struct Reading {
 // the same. Nothing if there is no such file. An error if it is not a regular file, is larger than
 // the limit, or takes too long. Holds a megabyte of it at a time.
 Result<std::optional<std::string>> digest_of(const std::string& path, const Reading& reading);
+
+// The compilers and linkers that made it, by what they say of themselves in its .comment: "Debian LLD
+// 19.1.7, Debian clang version 19.1.7"; "" of what is no such file or says nothing. Fit for a
+// terminal, whatever the file holds.
+std::string compilers_of(const std::string& path);
 
 }  // namespace stab::worker

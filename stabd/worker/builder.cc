@@ -18,7 +18,7 @@
 #include "stabd/protocol/cache.h"
 #include "stabd/worker/binary.h"
 #include "stabd/worker/cache.h"
-#include "stabd/worker/compilers.h"
+#include "stabd/worker/checkout.h"
 #include "stabd/worker/tools.h"
 
 namespace stab::worker {
@@ -114,11 +114,14 @@ Builder::Builder(machine::Containment containment, int stop_fd, std::string mark
 
 // Nobody removes the copy while this experiment goes on.
 Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
-  std::string name = request.directory;
+  std::string name = request.directory + '\n' + request.revision;
   for (const std::string& source : request.sources) name += '\n' + source;
   if (const auto known = taken_.find(name); known != taken_.end()) return known->second;
   for (unsigned attempt = 0; attempt < most_attempts; ++attempt) {
-    auto taken = take_sources(request.directory, request.sources, request.cache);
+    auto taken = request.revision.empty()
+                     ? take_sources(request.directory, request.sources, request.cache)
+                     : take_revision({request.directory, request.revision}, request.sources,
+                                     request.cache, git());
     if (!taken) return taken;
     auto lock = lock_entry(taken->path, Hold::shared, wait_of(request));
     if (!lock) return fail(fmt::format("cannot lock {}.lock", taken->path));
@@ -128,6 +131,16 @@ Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
     return taken;
   }
   return fail("the copy of the sources is removed from the cache again and again");
+}
+
+// With the rights and the variables of builds.
+machine::Launch Builder::git() const {
+  machine::Launch launch;
+  launch.environment = environment_;
+  launch.stop_fd = stop_fd_;
+  launch.containment = containment_;
+  launch.bind = bind_;
+  return launch;
 }
 
 LockWait Builder::wait_of(const protocol::BuildRequest& request) const {

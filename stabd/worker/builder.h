@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "machine/child.h"
 #include "machine/processes.h"
 #include "stabd/protocol/work.h"
 #include "stabd/worker/cache.h"
@@ -35,6 +36,7 @@ class Builder {
 
  private:
   struct CacheFolder;
+  [[nodiscard]] machine::Launch git() const;
   [[nodiscard]] LockWait wait_of(const protocol::BuildRequest& request) const;
   std::optional<protocol::BuildReply> cached(const CacheFolder& folder,
                                              const protocol::BuildRequest& request);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/worker/compilers.h"
-
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include "stabd/worker/binary.h"
 
 namespace stab::worker {
 namespace {

@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "base/text.h"
-#include "stabd/client/ab/revisions.h"
+#include "stabd/client/ab/build.h"
 #include "stabd/client/output.h"
 #include "stabd/paths.h"
+#include "stabd/revisions/revisions.h"
 
 namespace stab::client::ab {
 namespace {
@@ -76,15 +77,16 @@ Kind kind_of(const AbOptions& options) {
 Result<std::vector<Version>> build_revisions(const AbOptions& options, const Comparison& comparison,
                                              const std::string& directory, WorkFolder& work,
                                              int stop_fd) {
-  const auto revisions = revisions_to_compare(options.words, directory);
-  if (!revisions) return std::unexpected(revisions.error());
-  const auto way = way_from_top(directory);
+  const auto said_ones = revisions::revisions_to_compare(options.words, directory);
+  if (!said_ones) return std::unexpected(said_ones.error());
+  const auto way = revisions::way_from_top(directory);
   if (!way) return std::unexpected(way.error());
   if (auto made = work.make(); !made) return std::unexpected(made.error());
   const auto copy = [&](std::size_t i) { return fmt::format("{}/{:03}", work.path(), i + 1); };
   std::vector<Revision> all;
-  for (const std::string& said : *revisions) {
-    const auto commit = said == working_tree ? "" : commit_of(directory, said);
+  for (const std::string& said : *said_ones) {
+    const auto commit =
+        said == revisions::working_tree ? "" : revisions::commit_of(directory, said);
     if (!commit) return std::unexpected(commit.error());
     all.push_back(
         {.said = said, .commit = *commit, .folder = fmt::format("{}/{}", copy(all.size()), *way)});
@@ -97,13 +99,15 @@ Result<std::vector<Version>> build_revisions(const AbOptions& options, const Com
   build.variables["CC"] = "szc";
   build.variables["CXX"] = "szc++";
   for (std::size_t i = 0; i < versions->size(); ++i)
-    if (auto there = check_out(directory, {.folder = copy(i), .revision = (*revisions)[i]}); !there)
+    if (auto there =
+            revisions::check_out(directory, {.folder = copy(i), .revision = (*said_ones)[i]});
+        !there)
       return std::unexpected(there.error());
   // Before anything is built, or it would take over what the last one's build made.
   const std::string& last = versions->back().text;
   for (const Version& each : *versions)
     if (each.text != last)
-      if (auto same = take_over(options.same, last, each.text); !same)
+      if (auto same = revisions::take_over(options.same, last, each.text); !same)
         return std::unexpected(same.error());
   for (std::size_t i = versions->size(); i-- > 0;) {
     const Version& version = (*versions)[i];

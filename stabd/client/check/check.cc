@@ -23,6 +23,7 @@
 #include "stabd/client/check/counters.h"
 #include "stabd/client/check/detectable.h"
 #include "stabd/client/check/exclusion_words.h"
+#include "stabd/client/check/revision_words.h"
 #include "stabd/client/check/study_words.h"
 #include "stabd/client/check/wait_words.h"
 #include "stabd/client/check/words.h"
@@ -248,6 +249,7 @@ ordered_json as_json(const Design& design) {
       {"cpus_here", cpus_json(design.plan)},
       {"warmup_trials", design.warmups},
       {"builds", design.builds},
+      {"revisions", revisions_json(design.plan)},
       {"randomized", runtime_text(design)},
       {"drawn", drawn_text(design.plan)},
       {"estimated_ns",
@@ -315,6 +317,7 @@ void print(const Design& design) {
     fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
   if (design.expansion.cells.size() > shown)
     fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
+  for (const std::string& line : revision_lines(design.plan)) fmt::print("{}\n", line);
   for (const std::string& line : study_words(design.plan)) fmt::print("{}\n", line);
   if (!design.plan.exclude.empty())
     for (const std::string& line : exclusion_lines(design.plan, readings_here()))

@@ -18,7 +18,8 @@ Builds collect_builds(const plan::Plan& plan, const plan::Expansion& expansion) 
   }
   std::map<std::pair<std::uint32_t, std::string>, std::size_t> known;
   for (const plan::Trial& trial : expansion.trials) {
-    std::string command = plan::resolve(plan, trial).build;
+    plan::Task task = plan::resolve(plan, trial);
+    std::string& command = task.build;
     if (command.empty()) {
       builds.of_trial.push_back(-1);
       continue;
@@ -27,6 +28,7 @@ Builds collect_builds(const plan::Plan& plan, const plan::Expansion& expansion) 
     if (fresh)
       builds.slots.push_back({.benchmark = trial.benchmark,
                               .command = std::move(command),
+                              .revision = std::move(task.revision),
                               .levels = results::build_levels(plan, trial),
                               .key = "",
                               .out = "",

@@ -15,7 +15,8 @@ namespace stab::daemon {
 
 struct BuildSlot {
   std::uint32_t benchmark = 0;
-  std::string command;  // with the plan's variables replaced; tells builds of a benchmark apart
+  std::string command;     // with the plan's variables replaced; tells builds of a benchmark apart
+  std::string revision{};  // whose files it builds; "": those of the plan's folder
   std::vector<std::string> levels;  // one a factor; "" for factors that do not act on this build
   // Known once it has been built.
   std::string key;

@@ -46,6 +46,7 @@ void Session::ask_for_build() {
       .command = slot.command,
       .directory = experiment_.directory,
       .sources = benchmark.sources,
+      .revision = slot.revision,
       .cache = ports_.cache(experiment_),
       .keep_tree = uses_tree(benchmark),
       .known_key = known_key(slot),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/client/ab/revisions.h"
+#include "stabd/revisions/revisions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include "machine/processes.h"
 #include "stabd/testing.h"
 
-namespace stab::client::ab {
+namespace stab::revisions {
 namespace {
 
 namespace fs = std::filesystem;
@@ -56,7 +56,7 @@ class Revisions : public ::testing::Test {
   }
   std::string repository() const { return folder_ / "repo"; }
   Result<void> check_out(const std::string& revision, const std::string& to) {
-    return ab::check_out(repository(), {.folder = folder_ / to, .revision = revision});
+    return revisions::check_out(repository(), {.folder = folder_ / to, .revision = revision});
   }
 
   test::Folder folder_;
@@ -80,7 +80,7 @@ TEST_F(Revisions, TheWorkingTreeHasWhatIsNotCommitted) {
   write("repo/ignored", "ignored\n");
   write("repo/lib/part/inner", "2\n");
   fs::remove(folder_ / "repo/gone");
-  const auto there = check_out(working_tree, "1");
+  const auto there = check_out(std::string(working_tree), "1");
   ASSERT_TRUE(there) << there.error().message;
   EXPECT_EQ(at("1/kept"), "changed\n");
   EXPECT_EQ(at("1/new"), "new\n");
@@ -111,7 +111,7 @@ TEST_F(Revisions, WhatIsNotNamedIsTheWorkingTreeAndWhereItLeftMain) {
 TEST_F(Revisions, ASubmoduleThatIsOnlyStagedIsThere) {
   git("repo", "-c protocol.file.allow=always submodule --quiet add " +
                   shell_quote(folder_ / "part") + " more");
-  const auto there = check_out(working_tree, "1");
+  const auto there = check_out(std::string(working_tree), "1");
   ASSERT_TRUE(there) << there.error().message;
   EXPECT_EQ(at("1/more/inner"), "1\n");
 }
@@ -143,18 +143,11 @@ TEST_F(Revisions, AFolderOfTheRepositoryHasAWayFromItsTop) {
   EXPECT_EQ(way_from_top(folder_ / "repo/a/b").value(), "a/b/");
 }
 
-TEST_F(Revisions, ABuildHasItsVariablesAndItsErrorSaysWhatItPrinted) {
-  ASSERT_TRUE(check_out("main", "1"));
-  const std::string folder = folder_ / "1";
-  const std::string log = folder_ / "1.log";
-  EXPECT_TRUE(build_in(folder, log, {.command = "cp kept $WORD", .variables = {{"WORD", "made"}}}));
-  EXPECT_EQ(at("1/made"), "old\n");
-  const auto built = build_in(folder, log, {.command = "echo why; exit 3", .variables = {}});
-  ASSERT_FALSE(built);
-  EXPECT_THAT(built.error().message, HasSubstr("it ended with exit code 3"));
-  EXPECT_THAT(built.error().message, HasSubstr("why"));
-  EXPECT_EQ(at("1.log"), "why\n");
-  EXPECT_FALSE(build_in(folder + "/nowhere", log, {.command = "true", .variables = {}}));
+TEST_F(Revisions, SayWhetherACommitHasAPath) {
+  const std::string commit = commit_of(repository(), "main").value();
+  EXPECT_TRUE(has(repository(), commit, "kept").value());
+  EXPECT_TRUE(has(repository(), commit, "").value());
+  EXPECT_FALSE(has(repository(), commit, "nothing").value());
 }
 
 TEST_F(Revisions, FilesOfTheLastVersionReplaceThoseOfOthersAndNothingBesideThem) {
@@ -169,4 +162,4 @@ TEST_F(Revisions, FilesOfTheLastVersionReplaceThoseOfOthersAndNothingBesideThem)
 }
 
 }  // namespace
-}  // namespace stab::client::ab
+}  // namespace stab::revisions

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/client/ab/revisions.h"
+#include "stabd/revisions/revisions.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,11 +15,9 @@
 
 #include "base/text.h"
 #include "machine/child.h"
-#include "machine/environment.h"
 #include "machine/program.h"
-#include "stabd/client/output.h"
 
-namespace stab::client::ab {
+namespace stab::revisions {
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,7 +25,6 @@ using machine::End;
 using machine::Ended;
 
 constexpr std::chrono::minutes longest_of_git{10};
-constexpr std::chrono::hours longest_build{2};
 constexpr std::uint64_t bytes_kept = std::uint64_t{64} << 20;
 
 bool is_well(const Ended& ended) {
@@ -48,10 +45,12 @@ bool names_a_repository(std::string_view variable) {
 
 // With the caller's own environment, where git finds its settings; in a hook it also names the
 // repository, which is not always ours.
-Result<Ended> run_git(const std::string& directory, std::vector<std::string> arguments) {
-  machine::Launch launch;
-  for (char** each = environ; *each != nullptr; ++each)
-    if (!names_a_repository(*each)) launch.environment.emplace_back(*each);
+Result<Ended> run_git(const Repository& repository, const std::vector<std::string>& arguments) {
+  const std::string& directory = repository.directory;
+  machine::Launch launch = repository.how;
+  if (launch.environment.empty())
+    for (char** each = environ; *each != nullptr; ++each)
+      if (!names_a_repository(*each)) launch.environment.emplace_back(*each);
   const auto git = machine::find_program("git", launch.environment, directory);
   if (!git) return fail("revisions need git: " + git.error().message);
   launch.argv = {*git, "-C", directory};
@@ -63,17 +62,17 @@ Result<Ended> run_git(const std::string& directory, std::vector<std::string> arg
 }
 
 // What it prints.
-Result<std::string> git(const std::string& directory, const std::vector<std::string>& arguments) {
-  auto ended = run_git(directory, arguments);
+Result<std::string> git(const Repository& repository, const std::vector<std::string>& arguments) {
+  auto ended = run_git(repository, arguments);
   if (!ended) return std::unexpected(ended.error());
   if (is_well(*ended)) return std::move(ended->out);
-  return fail(fmt::format("git {} failed in {}: {}", arguments.front(), directory,
+  return fail(fmt::format("git {} failed in {}: {}", arguments.front(), repository.directory,
                           ended->err.empty() ? how_it_ended(*ended) : one_line(ended->err, 500)));
 }
 
-Result<std::string> git_line(const std::string& directory,
+Result<std::string> git_line(const Repository& repository,
                              const std::vector<std::string>& arguments) {
-  auto text = git(directory, arguments);
+  auto text = git(repository, arguments);
   if (text && text->ends_with('\n')) text->pop_back();
   return text;
 }
@@ -89,10 +88,10 @@ std::vector<std::string> split_at_zeros(const std::string& text) {
 }
 
 // The commit at which this branch left the one that it comes from.
-Result<std::string> merge_base(const std::string& directory) {
+Result<std::string> merge_base(const Repository& repository) {
   for (const char* main :
        {"@{upstream}", "origin/HEAD", "origin/main", "origin/master", "main", "master"}) {
-    const auto ended = run_git(directory, {"merge-base", "HEAD", main});
+    const auto ended = run_git(repository, {"merge-base", "HEAD", main});
     if (!ended) return std::unexpected(ended.error());
     if (is_well(*ended)) return ended->out.substr(0, ended->out.find('\n'));
   }
@@ -117,7 +116,7 @@ std::optional<Submodule> submodule_in(const std::string& entry) {
 }
 
 // `uncommitted`: those that are in the index.
-Result<std::vector<Submodule>> submodules_of(const std::string& top, const std::string& commit,
+Result<std::vector<Submodule>> submodules_of(const Repository& top, const std::string& commit,
                                              bool uncommitted) {
   const auto listed = uncommitted ? git(top, {"ls-files", "--stage", "-z"})
                                   : git(top, {"ls-tree", "-r", "-z", "--full-tree", commit});
@@ -158,7 +157,7 @@ Result<void> bring(const fs::path& path, const fs::path& from, const fs::path& t
   return {};
 }
 
-Result<void> bring_uncommitted(const std::string& top, const std::string& to) {
+Result<void> bring_uncommitted(const Repository& top, const std::string& to) {
   const std::vector<std::vector<std::string>> questions = {
       {"diff", "--name-only", "--no-renames", "--ignore-submodules=all", "-z", "HEAD"},
       {"ls-files", "--others", "--exclude-standard", "-z"}};
@@ -166,26 +165,35 @@ Result<void> bring_uncommitted(const std::string& top, const std::string& to) {
     const auto changed = git(top, question);
     if (!changed) return std::unexpected(changed.error());
     for (const std::string& path : split_at_zeros(*changed))
-      if (auto brought = bring(path, top, to); !brought) return brought;
+      if (auto brought = bring(path, top.directory, to); !brought) return brought;
   }
   return {};
 }
 
+// The same git in another folder.
+Repository at(const Repository& repository, std::string directory) {
+  Repository other = repository;
+  other.directory = std::move(directory);
+  return other;
+}
+
 // `uncommitted`: with what is not in the commit.
-Result<void> copy_commit(const std::string& top, const std::string& commit, const std::string& to,
+Result<void> copy_commit(const Repository& top, const std::string& commit, const std::string& to,
                          bool uncommitted) {
-  if (auto made = git(top, {"clone", "--quiet", "--shared", "--no-checkout", "--", top, to}); !made)
+  const std::string& from = top.directory;
+  if (auto made = git(top, {"clone", "--quiet", "--shared", "--no-checkout", "--", from, to});
+      !made)
     return std::unexpected(made.error());
-  if (auto made = git(to, {"checkout", "--quiet", "--detach", commit}); !made)
+  if (auto made = git(at(top, to), {"checkout", "--quiet", "--detach", commit}); !made)
     return std::unexpected(made.error());
   const auto submodules = submodules_of(top, commit, uncommitted);
   if (!submodules) return std::unexpected(submodules.error());
   for (const Submodule& each : *submodules) {
-    const std::string there = top + "/" + each.path;
+    const Repository there = at(top, from + "/" + each.path);
     std::error_code error;
-    if (!fs::exists(there + "/.git", error))
+    if (!fs::exists(there.directory + "/.git", error))
       return fail(fmt::format("the submodule {} of {} is not there: git submodule update --init {}",
-                              each.path, top, shell_quote(each.path)));
+                              each.path, from, shell_quote(each.path)));
     const std::string into = to + "/" + each.path;
     fs::remove(into, error);
     const auto own = uncommitted ? commit_of(there, "HEAD") : each.commit;
@@ -197,65 +205,52 @@ Result<void> copy_commit(const std::string& top, const std::string& commit, cons
 
 }  // namespace
 
-Result<std::string> commit_of(const std::string& directory, const std::string& revision) {
+Result<std::string> commit_of(const Repository& repository, const std::string& revision) {
   if (revision.starts_with('-'))
     return fail(fmt::format("{} is no revision", one_line(revision, 100)));
   const auto ended =
-      run_git(directory, {"rev-parse", "--verify", "--quiet", revision + "^{commit}"});
+      run_git(repository, {"rev-parse", "--verify", "--quiet", revision + "^{commit}"});
   if (!ended) return std::unexpected(ended.error());
   if (!is_well(*ended))
     return fail(fmt::format("{} is no revision of the repository in {}{}", one_line(revision, 100),
-                            directory, ended->err.empty() ? "" : ": " + one_line(ended->err, 300)));
+                            repository.directory,
+                            ended->err.empty() ? "" : ": " + one_line(ended->err, 300)));
   return ended->out.substr(0, ended->out.find('\n'));
 }
 
 Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
-                                                      const std::string& directory) {
+                                                      const Repository& repository) {
   std::vector<std::string> all = given;
   if (all.empty()) {
-    auto base = merge_base(directory);
+    auto base = merge_base(repository);
     if (!base) return std::unexpected(base.error());
     all.push_back(base->substr(0, 12));
   }
   if (all.size() == 1) all.emplace_back(working_tree);
   for (const std::string& revision : all)
     if (revision != working_tree)
-      if (auto known = commit_of(directory, revision); !known)
+      if (auto known = commit_of(repository, revision); !known)
         return std::unexpected(known.error());
   return all;
 }
 
-Result<void> check_out(const std::string& directory, const Checkout& checkout) {
-  const auto top = git_line(directory, {"rev-parse", "--show-toplevel"});
+Result<void> check_out(const Repository& repository, const Checkout& checkout) {
+  const auto top = git_line(repository, {"rev-parse", "--show-toplevel"});
   if (!top) return std::unexpected(top.error());
   const bool uncommitted = checkout.revision == working_tree;
-  const auto commit = commit_of(directory, uncommitted ? "HEAD" : checkout.revision);
+  const auto commit = commit_of(repository, uncommitted ? "HEAD" : checkout.revision);
   if (!commit) return std::unexpected(commit.error());
-  return copy_commit(*top, *commit, checkout.folder, uncommitted);
+  return copy_commit(at(repository, *top), *commit, checkout.folder, uncommitted);
 }
 
-Result<std::string> way_from_top(const std::string& directory) {
-  return git_line(directory, {"rev-parse", "--show-prefix"});
+Result<bool> has(const Repository& repository, const std::string& commit, const std::string& path) {
+  const auto ended = run_git(repository, {"cat-file", "-e", commit + ":" + path});
+  if (!ended) return std::unexpected(ended.error());
+  return is_well(*ended);
 }
 
-Result<void> build_in(const std::string& folder, const std::string& log, const BuildOf& build) {
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) return fail("there is no folder of this name in it");
-  auto variables = machine::base_variables(geteuid());
-  for (const auto& [name, value] : build.variables) variables[name] = value;
-  machine::Launch launch;
-  launch.argv = {"/bin/sh", "-c", build.command};
-  launch.environment = machine::make_environment(std::move(variables), 0);
-  launch.directory = folder;
-  launch.timeout = longest_build;
-  launch.output_limit = bytes_kept;
-  launch.merge_stderr = true;
-  launch.stop_fd = build.stop_fd;
-  const Ended ended = machine::run(launch);
-  if (auto written = write_output(ended.out, log, Colours::none); !written) return written;
-  if (is_well(ended)) return {};
-  return fail(fmt::format("{}; all that it printed is in {}\n{}", how_it_ended(ended), log,
-                          tail(ended.out, 2000)));
+Result<std::string> way_from_top(const Repository& repository) {
+  return git_line(repository, {"rev-parse", "--show-prefix"});
 }
 
 Result<void> take_over(const std::vector<std::string>& paths, const std::string& from,
@@ -274,4 +269,4 @@ Result<void> take_over(const std::vector<std::string>& paths, const std::string&
   return {};
 }
 
-}  // namespace stab::client::ab
+}  // namespace stab::revisions

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The page of `stabctl watch --web` in a real browser: it updates itself, leaves open what is open, stays where it is, and
+# says when nobody answers any more.
+set -euo pipefail
+build_dir=$2
+folder=$(mktemp -d)
+browser='' daemon='' watch=''
+cleanup() {
+  for process in $browser $watch $daemon; do kill "$process" 2>/dev/null && wait "$process" 2>/dev/null || true; done
+  rm -rf "$folder"
+}
+trap cleanup EXIT
+fail() {
+  echo "FAILED: $*"
+  tail -n 5 "$folder"/{watch,browser} 2>/dev/null
+  exit 1
+}
+stabctl() { "$build_dir/bin/stabctl" --socket "$folder/s.sock" "$@"; }
+
+cat >"$folder/plan.toml" <<'END'
+[experiment]
+name = "<i>live</i>"
+[[benchmark]]
+name = "b"
+repetitions = 5000
+run = ["sleep", "${S}"]
+[factor.s]
+levels = { few = { S = "0.02" }, many = { S = "0.04" } }
+END
+: >"$folder/stabd.toml"
+mkfifo "$folder/ready" "$folder/to" "$folder/from"
+"$build_dir/bin/stabd" --config "$folder/stabd.toml" --state "$folder/state" --socket "$folder/s.sock" \
+  --cache "$folder/cache" --ready-fd 5 5<>"$folder/ready" 2>"$folder/log" &
+daemon=$!
+read -r -t 60 <"$folder/ready" || fail "stabd did not begin: $(cat "$folder/log")"
+stabctl submit "$folder/plan.toml" >/dev/null
+
+# Sets url and watch.
+begin_watch() {
+  : >"$folder/watch"
+  "$build_dir/bin/stabctl" --socket "$folder/s.sock" watch --web 1 >"$folder/watch" 2>&1 &
+  watch=$!
+  for _ in {1..300}; do
+    url=$(grep -o 'http://[^ ]*/$' "$folder/watch" || true)
+    [[ -z $url ]] || return 0
+    sleep 0.1
+  done
+  fail "no address was printed"
+}
+
+# The browser's own protocol, over two pipes: messages end with a byte of zero.
+exec 6<>"$folder/to" 7<>"$folder/from"
+chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking \
+  --disable-component-update --remote-debugging-pipe --user-data-dir="$folder/profile" \
+  3<&6 4>&7 2>"$folder/browser" >/dev/null &
+browser=$!
+number=0 session='' events=''
+ask() { # ask METHOD PARAMETERS: sets answer
+  number=$((number + 1))
+  printf '{"id":%d,"method":"%s","params":%s%s}\0' $number "$1" "$2" "$session" >&6
+  while IFS= read -r -d '' -t 100 answer <&7; do
+    [[ $answer != "{\"id\":$number,"* ]] || return 0
+    events+=$answer$'\n'
+  done
+  fail "the browser does not answer to $1"
+}
+field() { sed -nE "s/.*\"$1\":\"([^\"]*)\".*/\1/p" <<<"$answer"; }
+open_page() {
+  session=''
+  ask Target.createTarget "{\"url\":\"$url\"}"
+  ask Target.attachToTarget "{\"targetId\":\"$(field targetId)\",\"flatten\":true}"
+  session=",\"sessionId\":\"$(field sessionId)\""
+  ask Runtime.enable '{}'
+  ask Log.enable '{}'
+}
+value() { # of an expression without double quotes, as text
+  ask Runtime.evaluate "{\"expression\":\"String($1)\",\"returnByValue\":true}"
+  field value
+}
+until_it_is() { # until_it_is EXPRESSION WORDS
+  local got=
+  for _ in {1..600}; do
+    got=$(value "$1")
+    [[ $got != "$2" ]] || return 0
+    sleep 0.2
+  done
+  fail "$1 is '$got' and not '$2'"
+}
+
+begin_watch
+open_page
+live="document.getElementById('live')"
+until_it_is "document.querySelectorAll('svg').length > 2" true
+until_it_is "/^[0-9]+ %: experiment 1 - stabd$/.test(document.title)" true
+# The last one is far from the top, and that far the page is scrolled.
+value "(all => { all[1].open = true; all[all.length - 1].open = true; scrollTo(0, 700); })([...document.querySelectorAll('details')])" >/dev/null
+[[ $(value scrollY) == 700 ]] || fail "the page does not scroll"
+before=$(value "Number($live.dataset.report)")
+until_it_is "Number($live.dataset.report) > $before + 1" true
+[[ $(value "document.querySelectorAll('details[open]').length") == 2 ]] || fail "what was open is not"
+[[ $(value "[...document.querySelectorAll('details')].pop().open") == true ]] || fail "another one is open"
+[[ $(value scrollY) == 700 ]] || fail "it is scrolled to $(value scrollY)"
+[[ $(value "document.querySelector('h1').textContent") == "<i>live</i> (experiment 1)" ]] || fail "the name is no text"
+[[ $(value "$live.querySelector('.gone').hidden") == true ]] || fail "it says that nobody answers"
+# A second script has no part in it.
+value "(each => { each.textContent = 'document.title = 1'; document.head.append(each); })(document.createElement('script'))" >/dev/null
+[[ $(value document.title) != 1 ]] || fail "a foreign script was run"
+[[ $events == *"Content Security Policy"* ]] || fail "the policy stopped nothing: $events"
+events=''
+
+# Without stabctl the page keeps what it has.
+kill -INT "$watch"
+wait "$watch" || [[ $? == 130 ]] || fail "it exited with $?"
+watch=''
+until_it_is "$live.querySelector('.gone').hidden" false
+[[ $(value "document.querySelectorAll('svg').length > 2") == true ]] || fail "the report has gone"
+
+# And the last report ends the asking, and stabctl.
+begin_watch
+open_page
+events=''
+until_it_is "document.querySelectorAll('svg').length > 2" true
+stabctl cancel 1 >/dev/null
+until_it_is "$live.dataset.final" yes
+[[ $(value document.title) == "cancelled: experiment 1 - stabd" ]] || fail "its title is $(value document.title)"
+wait "$watch" || [[ $? == 5 ]] || fail "it exited with $?"
+watch=''
+[[ $(value "$live.querySelector('.gone').hidden") == true ]] || fail "the last page says that nobody answers"
+# Chromium asks each server for an icon, which there is not.
+complaints=$(grep -E '"method":"(Runtime.exceptionThrown|Log.entryAdded|Runtime.consoleAPICalled)"' <<<"$events" | grep -v favicon.ico || true)
+[[ -z $complaints ]] || fail "the browser complains: $complaints"
