@@ -207,6 +207,8 @@ TEST(Answer, ManyWithoutAVerdictAreCounted) {
   EXPECT_EQ(answer(with(effects)),
             "cannot tell in 4 comparisons (see the changes); with 12 blocks a change of 1 to 4 % "
             "is found in 8 of 10 cases");
+  effects[3].detectable = 7e9;
+  EXPECT_THAT(answer(with(effects)), HasSubstr("a change of 1 to more than 1000 % is found"));
 }
 
 TEST(Answer, BelowFiveDegreesOfFreedomOnlyLargeEffectsCanBeSeen) {

@@ -14,6 +14,12 @@ namespace {
 using stats::count_words;
 using stats::Effect;
 
+// In percent. With hardly any degree of freedom it may have any size, which says no more.
+std::string size_of(double change) {
+  constexpr double most = 10;
+  return change > most ? "more than 1000" : fmt::format("{:.2g}", 100 * change);
+}
+
 }  // namespace
 
 std::string foresight_words(const std::vector<const Effect*>& effects, const stats::Spec& spec) {
@@ -23,8 +29,8 @@ std::string foresight_words(const std::vector<const Effect*>& effects, const sta
   if (known.empty()) return "";
   const auto [least, most] =
       std::ranges::minmax_element(known, {}, [](const Effect* e) { return *e->detectable; });
-  const std::string low = fmt::format("{:.2g}", 100 * *(*least)->detectable);
-  const std::string high = fmt::format("{:.2g}", 100 * *(*most)->detectable);
+  const std::string low = size_of(*(*least)->detectable);
+  const std::string high = size_of(*(*most)->detectable);
   std::string text = fmt::format("; with {} a change of {} % is found in 8 of 10 cases",
                                  count_words((*most)->units, (*most)->unit),
                                  low == high ? low : low + " to " + high);

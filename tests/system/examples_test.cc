@@ -14,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Examples : public ::testing::Test {
  protected:
@@ -37,6 +38,37 @@ class Examples : public ::testing::Test {
   const std::string source_ = STAB_SOURCE_DIR;
   Lab lab_;
 };
+
+// Each plan of the folder, those of the README among them.
+TEST_F(Examples, EveryPlanIsAccepted) {
+  std::size_t plans = 0;
+  for (const auto& file : std::filesystem::directory_iterator(source_ + "/plans")) {
+    if (file.path().extension() != ".toml") continue;
+    ++plans;
+    const Output checked = lab_.ctl({"check", file.path().string()});
+    EXPECT_EQ(checked.code, 0) << file.path() << checked.err;
+  }
+  EXPECT_GE(plans, 15U);
+}
+
+TEST_F(Examples, AChosenOrderIsComparedWhileCodeStaysWhereItIs) {
+  const json document = run("layout_optimization.toml", "3");
+  EXPECT_EQ(document["trials"]["ok"], 6) << document["failures"];
+  ASSERT_EQ(document["effects"].size(), 1U);
+  const Output rows = lab_.ctl({"export", "1", "--state", state(), "--format", "json"});
+  const json trials = json::parse(rows.out, nullptr, false);
+  ASSERT_EQ(trials.size(), 6U) << rows.err;
+  for (const json& row : trials) {
+    EXPECT_THAT(std::string(row["randomization"]), Not(HasSubstr("code"))) << row;
+    EXPECT_THAT(std::string(row["randomization"]), HasSubstr("stack")) << row;
+  }
+}
+
+TEST_F(Examples, OptimizationLevelsAreComparedInPairs) {
+  const json document = run("opt_levels.toml", "2");
+  EXPECT_EQ(document["trials"]["ok"], 24) << document["failures"];
+  EXPECT_EQ(document["effects"].size(), 12U);
+}
 
 TEST_F(Examples, SimulatedCountsAnswerWithFiveBlocks) {
   const json document = run("simulated.toml", "5");
