@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// szc_refuse mprotect|exec|near PROGRAM...: runs the program with these system calls refused (EPERM) by seccomp:
-// any mprotect that makes memory writable again or executable; only executable ones; mappings at fixed places.
+// szc_refuse mprotect|exec|near|mremap PROGRAM...: runs the program with these system calls refused (EPERM) by seccomp:
+// any mprotect that makes memory writable again or executable; only executable ones; mappings at fixed places; mremap.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,13 +18,14 @@
 int main(int count, char **arguments) {
   if (count < 3) return 2;
   const int near = strcmp(arguments[1], "near") == 0;
+  const int mremap = strcmp(arguments[1], "mremap") == 0;
   // The loader needs mprotect for read-only data after relocation, so plain r-- stays allowed.
   const unsigned bits = strcmp(arguments[1], "exec") == 0 ? 4 : 6;
   struct sock_filter filter[] = {
       LOAD(nr),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, near ? SYS_mmap : SYS_mprotect, 0, 3),
-      LOAD(args[near ? 3 : 2]),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, near ? 0x100000 : bits, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, mremap ? SYS_mremap : near ? SYS_mmap : SYS_mprotect, 0, 3),
+      LOAD(args[near || mremap ? 3 : 2]),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, mremap ? 1 : near ? 0x100000 : bits, 0, 1),
       REFUSE,
       ALLOW,
   };

@@ -34,6 +34,21 @@ struct Node { int value; Node* left; Node* right; };
 Node* build(int depth) {
   return depth == 0 ? nullptr : new Node{depth, build(depth - 1), build(depth - 1)};
 }
+struct Shape {
+  virtual ~Shape() = default;
+  virtual int area(int x) const = 0;
+};
+struct Square : Shape { int area(int x) const override { return x * x; } };
+struct Line : Shape { int area(int x) const override { return x + 1; } };
+int areas() {
+  int all = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Shape* shape = i % 3 == 0 ? static_cast<const Shape*>(new Square) : new Line;
+    all += shape->area(i);
+    delete shape;
+  }
+  return all;
+}
 int sum(Node* node) {
   if (node == nullptr) return 0;
   const int all = node->value + sum(node->left) + sum(node->right);
@@ -48,7 +63,7 @@ int thrown(int x) {
   } catch (const std::exception& e) { return static_cast<int>(std::string(e.what()).size()); } catch (int y) { return -y; }
 }
 unsigned long once() {
-  unsigned long all = sum(build(8));
+  unsigned long all = sum(build(8)) + static_cast<unsigned long>(areas());
   std::map<std::string, int> words;
   for (int i = 0; i < 200; ++i) words[std::to_string(i * 7919 % 251)] += thrown(i);
   for (const auto& [word, n] : words) all = all * 31 + static_cast<unsigned long>(n) + word.size();
@@ -138,13 +153,22 @@ same "ulimit -s" ordinary bash -c 'ulimit -s 512; exec ordinary/program'
 same "ulimit -n" ordinary bash -c '
   for file in /proc/$$/fd/*; do [ "${file##*/}" -lt 3 ] || eval "exec ${file##*/}>&-"; done
   ulimit -n 4; exec ordinary/program'
+# Functions before and behind 16 MB that stay: the second range of text cannot be made writable.
+printf '.text\nblob: .fill 16000000,1,0x90\n.section .note.GNU-stack,"",@progbits\n' >blob.s
+cat >behind.cc <<'END'
+int behind(int x) { return x + 3; }
+END
+program large "$szc" "blob.s behind.cc"
+for kilobytes in 4000 18000; do
+  same "ulimit -d $kilobytes" large bash -c "ulimit -d $kilobytes; exec large/program 0"
+done
 same "ulimit -i" ordinary bash -c 'ulimit -i 2; exec ordinary/program'
 arguments=3000 same "3,000 threads" ordinary ordinary/program 3000
 
 # Sandboxes, and what cannot be read.
 $clang -x c -O1 "$source_directory/tests/szc_refuse.c" -o refuse || exit 1
 if ./refuse exec /bin/true 2>/dev/null; then
-  for what in mprotect exec near; do same "refused: $what" ordinary ./refuse $what ordinary/program; done
+  for what in mprotect exec near mremap; do same "refused: $what" ordinary ./refuse $what ordinary/program; done
 else
   echo "skipped: no seccomp here"
 fi

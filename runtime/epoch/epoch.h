@@ -6,7 +6,8 @@
 // Invariants:
 //   1. The handler allocates nothing from libc, takes no lock of libc and uses no stdio.
 //   2. A thread that is not stopped (it sleeps, or did not answer) is safe: nothing that it may run
-//      or read is changed, but for single aligned words that are right before and after.
+//      or read is changed, but for single aligned words that are right before and after, and
+//      for pages of stubs, which are replaced as a whole.
 //   3. A layout is used again only when every thread was seen, at some epoch since it was retired,
 //      not to refer to it; from then on none can come to.
 //   4. One epoch at a time; whoever changes the list of images keeps epochs out meanwhile.

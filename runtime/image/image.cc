@@ -160,8 +160,9 @@ const char* build(Image& image, bool again) {
     if (!stubs.put_in_place()) return stubs_refused;
   }
   const OwnText text(image);
-  if ((!image.leads && !set_pointers(image)) || !patch_originals(image))
-    return "the code cannot be made writable (mprotect was refused)";
+  if (!patch_originals(image)) return "the code cannot be made writable (mprotect was refused)";
+  // From here on there is no way back. Vtables that stay as they are lead to the entries.
+  if (!image.leads) set_pointers(image);
   text.take();
   return nullptr;
 }

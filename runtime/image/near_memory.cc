@@ -58,6 +58,16 @@ uint8_t* reserve_near(uint64_t size, uint64_t low, uint64_t high, Random& random
   return nullptr;
 }
 
+bool can_put_code() {
+  const long from = os::map(0, os::page_size, os::read | os::write);
+  const long to = os::map(0, os::page_size, os::read | os::execute);
+  const bool can = !os::failed(from) && !os::failed(to) &&
+                   put_code(static_cast<uint64_t>(from), os::page_size, static_cast<uint64_t>(to));
+  if (!os::failed(from) && !can) os::unmap(static_cast<uint64_t>(from), os::page_size);
+  if (!os::failed(to)) os::unmap(static_cast<uint64_t>(to), os::page_size);
+  return can;
+}
+
 bool put_code(uint64_t from, uint64_t size, uint64_t to) {
   if (os::failed(os::protect(from, size, os::read | os::execute))) return false;
   if (!os::failed(os::put_pages(from, size, to))) return true;

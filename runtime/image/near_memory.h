@@ -15,8 +15,10 @@ enum class Side : uint8_t { either, below, above };
 // writable. With Side::either it chooses the side and tells. nullptr: there is no such memory.
 uint8_t* reserve_near(uint64_t size, uint64_t low, uint64_t high, Random& random, Side& side);
 
-// Makes the pages at `from` executable and puts them in the place of those at `to`, which were
-// executable, in one step: who comes to one of them meanwhile waits in the kernel. Returns false if
+// Whether put_code will work, as far as a page of our own tells: a sandbox may refuse it.
+bool can_put_code();
+
+// Makes the pages at `from` executable and puts them in the place of those at `to` in one step: who comes to one of them meanwhile waits in the kernel. Returns false if
 // the kernel refuses, and then `to` is as it was; where the kernel has removed it, the process ends.
 bool put_code(uint64_t from, uint64_t size, uint64_t to);
 

@@ -228,8 +228,11 @@ void lead_to(const Image& image, const Layout& layout, StubsDraft& stubs) {
   }
 }
 
-bool set_pointers(const Image& image) {
-  if (!protect_pointers(image, os::read | os::write)) return false;
+void set_pointers(const Image& image) {
+  if (!protect_pointers(image, os::read | os::write)) {
+    protect_pointers(image, os::read);
+    return;
+  }
   const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
   for (uint32_t i = 0; i < image.table->pointers.count; ++i) {
     const uint32_t f = pointers[i].function;
@@ -239,7 +242,6 @@ bool set_pointers(const Image& image) {
           address_of(image.board.in_use() ? image.board.function_stub(f) : image.first().copy(f));
   }
   protect_pointers(image, os::read);
-  return true;
 }
 
 void enter_leads(const Image& image, const Layout& layout) {

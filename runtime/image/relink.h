@@ -25,14 +25,15 @@ void write_lead(const Image& image, const Layout& layout, uint32_t f);
 // Makes the layout the one whose leads run into its copies, and lets vtables lead there.
 void enter_leads(const Image& image, const Layout& layout);
 
-// Makes vtables refer to the copies themselves where there is one layout, else to the stubs:
-// programs carry what they read from a vtable to places that the runtime cannot find (the frame of
-// a coroutine), and a stub is right for ever. Returns false if the kernel refuses.
-bool set_pointers(const Image& image);
-
 // Makes the originals jump to the copies of the first layout, or to their stubs, and sets
 // the slots in data. Returns false if the text could not be made writable; then nothing was
 // changed. If it cannot be made executable again, the process ends: it has nothing left to run.
 bool patch_originals(const Image& image);
+
+// Makes vtables refer to the copies themselves where there is one layout, else to the stubs:
+// programs carry what they read from a vtable to places that the runtime cannot find (the frame of
+// a coroutine), and a stub is right for ever. The originals are patched: where the kernel refuses,
+// vtables go on to lead there.
+void set_pointers(const Image& image);
 
 }  // namespace stab::rt

@@ -16,6 +16,7 @@
 #include "runtime/epoch/libraries.h"
 #include "runtime/image/find_object.h"
 #include "runtime/image/images.h"
+#include "runtime/image/near_memory.h"
 #include "runtime/image/pads.h"
 #include "runtime/malloc/interface/choice.h"
 #include "runtime/start/crash.h"
@@ -50,6 +51,7 @@ uint64_t images_seen;
 const char* small_stack;
 uint64_t main_began;
 bool active;
+bool can_replace;  // code, while functions move again and again
 bool ended;  // the executable's destructors have run; what its libraries' destructors call goes on
 
 void print(const char* line, size_t size) {
@@ -116,8 +118,9 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   const char* problem = open_image(*image, note, elf);
   if (problem == nullptr) {
     look_for_small_stacks(*image);
-    problem = randomize(*image, random_for_next_image(),
-                        {options.code, options.stack, options.again(), options.leads});
+    problem =
+        randomize(*image, random_for_next_image(),
+                  {options.code, options.stack, options.again() && can_replace, options.leads});
   }
   if (problem != nullptr) return problem;
   publish_image(image);
@@ -147,11 +150,13 @@ void start(char** environment) {
   prepare_find_object();
   prepare_libraries();
   if (options.stack && libraries_make_stacks()) keep_pads_small();
+  can_replace = !options.again() || can_put_code();
   Image* image = claim_image();
   const char* problem = take_in(image, &stab_note, &__ehdr_start);
   const char* why_once = nullptr;
   if (problem == nullptr && options.again())
-    why_once = start_epochs(options, AtStartAndEnd::outside());
+    why_once = can_replace ? start_epochs(options, AtStartAndEnd::outside())
+                           : "code cannot be put in place (mremap was refused)";
   if (why_once != nullptr)
     refuse_or_complain(why_once);
   else if (problem == nullptr && options.again())

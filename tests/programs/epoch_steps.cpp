@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A debugger's view: after each single instruction of virtual calls, calls through pointers and their returns, a signal
-// handler's backtrace finds the caller's frame. So every byte of code that is run has a description, stubs and marks too.
+// handler's backtrace finds the caller's frame: entries, marks and the stubs of functions have descriptions, too.
 // variants: -O0 | -O2 | -O2 -fcf-protection
 #include <csignal>
 #include <cstdint>

@@ -24,7 +24,11 @@ class DataAnalysis {
 
   void run() {
     collect_vtables();
+    collect_exported();
     for (std::size_t i = 0; i < program_.file->sections().size(); ++i) read_section(i);
+    std::erase_if(program_.pointers, [&](const Pointer& pointer) {
+      return named_.contains(program_.functions[pointer.function].start);
+    });
     collect_bases();
     for (Function& function : program_.functions)
       if (function.movable()) add_tables(function);
@@ -46,18 +50,23 @@ class DataAnalysis {
 
   void read_section(std::size_t index) {
     const Elf64_Shdr& section = program_.file->sections()[index];
-    if ((section.sh_flags & SHF_ALLOC) == 0 || (section.sh_flags & SHF_EXECINSTR) != 0) return;
+    if ((section.sh_flags & SHF_ALLOC) == 0) return;
+    if ((section.sh_flags & SHF_EXECINSTR) != 0) return read_code(index);
     const std::string_view name = program_.file->name(section);
     if (!of_interest(name)) return;
     for (const Relocation& relocation : program_.file->relocations(index)) {
       if (relocation.type == R_X86_64_PC32) {
         if (refers_to_code(relocation)) distances_.insert(relocation.where);
+        named_.insert(relocation.target);
         continue;
       }
       Function* function = program_.find(relocation.target);
-      if (function != nullptr && function->start == relocation.target &&
-          relocation.type == R_X86_64_64)
-        add_pointer(relocation.where, *function, section);
+      if (function != nullptr && function->start == relocation.target) {
+        if (relocation.type == R_X86_64_64)
+          add_pointer(relocation.where, *function, section);
+        else
+          named_.insert(relocation.target);
+      }
       if (function == nullptr || function->start == relocation.target || !function->movable())
         continue;
       if (relocation.type == R_X86_64_64 && holds_pointers(name) && relocation.where % 8 == 0 &&
@@ -97,10 +106,35 @@ class DataAnalysis {
     }
   }
 
-  // Programs compare other pointers to functions; those of vtables are only called.
+  // Others may look these up by their names, or have them in vtables of their own.
+  void collect_exported() {
+    const Elf64_Shdr* section = program_.file->section(".dynsym");
+    if (section == nullptr) return;
+    const auto bytes = program_.file->at(section->sh_addr, section->sh_size);
+    for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.size(); at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol{};
+      std::memcpy(&symbol, bytes.data() + at, sizeof symbol);
+      if (symbol.st_shndx != SHN_UNDEF) named_.insert(symbol.st_value);
+    }
+  }
+
+  // All that is no call through the linker's table may be the address of a function.
+  void read_code(std::size_t index) {
+    constexpr std::uint64_t field = 4;  // a distance counts from behind it
+    for (const Relocation& relocation : program_.file->relocations(index)) {
+      if (relocation.type == R_X86_64_PLT32) continue;
+      named_.insert(relocation.target);
+      named_.insert(relocation.target + field);
+    }
+  }
+
+  // Programs compare pointers to functions. Those that stand only in vtables are only called.
   void add_pointer(std::uint64_t where, const Function& function, const Elf64_Shdr& section) {
     const auto next = vtables_.upper_bound(where);
-    if (next == vtables_.begin() || where >= std::prev(next)->second) return;
+    if (next == vtables_.begin() || where >= std::prev(next)->second) {
+      named_.insert(function.start);
+      return;
+    }
     if (where % 8 == 0 && is_readonly(where, section))
       program_.pointers.push_back({where, program_.index(function)});
   }
@@ -197,6 +231,7 @@ class DataAnalysis {
 
   Program& program_;
   std::map<std::uint64_t, std::uint64_t> vtables_;          // start and end
+  std::unordered_set<std::uint64_t> named_;                 // whose address others may compare
   std::unordered_set<std::uint64_t> distances_;             // places of 32-bit distances in data
   std::unordered_map<std::uint64_t, std::uint32_t> bases_;  // such places whose address code takes
 };
