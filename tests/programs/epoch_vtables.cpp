@@ -170,9 +170,9 @@ int main() {
   }
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   for (const pthread_t thread : threads) join_thread(thread);
-  // With VTABLES_STAY=1 vtables are as they were linked; with 0 functions have many homes.
+  // With VTABLES_STAY=1 vtables are as they were at the start; with 0 functions have many homes.
   if (const char *stay = getenv("VTABLES_STAY")) {
-    CHECK((read(&twice, NEXT) == first) == (*stay == '1'));
+    CHECK(*stay != '1' || read(&twice, NEXT) == first);
     CHECK(*stay == '1' ? homes_of(kept, &twice) == 1 : homes_of(kept, &twice) > 10);
   }
   puts("all entries led to their functions");
