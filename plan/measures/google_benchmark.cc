@@ -199,6 +199,9 @@ class Listing : public nlohmann::json_sax<json> {
     Samples& samples = samples_of(name);
     if (!samples.reason.empty()) return true;
     const double scaled = *record_.value * *factor;
+    if (is_time_ && scaled < 0)
+      return refuse(fmt::format("the {} of {} is below 0: that is no time", wanted_,
+                                one_line(name, longest_word)));
     if (!std::isfinite(scaled)) return refuse("the numbers are too large");
     samples.values.push_back(scaled);
     room_used_ += counters::bytes_of_sample;

@@ -168,6 +168,10 @@ TEST(GoogleBenchmark, WhatIsNoneOfItsTextsSaysWhatToDo) {
   EXPECT_EQ(error_of(R"({"benchmarks": [{"real_time": 1}]})"), "a benchmark in it has no name");
   EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "real_time": 1, "time_unit": "h"}]})"),
             "its time_unit 'h' is unknown");
+  EXPECT_EQ(
+      error_of(
+          R"({"benchmarks": [{"name": "a", "real_time": 1}, {"name": "a", "real_time": -1}]})"),
+      "the real_time of a is below 0: that is no time");
   EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "real_time": 1e308, "time_unit": "s"}]})"),
             "the numbers are too large");
 }

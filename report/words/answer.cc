@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "stats/verdicts/decide.h"
@@ -15,6 +17,7 @@ namespace {
 
 using stats::Analysis;
 using stats::Effect;
+using stats::is_withheld;
 using stats::Programs;
 using stats::Scope;
 using stats::Spec;
@@ -32,23 +35,32 @@ std::string names(const Effects& effects) {
   return text;
 }
 
+// How an effect counts: "faster", "not clearly different".
+std::string_view state_words(const Effect& effect, const Spec& spec) {
+  if (effect.verdict != Verdict::unsure) return verdict_word(effect.verdict, spec);
+  // One whose verdict is withheld may be as different as can be.
+  return is_withheld(effect) ? "without a verdict" : "not clearly different";
+}
+
 // "against opt=O1, opt=O2 is faster on 2 of 5 (a, b), slower on 1 of 5 (c)".
 std::string count_sentence(const Effects& effects, const Spec& spec) {
   const Effect& first = *effects.front();
   std::string text = fmt::format("against {}, {} is", level_name(first, first.baseline),
                                  level_name(first, first.level));
   std::string separator = " ";
-  for (const Verdict verdict : {Verdict::faster, Verdict::slower, Verdict::same, Verdict::unsure}) {
+  const auto add = [&](Verdict verdict, bool withheld) {
     Effects those;
-    std::ranges::copy_if(effects, std::back_inserter(those),
-                         [&](const Effect* effect) { return effect->verdict == verdict; });
-    if (those.empty()) continue;
-    text += fmt::format(
-        "{}{} on {} of {} ({})", separator,
-        verdict == Verdict::unsure ? "not clearly different" : verdict_word(verdict, spec),
-        those.size(), effects.size(), names(those));
+    std::ranges::copy_if(effects, std::back_inserter(those), [&](const Effect* effect) {
+      return effect->verdict == verdict && is_withheld(*effect) == withheld;
+    });
+    if (those.empty()) return;
+    text += fmt::format("{}{} on {} of {} ({})", separator, state_words(*those.front(), spec),
+                        those.size(), effects.size(), names(those));
     separator = ", ";
-  }
+  };
+  for (const Verdict verdict : {Verdict::faster, Verdict::slower, Verdict::same, Verdict::unsure})
+    add(verdict, false);
+  add(Verdict::unsure, true);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "stats/data/notes.h"
+#include "stats/verdicts/decide.h"
 #include "stats/verdicts/foresight.h"
 
 namespace stab::report {
@@ -295,10 +296,31 @@ TEST(Answer, OfACalibrationIsTheNoiseFloor) {
 }
 
 TEST(Answer, VerdictsThatAreWithheldAreSaidToBe) {
-  Analysis analysis = with({unsure()});
+  Effect only = effect(Verdict::faster, 0.1, 0.09, 0.11);
+  only.unit = "trial";
+  only.df = 3;
+  stats::withhold(only, "one session an arm");
+  Analysis analysis = with({only});
   analysis.withheld = "one session an arm";
+  EXPECT_EQ(answer(analysis),
+            "no verdict: one session an arm\nno verdict on opt=O2 against opt=O1: the change is "
+            "-91.0 to -89.0 % (95 % interval, p = 0.003)");
+}
+
+TEST(Answer, AWithheldVerdictIsNotCalledNoClearDifference) {
+  Analysis analysis = with({effect(Verdict::faster, 0.1, 0.09, 0.11, "sort"), unsure("lua"),
+                            effect(Verdict::slower, 9, 8, 10, "fft")});
+  for (Effect& each : analysis.effects) {
+    each.unit = "trial";
+    each.df = 3;
+  }
+  stats::withhold(analysis.effects[0], "some trials have no wall time");
   EXPECT_THAT(answer(analysis),
-              StartsWith("no verdict: one session an arm\ncannot tell whether opt=O2 takes"));
+              StartsWith("against opt=O1, opt=O2 is slower on 1 of 3 (fft), not clearly different "
+                         "on 1 of 3 (lua), without a verdict on 1 of 3 (sort)\nWith 3 degrees"));
+  for (Effect& each : analysis.effects) stats::withhold(each, "one session an arm");
+  EXPECT_EQ(answer(analysis),
+            "against opt=O1, opt=O2 is without a verdict on 3 of 3 (sort, lua, fft)");
 }
 
 }  // namespace

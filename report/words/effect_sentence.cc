@@ -8,6 +8,7 @@
 
 #include "report/words/answer.h"
 #include "report/words/quantity.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::report {
 namespace {
@@ -140,9 +141,12 @@ std::string correction_words(const Effect& effect, const Spec& spec) {
 }
 
 std::string unsure_words(const Effect& effect, const Spec& spec) {
-  const std::string question = fmt::format(
-      "cannot tell whether {} {} more or less {} than {}", level_name(effect, effect.level),
-      verb(spec), response_words(spec), level_name(effect, effect.baseline));
+  const std::string level = level_name(effect, effect.level);
+  const std::string baseline = level_name(effect, effect.baseline);
+  const std::string question =
+      stats::is_withheld(effect) ? fmt::format("no verdict on {} against {}", level, baseline)
+                                 : fmt::format("cannot tell whether {} {} more or less {} than {}",
+                                               level, verb(spec), response_words(spec), baseline);
   if (!has_range(effect)) return question + " (see the notes)";
   const std::string change =
       effect.low

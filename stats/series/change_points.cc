@@ -2,6 +2,7 @@
 #include "stats/series/change_points.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 
@@ -114,18 +115,25 @@ class Divider {
     return best;
   }
 
-  // Numbers change places within their parts only.
+  // Numbers change places within their parts only. It ends as soon as p will be above alpha whatever
+  // the other permutations are; then it is that of those that were drawn.
   double p_of(double statistic) {
     std::vector<double> numbers(series_.begin(), series_.end());
     // Sums in another order may differ in their last digits.
     const double threshold = statistic * (1 - 1e-9);
+    const auto share = [](std::size_t some, std::size_t drawn) {
+      return static_cast<double>(some) / static_cast<double>(drawn + 1);
+    };
     std::size_t as_large = 1;
-    for (std::size_t i = 0; i < options_.permutations; ++i) {
+    std::size_t drawn = 0;
+    while (drawn < options_.permutations &&
+           share(as_large, options_.permutations) <= options_.alpha) {
       for (const Part& part : parts_)
         random_.shuffle(std::span(numbers).subspan(part.from, part.to - part.from));
+      ++drawn;
       if (best_of(numbers).statistic >= threshold) ++as_large;
     }
-    return static_cast<double>(as_large) / static_cast<double>(options_.permutations + 1);
+    return share(as_large, drawn);
   }
 
   void cut_at(std::size_t at) {
@@ -148,10 +156,16 @@ class Divider {
 }  // namespace
 
 double least_p(std::size_t numbers) {
+  if (numbers < 4) return 1;
+  const std::array<std::size_t, 3> groups{std::max<std::size_t>(2, (numbers + 2) / 3),
+                                          std::max<std::size_t>(2, (numbers + 1) / 3),
+                                          numbers >= 6 ? numbers / 3 : numbers - 4};
   double arrangements = 1;
-  for (std::size_t i = 1; i <= numbers / 2; ++i)
-    arrangements *= static_cast<double>(numbers - numbers / 2 + i) / static_cast<double>(i);
-  return std::min(1.0, 2 / arrangements);
+  std::size_t placed = 0;
+  for (const std::size_t group : groups)
+    for (std::size_t i = 1; i <= group; ++i)
+      arrangements *= static_cast<double>(++placed) / static_cast<double>(i);
+  return 2 / arrangements;
 }
 
 ChangePoints change_points(std::span<const double> series, const ChangePointOptions& options) {

@@ -20,7 +20,7 @@ namespace stab::stats {
 
 struct ChangePointOptions {
   double alpha = 0.05;             // of each test; the first one is that of no change at all
-  std::size_t permutations = 999;  // drawn for each test
+  std::size_t permutations = 999;  // of each test, at most
   std::size_t shortest = 2;        // numbers of a part; at least 2
   std::uint64_t seed = 1;
 };
@@ -28,16 +28,19 @@ struct ChangePointOptions {
 struct ChangePoint {
   std::size_t at = 0;    // the first number of the new part
   double statistic = 0;  // of the cut
-  double p = 0;          // (those as large + 1) / (permutations + 1)
+  double p = 0;          // (those as large + 1) / (permutations + 1), at most alpha
 };
 
 struct ChangePoints {
-  std::vector<ChangePoint> found{};   // by `at`
-  std::optional<double> p_of_next{};  // of the best cut that was not made; none: no part can be cut
+  std::vector<ChangePoint> found{};  // by `at`
+  // Of the best cut that was not made, above alpha, of as many permutations as that took. None: no
+  // part can be cut.
+  std::optional<double> p_of_next{};
 };
 
-// The least p that a series of so many numbers can have, whatever is in it: a cut in its middle is
-// only the best one in two arrangements of n choose n / 2. Below 8 numbers it is above 5 %.
+// The least p that any series of so many numbers can have over all permutations: the best cut stays as
+// good when numbers change places within its left side, its right side, or behind its end, and when
+// its sides change places. That is least for thirds; a single step in the middle has 2 of n choose n / 2.
 double least_p(std::size_t numbers);
 
 // The numbers are finite, and fewer than 2^16.

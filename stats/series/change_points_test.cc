@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 #include "base/random.h"
@@ -59,44 +60,98 @@ TEST(ChangePoints, HasTheEnergyStatistic) {
   EXPECT_DOUBLE_EQ(least_p(4), 1.0 / 3);
 }
 
+struct ByHand {
+  double energy = -1;
+  std::size_t at = 0;
+};
+
 // Counted in full: over all pairs, cuts and ends.
+ByHand best_by_hand(const std::vector<double>& series) {
+  ByHand best;
+  for (std::size_t at = 2; at + 2 <= series.size(); ++at)
+    for (std::size_t end = at + 2; end <= series.size(); ++end) {
+      const auto mean = [&](std::size_t from, std::size_t to, std::size_t from2, std::size_t to2) {
+        double sum = 0;
+        int pairs = 0;
+        for (std::size_t i = from; i < to; ++i)
+          for (std::size_t j = from2; j < to2; ++j)
+            if (i != j) sum += std::abs(series[i] - series[j]), ++pairs;
+        return sum / pairs;
+      };
+      const auto m = static_cast<double>(at);
+      const auto n = static_cast<double>(end - at);
+      const double energy =
+          m * n / (m + n) *
+          (2 * mean(0, at, at, end) - mean(0, at, 0, at) - mean(at, end, at, end));
+      if (energy > best.energy) best = {.energy = energy, .at = at};
+    }
+  return best;
+}
+
 TEST(ChangePoints, FindsTheBestCutOfAll) {
   Random random(5);
   for (int round = 0; round < 20; ++round) {
     std::vector<double> series;
     for (int i = 0; i < 9; ++i) series.push_back(normal(random));
-    double best = -1;
-    std::size_t place = 0;
-    for (std::size_t at = 2; at + 2 <= series.size(); ++at)
-      for (std::size_t end = at + 2; end <= series.size(); ++end) {
-        const auto mean = [&](std::size_t from, std::size_t to, std::size_t from2,
-                              std::size_t to2) {
-          double sum = 0;
-          int pairs = 0;
-          for (std::size_t i = from; i < to; ++i)
-            for (std::size_t j = from2; j < to2; ++j)
-              if (i != j) sum += std::abs(series[i] - series[j]), ++pairs;
-          return sum / pairs;
-        };
-        const double m = static_cast<double>(at);
-        const double n = static_cast<double>(end - at);
-        const double energy =
-            m * n / (m + n) *
-            (2 * mean(0, at, at, end) - mean(0, at, 0, at) - mean(at, end, at, end));
-        if (energy > best) {
-          best = energy;
-          place = at;
-        }
-      }
+    const ByHand best = best_by_hand(series);
     const ChangePoints result =
         change_points(series, {.alpha = 1, .permutations = 1, .shortest = 4});
     const ChangePoints all = change_points(series, {.alpha = 1, .permutations = 1});
     EXPECT_LE(result.found.size(), 1U);
     const auto is_best = [&](const ChangePoint& each) {
-      return each.at == place && std::abs(each.statistic - best) < 1e-12;
+      return each.at == best.at && std::abs(each.statistic - best.energy) < 1e-12;
     };
     EXPECT_EQ(std::ranges::count_if(all.found, is_best), 1) << round;
   }
+}
+
+// Of all permutations, so that chance has no part in it.
+double p_by_hand(const std::vector<double>& series) {
+  const double threshold = best_by_hand(series).energy * (1 - 1e-9);
+  std::vector<std::size_t> order(series.size());
+  std::iota(order.begin(), order.end(), 0);
+  double all = 0;
+  double as_large = 0;
+  do {
+    std::vector<double> permuted;
+    for (const std::size_t i : order) permuted.push_back(series[i]);
+    ++all;
+    as_large += best_by_hand(permuted).energy >= threshold ? 1 : 0;
+  } while (std::ranges::next_permutation(order).found);
+  return as_large / all;
+}
+
+TEST(ChangePoints, TheLeastPIsReachedAndNoSeriesIsBelowIt) {
+  EXPECT_NEAR(p_by_hand({0, 0, 10, 10, 5}), least_p(5), 1e-12);
+  EXPECT_NEAR(p_by_hand({0, 0, 10, 10, 5, 5}), least_p(6), 1e-12);
+  EXPECT_NEAR(p_by_hand({0, 0, 0, 10, 10, 5, 5}), least_p(7), 1e-12);
+  EXPECT_GT(least_p(5), 0.05);
+  EXPECT_NEAR(least_p(6), 0.0222, 0.0001);
+  EXPECT_NEAR(least_p(7), 0.0095, 0.0001);
+  Random random(3);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> series;
+    for (int i = 0; i < 4 + round % 3; ++i)
+      series.push_back(static_cast<double>(random.next() % 4));
+    EXPECT_GE(p_by_hand(series), least_p(series.size()) * (1 - 1e-9)) << round;
+  }
+  for (std::size_t n = 4; n < 40; ++n) EXPECT_LT(least_p(n + 1), least_p(n));
+}
+
+// The decision is that of all permutations, in a fraction of the time.
+TEST(ChangePoints, ATestEndsWhenItIsDecided) {
+  Random random(13);
+  std::vector<double> series;
+  for (int i = 0; i < 12; ++i) series.push_back(normal(random));
+  const ChangePoints none =
+      change_points(series, {.alpha = 1e-9, .permutations = 1'000'000'000'000});
+  EXPECT_TRUE(none.found.empty());
+  EXPECT_GT(none.p_of_next.value_or(0), 1e-9);
+  for (int i = 6; i < 12; ++i) series[i] += 100;
+  // As good are 2 of 924 arrangements.
+  const ChangePoints rare = change_points(series, {.alpha = 0.003, .permutations = 19'999});
+  ASSERT_EQ(rare.found.size(), 1U);
+  EXPECT_NEAR(rare.found[0].p, 2.0 / 924, 0.001);
 }
 
 TEST(ChangePoints, FindsSeveralAndNamesThemInOrder) {
@@ -137,8 +192,7 @@ TEST(ChangePoints, ShortAndConstantSeriesHaveNone) {
   const ChangePoints constant = change_points(std::vector<double>(30, 1.5), {});
   EXPECT_TRUE(constant.found.empty());
   EXPECT_EQ(constant.p_of_next, 1);
-  EXPECT_GT(least_p(7), 0.05);
-  EXPECT_LT(least_p(8), 0.05);
+  EXPECT_EQ(least_p(3), 1) << "no cut has two numbers on each side";
 }
 
 TEST(ChangePoints, AreTheSameWithTheSameSeed) {

@@ -88,6 +88,10 @@ void withhold(Effect& effect, std::string why) {
   effect.needed.reset();
 }
 
+bool is_withheld(const Effect& effect) {
+  return effect.verdict == Verdict::unsure && !effect.reason.empty();
+}
+
 bool is_same_comparison(const Effect& a, const Effect& b) {
   return a.subject == b.subject && a.scope == b.scope && a.treatment == b.treatment &&
          a.baseline == b.baseline && a.level == b.level;

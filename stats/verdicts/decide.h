@@ -29,6 +29,8 @@ std::vector<const Effect*> deciding_effects(const Analysis& analysis);
 
 // Takes back the verdict, with what was corrected or planned for it.
 void withhold(Effect& effect, std::string why);
+// Whether it is unsure for another reason than its numbers: these may well exclude no change.
+bool is_withheld(const Effect& effect);
 
 // Whether both compare the same levels of the same subject, whatever they found.
 bool is_same_comparison(const Effect& a, const Effect& b);

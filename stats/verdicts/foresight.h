@@ -14,7 +14,7 @@ inline constexpr double foreseen_power = 0.8;
 void add_foresight(const Prepared& data, Analysis& analysis);
 
 // "With 4 degrees of freedom from 5 programs only large effects can be seen: more programs would
-// help", once for each kind of unit that has so few.
+// help", once for each kind of unit that has so few. Not of effects that something else decides.
 std::vector<std::string> few_sentences(const std::vector<const Effect*>& effects);
 
 }  // namespace stab::stats

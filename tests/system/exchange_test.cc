@@ -88,6 +88,7 @@ TEST_F(Exchange, HyperfinesFormatHasTheTimesOfEachCell) {
       if (result.contains("memory_usage_byte"))
         EXPECT_EQ(result["memory_usage_byte"][i], trials[i]["max_rss_bytes"]);
       EXPECT_EQ(result["exit_codes"][i], 0);
+      EXPECT_FALSE(result.contains("accepted_exit_codes"));
       sum += result["times"][i].get<double>();
     }
     EXPECT_NEAR(result["mean"].get<double>(), sum / 5, 1e-12);
@@ -114,6 +115,24 @@ TEST_F(Exchange, WhatIsExportedAsHyperfinesIsReadAsSuch) {
     for (const json& each : result)
       if (each["parameters"]["how"] == mean["levels"]["how"])
         EXPECT_NEAR(mean["mean"].get<double>(), 1e9 * each["mean"].get<double>(), 1);
+}
+
+// The plan wants the exit code 3, which hyperfine would call a failure.
+TEST_F(Exchange, ExitCodesThatThePlanWantsAreNoFailuresInHyperfinesFormat) {
+  run("[experiment]\nname = \"codes\"\n[defaults]\nrepetitions = 4\n[[benchmark]]\nname = \"b\"\n"
+      "run = [\"sh\", \"-c\", \"exit ${CODE}\"]\ncheck = { exit = 3 }\n"
+      "[factor.how]\nlevels = { a = { CODE = \"3\" }, c = { CODE = \"0003\" } }\n");
+  const Output written = exported({"--format", "hyperfine", "-o", lab_.path("own.json")});
+  ASSERT_EQ(written.code, 0) << written.err;
+  const json results = json::parse(exported({"--format", "hyperfine"}).out)["results"];
+  ASSERT_EQ(results.size(), 2U);
+  for (const json& result : results) {
+    EXPECT_EQ(result["exit_codes"], json::array({3, 3, 3, 3}));
+    EXPECT_EQ(result["accepted_exit_codes"], json::array({3}));
+  }
+  const Output read = lab_.ctl({"analyze", lab_.path("own.json")});
+  EXPECT_EQ(read.code, 0) << read.err;
+  EXPECT_THAT(read.out, HasSubstr("8 trials"));
 }
 
 TEST_F(Exchange, BenchstatsFormatHasALineForEachTrial) {

@@ -170,6 +170,9 @@ TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
   EXPECT_THAT(slower.out, HasSubstr("no verdict: one session an arm"));
   EXPECT_THAT(slower.out, HasSubstr("codes (experiment 2) against codes (experiment 1)"));
   EXPECT_THAT(slower.out, HasSubstr("b t=a"));
+  EXPECT_THAT(slower.out, HasSubstr("is without a verdict on 2 of 2"));
+  EXPECT_EQ(slower.out.find("clearly different"), std::string::npos) << slower.out;
+  EXPECT_EQ(slower.out.find("would help"), std::string::npos) << slower.out;
   EXPECT_EQ(lab_.ctl({"compare", "2", "1", "--fail-on", all}).code, 3);
   EXPECT_EQ(lab_.ctl({"compare", "2", "1"}).code, 0);
   EXPECT_EQ(lab_.ctl({"compare", "1", "2", "--fail-on", "trials,regressed"}).code, 0);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -122,6 +123,22 @@ TEST_F(HistoryTest, WhatNobodyMeasuredIsAnErrorWithWhatThereIs) {
   EXPECT_EQ(name.code, 1);
   EXPECT_THAT(name.err, HasSubstr("no experiment here is done and is called x"));
   EXPECT_EQ(lab_.ctl({"history", "b", "--state", lab_.path("nowhere")}).code, 1);
+}
+
+TEST_F(HistoryTest, WhatNobodyMeasuredIsSaidBesideExperimentsThatCannotBeRead) {
+  run(plan_of("10", "marked"));
+  run(plan_of("10"));
+  // A row whose checksum is wrong.
+  const std::string database = state() + "/stabd.db";
+  std::string bytes = read_file(database, 1 << 26).value();
+  ASSERT_NE(bytes.find("marked"), std::string::npos);
+  for (std::size_t at = 0; (at = bytes.find("marked", at)) != std::string::npos;) bytes[at] = 'n';
+  std::ofstream(database, std::ios::binary) << bytes;
+  const Output wrong = history({"bb"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("no experiment has measured bb, did you mean b?"));
+  EXPECT_THAT(wrong.err, HasSubstr("1 more cannot be read, of which experiment 1: "));
+  EXPECT_THAT(wrong.err, HasSubstr("; there are b, c"));
 }
 
 TEST_F(HistoryTest, ADaemonIsAskedForItsReports) {

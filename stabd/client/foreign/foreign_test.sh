@@ -66,6 +66,11 @@ analyze 1 grid.json --factors n
 says err "--factors n do not tell 'a 1 x' and 'a 1 y' apart"
 analyze 0 grid.json --factors n --subject m
 says words "By itself, 2 of 2 comparisons of a single m changed"
+sed 's/"n":/"file":/g' grid.json >named.json
+cp named.json again.json
+analyze 1 named.json again.json --factors file,m
+says err "the files are called file, and so is a column"
+analyze 0 named.json again.json --factors file,m --factor version
 analyze 1 grid.json --factors k
 says err "there is no column 'k'; there are 'command', 'm', 'n'"
 
@@ -82,11 +87,30 @@ analyze 3 old.json new.json --fail-on unsure --factor version=main,branch
 says words "version: main -> branch"
 hyperfine "$(result ./new 0.11 null)" >killed.json
 analyze 5 old.json killed.json
+# What is gone is said in the error, too, and nothing that can be compared is an error.
+sed 's/"exit_codes":\[[^]]*\]/"exit_codes":[1,1,1,1,1,1,1,1,1,1,1,1]/' two.json >failed.json
+analyze 1 failed.json
+says err "there is one command with values, and nothing to compare it with"
+says err "; 'sort -n' is left out: all of its runs failed"
+hyperfine "$(result a 0.1)" "$(result b 0.1)" >whole.json
+sed 's/"exit_codes":\[[^]]*\]/"exit_codes":[1,1,1,1,1,1,1,1,1,1,1,1]/g' whole.json >gone.json
+analyze 1 whole.json gone.json --fail-on none
+says err "nothing of gone has values; 'a' of gone is left out: all of its runs failed; 'b' of gone"
+sed 's/"exit_codes"/"accepted_exit_codes":[2,1],"exit_codes"/' failed.json >accepted.json
+analyze 0 accepted.json
+says words "command=sort -g takes 10.00 % more time than command=sort -n"
+sed 's/"exit_codes"/"accepted_exit_codes":[2,"1",null],"exit_codes"/' failed.json >accepted.json
+analyze 1 accepted.json
+analyze 1 old.json new.json --factor command
+says err "the files are called command, and so is a column: --factor calls them otherwise"
 hyperfine "$(result a 0.1)" "$(result b 0.2)" "$(result c 0.2)" >first.json
 hyperfine "$(result b 0.2)" "$(result a 0.1)" "$(result d 0.2)" >second.json
 analyze 0 first.json second.json
 says words "Not in all files, or without values in one, and left out: 'c', 'd'."
 says words "a file: first -> second"
+says words "against file=first, file=second is without a verdict on 2 of 2 (a, b)"
+lacks words "clearly different"
+lacks words "would help"
 hyperfine "$(result x 0.1)" "$(result y 0.1)" >third.json
 analyze 1 first.json third.json
 says err "no command is in all of the files"
@@ -175,6 +199,11 @@ says words "BM_a file: base -> head +10.00 %"
 google lab 1100 h 1 >hours.json
 analyze 1 base.json hours.json
 says err "hours.json: its time_unit 'h' is unknown"
+sed '0,/"real_time":[0-9.]*/s//"real_time":-1/' base.json >below.json
+analyze 1 base.json below.json
+says err "below.json: the real_time of BM_a is below 0: that is no time"
+analyze 1 base.json head.json --factor benchmark
+says err "the files are called benchmark, and so is a column"
 google broken 1100 ns 1 >head.json
 analyze 5 base.json head.json
 says words "'BM_c' of head is left out: no file"
@@ -202,9 +231,9 @@ printf 'opt,y\nb,113\nb,114\nb,115\na,110\na,111\na,112\n' >two.csv
 analyze 0 one.csv two.csv --response y --factors opt
 says out "one.csv, two.csv, 12 trials"
 says words "opt=b has"
-says words "cannot tell whether file=two"
+says words "no verdict on file=two against file=one: the change is"
 says words "file: one -> two"
-lacks out "no verdict"
+lacks out "no verdict: "
 analyze 0 one.csv two.csv --response y
 says words "no verdict: one file an arm"
 analyze 1 one.csv two.csv --response y --factors opt --factor opt

@@ -111,13 +111,20 @@ class Reader {
     else if (codes->size() != values->size())
       return wrong(fmt::format("it has {} {} and {} exit codes", values->size(), field_.name,
                                codes->size()));
+    // What stabd exported says which other codes its plan wants.
+    const json* const accepted = list_of(result, "accepted_exit_codes");
+    const auto is_good = [accepted](const json& code) {
+      // A run that a signal ended has null in place of a code.
+      if (!code.is_number_integer()) return false;
+      return code == 0 || (accepted != nullptr &&
+                           std::find(accepted->begin(), accepted->end(), code) != accepted->end());
+    };
     for (std::size_t i = 0; i < values->size(); ++i) {
       const double value =
           (*values)[i].is_number() ? (*values)[i].get<double>() * field_.factor : -1;
       if (!std::isfinite(value) || value < 0)
         return wrong(fmt::format("number {} of its {} is none", i + 1, field_.name));
-      // A run that a signal ended has null in place of a code.
-      if (codes != nullptr && !((*codes)[i].is_number_integer() && (*codes)[i] == 0))
+      if (codes != nullptr && !is_good((*codes)[i]))
         ++runs.failed;
       else
         runs.values.push_back(value);

@@ -64,10 +64,11 @@ class Builder {
 
   Result<Table> build() {
     for (std::size_t i = 0; i < files_.size(); ++i) look_at(i);
-    auto chosen = wanted_.factors.empty() ? choose() : take_wanted();
-    if (!chosen) return std::unexpected(chosen.error());
-    if (auto told = require_told_apart(); !told) return std::unexpected(told.error());
-    if (auto filled = fill(); !filled) return std::unexpected(filled.error());
+    auto made = require_own_name();
+    if (made) made = wanted_.factors.empty() ? choose() : take_wanted();
+    if (made) made = require_told_apart();
+    if (made) made = fill();
+    if (!made) return fail(made.error().message + gone_words());
     return std::move(table_);
   }
 
@@ -75,6 +76,30 @@ class Builder {
   [[nodiscard]] bool several() const { return files_.size() > 1; }
   [[nodiscard]] std::string of_file(std::size_t i) const {
     return several() ? fmt::format(" of {}", factor_.levels[i]) : "";
+  }
+
+  // "; 'a' is left out: all of its runs failed"
+  [[nodiscard]] std::string gone_words() const {
+    constexpr std::size_t most = 5;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(most, gone_.size()); ++i) text += "; " + gone_[i];
+    if (gone_.size() > most) text += fmt::format("; and {} more", gone_.size() - most);
+    return text;
+  }
+
+  // The files' name is no column of the files.
+  Result<void> require_own_name() const {
+    if (!several()) return {};
+    bool taken = factor_.name == kind_;
+    const std::vector<std::string>& wanted = wanted_.factors;
+    if (std::ranges::find(wanted, factor_.name) != wanted.end() || wanted_.subject == factor_.name)
+      for (const Measured& file : files_)
+        for (const Runs& runs : file.all)
+          for (const auto& [name, level] : runs.parameters) taken = taken || name == factor_.name;
+    if (!taken) return {};
+    return fail(
+        fmt::format("the files are called {}, and so is a column: --factor calls them otherwise",
+                    one_line(factor_.name, 60)));
   }
 
   // Notes on a file; drops what has no values.
@@ -85,21 +110,21 @@ class Builder {
     for (const Runs& runs : file.all) {
       if (runs.failed == 0) continue;
       table_.failed += runs.failed;
-      table_.notes.push_back(
-          runs.values.empty()
-              ? fmt::format("{}{} is left out: {}", shown(runs.name), of_file(i), runs.reason)
-              : fmt::format("{} of {} runs of {}{} failed and are left out.", runs.failed,
-                            runs.failed + runs.values.size(), shown(runs.name), of_file(i)));
+      if (runs.values.empty())
+        gone_.push_back(
+            fmt::format("{}{} is left out: {}", shown(runs.name), of_file(i), runs.reason));
+      table_.notes.push_back(runs.values.empty()
+                                 ? gone_.back()
+                                 : fmt::format("{} of {} runs of {}{} failed and are left out.",
+                                               runs.failed, runs.failed + runs.values.size(),
+                                               shown(runs.name), of_file(i)));
     }
-    for (const Runs& runs : file.all)
-      if (runs.values.empty()) why_nothing_ = runs.reason;
     std::erase_if(file.all, [](const Runs& runs) { return runs.values.empty(); });
   }
 
   Result<void> choose() {
     for (std::size_t i = 0; i < files_.size(); ++i)
-      if (files_[i].all.empty())
-        return fail(fmt::format("nothing{} has values: {}", of_file(i), why_nothing_));
+      if (files_[i].all.empty()) return fail(fmt::format("nothing{} has values", of_file(i)));
     return several() ? choose_of_files() : choose_of_one();
   }
 
@@ -253,7 +278,7 @@ class Builder {
   const Wanted& wanted_;
   std::string kind_;  // what a file has several of
   Table table_;
-  std::string why_nothing_ = "it is empty";  // of the last that was dropped
+  std::vector<std::string> gone_;  // what has no values, and why
 };
 
 }  // namespace

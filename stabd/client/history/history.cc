@@ -112,6 +112,7 @@ class Collector {
     if (!read) return leave_out(each, read.error().message);
     others_.insert(read->others.begin(), read->others.end());
     if (read->means.empty()) return;
+    is_known_ = true;
     if (response_.empty()) response_ = read->response;
     if (read->response != response_) {
       read = source_.report(each.id, response_, options_.benchmark);
@@ -126,11 +127,11 @@ class Collector {
 
   [[nodiscard]] std::unexpected<Error> nothing() const {
     const std::string name = one_line(options_.benchmark, 100);
-    if (!left_out_.empty())
+    const std::vector<std::string> known(others_.begin(), others_.end());
+    if (!left_out_.empty() && (is_known_ || known.empty()))
       return fail(fmt::format("no experiment has {} of {}: {}",
                               response_.empty() ? "a number" : response_, name,
                               left_out_.front().reason));
-    const std::vector<std::string> known(others_.begin(), others_.end());
     if (known.empty())
       return fail(fmt::format(
           "no experiment here is done{}: 'stabctl list' and 'stabctl runs' "
@@ -138,10 +139,17 @@ class Collector {
           options_.experiment.empty() ? ""
                                       : " and is called " + one_line(options_.experiment, 100)));
     const std::string near = nearest(options_.benchmark, known);
-    return fail(one_line(
-        fmt::format("no experiment has measured {}{}; there are {}", name,
-                    near.empty() ? "" : ", did you mean " + near + "?", fmt::join(known, ", ")),
-        1000));
+    return fail(one_line(fmt::format("no experiment has measured {}{}{}; there are {}", name,
+                                     near.empty() ? "" : ", did you mean " + near + "?",
+                                     unread_words(), fmt::join(known, ", ")),
+                         1000));
+  }
+
+  // "; 2 more cannot be read, of which experiment 3: its row is damaged"
+  [[nodiscard]] std::string unread_words() const {
+    if (left_out_.empty()) return "";
+    return fmt::format("; {} more cannot be read, of which experiment {}: {}", left_out_.size(),
+                       left_out_.front().id, one_line(left_out_.front().reason, 200));
   }
 
   Source& source_;
@@ -150,6 +158,7 @@ class Collector {
   std::vector<history::Experiment> found_;
   std::vector<history::LeftOut> left_out_;
   std::set<std::string> others_;
+  bool is_known_ = false;  // the benchmark was measured
   std::size_t not_looked_at_ = 0;
 };
 

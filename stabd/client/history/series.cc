@@ -141,23 +141,42 @@ void find_changes(Series& series, const stats::ChangePointOptions& options) {
   }
 }
 
+// So many that 20 of them decide. Fewer where that would take long, which is where many series change:
+// a permutation takes time with the square of a series, and the work is some seconds.
+std::size_t permutations_for(double alpha, std::size_t tested, std::size_t longest) {
+  constexpr double deciding = 20;
+  constexpr double least = 999;
+  constexpr double always = 19'999;
+  constexpr double work = 2e9;
+  const double each = static_cast<double>(tested) * std::pow(static_cast<double>(longest), 2);
+  return static_cast<std::size_t>(std::clamp(std::ceil(deciding / alpha) - 1, least,
+                                             std::max(always, std::floor(work / each))));
+}
+
 // The series that are tested share alpha; those that are too short for any p below it are not.
 void test_all(History& history) {
-  constexpr double drawn_below_alpha = 20;  // permutations that decide
+  std::size_t longest = 0;
   const auto count_tested = [&](double alpha) {
     std::size_t tested = 0;
     for (Series& each : history.series) {
+      longest = std::max(longest, each.points.size());
       each.tested = stats::least_p(each.points.size()) <= alpha;
       tested += each.tested ? 1 : 0;
     }
     return tested;
   };
   const std::size_t most = count_tested(history.options.alpha);
-  if (most == 0) return;
-  history.alpha_of_each = history.options.alpha / static_cast<double>(most);
-  if (count_tested(history.alpha_of_each) == 0) return;
-  history.permutations = static_cast<std::size_t>(
-      std::clamp(std::ceil(drawn_below_alpha / history.alpha_of_each) - 1, 999.0, 19'999.0));
+  history.alpha_of_each =
+      history.options.alpha / static_cast<double>(std::max<std::size_t>(1, most));
+  const std::size_t tested = count_tested(history.alpha_of_each);
+  if (tested == 0) return;
+  const std::size_t permutations = permutations_for(history.alpha_of_each, tested, longest);
+  if (1 / static_cast<double>(permutations + 1) > history.alpha_of_each) {
+    history.too_many = true;
+    for (Series& each : history.series) each.tested = false;
+    return;
+  }
+  history.permutations = permutations;
   for (std::size_t i = 0; i < history.series.size(); ++i)
     if (history.series[i].tested)
       find_changes(history.series[i], {.alpha = history.alpha_of_each,

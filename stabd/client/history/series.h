@@ -60,7 +60,7 @@ struct Change {
 struct Series {
   Levels levels{};
   std::vector<Point> points{};
-  bool tested = false;  // long enough for changes to be told from chance
+  bool tested = false;
   std::vector<Change> changes{};
 };
 
@@ -83,8 +83,9 @@ struct History {
   std::vector<LeftOut> left_out{};
   std::size_t not_looked_at = 0;  // earlier ones, of which nothing is known
   Options options{};
-  double alpha_of_each = 0;      // of each series that was tested
-  std::size_t permutations = 0;  // of each test; 0: none was tested
+  double alpha_of_each = 0;      // of each series that is long enough
+  std::size_t permutations = 0;  // of each test, at most; 0: none was tested
+  bool too_many = false;  // long enough, and not tested: they would take too many permutations
 };
 
 // Of experiments that measured the benchmark, one at least. Those that are not comparable with the

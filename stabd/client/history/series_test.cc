@@ -132,12 +132,49 @@ TEST(History, AnotherCompilerOrKernelIsSaidWhereItBegins) {
 TEST(History, AShortSeriesIsShownAndNotTested) {
   std::vector<Experiment> all = step(2);
   all.erase(all.begin() + 11, all.end());
-  all.erase(all.begin(), all.begin() + 4);
-  ASSERT_EQ(all.size(), 7U);
+  all.erase(all.begin(), all.begin() + 6);
+  ASSERT_EQ(all.size(), 5U);
   const History history = make_history("sort", all, {});
   EXPECT_FALSE(history.series[0].tested);
   EXPECT_TRUE(history.series[0].changes.empty());
-  EXPECT_THAT(as_text(history), HasSubstr("1 of 1 series is too short for a change"));
+  EXPECT_THAT(as_text(history), HasSubstr("1 of 1 series is too short to be tested for changes: "
+                                          "below 6 experiments"));
+  EXPECT_TRUE(json::parse(as_json(history))["alpha_of_each"].is_null());
+}
+
+// Many cells, of which the first two have a step in the middle.
+std::vector<Experiment> steps_of(int cells, int length) {
+  Random random(29);
+  std::vector<Experiment> all;
+  for (int i = 1; i <= length; ++i) {
+    all.push_back(experiment(i, 0));
+    all.back().means.clear();
+    for (int cell = 0; cell < cells; ++cell)
+      all.back().means.push_back(
+          {.levels = {{"x", std::to_string(cell)}},
+           .n = 30,
+           .mean = (cell > 1 || 2 * i <= length ? 1e6 : 2e6) * std::exp(0.01 * normal(random))});
+  }
+  return all;
+}
+
+TEST(History, ManySeriesAndASmallAlphaGetThePermutationsThatFindAChange) {
+  const History history = make_history("sort", steps_of(24, 24), {.alpha = 0.001});
+  for (std::size_t i = 0; i < 24; ++i) {
+    EXPECT_TRUE(history.series[i].tested);
+    ASSERT_EQ(history.series[i].changes.size(), i < 2 ? 1U : 0U);
+    if (i < 2) EXPECT_LE(history.series[i].changes[0].p, history.alpha_of_each);
+  }
+}
+
+TEST(History, WhatNoPermutationsCanFindIsNotCalledTested) {
+  const History history = make_history("sort", steps_of(60, 200), {.alpha = 0.001});
+  EXPECT_TRUE(history.too_many);
+  EXPECT_EQ(history.permutations, 0U);
+  EXPECT_TRUE(std::ranges::none_of(history.series, &Series::tested));
+  const std::string text = as_text(history);
+  EXPECT_THAT(text, HasSubstr("60 of 60 series are not tested for changes: an alpha of 1.7e-05"));
+  EXPECT_THAT(text, Not(HasSubstr("E-divisive")));
   EXPECT_TRUE(json::parse(as_json(history))["alpha_of_each"].is_null());
 }
 

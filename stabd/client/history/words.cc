@@ -143,20 +143,15 @@ class Text {
     text_ += "\nNotes\n";
     if (history_.permutations > 0)
       note(fmt::format(
-          "Changes: E-divisive over the means of the experiments, {} permutations, seed {}, alpha "
+          "Changes: E-divisive over the means of the experiments, {} permutations, seed {}, "
+          "alpha "
           "{:.3g}{}. A change says when, not why: whatever changed on the machine counts, too.",
           history_.permutations, history_.options.seed, history_.alpha_of_each,
           history_.alpha_of_each < history_.options.alpha
               ? fmt::format(" for each series, {:.3g} for all of them together",
                             history_.options.alpha)
               : ""));
-    std::size_t short_ones = 0;
-    for (const Series& each : history_.series) short_ones += each.tested ? 0 : 1;
-    if (short_ones > 0)
-      note(
-          fmt::format("{} of {} series {} too short for a change to be told from chance, which "
-                      "takes 8 experiments, and more of several series.",
-                      short_ones, history_.series.size(), short_ones == 1 ? "is" : "are"));
+    note_on_untested();
     const auto fixed = std::ranges::count(history_.experiments, false, &Experiment::all_moved);
     if (fixed > 0 && !latest_.simulated)
       note(fmt::format(
@@ -166,6 +161,24 @@ class Text {
           "\"szc\", link_order, env_bytes) do not hang on one.",
           fixed, history_.experiments.size()));
     notes_on_left_out();
+  }
+
+  void note_on_untested() {
+    const auto untested = std::ranges::count(history_.series, false, &Series::tested);
+    if (untested == 0) return;
+    const std::string some = fmt::format("{} of {} series {}", untested, history_.series.size(),
+                                         untested == 1 ? "is" : "are");
+    if (history_.too_many)
+      return note(fmt::format(
+          "{} not tested for changes: an alpha of {:.2g} for each takes more permutations than "
+          "there is time for. A larger --alpha, or a smaller --last, makes it possible.",
+          some, history_.alpha_of_each));
+    std::size_t needed = 4;
+    while (stats::least_p(needed) > history_.alpha_of_each) ++needed;
+    note(fmt::format(
+        "{} too short to be tested for changes: below {} experiments no order of them has a p of "
+        "{:.2g} or less, the alpha of each series.",
+        some, needed, history_.alpha_of_each));
   }
 
   void notes_on_left_out() {
@@ -260,20 +273,19 @@ std::string as_json(const History& history) {
   Json left_out = Json::array();
   for (const LeftOut& each : history.left_out)
     left_out.push_back({{"id", each.id}, {"experiment", each.name}, {"reason", each.reason}});
-  const Json all{
-      {"benchmark", history.benchmark},
-      {"response", latest.response},
-      {"unit", latest.unit.empty() ? Json() : Json(latest.unit)},
-      {"log_scale", latest.log_scale},
-      {"higher_is_better", latest.higher_is_better},
-      {"method", "e-divisive"},
-      {"alpha", history.options.alpha},
-      {"alpha_of_each", history.alpha_of_each > 0 ? Json(history.alpha_of_each) : Json()},
-      {"permutations", history.permutations},
-      {"seed", history.options.seed},
-      {"experiments", std::move(experiments)},
-      {"series", std::move(series)},
-      {"left_out", std::move(left_out)}};
+  const Json all{{"benchmark", history.benchmark},
+                 {"response", latest.response},
+                 {"unit", latest.unit.empty() ? Json() : Json(latest.unit)},
+                 {"log_scale", latest.log_scale},
+                 {"higher_is_better", latest.higher_is_better},
+                 {"method", "e-divisive"},
+                 {"alpha", history.options.alpha},
+                 {"alpha_of_each", history.permutations > 0 ? Json(history.alpha_of_each) : Json()},
+                 {"permutations", history.permutations},
+                 {"seed", history.options.seed},
+                 {"experiments", std::move(experiments)},
+                 {"series", std::move(series)},
+                 {"left_out", std::move(left_out)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

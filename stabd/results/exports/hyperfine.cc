@@ -103,6 +103,14 @@ std::string parameters_of(const Cell& cell, bool several_benchmarks) {
   return text.empty() ? "" : ",\"parameters\":{" + text + "}";
 }
 
+// All trials here are ok, so their plan accepts these codes, which hyperfine would call failures.
+std::vector<std::optional<int>> not_zero(const std::vector<std::optional<int>>& codes) {
+  std::set<std::optional<int>> others(codes.begin(), codes.end());
+  others.erase(std::nullopt);
+  others.erase(0);
+  return {others.begin(), others.end()};
+}
+
 Result<void> write_cell(const Cell& cell, bool several_benchmarks, const Sink& sink) {
   if (auto sunk = sink(fmt::format("{{\"command\":{},{}", quoted(cell.command), summary_of(cell)));
       !sunk)
@@ -114,6 +122,8 @@ Result<void> write_cell(const Cell& cell, bool several_benchmarks, const Sink& s
     if (auto sunk = write_list("memory_usage_byte", cell.rss, bytes, sink); !sunk) return sunk;
   const auto code = [](std::optional<int> each) { return each ? std::to_string(*each) : "null"; };
   if (auto sunk = write_list("exit_codes", cell.codes, code, sink); !sunk) return sunk;
+  if (const std::vector<std::optional<int>> wanted = not_zero(cell.codes); !wanted.empty())
+    if (auto sunk = write_list("accepted_exit_codes", wanted, code, sink); !sunk) return sunk;
   return sink(parameters_of(cell, several_benchmarks) + "}");
 }
 
