@@ -164,7 +164,7 @@ TEST_F(Versions, ADaemonTakesCommitsOnly) {
     for (char c = 0; read(socket.get(), &c, 1) == 1 && c != '\n';) line += c;
     return json::parse(line);
   };
-  const json hello = say({{"verb", "hello"}, {"protocol", 5}});
+  const json hello = say({{"verb", "hello"}, {"protocol", 6}});
   ASSERT_TRUE(hello["ok"].get<bool>()) << hello;
   const json answer = say({{"verb", "submit"},
                            {"plan", plan(R"(["main", "--upload-pack=x"])")},
