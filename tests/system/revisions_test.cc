@@ -203,13 +203,18 @@ cat >config <<END
 [extensions]
   partialClone = origin
 [remote "origin"]
-  url = ext::touch% $PWD/../../ran
+  url = ext::sh -c touch% $PWD/../../ran
   promisor = true
 [protocol "ext"]
   allow = always
 END
 )"),
             "");
+  const auto is_trap = [&](const std::string& commands) {
+    EXPECT_EQ(git("cd repo; { " + commands + "; } >said 2>&1 || true; rm said"), "");
+    return fs::remove(lab_.path("ran"));
+  };
+  ASSERT_TRUE(is_trap("git -C evil rev-parse HEAD^{commit}"));
   lab_.write("repo/evil/plan.toml", plan(R"(["main", "HEAD"])"));
   const Output bare = lab_.ctl({"check", lab_.path("repo/evil/plan.toml")});
   EXPECT_EQ(bare.code, 1);
@@ -221,10 +226,12 @@ END
 git config core.fsmonitor "touch $PWD/../ran #" && git config filter.x.clean "touch $PWD/../ran; cat"
 mkdir -p .git/hooks && printf '#!/bin/sh\ntouch %s/../ran\n' "$PWD" >.git/hooks/post-index-change
 chmod +x .git/hooks/*; echo '* filter=x' >.git/info/attributes
-git config remote.origin.url "ext::touch% $PWD/../ran" && git config remote.origin.promisor true
+git config remote.origin.url "ext::sh -c touch% $PWD/../ran" && git config remote.origin.promisor true
 git config extensions.partialClone origin && git config protocol.ext.allow always
 git config core.repositoryFormatVersion 1; touch bench/say.sh)"),
             "");
+  ASSERT_TRUE(is_trap("git cat-file -e 1111111111111111111111111111111111111111"));
+  ASSERT_TRUE(is_trap("git status"));
   lab_.write("repo/bench/plan.toml", plan(R"(["first", "gone", "."])") + "[revisions]\ngone = \"" +
                                          std::string(40, '1') + "\"\n");
   const Output whole = lab_.ctl({"check", lab_.path("repo/bench/plan.toml")});
