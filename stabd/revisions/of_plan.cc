@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -111,14 +113,16 @@ Result<std::string> with_commits(const std::string& text, const std::string& dir
   std::string result = text + "\n\n# Added by stabctl: what these revisions were.\n[revisions]\n";
   for (const auto& [revision, commit] : added)
     result += fmt::format("{} = \"{}\"\n", quoted(revision), commit);
-  // Two names of one commit, or a table [revisions] that was there and lacks one.
-  if (!plan::read_plan(result))
-    for (const auto& [revision, commit] : added)
-      if (text.contains("[revisions]"))
+  // What is wrong in our lines: the plan has such a table, in either way of writing it.
+  const auto lines = static_cast<std::uint32_t>(std::ranges::count(text, '\n')) + 1;
+  if (const auto read = plan::read_plan(result); !read)
+    for (const auto& problem : read.error())
+      if (problem.line > lines)
         return fail(
-            fmt::format("the plan's [revisions] lacks {}: add {} = \"{}\", or remove the "
-                        "table, which stabctl adds",
-                        one_line(revision, 100), quoted(revision), commit));
+            fmt::format("the plan's 'revisions' lacks {}: add {} = \"{}\" to its table "
+                        "[revisions], or remove the table, which stabctl adds",
+                        one_line(added.begin()->first, 100), quoted(added.begin()->first),
+                        added.begin()->second));
   return result;
 }
 

@@ -141,13 +141,30 @@ Result<void> copy_working_tree(const Repository& from, const std::string& to) {
   return {};
 }
 
-Result<void> submodules_are_there(const Repository& top, const std::string& commit) {
+// A partial clone may lack objects, and none is fetched.
+Result<void> objects_are_there(const Repository& top, const std::string& commit) {
+  const auto promised = run_git(
+      top, {"config", "--get-regexp", R"(^(extensions\.partialclone|remote\..*\.promisor)$)"});
+  if (!promised) return std::unexpected(promised.error());
+  if (promised->out.empty()) return {};
+  const auto listed = run_git(
+      top, {"rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=print", commit});
+  if (!listed) return std::unexpected(listed.error());
+  if (is_well(*listed) && !listed->out.contains('?')) return {};
+  return fail(
+      fmt::format("{} is a partial clone that lacks files of {}: git -C {} archive {} "
+                  ">/dev/null fetches them",
+                  top.directory, commit.substr(0, 12), shell_quote(top.directory), commit));
+}
+
+Result<void> commit_is_there(const Repository& top, const std::string& commit) {
+  if (auto objects = objects_are_there(top, commit); !objects) return objects;
   const auto submodules = submodules_of(top, commit);
   if (!submodules) return std::unexpected(submodules.error());
   for (const Entry& each : *submodules) {
     const auto there = repository_of(each, top, commit);
     if (!there) return std::unexpected(there.error());
-    if (auto inner = submodules_are_there(*there, each.commit); !inner) return inner;
+    if (auto inner = commit_is_there(*there, each.commit); !inner) return inner;
   }
   return {};
 }
@@ -225,7 +242,7 @@ Result<void> is_whole(const Repository& repository, const std::string& revision)
   const auto top = top_of(repository);
   if (!top) return std::unexpected(top.error());
   return revision == working_tree ? submodules_are_checked_out(*top)
-                                  : submodules_are_there(*top, revision);
+                                  : commit_is_there(*top, revision);
 }
 
 Result<bool> has(const Repository& repository, const std::string& commit, const std::string& path) {

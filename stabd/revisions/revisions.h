@@ -31,10 +31,11 @@ struct Checkout {
 // the folder.
 Result<void> check_out(const Repository& repository, const Checkout& checkout);
 
-// That check_out() will find the submodules of a commit or of the working tree.
+// That check_out() will find all of a commit, or the submodules of the working tree.
 Result<void> is_whole(const Repository& repository, const std::string& revision);
 
-// Whether the commit or a submodule of it has such a file or folder, by its way from the top of the repository.
+// Whether the commit or a submodule of it has such a file or folder, by its way from the top of the
+// repository.
 Result<bool> has(const Repository& repository, const std::string& commit, const std::string& path);
 
 // From the top of the repository to this folder in it: "", or "tools/".

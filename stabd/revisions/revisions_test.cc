@@ -273,6 +273,24 @@ TEST_F(Revisions, AShallowCloneOfADetachedCommitIsEnough) {
   EXPECT_EQ(at("of-repo/kept"), "3\n");
 }
 
+// Nothing is fetched while it is measured, so what is missing is said before.
+TEST_F(Revisions, APartialCloneThatLacksFilesSaysHowToGetThem) {
+  git("repo",
+      "rm -q lib/part && git commit -qm three && echo 4 >kept && git commit -qam four && "
+      "git config uploadpack.allowFilter true");
+  git("", "clone -q --filter=blob:none file://" + shell_quote(folder_ / "repo") + " partial");
+  const std::string partial = folder_ / "partial";
+  EXPECT_TRUE(is_whole(partial, commit_of(partial, "HEAD").value()));
+  const std::string before = commit_of(partial, "HEAD~1").value();
+  const auto lacks = is_whole(partial, before);
+  ASSERT_FALSE(lacks);
+  EXPECT_THAT(lacks.error().message, HasSubstr("archive " + before + " >/dev/null fetches them"));
+  git("partial", "archive " + before + " >/dev/null");
+  EXPECT_TRUE(is_whole(partial, before));
+  ASSERT_TRUE(revisions::check_out(partial, {folder_ / "1", before}));
+  EXPECT_EQ(at("1/kept"), "committed\n");
+}
+
 // What a build may ask git in a copy.
 TEST_F(Revisions, ACopyKnowsTheTagsAndItsCommit) {
   git("repo", "tag v1 main && git tag -a -m two v2 branch");
