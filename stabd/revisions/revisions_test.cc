@@ -94,8 +94,9 @@ TEST_F(Revisions, TheWorkingTreeHasWhatIsNotCommitted) {
 
 TEST_F(Revisions, ASubmoduleThatIsNotThereIsNamed) {
   git("repo", "submodule --quiet deinit -f lib/part");
+  int tries = 0;
   const auto refused = [&](const std::string& revision) {
-    const auto there = check_out(revision, "not-" + revision.substr(0, 1));
+    const auto there = check_out(revision, "not-" + std::to_string(++tries));
     ASSERT_FALSE(there) << revision;
     EXPECT_THAT(there.error().message, HasSubstr("git submodule update --init 'lib/part'"));
     EXPECT_FALSE(is_whole(repository(), revision));
@@ -103,6 +104,9 @@ TEST_F(Revisions, ASubmoduleThatIsNotThereIsNamed) {
   refused(std::string(working_tree));
   ASSERT_TRUE(check_out("main", "1")) << "its objects are there";
   fs::remove_all(folder_ / "repo/.git/modules");
+  refused(commit_of(repository(), "main").value());
+  fs::create_directories(folder_ / "repo/lib/part/.git");
+  refused(std::string(working_tree));
   refused(commit_of(repository(), "main").value());
 }
 

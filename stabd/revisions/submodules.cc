@@ -55,15 +55,19 @@ Result<std::string> name_of(const Entry& submodule, const Repository& top,
   return "";
 }
 
-bool is_checked_out(const std::string& folder) {
+// With a .git of which git makes nothing, the folder would be one of the repository around it.
+Result<bool> is_top(const Repository& repository) {
   std::error_code error;
-  return fs::exists(folder + "/.git", error);
+  if (!fs::exists(repository.directory + "/.git", error)) return false;
+  const auto way = git_line(repository, {"rev-parse", "--show-prefix"});
+  if (!way) return std::unexpected(way.error());
+  return way->empty();
 }
 
 std::string whence(const Entry& submodule, const Repository& top, const std::string& commit) {
   const std::string path = shell_quote(submodule.path);
   const std::string folder = top.directory + "/" + submodule.path;
-  if (is_checked_out(folder)) return fmt::format("git -C {} fetch", path);
+  if (is_top(at(top, folder)).value_or(false)) return fmt::format("git -C {} fetch", path);
   std::error_code error;
   if (fs::exists(folder, error)) return "git submodule update --init " + path;
   return fmt::format("git checkout {} && git submodule update --init {} && git checkout -", commit,
@@ -96,9 +100,10 @@ Result<Repository> repository_of(const Entry& submodule, const Repository& top,
                                  const std::string& commit) {
   const fs::path path = submodule.path;
   std::vector<Repository> candidates;
+  const Repository here = at(top, top.directory + "/" + submodule.path);
   if (top.git_directory.empty() && is_way(path) && is_tracked_way(top.directory, path) &&
-      is_checked_out(top.directory + "/" + submodule.path))
-    candidates.push_back(at(top, top.directory + "/" + submodule.path));
+      is_top(here).value_or(false))
+    candidates.push_back(here);
   const auto name = name_of(submodule, top, commit);
   if (!name) return std::unexpected(name.error());
   if (is_way(*name)) {
@@ -127,7 +132,9 @@ Result<Repository> checked_out(const Entry& submodule, const Repository& top) {
   if (!is_way(submodule.path) || !is_tracked_way(top.directory, submodule.path) ||
       !fs::is_directory(fs::symlink_status(folder, error)))
     return at(top, "");
-  if (!is_checked_out(folder))
+  const auto there = is_top(at(top, folder));
+  if (!there) return std::unexpected(there.error());
+  if (!*there)
     return fail(fmt::format("the submodule {} of {} is not there: git submodule update --init {}",
                             one_line(submodule.path, 300), top.directory,
                             shell_quote(submodule.path)));
