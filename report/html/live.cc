@@ -49,18 +49,23 @@ constexpr Literal script = R"(
     document.title = live().dataset.title;
   }
   async function follow() {
-    let tag = '';
+    let tag = '', failed = 0;
     document.title = live().dataset.title;
     while (live().dataset.final !== 'yes') {
       await rest(Number(live().dataset.pace));
       await seen();
       try {
         const answer = await fetch(location.pathname, {cache: 'no-store', headers: {'If-None-Match': tag}});
-        if (answer.status === 304) continue;
-        if (!answer.ok) throw new Error();
-        tag = answer.headers.get('ETag');
-        show(new DOMParser().parseFromString(await answer.text(), 'text/html'));
+        if (!answer.ok && answer.status !== 304) throw new Error();
+        if (answer.ok) {
+          const text = await answer.text();
+          tag = answer.headers.get('ETag');
+          show(new DOMParser().parseFromString(text, 'text/html'));
+        }
+        failed = 0;
       } catch (problem) {
+        failed += 1;
+        if (failed !== 4) continue;
         live().querySelector('.gone').hidden = false;
         return;
       }

@@ -2,14 +2,19 @@
 #include "stabd/revisions/of_plan.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <variant>
 
 #include "base/text.h"
+#include "machine/environment.h"
 #include "plan/reading/reader.h"
 #include "stabd/revisions/revisions.h"
 
@@ -40,6 +45,20 @@ std::string quoted(const std::string& text) {
     result += c;
   }
   return result + '"';
+}
+
+// With the variables that builds have, so that what git refuses them is refused before.
+Repository as_builds_see_it(const std::string& directory) {
+  Repository repository(directory);
+  repository.how.environment = machine::make_environment(machine::base_variables(geteuid()), 0);
+  return repository;
+}
+
+std::string advice_on(std::string_view refusal) {
+  if (!refusal.contains("dubious ownership")) return "";
+  return geteuid() == 0 ? "; it is root that builds: run that command as root, or run stabctl as "
+                          "the repository's owner"
+                        : "";
 }
 
 // What the builds read of the commit is in it.
@@ -73,16 +92,18 @@ Result<std::string> with_commits(const std::string& text, const std::string& dir
   if (!plan) return text;
   const std::vector<Named> all = revisions_of(*plan);
   if (all.empty()) return text;
-  const Repository repository(directory);
+  const Repository repository = as_builds_see_it(directory);
   if (const auto top = way_from_top(repository); !top)
     return fail(
-        fmt::format("'factor.{}' has revisions, so the plan must lie in a git repository: {}",
-                    all.front().factor, top.error().message));
+        fmt::format("'factor.{}' has revisions, so the plan must lie in a git repository: {}{}",
+                    all.front().factor, top.error().message, advice_on(top.error().message)));
   std::map<std::string, std::string> added;
   for (const Named& each : all) {
     const bool uncommitted = each.revision == working_tree;
     const auto commit = commit_of(repository, uncommitted ? "HEAD" : each.revision);
     if (!commit) return fail(fmt::format("'factor.{}': {}", each.factor, commit.error().message));
+    if (auto whole = is_whole(repository, uncommitted ? each.revision : *commit); !whole)
+      return fail(fmt::format("'factor.{}': {}", each.factor, whole.error().message));
     if (uncommitted) continue;
     if (auto good = check_files(*plan, repository, each, *commit); !good)
       return std::unexpected(good.error());
@@ -92,14 +113,16 @@ Result<std::string> with_commits(const std::string& text, const std::string& dir
   std::string result = text + "\n\n# Added by stabctl: what these revisions were.\n[revisions]\n";
   for (const auto& [revision, commit] : added)
     result += fmt::format("{} = \"{}\"\n", quoted(revision), commit);
-  // Two names of one commit, or a table [revisions] that was there and lacks one.
-  if (!plan::read_plan(result))
-    for (const auto& [revision, commit] : added)
-      if (text.contains("[revisions]"))
+  // What is wrong in our lines: the plan has such a table, in either way of writing it.
+  const auto lines = static_cast<std::uint32_t>(std::ranges::count(text, '\n')) + 1;
+  if (const auto read = plan::read_plan(result); !read)
+    for (const auto& problem : read.error())
+      if (problem.line > lines)
         return fail(
-            fmt::format("the plan's [revisions] lacks {}: add {} = \"{}\", or remove the "
-                        "table, which stabctl adds",
-                        one_line(revision, 100), quoted(revision), commit));
+            fmt::format("the plan's 'revisions' lacks {}: add {} = \"{}\" to its table "
+                        "[revisions], or remove the table, which stabctl adds",
+                        one_line(added.begin()->first, 100), quoted(added.begin()->first),
+                        added.begin()->second));
   return result;
 }
 

@@ -85,7 +85,10 @@ TEST_F(OfPlan, OrThePlanIsNotTaken) {
   const std::string commit = commit_of(folder_ / "repo", "main").value();
   EXPECT_THAT(
       error_of(plan_with(R"(["main", "v1.0"])") + "[revisions]\nmain = \"" + commit + "\"\n"),
-      HasSubstr("[revisions] lacks v1.0"));
+      HasSubstr("'revisions' lacks v1.0: add \"v1.0\" = "));
+  EXPECT_THAT(error_of("revisions.main = \"" + commit + "\"\n" + plan_with(R"(["main", "v1.0"])")),
+              HasSubstr("'revisions' lacks v1.0: add \"v1.0\" = "));
+  EXPECT_EQ(error_of(plan_with(R"(["main", "v1.0"])") + "# [revisions]\n"), "no error");
 }
 
 TEST_F(OfPlan, WithoutRevisionsItStaysAsItIsWhereverItLies) {

@@ -2,91 +2,20 @@
 #include "stabd/revisions/revisions.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
 #include <filesystem>
-#include <optional>
-#include <sstream>
 #include <string_view>
-#include <utility>
+#include <system_error>
 
+#include "base/fd.h"
 #include "base/text.h"
-#include "machine/child.h"
-#include "machine/program.h"
+#include "stabd/revisions/files.h"
+#include "stabd/revisions/submodules.h"
 
 namespace stab::revisions {
 namespace {
 
 namespace fs = std::filesystem;
-using machine::End;
-using machine::Ended;
-
-constexpr std::chrono::minutes longest_of_git{10};
-constexpr std::uint64_t bytes_kept = std::uint64_t{64} << 20;
-
-bool is_well(const Ended& ended) {
-  return ended.how == End::exited && ended.exit_code == 0;
-}
-
-std::string how_it_ended(const Ended& ended) {
-  return ended.how == End::exited ? fmt::format("it ended with exit code {}", ended.exit_code)
-                                  : ended.reason;
-}
-
-bool names_a_repository(std::string_view variable) {
-  constexpr std::array names = std::to_array<std::string_view>(
-      {"GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "GIT_PREFIX=", "GIT_OBJECT_DIRECTORY=",
-       "GIT_ALTERNATE_OBJECT_DIRECTORIES=", "GIT_COMMON_DIR="});
-  return std::ranges::any_of(names, [&](auto name) { return variable.starts_with(name); });
-}
-
-// With the caller's own environment, where git finds its settings; in a hook it also names the
-// repository, which is not always ours.
-Result<Ended> run_git(const Repository& repository, const std::vector<std::string>& arguments) {
-  const std::string& directory = repository.directory;
-  machine::Launch launch = repository.how;
-  if (launch.environment.empty())
-    for (char** each = environ; *each != nullptr; ++each)
-      if (!names_a_repository(*each)) launch.environment.emplace_back(*each);
-  const auto git = machine::find_program("git", launch.environment, directory);
-  if (!git) return fail("revisions need git: " + git.error().message);
-  launch.argv = {*git, "-C", directory};
-  launch.argv.insert(launch.argv.end(), arguments.begin(), arguments.end());
-  launch.directory = directory;
-  launch.timeout = longest_of_git;
-  launch.output_limit = bytes_kept;
-  return machine::run(launch);
-}
-
-// What it prints.
-Result<std::string> git(const Repository& repository, const std::vector<std::string>& arguments) {
-  auto ended = run_git(repository, arguments);
-  if (!ended) return std::unexpected(ended.error());
-  if (is_well(*ended)) return std::move(ended->out);
-  return fail(fmt::format("git {} failed in {}: {}", arguments.front(), repository.directory,
-                          ended->err.empty() ? how_it_ended(*ended) : one_line(ended->err, 500)));
-}
-
-Result<std::string> git_line(const Repository& repository,
-                             const std::vector<std::string>& arguments) {
-  auto text = git(repository, arguments);
-  if (text && text->ends_with('\n')) text->pop_back();
-  return text;
-}
-
-std::vector<std::string> split_at_zeros(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto end = text.find('\0', at);
-    parts.push_back(text.substr(at, end - at));
-    at = end == std::string::npos ? text.size() : end + 1;
-  }
-  return parts;
-}
-
 // The commit at which this branch left the one that it comes from.
 Result<std::string> merge_base(const Repository& repository) {
   for (const char* main :
@@ -98,109 +27,170 @@ Result<std::string> merge_base(const Repository& repository) {
   return fail("there is no branch main, master or upstream to compare with: name a revision");
 }
 
-struct Submodule {
-  std::string path;
-  std::string commit;
-};
-
-// "160000 commit HASH\tPATH" of ls-tree, "160000 HASH 0\tPATH" of ls-files --stage.
-std::optional<Submodule> submodule_in(const std::string& entry) {
-  const auto tab = entry.find('\t');
-  if (!entry.starts_with("160000 ") || tab == std::string::npos) return std::nullopt;
-  std::istringstream words(entry.substr(0, tab));
-  std::string mode;
-  std::string second;
-  std::string third;
-  words >> mode >> second >> third;
-  return Submodule{.path = entry.substr(tab + 1), .commit = second == "commit" ? third : second};
+Result<void> no_place(const Entry& submodule, const std::string& to) {
+  return fail(fmt::format("cannot copy the submodule {} to {}: a file or link is in its place",
+                          one_line(submodule.path, 300), to));
 }
 
-// `uncommitted`: those that are in the index.
-Result<std::vector<Submodule>> submodules_of(const Repository& top, const std::string& commit,
-                                             bool uncommitted) {
-  const auto listed = uncommitted ? git(top, {"ls-files", "--stage", "-z"})
-                                  : git(top, {"ls-tree", "-r", "-z", "--full-tree", commit});
+// Settings of the repository itself, which a copy has not: what they make of files at a checkout.
+Result<std::vector<Setting>> settings_of_files(const Repository& from) {
+  const auto listed =
+      run_git(from, {"config", "-z", "--get-regexp",
+                     "^(filter\\..*|core\\.(autocrlf|eol|symlinks|attributesfile))$"});
   if (!listed) return std::unexpected(listed.error());
-  std::vector<Submodule> found;
-  for (const std::string& entry : split_at_zeros(*listed))
-    if (auto submodule = submodule_in(entry)) found.push_back(std::move(*submodule));
+  std::vector<Setting> found;
+  for (const std::string& each : split_at_zeros(listed->out)) {
+    const auto end = each.find('\n');
+    if (end == std::string::npos)
+      found.emplace_back(each, "true");
+    else
+      found.emplace_back(each.substr(0, end), each.substr(end + 1));
+  }
   return found;
 }
 
-// No link on the way leads out of the folder.
-bool is_inside(const fs::path& root, const fs::path& path) {
+// One file of the repository's own becomes the copy's, if there is one.
+Result<void> copy_own(const char* name, const Repository& from, const std::string& to) {
+  const auto path = git_line(from, {"rev-parse", "--path-format=absolute", "--git-path", name});
+  if (!path) return std::unexpected(path.error());
   std::error_code error;
-  const fs::path top = fs::canonical(root, error);
-  if (error) return false;
-  const fs::path parent = fs::weakly_canonical((root / path).parent_path(), error);
-  if (error) return false;
-  const auto [end, there] = std::ranges::mismatch(top, parent);
-  return end == top.end();
-}
-
-// A file or folder of one folder becomes in another what it is there, or is not.
-Result<void> bring(const fs::path& path, const fs::path& from, const fs::path& to) {
-  const auto refuse = [&](const std::string& why) {
-    return fail(
-        fmt::format("cannot copy {} to {}: {}", one_line(path.string(), 300), to.string(), why));
-  };
-  if (!is_inside(to, path)) return refuse("a link leads out of the copy");
-  std::error_code error;
-  fs::remove_all(to / path, error);
-  if (!error && fs::exists(fs::symlink_status(from / path))) {
-    fs::create_directories((to / path).parent_path(), error);
-    if (!error)
-      fs::copy(from / path, to / path,
-               fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
-  }
-  if (error) return refuse(error.message());
+  if (!fs::is_regular_file(*path, error)) return {};
+  const fs::path target = fs::path(to) / ".git" / name;
+  fs::create_directories(target.parent_path(), error);
+  if (!error) fs::copy_file(*path, target, fs::copy_options::overwrite_existing, error);
+  if (error) return fail(fmt::format("cannot copy {}: {}", *path, error.message()));
   return {};
 }
 
-Result<void> bring_uncommitted(const Repository& top, const std::string& to) {
-  const std::vector<std::vector<std::string>> questions = {
-      {"diff", "--name-only", "--no-renames", "--ignore-submodules=all", "-z", "HEAD"},
-      {"ls-files", "--others", "--exclude-standard", "-z"}};
-  for (const auto& question : questions) {
-    const auto changed = git(top, question);
-    if (!changed) return std::unexpected(changed.error());
-    for (const std::string& path : split_at_zeros(*changed))
-      if (auto brought = bring(path, top.directory, to); !brought) return brought;
-  }
-  return {};
+// A repository without files, with the objects and tags of another, which may be shallow.
+Result<Repository> make_repository(const Repository& from, const std::string& to) {
+  const auto format = git_line(from, {"rev-parse", "--show-object-format"});
+  if (!format) return std::unexpected(format.error());
+  const auto objects =
+      git_line(from, {"rev-parse", "--path-format=absolute", "--git-path", "objects"});
+  if (!objects) return std::unexpected(objects.error());
+  if (objects->contains('\n')) return fail("a repository's path cannot have a line break");
+  const auto tags = git(from, {"for-each-ref", "--format=%(objectname) %(refname)", "refs/tags/"});
+  if (!tags) return std::unexpected(tags.error());
+  std::error_code error;
+  fs::create_directories(to, error);
+  if (error) return fail(fmt::format("cannot create {}: {}", to, error.message()));
+  const Repository made = at(from, to);
+  if (auto done = git(made, {"init", "--quiet", "--template=", "--object-format=" + *format});
+      !done)
+    return std::unexpected(done.error());
+  fs::create_directories(to + "/.git/objects/info", error);
+  if (auto done = write_file_atomically(to + "/.git/objects/info/alternates", *objects + "\n");
+      !done)
+    return std::unexpected(done.error());
+  if (auto done = write_file_atomically(to + "/.git/packed-refs", *tags); !done)
+    return std::unexpected(done.error());
+  for (const char* name : {"shallow", "info/attributes"})
+    if (auto done = copy_own(name, from, to); !done) return std::unexpected(done.error());
+  return made;
 }
 
-// The same git in another folder.
-Repository at(const Repository& repository, std::string directory) {
-  Repository other = repository;
-  other.directory = std::move(directory);
-  return other;
-}
-
-// `uncommitted`: with what is not in the commit.
-Result<void> copy_commit(const Repository& top, const std::string& commit, const std::string& to,
-                         bool uncommitted) {
-  const std::string& from = top.directory;
-  if (auto made = git(top, {"clone", "--quiet", "--shared", "--no-checkout", "--", from, to});
-      !made)
-    return std::unexpected(made.error());
-  if (auto made = git(at(top, to), {"checkout", "--quiet", "--detach", commit}); !made)
-    return std::unexpected(made.error());
-  const auto submodules = submodules_of(top, commit, uncommitted);
+Result<void> copy_commit(const Repository& from, const std::string& commit, const std::string& to) {
+  const auto settings = settings_of_files(from);
+  if (!settings) return std::unexpected(settings.error());
+  const auto made = make_repository(from, to);
+  if (!made) return std::unexpected(made.error());
+  if (auto done = git(*made, {"checkout", "--quiet", "--detach", commit}, *settings); !done)
+    return std::unexpected(done.error());
+  const auto submodules = submodules_of(from, commit);
   if (!submodules) return std::unexpected(submodules.error());
-  for (const Submodule& each : *submodules) {
-    const Repository there = at(top, from + "/" + each.path);
-    std::error_code error;
-    if (!fs::exists(there.directory + "/.git", error))
-      return fail(fmt::format("the submodule {} of {} is not there: git submodule update --init {}",
-                              each.path, from, shell_quote(each.path)));
-    const std::string into = to + "/" + each.path;
-    fs::remove(into, error);
-    const auto own = uncommitted ? commit_of(there, "HEAD") : each.commit;
-    if (!own) return std::unexpected(own.error());
-    if (auto copied = copy_commit(there, *own, into, uncommitted); !copied) return copied;
+  for (const Entry& each : *submodules) {
+    const auto there = repository_of(each, from, commit);
+    if (!there) return std::unexpected(there.error());
+    if (!has_place(to, each.path)) return no_place(each, to);
+    if (auto copied = copy_commit(*there, each.commit, to + "/" + each.path); !copied)
+      return copied;
   }
-  return uncommitted ? bring_uncommitted(top, to) : Result<void>();
+  return {};
+}
+
+// The bytes of the working tree, whatever git would make of them: filters, ends of lines and files
+// that git was told to take no notice of.
+Result<void> copy_working_tree(const Repository& from, const std::string& to) {
+  const auto commit = commit_of(from, "HEAD");
+  if (!commit) return std::unexpected(commit.error());
+  const auto made = make_repository(from, to);
+  if (!made) return std::unexpected(made.error());
+  for (const std::vector<std::string>& step :
+       {std::vector<std::string>{"update-ref", "--no-deref", "HEAD", *commit},
+        {"read-tree", "HEAD"}})
+    if (auto done = git(*made, step); !done) return std::unexpected(done.error());
+  const auto entries = entries_of_index(from);
+  if (!entries) return std::unexpected(entries.error());
+  const auto others = git(from, {"ls-files", "--others", "--exclude-standard", "-z"});
+  if (!others) return std::unexpected(others.error());
+  TreeCopy copy(from.directory, to);
+  for (const Entry& each : *entries)
+    if (each.commit.empty())
+      if (auto added = copy.add(each.path); !added) return added;
+  for (const std::string& path : split_at_zeros(*others))
+    if (auto added = copy.add(path); !added) return added;
+  for (const Entry& each : *entries) {
+    if (each.commit.empty()) continue;
+    const auto there = checked_out(each, from);
+    if (!there) return std::unexpected(there.error());
+    if (there->directory.empty()) continue;
+    if (!has_place(to, each.path)) return no_place(each, to);
+    if (auto copied = copy_working_tree(*there, to + "/" + each.path); !copied) return copied;
+  }
+  return {};
+}
+
+// A partial clone may lack objects, and none is fetched.
+Result<void> objects_are_there(const Repository& top, const std::string& commit) {
+  const auto promised = run_git(
+      top, {"config", "--get-regexp", R"(^(extensions\.partialclone|remote\..*\.promisor)$)"});
+  if (!promised) return std::unexpected(promised.error());
+  if (promised->out.empty()) return {};
+  const auto listed = run_git(
+      top, {"rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=print", commit});
+  if (!listed) return std::unexpected(listed.error());
+  if (is_well(*listed) && !listed->out.contains('?')) return {};
+  return fail(
+      fmt::format("{} is a partial clone that lacks files of {}: git -C {} archive {} "
+                  ">/dev/null fetches them",
+                  top.directory, commit.substr(0, 12), shell_quote(top.directory), commit));
+}
+
+Result<void> commit_is_there(const Repository& top, const std::string& commit) {
+  if (auto objects = objects_are_there(top, commit); !objects) return objects;
+  const auto submodules = submodules_of(top, commit);
+  if (!submodules) return std::unexpected(submodules.error());
+  for (const Entry& each : *submodules) {
+    const auto there = repository_of(each, top, commit);
+    if (!there) return std::unexpected(there.error());
+    if (auto inner = commit_is_there(*there, each.commit); !inner) return inner;
+  }
+  return {};
+}
+
+Result<void> submodules_are_checked_out(const Repository& top) {
+  const auto entries = entries_of_index(top);
+  if (!entries) return std::unexpected(entries.error());
+  for (const Entry& each : *entries) {
+    if (each.commit.empty()) continue;
+    const auto there = checked_out(each, top);
+    if (!there) return std::unexpected(there.error());
+    if (there->directory.empty()) continue;
+    if (auto inner = submodules_are_checked_out(*there); !inner) return inner;
+  }
+  return {};
+}
+
+Result<Repository> top_of(const Repository& repository) {
+  const auto top = git_line(repository, {"rev-parse", "--show-toplevel"});
+  if (!top) return std::unexpected(top.error());
+  return at(repository, *top);
+}
+
+bool is_hash(std::string_view text) {
+  return (text.size() == 40 || text.size() == 64) &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 }  // namespace
@@ -208,14 +198,19 @@ Result<void> copy_commit(const Repository& top, const std::string& commit, const
 Result<std::string> commit_of(const Repository& repository, const std::string& revision) {
   if (revision.starts_with('-'))
     return fail(fmt::format("{} is no revision", one_line(revision, 100)));
-  const auto ended =
-      run_git(repository, {"rev-parse", "--verify", "--quiet", revision + "^{commit}"});
-  if (!ended) return std::unexpected(ended.error());
-  if (!is_well(*ended))
-    return fail(fmt::format("{} is no revision of the repository in {}{}", one_line(revision, 100),
-                            repository.directory,
-                            ended->err.empty() ? "" : ": " + one_line(ended->err, 300)));
-  return ended->out.substr(0, ended->out.find('\n'));
+  // In two steps: "^{commit}" would be a part of the words of ":/words".
+  const auto object = run_git(repository, {"rev-parse", "--verify", "--quiet", revision});
+  if (!object) return std::unexpected(object.error());
+  const std::string found = object->out.substr(0, object->out.find('\n'));
+  if (is_well(*object) && is_hash(found)) {
+    const auto peeled =
+        run_git(repository, {"rev-parse", "--verify", "--quiet", found + "^{commit}"});
+    if (!peeled) return std::unexpected(peeled.error());
+    if (is_well(*peeled)) return peeled->out.substr(0, peeled->out.find('\n'));
+  }
+  return fail(fmt::format("{} is no revision of the repository in {}{}", one_line(revision, 100),
+                          repository.directory,
+                          object->err.empty() ? "" : ": " + one_line(object->err, 300)));
 }
 
 Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
@@ -235,18 +230,37 @@ Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::str
 }
 
 Result<void> check_out(const Repository& repository, const Checkout& checkout) {
-  const auto top = git_line(repository, {"rev-parse", "--show-toplevel"});
+  const auto top = top_of(repository);
   if (!top) return std::unexpected(top.error());
-  const bool uncommitted = checkout.revision == working_tree;
-  const auto commit = commit_of(repository, uncommitted ? "HEAD" : checkout.revision);
+  if (checkout.revision == working_tree) return copy_working_tree(*top, checkout.folder);
+  const auto commit = commit_of(repository, checkout.revision);
   if (!commit) return std::unexpected(commit.error());
-  return copy_commit(at(repository, *top), *commit, checkout.folder, uncommitted);
+  return copy_commit(*top, *commit, checkout.folder);
+}
+
+Result<void> is_whole(const Repository& repository, const std::string& revision) {
+  const auto top = top_of(repository);
+  if (!top) return std::unexpected(top.error());
+  return revision == working_tree ? submodules_are_checked_out(*top)
+                                  : commit_is_there(*top, revision);
 }
 
 Result<bool> has(const Repository& repository, const std::string& commit, const std::string& path) {
   const auto ended = run_git(repository, {"cat-file", "-e", commit + ":" + path});
   if (!ended) return std::unexpected(ended.error());
-  return is_well(*ended);
+  if (is_well(*ended)) return true;
+  const auto submodules = submodules_of(repository, commit);
+  if (!submodules) return std::unexpected(submodules.error());
+  for (const Entry& each : *submodules) {
+    if (path == each.path) return true;
+    if (!path.starts_with(each.path + "/")) continue;
+    const auto top = repository.git_directory.empty() ? top_of(repository) : repository;
+    if (!top) return std::unexpected(top.error());
+    const auto there = repository_of(each, *top, commit);
+    if (!there) return std::unexpected(there.error());
+    return has(*there, each.commit, path.substr(each.path.size() + 1));
+  }
+  return false;
 }
 
 Result<std::string> way_from_top(const Repository& repository) {

@@ -3,28 +3,15 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "machine/child.h"
 #include "plan/plan.h"
+#include "stabd/revisions/git.h"
 
 namespace stab::revisions {
 
 using plan::working_tree;
-
-struct Repository {
-  // NOLINTNEXTLINE(google-explicit-constructor)
-  Repository(std::string in_it) : directory(std::move(in_it)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor)
-  Repository(const char* in_it) : directory(in_it) {}
-
-  std::string directory;  // the repository, or a folder in it
-  // How git is run: its environment (none: the caller's own, without what names a repository), what
-  // ends it and what holds its processes.
-  machine::Launch how{};
-};
 
 // `given`: two or more; one is compared with the working tree; with none it is the commit at which
 // this branch left the main one. The first is what the others are compared with.
@@ -39,11 +26,16 @@ struct Checkout {
   std::string revision;
 };
 
-// The files of the revision with their submodules, which must be there in the repository. Nothing of
-// the repository is changed.
+// The files of the revision with their submodules; of the working tree as they are there, and those
+// that git does not ignore. Nothing of the repository is changed, and nothing is written outside of
+// the folder.
 Result<void> check_out(const Repository& repository, const Checkout& checkout);
 
-// Whether the commit has such a file or folder, by its way from the top of the repository.
+// That check_out() will find all of a commit, or the submodules of the working tree.
+Result<void> is_whole(const Repository& repository, const std::string& revision);
+
+// Whether the commit or a submodule of it has such a file or folder, by its way from the top of the
+// repository.
 Result<bool> has(const Repository& repository, const std::string& commit, const std::string& path);
 
 // From the top of the repository to this folder in it: "", or "tools/".

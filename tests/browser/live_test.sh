@@ -109,6 +109,13 @@ value "(each => { each.textContent = 'document.title = 1'; document.head.append(
 [[ $events == *"Content Security Policy"* ]] || fail "the policy stopped nothing: $events"
 events=''
 
+# An answer that is lost is asked for again.
+value "(real => { let lost = 2; window.fetch = (...all) => (lost -= 1) >= 0 ? Promise.reject(new Error()) : real(...all); window.lost = () => lost; })(fetch)" >/dev/null
+until_it_is "window.lost() < 0" true
+[[ $(value "$live.querySelector('.gone').hidden") == true ]] || fail "it gave up after two answers that were lost"
+before=$(value "Number($live.dataset.report)")
+until_it_is "Number($live.dataset.report) > $before" true
+
 # Without stabctl the page keeps what it has.
 kill -INT "$watch"
 wait "$watch" || [[ $? == 130 ]] || fail "it exited with $?"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Plans whose levels are revisions of a git repository, through the real command.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -186,6 +187,93 @@ TEST_F(Versions, WhoseCommitIsNotThereAreRefused) {
   const Output submitted = lab_.ctl({"submit", lab_.path("repo/bench/plan.toml")});
   EXPECT_EQ(submitted.code, 1);
   EXPECT_THAT(submitted.err, HasSubstr("is no revision of the repository"));
+}
+
+// A tracked folder that looks like a repository, which would fetch what it lacks by a command.
+TEST_F(Versions, CheckRunsNothingThatAForeignRepositoryNames) {
+  ASSERT_EQ(git(R"(mkdir -p repo/evil/objects repo/evil/refs/heads && cd repo/evil
+commit=1111111111111111111111111111111111111111
+echo $commit >HEAD; echo $commit >refs/heads/main
+cat >config <<END
+[core]
+  repositoryformatversion = 1
+  bare = false
+  worktree = .
+  fsmonitor = touch $PWD/../../ran #
+[extensions]
+  partialClone = origin
+[remote "origin"]
+  url = ext::sh -c touch% $PWD/../../ran
+  promisor = true
+[protocol "ext"]
+  allow = always
+END
+)"),
+            "");
+  const auto is_trap = [&](const std::string& commands) {
+    EXPECT_EQ(git("cd repo; { " + commands + "; } >said 2>&1 || true; rm said"), "");
+    return fs::remove(lab_.path("ran"));
+  };
+  ASSERT_TRUE(is_trap("git -C evil rev-parse HEAD^{commit}"));
+  lab_.write("repo/evil/plan.toml", plan(R"(["main", "HEAD"])"));
+  const Output bare = lab_.ctl({"check", lab_.path("repo/evil/plan.toml")});
+  EXPECT_EQ(bare.code, 1);
+  EXPECT_THAT(bare.err, HasSubstr("bare repository"));
+  EXPECT_FALSE(fs::exists(lab_.path("ran")));
+
+  // And a whole one that was unpacked.
+  ASSERT_EQ(git(R"(cd repo && commit=1111111111111111111111111111111111111111
+git config core.fsmonitor "touch $PWD/../ran #" && git config filter.x.clean "touch $PWD/../ran; cat"
+mkdir -p .git/hooks && printf '#!/bin/sh\ntouch %s/../ran\n' "$PWD" >.git/hooks/post-index-change
+chmod +x .git/hooks/*; echo '* filter=x' >.git/info/attributes
+git config remote.origin.url "ext::sh -c touch% $PWD/../ran" && git config remote.origin.promisor true
+git config extensions.partialClone origin && git config protocol.ext.allow always
+git config core.repositoryFormatVersion 1; touch bench/say.sh)"),
+            "");
+  ASSERT_TRUE(is_trap("git cat-file -e 1111111111111111111111111111111111111111"));
+  ASSERT_TRUE(is_trap("git status"));
+  lab_.write("repo/bench/plan.toml", plan(R"(["first", "gone", "."])") + "[revisions]\ngone = \"" +
+                                         std::string(40, '1') + "\"\n");
+  const Output whole = lab_.ctl({"check", lab_.path("repo/bench/plan.toml")});
+  EXPECT_EQ(whole.code, 1) << whole.out;
+  EXPECT_FALSE(fs::exists(lab_.path("ran"))) << whole.err;
+  lab_.write("repo/bench/plan.toml", plan(R"(["first", "main", "."])"));
+  const Output good = lab_.ctl({"check", lab_.path("repo/bench/plan.toml")});
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_FALSE(fs::exists(lab_.path("ran")));
+}
+
+TEST_F(Versions, MayHaveTheirSourcesInASubmodule) {
+  std::string text = plan(R"(["first", "main", "."])");
+  text.insert(text.find("build ="), "sources = [\"say.sh\", \"part\"]\n");
+  lab_.write("repo/bench/plan.toml", text);
+  const Output ran =
+      lab_.ctl({"run", "--state", lab_.path("state"), lab_.path("repo/bench/plan.toml")});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(commands(lab_.path("state")).size(), 3U);
+}
+
+// Plans are read as the git of builds will see the repository, not as the caller's does.
+TEST_F(Versions, AreReadWithoutTheCallersVariables) {
+  ASSERT_EQ(git("git init -q --bare other"), "");
+  const auto check_with = [&](std::vector<std::string> variables) {
+    variables.insert(variables.begin(), "/usr/bin/env");
+    variables.insert(variables.end(), {std::string(STAB_BIN_DIR) + "/stabctl", "check",
+                                       lab_.path("repo/bench/plan.toml")});
+    return run_program(variables, lab_.folder());
+  };
+  const Output ran = check_with({"GIT_DIR=" + lab_.path("other"), "GIT_CONFIG_COUNT=1",
+                                 "GIT_CONFIG_KEY_0=core.bare", "GIT_CONFIG_VALUE_0=true"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("version first: commit " + commit("first")));
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody's sudo";
+  // With sudo git takes the caller's own repositories; builds do not run with it.
+  constexpr unsigned somebody = 61234;
+  ASSERT_EQ(chown(lab_.path("repo").c_str(), somebody, somebody), 0);
+  const Output sudo = check_with({fmt::format("SUDO_UID={}", somebody)});
+  EXPECT_EQ(sudo.code, 1);
+  EXPECT_THAT(sudo.err, AllOf(HasSubstr("dubious ownership"), HasSubstr("safe.directory"),
+                              HasSubstr("it is root that builds")));
 }
 
 }  // namespace

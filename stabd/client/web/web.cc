@@ -108,10 +108,24 @@ class Watch {
       auto progress = protocol::decode_reply<protocol::Progress>(**line);
       if (!progress) return std::unexpected(progress.error());
       followed_.progress = std::move(*progress);
+      announce();
       page_.follow(followed_.progress);
       display_.show(followed_.progress);
     }
     return {};
+  }
+
+  // What is told of the page holds: nobody waits for one who looks at what has ended already.
+  void announce() {
+    if (std::exchange(announced_, true)) return;
+    if (followed_.progress.final)
+      tell(
+          fmt::format("experiment {} has ended, so no page is served: stabctl report {} --format "
+                      "html has its report",
+                      id_, id_));
+    else
+      tell(
+          fmt::format("the report while it runs, for browsers of this machine: {}", server_.url()));
   }
 
   void read_report(Clock::time_point now) {
@@ -177,6 +191,7 @@ class Watch {
   LivePage page_;
   ProgressDisplay display_{};
   Followed followed_{};
+  bool announced_ = false;
   bool told_ = false;
   std::optional<Clock::time_point> taken_{};
 };
@@ -189,7 +204,6 @@ Result<int> watch(const Common& common, std::int64_t id, const std::string& wher
   auto watching = start_watching(common.sockets, id);
   if (!watching) return std::unexpected(watching.error());
   const SignalFd signals;
-  tell(fmt::format("the report while it runs, for browsers of this machine: {}", server->url()));
   Watch running(*watching, Asking(common.sockets, id), *server, id);
   const auto followed = running.to_end(signals);
   if (!followed) return std::unexpected(followed.error());
