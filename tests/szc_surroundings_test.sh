@@ -159,8 +159,8 @@ cat >behind.cc <<'END'
 int behind(int x) { return x + 3; }
 END
 program large "$szc" "blob.s behind.cc"
-for kilobytes in 4000 18000; do
-  same "ulimit -d $kilobytes" large bash -c "ulimit -d $kilobytes; exec large/program 0"
+for kilobytes in 8000 18000; do
+  arguments=1 same "ulimit -d $kilobytes" large bash -c "ulimit -d $kilobytes; exec large/program 1"
 done
 same "ulimit -i" ordinary bash -c 'ulimit -i 2; exec ordinary/program'
 arguments=3000 same "3,000 threads" ordinary ordinary/program 3000

@@ -78,9 +78,9 @@ value() { # of an expression without double quotes, as text
   ask Runtime.evaluate "{\"expression\":\"String($1)\",\"returnByValue\":true}"
   field value
 }
-until_it_is() { # until_it_is EXPRESSION WORDS
+until_it_is() { # until_it_is EXPRESSION WORDS; a page may ask once a minute where reports take long
   local got=
-  for _ in {1..600}; do
+  for _ in {1..2400}; do
     got=$(value "$1")
     [[ $got != "$2" ]] || return 0
     sleep 0.2
