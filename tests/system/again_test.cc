@@ -103,11 +103,15 @@ TEST_F(Again, AFailureSaysWhatThePlansCommandOrProgramSaid) {
 
 TEST_F(Again, ATrialThatIsCancelledIsCleanedUp) {
   std::string text = plan;
-  text.replace(text.find("[\"${OUT}\"]"), 10, "[\"/bin/sleep\", \"1000\", \"${OUT}\"]");
+  text.replace(text.find("[\"${OUT}\"]"), 10,
+               "[\"/bin/sh\", \"-c\", \"echo it runs > " + lab_.path("runs") +
+                   "; exec sleep 1000\", \"${OUT}\"]");
   lab_.write("work/plan.toml", text);
   ASSERT_TRUE(lab_.start_daemon());
   ASSERT_EQ(lab_.submit("work/plan.toml"), 1);
-  ASSERT_TRUE(wait_for_text(lab_.path("work/given"), "ready"));
+  // A cancelled preparation is no trial.
+  ASSERT_TRUE(wait_for_text(lab_.path("runs"), "it runs"));
+  ASSERT_TRUE(std::filesystem::exists(lab_.path("work/given")));
   EXPECT_EQ(lab_.ctl({"cancel", "1"}).code, 0);
   EXPECT_EQ(lab_.state(1), "cancelled");
   EXPECT_FALSE(std::filesystem::exists(lab_.path("work/given")));
