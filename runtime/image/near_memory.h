@@ -18,8 +18,9 @@ uint8_t* reserve_near(uint64_t size, uint64_t low, uint64_t high, Random& random
 // Whether put_code will work, as far as a page of our own tells: a sandbox may refuse it.
 bool can_put_code();
 
-// Makes the pages at `from` executable and puts them in the place of those at `to` in one step: who comes to one of them meanwhile waits in the kernel. Returns false if
-// the kernel refuses, and then `to` is as it was; where the kernel has removed it, the process ends.
+// Makes the pages at `from` executable and puts them in the place of those at `to` in one step: who
+// comes to one of them meanwhile waits in the kernel. Returns false if the kernel refuses, and then
+// `to` is as it was; where the kernel has removed it, the process ends.
 bool put_code(uint64_t from, uint64_t size, uint64_t to);
 
 }  // namespace stab::rt
