@@ -9,7 +9,7 @@ find_room() {
   local inner=${1#*/}
   case $1 in
     runtime/malloc/*/* | instrumenter/*/*/* | stabd/*/*/*) room=${1%/*} ;;
-    stats/*/* | report/*/* | plan/*/* | counters/*/* | machine/*/* | runtime/*/* | instrumenter/*/* | stabd/*) room=${1%%/*}/${inner%%/*} ;;
+    causal/*/* | stats/*/* | report/*/* | plan/*/* | counters/*/* | machine/*/* | runtime/*/* | instrumenter/*/* | stabd/*) room=${1%%/*}/${inner%%/*} ;;
     *) room=${1%%/*} ;;
   esac
 }
@@ -21,6 +21,10 @@ allowed() {
     counters) echo "base" ;;
     counters/events) echo "base counters" ;;
     counters/profiles) echo "base counters counters/events runtime/base/places.h" ;;
+    causal/session) echo "" ;;
+    causal/preload) echo "causal/session runtime/base runtime/walk runtime/abi/byte_reader.h" ;;
+    causal/lines) echo "base causal/session" ;;
+    causal/run) echo "base causal/session causal/lines machine stats/causal" ;;
     toml) echo "base" ;;
     plan) echo "base toml" ;;
     design) echo "base plan/plan.h plan/options.h plan/substitute.h plan/measures/formula.h" ;;
@@ -28,6 +32,7 @@ allowed() {
     plan/reading) echo "base toml plan plan/measures design" ;;
     stats/numbers) echo "base" ;;
     stats/series) echo "base" ;;
+    stats/causal) echo "base stats/numbers stats/tests" ;;
     stats/tests) echo "base stats/numbers" ;;
     stats/planning) echo "base stats/numbers stats/tests" ;;
     stats/data) echo "base stats/numbers stats/planning" ;;
@@ -79,7 +84,7 @@ allowed() {
     stabd/archive) echo "base toml plan/reading store stabd/exclusion/judge.h stabd/results/trials.h stabd/upkeep" ;;
     stabd/manual) echo "" ;;
     stabd/main_stabd.cc) echo "base toml stabd/manual stabd/paths.h stabd/settings stabd/service stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
-    stabd/command_line) echo "base stabd/manual stabd/paths.h stabd/client stabd/client/ab stabd/client/database stabd/client/history stabd/client/machine stabd/client/replay stabd/client/web" ;;
+    stabd/command_line) echo "base stabd/manual stabd/paths.h stabd/client stabd/client/ab stabd/client/causal stabd/client/database stabd/client/history stabd/client/machine stabd/client/replay stabd/client/web" ;;
     stabd/main_stabctl.cc) echo "base/streams.h stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
     stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/revisions stabd/testing.h" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
@@ -96,12 +101,13 @@ allowed() {
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;
     stabd/client/database) echo "$below_stabd stabd/protocol stabd/paths.h stabd/client stabd/upkeep stabd/archive" ;;
+    stabd/client/causal) echo "$below_stabd causal/* stabd/client stabd/protocol" ;;
     stabd/client/history) echo "$below_stabd stabd/protocol stabd/client" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
     stabd/client/foreign) echo "base plan/plan.h plan/measures/google_benchmark.h stats/data" ;;
     stabd/client) echo "$below_stabd stabd/client/foreign stabd/protocol stabd/revisions stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
     stabd/client/web) echo "base report/html stabd/protocol stabd/client" ;;
-    bench | tests) echo "base toml plan plan/* design counters counters/* machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
+    bench | tests) echo "base causal/* toml plan plan/* design counters counters/* machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;
   esac
 }
