@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Two threads that spend most of their time in a critical section that only one may be in.
+#include <mutex>
+#include <thread>
+
+#include "work.h"
+
+namespace {
+
+std::mutex mutex;
+
+__attribute__((noinline)) void inside(const Bench& bench) {
+  BUSY(bench.faster(600'000));  // knob
+}
+
+__attribute__((noinline)) void outside() {
+  BUSY(300'000);
+}
+
+void work(const Bench& bench, long rounds) {
+  for (long i = 0; i < rounds; ++i) {
+    {
+      const std::lock_guard lock(mutex);
+      inside(bench);
+    }
+    outside();
+    STAB_PROGRESS("section");
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const Bench bench(count, words);
+  std::thread other([&] { work(bench, bench.visits() / 2); });
+  work(bench, bench.visits() - bench.visits() / 2);
+  other.join();
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Two threads of unequal length: the longer one decides, by 4.5 % at most; then the other one does.
+#include <thread>
+
+#include "work.h"
+
+namespace {
+
+__attribute__((noinline)) void longer(const Bench& bench) {
+  BUSY(bench.faster(6'000'000));  // knob
+}
+
+__attribute__((noinline)) void shorter() {
+  BUSY(5'730'000);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const Bench bench(count, words);
+  for (long i = 0; i < bench.visits(); ++i) {
+    std::thread one([&] { longer(bench); });
+    std::thread other(shorter);
+    one.join();
+    other.join();
+    STAB_PROGRESS("round");
+  }
+}
