@@ -3,8 +3,8 @@
 // adjusted, and a sorted search table as in .eh_frame_hdr. With one layout the exception tables
 // (LSDA) of the originals serve the copies too: call sites and landing pads count from the start of
 // the function, and the rest does not depend on it. With more, those of the switchboard do. The
-// marks of the first layout and the stubs of functions have descriptions of their own: nothing of the function has run there
-// yet.
+// marks of the first layout and the stubs of functions have descriptions of their own: nothing of
+// the function has run there yet.
 #pragma once
 
 #include "runtime/image/image.h"

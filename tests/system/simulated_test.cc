@@ -136,6 +136,13 @@ TEST_F(Simulated, InstructionsAreCountedExactlyAndNothingIsTimed) {
   const Output wall = lab_.ctl({"report", std::to_string(id), "--response", "wall"});
   EXPECT_EQ(wall.code, 1);
   EXPECT_THAT(wall.err, HasSubstr("ran under a simulator, and have no wall"));
+
+  // What trials take under the simulator says nothing of what they take without it.
+  EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out, HasSubstr("going by experiment 1"));
+  lab_.write("plan.toml", plan("clang-19", 5, ""));
+  const Output real = lab_.ctl({"check", lab_.path("plan.toml")});
+  EXPECT_EQ(real.code, 0) << real.err;
+  EXPECT_THAT(real.out, Not(HasSubstr("going by experiment")));
 }
 
 TEST_F(Simulated, AndRealExperimentsHaveNoNumberInCommon) {

@@ -71,14 +71,14 @@ void correct_for_early_stop(Pilot& pilot) {
 }
 
 // Nothing if there is no daemon or it knows none; a check needs neither.
-std::optional<Pilot> find_pilot(const Common& common, const std::string& name, std::size_t trials) {
+std::optional<Pilot> find_pilot(const Common& common, const plan::Plan& plan, std::size_t trials) {
   auto client = Client::connect(common.sockets);
   if (!client) return std::nullopt;
   const auto answer = client->ask(protocol::ListRequest{});
   if (!answer) return std::nullopt;
   std::optional<Pilot> pilot;
   for (const protocol::Summary& row : answer->experiments) {
-    if (row.name != name || row.state != "done" || row.trials == 0) continue;
+    if (row.name != plan.name || row.state != "done" || row.trials == 0) continue;
     // What earlier versions measured is the difference of two times of day.
     const auto taken = static_cast<double>(
         row.duration_ns.value_or(row.ended_ns.value_or(0) - row.started_ns.value_or(0)));
@@ -89,7 +89,10 @@ std::optional<Pilot> find_pilot(const Common& common, const std::string& name, s
   if (!pilot) return pilot;
   const auto report = client->ask(protocol::ReportRequest{.id = pilot->id, .format = "json"});
   if (report) pilot->report = nlohmann::json::parse(report->text, nullptr, false);
-  if (pilot->report.is_object()) correct_for_early_stop(*pilot);
+  if (!pilot->report.is_object()) return pilot;
+  // Under the simulator trials take and vary otherwise.
+  if (pilot->report.value("simulated", false) != plan.simulated) return std::nullopt;
+  correct_for_early_stop(*pilot);
   return pilot;
 }
 
@@ -358,7 +361,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     if (auto there = machine::find_simulator(path == nullptr ? "" : path); !there)
       return std::unexpected(there.error());
   Design design = design_of(std::move(*plan));
-  design.pilot = find_pilot(common, design.plan.name, design.expansion.trials.size());
+  design.pilot = find_pilot(common, design.plan, design.expansion.trials.size());
   Variation variation;
   if (!sd.empty()) {
     const auto share = read_share("--sd", sd);
