@@ -39,9 +39,9 @@ static inline void stab_randomize_now(void) {
 
 /* Resolved by libstabcausal.so, under which `stabctl causal` runs programs, szc's or not. */
 __attribute__((weak)) void stab_visit(int kind, const char* name, void** point);
-#define STAB_VISIT_(kind, name)                         \
-  do {                                                  \
-    static void* stab_point_;                           \
+#define STAB_VISIT_(kind, name)                           \
+  do {                                                    \
+    static void* stab_point_;                             \
     if (stab_visit) stab_visit(kind, name, &stab_point_); \
   } while (0)
 
@@ -53,7 +53,8 @@ __attribute__((weak)) void stab_visit(int kind, const char* name, void** point);
 #define STAB_PROGRESS_END(name) STAB_VISIT_(3, name)
 
 /* Where work comes in: the profiler can make it come faster, by a fixed time for each visit, of
- * which the thread that visits gains all. */
+ * which the thread that visits gains all. (GNU ld finds these functions for a program without PIE
+ * only with -Wl,-z,dynamic-undefined-weak.) */
 #define STAB_ARRIVAL(name) STAB_VISIT_(4, name)
 
 #ifdef __cplusplus
