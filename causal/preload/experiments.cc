@@ -188,14 +188,22 @@ void* coordinate(void*) {
   return nullptr;
 }
 
-void* choose_for_all(void*) {
+// All that the program did is of this one experiment, though the line is chosen a moment later.
+void begin_for_all() {
   rt::Random random(head().seed);
   const uint32_t line = next_line();
-  if (line != no_line && may_store()) {
-    begin(line, next_speedup(random));
-    running.start_ns = load(head().started_ns);
-    __atomic_store_n(&storing, 0u, __ATOMIC_RELEASE);
-  }
+  if (line == no_line || !may_store()) return;
+  const uint32_t speedup = next_speedup(random);
+  running = {};
+  running.line = line;
+  running.speedup = speedup;
+  running.start_ns = load(head().started_ns);
+  __atomic_store_n(&head().chosen, line | uint64_t{speedup} << 32, __ATOMIC_RELAXED);
+  __atomic_store_n(&storing, 0u, __ATOMIC_RELEASE);
+}
+
+void* choose_for_all(void*) {
+  begin_for_all();
   return nullptr;
 }
 
@@ -233,7 +241,12 @@ void begin_experiments() {
   __atomic_store_n(&head().chosen, uint64_t{no_line}, __ATOMIC_RELAXED);
   __atomic_store_n(&head().asked, nothing_asked, __ATOMIC_RELAXED);
   running.start_ns = 0;
-  if (!is_without_experiments()) start_coordinating();
+  if (is_without_experiments()) return;
+  if (head().is_end_to_end != 0 && head().fixed_line != no_line) {
+    begin_for_all();
+  } else {
+    start_coordinating();
+  }
 }
 
 void end_experiments() {
@@ -241,6 +254,7 @@ void end_experiments() {
   __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
   // What the thread stores just now is stored in a moment.
   for (uint32_t i = 0; !may_store() && i < 1000; ++i) os::yield();
+  running.counters = head().is_end_to_end != 0 ? counters_there() : 0;
   if (head().is_end_to_end != 0 && running.start_ns != 0) store();
   __atomic_store_n(&head().chosen, uint64_t{no_line}, __ATOMIC_RELAXED);
 }

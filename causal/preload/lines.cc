@@ -10,6 +10,9 @@
 #include "runtime/walk/header.h"
 #include "runtime/walk/walk.h"
 
+// Of the runtime in a program that szc built, whose functions move.
+extern "C" __attribute__((weak)) const void* stab_original_address_1(const void* pc);
+
 namespace stab::causal {
 namespace {
 
@@ -94,6 +97,8 @@ bool find_description(uint64_t pc, rt::FrameDescription& description, void*) {
 }  // namespace
 
 uint32_t line_of(uint64_t pc) {
+  if (stab_original_address_1 != nullptr)
+    pc = rt::address_of(stab_original_address_1(reinterpret_cast<void*>(pc)));
   dl_find_object found;
   if (_dl_find_object(reinterpret_cast<void*>(pc), &found) != 0) return no_line;
   const uint32_t object = object_of(found);

@@ -151,6 +151,19 @@ TEST(Pauses, OthersSleepForTheThreadInTheLine) {
   EXPECT_LE(session.head().slept_ns, session.head().owed_ns * 2);
 }
 
+TEST(Pauses, AnExperimentFromEndToEndHasAllVisits) {
+  Session session({"hot"});
+  session.head().is_end_to_end = 1;
+  session.run("hot visit");
+  ASSERT_EQ(session.head().experiments, 1);
+  const Experiment& whole = session.experiment(0);
+  ASSERT_EQ(whole.visits_count, 2);
+  EXPECT_EQ(session.visit(0).after, 1);
+  EXPECT_EQ(session.visit(1).before, 0);
+  EXPECT_EQ(session.visit(1).after, 7);
+  EXPECT_EQ(whole.samples, session.head().samples);
+}
+
 TEST(Pauses, NoneWhereSamplingAloneIsMeasured) {
   Session session({"hot"});
   session.head().is_without_pauses = 1;
@@ -254,6 +267,31 @@ TEST(Points, LinesMayBeSampledPoints) {
   EXPECT_GT(session.counter(0).count, 0);
 }
 
+// The same program, built by szc with functions that move many times while it runs.
+TEST(MovingFunctions, SamplesAreOfTheLinesAsTheyWereLinked) {
+  Session session({"hot", "cold"}, moving);
+  const Ran ran =
+      session.run("two sorts fork", "STABILIZER_OPTIONS=seed=1:period=20ms:budget=off:stack=1");
+  EXPECT_EQ(exit_code(ran), 7);
+  EXPECT_EQ(ran.output, "done\n");
+  expect_samples(session.samples(0), 600 * ms, session.period());
+  expect_samples(session.samples(1), 300 * ms, session.period());
+  // Each thread and process has passed once through the runtime's functions and ours.
+  EXPECT_EQ(session.head().threads, 5);
+  EXPECT_EQ(session.head().processes, 2);
+  EXPECT_EQ(session.counter(0).count, 1);
+}
+
+TEST(MovingFunctions, CallersAreFoundAndProgressIsMade) {
+  Session session({"sorts"}, moving);
+  session.head().experiment_ns = 10 * ms;
+  session.head().cooldown_ns = ms;
+  session.run("sorts arrive sorts");
+  expect_samples(session.samples(0), 400 * ms, session.period());
+  EXPECT_LE(session.head().unwound_short, session.head().samples / 20);
+  EXPECT_GT(session.head().experiments, 0);
+}
+
 TEST(Processes, ChildrenOfForkAreSampled) {
   Session session({"hot"});
   EXPECT_EQ(exit_code(session.run("fork forks")), 7);
@@ -293,7 +331,7 @@ TEST(Processes, StatusAndOutputStay) {
   EXPECT_EQ(ran.output, "");
   EXPECT_GT(session.head().ended_ns, 0);
   Session crashed({"hot"});
-  const Ran crash = crashed.run("crash", "sh -c '\"$0\" \"$@\"; exit $?'");
+  const Ran crash = crashed.run("crash");
   EXPECT_EQ(exit_code(crash), 128 + SIGSEGV);
 }
 

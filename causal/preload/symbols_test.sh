@@ -32,6 +32,7 @@ dlvsym
 getauxval
 getenv
 memcpy
+memset
 mtx_trylock
 pthread_attr_destroy
 pthread_attr_init
@@ -43,7 +44,8 @@ pthread_rwlock_trywrlock
 pthread_setspecific
 sem_trywait
 sigdelset
-sigfillset" "$(nm -D "$library" | awk '$1 == "U" || $1 == "w" { sub(/@.*/, "", $2); print $2 }' | grep -v '^_ITM\|^__gmon' | sort -u)"
+sigfillset
+stab_original_address_1" "$(nm -D "$library" | awk '$1 == "U" || $1 == "w" { sub(/@.*/, "", $2); print $2 }' | grep -v '^_ITM\|^__gmon' | sort -u)"
 compare "libraries" "libc.so.6
 ld-linux-x86-64.so.2" "$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')"
 

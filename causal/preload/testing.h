@@ -49,6 +49,7 @@ inline Function find_function(const std::string& program, const std::string& nam
 inline const std::string build_dir = std::string(STAB_BIN_DIR) + "/..";
 inline const std::string library = build_dir + "/lib/libstabcausal.so";
 inline const std::string work = build_dir + "/tests/causal_work";
+inline const std::string moving = build_dir + "/tests/causal_work_moving";
 
 // What a run left.
 struct Ran {
@@ -118,14 +119,14 @@ class Session {
   uint64_t period() { return head().samples == 0 ? 0 : head().sampled_ns / head().samples; }
 
   // The program with these pieces of work (a line of a shell), under the library.
-  Ran run(const std::string& pieces, const std::string& before = "") {
-    return run_command(before + " '" + program_ + "' " + pieces);
+  Ran run(const std::string& pieces, const std::string& variables = "") {
+    return run_command("'" + program_ + "' " + pieces, variables);
   }
-  Ran run_command(const std::string& command) {
+  Ran run_command(const std::string& command, const std::string& variables = "") {
     const std::string out = path_ + ".out";
     // Only the command itself is profiled, not what watches over it.
-    const std::string line = "timeout 100 env STAB_CAUSAL='" + path_ + "' LD_PRELOAD='" + library +
-                             "' " + command + " >'" + out + "' 2>&1";
+    const std::string line = "timeout 100 env STAB_CAUSAL='" + path_ + "' " + variables +
+                             " LD_PRELOAD='" + library + "' " + command + " >'" + out + "' 2>&1";
     Ran ran;
     ran.status = system(line.c_str());
     ran.output = output_of("cat '" + out + "'; rm -f '" + out + "'");
