@@ -100,6 +100,16 @@ TEST(Sampling, HundredsOfThreads) {
   EXPECT_EQ(session.head().threads, 501);
 }
 
+TEST(Sampling, ThousandsOfThreadsAtOnceWithPauses) {
+  Session session({"hot"});
+  session.head().is_end_to_end = 1;
+  session.head().fixed_line = 0;
+  session.head().fixed_speedup = 1000;
+  EXPECT_EQ(exit_code(session.run("crowd")), 7);
+  EXPECT_EQ(session.head().threads, 2001);
+  EXPECT_GT(session.samples(0), 0);
+}
+
 TEST(Sampling, HundredsOfThreadsWithPauses) {
   Session session({"hot"});
   session.head().is_end_to_end = 1;

@@ -92,6 +92,27 @@ static void many_threads(int count) {
   free(threads);
 }
 
+/* So many threads at once, while the first one works. */
+static sem_t gate;
+static void* wait_at_gate(void* unused) {
+  while (sem_wait(&gate) != 0) {
+  }
+  return unused;
+}
+static void crowd(int count) {
+  pthread_t* threads = calloc((size_t)count, sizeof *threads);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 65536);
+  sem_init(&gate, 0, 0);
+  for (int i = 0; i < count; ++i)
+    if (pthread_create(&threads[i], &attributes, wait_at_gate, NULL) != 0) abort();
+  hot(50);
+  for (int i = 0; i < count; ++i) sem_post(&gate);
+  for (int i = 0; i < count; ++i) pthread_join(threads[i], NULL);
+  free(threads);
+}
+
 /* A chain: of two threads one works and the other waits for it, in turns, by each means. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -272,6 +293,7 @@ static int run(const char* what, char** self) {
   else if (strcmp(what, "thread") == 0) in_thread(run_hot, 100);
   else if (strcmp(what, "exiting") == 0) in_thread(exit_thread, 100);
   else if (strcmp(what, "many") == 0) many_threads(500);
+  else if (strcmp(what, "crowd") == 0) crowd(2000);
   else if (strcmp(what, "condition") == 0) chain(produce_by_condition, consume_by_condition);
   else if (strcmp(what, "semaphore") == 0) chain(produce_by_semaphore, consume_by_semaphore);
   else if (strcmp(what, "barrier") == 0) chain(produce_by_barrier, consume_by_barrier);
