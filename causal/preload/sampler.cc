@@ -47,19 +47,21 @@ void count_sample(ucontext_t& interrupted) {
   run_ahead(speed_up(line, interval));
 }
 
-bool is_of_a_clock(int code) {
-  return code > 0 || code == SI_TIMER;
+// Where the queue of signals is full nothing is known of a signal.
+bool is_of_a_clock(const siginfo_t& info) {
+  return info.si_code > 0 || info.si_code == SI_TIMER ||
+         (info.si_code == SI_USER && info.si_pid == 0);
 }
 
 void on_signal(int, void* info, void* context) {
   auto& interrupted = *static_cast<ucontext_t*>(context);
-  if (is_counted() && is_of_a_clock(static_cast<siginfo_t*>(info)->si_code)) {
+  if (is_counted() && is_of_a_clock(*static_cast<siginfo_t*>(info))) {
     count_sample(interrupted);
     // A frame of the program's may be above ours on another stack.
     if (!is_waiting(static_cast<uint64_t>(interrupted.uc_mcontext.gregs[REG_RSP]))) settle(true);
   }
-  // Where a sample takes longer than the time between two, they would pile up until the queue is
-  // full, and the program would never go on. The next sample stands for these, too.
+  // Where a sample takes longer than the time between two, the program would never go on. The next
+  // one stands for this, too.
   kernel::drop_pending(sample_signal);
   rt::restart_system_call(interrupted, sample_signal);
 }
@@ -93,12 +95,6 @@ uint64_t bit_of(int signal) {
   return uint64_t{1} << (signal - 1);
 }
 
-// Signals that find no room in the queue would come as SIGIO, which ends a program.
-bool has_room_for_signals() {
-  constexpr uint64_t enough = 1000;
-  return os::most_pending_signals() >= enough;
-}
-
 }  // namespace
 
 void prepare_sampling() {
@@ -112,8 +108,7 @@ void start_sampling() {
   self.sampled_at = os::clock_ns(os::thread_cpu_clock);
   const uint64_t mask = os::exchange_signal_mask(~uint64_t{0});
   self.sampler = no_sampler;
-  if (!has_room_for_signals() || start_clock(perf_event) || start_clock(perf_event_user) ||
-      start_timer()) {
+  if (start_clock(perf_event) || start_clock(perf_event_user) || start_timer()) {
     // Nothing more to try.
   }
   os::set_signal_mask(mask & ~bit_of(sample_signal));

@@ -5,8 +5,9 @@
 
 namespace stab::causal {
 
-// A real-time signal that programs do not get to see.
-constexpr int sample_signal = 61;
+// SIGSTKFLT, which Linux never sends; programs do not get to see it. A real-time signal would need
+// room in the queue, and where there is none come as SIGIO, which ends a program.
+constexpr int sample_signal = 16;
 
 // For all threads of the process: the handler.
 void prepare_sampling();

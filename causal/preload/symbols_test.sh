@@ -43,8 +43,10 @@ pthread_rwlock_tryrdlock
 pthread_rwlock_trywrlock
 pthread_setspecific
 sem_trywait
+sigaddset
 sigdelset
 sigfillset
+sigismember
 stab_original_address_1" "$(nm -D "$library" | awk '$1 == "U" || $1 == "w" { sub(/@.*/, "", $2); print $2 }' | grep -v '^_ITM\|^__gmon' | sort -u)"
 compare "libraries" "libc.so.6
 ld-linux-x86-64.so.2" "$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')"

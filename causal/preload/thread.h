@@ -30,6 +30,8 @@ struct Thread {
   void* clock;              // of the sampler
   int timer;
   int id;
+  // The program means to have blocked the signal of samples.
+  bool is_meant_blocked;
 };
 
 // Valid when it is zero: a thread that has not begun.

@@ -31,8 +31,15 @@ const sigset_t* without_ours(const sigset_t* set, sigset_t& copy) {
 using SetMask = int (*)(int, const sigset_t*, sigset_t*);
 
 int set_mask(SetMask real, int how, const sigset_t* set, sigset_t* before) {
+  if (shared_file.head == nullptr) return real(how, set, before);
+  const bool has_ours = set != nullptr && sigismember(set, sample_signal) == 1;
   sigset_t copy;
-  return real(how, how == SIG_UNBLOCK ? set : without_ours(set, copy), before);
+  const int result = real(how, how == SIG_UNBLOCK ? set : without_ours(set, copy), before);
+  if (result != 0) return result;
+  if (before != nullptr && self.is_meant_blocked) sigaddset(before, sample_signal);
+  if (set != nullptr && how == SIG_SETMASK) self.is_meant_blocked = has_ours;
+  if (has_ours && how != SIG_SETMASK) self.is_meant_blocked = how == SIG_BLOCK;
+  return result;
 }
 
 }  // namespace
