@@ -20,6 +20,8 @@ constexpr uint64_t longest_times = 64;
 
 bool is_coordinator;
 bool is_over;
+pthread_t coordinating;
+bool has_thread;
 uint32_t storing;  // 1: an experiment is written down, by the thread or at the end
 
 struct Running {
@@ -176,7 +178,8 @@ void run_one(rt::Random& random, uint64_t& length_ns) {
   const bool is_short = store() < head().least_visits;
   __atomic_store_n(&storing, 0u, __ATOMIC_RELEASE);
   if (is_short && length_ns < longest_times * head().experiment_ns) length_ns *= 2;
-  kernel::sleep_until(os::monotonic_ns() + head().cooldown_ns);
+  const uint64_t end = os::monotonic_ns() + head().cooldown_ns;
+  while (!load(is_over) && os::monotonic_ns() < end) wait_a_look();
 }
 
 void* coordinate(void*) {
@@ -207,24 +210,15 @@ void* choose_for_all(void*) {
   return nullptr;
 }
 
-bool start_thread(const pthread_attr_t* attributes) {
-  pthread_t thread;
-  return STAB_REAL(pthread_create)(&thread, attributes,
-                                   head().is_end_to_end != 0 ? choose_for_all : coordinate,
-                                   nullptr) == 0;
-}
-
-// It gets no signal of the program's, and nobody joins it.
+// It gets no signal of the program's.
 void start_coordinating() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   STAB_REAL(pthread_sigmask)(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  start_thread(&attributes);
-  pthread_attr_destroy(&attributes);
+  has_thread = STAB_REAL(pthread_create)(&coordinating, nullptr,
+                                         head().is_end_to_end != 0 ? choose_for_all : coordinate,
+                                         nullptr) == 0;
   STAB_REAL(pthread_sigmask)(SIG_SETMASK, &before, nullptr);
 }
 
@@ -257,6 +251,11 @@ void end_experiments() {
   running.counters = head().is_end_to_end != 0 ? counters_there() : 0;
   if (head().is_end_to_end != 0 && running.start_ns != 0) store();
   __atomic_store_n(&head().chosen, uint64_t{no_line}, __ATOMIC_RELAXED);
+}
+
+void wait_for_coordinator() {
+  if (is_coordinator && has_thread) STAB_REAL(pthread_join)(coordinating, nullptr);
+  has_thread = false;
 }
 
 void leave_experiments() {

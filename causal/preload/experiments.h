@@ -12,6 +12,8 @@ void begin_experiments();
 
 // The coordinator ends: its running experiment is dropped, or recorded if it is from end to end.
 void end_experiments();
+// After that: its thread has gone.
+void wait_for_coordinator();
 // A child of fork coordinates nothing.
 void leave_experiments();
 

@@ -345,6 +345,14 @@ TEST(Processes, StatusAndOutputStay) {
   EXPECT_EQ(exit_code(crash), 128 + SIGSEGV);
 }
 
+TEST(Processes, LeavesTheSessionBeforeASandbox) {
+  Session session({"hot"});
+  const Ran ran = session.run("cold visit shut");
+  EXPECT_EQ(exit_code(ran), 5);
+  EXPECT_EQ(ran.output, "shut\n");
+  EXPECT_GT(session.head().ended_ns, 0);
+}
+
 TEST(Sessions, InvalidOnesAreIgnored) {
   const auto refused = [](void (*damage)(Session&)) {
     Session session({"hot"});

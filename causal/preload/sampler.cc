@@ -54,6 +54,7 @@ bool is_of_a_clock(const siginfo_t& info) {
 }
 
 void on_signal(int, void* info, void* context) {
+  if (load(has_left)) return;
   auto& interrupted = *static_cast<ucontext_t*>(context);
   if (is_counted() && is_of_a_clock(*static_cast<siginfo_t*>(info))) {
     count_sample(interrupted);

@@ -22,6 +22,7 @@ int process;
 
 // The kernel's clocks and timers are not inherited, what the thread owes is.
 void begin_child() {
+  if (load(has_left)) return;
   process = os::process_id();
   has_ended = 0;
   leave_experiments();
@@ -66,12 +67,20 @@ void start_library() {
 }
 
 void end_process() {
-  if (shared_file.head == nullptr || os::process_id() != process ||
+  if (shared_file.head == nullptr || load(has_left) || os::process_id() != process ||
       __atomic_exchange_n(&has_ended, 1u, __ATOMIC_ACQ_REL) != 0)
     return;
   before_wake();
   end_experiments();
   __atomic_store_n(&shared_file.head->ended_ns, os::monotonic_ns(), __ATOMIC_RELAXED);
+}
+
+void leave_session() {
+  if (!is_counted()) return;
+  stop_sampling();
+  end_process();
+  wait_for_coordinator();
+  __atomic_store_n(&has_left, true, __ATOMIC_RELAXED);
 }
 
 void leave_program() {

@@ -17,4 +17,7 @@ void end_process();
 void leave_program();
 void resume_program();
 
+// The process is about to forbid itself system calls: it takes no further part, nor do its children.
+void leave_session();
+
 }  // namespace stab::causal

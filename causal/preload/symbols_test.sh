@@ -34,9 +34,6 @@ getenv
 memcpy
 memset
 mtx_trylock
-pthread_attr_destroy
-pthread_attr_init
-pthread_attr_setdetachstate
 pthread_key_create
 pthread_mutex_trylock
 pthread_rwlock_tryrdlock

@@ -11,6 +11,8 @@ namespace stab::causal {
 
 __thread Thread self __attribute__((tls_model("initial-exec")));
 
+bool has_left;
+
 namespace {
 
 pthread_key_t end_key;

@@ -37,8 +37,11 @@ struct Thread {
 // Valid when it is zero: a thread that has not begun.
 extern __thread Thread self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+// The process makes no system calls of ours any more: it is about to be in a sandbox.
+extern bool has_left;
+
 inline bool is_counted() {
-  return self.state == Thread::runs;
+  return self.state == Thread::runs && !__atomic_load_n(&has_left, __ATOMIC_RELAXED);
 }
 inline bool is_waiting(uint64_t stack_pointer) {
   if (stack_pointer >= self.waiting_frame) self.waiting_frame = 0;

@@ -156,6 +156,7 @@ STAB_EXPORT long syscall(long number, ...) {
   }
   if (number == SYS_futex) before_wake();
   const bool leaves = number == SYS_execve || number == SYS_execveat;
+  if (number == SYS_seccomp) leave_session();
   if (number == SYS_exit_group) end_process();
   if (leaves) leave_program();
   const long result = call_with(number, a);

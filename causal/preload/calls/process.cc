@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "causal/preload/lines.h"
@@ -78,6 +79,16 @@ STAB_EXPORT int execle(const char* path, const char* first, ...) {
   char* const* environment = va_arg(list, char* const*);
   va_end(list);
   return execve(path, arguments, environment);
+}
+
+STAB_EXPORT int prctl(int option, ...) {
+  va_list list;
+  va_start(list, option);
+  unsigned long a[4];
+  for (unsigned long& argument : a) argument = va_arg(list, unsigned long);
+  va_end(list);
+  if (option == PR_SET_SECCOMP) leave_session();
+  return STAB_REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 
 STAB_EXPORT int dlclose(void* library) {

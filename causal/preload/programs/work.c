@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -287,6 +290,15 @@ static void use_coz(void) {
   printf("same: %d, other kind: %d\n", count == early, other != count);
 }
 
+/* Nothing but read, write, exit and sigreturn is allowed after it. */
+static void shut(void) {
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+  for (volatile uint64_t i = 0; i < 50000000; ++i) sink += i;
+  const char text[] = "shut\n";
+  if (write(1, text, sizeof text - 1) < 0) abort();
+  syscall(SYS_exit, 5);
+}
+
 static int run(const char* what, char** self) {
   if (strcmp(what, "hot") == 0) hot(300);
   else if (strcmp(what, "cold") == 0) cold(100);
@@ -312,6 +324,7 @@ static int run(const char* what, char** self) {
   else if (strcmp(what, "exec") == 0) execl(self[0], self[0], "hot", (char*)NULL);
   else if (strcmp(what, "noexec") == 0) execl("/nowhere", "/nowhere", (char*)NULL);
   else if (strcmp(what, "exit") == 0) exit(42);
+  else if (strcmp(what, "shut") == 0) shut();
   else if (strcmp(what, "crash") == 0) raise(SIGSEGV);
   else return 0;
   return 1;
