@@ -37,6 +37,26 @@ static inline void stab_randomize_now(void) {
   if (stab_randomize) stab_randomize();
 }
 
+/* Resolved by libstabcausal.so, under which `stabctl causal` runs programs, szc's or not. */
+__attribute__((weak)) void stab_visit(int kind, const char* name, void** point);
+#define STAB_VISIT_(kind, name)                           \
+  do {                                                    \
+    static void* stab_point_;                             \
+    if (stab_visit) stab_visit(kind, name, &stab_point_); \
+  } while (0)
+
+/* Progress points: what a program is run for, as a request answered. How often they are visited is
+ * what a causal profile is about. The name is a constant, the same for a point in several places.
+ * A BEGIN and an END of one name are a latency. */
+#define STAB_PROGRESS(name) STAB_VISIT_(1, name)
+#define STAB_PROGRESS_BEGIN(name) STAB_VISIT_(2, name)
+#define STAB_PROGRESS_END(name) STAB_VISIT_(3, name)
+
+/* Where work comes in: the profiler can make it come faster, by a fixed time for each visit, of
+ * which the thread that visits gains all. (GNU ld finds these functions for a program without PIE
+ * only with -Wl,-z,dynamic-undefined-weak.) */
+#define STAB_ARRIVAL(name) STAB_VISIT_(4, name)
+
 #ifdef __cplusplus
 }
 #endif

@@ -22,7 +22,7 @@ allowed() {
     counters/events) echo "base counters" ;;
     counters/profiles) echo "base counters counters/events runtime/base/places.h" ;;
     causal/session) echo "" ;;
-    causal/preload) echo "causal/session runtime/base runtime/walk runtime/abi/byte_reader.h" ;;
+    causal/preload) echo "causal/session runtime/base runtime/arch runtime/walk runtime/stabilizer.h" ;;
     causal/lines) echo "base causal/session" ;;
     causal/run) echo "base causal/session causal/lines machine stats/causal" ;;
     toml) echo "base" ;;

@@ -28,7 +28,7 @@ struct Head {
 
   // What to do.
   uint64_t seed;
-  uint64_t sample_ns;          // CPU time of a thread from sample to sample, as asked for
+  uint64_t sample_ns;          // CPU time of a thread from sample to sample, at least 100000
   uint64_t experiment_ns;      // how long the first experiment lasts
   uint64_t cooldown_ns;        // from the end of an experiment to the next
   uint64_t least_visits;       // experiments with fewer make the next one twice as long
@@ -60,7 +60,7 @@ struct Head {
   uint64_t samples;          // in all threads
   uint64_t samples_outside;  // of those: no frame in scope
   uint64_t sampled_ns;       // CPU time between samples, summed up: the period is this by `samples`
-  uint64_t chosen;           // line and speedup of the running experiment, no_line: none
+  uint64_t chosen;           // of the running experiment: line | speedup << 32; no_line: none
   uint32_t experiments;
   uint32_t visits;  // entries of the list
   uint32_t counter_count;
@@ -69,9 +69,17 @@ struct Head {
   uint32_t sampled_by;        // Sampler
   uint32_t lost_experiments;  // there was no room for them
   uint32_t unwound_short;     // samples whose stacks could not be walked to their end
+
+  uint32_t only_sampler;  // what to do: no other Sampler than this; no_sampler: the best there is
+  uint32_t coordinator;   // shared: the process that runs the experiments
+  uint64_t asked;         // shared: what the next sample in scope answers (Asked), or its line + 2
+  uint64_t line_ns;       // shared: CPU time of the samples in chosen lines, summed up
+  uint64_t slept_ns;      // shared: of all threads' pauses, summed up
 };
 
-enum Sampler : uint32_t { no_sampler, perf_event, cpu_timer };
+// perf_event_user: as perf_event where only samples in user mode are allowed.
+enum Sampler : uint32_t { no_sampler, perf_event, cpu_timer, perf_event_user };
+enum Asked : uint64_t { nothing_asked, line_asked, first_answer };
 
 // A loaded file with lines in scope. The library knows it by device and inode.
 struct Object {
@@ -99,7 +107,8 @@ enum CounterKind : uint32_t {
   end = 3,
   arrival = 4,
   breakpoint = 5,
-  sampled = 6
+  sampled = 6,
+  claimed = 0xffffffff  // somebody writes it just now: it is not there yet
 };
 
 // Shared. `count` and `backoff` are what macros of coz.h add to, and stand first.
@@ -121,6 +130,7 @@ struct Experiment {
   uint32_t speedup;       // permille
   uint32_t first_visits;  // one for each counter there was
   uint32_t visits_count;
+  uint64_t line_ns;  // CPU time that the line's samples stand for; its pauses are speedup of this
 };
 
 // Of one counter in one experiment.
@@ -132,6 +142,6 @@ struct Visits {
 };
 
 static_assert(sizeof(Object) == 24 && sizeof(Range) == 16 && sizeof(Counter) == 136);
-static_assert(sizeof(Experiment) == 56 && sizeof(Visits) == 24);
+static_assert(sizeof(Experiment) == 64 && sizeof(Visits) == 24);
 
 }  // namespace stab::causal

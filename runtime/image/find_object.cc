@@ -66,3 +66,25 @@ extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
   result->dlfo_eh_frame = const_cast<uint8_t*>(layout->unwind_header);
   return 0;
 }
+
+// For profilers inside the program: where the instruction is in the original whose copy it is of.
+// Other addresses are their own. In any handler and during an epoch: it only reads what locate()
+// and the frame that runs there keep. The number is of this contract.
+extern "C" __attribute__((visibility("default"))) const void* stab_original_address_1(
+    const void* pc) {
+  using namespace stab::rt;
+  const auto address = reinterpret_cast<uint64_t>(pc);
+  uint32_t f = no_copy;
+  const auto [image, layout] = locate(address);
+  if (image == nullptr) {
+    const Image* stubs = image_of_function_stub(address, f);
+    return stubs == nullptr ? pc : stubs->original(f);
+  }
+  f = function_at(*image, *layout, address);
+  if (f == no_copy) return pc;
+  const uint64_t copy = address_of(layout->copy(f));
+  // The mark before a copy belongs to its beginning, the jump tables behind it to no code.
+  if (address < copy) return image->original(f);
+  const uint64_t offset = address - copy;
+  return offset < image->functions()[f].size ? image->original(f) + offset : pc;
+}

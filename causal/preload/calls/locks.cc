@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Locks and what else threads wake each other by.
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include "causal/preload/real.h"
+#include "causal/preload/start.h"
+#include "causal/preload/thread.h"
+
+using namespace stab::causal;
+
+#define STAB_WAKES(name, parameters, arguments) \
+  STAB_EXPORT int name parameters {             \
+    before_wake();                              \
+    return STAB_REAL(name) arguments;           \
+  }
+
+STAB_WAKES(pthread_mutex_unlock, (pthread_mutex_t * mutex), (mutex))
+STAB_WAKES(pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))
+STAB_WAKES(pthread_cond_signal, (pthread_cond_t * condition), (condition))
+STAB_WAKES(pthread_cond_broadcast, (pthread_cond_t * condition), (condition))
+STAB_WAKES(sem_post, (sem_t * semaphore), (semaphore))
+STAB_WAKES(pthread_kill, (pthread_t thread, int signal), (thread, signal))
+STAB_WAKES(pthread_sigqueue, (pthread_t thread, int signal, const sigval value),
+           (thread, signal, value))
+STAB_WAKES(pthread_cancel, (pthread_t thread), (thread))
+STAB_WAKES(kill, (pid_t process, int signal), (process, signal))
+STAB_WAKES(sigqueue, (pid_t process, int signal, const sigval value), (process, signal, value))
+STAB_WAKES(mtx_unlock, (mtx_t * mutex), (mutex))
+STAB_WAKES(cnd_signal, (cnd_t * condition), (condition))
+STAB_WAKES(cnd_broadcast, (cnd_t * condition), (condition))
+
+// Who need not wait is credited with nothing: `attempt` comes first, and only `busy` waits.
+#define STAB_LOCKS(name, parameters, arguments, attempt)             \
+  STAB_EXPORT int name parameters {                                  \
+    if (!is_counted()) return STAB_REAL(name) arguments;             \
+    const int attempted = attempt;                                   \
+    if (attempted == 0 || attempted == EOWNERDEAD) return attempted; \
+    Wait waits;                                                      \
+    const int result = STAB_REAL(name) arguments;                    \
+    waits.end(result == 0 || result == EOWNERDEAD);                  \
+    return result;                                                   \
+  }
+
+STAB_LOCKS(pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex), pthread_mutex_trylock(mutex))
+STAB_LOCKS(pthread_mutex_timedlock, (pthread_mutex_t * mutex, const timespec* until),
+           (mutex, until), pthread_mutex_trylock(mutex))
+STAB_LOCKS(pthread_mutex_clocklock,
+           (pthread_mutex_t * mutex, clockid_t clock, const timespec* until), (mutex, clock, until),
+           pthread_mutex_trylock(mutex))
+STAB_LOCKS(pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock), pthread_rwlock_tryrdlock(lock))
+STAB_LOCKS(pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock), pthread_rwlock_trywrlock(lock))
+STAB_LOCKS(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const timespec* until),
+           (lock, until), pthread_rwlock_tryrdlock(lock))
+STAB_LOCKS(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const timespec* until),
+           (lock, until), pthread_rwlock_trywrlock(lock))
+STAB_LOCKS(mtx_lock, (mtx_t * mutex), (mutex),
+           mtx_trylock(mutex) == thrd_success ? thrd_success : EBUSY)
+STAB_LOCKS(mtx_timedlock, (mtx_t * mutex, const timespec* until), (mutex, until),
+           mtx_trylock(mutex) == thrd_success ? thrd_success : EBUSY)
+
+// What ended because its time was over was woken by nobody.
+#define STAB_WAITS(name, parameters, arguments, is_woken) \
+  STAB_EXPORT int name parameters {                       \
+    Wait waits;                                           \
+    const int result = STAB_REAL(name) arguments;         \
+    waits.end(is_woken);                                  \
+    return result;                                        \
+  }
+
+STAB_WAITS(pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t* mutex),
+           (condition, mutex), true)
+STAB_WAITS(pthread_cond_timedwait,
+           (pthread_cond_t * condition, pthread_mutex_t* mutex, const timespec* until),
+           (condition, mutex, until), result == 0)
+STAB_WAITS(pthread_cond_clockwait,
+           (pthread_cond_t * condition, pthread_mutex_t* mutex, clockid_t clock,
+            const timespec* until),
+           (condition, mutex, clock, until), result == 0)
+STAB_WAITS(pthread_barrier_wait, (pthread_barrier_t * barrier), (barrier), true)
+STAB_WAITS(cnd_wait, (cnd_t * condition, mtx_t* mutex), (condition, mutex), true)
+STAB_WAITS(cnd_timedwait, (cnd_t * condition, mtx_t* mutex, const timespec* until),
+           (condition, mutex, until), result == thrd_success)
+
+namespace {
+
+// As sem_trywait, with errno as it was if it must be waited.
+bool takes(sem_t* semaphore) {
+  const int before = errno;
+  const bool has_taken = is_counted() && sem_trywait(semaphore) == 0;
+  errno = before;
+  return has_taken;
+}
+
+bool is_time(const timespec* until) {
+  return until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
+}
+
+bool waits_on_futex(long number, long operation) {
+  const long command = operation & FUTEX_CMD_MASK;
+  return number == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET ||
+                                 command == FUTEX_LOCK_PI || command == FUTEX_WAIT_REQUEUE_PI);
+}
+
+long call_with(long number, const long* a) {
+  return STAB_REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+}  // namespace
+
+STAB_EXPORT int sem_wait(sem_t* semaphore) {
+  if (takes(semaphore)) return 0;
+  Wait waits;
+  const int result = STAB_REAL(sem_wait)(semaphore);
+  waits.end(result == 0);
+  return result;
+}
+
+STAB_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* until) {
+  if (is_time(until) && takes(semaphore)) return 0;
+  Wait waits;
+  const int result = STAB_REAL(sem_timedwait)(semaphore, until);
+  waits.end(result == 0);
+  return result;
+}
+
+STAB_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
+  if (is_time(until) && (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && takes(semaphore))
+    return 0;
+  Wait waits;
+  const int result = STAB_REAL(sem_clockwait)(semaphore, clock, until);
+  waits.end(result == 0);
+  return result;
+}
+
+// Rust's locks and those of libstdc++'s atomic waits are made of raw futexes. A call takes six
+// arguments at most, and ignores those that it has not.
+STAB_EXPORT long syscall(long number, ...) {
+  va_list list;
+  va_start(list, number);
+  long a[6];
+  for (long& argument : a) argument = va_arg(list, long);
+  va_end(list);
+  if (waits_on_futex(number, a[1])) {
+    Wait waits;
+    const long result = call_with(number, a);
+    waits.end(result >= 0);
+    return result;
+  }
+  if (number == SYS_futex) before_wake();
+  const bool leaves = number == SYS_execve || number == SYS_execveat;
+  if (number == SYS_seccomp) leave_session();
+  if (number == SYS_exit_group) end_process();
+  if (leaves) leave_program();
+  const long result = call_with(number, a);
+  if (leaves) resume_program();
+  return result;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The signal of samples belongs to the library: a program that blocks, handles or waits for all
+// signals gets the others, and reads back what it has set.
+#include <errno.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include "causal/preload/real.h"
+#include "causal/preload/sampler.h"
+#include "causal/preload/thread.h"
+#include "runtime/base/memory.h"
+
+using namespace stab::causal;
+
+namespace {
+
+struct sigaction wanted_action;  // what the program has set for our signal
+
+bool is_ours(int signal) {
+  return signal == sample_signal && shared_file.head != nullptr;
+}
+
+// `set` without our signal, in `copy`; null stays null.
+const sigset_t* without_ours(const sigset_t* set, sigset_t& copy) {
+  if (set == nullptr || shared_file.head == nullptr) return set;
+  copy = *set;
+  sigdelset(&copy, sample_signal);
+  return &copy;
+}
+
+using SetMask = int (*)(int, const sigset_t*, sigset_t*);
+
+int set_mask(SetMask real, int how, const sigset_t* set, sigset_t* before) {
+  if (shared_file.head == nullptr) return real(how, set, before);
+  const bool has_ours = set != nullptr && sigismember(set, sample_signal) == 1;
+  sigset_t copy;
+  const int result = real(how, how == SIG_UNBLOCK ? set : without_ours(set, copy), before);
+  if (result != 0) return result;
+  if (before != nullptr && self.is_meant_blocked) sigaddset(before, sample_signal);
+  if (set != nullptr && how == SIG_SETMASK) self.is_meant_blocked = has_ours;
+  if (has_ours && how != SIG_SETMASK) self.is_meant_blocked = how == SIG_BLOCK;
+  return result;
+}
+
+}  // namespace
+
+STAB_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* before) {
+  if (is_ours(signal)) {
+    const struct sigaction last = wanted_action;
+    if (action != nullptr) wanted_action = *action;
+    if (before != nullptr) *before = last;
+    return 0;
+  }
+  if (action == nullptr || shared_file.head == nullptr)
+    return STAB_REAL(sigaction)(signal, action, before);
+  struct sigaction copy = *action;
+  sigdelset(&copy.sa_mask, sample_signal);
+  return STAB_REAL(sigaction)(signal, &copy, before);
+}
+
+STAB_EXPORT sighandler_t signal(int signal_number, sighandler_t handler) {
+  if (!is_ours(signal_number)) return STAB_REAL(signal)(signal_number, handler);
+  const sighandler_t last = wanted_action.sa_handler;
+  wanted_action.sa_handler = handler;
+  return last;
+}
+
+STAB_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) {
+  return set_mask(STAB_REAL(sigprocmask), how, set, before);
+}
+
+STAB_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
+  return set_mask(STAB_REAL(pthread_sigmask), how, set, before);
+}
+
+STAB_EXPORT int signalfd(int fd, const sigset_t* set, int flags) {
+  sigset_t copy;
+  return STAB_REAL(signalfd)(fd, without_ours(set, copy), flags);
+}
+
+// Most signals that are waited for come from another thread, which had paid.
+STAB_EXPORT int sigwait(const sigset_t* set, int* number) {
+  sigset_t copy;
+  Wait waits;
+  const int result = STAB_REAL(sigwait)(without_ours(set, copy), number);
+  waits.end(result == 0);
+  return result;
+}
+
+STAB_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  sigset_t copy;
+  Wait waits;
+  const int result = STAB_REAL(sigwaitinfo)(without_ours(set, copy), info);
+  waits.end(result > 0);
+  return result;
+}
+
+STAB_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time) {
+  sigset_t copy;
+  Wait waits;
+  const int result = STAB_REAL(sigtimedwait)(without_ours(set, copy), info, time);
+  waits.end(result > 0);
+  return result;
+}

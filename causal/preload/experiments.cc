@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "causal/preload/experiments.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "causal/preload/kernel.h"
+#include "causal/preload/real.h"
+#include "causal/preload/shared_file.h"
+#include "runtime/base/os.h"
+#include "runtime/base/random.h"
+
+namespace stab::causal {
+namespace {
+
+constexpr uint64_t look_ns = 1000000;  // from look to look, where something is waited for
+constexpr uint32_t steps = 20;         // of speedup, up to the whole line
+constexpr uint32_t permille_of_step = 50;
+constexpr uint64_t longest_times = 64;
+
+bool is_coordinator;
+bool is_over;
+pthread_t coordinating;
+bool has_thread;
+uint32_t storing;  // 1: an experiment is written down, by the thread or at the end
+
+struct Running {
+  uint32_t line;
+  uint32_t speedup;
+  uint64_t start_ns;
+  uint64_t owed_ns;
+  uint64_t line_samples;
+  uint64_t line_ns;
+  uint64_t samples;
+  uint32_t counters;
+  uint64_t visits[most_counters];
+};
+Running running;
+
+Head& head() {
+  return *shared_file.head;
+}
+
+uint32_t counters_there() {
+  const uint32_t count = load(head().counter_count);
+  return count < most_counters ? count : most_counters;
+}
+
+uint64_t visits_of(uint32_t counter) {
+  return load(shared_file.counters[counter].count);
+}
+
+void wait_a_look() {
+  kernel::sleep_until(os::monotonic_ns() + look_ns);
+}
+
+// The line of the first sample in scope from now on; no_line: the program ends.
+uint32_t next_line() {
+  if (head().fixed_line != no_line) return head().fixed_line;
+  __atomic_store_n(&head().asked, line_asked, __ATOMIC_RELAXED);
+  uint64_t answer = line_asked;
+  while (!load(is_over) && (answer = load(head().asked)) < first_answer) wait_a_look();
+  return answer < first_answer ? no_line : static_cast<uint32_t>(answer - first_answer);
+}
+
+uint32_t next_speedup(rt::Random& random) {
+  const bool is_baseline = random.below(2) == 0;
+  const auto step = static_cast<uint32_t>(random.below(steps)) + 1;
+  if (head().fixed_speedup >= 0) return static_cast<uint32_t>(head().fixed_speedup);
+  return is_baseline ? 0 : step * permille_of_step;
+}
+
+void begin(uint32_t line, uint32_t speedup) {
+  running.line = line;
+  running.speedup = speedup;
+  running.counters = counters_there();
+  for (uint32_t i = 0; i < running.counters; ++i) running.visits[i] = visits_of(i);
+  running.samples = load(head().samples);
+  running.line_samples = load(shared_file.line_counts[line].samples);
+  running.line_ns = load(head().line_ns);
+  running.owed_ns = load(head().owed_ns);
+  running.start_ns = os::monotonic_ns();
+  __atomic_store_n(&head().chosen, line | uint64_t{speedup} << 32, __ATOMIC_RELAXED);
+}
+
+uint64_t paused() {
+  return load(head().owed_ns) - running.owed_ns;
+}
+
+// From its start, as if the line were faster.
+uint64_t effective_ns() {
+  const uint64_t real = os::monotonic_ns() - running.start_ns;
+  return real > paused() ? real - paused() : 0;
+}
+
+void wait_for_end(uint64_t length_ns) {
+  constexpr uint64_t most_times = 8;
+  while (!load(is_over) && os::monotonic_ns() - running.start_ns < most_times * length_ns) {
+    const uint64_t passed = effective_ns();
+    if (passed >= length_ns) return;
+    const uint64_t rest = length_ns - passed;
+    constexpr uint64_t most = 20000000;  // the program may end
+    kernel::sleep_until(os::monotonic_ns() + (rest < most ? rest : most));
+  }
+}
+
+// What grew from `before` to now is taken before it is written, so that all of it is of one moment.
+void take(Experiment& experiment) {
+  experiment.duration_ns = os::monotonic_ns() - running.start_ns;
+  experiment.paused_ns = paused();
+  experiment.line_ns = load(head().line_ns) - running.line_ns;
+  experiment.line_samples =
+      load(shared_file.line_counts[running.line].samples) - running.line_samples;
+  experiment.samples = load(head().samples) - running.samples;
+  experiment.start_ns = running.start_ns;
+  experiment.line = running.line;
+  experiment.speedup = running.speedup;
+}
+
+uint64_t store_visits(Experiment& experiment) {
+  experiment.first_visits = head().visits;
+  experiment.visits_count = running.counters;
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < running.counters; ++i) {
+    const uint64_t after = visits_of(i);
+    shared_file.visits[head().visits + i] = {i, 0, running.visits[i], after};
+    if (after - running.visits[i] > most) most = after - running.visits[i];
+  }
+  return most;
+}
+
+// How often the progress point was visited that was visited most.
+uint64_t most_visits() {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < running.counters; ++i) {
+    const uint64_t visits = visits_of(i) - running.visits[i];
+    if (visits > most) most = visits;
+  }
+  return most;
+}
+
+// Ends the running experiment and writes it down.
+uint64_t store() {
+  Experiment experiment = {};
+  take(experiment);
+  __atomic_store_n(&head().chosen, uint64_t{no_line}, __ATOMIC_RELAXED);
+  const uint32_t number = head().experiments;
+  const uint32_t visits = head().visits;
+  if (number >= shared_file.experiment_capacity || visits > shared_file.visit_capacity ||
+      shared_file.visit_capacity - visits < running.counters) {
+    add(head().lost_experiments, 1u);
+    return most_visits();
+  }
+  const uint64_t most = store_visits(experiment);
+  shared_file.experiments[number] = experiment;
+  __atomic_store_n(&head().visits, visits + running.counters, __ATOMIC_RELAXED);
+  __atomic_store_n(&head().experiments, number + 1, __ATOMIC_RELEASE);
+  return most;
+}
+
+bool may_store() {
+  uint32_t nobody = 0;
+  return __atomic_compare_exchange_n(&storing, &nobody, 1, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED);
+}
+
+bool is_without_experiments() {
+  return head().is_without_pauses != 0 || shared_file.line_count == 0;
+}
+
+void run_one(rt::Random& random, uint64_t& length_ns) {
+  const uint32_t line = next_line();
+  if (line == no_line) return;
+  begin(line, next_speedup(random));
+  wait_for_end(length_ns);
+  // Who has the store for good is the end of the program.
+  if (load(is_over) || !may_store()) return;
+  const bool is_short = store() < head().least_visits;
+  __atomic_store_n(&storing, 0u, __ATOMIC_RELEASE);
+  if (is_short && length_ns < longest_times * head().experiment_ns) length_ns *= 2;
+  const uint64_t end = os::monotonic_ns() + head().cooldown_ns;
+  while (!load(is_over) && os::monotonic_ns() < end) wait_a_look();
+}
+
+void* coordinate(void*) {
+  rt::Random random(head().seed + load(head().experiments));
+  uint64_t length_ns = head().experiment_ns;
+  // Without a progress point there is nothing to be seen.
+  while (!load(is_over) && counters_there() == 0) wait_a_look();
+  while (!load(is_over)) run_one(random, length_ns);
+  return nullptr;
+}
+
+// All that the program did is of this one experiment, though the line is chosen a moment later.
+void begin_for_all() {
+  rt::Random random(head().seed);
+  const uint32_t line = next_line();
+  if (line == no_line || !may_store()) return;
+  const uint32_t speedup = next_speedup(random);
+  running = {};
+  running.line = line;
+  running.speedup = speedup;
+  running.start_ns = load(head().started_ns);
+  __atomic_store_n(&head().chosen, line | uint64_t{speedup} << 32, __ATOMIC_RELAXED);
+  __atomic_store_n(&storing, 0u, __ATOMIC_RELEASE);
+}
+
+void* choose_for_all(void*) {
+  begin_for_all();
+  return nullptr;
+}
+
+// It gets no signal of the program's.
+void start_coordinating() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  STAB_REAL(pthread_sigmask)(SIG_SETMASK, &all, &before);
+  has_thread = STAB_REAL(pthread_create)(&coordinating, nullptr,
+                                         head().is_end_to_end != 0 ? choose_for_all : coordinate,
+                                         nullptr) == 0;
+  STAB_REAL(pthread_sigmask)(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+void begin_experiments() {
+  const auto me = static_cast<uint32_t>(os::process_id());
+  uint32_t nobody = 0;
+  // A process that has become another program goes on coordinating.
+  is_coordinator = __atomic_compare_exchange_n(&head().coordinator, &nobody, me, false,
+                                               __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+                   nobody == me;
+  if (!is_coordinator) return;
+  __atomic_store_n(&head().chosen, uint64_t{no_line}, __ATOMIC_RELAXED);
+  __atomic_store_n(&head().asked, nothing_asked, __ATOMIC_RELAXED);
+  running.start_ns = 0;
+  if (is_without_experiments()) return;
+  if (head().is_end_to_end != 0 && head().fixed_line != no_line) {
+    begin_for_all();
+  } else {
+    start_coordinating();
+  }
+}
+
+void end_experiments() {
+  if (!is_coordinator || load(is_over)) return;
+  __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
+  // What the thread stores just now is stored in a moment.
+  for (uint32_t i = 0; !may_store() && i < 1000; ++i) os::yield();
+  running.counters = head().is_end_to_end != 0 ? counters_there() : 0;
+  if (head().is_end_to_end != 0 && running.start_ns != 0) store();
+  __atomic_store_n(&head().chosen, uint64_t{no_line}, __ATOMIC_RELAXED);
+}
+
+void wait_for_coordinator() {
+  if (is_coordinator && has_thread) STAB_REAL(pthread_join)(coordinating, nullptr);
+  has_thread = false;
+}
+
+void leave_experiments() {
+  is_coordinator = false;
+}
+
+uint64_t speed_up(uint32_t line, uint64_t interval_ns) {
+  if (load(head().asked) == line_asked) {
+    uint64_t asked = line_asked;
+    __atomic_compare_exchange_n(&head().asked, &asked, first_answer + line, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+  }
+  const uint64_t chosen = load(head().chosen);
+  if (static_cast<uint32_t>(chosen) != line) return 0;
+  add(head().line_ns, interval_ns);
+  return interval_ns * (chosen >> 32) / 1000;
+}
+
+}  // namespace stab::causal

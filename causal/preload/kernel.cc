@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "causal/preload/kernel.h"
+
+#include <asm/unistd.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+
+#include "runtime/base/memory.h"
+#include "runtime/base/os.h"
+
+namespace stab::causal::kernel {
+namespace {
+
+using os::failed;
+
+long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  long result = 0;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+long address_of(const void* pointer) {
+  return reinterpret_cast<long>(pointer);
+}
+
+long open_clock(uint64_t period_ns, bool is_of_user_mode_only) {
+  perf_event_attr attributes;
+  rt::fill_bytes(&attributes, 0, sizeof attributes);
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_TASK_CLOCK;
+  attributes.sample_period = period_ns;
+  attributes.wakeup_events = 1;
+  attributes.disabled = 1;
+  attributes.exclude_hv = 1;
+  attributes.exclude_kernel = is_of_user_mode_only ? 1 : 0;
+  constexpr long this_thread = 0;
+  constexpr long any_cpu = -1;
+  constexpr long no_group = -1;
+  return call(__NR_perf_event_open, address_of(&attributes), this_thread, any_cpu, no_group,
+              PERF_FLAG_FD_CLOEXEC);
+}
+
+bool send_signals(long fd, int signal) {
+  constexpr long set_signal = 10;
+  constexpr long set_owner = 15;
+  const struct {
+    int kind;
+    int id;
+  } owner = {0, os::thread_id()};
+  return !failed(call(__NR_fcntl, fd, set_owner, address_of(&owner))) &&
+         !failed(call(__NR_fcntl, fd, set_signal, signal)) &&
+         !failed(call(__NR_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK));
+}
+
+}  // namespace
+
+bool identify(const char* path, uint64_t& device, uint64_t& inode) {
+  struct {
+    uint64_t device;
+    uint64_t inode;
+    char rest[128];
+  } status;
+  if (failed(call(__NR_stat, address_of(path), address_of(&status)))) return false;
+  device = status.device;
+  inode = status.inode;
+  return true;
+}
+
+void sleep_until(uint64_t monotonic_ns) {
+  constexpr long absolute = 1;
+  constexpr uint64_t second = 1000000000;
+  const struct {
+    int64_t seconds;
+    int64_t nanoseconds;
+  } end = {static_cast<int64_t>(monotonic_ns / second),
+           static_cast<int64_t>(monotonic_ns % second)};
+  constexpr long interrupted = -4;
+  while (call(__NR_clock_nanosleep, os::monotonic_clock, absolute, address_of(&end)) ==
+         interrupted) {
+  }
+}
+
+// The mapping keeps the event alive without its descriptor, which a program might close, count or
+// hand on. A child of fork does not get it.
+void* start_clock(uint64_t period_ns, int signal, bool is_of_user_mode_only) {
+  constexpr long shared = 1;
+  const long fd = open_clock(period_ns, is_of_user_mode_only);
+  if (failed(fd)) return nullptr;
+  long page = -1;
+  if (send_signals(fd, signal))
+    page = call(__NR_mmap, 0, static_cast<long>(os::page_size), os::read, shared, fd, 0);
+  const bool runs = !failed(page) && !failed(call(__NR_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0));
+  call(__NR_close, fd);
+  if (!runs && !failed(page)) os::unmap(static_cast<uint64_t>(page), os::page_size);
+  return runs ? reinterpret_cast<void*>(page) : nullptr;
+}
+
+void stop_clock(void* page) {
+  os::unmap(rt::address_of(page), os::page_size);
+}
+
+void drop_pending(int signal) {
+  const uint64_t set = uint64_t{1} << (signal - 1);
+  const int64_t no_time[2] = {0, 0};
+  while (call(__NR_rt_sigtimedwait, address_of(&set), 0, address_of(no_time), sizeof set) ==
+         signal) {
+  }
+}
+
+}  // namespace stab::causal::kernel

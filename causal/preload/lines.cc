@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "causal/preload/lines.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "causal/preload/kernel.h"
+#include "causal/preload/shared_file.h"
+#include "runtime/base/memory.h"
+#include "runtime/walk/header.h"
+#include "runtime/walk/walk.h"
+
+// Of the runtime in a program that szc built, whose functions move.
+extern "C" __attribute__((weak)) const void* stab_original_address_1(const void* pc);
+
+namespace stab::causal {
+namespace {
+
+constexpr uint32_t no_object = UINT32_MAX;
+constexpr uint32_t most_frames = 200;
+
+// Which of the session's objects a loaded one is. A slot is written once for each generation, by
+// who turns its stamp from an old one to `writing`.
+struct Known {
+  uint64_t stamp;  // generation * 2 + 1 when it holds; `writing`
+  const link_map* map;
+  uint64_t start;
+  uint32_t object;
+};
+constexpr uint64_t writing = UINT64_MAX;
+constexpr uint32_t known_count = 256;
+
+Known known[known_count];
+uint64_t generation;
+
+uint32_t object_of_file(const link_map& map) {
+  const bool is_program = map.l_name == nullptr || *map.l_name == '\0';
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  if (!kernel::identify(is_program ? "/proc/self/exe" : map.l_name, device, inode))
+    return no_object;
+  for (uint32_t i = 0; i < shared_file.object_count; ++i)
+    if (shared_file.objects[i].device == device && shared_file.objects[i].inode == inode) return i;
+  return no_object;
+}
+
+uint32_t object_of(const dl_find_object& found) {
+  const link_map* map = found.dlfo_link_map;
+  if (map == nullptr) return no_object;
+  const uint64_t start = rt::address_of(found.dlfo_map_start);
+  const uint64_t stamp = load(generation) * 2 + 1;
+  Known& slot = known[(rt::address_of(map) >> 4) % known_count];
+  uint64_t before = __atomic_load_n(&slot.stamp, __ATOMIC_ACQUIRE);
+  if (before == stamp && load(slot.map) == map && load(slot.start) == start) {
+    const uint32_t object = load(slot.object);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (load(slot.stamp) == stamp) return object;
+  }
+  const uint32_t object = object_of_file(*map);
+  if (before < stamp && __atomic_compare_exchange_n(&slot.stamp, &before, writing, false,
+                                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&slot.map, map, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot.start, start, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot.object, object, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot.stamp, stamp, __ATOMIC_RELEASE);
+  }
+  return object;
+}
+
+uint32_t line_in(const Object& object, uint64_t address) {
+  uint64_t low = object.first_range;
+  uint64_t high = low + object.range_count;
+  if (high > shared_file.range_count) return no_line;
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (shared_file.ranges[middle].start <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == object.first_range) return no_line;
+  const Range& range = shared_file.ranges[low - 1];
+  return address - range.start < range.size && range.line < shared_file.line_count ? range.line
+                                                                                   : no_line;
+}
+
+bool find_description(uint64_t pc, rt::FrameDescription& description, void*) {
+  dl_find_object found;
+  if (_dl_find_object(reinterpret_cast<void*>(pc), &found) != 0) return false;
+  const rt::Extent extent = {rt::address_of(found.dlfo_map_start),
+                             rt::address_of(found.dlfo_map_end)};
+  return rt::find_in_image_header(pc, static_cast<const uint8_t*>(found.dlfo_eh_frame), extent,
+                                  description);
+}
+
+}  // namespace
+
+uint32_t line_of(uint64_t pc) {
+  if (stab_original_address_1 != nullptr)
+    pc = rt::address_of(stab_original_address_1(reinterpret_cast<void*>(pc)));
+  dl_find_object found;
+  if (_dl_find_object(reinterpret_cast<void*>(pc), &found) != 0) return no_line;
+  const uint32_t object = object_of(found);
+  return object == no_object
+             ? no_line
+             : line_in(shared_file.objects[object], pc - found.dlfo_link_map->l_addr);
+}
+
+uint32_t innermost_line(ucontext_t& interrupted, bool& is_whole) {
+  is_whole = true;
+  uint32_t line = line_of(static_cast<uint64_t>(interrupted.uc_mcontext.gregs[REG_RIP]));
+  if (line != no_line) return line;
+  rt::Walk walk;
+  rt::begin_walk(walk, interrupted);
+  rt::Step step = rt::Step::caller;
+  for (uint32_t i = 0; i < most_frames && line == no_line && step == rt::Step::caller; ++i) {
+    step = rt::step(walk, find_description, nullptr);
+    if (step == rt::Step::caller) line = line_of(walk.interrupted ? walk.pc : walk.pc - 1);
+  }
+  is_whole = line != no_line || step == rt::Step::bottom;
+  return line;
+}
+
+void forget_objects() {
+  add(generation, uint64_t{1});
+}
+
+}  // namespace stab::causal

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ * What the tests of libstabcausal.so profile: each argument is a piece of work, done in turn. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/stabilizer.h"
+
+static uint64_t thread_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static volatile uint64_t sink;
+
+/* Each burns so much of its thread's CPU time. The loop between two looks at the clock is long, so
+ * that nearly all of it is the function's own. */
+#define BURN(name)                                               \
+  __attribute__((noinline)) void name(uint64_t ms) {             \
+    const uint64_t end = thread_ns() + ms * 1000000u;            \
+    while (thread_ns() < end)                                    \
+      for (volatile uint64_t i = 0; i < 20000; ++i) sink += i;   \
+  }
+BURN(hot)
+BURN(cold)
+
+static int compare(const void* a, const void* b) {
+  return memcmp(a, b, 8);
+}
+/* Nearly all of it is in libc. */
+__attribute__((noinline)) void sorts(uint64_t ms) {
+  static char numbers[80000];
+  const uint64_t end = thread_ns() + ms * 1000000u;
+  while (thread_ns() < end) {
+    for (size_t i = 0; i < sizeof numbers; ++i) numbers[i] = (char)(i * 7919);
+    qsort(numbers, sizeof numbers / 8, 8, compare);
+  }
+}
+
+static void* run_hot(void* ms) {
+  hot((uint64_t)ms);
+  return NULL;
+}
+static void* run_cold(void* ms) {
+  cold((uint64_t)ms);
+  return NULL;
+}
+static void* run_nothing(void* unused) {
+  return unused;
+}
+static void* exit_thread(void* ms) {
+  hot((uint64_t)ms);
+  pthread_exit(NULL);
+}
+
+static void in_thread(void* (*run)(void*), uint64_t ms) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, run, (void*)ms) != 0) abort();
+  pthread_join(thread, NULL);
+}
+
+static void two_threads(void) {
+  pthread_t a;
+  pthread_t b;
+  if (pthread_create(&a, NULL, run_hot, (void*)400) != 0) abort();
+  if (pthread_create(&b, NULL, run_cold, (void*)300) != 0) abort();
+  pthread_join(a, NULL);
+  pthread_join(b, NULL);
+}
+
+static void many_threads(int count) {
+  pthread_t* threads = calloc((size_t)count, sizeof *threads);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 65536);
+  for (int i = 0; i < count; ++i)
+    if (pthread_create(&threads[i], &attributes, i % 50 == 0 ? exit_thread : run_nothing,
+                       (void*)3) != 0)
+      abort();
+  for (int i = 0; i < count; ++i) pthread_join(threads[i], NULL);
+  free(threads);
+}
+
+/* So many threads at once, while the first one works. */
+static sem_t gate;
+static void* wait_at_gate(void* unused) {
+  while (sem_wait(&gate) != 0) {
+  }
+  return unused;
+}
+static void crowd(int count) {
+  pthread_t* threads = calloc((size_t)count, sizeof *threads);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 65536);
+  sem_init(&gate, 0, 0);
+  for (int i = 0; i < count; ++i)
+    if (pthread_create(&threads[i], &attributes, wait_at_gate, NULL) != 0) abort();
+  hot(50);
+  for (int i = 0; i < count; ++i) sem_post(&gate);
+  for (int i = 0; i < count; ++i) pthread_join(threads[i], NULL);
+  free(threads);
+}
+
+/* A chain: of two threads one works and the other waits for it, in turns, by each means. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t barrier;
+static sem_t semaphore;
+static int ready;
+enum { rounds = 20 };
+
+static void* produce_by_condition(void* unused) {
+  for (int i = 0; i < rounds; ++i) {
+    hot(10);
+    pthread_mutex_lock(&mutex);
+    ++ready;
+    pthread_cond_signal(&condition);
+    pthread_mutex_unlock(&mutex);
+  }
+  return unused;
+}
+static void consume_by_condition(void) {
+  pthread_mutex_lock(&mutex);
+  for (int i = 0; i < rounds; ++i)
+    for (; ready <= i;) pthread_cond_wait(&condition, &mutex);
+  pthread_mutex_unlock(&mutex);
+}
+static void* produce_by_semaphore(void* unused) {
+  for (int i = 0; i < rounds; ++i) {
+    hot(10);
+    sem_post(&semaphore);
+  }
+  return unused;
+}
+static void consume_by_semaphore(void) {
+  for (int i = 0; i < rounds; ++i)
+    while (sem_wait(&semaphore) != 0) {
+    }
+}
+static void* produce_by_barrier(void* unused) {
+  for (int i = 0; i < rounds; ++i) {
+    hot(10);
+    pthread_barrier_wait(&barrier);
+  }
+  return unused;
+}
+static void consume_by_barrier(void) {
+  for (int i = 0; i < rounds; ++i) pthread_barrier_wait(&barrier);
+}
+static void* produce_by_mutex(void* unused) {
+  for (int i = 0; i < rounds; ++i) {
+    pthread_mutex_lock(&mutex);
+    __atomic_store_n(&ready, i + 1, __ATOMIC_SEQ_CST);
+    hot(10);
+    pthread_mutex_unlock(&mutex);
+    while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) > 0) sched_yield();
+  }
+  __atomic_store_n(&ready, -1, __ATOMIC_SEQ_CST);
+  return unused;
+}
+static void consume_by_mutex(void) {
+  for (int now = 0; (now = __atomic_load_n(&ready, __ATOMIC_SEQ_CST)) >= 0;) {
+    if (now == 0) {
+      sched_yield();
+      continue;
+    }
+    pthread_mutex_lock(&mutex);
+    __atomic_store_n(&ready, 0, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&mutex);
+  }
+}
+
+static void chain(void* (*produce)(void*), void (*consume)(void)) {
+  pthread_t producer;
+  ready = 0;
+  pthread_barrier_init(&barrier, NULL, 2);
+  sem_init(&semaphore, 0, 0);
+  if (pthread_create(&producer, NULL, produce, NULL) != 0) abort();
+  consume();
+  pthread_join(producer, NULL);
+}
+
+static void fork_child(uint64_t ms) {
+  const pid_t child = fork();
+  if (child == 0) {
+    hot(ms);
+    in_thread(run_hot, ms);
+    _exit(3);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) abort();
+}
+
+static void* fork_in_thread(void* ms) {
+  fork_child((uint64_t)ms);
+  return NULL;
+}
+
+static void block_all(void) {
+  sigset_t all;
+  sigset_t now;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, NULL);
+  for (int i = 1; i <= 64; ++i) signal(i, SIG_DFL);
+  pthread_sigmask(SIG_SETMASK, NULL, &now);
+  int blocked = 0;
+  for (int i = 1; i <= 64; ++i) blocked += sigismember(&now, i) == 1;
+  printf("blocked as without: %d\n", blocked);
+}
+
+static void own_timer(void) {
+  static volatile int ticks;
+  struct sigaction action = {.sa_handler = (void (*)(int))run_nothing};
+  sigaction(SIGPROF, &action, NULL);
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+  struct itimerspec often = {{0, 2000000}, {0, 2000000}};
+  timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer);
+  timer_settime(timer, 0, &often, NULL);
+  hot(100);
+  timer_delete(timer);
+  (void)ticks;
+}
+
+/* A wait without a handler of the program's ends when its time is over, not by a sample. */
+static void uninterrupted(void) {
+  int failures = 0;
+  for (int i = 0; i < 300; ++i) {
+    const struct timespec little = {0, 100000};
+    struct timespec rest;
+    hot(1);
+    if (nanosleep(&little, &rest) != 0 && errno == EINTR) ++failures;
+  }
+  printf("interrupted: %d\n", failures);
+}
+
+static void visit(int times) {
+  for (int i = 0; i < times; ++i) STAB_PROGRESS("round");
+}
+
+static void visit_for(uint64_t ms) {
+  for (uint64_t i = 0; i < ms; ++i) {
+    hot(1);
+    STAB_PROGRESS("round");
+  }
+}
+
+static void arrive(int times) {
+  for (int i = 0; i < times; ++i) {
+    STAB_ARRIVAL("request");
+    STAB_PROGRESS_BEGIN("request");
+    STAB_PROGRESS_END("request");
+  }
+}
+
+typedef size_t* (*get_counter)(int, const char*);
+static size_t* early;
+
+__attribute__((constructor)) static void look_early(void) {
+  get_counter get = (get_counter)dlsym(RTLD_DEFAULT, "_coz_get_counter");
+  if (get != NULL) early = get(1, "early");
+  if (early != NULL) ++*early;
+}
+
+static void use_coz(void) {
+  get_counter get = (get_counter)dlsym(RTLD_DEFAULT, "_coz_get_counter");
+  if (get == NULL) {
+    puts("no coz");
+    return;
+  }
+  size_t* count = get(1, "early");
+  if (count != NULL) ++*count;
+  size_t* other = get(2, "early");
+  printf("same: %d, other kind: %d\n", count == early, other != count);
+}
+
+/* Nothing but read, write, exit and sigreturn is allowed after it. */
+static void shut(void) {
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+  for (volatile uint64_t i = 0; i < 50000000; ++i) sink += i;
+  const char text[] = "shut\n";
+  if (write(1, text, sizeof text - 1) < 0) abort();
+  syscall(SYS_exit, 5);
+}
+
+static int run(const char* what, char** self) {
+  if (strcmp(what, "hot") == 0) hot(300);
+  else if (strcmp(what, "cold") == 0) cold(100);
+  else if (strcmp(what, "sorts") == 0) sorts(200);
+  else if (strcmp(what, "two") == 0) two_threads();
+  else if (strcmp(what, "thread") == 0) in_thread(run_hot, 100);
+  else if (strcmp(what, "exiting") == 0) in_thread(exit_thread, 100);
+  else if (strcmp(what, "many") == 0) many_threads(500);
+  else if (strcmp(what, "crowd") == 0) crowd(2000);
+  else if (strcmp(what, "condition") == 0) chain(produce_by_condition, consume_by_condition);
+  else if (strcmp(what, "semaphore") == 0) chain(produce_by_semaphore, consume_by_semaphore);
+  else if (strcmp(what, "barrier") == 0) chain(produce_by_barrier, consume_by_barrier);
+  else if (strcmp(what, "mutex") == 0) chain(produce_by_mutex, consume_by_mutex);
+  else if (strcmp(what, "fork") == 0) fork_child(100);
+  else if (strcmp(what, "forks") == 0) in_thread(fork_in_thread, 100);
+  else if (strcmp(what, "block") == 0) block_all();
+  else if (strcmp(what, "timer") == 0) own_timer();
+  else if (strcmp(what, "waits") == 0) uninterrupted();
+  else if (strcmp(what, "visit") == 0) visit(7);
+  else if (strcmp(what, "rounds") == 0) visit_for(600);
+  else if (strcmp(what, "arrive") == 0) arrive(10);
+  else if (strcmp(what, "coz") == 0) use_coz();
+  else if (strcmp(what, "exec") == 0) execl(self[0], self[0], "hot", (char*)NULL);
+  else if (strcmp(what, "noexec") == 0) execl("/nowhere", "/nowhere", (char*)NULL);
+  else if (strcmp(what, "exit") == 0) exit(42);
+  else if (strcmp(what, "shut") == 0) shut();
+  else if (strcmp(what, "crash") == 0) raise(SIGSEGV);
+  else return 0;
+  return 1;
+}
+
+int main(int count, char** arguments) {
+  for (int i = 1; i < count; ++i)
+    if (!run(arguments[i], arguments)) return 99;
+  puts("done");
+  return 7;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "causal/preload/thread.h"
+
+#include <pthread.h>
+
+#include "causal/preload/kernel.h"
+#include "causal/preload/sampler.h"
+#include "runtime/base/os.h"
+
+namespace stab::causal {
+
+__thread Thread self __attribute__((tls_model("initial-exec")));
+
+bool has_left;
+
+namespace {
+
+pthread_key_t end_key;
+bool has_end_key;
+
+void sleep_for(uint64_t ns, bool in_handler) {
+  const uint64_t excess = __atomic_exchange_n(&self.excess_ns, 0, __ATOMIC_RELAXED);
+  if (excess >= ns) {
+    add(self.excess_ns, excess - ns);
+    return;
+  }
+  // libc's own two signals are answered meanwhile: others wait for a thread that they are sent to.
+  constexpr uint64_t all_but_libcs = ~(uint64_t{3} << 31);
+  const uint64_t mask = in_handler ? os::exchange_signal_mask(all_but_libcs) : 0;
+  const uint64_t start = os::monotonic_ns();
+  kernel::sleep_until(start + ns - excess);
+  const uint64_t slept = os::monotonic_ns() - start;
+  add(self.excess_ns, slept + excess - ns);
+  add(shared_file.head->slept_ns, slept);
+  if (in_handler) os::set_signal_mask(mask);
+}
+
+void raise_owed(uint64_t to) {
+  uint64_t& owed = shared_file.head->owed_ns;
+  uint64_t before = load(owed);
+  while (before < to && !__atomic_compare_exchange_n(&owed, &before, to, true, __ATOMIC_RELAXED,
+                                                     __ATOMIC_RELAXED)) {
+  }
+}
+
+}  // namespace
+
+void settle(bool in_handler) {
+  if (is_waiting(frame_here())) return;
+  uint64_t paid = load(self.paid_ns);
+  const uint64_t owed = load(shared_file.head->owed_ns);
+  if (paid > owed) {
+    raise_owed(paid);
+  } else if (paid < owed && __atomic_compare_exchange_n(&self.paid_ns, &paid, owed, false,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    // Nobody can owe more than the time that has passed: a program wrote over the file.
+    const uint64_t passed = os::monotonic_ns() - load(shared_file.head->started_ns);
+    sleep_for(owed - paid < passed ? owed - paid : passed, in_handler);
+  }
+}
+
+void run_ahead(uint64_t ns) {
+  add(self.paid_ns, ns);
+}
+
+void Wait::begin() {
+  settle();
+  owed_ns_ = load(shared_file.head->owed_ns);
+  self.waiting_frame = frame_here();
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+void Wait::finish(bool is_woken) {
+  if (is_woken) add(self.paid_ns, load(shared_file.head->owed_ns) - owed_ns_);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  self.waiting_frame = 0;
+  if (!is_woken) settle();
+}
+
+bool prepare_threads() {
+  has_end_key = pthread_key_create(&end_key, [](void*) { end_thread(); }) == 0;
+  return has_end_key;
+}
+
+void begin_thread(uint64_t paid_ns) {
+  if (self.state != Thread::not_begun || shared_file.head == nullptr) return;
+  self.id = os::thread_id();
+  self.paid_ns = paid_ns;
+  if (has_end_key) pthread_setspecific(end_key, &self);
+  add(shared_file.head->threads, 1u);
+  self.state = Thread::runs;
+  start_sampling();
+}
+
+void end_thread() {
+  if (!is_counted()) return;
+  settle();
+  self.state = Thread::has_ended;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  stop_sampling();
+}
+
+}  // namespace stab::causal
