@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <string>
+#include <tuple>
+#include <vector>
 
 #include "stats/causal/simulate.h"
 
@@ -117,13 +117,12 @@ TEST(CausalAnalysis, RunsOfOneExperimentHaveTheirBaselineInOthers) {
   EXPECT_NEAR(made->points.front().lines.front().slope.value, 1.0 / 3, 0.08);
 }
 
-// All intervals of a line hold at once in about 95 % of profiles, and of six lines without an effect
-// any one "helps" in at most 5 %: over runs that differ, lines that differ in each run, and noise that
-// is not the same for all.
+// All intervals of a line hold at once in 95 % of profiles or more, and any finding about two lines
+// without an effect is in at most 5 %: over runs that differ, lines that do not have the same slope in
+// each run, and noise that differs from run to run and from line to line.
 struct Kept {
   int lines = 0;
   int covered = 0;
-  int slopes_covered = 0;
   int profiles = 0;
   int alarms = 0;
 };
@@ -160,19 +159,14 @@ class Coverage : public ::testing::TestWithParam<std::tuple<int, int, double>> {
 
 TEST_P(Coverage, IsNear95PercentAndFalseAlarmsAreRare) {
   const auto [runs, experiments, slope_sd] = GetParam();
-  const char* wanted = std::getenv("PROFILES");
-  const int profiles = wanted == nullptr ? 300 : std::atoi(wanted);
+  constexpr int profiles = 200;
   const Kept kept = simulate(static_cast<std::size_t>(runs), static_cast<std::size_t>(experiments),
                              slope_sd, profiles);
   ASSERT_GT(kept.lines, profiles * 2);
   const double covered = static_cast<double>(kept.covered) / kept.lines;
   const double alarms = static_cast<double>(kept.alarms) / kept.profiles;
-  RecordProperty("covered", std::to_string(covered));
-  RecordProperty("alarms", std::to_string(alarms));
-  std::printf("%d runs of %d, slopes %.2f: covered %.3f, alarms %.3f\n", runs, experiments,
-              slope_sd, covered, alarms);
   // Three errors of a share of so many.
-  EXPECT_GT(covered, 0.93 - 3 * std::sqrt(0.05 * 0.95 / kept.lines));
+  EXPECT_GT(covered, 0.95 - 3 * std::sqrt(0.05 * 0.95 / kept.lines));
   EXPECT_LT(alarms, 0.05 + 3 * std::sqrt(0.05 * 0.95 / kept.profiles));
 }
 

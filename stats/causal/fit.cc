@@ -76,6 +76,7 @@ std::optional<Fit> Fit::make(const std::vector<Observation>& observations) {
     return std::nullopt;
   made.slope_df_ = static_cast<double>(clusters.size() - 1);
   made.find_noise();
+  made.find_shape();
   made.find_slope_variance();
   return made;
 }
@@ -157,38 +158,53 @@ std::vector<double> Fit::smooth() const {
   return triangle.solution();
 }
 
-// By moments: the slopes of clusters about the common curve, less what noise makes of them.
+// Where some runs vary more than others, errors are larger, and the noise is known less well, than
+// normal ones would tell.
+void Fit::find_shape() {
+  const std::vector<double> curve = smooth();
+  double squares = 0;
+  for (const Sped& each : sped_) {
+    const auto hat = hats_of(each.x);
+    double gain = 0;
+    for (std::size_t j = 0; j < hats; ++j) gain += hat.at(j) * curve[j];
+    errors_.push_back((each.expected * (1 - gain) - each.time) / std::sqrt(each.time));
+    squares += errors_.back() * errors_.back();
+  }
+  const double n = static_cast<double>(errors_.size());
+  if (squares <= 0) return;
+  double fourth = 0;
+  for (double& each : errors_) {
+    each /= std::sqrt(squares / n);
+    fourth += each * each * each * each / n;
+  }
+  const double of_normal = 2 / std::max(1.0, fourth - 1);
+  if (of_normal < 1) {
+    noise_df_ = std::max(1.0, noise_df_ * of_normal);
+    base_df_ = std::max(1.0, base_df_ * of_normal);
+  }
+}
+
+// By moments: the slopes of clusters about the common curve. What noise makes of them stays in it: a
+// variance that few runs tell is rather taken too large.
 void Fit::find_slope_variance() {
   const std::vector<double> curve = smooth();
   std::vector<double> error(clusters_);
   std::vector<double> weight(clusters_);
-  std::vector<double> noise(clusters_);
-  std::vector<std::vector<double>> base(clusters_, std::vector<double>(bases_.size()));
   for (const Sped& each : sped_) {
     const auto hat = hats_of(each.x);
     double gain = 0;
     for (std::size_t j = 0; j < hats; ++j) gain += hat.at(j) * curve[j];
     error[each.cluster] += each.x * (each.expected * (1 - gain) - each.time);
     weight[each.cluster] += each.x * each.x * each.expected;
-    noise[each.cluster] += each.x * each.x * each.time;
-    base[each.cluster][each.run] += each.x * each.expected;
   }
   double squares = 0;
-  double of_noise = 0;
   double all = 0;
   for (std::size_t k = 0; k < clusters_; ++k) {
     if (weight[k] <= 0) continue;
-    const double slope = error[k] / weight[k];
-    double expected = noise[k] * noise_;
-    for (std::size_t r = 0; r < bases_.size(); ++r)
-      if (bases_[r].time > 0) expected += base[k][r] * base[k][r] * base_noise_ / bases_[r].time;
-    squares += weight[k] * slope * slope;
-    of_noise += expected / weight[k];
+    squares += error[k] * error[k] / weight[k];
     all += weight[k];
   }
-  if (all <= 0) return;
-  const double correction = (slope_df_ + 1) / slope_df_;
-  slope_variance_ = std::max(0.0, (squares * correction - of_noise) / all);
+  if (all > 0) slope_variance_ = squares / all * (slope_df_ + 1) / slope_df_;
 }
 
 std::optional<Fit::Estimate> Fit::estimate(const std::function<double(double)>& weight,
@@ -252,7 +268,10 @@ double Fit::simultaneous(const std::vector<Estimate>& estimates, double alpha, s
     const double noise = noise_ * scaled_chi_squared(random, noise_df_);
     const double slopes = slope_variance_ * scaled_chi_squared(random, slope_df_);
     for (const Estimate& each : estimates) {
-      double error = normal(random) * std::sqrt(each.of_noise * noise_);
+      double error = 0;
+      for (std::size_t i = 0; i < each.experiments; ++i)
+        error += errors_[random.below(errors_.size())];
+      error *= std::sqrt(each.of_noise * noise_ / static_cast<double>(each.experiments));
       for (std::size_t r = 0; r < b.size(); ++r) error += each.of_base[r] * b[r];
       for (std::size_t k = 0; k < c.size(); ++k) error += each.of_cluster[k] * c[k];
       const double variance = variance_of(each, base_noise, noise, slopes);

@@ -73,6 +73,7 @@ class Fit {
 
   void take_baselines(const std::vector<Observation>& observations);
   void find_noise();
+  void find_shape();
   void find_slope_variance();
   [[nodiscard]] std::vector<double> smooth() const;
   [[nodiscard]] double variance_of(const Estimate& of, double base_noise, double noise,
@@ -80,6 +81,7 @@ class Fit {
 
   std::vector<Base> bases_;  // of each run; time 0: none
   std::vector<Sped> sped_;
+  std::vector<double> errors_;  // of sped_, their mean square 1
   std::size_t clusters_ = 0;
   std::size_t dropped_ = 0;
   double base_ = 0;
