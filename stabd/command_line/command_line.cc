@@ -52,6 +52,7 @@ CommandLine::CommandLine()
   add_replay();
   add_profile();
   add_history();
+  add_causal();
   add_analyze();
   add_machine_verbs();
   add_database_verbs();

@@ -11,6 +11,7 @@
 
 #include "stabd/client/ab/ab.h"
 #include "stabd/client/analyze.h"
+#include "stabd/client/causal/causal.h"
 #include "stabd/client/database/database_verbs.h"
 #include "stabd/client/history/history.h"
 #include "stabd/client/machine/machine_verbs.h"
@@ -61,6 +62,7 @@ struct Arguments {
   client::CounterOptions counters;
   client::SqlOptions sql;
   client::HistoryOptions history;
+  client::causal::CausalOptions causal;
   std::vector<std::string> words;
   std::string shell;
   bool man = false;
@@ -104,6 +106,7 @@ class CommandLine {
   void add_profile();
   void add_history();
   void add_analyze();         // analyze_verb.cc
+  void add_causal();          // causal_verb.cc
   void add_database_verbs();  // machine_verbs.cc
   void add_machine_verbs();
   void add_help_verbs();  // help_verbs.cc

@@ -53,6 +53,8 @@ constexpr auto example_table = std::to_array<Example>({
     {"replay", "stabctl replay --print 1 57"},
     {"profile", "stabctl profile 1 57"},
     {"profile", "stabctl profile 1 --cells 'sort opt=O1' 'sort opt=O2'"},
+    {"causal", "stabctl causal --read profile.coz"},
+    {"causal", "stabctl causal --read first.coz second.coz --coz all.coz --json"},
     {"analyze",
      "stabctl analyze trials.csv --response seconds --factors opt,heap --block round --log"},
     {"analyze", "stabctl analyze trials.csv --response seconds --factors opt --equivalence 1%"},

@@ -38,6 +38,9 @@ class Printed : public ::testing::Test {
     ASSERT_TRUE(own_state_folder(lab_.path("default")));
     lab_.write("plan.toml", plan_of("true", 4) + "[measure]\nprofile = \"task-clock:u\"\n");
     lab_.write("long.toml", plan_of("sleep", 1000));
+    lab_.write("p.coz",
+               "experiment\tselected=a:1\tspeedup=0\tduration=5\n"
+               "throughput-point\tname=p\tdelta=1\n");
     lab_.write("a.csv", "f,y\na,1\na,2\na,3\nb,2\nb,3\nb,5\n");
     lab_.write("root/proc/sys/kernel/random/boot_id", "this-one\n");
     ASSERT_TRUE(lab_.start_daemon());
@@ -93,6 +96,7 @@ class Printed : public ::testing::Test {
             {"compare", "1"},
             {"export", "1"},
             {"history", "b"},
+            {"causal", "--read", lab_.path("p.coz")},
             {"replay", "--print", "1", "0"},
             {"profile", "1", "0"},
             {"analyze", lab_.path("a.csv"), "--response", "y", "--factors", "f"},

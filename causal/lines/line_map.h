@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Which code of an object is which line of source, as the session file wants it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stab::causal {
+
+// Code at these addresses of the object, as it was linked.
+struct LineRange {
+  std::uint64_t start = 0;
+  std::uint32_t size = 0;
+  std::uint32_t line = 0;  // of LineMap::lines
+  bool operator==(const LineRange&) const = default;
+};
+
+struct ObjectLines {
+  std::string path{};
+  std::vector<LineRange> ranges{};  // they ascend and do not overlap
+  bool has_lines = false;           // there is a line table, whatever of it is in scope
+};
+
+struct LineMap {
+  std::vector<std::string> lines{};  // "FILE:LINE", each once
+  std::vector<ObjectLines> objects{};
+};
+
+inline constexpr std::size_t most_ranges = 8'000'000;
+
+}  // namespace stab::causal

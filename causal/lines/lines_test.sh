@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# stab-lines over programs that clang made: each version of DWARF, inlined code, separate debug files,
+# scopes, and files that are damaged.
+set -euo pipefail
+lines=$2/bin/stab-lines
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+fail() { echo "$*"; exit 1; }
+
+mkdir src other
+cat >src/main.c <<'END'
+#include "../other/inner.h"
+volatile int sink, seen;
+int main(int argc, char** argv) {
+  (void)argv;
+  for (int i = 0; i < argc; ++i)
+    sink += inner(i);
+  return 0;
+}
+END
+cat >other/inner.h <<'END'
+extern volatile int seen;
+static inline __attribute__((always_inline)) int inner(int x) {
+  seen = x * 17;
+  return x;
+}
+END
+
+# How many bytes the map gives to a line.
+bytes_of() {
+  local index bytes=0 size
+  index=$(grep ^line "$1" | grep -n "$2$" | cut -d: -f1)
+  while read -r size; do bytes=$((bytes + 16#$size)); done \
+    < <(awk -F '\t' -v line=$((index - 1)) '$1 == "range" && $4 == line { print $3 }' "$1")
+  echo $bytes
+}
+
+for version in 2 3 4 5; do
+  clang-19 -O1 -gdwarf-$version -o p$version "$folder/src/main.c"
+  "$lines" --scope '*.[ch]' p$version >map$version
+  grep -q "^object	1	p$version$" map$version || fail "DWARF $version: no object"
+  for line in src/main.c:5 src/main.c:6 other/inner.h:3; do
+    grep -q "^line	$folder/$line$" map$version || fail "DWARF $version: no $line"
+  done
+  # Ranges ascend and do not overlap.
+  awk -F '\t' '$1 == "range" { print $2, $3 }' map$version | while read -r start size; do
+    ((16#$start >= ${end:-0})) || fail "DWARF $version: ranges overlap"
+    end=$((16#$start + 16#$size))
+  done
+  # Inlined code belongs to the innermost line in scope.
+  "$lines" --scope main.c p$version >only
+  ! grep -q inner.h only || fail "DWARF $version: inner.h is out of scope"
+  grep -q "^line	$folder/src/main.c:6$" only || fail "DWARF $version: no caller of inlined code"
+  whole=$(($(bytes_of map$version main.c:6) + $(bytes_of map$version inner.h:3)))
+  [[ $(bytes_of map$version inner.h:3) -gt 0 && $(bytes_of only main.c:6) -eq $whole ]] ||
+    fail "DWARF $version: inlined code is not its caller's"
+done
+
+# Sources below the current directory are in scope, or what is not of the system.
+(cd src && "$lines" ../p5) >here
+grep -q "src/main.c" here || fail "nothing below the current directory"
+! grep -q "inner.h" here || fail "inner.h is not below the current directory"
+(cd /proc && "$lines" "$folder/p5") >all
+grep -q "inner.h" all || fail "all sources that are not of the system"
+! grep -q "^line	/usr/" all || fail "the system's sources"
+
+# Separate debug information, by its link and by name of the folder .debug.
+cp p5 whole
+objcopy --only-keep-debug p5 p5.debug
+strip --strip-debug p5
+"$lines" --scope main.c p5 | grep -q "^object	0	p5" || fail "stripped: there are lines"
+objcopy --add-gnu-debuglink=p5.debug p5
+"$lines" --scope main.c p5 >linked
+"$lines" --scope main.c whole | grep ^range >wanted
+[[ $(grep ^range linked) == "$(cat wanted)" ]] || fail "the debug link is not followed"
+mkdir .debug && mv p5.debug .debug/
+"$lines" --scope main.c p5 | grep ^range | cmp - wanted || fail ".debug is not looked at"
+# Of another build it is none of this object's.
+clang-19 -O1 -g -Wl,--build-id -DOTHER -o linked_id "$folder/src/main.c"
+objcopy --only-keep-debug linked_id .debug/p5.debug
+clang-19 -O2 -g -Wl,--build-id -o mine "$folder/src/main.c"
+strip --strip-debug mine
+cp .debug/p5.debug mine.debug
+objcopy --add-gnu-debuglink=mine.debug mine
+"$lines" --scope main.c mine | grep -q "^object	0	mine" || fail "lines of another build"
+
+# What is wrong is said.
+refused() {
+  ! "$lines" "$@" >out 2>err || fail "$*: not refused"
+  [[ ! -s out ]] || fail "$*: something is printed"
+  cat err
+}
+[[ $(refused) == *usage* ]] || fail "no usage"
+[[ $(refused none) == *"cannot read none"* ]] || fail "a file that is not there"
+echo hello >text
+[[ $(refused text) == *"cannot read text"* ]] || fail "a text"
+
+# Damaged files end in an error or a map, in time, and not in a crash.
+for i in {1..60}; do
+  cp whole damaged
+  for _ in {1..20}; do
+    printf "\\x$(printf %x $((RANDOM % 256)))" |
+      dd of=damaged bs=1 seek=$((RANDOM % $(stat -c %s whole))) conv=notrunc status=none
+  done
+  code=0
+  timeout 60 "$lines" --scope '*.[ch]' damaged >out 2>/dev/null || code=$?
+  [[ $code -le 1 ]] || fail "a damaged file: exit code $code"
+done

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// stab-lines [--scope PATTERN]... OBJECT...: which code is which line, as text:
+//   line FILE:LINE         tab-separated; lines count from 0
+//   object 1 PATH          0: it has no line table; what follows is of it
+//   range START SIZE LINE  in hexadecimal, in hexadecimal, a number
+// Without a scope it is what lies below the current directory, or, if nothing does, all but /usr.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "causal/lines/read_lines.h"
+
+namespace {
+
+using stab::causal::LineMap;
+using stab::causal::ObjectLines;
+
+constexpr rlim_t most_memory = rlim_t{8} << 30;
+constexpr rlim_t most_seconds = 300;
+
+// Hostile objects end this process, not the machine's peace.
+void be_bounded() {
+  const rlimit memory{.rlim_cur = most_memory, .rlim_max = most_memory};
+  const rlimit seconds{.rlim_cur = most_seconds, .rlim_max = most_seconds};
+  setrlimit(RLIMIT_AS, &memory);
+  setrlimit(RLIMIT_CPU, &seconds);
+}
+
+int refuse(const std::string& why) {
+  static_cast<void>(stab::write_all(STDERR_FILENO, "stab-lines: " + why + "\n"));
+  return 1;
+}
+
+bool is_empty(const LineMap& map) {
+  return std::ranges::all_of(map.objects,
+                             [](const ObjectLines& each) { return each.ranges.empty(); });
+}
+
+std::string text_of(const LineMap& map) {
+  std::string text;
+  const auto out = std::back_inserter(text);
+  for (const std::string& line : map.lines)
+    fmt::format_to(out, "line\t{}\n", stab::one_line(line, 4096));
+  for (const ObjectLines& object : map.objects) {
+    fmt::format_to(out, "object\t{}\t{}\n", object.has_lines ? 1 : 0,
+                   stab::one_line(object.path, 4096));
+    for (const auto& range : object.ranges)
+      fmt::format_to(out, "range\t{:x}\t{:x}\t{}\n", range.start, range.size, range.line);
+  }
+  return text;
+}
+
+stab::Result<LineMap> read_by_default(const std::vector<std::string>& objects) {
+  std::error_code error;
+  const std::string here = std::filesystem::current_path(error).string();
+  const auto below = [&](const std::string& file) {
+    return !error && here != "/" && file.starts_with(here + "/");
+  };
+  auto map = stab::causal::read_lines(objects, below);
+  if (!map || !is_empty(*map)) return map;
+  return stab::causal::read_lines(
+      objects, [](const std::string& file) { return !file.starts_with("/usr/"); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  be_bounded();
+  std::vector<std::string> patterns;
+  std::vector<std::string> objects;
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != "--scope") {
+      objects.push_back(words[i]);
+    } else if (++i < words.size()) {
+      patterns.push_back(words[i]);
+    } else {
+      return refuse("--scope needs a pattern");
+    }
+  }
+  if (objects.empty()) return refuse("usage: stab-lines [--scope PATTERN]... OBJECT...");
+  const auto map = patterns.empty()
+                       ? read_by_default(objects)
+                       : stab::causal::read_lines(objects, stab::causal::scope_of(patterns));
+  if (!map) return refuse(map.error().message);
+  const auto written = stab::write_all(STDOUT_FILENO, text_of(*map));
+  return written ? 0 : refuse(written.error().message);
+}

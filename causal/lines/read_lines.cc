@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "causal/lines/read_lines.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <llvm/DebugInfo/DIContext.h>
+#include <llvm/DebugInfo/DWARF/DWARFContext.h>
+#include <llvm/DebugInfo/DWARF/DWARFDebugLine.h>
+#include <llvm/Object/Binary.h>
+#include <llvm/Object/BuildID.h>
+#include <llvm/Object/ObjectFile.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+
+namespace stab::causal {
+namespace {
+
+namespace fs = std::filesystem;
+using llvm::DILineInfoSpecifier;
+using llvm::DWARFContext;
+using llvm::DWARFDebugLine;
+using llvm::object::ObjectFile;
+using Owned = llvm::object::OwningBinary<ObjectFile>;
+
+constexpr auto absolute = DILineInfoSpecifier::FileLineInfoKind::AbsoluteFilePath;
+constexpr std::uint32_t largest_range = 1U << 30;
+
+Result<Owned> open_object(const std::string& path) {
+  auto opened = ObjectFile::createObjectFile(path);
+  const std::string name = one_line(path, 500);
+  if (!opened)
+    return fail(
+        fmt::format("cannot read {}: {}", name, one_line(llvm::toString(opened.takeError()), 300)));
+  if (!opened->getBinary()->isELF()) return fail(name + " is no ELF file");
+  return std::move(*opened);
+}
+
+bool has_line_table(const ObjectFile& object) {
+  for (const auto& section : object.sections()) {
+    auto name = section.getName();
+    if (!name) {
+      llvm::consumeError(name.takeError());
+      continue;
+    }
+    if (*name == ".debug_line" && !section.isVirtual()) return true;
+  }
+  return false;
+}
+
+std::optional<std::string> debug_link(const ObjectFile& object) {
+  for (const auto& section : object.sections()) {
+    auto name = section.getName();
+    if (!name) {
+      llvm::consumeError(name.takeError());
+      continue;
+    }
+    if (*name != ".gnu_debuglink") continue;
+    auto contents = section.getContents();
+    if (!contents) {
+      llvm::consumeError(contents.takeError());
+      return std::nullopt;
+    }
+    const std::string file = contents->split('\0').first.str();
+    // It names a file beside the object, not one anywhere.
+    if (!file.empty() && !file.contains('/')) return file;
+  }
+  return std::nullopt;
+}
+
+// Where the object's debug information may be, the likeliest first.
+std::vector<std::string> debug_files(const ObjectFile& object, const std::string& path) {
+  std::vector<std::string> found;
+  const auto id = llvm::object::getBuildID(&object);
+  if (id.size() > 1) {
+    std::string hex;
+    for (const std::uint8_t byte : id) hex += fmt::format("{:02x}", byte);
+    found.push_back("/usr/lib/debug/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) +
+                    ".debug");
+  }
+  if (const auto link = debug_link(object)) {
+    std::error_code error;
+    const fs::path folder = fs::weakly_canonical(path, error).parent_path();
+    found.push_back((folder / *link).string());
+    found.push_back((folder / ".debug" / *link).string());
+    found.push_back("/usr/lib/debug" + (folder / *link).string());
+  }
+  return found;
+}
+
+class Reader {
+ public:
+  explicit Reader(const Scope& scope) : scope_(scope) {}
+
+  Result<void> read(const std::string& path) {
+    auto object = open_object(path);
+    if (!object) return std::unexpected(object.error());
+    ObjectLines made{.path = path};
+    if (!has_line_table(*object->getBinary())) {
+      for (const std::string& file : debug_files(*object->getBinary(), path)) {
+        auto debug = open_object(file);
+        if (!debug || !has_line_table(*debug->getBinary()) ||
+            !is_of_same_build(*object->getBinary(), *debug->getBinary()))
+          continue;
+        object = std::move(debug);
+        break;
+      }
+    }
+    made.has_lines = has_line_table(*object->getBinary());
+    if (made.has_lines)
+      if (auto taken = take(*object->getBinary(), made); !taken) return taken;
+    map_.objects.push_back(std::move(made));
+    return {};
+  }
+
+  LineMap end() { return std::move(map_); }
+
+ private:
+  // Where both have build ids.
+  static bool is_of_same_build(const ObjectFile& object, const ObjectFile& debug) {
+    const auto a = llvm::object::getBuildID(&object);
+    const auto b = llvm::object::getBuildID(&debug);
+    return a.empty() || b.empty() || a == b;
+  }
+
+  Result<void> take(const ObjectFile& object, ObjectLines& made) {
+    const auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
+    const auto context = DWARFContext::create(
+        object, DWARFContext::ProcessDebugRelocations::Process, nullptr, "", ignore, ignore);
+    for (const auto& unit : context->compile_units()) {
+      auto table = context->getLineTableForUnit(unit.get(), ignore);
+      if (!table) {
+        llvm::consumeError(table.takeError());
+        continue;
+      }
+      if (*table == nullptr) continue;
+      const char* folder = unit->getCompilationDir();
+      if (!take_table(*context, **table, folder == nullptr ? "" : folder, made))
+        return fail(fmt::format("{} has more than {} ranges of lines in scope: narrow the scope",
+                                one_line(made.path, 500), most_ranges));
+    }
+    settle(made.ranges);
+    return {};
+  }
+
+  // False: there are too many.
+  bool take_table(DWARFContext& context, const DWARFDebugLine::LineTable& table,
+                  const std::string& folder, ObjectLines& made) {
+    std::map<std::uint64_t, std::optional<std::string>> files;
+    for (const auto& sequence : table.Sequences) {
+      // Code that the linker dropped is at 0.
+      if (sequence.LowPC == 0 || sequence.LastRowIndex > table.Rows.size()) continue;
+      for (std::size_t i = sequence.FirstRowIndex; i + 1 < sequence.LastRowIndex; ++i) {
+        const auto& row = table.Rows[i];
+        const std::uint64_t start = row.Address.Address;
+        const std::uint64_t end = table.Rows[i + 1].Address.Address;
+        if (end <= start || end - start > largest_range) continue;
+        const auto [at, is_new] = files.try_emplace(row.File);
+        if (is_new) at->second = file_in_scope(table, row.File, folder);
+        const std::optional<std::uint32_t> line =
+            at->second && row.Line != 0 ? index(fmt::format("{}:{}", *at->second, row.Line))
+                                        : caller_in_scope(context, row.Address);
+        if (!line) continue;
+        if (++count_ > most_ranges) return false;
+        made.ranges.push_back(
+            {.start = start, .size = static_cast<std::uint32_t>(end - start), .line = *line});
+      }
+    }
+    return true;
+  }
+
+  std::optional<std::string> file_in_scope(const DWARFDebugLine::LineTable& table,
+                                           std::uint64_t file, const std::string& folder) const {
+    std::string name;
+    if (!table.getFileNameByIndex(file, folder, absolute, name)) return std::nullopt;
+    name = fs::path(name).lexically_normal().string();
+    return scope_(name) ? std::optional(std::move(name)) : std::nullopt;
+  }
+
+  // Of code that was inlined there, the innermost.
+  std::optional<std::uint32_t> caller_in_scope(DWARFContext& context,
+                                               llvm::object::SectionedAddress address) {
+    const auto frames = context.getInliningInfoForAddress(
+        address, {absolute, DILineInfoSpecifier::FunctionNameKind::None});
+    for (std::uint32_t i = 1; i < frames.getNumberOfFrames(); ++i) {
+      const auto& frame = frames.getFrame(i);
+      const std::string name = fs::path(frame.FileName).lexically_normal().string();
+      if (frame.Line != 0 && scope_(name)) return index(fmt::format("{}:{}", name, frame.Line));
+    }
+    return std::nullopt;
+  }
+
+  std::uint32_t index(const std::string& name) {
+    const auto [at, is_new] =
+        lines_.try_emplace(name, static_cast<std::uint32_t>(map_.lines.size()));
+    if (is_new) map_.lines.push_back(name);
+    return at->second;
+  }
+
+  // They ascend, do not overlap, and neighbours of one line are one.
+  static void settle(std::vector<LineRange>& ranges) {
+    std::ranges::sort(ranges, {},
+                      [](const LineRange& each) { return std::pair(each.start, each.size); });
+    std::vector<LineRange> kept;
+    for (const LineRange& each : ranges) {
+      const std::uint64_t end = kept.empty() ? 0 : kept.back().start + kept.back().size;
+      if (each.start < end) continue;
+      if (!kept.empty() && each.start == end && kept.back().line == each.line &&
+          kept.back().size + std::uint64_t{each.size} <= largest_range)
+        kept.back().size += each.size;
+      else
+        kept.push_back(each);
+    }
+    ranges = std::move(kept);
+  }
+
+  const Scope& scope_;
+  LineMap map_;
+  std::map<std::string, std::uint32_t> lines_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+Scope scope_of(std::vector<std::string> patterns) {
+  return [patterns = std::move(patterns)](const std::string& file) {
+    return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+      return fnmatch(pattern.c_str(), file.c_str(), 0) == 0 ||
+             fnmatch(("*/" + pattern).c_str(), file.c_str(), 0) == 0;
+    });
+  };
+}
+
+Result<LineMap> read_lines(const std::vector<std::string>& paths, const Scope& scope) {
+  Reader reader(scope);
+  for (const std::string& path : paths)
+    if (auto read = reader.read(path); !read) return std::unexpected(read.error());
+  return reader.end();
+}
+
+}  // namespace stab::causal

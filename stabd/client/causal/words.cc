@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/client/causal/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+#include "report/words/quantity.h"
+
+namespace stab::client::causal {
+namespace {
+
+using nlohmann::ordered_json;
+using stats::causal::Analysis;
+using stats::causal::Finding;
+using stats::causal::Gain;
+using stats::causal::Line;
+using stats::causal::Point;
+using stats::causal::PointKind;
+using stats::causal::PointResult;
+using stats::causal::Profile;
+using stats::causal::Step;
+
+constexpr std::size_t longest_name = 48;
+constexpr std::size_t most_shown = 40;
+constexpr std::size_t bar_width = 20;
+
+const char* word_of(Finding finding) {
+  switch (finding) {
+    case Finding::helps:
+      return "helps";
+    case Finding::contention:
+      return "contention";
+    case Finding::unclear:
+      return "unclear";
+    case Finding::too_few:
+      break;
+  }
+  return "too few";
+}
+
+std::string percent(double share) {
+  const double value = 100 * share;
+  return fmt::format("{:.1f}", std::fabs(value) < 0.05 ? 0.0 : value);
+}
+
+// "6.1 % [5.0, 7.2]"
+std::string gain_words(const Gain& gain) {
+  return fmt::format("{} % [{}, {}]", percent(gain.value), percent(gain.interval.low),
+                     percent(gain.interval.high));
+}
+
+std::string shorten(const std::string& name) {
+  const std::string line = one_line(name, 4096);
+  return line.size() <= longest_name ? line : "..." + line.substr(line.size() - (longest_name - 3));
+}
+
+class Text {
+ public:
+  Text(const Profile& profile, const Analysis& analysis, double alpha)
+      : profile_(profile), analysis_(analysis), alpha_(alpha) {}
+
+  std::string text() {
+    for (const PointResult& point : analysis_.points) write(point);
+    remarks();
+    return std::move(text_);
+  }
+
+ private:
+  template <class... Values>
+  void add(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
+  }
+
+  void write(const PointResult& point) {
+    const Point& named = profile_.points[point.point];
+    const bool is_latency = named.kind == PointKind::latency;
+    add("{} {}: {}\n", is_latency ? "Latency" : "Progress point", one_line(named.name, 200),
+        answer(point));
+    if (point.base)
+      add("{} at speedup 0: {:.4g} us, {} {} in experiments.\n",
+          is_latency ? "Latency" : "Time per visit", *point.base / 1000, point.visits,
+          is_latency ? "arrivals" : "visits");
+    if (!point.is_steady)
+      add("{} arrivals, {} departures: the latency by Little's law does not hold where one outruns "
+          "the other.\n",
+          point.visits, point.departures);
+    add("\n");
+    table(point);
+    add("\n");
+  }
+
+  [[nodiscard]] std::string answer(const PointResult& point) const {
+    const bool is_latency = profile_.points[point.point].kind == PointKind::latency;
+    const char* less = is_latency ? "latency" : "time per visit";
+    for (const Line& line : point.lines)
+      if (line.finding == Finding::helps)
+        return fmt::format("make {} faster: 25 % less of it would give {} less {}.",
+                           shorten(profile_.lines[line.line]), gain_words(line.at_quarter), less);
+    const auto has = [&](Finding finding) {
+      return std::ranges::find(point.lines, finding, &Line::finding) != point.lines.end();
+    };
+    if (has(Finding::contention))
+      return "no line is known to help; where 'contention' stands the program gets slower when the "
+             "line gets faster.";
+    if (has(Finding::unclear))
+      return "no line can be told from one that changes nothing; one more hour would narrow the "
+             "intervals as the last column says.";
+    return "too few experiments to say anything about any line; run it for longer, or more often.";
+  }
+
+  void table(const PointResult& point) {
+    double most = 0;
+    std::size_t width = 4;
+    for (const Line& line : point.lines) {
+      most = std::max(most, std::fabs(line.at_quarter.value));
+      width = std::max(width, shorten(profile_.lines[line.line]).size());
+    }
+    add("{:<{}}  {:>8}  {:<{}}  {:>24}  {:<11}{:>9}  {:>7}\n", "line", width, "samples", "",
+        bar_width, "if it took 25 % less", "finding", "p", "+1 hour");
+    std::size_t shown = 0;
+    std::size_t too_few = 0;
+    for (const Line& line : point.lines) {
+      const std::string name = shorten(profile_.lines[line.line]);
+      if (line.finding == Finding::too_few) ++too_few;
+      if (shown == most_shown) continue;
+      ++shown;
+      if (line.finding == Finding::too_few) {
+        add("{:<{}}  {:>8}  too few to say: {}\n", name, width, line.samples, line.too_few);
+        continue;
+      }
+      add("{:<{}}  {:>8}  {:<{}}  {:>24}  {:<11}{:>9}  {:>7}\n", name, width, line.samples,
+          bar(line.at_quarter.value, most), bar_width, gain_words(line.at_quarter),
+          word_of(line.finding), report::p_text(line.adjusted_p),
+          fmt::format("+-{}", percent(line.half_after_hour)));
+    }
+    if (shown < point.lines.size())
+      add("{} more lines, {} of all with too few experiments to say: --json has them.\n",
+          point.lines.size() - shown, too_few);
+  }
+
+  static std::string bar(double value, double most) {
+    if (!(most > 0)) return "";
+    const auto length = static_cast<std::size_t>(std::lround(std::fabs(value) / most * bar_width));
+    return std::string(length, value < 0 ? '<' : '#');
+  }
+
+  void remarks() {
+    add("{} experiments in {} run{}, {:.2f} hours. Intervals are of {}; p is over all lines "
+        "(Holm).\n",
+        analysis_.experiments, analysis_.runs, analysis_.runs == 1 ? "" : "s", analysis_.hours,
+        report::level_text(alpha_));
+    if (!analysis_.runs_are_clusters)
+      add("Fewer than {} runs: the intervals are of these runs, whose parts stand for others; what "
+          "differs from run to run is not in them.\n",
+          stats::causal::least_runs);
+    if (!analysis_.is_phase_known)
+      add("The samples of whole runs are not known: the gains are of the time in which a line "
+          "runs.\n");
+  }
+
+  const Profile& profile_;
+  const Analysis& analysis_;
+  double alpha_;
+  std::string text_;
+};
+
+ordered_json gain_object(const Gain& gain) {
+  return {{"value", gain.value}, {"low", gain.interval.low}, {"high", gain.interval.high}};
+}
+
+ordered_json line_object(const Profile& profile, const Line& line) {
+  ordered_json made{{"line", profile.lines[line.line]},
+                    {"finding", word_of(line.finding)},
+                    {"samples", line.samples},
+                    {"baselines", line.baselines},
+                    {"sped_up", line.sped_up},
+                    {"dropped", line.dropped},
+                    {"runs", line.runs},
+                    {"visits", line.visits},
+                    {"phase", line.phase}};
+  if (line.finding == Finding::too_few) {
+    made["too_few"] = line.too_few;
+    return made;
+  }
+  made["at_quarter"] = gain_object(line.at_quarter);
+  made["is_quarter_of_slope"] = line.is_quarter_of_slope;
+  made["half_after_hour"] = line.half_after_hour;
+  made["slope"] = gain_object(line.slope);
+  made["p"] = line.p;
+  made["adjusted_p"] = line.adjusted_p;
+  for (const Step& step : line.steps) {
+    ordered_json each{{"speedup", step.speedup}};
+    each.update(gain_object(step.gain));
+    each["experiments"] = step.experiments;
+    each["visits"] = step.visits;
+    made["steps"].push_back(std::move(each));
+  }
+  return made;
+}
+
+}  // namespace
+
+std::string as_text(const Profile& profile, const Analysis& analysis, double alpha) {
+  return Text(profile, analysis, alpha).text();
+}
+
+std::string as_json(const Profile& profile, const Analysis& analysis, double alpha) {
+  ordered_json made{{"alpha", alpha},
+                    {"runs", analysis.runs},
+                    {"experiments", analysis.experiments},
+                    {"hours", analysis.hours},
+                    {"runs_are_clusters", analysis.runs_are_clusters},
+                    {"end_to_end", analysis.is_end_to_end},
+                    {"phase_known", analysis.is_phase_known},
+                    {"points", ordered_json::array()}};
+  for (const PointResult& point : analysis.points) {
+    const Point& named = profile.points[point.point];
+    const bool is_latency = named.kind == PointKind::latency;
+    ordered_json each{{"name", named.name},
+                      {"kind", is_latency ? "latency" : "throughput"},
+                      {"visits", point.visits}};
+    if (is_latency) {
+      each["departures"] = point.departures;
+      each["steady"] = point.is_steady;
+    }
+    if (point.base) each["base_ns"] = *point.base;
+    each["lines"] = ordered_json::array();
+    for (const Line& line : point.lines) each["lines"].push_back(line_object(profile, line));
+    made["points"].push_back(std::move(each));
+  }
+  return made.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stab::client::causal

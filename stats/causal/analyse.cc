@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "stats/causal/analyse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "stats/causal/fit.h"
+#include "stats/causal/phase.h"
+#include "stats/numbers/distribution.h"
+
+namespace stab::stats::causal {
+namespace {
+
+constexpr double ns_of_hour = 3.6e12;
+
+// Of one line at one point.
+struct Seen {
+  std::vector<Observation> observations{};
+  std::uint64_t visits = 0;
+};
+
+class Analyser {
+ public:
+  Analyser(const Profile& profile, const Options& options)
+      : profile_(profile), options_(options), phases_(profile) {}
+
+  Result<Analysis> analyse() {
+    count();
+    if (made_.experiments == 0) return fail("the profile has no experiment");
+    for (std::size_t point = 0; point < profile_.points.size(); ++point) look_at(point);
+    if (made_.points.empty())
+      return fail(
+          "no progress point was visited in an experiment: the program needs a point that it "
+          "passes "
+          "often, in the code that is to be made faster");
+    std::ranges::sort(made_.points, [](const PointResult& a, const PointResult& b) {
+      return std::pair(b.visits, a.point) < std::pair(a.visits, b.point);
+    });
+    adjust();
+    for (PointResult& each : made_.points) judge(each);
+    return std::move(made_);
+  }
+
+ private:
+  void count() {
+    made_.runs = profile_.runs.size();
+    double ns = 0;
+    made_.is_end_to_end = profile_.runs.size() > 1;
+    for (const Run& run : profile_.runs) {
+      made_.experiments += run.experiments.size();
+      made_.is_end_to_end = made_.is_end_to_end && run.experiments.size() <= 1;
+      double sum = 0;
+      for (const Experiment& each : run.experiments) sum += static_cast<double>(each.effective_ns);
+      ns += std::max(sum, static_cast<double>(run.effective_ns));
+    }
+    made_.hours = ns / ns_of_hour;
+    made_.runs_are_clusters = made_.runs >= least_runs;
+    made_.is_phase_known = phases_.are_known();
+  }
+
+  // Runs stand for themselves, or parts of them do. A run of one experiment has its speedup 0 in
+  // another run.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> place(std::size_t run, std::size_t at) const {
+    if (made_.is_end_to_end) return {0, run};
+    if (made_.runs_are_clusters) return {run, run};
+    constexpr std::size_t parts = 10;
+    const std::size_t all = profile_.runs[run].experiments.size();
+    return {run, run * parts + at * parts / all};
+  }
+
+  void look_at(std::size_t point) {
+    PointResult made{.point = point};
+    const bool is_latency = profile_.points[point].kind == PointKind::latency;
+    std::map<std::size_t, Seen> lines;
+    double base_time = 0;
+    double base_visits = 0;
+    for (std::size_t r = 0; r < profile_.runs.size(); ++r) {
+      const auto& experiments = profile_.runs[r].experiments;
+      for (std::size_t at = 0; at < experiments.size(); ++at) {
+        const Experiment& each = experiments[at];
+        if (each.effective_ns == 0) continue;
+        const Visits* visits = visits_of(each, point);
+        const auto [run, cluster] = place(r, at);
+        Observation seen{.run = run,
+                         .cluster = cluster,
+                         .speedup = each.speedup,
+                         .time = static_cast<double>(each.effective_ns)};
+        if (visits != nullptr) {
+          seen.visits = static_cast<double>(visits->count);
+          made.visits += visits->count;
+          made.departures += visits->departures;
+        }
+        if (is_latency) {
+          // Nothing inside has no time to be divided.
+          if (visits == nullptr || visits->inside <= 0) continue;
+          seen.time *= visits->inside;
+        }
+        if (each.speedup == 0) {
+          base_time += seen.time;
+          base_visits += seen.visits;
+        }
+        Seen& line = lines[each.line];
+        line.visits += visits == nullptr ? 0 : visits->count;
+        line.observations.push_back(seen);
+      }
+    }
+    if (made.visits == 0) return;
+    if (base_visits > 0) made.base = base_time / base_visits;
+    if (is_latency) made.is_steady = is_steady(made);
+    for (const auto& [line, seen] : lines) made.lines.push_back(fit(line, seen));
+    made_.points.push_back(std::move(made));
+  }
+
+  static const Visits* visits_of(const Experiment& experiment, std::size_t point) {
+    const auto found = std::ranges::find(experiment.visits, point, &Visits::point);
+    return found == experiment.visits.end() ? nullptr : &*found;
+  }
+
+  // Little's law is of systems that are as full at the end as at the beginning.
+  static bool is_steady(const PointResult& point) {
+    const double in = static_cast<double>(point.visits);
+    const double out = static_cast<double>(point.departures);
+    return std::fabs(in - out) <= std::max(0.02 * std::max(in, out), 3 * std::sqrt(in + out));
+  }
+
+  Line fit(std::size_t line, const Seen& seen) {
+    Line made{.line = line, .samples = phases_.samples(line), .visits = seen.visits};
+    std::set<std::size_t> runs;
+    for (const Observation& each : seen.observations) {
+      ++(each.speedup == 0 ? made.baselines : made.sped_up);
+      runs.insert(made_.is_end_to_end ? each.cluster : each.run);
+    }
+    made.runs = runs.size();
+    const Phase phase = phases_.of(line);
+    made.phase = phase.factor;
+    const auto fit = Fit::make(seen.observations);
+    if (!fit) {
+      made.too_few = why_too_few(made);
+      return made;
+    }
+    made.dropped = fit->dropped();
+    fill(made, *fit, phase);
+    return made;
+  }
+
+  static std::string why_too_few(const Line& line) {
+    if (line.baselines < least_baselines)
+      return fmt::format("{} of {} experiments at speedup 0", line.baselines, least_baselines);
+    if (line.sped_up < least_sped_up)
+      return fmt::format("{} of {} experiments with a speedup", line.sped_up, least_sped_up);
+    if (line.visits < least_visits)
+      return fmt::format("{} of {} visits", line.visits, least_visits);
+    return fmt::format("{} runs, most without enough experiments at speedup 0", line.runs);
+  }
+
+  void fill(Line& made, const Fit& fit, const Phase& phase) {
+    std::vector<Fit::Estimate> estimates;
+    for (const unsigned speedup : fit.speedups()) {
+      const double x = speedup / 1000.0;
+      const auto only = [x](double other) { return std::fabs(other - x) < 1e-9 ? 1.0 : 0.0; };
+      auto found = fit.estimate(only, [](double) { return 1.0; });
+      if (!found) continue;
+      made.steps.push_back({.speedup = x,
+                            .gain = {.value = found->value},
+                            .experiments = found->experiments,
+                            .visits = static_cast<std::uint64_t>(found->visits)});
+      estimates.push_back(std::move(*found));
+    }
+    Random random(derive(options_.seed, "causal", {made.line}));
+    const double factor = fit.simultaneous(estimates, options_.alpha, options_.draws, random);
+    for (std::size_t i = 0; i < estimates.size(); ++i)
+      made.steps[i].gain = gain_of(estimates[i], factor, phase);
+
+    const auto itself = [](double x) { return x; };
+    const auto slope = fit.estimate(itself, itself);
+    if (!slope) return;
+    made.slope = gain_of(*slope, factor_of(*slope), phase);
+    made.finding = Finding::unclear;
+    const double error = std::sqrt(slope->variance);
+    if (error > 0) made.p = t_two_sided(slope->value / error, slope->df).value_or(1);
+    fill_quarter(made, fit, *slope, phase);
+  }
+
+  void fill_quarter(Line& made, const Fit& fit, const Fit::Estimate& slope, const Phase& phase) {
+    constexpr std::size_t enough = 3;
+    const auto near = [](double x) { return x >= 0.0999 && x <= 0.4001 ? x : 0.0; };
+    const auto share = [](double x) { return x / ranked_speedup; };
+    auto found = fit.estimate(near, share);
+    made.is_quarter_of_slope = !found || found->experiments < enough;
+    if (made.is_quarter_of_slope) {
+      found = slope;
+      found->value *= ranked_speedup;
+      found->variance *= ranked_speedup * ranked_speedup;
+    }
+    made.at_quarter = gain_of(*found, factor_of(*found), phase);
+    const double half = (made.at_quarter.interval.high - made.at_quarter.interval.low) / 2;
+    made.half_after_hour = half * std::sqrt(made_.hours / (made_.hours + 1));
+  }
+
+  [[nodiscard]] double factor_of(const Fit::Estimate& estimate) const {
+    return t_upper_quantile(options_.alpha / 2, estimate.df).value_or(0);
+  }
+
+  // The error of a product.
+  static Gain gain_of(const Fit::Estimate& estimate, double factor, const Phase& phase) {
+    const double value = estimate.value * phase.factor;
+    const double variance = phase.factor * phase.factor * estimate.variance +
+                            estimate.value * estimate.value * phase.variance;
+    const double half = factor * std::sqrt(variance);
+    return {.value = value, .interval = {.low = value - half, .high = value + half}};
+  }
+
+  // Holm, Scandinavian Journal of Statistics 1979.
+  void adjust() {
+    std::vector<Line*> tried;
+    for (PointResult& point : made_.points)
+      for (Line& line : point.lines)
+        if (line.finding != Finding::too_few) tried.push_back(&line);
+    std::ranges::sort(tried, {}, [](const Line* line) { return std::pair(line->p, line->line); });
+    double largest = 0;
+    for (std::size_t i = 0; i < tried.size(); ++i) {
+      largest = std::max(largest, tried[i]->p * static_cast<double>(tried.size() - i));
+      tried[i]->adjusted_p = std::min(1.0, largest);
+    }
+  }
+
+  void judge(PointResult& point) const {
+    for (Line& line : point.lines)
+      if (line.finding != Finding::too_few && line.adjusted_p < options_.alpha)
+        line.finding = line.slope.value > 0 ? Finding::helps : Finding::contention;
+    std::ranges::sort(point.lines, [](const Line& a, const Line& b) {
+      const bool a_says = a.finding != Finding::too_few;
+      const bool b_says = b.finding != Finding::too_few;
+      if (a_says != b_says) return a_says;
+      if (a_says && a.at_quarter.value != b.at_quarter.value)
+        return a.at_quarter.value > b.at_quarter.value;
+      return std::pair(b.samples, a.line) < std::pair(a.samples, b.line);
+    });
+  }
+
+  const Profile& profile_;
+  const Options& options_;
+  Phases phases_;
+  Analysis made_;
+};
+
+}  // namespace
+
+Result<Analysis> analyse(const Profile& profile, const Options& options) {
+  return Analyser(profile, options).analyse();
+}
+
+}  // namespace stab::stats::causal

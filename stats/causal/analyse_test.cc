@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "stats/causal/analyse.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+#include "stats/causal/simulate.h"
+
+namespace stab::stats::causal {
+namespace {
+
+using ::testing::HasSubstr;
+
+double none(double) {
+  return 0;
+}
+double third(double x) {
+  return x / 3;
+}
+double capped(double x) {
+  return std::min(x * 0.4, 0.045);
+}
+double worse(double x) {
+  return -0.2 * x;
+}
+
+const Line& line_of(const PointResult& point, std::size_t line) {
+  return *std::ranges::find(point.lines, line, &Line::line);
+}
+
+TEST(CausalAnalysis, TheBestLineIsFirstAndContentionIsNamed) {
+  const Profile profile = Simulation(1).make(
+      {.lines = {{.gain = none}, {.gain = worse}, {.gain = third}, {.gain = capped}}});
+  const auto made = analyse(profile, {});
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_EQ(made->points.size(), 1U);
+  EXPECT_TRUE(made->runs_are_clusters);
+  const PointResult& point = made->points.front();
+  EXPECT_EQ(point.lines.front().line, 2U);
+  EXPECT_EQ(point.lines.front().finding, Finding::helps);
+  EXPECT_NEAR(point.lines.front().slope.value, 1.0 / 3, 0.03);
+  EXPECT_NEAR(point.lines.front().at_quarter.value, 1.0 / 12, 0.02);
+  EXPECT_EQ(point.lines.back().line, 1U);
+  EXPECT_EQ(point.lines.back().finding, Finding::contention);
+  EXPECT_EQ(line_of(point, 0).finding, Finding::unclear);
+  EXPECT_LT(point.lines.front().half_after_hour,
+            point.lines.front().at_quarter.interval.high - point.lines.front().at_quarter.value);
+}
+
+TEST(CausalAnalysis, AGainThatHoldsInOnePhaseIsOfThatPart) {
+  const auto made = analyse(Simulation(2).make({.lines = {{.gain = third}}, .phase = 0.25}), {});
+  ASSERT_TRUE(made);
+  const Line& line = made->points.front().lines.front();
+  EXPECT_NEAR(line.phase, 0.25, 0.01);
+  EXPECT_NEAR(line.slope.value, 1.0 / 12, 0.01);
+}
+
+TEST(CausalAnalysis, FewerThanFiveRunsAreSaid) {
+  const auto made = analyse(Simulation(3).make({.lines = {{.gain = third}}, .runs = 2}), {});
+  ASSERT_TRUE(made);
+  EXPECT_FALSE(made->runs_are_clusters);
+  EXPECT_EQ(made->points.front().lines.front().finding, Finding::helps);
+}
+
+TEST(CausalAnalysis, TooFewIsSaidAsSuch) {
+  const auto made =
+      analyse(Simulation(4).make({.lines = {{.gain = third}}, .runs = 5, .experiments = 2}), {});
+  ASSERT_TRUE(made);
+  const Line& line = made->points.front().lines.front();
+  EXPECT_EQ(line.finding, Finding::too_few);
+  EXPECT_THAT(line.too_few, HasSubstr(" of "));
+}
+
+TEST(CausalAnalysis, APointThatIsNotVisitedIsAnErrorThatSaysWhatToDo) {
+  Profile profile = Simulation(5).make({.lines = {{.gain = third}}});
+  for (causal::Run& run : profile.runs)
+    for (Experiment& each : run.experiments) each.visits.clear();
+  const auto made = analyse(profile, {});
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("no progress point was visited"));
+  EXPECT_THAT(analyse(Profile{}, {}).error().message, HasSubstr("no experiment"));
+}
+
+// Arrivals a second are fixed, and there are as many inside as latency makes of that.
+Profile with_latency(bool is_steady) {
+  Profile profile = Simulation(6).make({.lines = {{.gain = third}}, .run_sd = 0});
+  profile.points.front().kind = PointKind::latency;
+  for (causal::Run& run : profile.runs)
+    for (Experiment& each : run.experiments) {
+      Visits& visits = each.visits.front();
+      visits.count = each.effective_ns / 1'000'000;
+      visits.departures = is_steady ? visits.count : visits.count / 2;
+      visits.inside = 40 * (1 - third(each.speedup / 1000.0));
+    }
+  return profile;
+}
+
+TEST(CausalAnalysis, LatencyIsByLittlesLaw) {
+  const auto made = analyse(with_latency(true), {});
+  ASSERT_TRUE(made);
+  const PointResult& point = made->points.front();
+  EXPECT_TRUE(point.is_steady);
+  EXPECT_NEAR(point.base.value_or(0), 40e6, 1e5) << "40 inside, one in a millisecond";
+  EXPECT_NEAR(point.lines.front().slope.value, 1.0 / 3, 0.01);
+  EXPECT_FALSE(analyse(with_latency(false), {})->points.front().is_steady);
+}
+
+TEST(CausalAnalysis, RunsOfOneExperimentHaveTheirBaselineInOthers) {
+  const auto made =
+      analyse(Simulation(7).make({.lines = {{.gain = third}}, .runs = 80, .experiments = 1}), {});
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(made->is_end_to_end);
+  EXPECT_NEAR(made->points.front().lines.front().slope.value, 1.0 / 3, 0.08);
+}
+
+// All intervals of a line hold at once in 95 % of profiles or more, and any finding about two lines
+// without an effect is in at most 5 %: over runs that differ, lines that do not have the same slope in
+// each run, and noise that differs from run to run and from line to line.
+struct Kept {
+  int lines = 0;
+  int covered = 0;
+  int profiles = 0;
+  int alarms = 0;
+};
+
+Kept simulate(std::size_t runs, std::size_t experiments, double slope_sd, int profiles) {
+  Kept kept;
+  const std::vector<TrueLine> lines{{.gain = none, .noise = 0.02, .slope_sd = slope_sd},
+                                    {.gain = none, .noise = 0.15, .slope_sd = slope_sd},
+                                    {.gain = third, .noise = 0.03, .slope_sd = slope_sd},
+                                    {.gain = capped, .noise = 0.05, .slope_sd = slope_sd}};
+  for (int i = 0; i < profiles; ++i) {
+    const Profile profile = Simulation(1000 + static_cast<std::uint64_t>(i))
+                                .make({.lines = lines, .runs = runs, .experiments = experiments});
+    const auto made = analyse(profile, {.draws = 500});
+    bool has_alarm = false;
+    for (const Line& line : made->points.front().lines) {
+      if (line.finding == Finding::too_few) continue;
+      const auto& gain = lines[line.line].gain;
+      ++kept.lines;
+      const bool all = std::ranges::all_of(line.steps, [&](const Step& step) {
+        const double truth = gain(step.speedup);
+        return step.gain.interval.low <= truth && truth <= step.gain.interval.high;
+      });
+      kept.covered += all ? 1 : 0;
+      if (line.line < 2) has_alarm = has_alarm || line.finding != Finding::unclear;
+    }
+    ++kept.profiles;
+    kept.alarms += has_alarm ? 1 : 0;
+  }
+  return kept;
+}
+
+class Coverage : public ::testing::TestWithParam<std::tuple<int, int, double>> {};
+
+TEST_P(Coverage, IsNear95PercentAndFalseAlarmsAreRare) {
+  const auto [runs, experiments, slope_sd] = GetParam();
+  constexpr int profiles = 200;
+  const Kept kept = simulate(static_cast<std::size_t>(runs), static_cast<std::size_t>(experiments),
+                             slope_sd, profiles);
+  ASSERT_GT(kept.lines, profiles * 2);
+  const double covered = static_cast<double>(kept.covered) / kept.lines;
+  const double alarms = static_cast<double>(kept.alarms) / kept.profiles;
+  // Three errors of a share of so many.
+  EXPECT_GT(covered, 0.95 - 3 * std::sqrt(0.05 * 0.95 / kept.lines));
+  EXPECT_LT(alarms, 0.05 + 3 * std::sqrt(0.05 * 0.95 / kept.profiles));
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, Coverage,
+                         ::testing::Values(std::tuple(5, 60, 0.0), std::tuple(5, 60, 0.05),
+                                           std::tuple(10, 100, 0.03), std::tuple(20, 40, 0.05)));
+
+}  // namespace
+}  // namespace stab::stats::causal

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// What causal profiling saw, as values: runs of one program, the experiments in each. In an experiment
+// one line was made virtually faster, or, with a speedup of 0, only watched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stab::stats::causal {
+
+enum class PointKind { throughput, latency };
+
+struct Point {
+  std::string name{};
+  PointKind kind = PointKind::throughput;
+  bool operator==(const Point&) const = default;
+};
+
+// Of one point in one experiment.
+struct Visits {
+  std::size_t point = 0;         // of Profile::points
+  std::uint64_t count = 0;       // throughput: visits; latency: arrivals
+  std::uint64_t departures = 0;  // latency only, as what follows
+  double inside = 0;             // how many had arrived and not left: the mean of start and end
+  bool operator==(const Visits&) const = default;
+};
+
+struct Experiment {
+  std::size_t line = 0;            // of Profile::lines
+  unsigned speedup = 0;            // permille
+  std::uint64_t effective_ns = 0;  // as it passed, less the pauses
+  std::uint64_t paused_ns = 0;     // 0 also where it is not known
+  std::uint64_t line_samples = 0;  // of the chosen line, in it
+  std::vector<Visits> visits{};
+  bool operator==(const Experiment&) const = default;
+};
+
+struct LineSamples {
+  std::size_t line = 0;
+  std::uint64_t count = 0;
+  bool operator==(const LineSamples&) const = default;
+};
+
+struct Run {
+  std::uint64_t started_ns = 0;           // of any clock; 0: not known
+  std::uint64_t effective_ns = 0;         // the whole run, less all pauses; 0: not known
+  std::vector<Experiment> experiments{};  // in the order of time
+  std::vector<LineSamples> samples{};     // in the whole run, a line at most once
+  bool operator==(const Run&) const = default;
+};
+
+// Invariant: indices of lines and points are within their lists, speedups at most 1000, durations
+// below 2^60.
+struct Profile {
+  std::vector<std::string> lines{};  // "FILE:LINE", each once
+  std::vector<Point> points{};       // each once
+  std::vector<Run> runs{};
+  bool operator==(const Profile&) const = default;
+};
+
+}  // namespace stab::stats::causal

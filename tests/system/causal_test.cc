@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// 'stabctl causal' over profiles whose truth is known.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "stats/causal/coz.h"
+#include "stats/causal/simulate.h"
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+double none(double) {
+  return 0;
+}
+double third(double x) {
+  return x / 3;
+}
+double worse(double x) {
+  return -0.2 * x;
+}
+
+std::string profile_of(std::size_t runs, std::size_t experiments = 120) {
+  return stats::causal::as_coz(stats::causal::Simulation(1).make(
+      {.lines = {{.gain = none}, {.gain = worse}, {.gain = third}},
+       .runs = runs,
+       .experiments = experiments}));
+}
+
+class CausalTest : public ::testing::Test {
+ protected:
+  Output causal(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "causal");
+    return lab_.ctl(arguments);
+  }
+  std::string put(const std::string& name, const std::string& text) const {
+    lab_.write(name, text);
+    return lab_.path(name);
+  }
+  Lab lab_;
+};
+
+TEST_F(CausalTest, TheAnswerIsFirstAndTheLinesAreBelowIt) {
+  const Output text = causal({"--read", put("p.coz", profile_of(6))});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, StartsWith("Progress point point: make a.cc:3 faster: 25 % less of it "
+                                   "would give "));
+  EXPECT_THAT(text.out, HasSubstr(" less time per visit.\n"));
+  EXPECT_THAT(text.out, HasSubstr("contention"));
+  EXPECT_THAT(text.out, HasSubstr("720 experiments in 6 runs"));
+  EXPECT_THAT(text.out, Not(HasSubstr("Fewer than 5 runs")));
+  EXPECT_EQ(causal({"--read", lab_.path("p.coz")}).out, text.out) << "the seed decides";
+}
+
+TEST_F(CausalTest, JsonHasTheCurvesWithTheirBands) {
+  const Output made = causal({"--json", "--read", put("p.coz", profile_of(6))});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const json object = json::parse(made.out);
+  EXPECT_EQ(object["runs"], 6);
+  EXPECT_TRUE(object["runs_are_clusters"]);
+  const json& line = object["points"][0]["lines"][0];
+  EXPECT_EQ(line["line"], "a.cc:3");
+  EXPECT_EQ(line["finding"], "helps");
+  EXPECT_NEAR(line["slope"]["value"].get<double>(), 1.0 / 3, 0.05);
+  EXPECT_LT(line["adjusted_p"].get<double>(), 0.05);
+  EXPECT_GT(line["steps"].size(), 15U);
+  for (const json& step : line["steps"]) {
+    EXPECT_LT(step["low"].get<double>(), step["value"].get<double>());
+    EXPECT_LT(step["value"].get<double>(), step["high"].get<double>());
+  }
+  EXPECT_EQ(object["points"][0]["lines"][2]["finding"], "contention");
+}
+
+TEST_F(CausalTest, SeveralFilesAreRunsOfOneProgramAndAreWrittenAsOne) {
+  const std::string one = put("one.coz", profile_of(2));
+  const Output few = causal({"--read", one});
+  ASSERT_EQ(few.code, 0) << few.err;
+  EXPECT_THAT(few.out, HasSubstr("Fewer than 5 runs"));
+  const Output all = causal({"--read", one, one, one, "--coz", lab_.path("all.coz")});
+  ASSERT_EQ(all.code, 0) << all.err;
+  EXPECT_THAT(all.out, HasSubstr("in 6 runs"));
+  EXPECT_EQ(causal({"--read", lab_.path("all.coz")}).out, all.out);
+}
+
+TEST_F(CausalTest, WhatCannotBeSaidIsSaid) {
+  const Output few = causal({"--read", put("few.coz", profile_of(5, 6))});
+  ASSERT_EQ(few.code, 0) << few.err;
+  EXPECT_THAT(few.out, HasSubstr("too few to say: "));
+  const Output part = causal({"--read", put("part.coz",
+                                            "experiment\tselected=a:1\tspeedup=0\tduration=5\n"
+                                            "throughput-point\tname=p\tdelta=1\n")});
+  ASSERT_EQ(part.code, 0) << part.err;
+  EXPECT_THAT(part.out, HasSubstr("too few experiments to say anything about any line"));
+  EXPECT_THAT(part.out, HasSubstr("The samples of whole runs are not known"));
+  const Output growing = causal(
+      {"--read", put("grow.coz",
+                     "experiment\tselected=a:1\tspeedup=0\tduration=500\n"
+                     "latency-point\tname=q\tarrivals=900\tdepartures=100\tdifference=800\n")});
+  ASSERT_EQ(growing.code, 0) << growing.err;
+  EXPECT_THAT(growing.out, HasSubstr("Latency q: "));
+  EXPECT_THAT(growing.out, HasSubstr("900 arrivals, 100 departures: the latency by Little's law "
+                                     "does not hold"));
+}
+
+TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {
+  const auto refused = [&](const std::string& text) {
+    const Output made = causal({"--read", put("bad.coz", text)});
+    EXPECT_EQ(made.code, 1);
+    EXPECT_EQ(made.out, "");
+    return made.err;
+  };
+  EXPECT_THAT(refused(""), EndsWith("bad.coz: it is empty\n"));
+  EXPECT_THAT(refused("startup\ttime=1\nexperiment\tselected=a:1\tspeedup=x\tduration=1\n"),
+              EndsWith("bad.coz: line 2: speedup=x is not a number\n"));
+  EXPECT_THAT(refused("experiment\tselected=a:1\tspeedup=0\tduration=5\n"),
+              HasSubstr("no progress point was visited in an experiment"));
+  EXPECT_EQ(causal({"--read", lab_.path("none.coz")}).code, 1);
+  EXPECT_EQ(causal({}).code, 1);
+}
+
+}  // namespace
+}  // namespace stab::test
