@@ -82,18 +82,18 @@ TEST(Control, RepeatsTheFirstOfThreeLevelsOrMore) {
   const auto with = [](const std::string& levels, const std::string& rest) {
     return more("[factor.opt]\nlevels = { " + levels + " }\n" + rest);
   };
-  const std::string three = "a = { CFLAGS = '1' }, b = { CFLAGS = '2' }, c = { CFLAGS = '3' }";
+  const std::string abc = "a = { CFLAGS = '1' }, b = { CFLAGS = '2' }, c = { CFLAGS = '3' }";
   const std::string one_way = "[design]\nkind = 'one-way'\n";
-  EXPECT_EQ(with(three, one_way + "[analysis]\ncontrol = 'c'\n"), "");
+  EXPECT_EQ(with(abc, one_way + "[analysis]\ncontrol = 'c'\n"), "");
   for (const char* wrong : {"a", "d"})
-    EXPECT_THAT(with(three, one_way + "[analysis]\ncontrol = '" + wrong + "'\n"),
+    EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = '" + wrong + "'\n"),
                 HasSubstr("must be a level of 'opt' that is not the first one"));
   EXPECT_THAT(
       with("a = { CFLAGS = '1' }, b = { CFLAGS = '2' }", one_way + "[analysis]\ncontrol = 'b'\n"),
       HasSubstr("beside another one that is compared"));
-  EXPECT_THAT(with(three, one_way + "[analysis]\ncontrol = 'c'\npairs = 'all'\n"),
+  EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = 'c'\npairs = 'all'\n"),
               HasSubstr("has no place for it"));
-  EXPECT_THAT(with(three, "[analysis]\ncontrol = 'c'\n"),
+  EXPECT_THAT(with(abc, "[analysis]\ncontrol = 'c'\n"),
               HasSubstr("is of designs of the kind \"one-way\""));
 }
 
