@@ -256,6 +256,8 @@ struct Analysis {
   bool these_programs = false;        // within subjects: the answer is about these, not such ones
   bool all_pairs = false;             // compare all levels with each other
   bool higher_is_better = false;      // of the response
+  // A level that is the first one once more: its comparison is no verdict. "": there is none.
+  std::string control{};
 };
 
 // A trial whose quantity is so counts as disturbed (plan/quantities.h).

@@ -206,6 +206,7 @@ Json effects(const stats::Analysis& analysis) {
                     {"aliases", or_null(effect.aliases)},
                     {"alternatives", alternatives(effect)},
                     {"variance", spread(effect.spread)},
+                    {"control", stats::is_control(effect, analysis.spec)},
                     {"verdict", word(effect.verdict)}});
   return list;
 }

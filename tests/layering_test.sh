@@ -104,8 +104,9 @@ allowed() {
     stabd/client/causal) echo "$below_stabd causal/* stabd/client stabd/protocol" ;;
     stabd/client/history) echo "$below_stabd stabd/protocol stabd/client" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
+    stabd/client/live) echo "base report/words stabd/protocol/messages.h" ;;
     stabd/client/foreign) echo "base plan/plan.h plan/measures/google_benchmark.h stats/data" ;;
-    stabd/client) echo "$below_stabd stabd/client/foreign stabd/protocol stabd/revisions stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
+    stabd/client) echo "$below_stabd stabd/client/live stabd/client/foreign stabd/protocol stabd/revisions stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
     stabd/client/web) echo "base report/html stabd/protocol stabd/client" ;;
     bench | tests) echo "base causal/* toml plan plan/* design counters counters/* machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;

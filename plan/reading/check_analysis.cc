@@ -2,6 +2,9 @@
 // The keys of [analysis] fit the kind of design.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <variant>
+
 #include "plan/reading/draft.h"
 
 namespace stab::plan {
@@ -39,6 +42,30 @@ void check_split(Draft& draft) {
                        to_string(draft.plan.design.kind)));
 }
 
+// A control beside the baseline and one other level at least, all of which have one family.
+void check_control(Draft& draft) {
+  const Analysis& analysis = draft.plan.analysis;
+  if (analysis.control.empty()) return;
+  if (draft.plan.design.kind != DesignKind::one_way || analysis.stabilizer)
+    return refuse(draft, "control",
+                  "is of designs of the kind \"one-way\" and not of method = \"stabilizer\": "
+                  "remove it, or change the design");
+  if (analysis.all_pairs)
+    return refuse(
+        draft, "control",
+        "repeats the first level, so pairs = \"all\" has no place for it: remove one of both");
+  for (const DraftFactor& factor : draft.factors) {
+    if (!factor.value.is_treatment()) continue;
+    const auto& levels = std::get<FixedLevels>(factor.value.levels).levels;
+    const auto found = std::ranges::find(levels, analysis.control, &Level::name);
+    if (found == levels.end() || found == levels.begin() || levels.size() < 3)
+      refuse(draft, "control",
+             fmt::format("must be a level of '{}' that is not the first one, beside another one "
+                         "that is compared",
+                         factor.value.name));
+  }
+}
+
 }  // namespace
 
 void check_analysis(Draft& draft) {
@@ -55,6 +82,7 @@ void check_analysis(Draft& draft) {
   if (!draft.plan.analysis.others.empty() && kind == DesignKind::calibration)
     refuse(draft, "response", "must be one number in a calibration: leave out the others");
   if (draft.plan.answers_over_all()) check_split(draft);
+  if (draft.factors_are_good) check_control(draft);
   if (!draft.plan.analysis.all_pairs) return;
   if (kind == DesignKind::calibration || kind == DesignKind::padding_study)
     refuse(draft, "pairs",

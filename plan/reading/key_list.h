@@ -288,6 +288,11 @@ inline constexpr Key keys[] = {
      "of `within-subjects`, which answer decides: on these programs, or on programs like these"},
     {"analysis.pairs", Choice{words::pairs, "baseline"},
      "`baseline`: levels are compared with the first one; `all`: with each other"},
+    {"analysis.control", Text{is_name, name_rule},
+     "of `one-way`: a level that does what the first one does; its change is what the machine "
+     "makes "
+     "of nothing, and no verdict",
+     "none"},
     {"analysis.better", Choice{words::directions, "lower"}, "which response is better"},
     {"analysis.higher", Texts{is_event, event_rule},
      "of the further responses in the array, those of which more is better", "none"}};

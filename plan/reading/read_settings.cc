@@ -136,6 +136,7 @@ void read_analysis(const Table& root, Draft& draft) {
   if (!table) return;
   for (const Pair& pair : table->pairs()) draft.study.analysis[pair.key] = pair.at;
   analysis.equivalence = given<"analysis.equivalence">(*table);
+  analysis.control = given<"analysis.control">(*table).value_or("");
   if (paper) use_paper(*table, draft);
 }
 

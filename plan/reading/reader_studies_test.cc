@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calibrations, padding studies and fractional designs: what is read, and what is wrong with them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,6 +12,8 @@
 
 namespace stab::plan {
 namespace {
+
+using ::testing::HasSubstr;
 
 const std::string opt =
     "[factor.opt]\nlevels = { O2 = { CFLAGS = '-O2' }, O3 = { CFLAGS = '-O3' } }\n";
@@ -73,6 +76,25 @@ TEST(Calibration, ComparesNothingElse) {
             "p:10:1: 'analysis.log' must be true in a calibration, whose differences are ratios: "
             "remove it\n"
             "p:11:1: 'analysis.equivalence' has no use in a calibration: remove it\n");
+}
+
+TEST(Control, RepeatsTheFirstOfThreeLevelsOrMore) {
+  const auto with = [](const std::string& levels, const std::string& rest) {
+    return more("[factor.opt]\nlevels = { " + levels + " }\n" + rest);
+  };
+  const std::string abc = "a = { CFLAGS = '1' }, b = { CFLAGS = '2' }, c = { CFLAGS = '3' }";
+  const std::string one_way = "[design]\nkind = 'one-way'\n";
+  EXPECT_EQ(with(abc, one_way + "[analysis]\ncontrol = 'c'\n"), "");
+  for (const char* wrong : {"a", "d"})
+    EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = '" + wrong + "'\n"),
+                HasSubstr("must be a level of 'opt' that is not the first one"));
+  EXPECT_THAT(
+      with("a = { CFLAGS = '1' }, b = { CFLAGS = '2' }", one_way + "[analysis]\ncontrol = 'b'\n"),
+      HasSubstr("beside another one that is compared"));
+  EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = 'c'\npairs = 'all'\n"),
+              HasSubstr("has no place for it"));
+  EXPECT_THAT(with(abc, "[analysis]\ncontrol = 'c'\n"),
+              HasSubstr("is of designs of the kind \"one-way\""));
 }
 
 TEST(Calibration, HasOnePairOfArmsAndItsOwnError) {

@@ -89,8 +89,9 @@ void add_effect(Grid& grid, const Analysis& analysis, const Effect& effect, Cell
   const bool family = has_family(analysis);
   std::vector<Cell> row;
   if (has_subjects(analysis)) row.push_back(std::move(label));
-  row.push_back({fmt::format("{}: {} -> {}", name(effect.treatment), name(effect.baseline),
-                             name(effect.level))});
+  row.push_back({fmt::format("{}: {} -> {}{}", name(effect.treatment), name(effect.baseline),
+                             name(effect.level),
+                             stats::is_control(effect, analysis.spec) ? " (control)" : "")});
   row.push_back({words.change, Style::bold});
   if (options.full || !family) {
     row.push_back({words.interval});

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/sections/sections.h"
 #include "report/words/answer.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::report {
 
@@ -39,8 +40,9 @@ bool has_subjects(const stats::Analysis& analysis) {
 }
 
 bool has_family(const stats::Analysis& analysis) {
-  return std::ranges::count_if(analysis.effects,
-                               [](const auto& effect) { return effect.p.has_value(); }) > 1;
+  return std::ranges::count_if(analysis.effects, [&](const auto& effect) {
+           return effect.p && !stats::is_control(effect, analysis.spec);
+         }) > 1;
 }
 
 std::string label_of(const stats::Analysis& analysis, const std::string& subject,

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,9 @@ Result<Client> start_watching(const std::vector<std::string>& sockets, std::int6
 
 // To its end, or to a signal; what runs goes on then.
 Result<Followed> follow(Client& client, const SignalFd& signals);
+
+// As start_watching() and follow(), with more beside them: see web/web.h.
+using Follower = std::function<Result<Followed>(const std::vector<std::string>& sockets,
+                                                std::int64_t id, const SignalFd& signals)>;
 
 }  // namespace stab::client

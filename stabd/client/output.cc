@@ -63,9 +63,13 @@ bool reader_has_gone() {
 
 }  // namespace
 
-bool wants_colour() {
+bool colours_are_allowed() {
   const char* refused = std::getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) == 1 && (refused == nullptr || *refused == '\0');
+  return refused == nullptr || *refused == '\0';
+}
+
+bool wants_colour() {
+  return isatty(STDOUT_FILENO) == 1 && colours_are_allowed();
 }
 
 std::string for_terminal(std::string_view text) {

@@ -10,6 +10,8 @@
 
 namespace stab::client {
 
+// Nobody has refused them with NO_COLOR.
+bool colours_are_allowed();
 // Whether stdout is a terminal that shows colours.
 bool wants_colour();
 

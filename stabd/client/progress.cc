@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "stabd/client/live/changes.h"
 #include "stabd/client/output.h"
 
 namespace stab::client {
@@ -37,9 +38,19 @@ void draw(const std::string& text) {
   static_cast<void>(ignored);
 }
 
-std::size_t terminal_width() {
+struct Size {
+  std::size_t width = 80;
+  std::size_t height = 24;
+};
+
+// Of one that says nothing sensible, what most have.
+Size terminal_size() {
   winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+  Size result;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return result;
+  if (size.ws_col > 20) result.width = size.ws_col;
+  if (size.ws_row > 3) result.height = size.ws_row;
+  return result;
 }
 
 }  // namespace
@@ -97,24 +108,47 @@ std::string progress_text(const Progress& progress, std::size_t width) {
   return text.size() > width ? text.substr(0, width) : text;
 }
 
-ProgressDisplay::ProgressDisplay() : terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressDisplay::ProgressDisplay()
+    : terminal_(isatty(STDERR_FILENO) == 1), colour_(terminal_ && colours_are_allowed()) {}
 
 void ProgressDisplay::show(const Progress& progress) {
-  if (terminal_) {
-    draw("\r\x1b[K" + progress_text(progress, terminal_width() - 1));
-    drawn_ = true;
-    return;
-  }
+  if (terminal_)
+    draw_lines(progress);
+  else
+    print_lines(progress);
+}
+
+// A line that is as wide as the terminal would go on in the next one.
+void ProgressDisplay::draw_lines(const Progress& progress) {
+  const Size size = terminal_size();
+  clear();
+  std::string text = progress_text(progress, size.width - 1);
+  const auto changes = change_lines(
+      progress.changes, {.width = size.width - 1, .most = size.height - 2, .colour = colour_});
+  for (const std::string& line : changes) text += "\r\n" + line;
+  draw("\r\x1b[K" + text);
+  below_ = changes.size();
+  drawn_ = true;
+}
+
+void ProgressDisplay::print_lines(const Progress& progress) {
   const std::string& state = progress.state;
   const auto now = steady_clock::now();
-  if (state == last_state_ && now - last_line_ < plain_pace) return;
+  const std::string look = progress.look.value_or("");
+  const bool looked = look != last_look_ && !progress.changes.empty();
+  if (!looked && state == last_state_ && now - last_line_ < plain_pace) return;
   last_state_ = state;
   last_line_ = now;
   tell(progress_text(progress, 1000));
+  if (!looked) return;
+  last_look_ = look;
+  for (const protocol::Change& each : progress.changes) tell("  " + change_words(each));
 }
 
 void ProgressDisplay::clear() {
-  if (std::exchange(drawn_, false)) draw("\r\x1b[K");
+  if (!std::exchange(drawn_, false)) return;
+  const std::size_t up = std::exchange(below_, 0);
+  draw(up == 0 ? "\r\x1b[K" : fmt::format("\r\x1b[{}A\x1b[J", up));
 }
 
 }  // namespace stab::client

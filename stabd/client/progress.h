@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Progress for people: one line that is redrawn on a terminal, a plain line now and then elsewhere.
+// Progress for people: lines that are redrawn on a terminal, plain ones now and then elsewhere. Below
+// the first one stand the comparisons as the plan's stopping rule saw them last.
 #pragma once
 
 #include <chrono>
@@ -24,11 +25,17 @@ class ProgressDisplay {
   // Draws on stderr, so that stdout holds the report alone.
   ProgressDisplay();
   void show(const protocol::Progress& progress);
-  // Leaves the terminal's line as if nothing had been drawn.
+  // Leaves the terminal's lines as if nothing had been drawn.
   void clear();
 
  private:
+  void draw_lines(const protocol::Progress& progress);
+  void print_lines(const protocol::Progress& progress);
+
   bool terminal_;
+  bool colour_;
+  std::size_t below_ = 0;  // lines below the first one
+  std::string last_look_;
   bool drawn_ = false;
   std::string last_state_;
   std::chrono::steady_clock::time_point last_line_{};

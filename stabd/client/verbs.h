@@ -9,10 +9,9 @@
 
 #include "base/error.h"
 #include "stabd/client/exit_code.h"
+#include "stabd/client/follow.h"
 
 namespace stab::client {
-
-struct Followed;
 
 struct Common {
   std::vector<std::string> sockets;  // of daemons, in the order in which they are tried
@@ -77,6 +76,7 @@ struct RunOptions {
   bool full = false;   // as in Common
   bool again = false;  // measure, whatever there is of this plan
   FailOn fail_on{};
+  Follower follow{};  // none: on the terminal alone
 };
 // The runs that `run` has left where it keeps them if no folder is named.
 Result<int> runs(const Common& common);

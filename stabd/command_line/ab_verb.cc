@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
 
+#include "base/output_mark.h"
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {
@@ -12,6 +13,9 @@ void CommandLine::add_ab() {
            [&a] {
              a.ab.json = a.common.json;
              a.ab.full = a.common.full;
+             mark_redirected_output();
+             if (auto page = follow_by_page(a.web, a.ab.follow); !page)
+               return Result<int>(std::unexpected(page.error()));
              return client::ab::compare_versions(a.ab);
            });
   ab->add_option("--program", a.ab.programs,
@@ -41,9 +45,10 @@ void CommandLine::add_ab() {
       ->expected(1)
       ->take_all();
   ab->add_flag("--heap", a.ab.heap, "Blocks of the heap lie at random places, too");
-  ab->add_flag("--control", a.ab.control,
-               "Measure the first version against itself, too: a machine that disturbs trials "
-               "shows itself");
+  ab->add_flag(
+      "--control,!--no-control", a.ab.control,
+      "Whether the first version is measured once more under another name, as it is unless "
+      "refused: a machine that disturbs trials shows itself");
   ab->add_option("--seed", a.ab.seed, "Every random choice derives from it")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
@@ -52,6 +57,7 @@ void CommandLine::add_ab() {
   fail_on_option(ab);
   ab->add_flag("--markdown", a.ab.markdown, "A table for a pull request, in place of the report");
   ab->add_option("--html", a.ab.html, "File for the report as a page for a browser, too");
+  web_flag(ab);
   full_flag(ab);
   json_flag(ab);
 }

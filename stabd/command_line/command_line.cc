@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "stabd/client/output.h"
+#include "stabd/client/web/web.h"
 #include "stabd/command_line/examples.h"
 #include "stabd/command_line/exit_codes.h"
 #include "stabd/paths.h"
@@ -181,6 +182,20 @@ void CommandLine::full_flag(CLI::App* verb) {
   verb->add_flag("--full", arguments_.common.full,
                  "Text: all tables; else the answer, the changes and what must be known of the "
                  "rest");
+}
+
+void CommandLine::web_flag(CLI::App* verb) {
+  verb->add_flag("--web{0}", arguments_.web,
+                 "Also the report as a page that updates itself, for browsers of this machine; "
+                 "--web=PORT or --web=ADDRESS:PORT, without it a port that is free");
+}
+
+Result<void> follow_by_page(const std::string& where, client::Follower& follow) {
+  if (where.empty()) return {};
+  auto page = client::web::follower(where);
+  if (!page) return std::unexpected(page.error());
+  follow = std::move(*page);
+  return {};
 }
 
 CLI::Option* CommandLine::json_flag(CLI::App* verb) {

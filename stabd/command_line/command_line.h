@@ -68,6 +68,9 @@ struct Arguments {
   bool man = false;
 };
 
+// Who follows a run shows it as a page at `where`, too; "": as it does anyway.
+Result<void> follow_by_page(const std::string& where, client::Follower& follow);
+
 class CommandLine {
  public:
   CommandLine();
@@ -97,6 +100,7 @@ class CommandLine {
   CLI::App* verb(const char* name, const char* help, Action action);
   void fail_on_option(CLI::App* verb);
   void full_flag(CLI::App* verb);
+  void web_flag(CLI::App* verb);
   CLI::Option* json_flag(CLI::App* verb);
   void add_ab();                // ab_verb.cc
   void add_plan_verbs();        // plan_verbs.cc

@@ -25,9 +25,7 @@ void CommandLine::add_experiment_verbs() {
         return a.web.empty() ? client::watch(a.common, a.id)
                              : client::web::watch(a.common, a.id, a.web);
       }));
-  watch->add_flag("--web{0}", a.web,
-                  "Also the report as a page that updates itself, for browsers of this machine; "
-                  "--web=PORT or --web=ADDRESS:PORT, without it a port that is free");
+  web_flag(watch);
   fail_on_option(watch);
   json_flag(watch);
   with_id(verb("cancel",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
 
+#include "base/output_mark.h"
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {
@@ -16,6 +17,9 @@ void CommandLine::add_plan_verbs() {
              a.run.plan_path = a.plan;
              a.run.format = a.common.json ? "json" : "text";
              a.run.full = a.common.full;
+             mark_redirected_output();
+             if (auto page = follow_by_page(a.web, a.run.follow); !page)
+               return Result<int>(std::unexpected(page.error()));
              return client::run(a.run);
            });
   run->add_option("plan", a.plan, "The plan, a TOML file")->required();
@@ -26,6 +30,7 @@ void CommandLine::add_plan_verbs() {
   run->add_option("--calibrations", a.run.calibrations,
                   "File that carries what calibrations found from run to run");
   run->add_option("--html", a.run.html, "File for the report as a page for a browser, too");
+  web_flag(run);
   run->add_flag("--again", a.run.again,
                 "Begin anew: neither show a finished run nor go on with an interrupted one");
   fail_on_option(run);

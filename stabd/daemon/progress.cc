@@ -46,6 +46,7 @@ protocol::Progress progress_of(const store::Experiment& experiment, const Sessio
   line.activity = progress.activity;
   line.fewest = progress.fewest;
   line.look = progress.look;
+  line.changes = progress.changes;
   if (progress.left) line.left_ns = progress.left->count();
   return line;
 }

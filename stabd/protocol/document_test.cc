@@ -20,6 +20,8 @@ constexpr std::string_view name_of<Summary> = "summary";
 template <>
 constexpr std::string_view name_of<Progress> = "progress";
 template <>
+constexpr std::string_view name_of<Change> = "change";
+template <>
 constexpr std::string_view name_of<store::Event> = "event";
 template <>
 constexpr std::string_view name_of<LogEntry> = "log entry";
@@ -136,8 +138,8 @@ TEST(Document, HasAParagraphForEachMessage) {
   wanted.push_back(work<BuildRequest, BuildReply>());
   wanted.push_back(work<RunRequest, RunReply>());
   for (const std::string& each :
-       {part<Summary>(), part<Progress>(), part<store::Event>(), part<LogEntry>(), part<LogPlace>(),
-        part<KnownMachine>(), part<store::Calibration>(), part<plan::Check>(),
+       {part<Summary>(), part<Progress>(), part<Change>(), part<store::Event>(), part<LogEntry>(),
+        part<LogPlace>(), part<KnownMachine>(), part<store::Calibration>(), part<plan::Check>(),
         part<plan::OutputMeasure>(), part<plan::DerivedMeasure>(), part<store::Layout>(),
         part<counters::Reading>(), part<counters::Samples>(), part<counters::Profile>(),
         part<counters::ProfiledFunction>()})

@@ -136,6 +136,22 @@ struct ListRequest {
 BOOST_DESCRIBE_STRUCT(ListRequest, (), ())
 
 // What is optional is absent where no session drives the experiment.
+// A comparison as the plan's stopping rule saw it last: the interval holds at all of its looks, and
+// for all comparisons together.
+struct Change {
+  std::string benchmark{};
+  std::string baseline{};
+  std::string level{};
+  std::optional<double> ratio{};  // response at `level` / response at `baseline`
+  std::optional<double> low{};
+  std::optional<double> high{};
+  std::string verdict{};  // "faster", "slower", "same" or "unsure"
+  bool control = false;   // its level is the baseline once more
+};
+BOOST_DESCRIBE_STRUCT(Change, (), (benchmark, baseline, level, ratio, low, high, verdict, control))
+// The first ones.
+inline constexpr std::size_t most_changes = 100;
+
 struct Progress {
   static constexpr Tag tag{.key = "kind", .value = "progress"};
   std::int64_t id = 0;
@@ -155,10 +171,12 @@ struct Progress {
   std::optional<std::uint64_t> fewest{};         // trials; fewer than all if it may stop early
   std::optional<std::string> look{};             // what the stopping rule saw last
   std::optional<std::int64_t> left_ns{};         // a guess
+  std::vector<Change> changes{};                 // that it saw
 };
 BOOST_DESCRIBE_STRUCT(Progress, (),
                       (id, state, reason, final, total, done, ok, failed, skipped, disturbed,
-                       builds, builds_done, builds_cached, activity, fewest, look, left_ns))
+                       builds, builds_done, builds_cached, activity, fewest, look, left_ns,
+                       changes))
 
 template <>
 inline constexpr Field field<&Progress::total>{.may_lack = true};
@@ -186,6 +204,8 @@ template <>
 inline constexpr Field field<&Progress::look>{.may_lack = true};
 template <>
 inline constexpr Field field<&Progress::left_ns>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::changes>{.most = most_changes, .may_lack = true};
 
 struct StatusReply {
   static constexpr Tag tag = ok;

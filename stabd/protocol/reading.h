@@ -78,8 +78,11 @@ struct LookReply {
   bool temporary = false;  // the error passes
   bool stop = false;
   std::string words{};
+  std::vector<Change> changes{};
 };
-BOOST_DESCRIBE_STRUCT(LookReply, (), (error, temporary, stop, words))
+BOOST_DESCRIBE_STRUCT(LookReply, (), (error, temporary, stop, words, changes))
+template <>
+inline constexpr Field field<&LookReply::changes>{.most = most_changes, .may_lack = true};
 
 struct FindingsReply {
   static constexpr Tag tag = ok;

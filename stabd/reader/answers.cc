@@ -78,7 +78,7 @@ protocol::LookReply look(store::Reader& store, const ReadRequest& request) {
   if (!plan || !plan->design.stop) return {.error = "the plan has no rule for stopping"};
   const auto look = results::look_at_trials(store, experiment, *plan, request.blocks);
   if (!look) return {.error = look.error().message, .temporary = look.error().temporary};
-  return {.stop = look->stop, .words = look->words};
+  return {.stop = look->stop, .words = look->words, .changes = look->changes};
 }
 
 protocol::FindingsReply failed(const store::StoreError& error) {

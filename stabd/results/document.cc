@@ -59,6 +59,7 @@ stats::Spec spec_of(const plan::Plan& plan) {
   if (plan.analysis.these_programs) spec.programs = stats::Programs::these;
   spec.all_pairs = plan.analysis.all_pairs;
   spec.higher_is_better = plan.analysis.higher_is_better;
+  spec.control = plan.analysis.control;
   switch (plan.design.kind) {
     case plan::DesignKind::within_subjects:
       spec.design = stats::Design::within_subjects;

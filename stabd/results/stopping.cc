@@ -7,6 +7,7 @@
 #include <iterator>
 #include <vector>
 
+#include "report/words/answer.h"
 #include "stats/verdicts/decide.h"
 #include "stats/verdicts/stopping.h"
 
@@ -17,16 +18,18 @@ std::string percent(double share) {
   return fmt::format("{:.3g} %", 100 * share);
 }
 
-// What is the same for a known reason needs no narrow interval.
-bool is_open(const stats::Effect& effect) {
-  return effect.reason.empty() || effect.verdict != stats::Verdict::same;
+// What is the same for a known reason needs no narrow interval, and a control needs none.
+bool is_open(const stats::Effect& effect, const stats::Spec& spec) {
+  return !stats::is_control(effect, spec) &&
+         (effect.reason.empty() || effect.verdict != stats::Verdict::same);
 }
 
 Look look_at_width(const stats::Analysis& analysis, const plan::Stop& stop, std::uint32_t blocks) {
   const stats::PrecisionRule rule{
       .half_width = stop.half_width, .min_blocks = stop.min(), .max_blocks = stop.max};
   std::vector<stats::Effect> asked;
-  std::ranges::copy_if(analysis.effects, std::back_inserter(asked), is_open);
+  std::ranges::copy_if(analysis.effects, std::back_inserter(asked),
+                       [&](const stats::Effect& effect) { return is_open(effect, analysis.spec); });
   std::size_t without = 0;
   double widest = 0;
   for (const stats::Effect& effect : asked) {
@@ -45,14 +48,35 @@ Look look_at_width(const stats::Analysis& analysis, const plan::Stop& stop, std:
 }
 
 Look look_at_verdicts(const stats::Analysis& analysis) {
-  const auto decided = std::ranges::count_if(analysis.effects, [](const stats::Effect& effect) {
-    return effect.verdict != stats::Verdict::unsure;
-  });
-  const auto all = std::ssize(analysis.effects);
+  std::ptrdiff_t decided = 0;
+  std::ptrdiff_t all = 0;
+  for (const stats::Effect& effect : analysis.effects) {
+    if (stats::is_control(effect, analysis.spec)) continue;
+    ++all;
+    decided += effect.verdict != stats::Verdict::unsure ? 1 : 0;
+  }
   return {.stop = all > 0 && decided == all,
           .words = all == 1 ? std::string(decided == 1 ? "the comparison is decided"
                                                        : "the comparison is not decided")
                             : fmt::format("{} of {} comparisons are decided", decided, all)};
+}
+
+std::vector<protocol::Change> changes_of(const stats::Analysis& analysis) {
+  std::vector<protocol::Change> changes;
+  for (const stats::Effect& effect : analysis.effects) {
+    if (effect.scope != stats::deciding_scope(analysis)) continue;
+    if (changes.size() == protocol::most_changes) break;
+    const bool whole_family = effect.low_adjusted && effect.low;  // else it may be a difference
+    changes.push_back({.benchmark = effect.subject,
+                       .baseline = effect.baseline,
+                       .level = effect.level,
+                       .ratio = effect.ratio,
+                       .low = whole_family ? effect.low_adjusted : effect.low,
+                       .high = whole_family ? effect.high_adjusted : effect.high,
+                       .verdict = std::string(report::verdict_word(effect.verdict, stats::Spec{})),
+                       .control = stats::is_control(effect, analysis.spec)});
+  }
+  return changes;
 }
 
 }  // namespace
@@ -68,8 +92,10 @@ void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t bloc
 }
 
 Look look(const stats::Analysis& analysis, const plan::Stop& stop, std::uint32_t blocks) {
-  return stop.rule == plan::StopRule::precision ? look_at_width(analysis, stop, blocks)
-                                                : look_at_verdicts(analysis);
+  Look look = stop.rule == plan::StopRule::precision ? look_at_width(analysis, stop, blocks)
+                                                     : look_at_verdicts(analysis);
+  look.changes = changes_of(analysis);
+  return look;
 }
 
 report::Stopping stopping_of(const plan::Plan& plan, stats::Analysis& analysis,

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "plan/plan.h"
 #include "report/model.h"
+#include "stabd/protocol/messages.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::results {
@@ -20,6 +22,7 @@ void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t bloc
 struct Look {
   bool stop = false;
   std::string words{};  // what the rule saw: "the widest interval is +-0.43 %, within 0.5 %"
+  std::vector<protocol::Change> changes{};  // of the comparisons that decide, and of controls
 };
 // `analysis` is of the first `blocks` measured blocks, by control_error().
 Look look(const stats::Analysis& analysis, const plan::Stop& stop, std::uint32_t blocks);

@@ -65,6 +65,28 @@ TEST(Stopping, SequentiallyWhenEveryComparisonIsDecided) {
   EXPECT_EQ(look(with({stats::Effect{}}), sequential, 20).words, "the comparison is not decided");
 }
 
+TEST(Stopping, NobodyWaitsForAControlAndItIsShown) {
+  stats::Effect same = within(0.996, 1.004);
+  same.verdict = stats::Verdict::same;
+  same.level = "new";
+  same.low_adjusted = 0.99;
+  same.high_adjusted = 1.01;
+  stats::Effect again = within(0.9, 1.1);
+  again.level = "again";
+  stats::Analysis analysis = with({same, again});
+  EXPECT_FALSE(look(analysis, sequential, 20).stop);
+  analysis.spec.control = "again";
+  const Look looked = look(analysis, sequential, 20);
+  EXPECT_TRUE(looked.stop);
+  EXPECT_TRUE(look(analysis, precision, 22).stop);
+  ASSERT_EQ(looked.changes.size(), 2U);
+  EXPECT_EQ(looked.changes[0].low, 0.99) << "the interval of the whole family";
+  EXPECT_EQ(looked.changes[0].verdict, "same");
+  EXPECT_FALSE(looked.changes[0].control);
+  EXPECT_TRUE(looked.changes[1].control);
+  EXPECT_EQ(looked.changes[1].low, 0.9);
+}
+
 TEST(Stopping, EachRuleBringsItsErrorControl) {
   stats::Spec spec;
   control_error(spec, precision, 24);

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/fd.h"
+#include "base/output_mark.h"
 #include "base/text.h"
 #include "stabd/revisions/files.h"
 #include "stabd/revisions/submodules.h"
@@ -110,7 +111,7 @@ Result<void> copy_commit(const Repository& from, const std::string& commit, cons
 }
 
 // The bytes of the working tree, whatever git would make of them: filters, ends of lines and files
-// that git was told to take no notice of.
+// that git was told to take no notice of. What stabctl wrote there is none, unless it is tracked.
 Result<void> copy_working_tree(const Repository& from, const std::string& to) {
   const auto commit = commit_of(from, "HEAD");
   if (!commit) return std::unexpected(commit.error());
@@ -128,8 +129,10 @@ Result<void> copy_working_tree(const Repository& from, const std::string& to) {
   for (const Entry& each : *entries)
     if (each.commit.empty())
       if (auto added = copy.add(each.path); !added) return added;
-  for (const std::string& path : split_at_zeros(*others))
+  for (const std::string& path : split_at_zeros(*others)) {
+    if (is_marked_as_output(from.directory + "/" + path)) continue;
     if (auto added = copy.add(path); !added) return added;
+  }
   for (const Entry& each : *entries) {
     if (each.commit.empty()) continue;
     const auto there = checked_out(each, from);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "stabd/testing.h"
 #include "stabd/worker/trial.h"
@@ -104,6 +105,25 @@ TEST_F(StepsTest, ATrialThatIsStoppedIsCleanedUp) {
   const protocol::RunReply reply = run_trial(trial, context);
   close(stop[0]);
   EXPECT_EQ(reply.status, TrialStatus::not_started);
+  EXPECT_TRUE(is_there("cleaned"));
+}
+
+TEST_F(StepsTest, ATrialThatIsStoppedWhileItIsPreparedIsCleanedUp) {
+  std::array<int, 2> stop{};
+  ASSERT_EQ(pipe(stop.data()), 0);
+  TrialContext context;
+  context.stop_fd = stop[0];
+  protocol::RunRequest trial = request("touch ran");
+  trial.prepare = "touch state; sleep 1000";
+  std::thread stopper([&] {
+    while (!is_there("state")) std::this_thread::sleep_for(1ms);
+    close(stop[1]);
+  });
+  const protocol::RunReply reply = run_trial(trial, context);
+  stopper.join();
+  close(stop[0]);
+  EXPECT_EQ(reply.status, TrialStatus::not_started);
+  EXPECT_FALSE(is_there("ran"));
   EXPECT_TRUE(is_there("cleaned"));
 }
 

@@ -150,8 +150,9 @@ void add_log_scale(const Dataset& data, const Spec& spec, Analysis& analysis) {
 }
 
 void note_multiplicity(const Analysis& analysis, Notes& notes) {
-  const auto tests = std::ranges::count_if(
-      analysis.effects, [](const Effect& effect) { return effect.p.has_value(); });
+  const auto tests = std::ranges::count_if(analysis.effects, [&](const Effect& effect) {
+    return effect.p.has_value() && !is_control(effect, analysis.spec);
+  });
   if (tests > 1)
     notes.add(fmt::format(
         "Verdicts are corrected for the number of comparisons (Holm and Shaffer, {}): the "

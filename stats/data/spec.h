@@ -78,8 +78,11 @@ struct Spec {
   Programs programs = Programs::like_these;
   bool all_pairs = false;         // compare all levels with each other, not only with the first
   bool higher_is_better = false;  // of the response
-  bool in_order = true;           // rows are in the order of time
-  bool assumptions = true;        // test them, and compute what holds without them
+  // A level that is the first one once more. What it differs by is what cannot be told here: it is
+  // corrected for nothing, nothing is corrected for it, and it answers no question. "": none.
+  std::string control{};
+  bool in_order = true;     // rows are in the order of time
+  bool assumptions = true;  // test them, and compute what holds without them
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
   std::uint64_t random_seed = 1;        // of permutations that are drawn

@@ -97,8 +97,7 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
 }
 
 void set_adjusted_intervals(const Prepared& data, Analysis& analysis) {
-  for (const Scope scope : {Scope::subject, Scope::these, Scope::like_these}) {
-    const std::vector<Effect*> family = family_of(analysis, scope);
+  for (const std::vector<Effect*>& family : families_of(analysis)) {
     for (Effect* effect : family) {
       if (!effect->estimate) continue;
       const double alpha = data.level(analysis.spec.alpha / static_cast<double>(family.size()));

@@ -53,16 +53,28 @@ Verdict verdict_of(const Effect& effect, const Spec& spec) {
 
 }  // namespace
 
-std::vector<Effect*> family_of(Analysis& analysis, Scope scope) {
-  std::vector<Effect*> family;
-  for (Effect& effect : analysis.effects)
-    if (effect.scope == scope && effect.p) family.push_back(&effect);
-  return family;
+bool is_control(const Effect& effect, const Spec& spec) {
+  return !spec.control.empty() && effect.level == spec.control;
+}
+
+std::vector<std::vector<Effect*>> families_of(Analysis& analysis) {
+  std::vector<std::vector<Effect*>> families;
+  for (const Scope scope : {Scope::subject, Scope::these, Scope::like_these}) {
+    std::vector<Effect*> family;
+    for (Effect& effect : analysis.effects) {
+      if (effect.scope != scope || !effect.p) continue;
+      if (is_control(effect, analysis.spec))
+        families.push_back({&effect});
+      else
+        family.push_back(&effect);
+    }
+    families.push_back(std::move(family));
+  }
+  return families;
 }
 
 void decide(Analysis& analysis) {
-  for (const Scope scope : {Scope::subject, Scope::these, Scope::like_these})
-    adjust(family_of(analysis, scope));
+  for (const std::vector<Effect*>& family : families_of(analysis)) adjust(family);
   for (Effect& effect : analysis.effects)
     if (effect.reason.empty()) effect.verdict = verdict_of(effect, analysis.spec);
 }
@@ -75,7 +87,8 @@ Scope deciding_scope(const Analysis& analysis) {
 std::vector<const Effect*> deciding_effects(const Analysis& analysis) {
   std::vector<const Effect*> result;
   for (const Effect& effect : analysis.effects)
-    if (effect.scope == deciding_scope(analysis)) result.push_back(&effect);
+    if (effect.scope == deciding_scope(analysis) && !is_control(effect, analysis.spec))
+      result.push_back(&effect);
   return result;
 }
 

@@ -16,14 +16,18 @@
 
 namespace stab::stats {
 
-// The effects of a scope that have a p: they are corrected for each other.
-std::vector<Effect*> family_of(Analysis& analysis, Scope scope);
+// Whether it compares the control of the spec with what it repeats.
+bool is_control(const Effect& effect, const Spec& spec);
+
+// Those of a scope that have a p are corrected for each other; a control is alone.
+std::vector<std::vector<Effect*>> families_of(Analysis& analysis);
 
 // Sets p_adjusted, p_same_adjusted and the verdict of each effect that has no `reason`: `same` if
 // the second hypothesis is rejected, else `faster` or `slower` if the first is, else `unsure`.
 void decide(Analysis& analysis);
 
-// The scope whose effects answer the question: that of the spec, but without a suite the subjects.
+// The scope whose effects answer the question, but for controls: that of the spec, but without a
+// suite the subjects.
 Scope deciding_scope(const Analysis& analysis);
 std::vector<const Effect*> deciding_effects(const Analysis& analysis);
 

@@ -55,6 +55,22 @@ TEST(Decide, WithAMarginTheDivisorIsTheNumberOfComparisonsThatAreOpen) {
   EXPECT_EQ(analysis.effects[1].verdict, Verdict::same);
 }
 
+// It costs the others nothing, and answers nothing.
+TEST(Decide, AControlIsAFamilyByItself) {
+  Analysis analysis;
+  analysis.spec.control = "again";
+  analysis.effects = {with_p(0.03), with_p(0.04, 1.2)};
+  analysis.effects[0].level = "new";
+  analysis.effects[1].level = "again";
+  decide(analysis);
+  EXPECT_DOUBLE_EQ(*analysis.effects[0].p_adjusted, 0.03);
+  EXPECT_DOUBLE_EQ(*analysis.effects[1].p_adjusted, 0.04);
+  EXPECT_EQ(analysis.effects[1].verdict, Verdict::slower);
+  ASSERT_EQ(deciding_effects(analysis).size(), 1U);
+  EXPECT_FALSE(findings(analysis).regressed);
+  EXPECT_FALSE(findings(analysis).unsure);
+}
+
 TEST(Decide, ADirectionIsThatOfTheRatio) {
   EXPECT_EQ(decided({with_p(0.01, 1.2)}).effects[0].verdict, Verdict::slower);
   EXPECT_EQ(decided({with_p(0.01, 0.8)}).effects[0].verdict, Verdict::faster);

@@ -32,8 +32,7 @@ void foresee(Effect& effect, double alpha, std::optional<double> margin) {
 }  // namespace
 
 void add_foresight(const Prepared& data, Analysis& analysis) {
-  for (const Scope scope : {Scope::subject, Scope::these, Scope::like_these}) {
-    const std::vector<Effect*> family = family_of(analysis, scope);
+  for (const std::vector<Effect*>& family : families_of(analysis)) {
     for (Effect* effect : family) {
       const double alpha = data.level(analysis.spec.alpha / static_cast<double>(family.size()));
       if (effect->estimate && alpha > 0) foresee(*effect, alpha, analysis.spec.equivalence);

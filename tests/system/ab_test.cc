@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -60,7 +61,7 @@ TEST_F(Ab, WhatIsPreparedIsThereForEachRun) {
   ASSERT_EQ(told.code, 0) << told.err;
   const json document = json::parse(told.out);
   EXPECT_EQ(document["report"]["trials"]["failed"], 0) << document["report"]["failures"];
-  ASSERT_EQ(document["report"]["means"].size(), 2U);
+  ASSERT_EQ(document["report"]["means"].size(), 3U) << "two, and the control";
 
   arguments = {"--prepare", "echo no room >&2; exit 3"};
   arguments.insert(arguments.end(), commands.begin(), commands.end());
@@ -93,7 +94,7 @@ TEST_F(Ab, AProgramThatDoesFourTimesAsMuchIsSlowerAndThatIsAnAnswer) {
               HasSubstr("new is slower than old"));
   EXPECT_TRUE(document["regressed"]);
   EXPECT_TRUE(document["same_output"]);
-  EXPECT_EQ(document["report"]["effects"].size(), 1U);
+  EXPECT_EQ(document["report"]["effects"].size(), 2U) << "one, and the control";
   EXPECT_LT(document["report"]["stopping"]["blocks"], document["report"]["stopping"]["most"]);
 }
 
@@ -143,15 +144,36 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
                                  HasSubstr("because")));
 }
 
-TEST_F(Ab, AControlIsMeasuredBesideAndIsNoVersion) {
-  const Output told = ab({"--budget", "3s", "--control", "--json", "--", "true", "true"});
+TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
+  const Output told =
+      ab({"--budget", "3s", "--save", "plan.toml", "--json", "--", "true", "exit 0"});
   ASSERT_EQ(told.code, 0) << told.err;
   const json document = json::parse(told.out);
   EXPECT_EQ(document["report"]["means"].size(), 3U);
-  EXPECT_EQ(document["report"]["effects"].size(), 2U);
+  ASSERT_EQ(document["report"]["effects"].size(), 2U);
+  for (const json& effect : document["report"]["effects"]) {
+    EXPECT_EQ(effect["control"], effect["level"] == "true-again");
+    EXPECT_EQ(effect["p_adjusted"], effect["p"]) << "each is a family by itself";
+  }
   ASSERT_EQ(document["conclusions"].size(), 1U);
-  EXPECT_EQ(document["conclusions"][0]["version"], "true-2");
+  EXPECT_EQ(document["conclusions"][0]["version"], "exit-0");
   EXPECT_EQ(document["control"]["version"], "true-again");
+  EXPECT_EQ(document["control"]["trusted"], document["control"]["can_tell"].is_number());
+  EXPECT_THAT(read_file(lab_.path("plan.toml"), 1 << 20).value_or(""),
+              HasSubstr("control = \"true-again\""));
+  // Without it.
+  const Output alone = ab({"--budget", "2s", "--no-control", "--json", "--", "true", "exit 0"});
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  EXPECT_EQ(json::parse(alone.out)["report"]["means"].size(), 2U);
+  EXPECT_TRUE(json::parse(alone.out)["control"].is_null());
+}
+
+// Somebody who looks at the terminal's output as a file sees each look of the rule.
+TEST_F(Ab, WhatTheRuleSeesIsToldWhileItRuns) {
+  const Output told = ab({"--budget", "4s", "--margin", "0.001%", "--", "true", "exit 0"});
+  ASSERT_EQ(told.code, 0) << told.err;
+  EXPECT_THAT(told.err, AllOf(ContainsRegex("command exit-0 against true: [-+][0-9.]+ %"),
+                              HasSubstr("control: ")));
 }
 
 TEST_F(Ab, AVersionThatFailsAtTimesIsNotCompared) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/output_mark.h"
 #include "tests/system/lab.h"
 
@@ -82,6 +83,26 @@ TEST_F(Again, PlansReportsAndFoldersOfRunsAreNoSources) {
   EXPECT_EQ(builds("third"), "built built\n");
 }
 
+// Nor is what the shell puts a report into; a file that it appends to may be anybody's.
+TEST_F(Again, WhatStdoutAndStderrAreSentToIsNoSource) {
+  const auto run_into = [this](const std::string& state, const std::string& where) {
+    return run_program(
+        {"/bin/sh", "-c",
+         "cd work && exec " STAB_BIN_DIR "/stabctl run --state " + state + " plan.toml " + where},
+        lab_.folder());
+  };
+  const Output first = run_into("first", "> result.txt 2> said.txt");
+  ASSERT_EQ(first.code, 0) << read_file(lab_.path("work/said.txt"), 1 << 20).value_or("");
+  EXPECT_THAT(read_file(lab_.path("work/result.txt"), 1 << 20).value_or(""), HasSubstr("again"));
+  if (!is_marked_as_output(lab_.path("work/result.txt")))
+    GTEST_SKIP() << "this file system has no attributes of users";
+  ASSERT_EQ(run_into("second", "> other.txt").code, 0);
+  EXPECT_EQ(builds("second"), "cached cached\n");
+  lab_.write("work/kept", "of the build\n");
+  ASSERT_EQ(run_into("third", ">> kept").code, 0);
+  EXPECT_EQ(builds("third"), "built built\n");
+}
+
 TEST_F(Again, AFailureSaysWhatThePlansCommandOrProgramSaid) {
   lab_.write("work/build.sh",
              "#!/bin/sh\nprintf '#!/bin/sh\\n# %s\\necho one >&2; echo no input >&2; exit 3\\n' "
@@ -112,6 +133,18 @@ TEST_F(Again, ATrialThatIsCancelledIsCleanedUp) {
   // A cancelled preparation is no trial.
   ASSERT_TRUE(wait_for_text(lab_.path("runs"), "it runs"));
   ASSERT_TRUE(std::filesystem::exists(lab_.path("work/given")));
+  EXPECT_EQ(lab_.ctl({"cancel", "1"}).code, 0);
+  EXPECT_EQ(lab_.state(1), "cancelled");
+  EXPECT_FALSE(std::filesystem::exists(lab_.path("work/given")));
+}
+
+TEST_F(Again, ATrialThatIsCancelledWhileItIsPreparedIsCleanedUp) {
+  std::string text = plan;
+  text.replace(text.find("echo ready > ${SRC}/given"), 25, "echo ready > ${SRC}/given; sleep 1000");
+  lab_.write("work/plan.toml", text);
+  ASSERT_TRUE(lab_.start_daemon());
+  ASSERT_EQ(lab_.submit("work/plan.toml"), 1);
+  ASSERT_TRUE(wait_for_text(lab_.path("work/given"), "ready"));
   EXPECT_EQ(lab_.ctl({"cancel", "1"}).code, 0);
   EXPECT_EQ(lab_.state(1), "cancelled");
   EXPECT_FALSE(std::filesystem::exists(lab_.path("work/given")));

@@ -32,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -127,6 +128,9 @@ class Web : public ::testing::Test {
                                   lab_.path("s.sock"), "watch"};
     argv.insert(argv.end(), more.begin(), more.end());
     argv.push_back(id_);
+    start(argv);
+  }
+  void start(const std::vector<std::string>& argv) {
     watch_ = start_program(argv, lab_.folder(), lab_.path("watch"));
     ASSERT_TRUE(wait_for_text(lab_.path("watch"), "/\n")) << said();
     const std::string words = said();
@@ -331,6 +335,35 @@ TEST_F(Web, WithoutALookItEndsAsItDoesWithoutAPage) {
   EXPECT_THAT(json.err, Not(HasSubstr("http://")));
   EXPECT_EQ(nlohmann::json::parse(json.out),
             nlohmann::json::parse(lab_.ctl({"watch", "--json", id_}).out));
+}
+
+// With a daemon of its own that nobody else knows.
+TEST_F(Web, ARunOfItsOwnHasThePageToo) {
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"run", "--web", "--state", lab_.path("of-run"),
+                                 lab_.path("plan.toml")},
+        {"ab", "--web", "--budget", "2s", "--state", lab_.path("of-ab"), "--", "sleep 0.01",
+         "sleep 0.011"}}) {
+    std::vector<std::string> argv{std::string(STAB_BIN_DIR) + "/stabctl"};
+    argv.insert(argv.end(), verb.begin(), verb.end());
+    fs::remove(lab_.path("watch"));
+    start(argv);
+    ASSERT_FALSE(HasFatalFailure());
+    EXPECT_THAT(get(), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("<html")));
+    let_go();
+    EXPECT_THAT(
+        look_until([](const std::string& page) { return page.contains("this is its report"); }),
+        HasSubstr("this is its report"));
+    EXPECT_EQ(end(), 0) << said();
+  }
+}
+
+TEST_F(Web, ARunWithoutAPlaceForThePageMeasuresNothing) {
+  const Output refused =
+      lab_.ctl({"run", "--web=0.0.0.0:0", "--state", lab_.path("no-run"), lab_.path("plan.toml")});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("127.0.0.1:PORT"));
+  EXPECT_FALSE(fs::exists(lab_.path("no-run")));
 }
 
 TEST_F(Web, IsServedOnThisMachineOnlyAndOnlyIfAsked) {

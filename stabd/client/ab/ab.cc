@@ -198,6 +198,13 @@ json json_of(const Line& line) {
   return {{"version", line.version}, {"verdict", line.verdict}, {"sentence", line.sentence}};
 }
 
+json json_of(const Control& control) {
+  json result = json_of(control.line);
+  result["can_tell"] = control.can_tell ? json(*control.can_tell) : json();
+  result["trusted"] = control.can_tell.has_value();
+  return result;
+}
+
 Result<void> show_json(const Answered& answered, const Comparison& comparison,
                        const std::string& state) {
   const Conclusion& conclusion = answered.conclusion;
@@ -256,6 +263,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   RunOptions run;
   run.state_directory = options.state_directory;
   run.again = true;
+  run.follow = options.follow;
   const auto ran = run_to_end(plan, run);
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {

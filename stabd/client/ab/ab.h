@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "stabd/client/exit_code.h"
+#include "stabd/client/follow.h"
 
 namespace stab::client::ab {
 
@@ -23,8 +24,8 @@ struct AbOptions {
   std::string budget = "5min";
   std::string margin = "1%";  // the smallest change that matters
   std::int64_t seed = 1;
-  bool heap = false;     // blocks of the heap at random places, too
-  bool control = false;  // the first version is measured against itself, too
+  bool heap = false;    // blocks of the heap at random places, too
+  bool control = true;  // the first version is measured against itself, too
   std::string state_directory;
   std::string save;  // where the plan goes; "": nowhere
   std::string html;  // file for the report as a page; "": none
@@ -32,6 +33,7 @@ struct AbOptions {
   bool markdown = false;  // in place of the report
   bool full = false;
   FailOn fail_on{};
+  Follower follow{};  // as in RunOptions
 };
 
 Result<int> compare_versions(const AbOptions& options);

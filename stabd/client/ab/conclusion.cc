@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/duration.h"
@@ -97,17 +98,33 @@ class Judge {
   const Compared& compared_;
 };
 
-Line control_of(const Judge& judge, const Compared& compared) {
-  Line line = judge.line_of(compared.control);
-  const std::string& baseline = compared.versions.front();
-  if (line.verdict == "faster" || line.verdict == "slower")
-    line.sentence = fmt::format(
-        "believe none of it: this machine finds {} different from itself (the control); "
-        "'stabctl doctor' says what disturbs it",
-        baseline);
-  else
+// The farthest from nothing that its interval reaches.
+double seen_by(const json& effect) {
+  return std::max(std::abs(effect["low"].get<double>() - 1),
+                  std::abs(effect["high"].get<double>() - 1));
+}
+
+Control control_of(const json& report, const Judge& judge, const Compared& compared) {
+  Control control{.line = judge.line_of(compared.control), .can_tell = std::nullopt};
+  Line& line = control.line;
+  if (line.verdict == "none") {
     line.sentence = "the control: " + line.sentence;
-  return line;
+    return control;
+  }
+  const json& effect = *std::ranges::find_if(
+      report["effects"], [&](const json& each) { return each["level"] == compared.control; });
+  const std::string found =
+      fmt::format("the control, {} twice: {}", compared.versions.front(), numbers_of(effect));
+  if (line.verdict == "faster" || line.verdict == "slower") {
+    line.sentence = fmt::format(
+        "believe none of it: this machine finds {} different from itself ({}); 'stabctl doctor' "
+        "says what disturbs it",
+        compared.versions.front(), found);
+    return control;
+  }
+  control.can_tell = seen_by(effect);
+  line.sentence = fmt::format("{}: this machine can tell {:.2g} %", found, 100 * *control.can_tell);
+  return control;
 }
 
 std::string randomized_parts(const Judge& judge, const Compared& compared) {
@@ -148,7 +165,7 @@ std::optional<bool> same_output(const Judge& judge, const Compared& compared) {
 std::vector<std::string> Conclusion::sentences() const {
   std::vector<std::string> all;
   for (const Line& line : lines) all.push_back(line.sentence);
-  if (control) all.push_back(control->sentence);
+  if (control) all.push_back(control->line.sentence);
   return all;
 }
 
@@ -157,7 +174,7 @@ Conclusion conclude(const json& report, const Compared& compared) {
   Conclusion result;
   for (std::size_t i = 1; i < compared.versions.size(); ++i)
     result.lines.push_back(judge.line_of(compared.versions[i]));
-  if (!compared.control.empty()) result.control = control_of(judge, compared);
+  if (!compared.control.empty()) result.control = control_of(report, judge, compared);
   result.randomized = randomized_parts(judge, compared);
   result.same_output = same_output(judge, compared);
   for (const Line& line : result.lines) {
@@ -167,7 +184,7 @@ Conclusion conclude(const json& report, const Compared& compared) {
   // One that cannot be told says nothing against the versions.
   if (result.control)
     result.findings.unsure |=
-        result.control->verdict != "same" && result.control->verdict != "unsure";
+        result.control->line.verdict != "same" && result.control->line.verdict != "unsure";
   return result;
 }
 

@@ -36,9 +36,15 @@ struct Line {
   std::string sentence;
 };
 
+struct Control {
+  Line line;
+  // 0.004: it differs from itself by up to 0.4 %. Nothing if it differs, or cannot be compared.
+  std::optional<double> can_tell;
+};
+
 struct Conclusion {
-  std::vector<Line> lines;          // a version each
-  std::optional<Line> control;      // verdict: as above
+  std::vector<Line> lines;  // a version each
+  std::optional<Control> control;
   std::string randomized;           // a sentence
   std::optional<bool> same_output;  // nothing: one that differs from trial to trial
   stats::Findings findings{};  // of the versions; unsure, too, where the control is no good one

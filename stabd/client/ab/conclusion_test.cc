@@ -102,8 +102,12 @@ TEST(Conclusion, TheControlIsNoVersionAndItsChangeTakesTheAnswerBack) {
     return conclude(report({effect("new", "faster", 0.9), effect("old-again", verdict, 1.1)}),
                     versions({"old", "new"}, "old-again"));
   };
-  EXPECT_THAT(with("same").sentences().back(), HasSubstr("the control: old-again is as fast as"));
-  EXPECT_THAT(with("unsure").sentences().back(), HasSubstr("the control: cannot tell whether"));
+  for (const char* verdict : {"same", "unsure"}) {
+    EXPECT_EQ(with(verdict).sentences().back(),
+              "the control, old twice: +10 % (95 % interval +9 % to +11 %): this machine can tell "
+              "11 %");
+    EXPECT_NEAR(with(verdict).control->can_tell.value(), 0.11, 1e-12);
+  }
   EXPECT_FALSE(with("same").findings.unsure);
   EXPECT_FALSE(with("unsure").findings.unsure);
   for (const char* verdict : {"slower", "faster"}) {
@@ -111,7 +115,9 @@ TEST(Conclusion, TheControlIsNoVersionAndItsChangeTakesTheAnswerBack) {
     EXPECT_THAT(bad.lines, SizeIs(1));
     EXPECT_TRUE(bad.findings.unsure);
     EXPECT_FALSE(bad.findings.regressed) << "the control is no version";
-    EXPECT_THAT(bad.sentences().back(), HasSubstr("finds old different from itself"));
+    EXPECT_THAT(bad.sentences().back(),
+                AllOf(HasSubstr("finds old different from itself"), HasSubstr("+10 %")));
+    EXPECT_FALSE(bad.control->can_tell);
   }
   Compared failed = versions({"old", "new"}, "old-again");
   failed.trials["old-again"] = {.ok = 0, .lost = 50, .why = "it was killed"};

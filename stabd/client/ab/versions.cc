@@ -194,6 +194,8 @@ std::string plan_of(const Comparison& comparison) {
                    comparison.blocks);
   if (comparison.heap) fmt::format_to(out, "\n[randomize]\nheap = true\n");
   fmt::format_to(out, "\n[analysis]\nequivalence = {}\n", quoted(comparison.margin));
+  if (comparison.control)
+    fmt::format_to(out, "control = {}\n", quoted(name_of_control(comparison)));
   return text;
 }
 

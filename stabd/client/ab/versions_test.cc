@@ -109,6 +109,7 @@ TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {
   comparison.control = true;
   EXPECT_EQ(name_of_control(comparison), "a-again+");
   EXPECT_EQ(levels_of(read(comparison)).back().name, "a-again+");
+  EXPECT_EQ(read(comparison).analysis.control, "a-again+");
 }
 
 TEST(Versions, AnyNumberOfBlocksMakesAPlan) {

@@ -73,6 +73,13 @@ Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool
   return answer->id;
 }
 
+Result<Followed> follow_on_terminal(const std::vector<std::string>& sockets, std::int64_t id,
+                                    const SignalFd& signals) {
+  auto watching = start_watching(sockets, id);
+  if (!watching) return std::unexpected(watching.error());
+  return follow(*watching, signals);
+}
+
 }  // namespace
 
 Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
@@ -94,9 +101,8 @@ Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
     tell("earlier calibrations are not quoted: " + told.error().message);
   const auto id = submit_or_resume(*client, file, options.again);
   if (!id) return std::unexpected(id.error());
-  auto watching = start_watching({daemon->socket_path()}, *id);
-  if (!watching) return std::unexpected(watching.error());
-  const auto followed = follow(*watching, signals);
+  const auto follow_it = options.follow ? options.follow : Follower(follow_on_terminal);
+  const auto followed = follow_it({daemon->socket_path()}, *id, signals);
   if (!followed) return std::unexpected(followed.error());
   const Ran ran{.state = folder->path, .id = *id, .signal = followed->signal};
   if (ran.signal != 0) return ran;

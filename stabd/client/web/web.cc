@@ -196,18 +196,32 @@ class Watch {
   std::optional<Clock::time_point> taken_{};
 };
 
+Result<Followed> follow_with(Server& server, const std::vector<std::string>& sockets,
+                             std::int64_t id, const SignalFd& signals) {
+  auto watching = start_watching(sockets, id);
+  if (!watching) return std::unexpected(watching.error());
+  Watch running(*watching, Asking(sockets, id), server, id);
+  return running.to_end(signals);
+}
+
 }  // namespace
 
 Result<int> watch(const Common& common, std::int64_t id, const std::string& where) {
   auto server = Server::open(where);
   if (!server) return std::unexpected(server.error());
-  auto watching = start_watching(common.sockets, id);
-  if (!watching) return std::unexpected(watching.error());
   const SignalFd signals;
-  Watch running(*watching, Asking(common.sockets, id), *server, id);
-  const auto followed = running.to_end(signals);
+  const auto followed = follow_with(*server, common.sockets, id, signals);
   if (!followed) return std::unexpected(followed.error());
   return end_of_watch(common, id, *followed);
+}
+
+Result<Follower> follower(const std::string& where) {
+  auto server = Server::open(where);
+  if (!server) return std::unexpected(server.error());
+  return [shared = std::make_shared<Server>(std::move(*server))](
+             const std::vector<std::string>& sockets, std::int64_t id, const SignalFd& signals) {
+    return follow_with(*shared, sockets, id, signals);
+  };
 }
 
 }  // namespace stab::client::web

@@ -345,6 +345,7 @@ Session::Progress Session::progress() const {
                         std::span(builds_.slots).first(next_build_), true, &BuildSlot::cached)),
                     .activity = "",
                     .look = last_look_,
+                    .changes = last_changes_,
                     .fewest = plan::fewest_trials(plan_),
                     .left = std::nullopt};
   const Counts& counts = schedule_->counts();

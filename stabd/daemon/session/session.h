@@ -123,8 +123,9 @@ class Session {
     std::size_t builds_done = 0;
     std::size_t builds = 0;
     std::size_t builds_cached = 0;
-    std::string activity;      // "sort O2, block 3"
-    std::string look;          // what the stopping rule saw last
+    std::string activity;  // "sort O2, block 3"
+    std::string look;      // what the stopping rule saw last
+    std::vector<protocol::Change> changes{};
     std::uint64_t fewest = 0;  // trials; fewer than all if it may stop early
     std::optional<std::chrono::nanoseconds>
         left;  // a guess: of builds, then of trials; none before the first
@@ -205,6 +206,7 @@ class Session {
   unsigned losses_ = 0;    // of workers since the last result
   std::string stopped_;    // by the plan's rule: why
   std::string last_look_;
+  std::vector<protocol::Change> last_changes_{};
   bool last_ = false;             // no further trial is asked for
   bool told_of_storage_ = false;  // since a trial could be stored
   bool told_of_limit_ = false;

@@ -27,6 +27,7 @@ void Session::start() {
   passed_.reset();
   stopped_.clear();
   last_look_.clear();
+  last_changes_.clear();
   load_builds();
   loaded_ = 0;
   stored_wall_ = {};

@@ -102,6 +102,7 @@ void Session::rule_said(const protocol::LookReply& look, std::uint32_t position)
   }
   const std::uint32_t blocks = expansion_.trials[position].block;
   last_look_ = fmt::format("after {} blocks {}", blocks, look.words);
+  last_changes_ = look.changes;
   if (look.stop) {
     stopped_ = fmt::format("stopped after {} of {} blocks: {}", blocks, plan_.design.stop->max,
                            look.words);
