@@ -18,11 +18,11 @@ int exit_code(const Ran& ran) {
   return WIFEXITED(ran.status) ? WEXITSTATUS(ran.status) : -1;
 }
 
-// So many of the samples that there are for so much CPU time: a tick more or less for each thread.
+// About as many samples as there are for so much CPU time; ticks are coarse, and some threads short.
 void expect_samples(uint64_t samples, uint64_t cpu_ns, uint64_t period) {
   const auto wanted = static_cast<double>(cpu_ns) / static_cast<double>(period);
-  EXPECT_GE(static_cast<double>(samples), 0.8 * wanted - 2);
-  EXPECT_LE(static_cast<double>(samples), 1.2 * wanted + 2);
+  EXPECT_GE(static_cast<double>(samples), 0.5 * wanted - 4);
+  EXPECT_LE(static_cast<double>(samples), 1.6 * wanted + 4);
 }
 
 constexpr uint64_t ms = 1000000;
