@@ -23,14 +23,20 @@ namespace {
 using stab::causal::LineMap;
 using stab::causal::ObjectLines;
 
+// Sanitizers take terabytes of addresses for themselves.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool bounds_memory = false;
+#else
+constexpr bool bounds_memory = true;
+#endif
 constexpr rlim_t most_memory = rlim_t{8} << 30;
 constexpr rlim_t most_seconds = 300;
 
 // Hostile objects end this process, not the machine's peace.
 void be_bounded() {
   const rlimit memory{.rlim_cur = most_memory, .rlim_max = most_memory};
+  if (bounds_memory) setrlimit(RLIMIT_AS, &memory);
   const rlimit seconds{.rlim_cur = most_seconds, .rlim_max = most_seconds};
-  setrlimit(RLIMIT_AS, &memory);
   setrlimit(RLIMIT_CPU, &seconds);
 }
 

@@ -2,6 +2,7 @@
 // Profiles whose truth is known, for tests.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -58,7 +59,7 @@ class Simulation {
           random_.below(2) == 0 ? 0 : 50 * (1 + static_cast<unsigned>(random_.below(20)));
       const double x = speedup / 1000.0;
       const double per_visit = 5e8 / what.visits * luck * (1 - line.gain(x) - slopes[at] * x) *
-                               (1 + line.noise * unrest * normal());
+                               std::max(0.1, 1 + line.noise * unrest * normal());
       const double ns = 5e8 * (0.9 + 0.2 * uniform());
       all += ns;
       made.experiments.push_back(
