@@ -5,24 +5,59 @@
 
 namespace stab::command_line {
 
+namespace {
+
+void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
+  const auto repeated = [&](const char* name, std::vector<std::string>& values, const char* help) {
+    causal->add_option(name, values, help)->expected(1)->take_all();
+  };
+  repeated("--scope", of.scope,
+           "Pattern of source files whose lines are tried; else those below the current directory");
+  repeated("--binary", of.binaries,
+           "Pattern of files, as libraries, whose lines are looked at beside the program's");
+  repeated("--progress", of.progress,
+           "FILE:LINE whose samples are progress points, where there are no others");
+  causal->add_option("--line", of.line, "FILE:LINE: no other line is tried");
+  causal->add_flag("--end-to-end", of.end_to_end,
+                   "Each run is one experiment, and its end the progress point");
+  causal->add_option("--speedup", of.speedup,
+                     "With --end-to-end and --line: every other run is at this one, as 25%");
+  causal->add_option("--arrival-speedup", of.arrival_speedup,
+                     "By how long each visit of STAB_ARRIVAL makes its thread faster, as 250us");
+  causal->add_option("--runs", of.runs, "How often the program is run")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
+  causal->add_option("--sample-period", of.sample_period, "CPU time from sample to sample")
+      ->capture_default_str();
+  causal->add_option("--experiment", of.experiment, "How long the first experiment of a run lasts")
+      ->capture_default_str();
+}
+
+}  // namespace
+
 void CommandLine::add_causal() {
   Arguments& a = arguments_;
   CLI::App* causal =
-      verb("causal", "Which line of a program to make faster, from causal profiles of it", [&a] {
-        a.causal.json = a.common.json;
-        return client::causal::show_causal(a.causal);
-      });
+      verb("causal",
+           "Which line of a program to make faster, by running it or from causal profiles", [&a] {
+             a.causal.json = a.common.json;
+             return client::causal::show_causal(a.causal);
+           });
   causal
       ->add_option("--read", a.causal.read,
                    "Profiles in coz's format, all of one program; - is stdin")
-      ->required()
       ->expected(1, 1000);
+  causal->add_option("program", a.causal.command,
+                     "Behind --: the program that is profiled, and its arguments");
+  add_run_options(causal, a.causal);
   causal->add_option("--coz", a.causal.coz,
                      "Write all of them to one file, for coz's viewer; - is stdout");
+  causal->add_option("--output", a.causal.output,
+                     "File for the answer; else it follows the program's own output");
   causal->add_option("--alpha", a.causal.alpha, "How often intervals and findings may be wrong")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
-  causal->add_option("--seed", a.causal.seed, "Of the draws behind simultaneous intervals")
+  causal->add_option("--seed", a.causal.seed, "Every random choice derives from it")
       ->capture_default_str();
   json_flag(causal);
 }

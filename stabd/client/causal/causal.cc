@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "stabd/client/causal/words.h"
@@ -18,7 +19,7 @@ namespace {
 
 using stats::causal::Profile;
 
-Result<Profile> read_all(const std::vector<std::string>& paths) {
+Result<Profiled> read_all(const std::vector<std::string>& paths) {
   Profile profile;
   for (const std::string& path : paths) {
     const auto input = Input::open(path);
@@ -26,28 +27,36 @@ Result<Profile> read_all(const std::vector<std::string>& paths) {
     if (auto read = stats::causal::read_coz(input->text(), profile); !read)
       return fail(fmt::format("{}: {}", one_line(path, 500), read.error().message));
   }
-  return profile;
+  return Profiled{.profile = std::move(profile)};
+}
+
+Result<int> show(const CausalOptions& options, const Profile& profile) {
+  const auto made = stats::causal::analyse(profile, {.alpha = options.alpha, .seed = options.seed});
+  if (!made) return std::unexpected(made.error());
+  const std::string text = options.json ? as_json(profile, *made, options.alpha)
+                                        : as_text(profile, *made, options.alpha);
+  if (auto written = write_output(text, options.output, Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
 }
 
 }  // namespace
 
 Result<int> show_causal(const CausalOptions& options) {
-  const auto profile = read_all(options.read);
-  if (!profile) return std::unexpected(profile.error());
+  if (options.read.empty() == options.command.empty())
+    return fail("give either --read FILE or, behind --, a program to run");
+  auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
+  if (!made) return std::unexpected(made.error());
   // Written first: what cannot be analysed can be looked at.
   if (!options.coz.empty()) {
-    const std::string text = stats::causal::as_coz(*profile);
+    const std::string text = stats::causal::as_coz(made->profile);
     if (auto written = write_output(text, options.coz, Colours::none); !written)
       return std::unexpected(written.error());
   }
-  const auto made =
-      stats::causal::analyse(*profile, {.alpha = options.alpha, .seed = options.seed});
-  if (!made) return std::unexpected(made.error());
-  const std::string text = options.json ? as_json(*profile, *made, options.alpha)
-                                        : as_text(*profile, *made, options.alpha);
-  if (auto written = write_output(text, "", Colours::none); !written)
-    return std::unexpected(written.error());
-  return exit_ok;
+  const auto shown = show(options, made->profile);
+  if (made->interrupted == 0) return shown;
+  if (!shown) tell("stabctl: " + shown.error().message);
+  return exit_interrupted + made->interrupted;
 }
 
 }  // namespace stab::client::causal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 'stabctl causal': which line to make faster, from profiles that there are.
+// 'stabctl causal': which line to make faster, by profiles that there are or by running a program.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,38 @@
 #include <vector>
 
 #include "base/error.h"
+#include "stats/causal/profile.h"
 
 namespace stab::client::causal {
 
 struct CausalOptions {
-  std::vector<std::string> read{};  // files in coz's format; all are runs of one program
-  std::string coz{};                // file to write all of them to; "": none, "-": stdout
+  std::vector<std::string> read{};     // files in coz's format; all are runs of one program
+  std::vector<std::string> command{};  // else: the program and its arguments
+  std::string coz{};                   // file to write all of them to; "": none, "-": stdout
+  std::string output{};                // file for the answer; "": stdout
   double alpha = 0.05;
   std::uint64_t seed = 1;
   bool json = false;
+  // Of programs that are run.
+  std::vector<std::string> scope{};
+  std::vector<std::string> binaries{};
+  std::vector<std::string> progress{};  // FILE:LINE
+  std::string line{};                   // FILE:LINE
+  std::string speedup{};                // "25%"
+  std::string arrival_speedup{};        // a duration
+  std::string sample_period = "1ms";
+  std::string experiment = "500ms";
+  bool end_to_end = false;
+  unsigned runs = 5;
 };
 
 Result<int> show_causal(const CausalOptions& options);
+
+// Runs the program as often as the options say.
+struct Profiled {
+  stats::causal::Profile profile{};
+  int interrupted = 0;  // the signal; 0: none
+};
+Result<Profiled> profile_program(const CausalOptions& options);
 
 }  // namespace stab::client::causal

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "causal/run/program.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glob.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <initializer_list>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "causal/run/map_text.h"
+#include "machine/program.h"
+
+namespace stab::causal {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_in(const fs::path& here, std::initializer_list<const char*> folders,
+                     const char* name) {
+  for (const char* folder : folders) {
+    std::error_code error;
+    if (fs::path path = (here / folder / name).lexically_normal(); fs::exists(path, error))
+      return path.string();
+  }
+  return "";
+}
+
+enum class Kind { dynamic, fixed, no_elf };
+
+bool read_at(int fd, std::uint64_t offset, void* to, std::size_t size) {
+  return offset <= INT64_MAX &&
+         pread(fd, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
+}
+
+Kind kind_of(int fd) {
+  Elf64_Ehdr header{};
+  if (!read_at(fd, 0, &header, sizeof header) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_phentsize != sizeof(Elf64_Phdr))
+    return Kind::no_elf;
+  for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr part{};
+    if (header.e_phoff > INT64_MAX ||
+        !read_at(fd, header.e_phoff + i * sizeof part, &part, sizeof part))
+      break;
+    if (part.p_type == PT_INTERP) return Kind::dynamic;
+  }
+  return Kind::fixed;
+}
+
+// Such a program gets no LD_PRELOAD.
+bool gains_rights(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) return false;
+  return ((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) ||
+         ((status.st_mode & S_ISGID) != 0 && status.st_gid != getegid()) ||
+         getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+}
+
+Result<void> check(const std::string& path, bool has_binaries) {
+  if (gains_rights(path))
+    return fail(path +
+                " is setuid or gains other rights, and so gets no library of others; profile a "
+                "copy without them");
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return fail_errno("cannot read " + path);
+  switch (kind_of(file.get())) {
+    case Kind::dynamic:
+      return {};
+    case Kind::fixed:
+      return fail(path + " is linked statically; link it dynamically, without -static");
+    case Kind::no_elf:
+      break;
+  }
+  if (has_binaries) return {};
+  return fail(path +
+              " is no 64-bit ELF file, but perhaps a script: name the program that it starts, or "
+              "that program's file by --binary");
+}
+
+Result<std::vector<std::string>> expand(const std::vector<std::string>& patterns) {
+  std::vector<std::string> found;
+  for (const std::string& pattern : patterns) {
+    glob_t matches{};
+    const int failed = glob(pattern.c_str(), 0, nullptr, &matches);
+    for (std::size_t i = 0; failed == 0 && i < matches.gl_pathc; ++i)
+      found.emplace_back(matches.gl_pathv[i]);
+    globfree(&matches);
+    if (failed != 0) return fail("no file is like --binary " + one_line(pattern, 500));
+  }
+  return found;
+}
+
+// All that there is, up to a limit.
+Result<std::string> read_all(int fd) {
+  std::string text;
+  std::array<char, 65536> part{};
+  while (true) {
+    const ssize_t n = read(fd, part.data(), part.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("cannot read what stab-lines prints");
+    if (n == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(n));
+    if (text.size() > most_map_bytes) return fail("there are too many lines; give a --scope");
+  }
+}
+
+Result<LineMap> run_lines(std::vector<std::string> words) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
+  Fd from(ends[0]);
+  Fd to(ends[1]);
+  const Fd errors(memfd_create("stab-lines", MFD_CLOEXEC));
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, to.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return fail_errno("cannot start " + words[0], failed);
+  to.reset();
+  const auto text = read_all(from.get());
+  if (!text) kill(child, SIGKILL);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (!text) return std::unexpected(text.error());
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return parse_map(*text);
+  static_cast<void>(lseek(errors.get(), 0, SEEK_SET));
+  std::array<char, 4096> said{};
+  const ssize_t n = read(errors.get(), said.data(), said.size());
+  const std::string why =
+      one_line({said.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0))}, 500);
+  return fail(why.empty() ? "stab-lines could not read the debug information" : why);
+}
+
+}  // namespace
+
+Result<Companions> find_companions() {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  Companions found{.lines = first_in(here, {".", "../libexec/stabd", "../libexec"}, "stab-lines"),
+                   .library = first_in(here, {"../lib/stabd", "../lib"}, "libstabcausal.so")};
+  if (found.lines.empty())
+    return fail(
+        "stab-lines is missing; it belongs into ../libexec/stabd, seen from the folder of "
+        "stabctl: install the package of szc, too");
+  if (found.library.empty())
+    return fail(
+        "libstabcausal.so is missing; it belongs into ../lib/stabd, seen from the folder "
+        "of stabctl");
+  if (found.library.find_first_of(" :\t") != std::string::npos)
+    return fail("LD_PRELOAD takes no path with spaces or colons: " + found.library);
+  return found;
+}
+
+Result<Program> prepare_program(const Wanted& wanted, const Companions& companions) {
+  std::vector<std::string> environment;
+  for (char** each = environ; *each != nullptr; ++each) environment.emplace_back(*each);
+  std::error_code error;
+  const auto path =
+      machine::find_program(wanted.word, environment, fs::current_path(error).string());
+  if (!path) return std::unexpected(path.error());
+  const auto binaries = expand(wanted.binaries);
+  if (!binaries) return std::unexpected(binaries.error());
+  if (auto fit = check(*path, !binaries->empty()); !fit) return std::unexpected(fit.error());
+  std::vector<std::string> words{companions.lines};
+  for (const std::string& pattern : wanted.scope) {
+    words.emplace_back("--scope");
+    words.push_back(pattern);
+  }
+  const Fd file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
+  if (kind_of(file.get()) == Kind::dynamic) words.push_back(*path);
+  words.insert(words.end(), binaries->begin(), binaries->end());
+  auto map = run_lines(std::move(words));
+  if (!map) return std::unexpected(map.error());
+  const bool has_ranges = std::ranges::any_of(
+      map->objects, [](const ObjectLines& each) { return !each.ranges.empty(); });
+  if (has_ranges) return Program{.path = *path, .map = std::move(*map)};
+  const bool has_lines = std::ranges::any_of(map->objects, &ObjectLines::has_lines);
+  if (!has_lines) return fail(*path + " has no debug information; build it with -g");
+  return fail("no source of " + *path + " is in scope; --scope takes patterns like '*/src/*'");
+}
+
+}  // namespace stab::causal

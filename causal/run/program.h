@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The program that is to be profiled, before it runs: can it be, and which code is which line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "causal/lines/line_map.h"
+
+namespace stab::causal {
+
+struct Companions {
+  std::string lines;    // stab-lines
+  std::string library;  // libstabcausal.so
+};
+
+// By this process's own place: in a build tree and where they are installed.
+Result<Companions> find_companions();
+
+struct Program {
+  std::string path;
+  LineMap map;  // has a range
+};
+
+struct Wanted {
+  std::string word;                     // a path, or a name that is looked for in PATH
+  std::vector<std::string> scope{};     // patterns of source files
+  std::vector<std::string> binaries{};  // patterns of files whose lines are looked at, too
+};
+
+// Each error says what to change.
+Result<Program> prepare_program(const Wanted& wanted, const Companions& companions);
+
+}  // namespace stab::causal

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "causal/run/read_session.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+
+namespace stab::causal {
+namespace {
+
+using stats::causal::PointKind;
+using stats::causal::Profile;
+
+constexpr std::uint64_t most_ns = std::uint64_t{1} << 59;
+
+class Reader {
+ public:
+  Reader(const Layout& layout, const std::vector<std::string>& lines,
+         std::span<const std::byte> bytes, Profile& profile)
+      : layout_(layout), lines_(lines), bytes_(bytes), profile_(profile), head_(at<Head>(0, 0)) {
+    assert(bytes.size() == layout.size && lines.size() == layout.lines);
+    for (std::size_t i = 0; i < profile.lines.size(); ++i) known_.emplace(profile.lines[i], i);
+  }
+
+  Seen read(bool is_end_to_end, std::uint64_t passed_ns) {
+    seen_.has_begun = head_.started_ns != 0;
+    seen_.samples = head_.samples;
+    seen_.samples_outside = std::min(head_.samples_outside, head_.samples);
+    seen_.period_ns = head_.samples == 0 ? 0 : head_.sampled_ns / head_.samples;
+    seen_.lost = head_.lost_experiments;
+    seen_.unwound_short = head_.unwound_short;
+    seen_.sampled_by = head_.sampled_by;
+    const bool has_end = head_.ended_ns > head_.started_ns && seen_.has_begun;
+    seen_.duration_ns = std::min(has_end ? head_.ended_ns - head_.started_ns : passed_ns, most_ns);
+    run_.started_ns = std::min(head_.started_ns, most_ns);
+    run_.effective_ns = seen_.duration_ns > head_.owed_ns ? seen_.duration_ns - head_.owed_ns : 0;
+    read_counters();
+    if (is_end_to_end) end_to_end_ = point("end to end", PointKind::throughput);
+    const std::uint32_t count = std::min(head_.experiments, layout_.experiment_capacity);
+    if (count != head_.experiments) ++seen_.damaged;
+    for (std::uint32_t i = 0; i < count; ++i)
+      if (!add(at<Experiment>(layout_.experiments, i))) ++seen_.damaged;
+    read_samples();
+    seen_.experiments = run_.experiments.size();
+    profile_.runs.push_back(std::move(run_));
+    return seen_;
+  }
+
+ private:
+  template <class T>
+  T at(std::uint64_t offset, std::uint64_t index) const {
+    assert(offset + (index + 1) * sizeof(T) <= bytes_.size());
+    T value;
+    std::memcpy(static_cast<void*>(&value), bytes_.data() + offset + index * sizeof(T), sizeof(T));
+    return value;
+  }
+
+  void read_counters() {
+    const std::uint32_t count = std::min(head_.counter_count, most_counters);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      counters_.push_back(at<Counter>(layout_.counters, i));
+      Counter& counter = counters_.back();
+      counter.name[counter_name_bytes - 1] = '\0';
+      if (counter.kind == 0 || counter.kind > sampled) continue;
+      ++seen_.points;
+      seen_.visits += std::min(counter.count, most_ns);
+    }
+  }
+
+  std::string name_of(const Counter& counter) const {
+    const std::string name = one_line(counter.name, counter_name_bytes);
+    return name.empty() ? "unnamed" : name;
+  }
+
+  std::size_t point(const std::string& name, PointKind kind) {
+    const stats::causal::Point wanted{.name = name, .kind = kind};
+    const auto found = std::ranges::find(profile_.points, wanted);
+    if (found != profile_.points.end())
+      return static_cast<std::size_t>(found - profile_.points.begin());
+    profile_.points.push_back(wanted);
+    return profile_.points.size() - 1;
+  }
+
+  std::size_t line(std::uint32_t index) {
+    const auto [found, is_new] = known_.try_emplace(lines_[index], profile_.lines.size());
+    if (is_new) profile_.lines.push_back(lines_[index]);
+    return found->second;
+  }
+
+  bool add(const Experiment& each) {
+    if (each.line >= layout_.lines || each.speedup > 1000 || each.duration_ns > most_ns ||
+        each.paused_ns > each.duration_ns || each.duration_ns == each.paused_ns ||
+        each.line_samples > most_ns || each.visits_count > most_counters ||
+        each.first_visits > layout_.visit_capacity ||
+        each.visits_count > layout_.visit_capacity - each.first_visits)
+      return false;
+    stats::causal::Experiment made{.speedup = each.speedup,
+                                   .effective_ns = each.duration_ns - each.paused_ns,
+                                   .paused_ns = each.paused_ns,
+                                   .line_samples = each.line_samples};
+    std::vector<Visits> visits;
+    for (std::uint32_t i = 0; i < each.visits_count; ++i) {
+      visits.push_back(at<Visits>(layout_.visits, std::uint64_t{each.first_visits} + i));
+      const Visits& of = visits.back();
+      if (of.counter >= counters_.size() || of.after < of.before || of.after > most_ns)
+        return false;
+    }
+    made.line = line(each.line);
+    for (const Visits& of : visits) add_visits(of, visits, made);
+    if (end_to_end_) made.visits.push_back({.point = *end_to_end_, .count = 1});
+    run_.experiments.push_back(std::move(made));
+    return true;
+  }
+
+  void add_visits(const Visits& of, const std::vector<Visits>& all,
+                  stats::causal::Experiment& made) {
+    const Counter& counter = counters_[of.counter];
+    const std::string name = name_of(counter);
+    const std::uint64_t count = of.after - of.before;
+    switch (counter.kind) {
+      case throughput:
+      case arrival:
+      case breakpoint:
+      case sampled:
+        made.visits.push_back({.point = point(name, PointKind::throughput), .count = count});
+        return;
+      case begin:
+        break;
+      default:
+        return;
+    }
+    for (const Visits& other : all) {
+      const Counter& left = counters_[other.counter];
+      if (left.kind != end || name_of(left) != name) continue;
+      const auto inside = [](std::uint64_t in, std::uint64_t out) {
+        return in > out ? static_cast<double>(in - out) : 0.0;
+      };
+      made.visits.push_back(
+          {.point = point(name, PointKind::latency),
+           .count = count,
+           .departures = other.after - other.before,
+           .inside = (inside(of.before, other.before) + inside(of.after, other.after)) / 2});
+      return;
+    }
+  }
+
+  void read_samples() {
+    for (std::uint32_t i = 0; i < layout_.lines; ++i) {
+      const std::uint64_t count = at<LineCount>(layout_.line_counts, i).samples;
+      if (count == 0) continue;
+      // A line has no more samples than there are.
+      if (count > head_.samples || count > most_ns) {
+        ++seen_.damaged;
+        continue;
+      }
+      run_.samples.push_back({.line = line(i), .count = count});
+    }
+  }
+
+  const Layout& layout_;
+  const std::vector<std::string>& lines_;
+  std::span<const std::byte> bytes_;
+  Profile& profile_;
+  const Head head_;
+  std::map<std::string, std::size_t> known_;
+  std::vector<Counter> counters_;
+  std::optional<std::size_t> end_to_end_;
+  stats::causal::Run run_;
+  Seen seen_;
+};
+
+}  // namespace
+
+Seen add_run(const Layout& layout, const std::vector<std::string>& lines, bool is_end_to_end,
+             std::span<const std::byte> bytes, std::uint64_t passed_ns, Profile& profile) {
+  return Reader(layout, lines, bytes, profile).read(is_end_to_end, passed_ns);
+}
+
+}  // namespace stab::causal

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// What a program leaves is anybody's bytes.
+#include "causal/run/read_session.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/random.h"
+#include "causal/run/map_text.h"
+
+namespace stab::causal {
+namespace {
+
+LineMap two_lines() {
+  return {.lines = {"/s/a.cc:3", "/s/a.cc:9"},
+          .objects = {{.path = "/proc/self/exe",
+                       .ranges = {{.start = 16, .size = 4, .line = 0}},
+                       .has_lines = true}}};
+}
+
+// A session of a run with two experiments and a latency.
+class SessionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    map_ = two_lines();
+    layout_ = layout_of(map_, 8, 32);
+    bytes_.resize(layout_.size);
+    auto& head = at<Head>(0);
+    head.started_ns = 1000;
+    head.ended_ns = 1000 + 10'000'000;
+    head.owed_ns = 2'000'000;
+    head.samples = 40;
+    head.samples_outside = 10;
+    head.sampled_ns = 40'000'000;
+    head.counter_count = 3;
+    head.experiments = 2;
+    counter(0, throughput, "p", 70);
+    counter(1, begin, "q", 30);
+    counter(2, end, "q", 20);
+    at<LineCount>(layout_.line_counts).samples = 30;
+    at<Visits>(layout_.visits, 0) = {0, 0, 10, 60};
+    at<Visits>(layout_.visits, 1) = {1, 0, 4, 24};
+    at<Visits>(layout_.visits, 2) = {2, 0, 0, 14};
+    at<Experiment>(layout_.experiments, 0) = {5000, 4'000'000, 0, 9, 12, 0, 0, 0, 3, 0};
+    at<Experiment>(layout_.experiments, 1) = {9000, 5'000'000, 1'000'000, 8, 12, 1, 500, 0, 1, 0};
+  }
+
+  template <class T>
+  T& at(std::uint64_t offset, std::size_t index = 0) {
+    return reinterpret_cast<T*>(bytes_.data() + offset)[index];
+  }
+  void counter(std::size_t index, std::uint32_t kind, const char* name, std::uint64_t count) {
+    auto& made = at<Counter>(layout_.counters, index);
+    made.kind = kind;
+    made.count = count;
+    std::strncpy(made.name, name, counter_name_bytes - 1);
+  }
+  Seen read(bool is_end_to_end = false) {
+    profile_ = {};
+    return add_run(layout_, map_.lines, is_end_to_end, bytes_, 77'000'000, profile_);
+  }
+
+  LineMap map_;
+  Layout layout_;
+  std::vector<std::byte> bytes_;
+  stats::causal::Profile profile_;
+};
+
+TEST_F(SessionTest, ExperimentsPointsAndSamplesAreAsTheyWereWritten) {
+  const Seen seen = read();
+  EXPECT_TRUE(seen.has_begun);
+  EXPECT_EQ(seen.damaged, 0U);
+  EXPECT_EQ(seen.period_ns, 1'000'000U);
+  ASSERT_EQ(profile_.runs.size(), 1U);
+  const auto& run = profile_.runs[0];
+  EXPECT_EQ(run.effective_ns, 8'000'000U);
+  ASSERT_EQ(run.experiments.size(), 2U);
+  const auto& first = run.experiments[0];
+  EXPECT_EQ(first.effective_ns, 4'000'000U);
+  ASSERT_EQ(first.visits.size(), 2U);
+  EXPECT_EQ(first.visits[0].count, 50U);
+  EXPECT_EQ(first.visits[1].count, 20U);
+  EXPECT_EQ(first.visits[1].departures, 14U);
+  EXPECT_EQ(first.visits[1].inside, 7) << "4 at its start, 10 at its end";
+  EXPECT_EQ(run.experiments[1].effective_ns, 4'000'000U);
+  EXPECT_EQ(profile_.lines[run.experiments[1].line], "/s/a.cc:9");
+  ASSERT_EQ(run.samples.size(), 1U);
+  EXPECT_EQ(run.samples[0].count, 30U);
+}
+
+TEST_F(SessionTest, ARunIsOneVisitFromEndToEnd) {
+  read(true);
+  const auto& visits = profile_.runs[0].experiments[0].visits;
+  EXPECT_EQ(profile_.points[visits.back().point].name, "end to end");
+  EXPECT_EQ(visits.back().count, 1U);
+}
+
+TEST_F(SessionTest, AKilledProgramsTimeIsWhatPassed) {
+  at<Head>(0).ended_ns = 0;
+  EXPECT_EQ(read().duration_ns, 77'000'000U);
+}
+
+TEST_F(SessionTest, DamagedRecordsAreLeftOutAndCounted) {
+  at<Experiment>(layout_.experiments, 1).line = 2;
+  at<Visits>(layout_.visits, 1).counter = 250;
+  at<Head>(0).experiments = 4'000'000'000;
+  const Seen seen = read();
+  EXPECT_EQ(seen.experiments, 0U);
+  EXPECT_EQ(seen.damaged, 9U) << "all eight there is room for, and the number of them";
+}
+
+TEST_F(SessionTest, WhateverTheBytesAreTheProfileHoldsItsInvariants) {
+  const std::vector<std::byte> whole = bytes_;
+  Random random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    bytes_ = whole;
+    for (std::uint64_t n = 1 + random.below(40); n > 0; --n)
+      bytes_[random.below(2) == 0 ? random.below(sizeof(Head)) : random.below(bytes_.size())] =
+          std::byte{static_cast<unsigned char>(random.below(256))};
+    read(i % 2 == 0);
+    for (const auto& run : profile_.runs) {
+      ASSERT_LT(run.effective_ns, std::uint64_t{1} << 60);
+      for (const auto& each : run.experiments) {
+        ASSERT_LT(each.line, profile_.lines.size());
+        ASSERT_LE(each.speedup, 1000U);
+        ASSERT_GT(each.effective_ns, 0U);
+        ASSERT_LT(each.effective_ns, std::uint64_t{1} << 60);
+        for (const auto& visits : each.visits) ASSERT_LT(visits.point, profile_.points.size());
+      }
+      for (const auto& samples : run.samples) ASSERT_LT(samples.line, profile_.lines.size());
+    }
+  }
+}
+
+TEST(MapTest, TextIsReadAndWhatIsWrongIsRefused) {
+  const auto map = parse_map("line\ta.cc:1\nline\ta.cc:2\nobject\t1\tp\nrange\t10\t8\t1\n");
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->objects[0].ranges[0], (LineRange{.start = 16, .size = 8, .line = 1}));
+  for (const char* wrong :
+       {"line\t\n", "hello\n", "range\t1\t1\t0\n", "line\ta:1\nobject\t1\tp\nrange\t1\t1\t1\n",
+        "line\ta:1\nobject\t1\tp\nrange\tx\t1\t0\n", "line\ta:1\nobject\t1\tp\nrange\t1\t0\t0\n",
+        "line\ta:1\nobject\t1\tp\nrange\t8\t8\t0\nrange\t9\t8\t0\n",
+        "line\ta:1\nobject\t1\tp\nrange\tffffffffffffffff\t8\t0\n"})
+    EXPECT_FALSE(parse_map(wrong)) << wrong;
+}
+
+TEST(MapTest, ALineIsFoundByTheEndOfItsPath) {
+  const LineMap map{.lines = {"/s/a.cc:3", "/s/a.cc:9", "/t/a.cc:3"}, .objects = {}};
+  EXPECT_EQ(find_line(map, "/s/a.cc:3"), 0U);
+  EXPECT_EQ(find_line(map, "a.cc:9"), 1U);
+  EXPECT_EQ(find_line(map, "t/a.cc:3"), 2U);
+  EXPECT_EQ(find_line(map, "a.cc:3").error().message,
+            "'a.cc:3' can be /s/a.cc:3 or /t/a.cc:3; write more of the path");
+  EXPECT_EQ(find_line(map, "s/a.cc:8").error().message,
+            "no code is of s/a.cc:8; the nearest line that has some is /s/a.cc:9");
+  EXPECT_FALSE(find_line(map, "b.cc:9"));
+  EXPECT_FALSE(find_line(map, ".cc:9")) << "a name is whole from a slash on";
+  EXPECT_FALSE(find_line(map, "a.cc"));
+}
+
+}  // namespace
+}  // namespace stab::causal

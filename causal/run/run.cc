@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "causal/run/run.h"
+
+#include <poll.h>
+#include <spawn.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace stab::causal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<std::string> environment_of(const Command& command, const SessionFile& session) {
+  constexpr std::string_view preload = "LD_PRELOAD=";
+  std::vector<std::string> made;
+  std::string libraries = std::string(preload) + command.library;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view entry = *each;
+    if (entry.starts_with(preload)) {
+      if (entry.size() > preload.size())
+        libraries += ":" + std::string(entry.substr(preload.size()));
+    } else if (!entry.starts_with("STAB_CAUSAL=")) {
+      made.emplace_back(entry);
+    }
+  }
+  made.push_back(std::move(libraries));
+  made.push_back("STAB_CAUSAL=" + session.path());
+  return made;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> made;
+  for (std::string& word : words) made.push_back(word.data());
+  made.push_back(nullptr);
+  return made;
+}
+
+// Those signals come to a descriptor as long as this is.
+class Signals {
+ public:
+  Signals() {
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&ours, each);
+    sigprocmask(SIG_BLOCK, &ours, &before_);
+    fd_ = Fd(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+  ~Signals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+  [[nodiscard]] const sigset_t& before() const { return before_; }
+
+  // Passes on what is for the program, unless that is 0; the last signal that asked for the end, or 0. A terminal has
+  // told the program already.
+  int pass(pid_t child) const {
+    int asked = 0;
+    signalfd_siginfo info{};
+    while (read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      const auto number = static_cast<int>(info.ssi_signo);
+      if (number == SIGCHLD) continue;
+      asked = number;
+      if (child != 0 && info.ssi_code != SI_KERNEL) kill(child, number);
+    }
+    return asked;
+  }
+
+  void wait() const {
+    pollfd events{fd_.get(), POLLIN, 0};
+    poll(&events, 1, 1000);
+  }
+
+ private:
+  sigset_t before_{};
+  Fd fd_;
+};
+
+Result<pid_t> start(const Command& command, const SessionFile& session, const sigset_t& mask) {
+  std::vector<std::string> environment = environment_of(command, session);
+  std::vector<std::string> words = command.argv;
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, command.path.c_str(), nullptr, &attributes,
+                                 pointers(words).data(), pointers(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0) return fail_errno("cannot start " + command.path, failed);
+  return child;
+}
+
+}  // namespace
+
+Result<Ended> run_program(const Command& command, const SessionFile& session,
+                          const std::function<void()>& looked) {
+  const Signals signals;
+  const auto began = Clock::now();
+  const auto child = start(command, session, signals.before());
+  if (!child) return std::unexpected(child.error());
+  Ended ended;
+  int status = 0;
+  auto next_look = began + std::chrono::seconds(1);
+  while (true) {
+    const pid_t got = waitpid(*child, &status, WNOHANG);
+    if (got == *child) break;
+    if (got < 0 && errno != EINTR) return fail_errno("cannot wait for the program");
+    signals.wait();
+    if (const int asked = signals.pass(*child); asked != 0) ended.interrupted = asked;
+    if (Clock::now() < next_look) continue;
+    next_look = Clock::now() + std::chrono::seconds(1);
+    looked();
+  }
+  if (const int asked = signals.pass(0); asked != 0) ended.interrupted = asked;
+  ended.passed_ns =
+      static_cast<std::uint64_t>((Clock::now() - began) / std::chrono::nanoseconds(1));
+  if (WIFSIGNALED(status)) ended.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) ended.exit_code = WEXITSTATUS(status);
+  return ended;
+}
+
+}  // namespace stab::causal

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/duration.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "causal/run/map_text.h"
+#include "causal/run/program.h"
+#include "causal/run/read_session.h"
+#include "causal/run/run.h"
+#include "causal/run/session_file.h"
+#include "stabd/client/causal/causal.h"
+#include "stabd/client/output.h"
+
+namespace stab::client::causal {
+namespace {
+
+using stab::causal::Ended;
+using stab::causal::Program;
+using stab::causal::Seen;
+using stab::causal::SessionFile;
+using stab::causal::Settings;
+
+constexpr std::uint64_t short_run_ns = 1'000'000'000;
+
+template <class T>
+T now_of(const T& shared) {
+  return __atomic_load_n(&shared, __ATOMIC_RELAXED);
+}
+
+Result<std::uint64_t> duration_of(const char* option, const std::string& text,
+                                  std::chrono::nanoseconds least, std::chrono::nanoseconds most) {
+  const auto read = parse_duration(text);
+  if (read && *read >= least && *read <= most) return static_cast<std::uint64_t>(read->count());
+  return fail(fmt::format("{} takes a time from {} to {}, not '{}'", option, format_duration(least),
+                          format_duration(most), one_line(text, 60)));
+}
+
+Result<std::int32_t> permille_of(std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || std::string_view(at, end) != "%" || !(value > 0) || value > 100)
+    return fail(fmt::format("--speedup takes a part of the line's time like 25%, not '{}'",
+                            one_line(text, 60)));
+  return static_cast<std::int32_t>(std::lround(10 * value));
+}
+
+Result<void> read_times(const CausalOptions& options, Settings& settings) {
+  using namespace std::chrono_literals;
+  const auto sample = duration_of("--sample-period", options.sample_period, 100us, 1s);
+  if (!sample) return std::unexpected(sample.error());
+  const auto experiment = duration_of("--experiment", options.experiment, 10ms, 10min);
+  if (!experiment) return std::unexpected(experiment.error());
+  settings.sample_ns = *sample;
+  settings.experiment_ns = *experiment;
+  if (options.arrival_speedup.empty()) return {};
+  const auto arrival = duration_of("--arrival-speedup", options.arrival_speedup, 1ns, 10s);
+  if (!arrival) return std::unexpected(arrival.error());
+  settings.arrival_ns = *arrival;
+  return {};
+}
+
+Result<Settings> settings_of(const CausalOptions& options, const Program& program) {
+  Settings settings{.is_end_to_end = options.end_to_end};
+  if (auto read = read_times(options, settings); !read) return std::unexpected(read.error());
+  if (!options.line.empty()) {
+    const auto line = find_line(program.map, options.line);
+    if (!line) return fail("--line: " + line.error().message);
+    settings.fixed_line = *line;
+  }
+  for (const std::string& name : options.progress) {
+    const auto line = find_line(program.map, name);
+    if (!line) return fail("--progress: " + line.error().message);
+    settings.sampled.push_back(*line);
+  }
+  return settings;
+}
+
+std::string by_sampler(std::uint32_t sampler) {
+  return sampler == stab::causal::cpu_timer
+             ? "a timer, because perf events are not permitted (kernel.perf_event_paranoid)"
+             : "perf events";
+}
+
+class Runs {
+ public:
+  Runs(const CausalOptions& options, Program program, std::string library, Settings settings,
+       std::optional<std::int32_t> speedup)
+      : options_(options),
+        program_(std::move(program)),
+        library_(std::move(library)),
+        settings_(std::move(settings)),
+        speedup_(speedup) {}
+
+  Result<Profiled> run_all() {
+    for (unsigned i = 0; i < options_.runs && made_.interrupted == 0; ++i)
+      if (auto ran = run(i); !ran) return std::unexpected(ran.error());
+    if (made_.profile.runs.empty() && made_.interrupted == 0)
+      return fail("the program failed in all runs; nothing of them is kept");
+    remark();
+    return std::move(made_);
+  }
+
+ private:
+  // Of each two runs one is at speedup 0, and the seed decides which.
+  std::int32_t speedup_of(unsigned run) const {
+    if (!speedup_) return stab::causal::drawn;
+    const bool is_second_faster = derive(options_.seed, "causal pair", {run / 2}) % 2 == 0;
+    return (run % 2 == 1) == is_second_faster ? *speedup_ : 0;
+  }
+
+  Result<void> run(unsigned number) {
+    Settings settings = settings_;
+    settings.seed = derive(options_.seed, "causal run", {number});
+    settings.fixed_speedup = speedup_of(number);
+    const auto session = SessionFile::make(program_.map, settings);
+    if (!session) return std::unexpected(session.error());
+    last_visits_ = 0;
+    unsigned looks = 0;
+    const auto ended = run_program(
+        {.path = program_.path, .argv = options_.command, .library = library_}, *session, [&] {
+          if (++looks % 5 == 0) look(number, *session);
+        });
+    if (!ended) return std::unexpected(ended.error());
+    made_.interrupted = ended->interrupted;
+    take(number, *ended, *session);
+    return {};
+  }
+
+  void look(unsigned number, const SessionFile& session) {
+    std::uint64_t visits = 0;
+    for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
+      visits += now_of(session.counters()[i].count);
+    tell(fmt::format("run {} of {}: {} experiments, {:.0f} visits a second", number + 1,
+                     options_.runs, now_of(session.head().experiments),
+                     static_cast<double>(visits - last_visits_) / 5));
+    last_visits_ = visits;
+  }
+
+  void take(unsigned number, const Ended& ended, const SessionFile& session) {
+    const bool has_failed = ended.interrupted == 0 && (ended.signal != 0 || ended.exit_code != 0);
+    if (has_failed) {
+      tell(fmt::format("run {} of {}: the program {}; the run is left out", number + 1,
+                       options_.runs,
+                       ended.signal != 0 ? fmt::format("was ended by {}", strsignal(ended.signal))
+                                         : fmt::format("exited with {}", ended.exit_code)));
+      return;
+    }
+    const Seen seen = add_run(session.layout(), program_.map.lines, settings_.is_end_to_end,
+                              session.copy(), ended.passed_ns, made_.profile);
+    if (seen.experiments == 0 && ended.interrupted == 0) ++empty_;
+    has_begun_ = has_begun_ || seen.has_begun;
+    all_.experiments += seen.experiments;
+    all_.visits += seen.visits;
+    all_.samples += seen.samples;
+    all_.samples_outside += seen.samples_outside;
+    all_.lost += seen.lost;
+    all_.damaged += seen.damaged;
+    all_.unwound_short += seen.unwound_short;
+    all_.sampled_by = seen.sampled_by;
+    if (seen.period_ns != 0) all_.period_ns = seen.period_ns;
+    all_.duration_ns = std::max(all_.duration_ns, seen.duration_ns);
+    tell(fmt::format("run {} of {}: {} experiments, {} visits in {:.1f} s", number + 1,
+                     options_.runs, seen.experiments, seen.visits,
+                     static_cast<double>(seen.duration_ns) / 1e9));
+  }
+
+  static double percent(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+  }
+
+  // What makes the answer worse than it could be, and what to change.
+  void remark() const {
+    if (!has_begun_) {
+      tell(
+          "libstabcausal.so did not begin in the program: it may have dropped LD_PRELOAD, or may "
+          "not read this process's files.");
+      return;
+    }
+    if (all_.visits == 0 && !options_.end_to_end)
+      tell(
+          "No progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h or "
+          "COZ_PROGRESS of coz.h where a piece of work is done, or use --progress FILE:LINE or "
+          "--end-to-end.");
+    if (empty_ != 0 && all_.duration_ns < short_run_ns)
+      tell(
+          fmt::format("The program runs {} ms; too short: give it more work, or shorter "
+                      "experiments by --experiment.",
+                      all_.duration_ns / 1'000'000));
+    if (all_.samples == 0)
+      tell("No sample was taken: the program used no CPU time to speak of.");
+    else if (all_.period_ns > 2 * settings_.sample_ns)
+      tell(fmt::format(
+          "A sample stands for {:.1f} ms of CPU time, not {:.1f}: they are taken by {}.",
+          static_cast<double>(all_.period_ns) / 1e6, static_cast<double>(settings_.sample_ns) / 1e6,
+          by_sampler(all_.sampled_by)));
+    if (percent(all_.samples_outside, all_.samples) > 20)
+      tell(fmt::format("{:.0f} % of {} samples are outside of the scope; see --scope and --binary.",
+                       percent(all_.samples_outside, all_.samples), all_.samples));
+    if (percent(all_.unwound_short, all_.samples) > 5)
+      tell(fmt::format("Of {} samples the callers could not be found.", all_.unwound_short));
+    if (all_.lost != 0)
+      tell(
+          fmt::format("{} experiments were lost, there was no room for them: make them longer by "
+                      "--experiment.",
+                      all_.lost));
+    if (all_.damaged != 0)
+      tell(fmt::format("{} records were written over by the program and are left out.",
+                       all_.damaged));
+  }
+
+  const CausalOptions& options_;
+  Program program_;
+  std::string library_;
+  Settings settings_;
+  std::optional<std::int32_t> speedup_;
+  Profiled made_;
+  Seen all_;
+  std::uint64_t last_visits_ = 0;
+  unsigned empty_ = 0;
+  bool has_begun_ = false;
+};
+
+}  // namespace
+
+Result<Profiled> profile_program(const CausalOptions& options) {
+  std::optional<std::int32_t> speedup;
+  if (!options.speedup.empty()) {
+    const auto permille = permille_of(options.speedup);
+    if (!permille) return std::unexpected(permille.error());
+    if (!options.end_to_end || options.line.empty())
+      return fail(
+          "--speedup needs --end-to-end and --line: other experiments draw theirs, because "
+          "each run wants some at speedup 0");
+    speedup = *permille;
+  }
+  auto companions = stab::causal::find_companions();
+  if (!companions) return std::unexpected(companions.error());
+  auto program = prepare_program(
+      {.word = options.command.front(), .scope = options.scope, .binaries = options.binaries},
+      *companions);
+  if (!program) return std::unexpected(program.error());
+  auto settings = settings_of(options, *program);
+  if (!settings) return std::unexpected(settings.error());
+  return Runs(options, std::move(*program), companions->library, std::move(*settings), speedup)
+      .run_all();
+}
+
+}  // namespace stab::client::causal
