@@ -2,7 +2,9 @@
 // 'stabctl causal' over profiles whose truth is known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/types.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -125,6 +127,110 @@ TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {
               HasSubstr("no progress point was visited in an experiment"));
   EXPECT_EQ(causal({"--read", lab_.path("none.coz")}).code, 1);
   EXPECT_EQ(causal({}).code, 1);
+}
+
+// A loop nearly all of whose time is its line 6.
+constexpr const char* one_hot_line = R"(#include <stdlib.h>
+#include <stdio.h>
+#include "stabilizer.h"
+int main(int count, char** words) {
+  for (long i = 0; i < atol(words[1]); ++i) {
+    for (long left = 300000; left > 0; --left) __asm__ volatile("" : "+r"(left));
+    STAB_PROGRESS("item");
+  }
+  puts("my own output");
+  return count > 2 ? atoi(words[2]) : 0;
+}
+)";
+
+class CausalRunTest : public CausalTest {
+ protected:
+  // "": it could not be compiled.
+  std::string compile(const std::string& flags, const std::string& name = "hot") const {
+    lab_.write("hot.c", one_hot_line);
+    const Output made = run_program({"/bin/sh", "-c",
+                                     "clang-19 -O1 -I " STAB_SOURCE_DIR "/runtime " + flags +
+                                         " -o " + name + " \"$PWD/hot.c\""},
+                                    lab_.folder());
+    EXPECT_EQ(made.code, 0) << made.err;
+    return lab_.path(name);
+  }
+  Output run(std::vector<std::string> options, const std::vector<std::string>& command) const {
+    options.insert(options.end(), {"--experiment", "20ms", "--scope", "*/hot.c", "--"});
+    options.insert(options.end(), command.begin(), command.end());
+    return causal(options);
+  }
+};
+
+TEST_F(CausalRunTest, TheLineThatTakesAllHelpsAndItsProfileCanBeReadAgain) {
+  const std::string program = compile("-g");
+  const Output made =
+      run({"--line", "hot.c:6", "--runs", "2", "--json", "--coz", lab_.path("hot.coz")},
+          {program, "15000"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.out, StartsWith("my own output\nmy own output\n{"));
+  EXPECT_THAT(made.err, HasSubstr("run 2 of 2: "));
+  const std::string text = made.out.substr(made.out.find('{'));
+  const json object = json::parse(text);
+  const json& point = object["points"][0];
+  EXPECT_EQ(point["name"], "item");
+  const json& line = point["lines"][0];
+  EXPECT_THAT(line["line"].get<std::string>(), EndsWith("/hot.c:6"));
+  EXPECT_EQ(line["finding"], "helps") << text << made.err;
+  EXPECT_EQ(causal({"--json", "--read", lab_.path("hot.coz")}).out, text);
+}
+
+TEST_F(CausalRunTest, AFailedRunIsLeftOutAndSaid) {
+  const Output failed = run({"--runs", "2"}, {compile("-g"), "10", "7"});
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_EQ(failed.out, "my own output\nmy own output\n");
+  EXPECT_THAT(failed.err, HasSubstr("run 1 of 2: the program exited with 7; the run is left out"));
+  EXPECT_THAT(failed.err, HasSubstr("the program failed in all runs"));
+}
+
+TEST_F(CausalRunTest, AShortProgramAndOneWithoutPointsAreToldWhatToChange) {
+  const std::string program = compile("-g");
+  EXPECT_THAT(run({"--runs", "1"}, {program, "1"}).err, HasSubstr("too short"));
+  EXPECT_THAT(run({"--runs", "1"}, {program, "0"}).err, HasSubstr("No progress point was visited"));
+}
+
+TEST_F(CausalRunTest, CtrlCEndsTheProgramAndKeepsWhatThereIs) {
+  const std::string program = compile("-g");
+  const pid_t child = start_program(
+      {STAB_BIN_DIR "/stabctl", "causal", "--scope", "*/hot.c", "--line", "hot.c:6", "--experiment",
+       "20ms", "--coz", lab_.path("cut.coz"), "--", program, "100000000"},
+      lab_.folder(), lab_.path("said"));
+  ASSERT_TRUE(wait_for_text(lab_.path("said"), " experiments, "));
+  kill(child, SIGINT);
+  EXPECT_EQ(end_of(child), 130);
+  EXPECT_EQ(causal({"--read", lab_.path("cut.coz")}).code, 0);
+}
+
+TEST_F(CausalRunTest, WhatCannotBeProfiledIsRefusedWithWhatToChange) {
+  const auto refused = [&](std::vector<std::string> options, const std::string& program) {
+    const Output made = run(std::move(options), {program, "1"});
+    EXPECT_EQ(made.code, 1) << made.err;
+    EXPECT_EQ(made.out, "");
+    return made.err;
+  };
+  const std::string program = compile("-g");
+  EXPECT_THAT(refused({}, lab_.path("none")), HasSubstr("cannot find the program"));
+  EXPECT_THAT(refused({}, compile("-g0", "bare")),
+              HasSubstr("no debug information; build it with"));
+  EXPECT_THAT(refused({}, compile("-g -static", "static")), HasSubstr("is linked statically"));
+  lab_.write("script", "#!/bin/sh\n", true);
+  EXPECT_THAT(refused({}, lab_.path("script")), HasSubstr("by --binary"));
+  EXPECT_THAT(refused({"--line", "hot.c:4000"}, program),
+              HasSubstr("the nearest line that has some"));
+  EXPECT_THAT(refused({"--line", "cold.c:6"}, program), HasSubstr("no code in scope"));
+  EXPECT_THAT(refused({"--progress", "hot.c:4000"}, program), HasSubstr("--progress: no code"));
+  EXPECT_THAT(refused({"--speedup", "25%"}, program), HasSubstr("needs --end-to-end and --line"));
+  EXPECT_THAT(refused({"--speedup", "x"}, program), HasSubstr("like 25%"));
+  EXPECT_THAT(refused({"--sample-period", "1us"}, program), HasSubstr("--sample-period takes"));
+  EXPECT_THAT(refused({"--binary", lab_.path("no*")}, program), HasSubstr("no file is like"));
+  const Output scope = causal({"--scope", "nothing", "--", program, "1"});
+  EXPECT_EQ(scope.code, 1);
+  EXPECT_THAT(scope.err, HasSubstr("is in scope"));
 }
 
 }  // namespace
