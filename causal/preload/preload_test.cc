@@ -353,6 +353,17 @@ TEST(Processes, LeavesTheSessionBeforeASandbox) {
   EXPECT_GT(session.head().ended_ns, 0);
 }
 
+TEST(Processes, ASandboxedChildOfABareCloneEnds) {
+  Session session({"hot"});
+  EXPECT_EQ(session.run("visit shutclone hot").output, "done\n");
+  EXPECT_GT(session.samples(0), 0);
+}
+
+TEST(Threads, AreCancelledWhereASemaphoreIsFree) {
+  Session session({"hot"});
+  EXPECT_EQ(session.run("cancel").output, "done\n");
+}
+
 TEST(Sessions, InvalidOnesAreIgnored) {
   const auto refused = [](void (*damage)(Session&)) {
     Session session({"hot"});

@@ -77,9 +77,12 @@ void end_process() {
 
 void leave_session() {
   if (!is_counted()) return;
-  stop_sampling();
-  end_process();
-  wait_for_coordinator();
+  // A child of a bare clone has no coordinator that would end.
+  if (os::process_id() == process) {
+    stop_sampling();
+    end_process();
+    wait_for_coordinator();
+  }
   __atomic_store_n(&has_left, true, __ATOMIC_RELAXED);
 }
 

@@ -39,6 +39,7 @@ pthread_mutex_trylock
 pthread_rwlock_tryrdlock
 pthread_rwlock_trywrlock
 pthread_setspecific
+pthread_testcancel
 sem_trywait
 sigaddset
 sigdelset

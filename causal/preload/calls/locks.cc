@@ -91,8 +91,10 @@ STAB_WAITS(cnd_timedwait, (cnd_t * condition, mtx_t* mutex, const timespec* unti
 
 namespace {
 
-// As sem_trywait, with errno as it was if it must be waited.
+// As sem_trywait, with errno as it was if it must be waited. A thread that is cancelled ends here,
+// also where the semaphore is free.
 bool takes(sem_t* semaphore) {
+  pthread_testcancel();
   const int before = errno;
   const bool has_taken = is_counted() && sem_trywait(semaphore) == 0;
   errno = before;

@@ -290,6 +290,37 @@ static void use_coz(void) {
   printf("same: %d, other kind: %d\n", count == early, other != count);
 }
 
+/* Never finds its semaphore taken: only the look for a cancellation ends it. */
+static void* take_and_give(void* unused) {
+  for (;;) {
+    while (sem_wait(&semaphore) != 0) {
+    }
+    __atomic_add_fetch(&ready, 1, __ATOMIC_SEQ_CST);
+    sem_post(&semaphore);
+  }
+  return unused;
+}
+static void cancel_a_taker(void) {
+  pthread_t taker;
+  sem_init(&semaphore, 0, 1);
+  if (pthread_create(&taker, NULL, take_and_give, NULL) != 0) abort();
+  while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < 100) sched_yield();
+  pthread_cancel(taker);
+  pthread_join(taker, NULL);
+}
+
+/* A child that no handler of fork knows of shuts itself in. */
+static void shut_clone(void) {
+  const long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+  if (child == 0) {
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    syscall(SYS_exit, 3);
+  }
+  int status = 0;
+  waitpid((pid_t)child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) abort();
+}
+
 /* Nothing but read, write, exit and sigreturn is allowed after it. */
 static void shut(void) {
   prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
@@ -324,6 +355,8 @@ static int run(const char* what, char** self) {
   else if (strcmp(what, "exec") == 0) execl(self[0], self[0], "hot", (char*)NULL);
   else if (strcmp(what, "noexec") == 0) execl("/nowhere", "/nowhere", (char*)NULL);
   else if (strcmp(what, "exit") == 0) exit(42);
+  else if (strcmp(what, "cancel") == 0) cancel_a_taker();
+  else if (strcmp(what, "shutclone") == 0) shut_clone();
   else if (strcmp(what, "shut") == 0) shut();
   else if (strcmp(what, "crash") == 0) raise(SIGSEGV);
   else return 0;
