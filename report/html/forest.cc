@@ -14,6 +14,7 @@
 #include "report/sections/words.h"
 #include "report/words/answer.h"
 #include "report/words/changes.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::report::html {
 namespace {
@@ -34,8 +35,9 @@ struct Row {
 
 std::string name_of(const Analysis& analysis, const Effect& effect) {
   const std::string who = label_of(analysis, effect.subject, effect.scope);
-  return fmt::format("{}{}{} against {}", who, who.empty() ? "" : ": ",
-                     level_name(effect, effect.level), level_name(effect, effect.baseline));
+  return fmt::format("{}{}{} against {}{}", who, who.empty() ? "" : ": ",
+                     level_name(effect, effect.level), level_name(effect, effect.baseline),
+                     stats::is_control(effect, analysis.spec) ? " (control)" : "");
 }
 
 std::vector<Row> percent_rows(const Analysis& analysis) {
@@ -93,7 +95,8 @@ Table numbers_of(const Analysis& analysis, const std::vector<Row>& rows) {
   return table;
 }
 
-const char* colour_of(const Effect& effect) {
+const char* colour_of(const Analysis& analysis, const Effect& effect) {
+  if (stats::is_control(effect, analysis.spec)) return "c7";
   switch (effect.verdict) {
     case stats::Verdict::faster:
       return "good";
@@ -117,7 +120,7 @@ constexpr double top = 6;
 
 void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const Row& row,
               double y) {
-  const std::string colour = colour_of(*row.effect);
+  const std::string colour = colour_of(analysis, *row.effect);
   const ChangeWords words = change_words(analysis, *row.effect);
   canvas.name(4, y + 13, row.name, 44, "strong");
   canvas.text(width - 4, y + 13, verdict_word(row.effect->verdict, analysis.spec), "end tick");
@@ -169,6 +172,12 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
   figure.words = fmt::format(
       "Bars are {} intervals, thin lines those that hold for all comparisons together{}.",
       level_text(analysis.spec.alpha), margin ? ", the shaded band what counts as the same" : "");
+  const bool controlled = std::ranges::any_of(
+      rows, [&](const Row& row) { return stats::is_control(*row.effect, analysis.spec); });
+  if (controlled)
+    figure.words +=
+        " The control is the first level once more: what it differs by cannot be told here, and it "
+        "is no answer.";
   if (shown < rows.size())
     figure.words +=
         fmt::format(" The first {} of {}; the table has the others.", shown, rows.size());

@@ -67,6 +67,15 @@ TEST(Page, BeginsWithTheQuestionAndTheAnswer) {
   EXPECT_LT(answer, text.find("<main>"));
 }
 
+TEST(Page, AControlIsMarkedInThePictureAndInItsTable) {
+  Document document = sample_document();
+  EXPECT_THAT(page(document, {}), Not(HasSubstr("control")));
+  document.analysis.spec.control = document.analysis.effects.front().level;
+  const std::string text = page(document, {});
+  EXPECT_THAT(text, HasSubstr(" (control)</text>"));
+  EXPECT_THAT(text, HasSubstr("The control is the first level once more"));
+}
+
 TEST(Page, RefersToNothingOutside) {
   const Document document = sample_document();
   const std::string text = page(document, background_of(document, 5));

@@ -36,8 +36,10 @@ void CommandLine::add_ab() {
                  "With --build: a file or folder that all have as the last version has it")
       ->expected(1)
       ->take_all();
-  ab->add_option("--budget", a.ab.budget,
-                 "About how long it may take, by the pace of a first run of each")
+  ab->add_option(
+        "--budget", a.ab.budget,
+        "About how long it measures, by the pace of a first run of each: more where trials "
+        "get slower later; builds of revisions and the report come on top")
       ->capture_default_str();
   ab->add_option("--margin", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
@@ -45,10 +47,12 @@ void CommandLine::add_ab() {
       ->expected(1)
       ->take_all();
   ab->add_flag("--heap", a.ab.heap, "Blocks of the heap lie at random places, too");
-  ab->add_flag(
-      "--control,!--no-control", a.ab.control,
-      "Whether the first version is measured once more under another name, as it is unless "
-      "refused: a machine that disturbs trials shows itself");
+  ab->add_flag_callback(
+      "--no-control", [&a] { a.ab.control = false; },
+      "Do not measure the first version once more under another name, by which a machine that "
+      "disturbs trials shows itself");
+  // What is so anyway need not be offered; with both the control is measured.
+  ab->add_flag_callback("--control", [&a] { a.ab.control = true; })->group("");
   ab->add_option("--seed", a.ab.seed, "Every random choice derives from it")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);

@@ -22,11 +22,17 @@ using namespace client;
 
 namespace {
 
+// Without what a flag stands for if it has no value, as in "--web{0}".
+std::string name_of(const CLI::Option& option) {
+  const std::string name = option.get_name(true, true);
+  return name.substr(0, name.find('{'));
+}
+
 nlohmann::ordered_json as_json(const CLI::App& app) {
   nlohmann::ordered_json options = nlohmann::ordered_json::array();
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
-    options.push_back({{"name", option->get_name(true, true)},
+    options.push_back({{"name", name_of(*option)},
                        {"about", option->get_description()},
                        {"positional", !option->nonpositional()},
                        {"required", option->get_required()},

@@ -161,6 +161,11 @@ TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
   EXPECT_EQ(document["control"]["trusted"], document["control"]["can_tell"].is_number());
   EXPECT_THAT(read_file(lab_.path("plan.toml"), 1 << 20).value_or(""),
               HasSubstr("control = \"true-again\""));
+  const Output help = lab_.ctl({"help", "ab"});
+  EXPECT_THAT(help.out,
+              AllOf(ContainsRegex("\n  --no-control +Do not measure"), Not(HasSubstr("{false}"))));
+  EXPECT_THAT(lab_.ctl({"help", "ab", "--json"}).out,
+              AllOf(HasSubstr("\"--no-control\""), HasSubstr("\"--web\""), Not(HasSubstr("{0}"))));
   // Without it.
   const Output alone = ab({"--budget", "2s", "--no-control", "--json", "--", "true", "exit 0"});
   ASSERT_EQ(alone.code, 0) << alone.err;
