@@ -127,6 +127,12 @@ TEST(Sampling, ProgramsThatUseTimersAndBlockAllSignals) {
   expect_samples(session.samples(0), 400 * ms, session.period());
 }
 
+TEST(Sampling, NoWayToSetAHandlerTakesOurSignal) {
+  Session session({"hot"});
+  EXPECT_EQ(session.run("ways hot").output, "as set: 8\ndone\n");
+  expect_samples(session.samples(0), 300 * ms, session.period());
+}
+
 TEST(Sampling, InterruptsNoWait) {
   Session session({"hot"});
   EXPECT_EQ(session.run("waits").output, "interrupted: 0\ndone\n");

@@ -12,12 +12,21 @@
 
 using namespace stab::causal;
 
+// Old programs call them nevertheless.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 namespace {
 
 struct sigaction wanted_action;  // what the program has set for our signal
 
 bool is_ours(int signal) {
   return signal == sample_signal && shared_file.head != nullptr;
+}
+
+sighandler_t want(sighandler_t handler) {
+  const sighandler_t last = wanted_action.sa_handler;
+  wanted_action.sa_handler = handler;
+  return last;
 }
 
 // `set` without our signal, in `copy`; null stays null.
@@ -58,11 +67,33 @@ STAB_EXPORT int sigaction(int signal, const struct sigaction* action, struct sig
   return STAB_REAL(sigaction)(signal, &copy, before);
 }
 
-STAB_EXPORT sighandler_t signal(int signal_number, sighandler_t handler) {
-  if (!is_ours(signal_number)) return STAB_REAL(signal)(signal_number, handler);
-  const sighandler_t last = wanted_action.sa_handler;
-  wanted_action.sa_handler = handler;
-  return last;
+// In no header any more. A C program that is compiled with -std=c99 calls __sysv_signal as `signal`.
+extern "C" sighandler_t bsd_signal(int number, sighandler_t handler);
+
+#define STAB_SETS_HANDLER(name)                                                \
+  STAB_EXPORT sighandler_t name(int number, sighandler_t handler) {            \
+    return is_ours(number) ? want(handler) : STAB_REAL(name)(number, handler); \
+  }
+
+STAB_SETS_HANDLER(signal)
+STAB_SETS_HANDLER(__sysv_signal)
+STAB_SETS_HANDLER(sysv_signal)
+STAB_SETS_HANDLER(bsd_signal)
+STAB_SETS_HANDLER(ssignal)
+
+// It blocks the signal or unblocks it as well.
+STAB_EXPORT sighandler_t sigset(int number, sighandler_t handler) {
+  if (!is_ours(number)) return STAB_REAL(sigset)(number, handler);
+  const bool was_blocked = self.is_meant_blocked;
+  self.is_meant_blocked = handler == SIG_HOLD;
+  const sighandler_t last = handler == SIG_HOLD ? wanted_action.sa_handler : want(handler);
+  return was_blocked ? SIG_HOLD : last;
+}
+
+STAB_EXPORT int sigignore(int number) {
+  if (!is_ours(number)) return STAB_REAL(sigignore)(number);
+  want(SIG_IGN);
+  return 0;
 }
 
 STAB_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) {

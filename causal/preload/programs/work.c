@@ -19,6 +19,8 @@
 
 #include "runtime/stabilizer.h"
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 static uint64_t thread_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -224,6 +226,23 @@ static void block_all(void) {
   printf("blocked as without: %d\n", blocked);
 }
 
+/* Each way to set a handler reads back what the one before has set. */
+sighandler_t bsd_signal(int, sighandler_t);
+static void all_ways(void) {
+  sighandler_t (*const ways[])(int, sighandler_t) = {signal, __sysv_signal, sysv_signal,
+                                                     bsd_signal, ssignal, sigset};
+  int as_set = 0;
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
+    ways[i](SIGSTKFLT, SIG_IGN);
+    as_set += ways[i](SIGSTKFLT, SIG_DFL) == SIG_IGN;
+  }
+  sigignore(SIGSTKFLT);
+  as_set += signal(SIGSTKFLT, SIG_DFL) == SIG_IGN;
+  sigset(SIGSTKFLT, SIG_HOLD);
+  as_set += sigset(SIGSTKFLT, SIG_DFL) == SIG_HOLD;
+  printf("as set: %d\n", as_set);
+}
+
 static void own_timer(void) {
   static volatile int ticks;
   struct sigaction action = {.sa_handler = (void (*)(int))run_nothing};
@@ -346,6 +365,7 @@ static int run(const char* what, char** self) {
   else if (strcmp(what, "fork") == 0) fork_child(100);
   else if (strcmp(what, "forks") == 0) in_thread(fork_in_thread, 100);
   else if (strcmp(what, "block") == 0) block_all();
+  else if (strcmp(what, "ways") == 0) all_ways();
   else if (strcmp(what, "timer") == 0) own_timer();
   else if (strcmp(what, "waits") == 0) uninterrupted();
   else if (strcmp(what, "visit") == 0) visit(7);
