@@ -5,13 +5,17 @@
 //   range START SIZE LINE  in hexadecimal, in hexadecimal, a number
 // Without a scope it is what lies below the current directory, or, if nothing does, all but /usr.
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -23,11 +27,11 @@ namespace {
 using stab::causal::LineMap;
 using stab::causal::ObjectLines;
 
-// Sanitizers take terabytes of addresses for themselves.
+// Sanitizers take terabytes of addresses and these signals for themselves.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool bounds_memory = false;
+constexpr bool is_sanitized = true;
 #else
-constexpr bool bounds_memory = true;
+constexpr bool is_sanitized = false;
 #endif
 constexpr rlim_t most_memory = rlim_t{8} << 30;
 constexpr rlim_t most_seconds = 300;
@@ -35,9 +39,28 @@ constexpr rlim_t most_seconds = 300;
 // Hostile objects end this process, not the machine's peace.
 void be_bounded() {
   const rlimit memory{.rlim_cur = most_memory, .rlim_max = most_memory};
-  if (bounds_memory) setrlimit(RLIMIT_AS, &memory);
+  if (!is_sanitized) setrlimit(RLIMIT_AS, &memory);
   const rlimit seconds{.rlim_cur = most_seconds, .rlim_max = most_seconds};
   setrlimit(RLIMIT_CPU, &seconds);
+}
+
+// LLVM reads what a damaged file names without looking whether it is there.
+extern "C" void end_as_damaged(int /*signal*/) {
+  static constexpr std::string_view why =
+      "stab-lines: LLVM cannot read the debug information, which is damaged or too large\n";
+  static_cast<void>(write(STDERR_FILENO, why.data(), why.size()));
+  _exit(1);
+}
+
+void catch_crashes() {
+  static std::array<std::byte, 65536> stack;
+  const stack_t alternate{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action{};
+  action.sa_handler = end_as_damaged;
+  action.sa_flags = SA_ONSTACK;
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGXCPU})
+    sigaction(signal, &action, nullptr);
 }
 
 int refuse(const std::string& why) {
@@ -80,6 +103,7 @@ stab::Result<LineMap> read_by_default(const std::vector<std::string>& objects) {
 
 int main(int argc, char** argv) {
   be_bounded();
+  if (!is_sanitized) catch_crashes();
   std::vector<std::string> patterns;
   std::vector<std::string> objects;
   const std::vector<std::string> words(argv + 1, argv + argc);
