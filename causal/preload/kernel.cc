@@ -7,27 +7,14 @@
 
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
+#include "runtime/base/system_call.h"
 
 namespace stab::causal::kernel {
 namespace {
 
+using os::address_of;
+using os::call;
 using os::failed;
-
-long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  register long r9 __asm__("r9") = f;
-  long result = 0;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                   : "rcx", "r11", "memory");
-  return result;
-}
-
-long address_of(const void* pointer) {
-  return reinterpret_cast<long>(pointer);
-}
 
 long open_clock(uint64_t period_ns, bool is_of_user_mode_only) {
   perf_event_attr attributes;

@@ -6,6 +6,8 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 
+#include "runtime/base/system_call.h"
+
 namespace stab::os {
 namespace {
 
@@ -15,22 +17,6 @@ constexpr long map_noreserve = 0x4000;
 constexpr long map_fixed_noreplace = 0x100000;
 constexpr long error_interrupted = -4;
 constexpr long error_not_permitted = -1;
-
-long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  register long r9 __asm__("r9") = f;
-  long result = 0;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                   : "rcx", "r11", "memory");
-  return result;
-}
-
-long address_of(const void* pointer) {
-  return reinterpret_cast<long>(pointer);
-}
 
 }  // namespace
 

@@ -138,9 +138,10 @@ class Analyser {
     made.runs = runs.size();
     const Phase phase = phases_.of(line);
     made.phase = phase.factor;
-    const auto fit = Fit::make(seen.observations);
+    const std::uint64_t wanted = wanted_visits(seen);
+    const auto fit = Fit::make(seen.observations, wanted);
     if (!fit) {
-      made.too_few = why_too_few(made);
+      made.too_few = why_too_few(made, wanted);
       return made;
     }
     made.dropped = fit->dropped();
@@ -148,13 +149,19 @@ class Analyser {
     return made;
   }
 
-  static std::string why_too_few(const Line& line) {
+  // Few visits in parts of runs are few by chance. A run has those that it has.
+  [[nodiscard]] std::uint64_t wanted_visits(const Seen& seen) const {
+    const bool has_one_each = std::ranges::all_of(
+        seen.observations, [](double visits) { return visits >= 1; }, &Observation::visits);
+    return made_.is_end_to_end && has_one_each ? seen.observations.size() : least_visits;
+  }
+
+  static std::string why_too_few(const Line& line, std::uint64_t wanted) {
     if (line.baselines < least_baselines)
       return fmt::format("{} of {} experiments at speedup 0", line.baselines, least_baselines);
     if (line.sped_up < least_sped_up)
       return fmt::format("{} of {} experiments with a speedup", line.sped_up, least_sped_up);
-    if (line.visits < least_visits)
-      return fmt::format("{} of {} visits", line.visits, least_visits);
+    if (line.visits < wanted) return fmt::format("{} of {} visits", line.visits, wanted);
     return fmt::format("{} runs, most without enough experiments at speedup 0", line.runs);
   }
 

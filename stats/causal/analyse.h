@@ -29,8 +29,9 @@ namespace stab::stats::causal {
 // Below these nothing is said of a line.
 inline constexpr std::size_t least_baselines = 5;  // experiments at speedup 0
 inline constexpr std::size_t least_sped_up = 10;   // at others
-inline constexpr std::uint64_t least_visits = 50;  // in all of them
-inline constexpr std::size_t least_runs = 5;       // fewer: parts of runs stand for runs
+// In all of them, unless an experiment is a run: then a visit in each is enough.
+inline constexpr std::uint64_t least_visits = 50;
+inline constexpr std::size_t least_runs = 5;  // fewer: parts of runs stand for runs
 inline constexpr double ranked_speedup = 0.25;
 
 struct Options {

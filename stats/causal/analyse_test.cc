@@ -117,6 +117,51 @@ TEST(CausalAnalysis, RunsOfOneExperimentHaveTheirBaselineInOthers) {
   EXPECT_NEAR(made->points.front().lines.front().slope.value, 1.0 / 3, 0.08);
 }
 
+// Each run is timed from end to end, and half of them with a speedup.
+Profile with_timed_runs(std::uint64_t seed, double (*gain)(double)) {
+  Profile profile =
+      Simulation(seed).make({.lines = {{.gain = gain}}, .runs = 20, .experiments = 1});
+  for (std::size_t i = 0; i < profile.runs.size(); ++i) {
+    causal::Run& run = profile.runs[i];
+    Experiment& whole = run.experiments.front();
+    const unsigned wanted = i % 2 == 0 ? 0 : 250;
+    const double change = (1 - gain(wanted / 1000.0)) / (1 - gain(whole.speedup / 1000.0));
+    const double visits = static_cast<double>(whole.visits.front().count);
+    whole.effective_ns =
+        static_cast<std::uint64_t>(static_cast<double>(whole.effective_ns) / visits * change);
+    whole.speedup = wanted;
+    whole.visits.front().count = 1;
+    run.effective_ns = whole.effective_ns;
+    run.samples.front().count = whole.line_samples = whole.effective_ns / 10'000;
+  }
+  return profile;
+}
+
+TEST(CausalAnalysis, AVisitARunIsEnoughWhereRunsAreTimed) {
+  constexpr int profiles = 400;
+  int covered = 0;
+  int alarms = 0;
+  for (std::uint64_t seed = 0; seed < profiles; ++seed) {
+    const auto helping = analyse(with_timed_runs(seed, third), {.draws = 100});
+    const Gain& gain = helping->points.front().lines.front().at_quarter;
+    covered += gain.interval.low <= third(0.25) && third(0.25) <= gain.interval.high ? 1 : 0;
+    const auto idle = analyse(with_timed_runs(seed, none), {.draws = 100});
+    const Finding found = idle->points.front().lines.front().finding;
+    ASSERT_NE(found, Finding::too_few);
+    alarms += found == Finding::unclear ? 0 : 1;
+  }
+  // Two standard errors of 400 coins.
+  EXPECT_GE(covered, 0.93 * profiles);
+  EXPECT_LE(alarms, 0.07 * profiles);
+}
+
+TEST(CausalAnalysis, FewVisitsOfPartsOfRunsAreTooFew) {
+  const auto made =
+      analyse(Simulation(8).make({.lines = {{.gain = third}}, .experiments = 4, .visits = 1}), {});
+  ASSERT_TRUE(made);
+  EXPECT_THAT(made->points.front().lines.front().too_few, HasSubstr(" of 50 visits"));
+}
+
 // All intervals of a line hold at once in 95 % of profiles or more, and any finding about two lines
 // without an effect is in at most 5 %: over runs that differ, lines that do not have the same slope in
 // each run, and noise that differs from run to run and from line to line.

@@ -45,7 +45,8 @@ double scaled_chi_squared(Random& random, double df) {
 
 }  // namespace
 
-std::optional<Fit> Fit::make(const std::vector<Observation>& observations) {
+std::optional<Fit> Fit::make(const std::vector<Observation>& observations,
+                             std::uint64_t wanted_visits) {
   Fit made;
   made.take_baselines(observations);
   std::size_t baselines = 0;
@@ -72,7 +73,7 @@ std::optional<Fit> Fit::make(const std::vector<Observation>& observations) {
                           .visits = each.visits});
   }
   if (baselines < least_baselines || made.sped_.size() < least_sped_up ||
-      visits < static_cast<double>(least_visits) || clusters.size() < 2 || made.base_df_ < 2)
+      visits < static_cast<double>(wanted_visits) || clusters.size() < 2 || made.base_df_ < 2)
     return std::nullopt;
   made.slope_df_ = static_cast<double>(clusters.size() - 1);
   made.find_noise();

@@ -29,8 +29,10 @@ struct Observation {
 
 class Fit {
  public:
-  // Nothing unless what is left when runs without R_r are dropped is enough (least_* of analyse.h).
-  static std::optional<Fit> make(const std::vector<Observation>& observations);
+  // Nothing unless what is left when runs without R_r are dropped is enough (least_* of analyse.h), and
+  // has so many visits.
+  static std::optional<Fit> make(const std::vector<Observation>& observations,
+                                 std::uint64_t wanted_visits);
 
   // Sum of weight(x) (expected - time) by the sum of weight(x) scale(x) expected: the gain at a
   // speedup, a slope and the like.

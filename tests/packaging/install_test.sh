@@ -44,6 +44,18 @@ built_and_moves "$szc" -O2 "$here/project/main.cc" "$here/project/squares.c"
 "$szc" -c -o "$work/squares.o" "$here/project/squares.c"
 built_and_moves "$szc++" -O2 "$here/project/main.cc" "$work/squares.o"
 
+# A causal profile: stab-lines and the library are those of the prefix.
+profiled() {
+  clang-19 -O1 -g -I "$prefix/include/stabd" -o "$work/rounds" "$here/rounds.c"
+  "$prefix/bin/stabctl" causal --scope '*/rounds.c' --runs 1 --experiment 20ms --json -- "$work/rounds" >"$work/causal" 2>"$work/said" ||
+    fail "causal: $(cat "$work/said")"
+  # The program prints what LD_PRELOAD is.
+  grep -qxF "$prefix/lib/stabd/libstabcausal.so" "$work/causal" || fail "another library profiles: $(head -n 1 "$work/causal")"
+  grep -qF '"name": "round"' "$work/causal" || fail "causal says: $(cat "$work/causal")"
+}
+[[ -x $prefix/libexec/stabd/stab-lines ]] || fail "stab-lines is not installed"
+profiled
+
 # Runs without a daemon, and the heap of programs that szc did not build.
 for plan in plan heap; do
   "$prefix/bin/stabctl" run "$here/$plan.toml" --state "$work/$plan" >"$work/report" 2>&1 || fail "$(cat "$work/report")"
@@ -98,6 +110,8 @@ eval "g++ $(pkg-config --cflags stabilizer) -o '$work/plain' '$here/project/main
 mv "$prefix" "$work/moved"
 szc=$work/moved/bin/szc
 built_and_moves "$szc" -O2 "$here/project/main.cc" "$here/project/squares.c"
+prefix=$work/moved
+profiled
 
 # DESTDIR is where it lies meanwhile, and nothing of it gets in.
 DESTDIR=$work/root cmake --install "$build_dir" --prefix /opt/stabd --strip >/dev/null

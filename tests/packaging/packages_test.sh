@@ -71,12 +71,21 @@ step 'a run without a daemon' 'stabctl run /tmp/packaging/plan.toml'
 grep -qE 'Trials +6 ok' "$work/said" || fail "the run says: $(cat "$work/said")"
 step 'a run of a user' 'HOME=/tmp/nobody setpriv --reuid 65534 --regid 65534 --clear-groups stabctl run /tmp/packaging/plan.toml'
 grep -qE 'Trials +6 ok' "$work/said" || fail "the run of a user says: $(cat "$work/said")"
+step 'a causal profile' 'clang-19 -O1 -g $(pkg-config --cflags stabilizer) -o /tmp/rounds /tmp/packaging/rounds.c
+  stabctl causal --scope "*/rounds.c" --runs 1 --experiment 20ms --json -- /tmp/rounds'
+grep -qxF /usr/lib/stabd/libstabcausal.so "$work/said" || fail "another library profiles: $(cat "$work/said")"
+grep -qF '"name": "round"' "$work/said" || fail "causal says: $(cat "$work/said")"
 step 'a daemon' 'stabd & daemon=$!
   trap "kill $daemon; wait $daemon || true" EXIT
   until [[ -S /run/stabd/stabd.sock ]]; do kill -0 "$daemon"; sleep 0.1; done
   stabctl submit /tmp/packaging/heap.toml && stabctl watch 1 && stabctl report 1'
 grep -qE 'Trials +6 ok' "$work/said" || fail "the report is: $(cat "$work/said")"
 [[ -s $root/var/lib/stabd/stabd.db && -d $root/var/cache/stabd ]] || fail "the daemon has its database elsewhere"
+
+# stabctl works without szc, and says what needs it.
+step 'no szc' 'dpkg -r szc; ! stabctl causal -- /tmp/rounds; stabctl runs'
+grep -qF 'install the package of szc' "$work/said" || fail "without szc causal says: $(cat "$work/said")"
+step 'szc again' 'cd /tmp; dpkg -i ./szc_*.deb'
 
 # What only an administrator does.
 step 'settings' 'mkdir -p /etc/stabd; stabd --check >/etc/stabd/stabd.toml; stabd --check >/dev/null'

@@ -5,8 +5,12 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "stats/causal/coz.h"
 #include "stats/causal/simulate.h"
@@ -127,6 +131,58 @@ TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {
               HasSubstr("no progress point was visited in an experiment"));
   EXPECT_EQ(causal({"--read", lab_.path("none.coz")}).code, 1);
   EXPECT_EQ(causal({}).code, 1);
+}
+
+// Adds the paths of all values, as points[].lines[].slope.value.
+void add_fields(const json& value, const std::string& path, std::set<std::string>& fields) {
+  if (value.is_object()) {
+    for (const auto& [key, inner] : value.items())
+      add_fields(inner, path.empty() ? key : path + "." + key, fields);
+  } else if (value.is_array()) {
+    for (const json& inner : value) add_fields(inner, path + "[]", fields);
+  } else {
+    fields.insert(path);
+  }
+}
+
+std::vector<std::string> pieces(const std::string& text, char between) {
+  std::vector<std::string> made;
+  std::istringstream from(text);
+  for (std::string each; std::getline(from >> std::ws, each, between);) made.push_back(each);
+  return made;
+}
+
+// Adds what a row of the table names: its first cell has names, or what those in backquotes are in.
+void add_row(const std::string& row, std::set<std::string>& fields) {
+  const std::string cell = row.substr(2, row.find(" |", 2) - 2);
+  const std::vector<std::string> quoted = pieces(row, '`');
+  const std::string within = cell.starts_with("lines[].") ? "points[].lines[]." : "";
+  for (const std::string& each : pieces(cell.substr(within.empty() ? 0 : 8), ',')) {
+    const std::string name = each == "lines[]" ? "points[].lines[]" : within + each;
+    if (quoted.size() < 2) fields.insert(name);
+    // "lines[]" in the row of points: it has rows of its own.
+    for (std::size_t i = 1; i < quoted.size(); i += 2)
+      if (!quoted[i].ends_with("[]")) fields.insert(name + "." + quoted[i]);
+  }
+}
+
+TEST_F(CausalTest, TheDocumentHasAllFieldsOfTheJsonAndNoOther) {
+  const std::string latency =
+      "experiment\tselected=a:1\tspeedup=0\tduration=500\n"
+      "latency-point\tname=q\tarrivals=900\tdepartures=100\tdifference=800\n";
+  std::set<std::string> there;
+  for (const std::string& text : {profile_of(6), latency}) {
+    const Output made = causal({"--json", "--read", put("p.coz", text)});
+    ASSERT_EQ(made.code, 0) << made.err;
+    add_fields(json::parse(made.out), "", there);
+  }
+  std::ifstream document(STAB_SOURCE_DIR "/doc/causal.md");
+  std::set<std::string> documented;
+  std::string row;
+  while (std::getline(document, row) && row != "## JSON") continue;
+  while (std::getline(document, row))
+    if (row.starts_with("| ") && !row.starts_with("| field ")) add_row(row, documented);
+  EXPECT_THAT(documented, ::testing::UnorderedElementsAreArray(there));
 }
 
 // A loop nearly all of whose time is its line 6.

@@ -41,6 +41,10 @@ class Printed : public ::testing::Test {
     lab_.write("p.coz",
                "experiment\tselected=a:1\tspeedup=0\tduration=5\n"
                "throughput-point\tname=p\tdelta=1\n");
+    lab_.write("program.c",
+               "int main(void) { for (volatile long i = 0; i < 100000000; ++i) {} }\n");
+    ASSERT_EQ(
+        run_program({"/bin/sh", "-c", "clang-19 -g -o program program.c"}, lab_.folder()).code, 0);
     lab_.write("a.csv", "f,y\na,1\na,2\na,3\nb,2\nb,3\nb,5\n");
     lab_.write("root/proc/sys/kernel/random/boot_id", "this-one\n");
     ASSERT_TRUE(lab_.start_daemon());
@@ -97,6 +101,7 @@ class Printed : public ::testing::Test {
             {"export", "1"},
             {"history", "b"},
             {"causal", "--read", lab_.path("p.coz")},
+            {"causal", "--end-to-end", "--runs", "1", "--scope", "*", "--", lab_.path("program")},
             {"replay", "--print", "1", "0"},
             {"profile", "1", "0"},
             {"analyze", lab_.path("a.csv"), "--response", "y", "--factors", "f"},
