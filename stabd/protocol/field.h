@@ -16,6 +16,9 @@ struct Tag {
   std::string_view value;
 };
 
+// Of replies that are no refusals.
+inline constexpr Tag ok{.key = "ok", .value = ""};
+
 template <class M>
 inline constexpr Tag tag = M::tag;
 

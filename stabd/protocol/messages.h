@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "plan/reading/reader.h"
 #include "stabd/protocol/field.h"
+#include "stabd/protocol/progress.h"
+#include "stabd/protocol/results.h"
 #include "stabd/protocol/run.h"
 #include "store/records.h"
 
@@ -31,11 +33,6 @@ namespace stab::protocol {
 
 // Of both conversations. It rises with every change of a message.
 inline constexpr std::uint32_t version = 6;
-
-inline constexpr Tag ok{.key = "ok", .value = ""};
-
-// Of reports and exports.
-inline constexpr std::uint64_t most_answer = std::uint64_t{2} << 30;
 
 struct Refusal {
   std::string error{};
@@ -98,28 +95,6 @@ template <>
 inline constexpr Field field<&SubmitRequest::priority>{
     .least = -100, .most = 100, .may_lack = true};
 
-// What clients see of an experiment's row.
-struct Summary {
-  std::int64_t id = 0;
-  std::string name{};
-  std::string state{};
-  std::string reason{};
-  std::string directory{};
-  std::uint32_t uid = 0;
-  std::uint64_t trials = 0;
-  std::int64_t submitted_ns = 0;
-  std::optional<std::int64_t> started_ns{};
-  std::optional<std::int64_t> ended_ns{};
-  std::optional<std::int64_t> duration_ns{};  // by the monotonic clock
-  std::int64_t priority = 0;
-  std::optional<std::uint32_t> held_by{};  // the user who paused it
-  std::optional<std::uint64_t> place{};    // in the queue: 1 is next
-  std::optional<std::uint64_t> bytes{};    // in lists: about what is stored of it
-};
-BOOST_DESCRIBE_STRUCT(Summary, (),
-                      (id, name, state, reason, directory, uid, trials, submitted_ns, started_ns,
-                       ended_ns, duration_ns, priority, held_by, place, bytes))
-
 struct ListReply {
   static constexpr Tag tag = ok;
   std::vector<Summary> experiments{};
@@ -134,78 +109,6 @@ struct ListRequest {
   static constexpr Tag tag{.key = "verb", .value = "list"};
 };
 BOOST_DESCRIBE_STRUCT(ListRequest, (), ())
-
-// What is optional is absent where no session drives the experiment.
-// A comparison as the plan's stopping rule saw it last: the interval holds at all of its looks, and
-// for all comparisons together.
-struct Change {
-  std::string benchmark{};
-  std::string baseline{};
-  std::string level{};
-  std::optional<double> ratio{};  // response at `level` / response at `baseline`
-  std::optional<double> low{};
-  std::optional<double> high{};
-  std::string verdict{};  // "faster", "slower", "same" or "unsure"
-  bool control = false;   // its level is the baseline once more
-};
-BOOST_DESCRIBE_STRUCT(Change, (), (benchmark, baseline, level, ratio, low, high, verdict, control))
-// The first ones.
-inline constexpr std::size_t most_changes = 100;
-
-struct Progress {
-  static constexpr Tag tag{.key = "kind", .value = "progress"};
-  std::int64_t id = 0;
-  std::string state{};
-  std::string reason{};
-  bool final = false;  // no further line comes
-  std::optional<std::uint64_t> total{};
-  std::optional<std::uint64_t> done{};
-  std::optional<std::uint64_t> ok{};
-  std::optional<std::uint64_t> failed{};
-  std::optional<std::uint64_t> skipped{};
-  std::optional<std::uint64_t> disturbed{};
-  std::optional<std::uint64_t> builds{};
-  std::optional<std::uint64_t> builds_done{};
-  std::optional<std::uint64_t> builds_cached{};  // of these: nothing was built
-  std::optional<std::string> activity{};         // "sort O2, block 3"
-  std::optional<std::uint64_t> fewest{};         // trials; fewer than all if it may stop early
-  std::optional<std::string> look{};             // what the stopping rule saw last
-  std::optional<std::int64_t> left_ns{};         // a guess
-  std::vector<Change> changes{};                 // that it saw
-};
-BOOST_DESCRIBE_STRUCT(Progress, (),
-                      (id, state, reason, final, total, done, ok, failed, skipped, disturbed,
-                       builds, builds_done, builds_cached, activity, fewest, look, left_ns,
-                       changes))
-
-template <>
-inline constexpr Field field<&Progress::total>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::done>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::ok>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::failed>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::skipped>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::disturbed>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::builds>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::builds_done>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::builds_cached>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::activity>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::fewest>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::look>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::left_ns>{.may_lack = true};
-template <>
-inline constexpr Field field<&Progress::changes>{.most = most_changes, .may_lack = true};
 
 struct StatusReply {
   static constexpr Tag tag = ok;
@@ -321,110 +224,6 @@ template <>
 inline constexpr Field field<&RemoveRequest::id>{.least = 1};
 template <>
 inline constexpr Field field<&RemoveRequest::dry>{.may_lack = true};
-
-// A text, and what exit codes are made of.
-struct ReportReply {
-  static constexpr Tag tag = ok;
-  std::string text{};
-  bool complete = false;     // the experiment did not fail and was not cancelled
-  std::uint64_t failed = 0;  // trials
-  bool regressed = false;
-  bool unsure = true;
-};
-BOOST_DESCRIBE_STRUCT(ReportReply, (), (text, complete, failed, regressed, unsure))
-template <>
-inline constexpr Field field<&ReportReply::text>{.most = most_answer};
-
-struct ReportRequest {
-  using Reply = ReportReply;
-  static constexpr Tag tag{.key = "verb", .value = "report"};
-  std::int64_t id = 0;
-  std::string format = "text";  // or "json"
-  bool colour = false;
-  bool full = false;  // text: all tables
-  // As Asked of results/trials.h.
-  std::string response{};
-  std::string better{};
-};
-BOOST_DESCRIBE_STRUCT(ReportRequest, (), (id, format, colour, full, response, better))
-template <>
-inline constexpr Field field<&ReportRequest::id>{.least = 1};
-template <>
-inline constexpr Field field<&ReportRequest::format>{.most = 20, .may_lack = true};
-template <>
-inline constexpr Field field<&ReportRequest::colour>{.may_lack = true};
-template <>
-inline constexpr Field field<&ReportRequest::full>{.may_lack = true};
-template <>
-inline constexpr Field field<&ReportRequest::response>{.most = 200, .may_lack = true};
-template <>
-inline constexpr Field field<&ReportRequest::better>{.most = 20, .may_lack = true};
-
-struct CompareRequest {
-  using Reply = ReportReply;
-  static constexpr Tag tag{.key = "verb", .value = "compare"};
-  std::vector<std::int64_t> ids{};
-  std::string format = "text";
-  bool colour = false;
-  bool full = false;
-  std::string response{};
-  std::string better{};
-};
-BOOST_DESCRIBE_STRUCT(CompareRequest, (), (ids, format, colour, full, response, better))
-template <>
-inline constexpr Field field<&CompareRequest::ids>{.most = 2};
-template <>
-inline constexpr Field field<&CompareRequest::format>{.most = 20, .may_lack = true};
-template <>
-inline constexpr Field field<&CompareRequest::colour>{.may_lack = true};
-template <>
-inline constexpr Field field<&CompareRequest::full>{.may_lack = true};
-template <>
-inline constexpr Field field<&CompareRequest::response>{.most = 200, .may_lack = true};
-template <>
-inline constexpr Field field<&CompareRequest::better>{.most = 20, .may_lack = true};
-
-struct ExportReply {
-  static constexpr Tag tag = ok;
-  std::string text{};
-};
-BOOST_DESCRIBE_STRUCT(ExportReply, (), (text))
-template <>
-inline constexpr Field field<&ExportReply::text>{.most = most_answer};
-
-struct ExportRequest {
-  using Reply = ExportReply;
-  static constexpr Tag tag{.key = "verb", .value = "export"};
-  std::int64_t id = 0;
-  // Or "json", "samples", "samples-json", "hyperfine", "benchstat", or "archive": a file as base64.
-  std::string format = "csv";
-};
-BOOST_DESCRIBE_STRUCT(ExportRequest, (), (id, format))
-template <>
-inline constexpr Field field<&ExportRequest::id>{.least = 1};
-template <>
-inline constexpr Field field<&ExportRequest::format>{.most = 20, .may_lack = true};
-
-struct ImportReply {
-  static constexpr Tag tag = ok;
-  std::int64_t id = 0;  // 0 until the last piece
-};
-BOOST_DESCRIBE_STRUCT(ImportReply, (), (id))
-
-// The next piece of an archive. Other requests may lie between two pieces.
-struct ImportRequest {
-  using Reply = ImportReply;
-  static constexpr Tag tag{.key = "verb", .value = "import"};
-  std::string piece{};              // base64
-  bool last = false;                // then it is verified and becomes an experiment of the asker's
-  std::string file = "a client's";  // its name, for messages
-};
-BOOST_DESCRIBE_STRUCT(ImportRequest, (), (piece, last, file))
-inline constexpr std::size_t bytes_of_piece = std::size_t{192} << 10;
-template <>
-inline constexpr Field field<&ImportRequest::piece>{.most = bytes_of_piece / 3 * 4};
-template <>
-inline constexpr Field field<&ImportRequest::file>{.most = 4096, .may_lack = true};
 
 // Something that happened, or that a build or a trial printed.
 struct LogEntry {

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <ratio>
 #include <string>
 #include <string_view>
 
+#include "base/duration.h"
 #include "base/text.h"
 #include "report/words/quantity.h"
 
@@ -112,7 +115,8 @@ class Text {
     if (has(Finding::unclear))
       return "no line can be told from one that changes nothing; one more hour would narrow the "
              "intervals as the last column says.";
-    return "too few experiments to say anything about any line; run it for longer, or more often.";
+    return "too few experiments to say anything about any line; run it for longer, more often, or "
+           "with a shorter --experiment.";
   }
 
   void table(const PointResult& point) {
@@ -152,9 +156,12 @@ class Text {
   }
 
   void remarks() {
-    add("{} experiments in {} run{}, {:.2f} hours. Intervals are of {}; p is over all lines "
+    // Profiles of anybody's making may claim ages.
+    const std::chrono::duration<double, std::ratio<3600>> hours(std::min(analysis_.hours, 1e6));
+    add("{} experiments in {} run{}, {} without pauses. Intervals are of {}; p is over all lines "
         "(Holm).\n",
-        analysis_.experiments, analysis_.runs, analysis_.runs == 1 ? "" : "s", analysis_.hours,
+        analysis_.experiments, analysis_.runs, analysis_.runs == 1 ? "" : "s",
+        format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
         report::level_text(alpha_));
     if (!analysis_.runs_are_clusters)
       add("Fewer than {} runs: the intervals are of these runs, whose parts stand for others; what "

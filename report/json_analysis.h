@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The parts of a report's JSON that say what an analysis found.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "report/model.h"
+
+namespace stab::report {
+
+nlohmann::ordered_json effects_json(const stats::Analysis& analysis);
+
+// The verdict that the deciding effects agree on, "mixed" if they do not; null where none decides.
+nlohmann::ordered_json verdict_json(const stats::Analysis& analysis);
+
+// Of a response beside the first: what was decided about it.
+nlohmann::ordered_json response_json(const stats::Analysis& analysis);
+
+// Everything of the analysis but its answer and its verdict.
+void add_analysis_json(nlohmann::ordered_json& root, const stats::Analysis& analysis);
+
+}  // namespace stab::report
