@@ -197,6 +197,34 @@ static void chain(void* (*produce)(void*), void (*consume)(void)) {
   pthread_join(producer, NULL);
 }
 
+/* A waiter whose alternate stack lies above its own: on the stack of main. */
+static void call_what_pays(int signal) {
+  (void)signal;
+  const ssize_t written = write(-1, "", 1);
+  (void)written;
+}
+static void* wait_below(void* alternate) {
+  const stack_t stack = {.ss_sp = alternate, .ss_size = 65536};
+  if (sigaltstack(&stack, NULL) != 0) abort();
+  consume_by_semaphore();
+  return NULL;
+}
+static void wait_with_handler_above(void) {
+  char alternate[65536];
+  pthread_t waiter;
+  const struct sigaction action = {.sa_handler = call_what_pays, .sa_flags = SA_ONSTACK | SA_RESTART};
+  sem_init(&semaphore, 0, 0);
+  if (sigaction(SIGUSR1, &action, NULL) != 0) abort();
+  if (pthread_create(&waiter, NULL, wait_below, alternate) != 0) abort();
+  for (int i = 0; i < rounds; ++i) {
+    hot(10);
+    pthread_kill(waiter, SIGUSR1);
+    hot(10);
+    sem_post(&semaphore);
+  }
+  pthread_join(waiter, NULL);
+}
+
 static void fork_child(uint64_t ms) {
   const pid_t child = fork();
   if (child == 0) {
@@ -362,6 +390,7 @@ static int run(const char* what, char** self) {
   else if (strcmp(what, "semaphore") == 0) chain(produce_by_semaphore, consume_by_semaphore);
   else if (strcmp(what, "barrier") == 0) chain(produce_by_barrier, consume_by_barrier);
   else if (strcmp(what, "mutex") == 0) chain(produce_by_mutex, consume_by_mutex);
+  else if (strcmp(what, "above") == 0) wait_with_handler_above();
   else if (strcmp(what, "fork") == 0) fork_child(100);
   else if (strcmp(what, "forks") == 0) in_thread(fork_in_thread, 100);
   else if (strcmp(what, "block") == 0) block_all();
