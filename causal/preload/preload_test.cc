@@ -127,6 +127,14 @@ TEST(Sampling, NoWayToSetAHandlerTakesOurSignal) {
   expect_samples(session.samples(0), 300 * ms, session.period());
 }
 
+TEST(Sampling, LeavesAlternateStacksTheirRoom) {
+  for (const char* size : {"tight", "usual"}) {
+    Session session({"sorts"});
+    EXPECT_EQ(session.run(size).output, "done\n") << size;
+    EXPECT_GT(session.head().samples, 0) << size;
+  }
+}
+
 TEST(Sampling, InterruptsNoWait) {
   Session session({"hot"});
   EXPECT_EQ(session.run("waits").output, "interrupted: 0\ndone\n");
