@@ -96,13 +96,21 @@ uint64_t bit_of(int signal) {
   return uint64_t{1} << (signal - 1);
 }
 
+void set_action(uint64_t also) {
+  const os::SignalAction action = {on_signal,
+                                   os::flag_siginfo | os::flag_restart | os::flag_restorer | also,
+                                   rt::return_from_signal, ~uint64_t{0}};
+  os::signal_action(sample_signal, &action, nullptr);
+}
+
 }  // namespace
 
 void prepare_sampling() {
-  const os::SignalAction action = {
-      on_signal, os::flag_siginfo | os::flag_restart | os::flag_onstack | os::flag_restorer,
-      rt::return_from_signal, ~uint64_t{0}};
-  os::signal_action(sample_signal, &action, nullptr);
+  set_action(os::flag_onstack);
+}
+
+void leave_alternate_stacks() {
+  set_action(0);
 }
 
 void start_sampling() {

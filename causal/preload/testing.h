@@ -51,11 +51,17 @@ inline const std::string library = build_dir + "/lib/libstabcausal.so";
 inline const std::string work = build_dir + "/tests/causal_work";
 inline const std::string moving = build_dir + "/tests/causal_work_moving";
 
+constexpr uint64_t ms = 1000000;
+
 // What a run left.
 struct Ran {
   std::string output;
   int status = 0;  // of waitpid
 };
+
+inline int exit_code(const Ran& ran) {
+  return WIFEXITED(ran.status) ? WEXITSTATUS(ran.status) : -1;
+}
 
 class Session {
  public:

@@ -71,10 +71,21 @@ void Wait::begin() {
 }
 
 void Wait::finish(bool is_woken) {
-  if (is_woken) add(self.paid_ns, load(shared_file.head->owed_ns) - owed_ns_);
+  if (is_woken) add(self.paid_ns, credit());
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   self.waiting_frame = 0;
   if (!is_woken) settle();
+}
+
+// What has accrued, less what a handler of the program's has paid of it: on an alternate stack above
+// this one it is taken for a program that has jumped out of the wait.
+uint64_t Wait::credit() const {
+  const uint64_t owed = load(shared_file.head->owed_ns);
+  const uint64_t accrued = owed - owed_ns_;
+  if (self.waiting_frame != 0) return accrued;
+  const uint64_t paid = load(self.paid_ns);
+  const uint64_t due = paid < owed ? owed - paid : 0;
+  return due < accrued ? due : accrued;
 }
 
 bool prepare_threads() {

@@ -77,6 +77,7 @@ class Wait {
  private:
   void begin();
   void finish(bool is_woken);
+  [[nodiscard]] uint64_t credit() const;
 
   bool is_first_;
   uint64_t owed_ns_ = 0;

@@ -3,6 +3,7 @@
 // signals gets the others, and reads back what it has set.
 #include <errno.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/signalfd.h>
 
 #include "causal/preload/real.h"
@@ -37,6 +38,13 @@ const sigset_t* without_ours(const sigset_t* set, sigset_t& copy) {
   return &copy;
 }
 
+void show(sigset_t& set, bool has_ours) {
+  if (has_ours)
+    sigaddset(&set, sample_signal);
+  else
+    sigdelset(&set, sample_signal);
+}
+
 using SetMask = int (*)(int, const sigset_t*, sigset_t*);
 
 int set_mask(SetMask real, int how, const sigset_t* set, sigset_t* before) {
@@ -45,7 +53,7 @@ int set_mask(SetMask real, int how, const sigset_t* set, sigset_t* before) {
   sigset_t copy;
   const int result = real(how, how == SIG_UNBLOCK ? set : without_ours(set, copy), before);
   if (result != 0) return result;
-  if (before != nullptr && self.is_meant_blocked) sigaddset(before, sample_signal);
+  if (before != nullptr) show(*before, self.is_meant_blocked);
   if (set != nullptr && how == SIG_SETMASK) self.is_meant_blocked = has_ours;
   if (has_ours && how != SIG_SETMASK) self.is_meant_blocked = how == SIG_BLOCK;
   return result;
@@ -60,11 +68,24 @@ STAB_EXPORT int sigaction(int signal, const struct sigaction* action, struct sig
     if (before != nullptr) *before = last;
     return 0;
   }
-  if (action == nullptr || shared_file.head == nullptr)
-    return STAB_REAL(sigaction)(signal, action, before);
-  struct sigaction copy = *action;
-  sigdelset(&copy.sa_mask, sample_signal);
-  return STAB_REAL(sigaction)(signal, &copy, before);
+  if (shared_file.head == nullptr) return STAB_REAL(sigaction)(signal, action, before);
+  struct sigaction copy;
+  if (action != nullptr) {
+    copy = *action;
+    // A sample above a handler is too much for the alternate stacks that many programs have.
+    show(copy.sa_mask, (copy.sa_flags & SA_ONSTACK) != 0);
+    action = &copy;
+  }
+  const int result = STAB_REAL(sigaction)(signal, action, before);
+  if (result == 0 && before != nullptr) show(before->sa_mask, false);
+  return result;
+}
+
+STAB_EXPORT int sigaltstack(const stack_t* stack, stack_t* before) {
+  if (shared_file.head != nullptr && stack != nullptr && (stack->ss_flags & SS_DISABLE) == 0 &&
+      stack->ss_size < getauxval(AT_MINSIGSTKSZ) + most_sample_stack)
+    leave_alternate_stacks();
+  return STAB_REAL(sigaltstack)(stack, before);
 }
 
 // In no header any more. A C program that is compiled with -std=c99 calls __sysv_signal as `signal`.

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/seccomp.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -197,6 +199,54 @@ static void chain(void* (*produce)(void*), void (*consume)(void)) {
   pthread_join(producer, NULL);
 }
 
+/* A waiter whose alternate stack lies above its own: on the stack of main. */
+static void call_what_pays(int signal) {
+  (void)signal;
+  const ssize_t written = write(-1, "", 1);
+  (void)written;
+}
+static void* wait_below(void* alternate) {
+  const stack_t stack = {.ss_sp = alternate, .ss_size = 65536};
+  if (sigaltstack(&stack, NULL) != 0) abort();
+  consume_by_semaphore();
+  return NULL;
+}
+static void wait_with_handler_above(void) {
+  char alternate[65536];
+  pthread_t waiter;
+  const struct sigaction action = {.sa_handler = call_what_pays, .sa_flags = SA_ONSTACK | SA_RESTART};
+  sem_init(&semaphore, 0, 0);
+  if (sigaction(SIGUSR1, &action, NULL) != 0) abort();
+  if (pthread_create(&waiter, NULL, wait_below, alternate) != 0) abort();
+  for (int i = 0; i < rounds; ++i) {
+    hot(10);
+    pthread_kill(waiter, SIGUSR1);
+    hot(10);
+    sem_post(&semaphore);
+  }
+  pthread_join(waiter, NULL);
+}
+
+/* Alternate stacks that are no larger than handlers need, at the end of memory. */
+static void burn_above(int signal) {
+  sigset_t blocked;
+  if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, SIGSTKFLT)) _exit(8);
+  if (signal == SIGUSR1) hot(30);
+}
+static void use_alternate(size_t size) {
+  const size_t page = 4096, all = (size + page - 1) / page * page;
+  char* memory = mmap(NULL, all + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0) abort();
+  const stack_t stack = {.ss_sp = memory + page, .ss_size = size};
+  struct sigaction action = {.sa_handler = burn_above, .sa_flags = SA_ONSTACK};
+  if (sigaltstack(&stack, NULL) != 0 || sigaction(SIGUSR1, &action, NULL) != 0) abort();
+  if (sigaction(SIGUSR1, NULL, &action) != 0 || sigismember(&action.sa_mask, SIGSTKFLT)) abort();
+  for (int i = 0; i < 4; ++i) {
+    raise(SIGUSR1);
+    sorts(30);
+  }
+}
+
 static void fork_child(uint64_t ms) {
   const pid_t child = fork();
   if (child == 0) {
@@ -362,6 +412,9 @@ static int run(const char* what, char** self) {
   else if (strcmp(what, "semaphore") == 0) chain(produce_by_semaphore, consume_by_semaphore);
   else if (strcmp(what, "barrier") == 0) chain(produce_by_barrier, consume_by_barrier);
   else if (strcmp(what, "mutex") == 0) chain(produce_by_mutex, consume_by_mutex);
+  else if (strcmp(what, "above") == 0) wait_with_handler_above();
+  else if (strcmp(what, "tight") == 0) use_alternate(getauxval(AT_MINSIGSTKSZ) + 3584);
+  else if (strcmp(what, "usual") == 0) use_alternate(getauxval(AT_MINSIGSTKSZ) + 4096);
   else if (strcmp(what, "fork") == 0) fork_child(100);
   else if (strcmp(what, "forks") == 0) in_thread(fork_in_thread, 100);
   else if (strcmp(what, "block") == 0) block_all();

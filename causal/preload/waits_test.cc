@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What threads owe that wait for others.
+#include <gtest/gtest.h>
+
+#include "causal/preload/testing.h"
+
+namespace stab::causal::testing {
+namespace {
+
+// The whole run is one experiment, in which all but the line stands still.
+void stop_all_for_the_line(Session& session) {
+  session.head().is_end_to_end = 1;
+  session.head().fixed_line = 0;
+  session.head().fixed_speedup = 1000;
+}
+
+class Chains : public ::testing::TestWithParam<const char*> {};
+
+// All pauses are the waiter's credit, however slow the machine is.
+TEST_P(Chains, WhoWaitsForAnotherPaysNothingTwice) {
+  Session session({"hot"});
+  stop_all_for_the_line(session);
+  EXPECT_EQ(exit_code(session.run(GetParam())), 7);
+  ASSERT_EQ(session.head().experiments, 1);
+  EXPECT_GT(session.head().owed_ns, 50 * ms);
+  // The waiter owes next to nothing: what accrues before it begins to wait.
+  EXPECT_LT(session.head().slept_ns, session.head().owed_ns / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Chains,
+                         ::testing::Values("condition", "semaphore", "barrier", "mutex", "thread"));
+
+// The handler pays what had accrued, so it is no credit any more. Too much of it is a debt of others.
+TEST(Waits, AHandlerOnAnAlternateStackAboveLeavesTheRestOfTheCredit) {
+  Session session({"hot"});
+  stop_all_for_the_line(session);
+  EXPECT_EQ(session.run("above").output, "done\n");
+  ASSERT_EQ(session.head().experiments, 1);
+  EXPECT_GT(session.head().slept_ns, 10 * ms);
+  EXPECT_EQ(session.head().owed_ns, session.experiment(0).line_ns);
+}
+
+}  // namespace
+}  // namespace stab::causal::testing
