@@ -166,10 +166,13 @@ static void* produce_by_barrier(void* unused) {
 static void consume_by_barrier(void) {
   for (int i = 0; i < rounds; ++i) pthread_barrier_wait(&barrier);
 }
+/* What accrues before the consumer is at the lock it would have to pay. */
+static int is_at_lock;
 static void* produce_by_mutex(void* unused) {
   for (int i = 0; i < rounds; ++i) {
     pthread_mutex_lock(&mutex);
     __atomic_store_n(&ready, i + 1, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&is_at_lock, __ATOMIC_SEQ_CST)) sched_yield();
     hot(10);
     pthread_mutex_unlock(&mutex);
     while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) > 0) sched_yield();
@@ -183,7 +186,9 @@ static void consume_by_mutex(void) {
       sched_yield();
       continue;
     }
+    __atomic_store_n(&is_at_lock, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&mutex);
+    __atomic_store_n(&is_at_lock, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&ready, 0, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&mutex);
   }
