@@ -2,4 +2,4 @@
 # SPDX-License-Identifier: MIT
 # szc_epochs_test.sh SOURCE BUILD: the programs that are about moving functions, with all of toggles.sh.
 . "$1/tests/toggles.sh"
-run_toggles "$1" "$2" 2 "$1"/tests/programs/epoch_*.c*
+run_toggles "$1" "$2" 3 "$1"/tests/programs/epoch_*.c*
