@@ -185,7 +185,10 @@ class Analyser {
 
     const auto itself = [](double x) { return x; };
     const auto slope = fit.estimate(itself, itself);
-    if (!slope) return;
+    if (!slope) {
+      made.too_few = "no visit in its experiments with a speedup";
+      return;
+    }
     made.slope = gain_of(*slope, factor_of(*slope), phase);
     made.finding = Finding::unclear;
     const double error = std::sqrt(slope->variance);

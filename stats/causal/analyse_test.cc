@@ -75,6 +75,18 @@ TEST(CausalAnalysis, TooFewIsSaidAsSuch) {
   EXPECT_THAT(line.too_few, HasSubstr(" of "));
 }
 
+TEST(CausalAnalysis, ALineWhosePointIsNeverVisitedAtASpeedupSaysSo) {
+  Profile profile = Simulation(5).make({.lines = {{.gain = third}}});
+  for (causal::Run& run : profile.runs)
+    for (Experiment& each : run.experiments)
+      if (each.speedup != 0) each.visits.clear();
+  const auto made = analyse(profile, {});
+  ASSERT_TRUE(made) << made.error().message;
+  const Line& line = made->points.front().lines.front();
+  EXPECT_EQ(line.finding, Finding::too_few);
+  EXPECT_EQ(line.too_few, "no visit in its experiments with a speedup");
+}
+
 TEST(CausalAnalysis, APointThatIsNotVisitedIsAnErrorThatSaysWhatToDo) {
   Profile profile = Simulation(5).make({.lines = {{.gain = third}}});
   for (causal::Run& run : profile.runs)
