@@ -71,6 +71,8 @@ void end_process() {
       __atomic_exchange_n(&has_ended, 1u, __ATOMIC_ACQ_REL) != 0)
     return;
   before_wake();
+  // A sample after this would be in no experiment.
+  if (is_counted()) stop_sampling();
   end_experiments();
   __atomic_store_n(&shared_file.head->ended_ns, os::monotonic_ns(), __ATOMIC_RELAXED);
 }
