@@ -266,10 +266,11 @@ std::size_t count_trials(const Plan& plan) {
 }
 
 std::size_t fewest_trials(const Plan& plan) {
-  if (!plan.design.stop) return count_trials(plan);
+  const auto fewest = plan.design.fewest_blocks();
+  if (!fewest) return count_trials(plan);
   Plan shortest = plan;
   for (Benchmark& benchmark : shortest.benchmarks)
-    benchmark.repetitions = std::min<std::uint32_t>(benchmark.repetitions, plan.design.stop->min());
+    benchmark.repetitions = std::min<std::uint32_t>(benchmark.repetitions, *fewest);
   return count_trials(shortest);
 }
 

@@ -161,6 +161,9 @@ struct Stop {
 // "by precision: when every interval is within +-0.5 %, after 20 to 100 blocks".
 std::string describe(const Stop& stop);
 
+// Where a time ends the experiment, blocks that are run whatever they take.
+inline constexpr std::uint32_t fewest_timed_blocks = 5;
+
 struct Design {
   DesignKind kind = DesignKind::full_factorial;
   std::vector<Cell> cells;            // custom and fractional designs
@@ -169,6 +172,14 @@ struct Design {
   // the first one the first of them.
   std::uint32_t comparisons = 0;
   std::optional<Stop> stop;  // none: all blocks are run
+  // For how long it is driven: no block begins that would end later.
+  std::optional<std::chrono::nanoseconds> time;
+
+  // Blocks that are run whatever the rule and the time say; none: all are.
+  [[nodiscard]] std::optional<std::uint32_t> fewest_blocks() const {
+    if (stop) return stop->min();
+    return time ? std::optional(fewest_timed_blocks) : std::nullopt;
+  }
 };
 
 // What becomes of the settings of the machine that disturb trials.

@@ -73,6 +73,7 @@ struct Draft {
   std::map<std::string, Position> randomize_at;  // each key of [randomize]
   Position design_at;                            // design.kind, or [design], or nothing
   Position stop_at;                              // design.stop
+  Position time_at;                              // design.time
   Position rotate_at;                            // measure.rotate
   std::optional<Position> simulate_at;           // measure.simulate
   Position response_at;                          // analysis.response

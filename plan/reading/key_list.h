@@ -197,6 +197,10 @@ inline constexpr Key keys[] = {
      "required in `stop`"},
     {"design.stop.looks", Count{2, 20, 5},
      "of `sequential`: how often it is asked, evenly spaced from `min` to `max`"},
+    {"design.time", Duration{},
+     "for how long the experiment is driven: no block begins that would end later, but the first 5 "
+     "(`stop.min`) always do",
+     "as long as it takes"},
     {"design.comparisons", Count{2, 10'000, 20},
      "of `calibration`: how often each benchmark is compared with itself"},
     {"design.generators", Several{1, max_fractional_treatments - 1, "texts"},

@@ -91,6 +91,8 @@ std::string_view why_not(DesignKind kind) {
 }  // namespace
 
 void read_stop(const Table& design, Draft& draft) {
+  draft.plan.design.time = given<"design.time">(design);
+  if (const Pair* time = design.find("time")) draft.time_at = time->at;
   const auto table = design.table("stop", names_below("design.stop"));
   if (!table) return;
   draft.stop_at = design.find("stop")->at;
@@ -102,14 +104,18 @@ void read_stop(const Table& design, Draft& draft) {
 }
 
 void check_stop(Draft& draft) {
-  if (!draft.plan.design.stop || !draft.kind_is_good || !draft.factors_are_good) return;
-  const DesignKind kind = draft.plan.design.kind;
+  const Design& design = draft.plan.design;
+  if ((!design.stop && !design.time) || !draft.kind_is_good || !draft.factors_are_good) return;
+  const char* name = design.stop ? "stop" : "time";
+  const Position place = design.stop ? draft.stop_at : draft.time_at;
+  const DesignKind kind = design.kind;
   if (kind != DesignKind::full_factorial && kind != DesignKind::one_way &&
       kind != DesignKind::custom)
     return draft.problems.add(
-        draft.stop_at, fmt::format("'design.stop' does not apply to a {} design: {}; remove it, or "
-                                   "choose a full-factorial, one-way or custom design",
-                                   to_string(kind), why_not(kind)));
+        place, fmt::format("'design.{}' does not apply to a {} design: {}; remove it, or "
+                           "choose a full-factorial, one-way or custom design",
+                           name, to_string(kind), why_not(kind)));
+  if (!design.stop) return;
   if (std::ranges::none_of(draft.factors, &Factor::is_treatment, &DraftFactor::value))
     draft.problems.add(draft.stop_at,
                        "'design.stop' asks how well levels are compared, and this plan has no "

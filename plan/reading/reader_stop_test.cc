@@ -142,5 +142,22 @@ TEST(ReaderStop, TheMostTrialsCount) {
               HasSubstr("p:8:1: the plan has 2000000 trials"));
 }
 
+TEST(ReaderStop, ATimeEndsAnyDesignThatMoreBlocksHelp) {
+  const Plan plan = good_plan(with_build + "[design]\ntime = '90s'\n" + opt);
+  EXPECT_EQ(plan.design.time, std::chrono::seconds(90));
+  EXPECT_FALSE(plan.design.stop);
+  EXPECT_EQ(plan.design.fewest_blocks(), 5U);
+  EXPECT_EQ(fewest_trials(plan), 5U * 2);
+  const Plan both = good_plan(with_build +
+                              "[design]\ntime = '1h'\nstop = { rule = 'sequential', min = 12, "
+                              "max = 50 }\n" +
+                              opt);
+  EXPECT_EQ(both.design.fewest_blocks(), 12U);
+  EXPECT_FALSE(good_plan(with_build + opt).design.fewest_blocks());
+  EXPECT_THAT(problems_of(with_build + "[design]\nkind = 'nested'\ntime = '90s'\n" + opt +
+                          "[factor.link_order]\nrandom = { seeds = 3, runs = 2 }\n"),
+              HasSubstr("'design.time' does not apply to a nested design"));
+}
+
 }  // namespace
 }  // namespace stab::plan

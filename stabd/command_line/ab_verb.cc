@@ -38,8 +38,8 @@ void CommandLine::add_ab() {
       ->take_all();
   ab->add_option(
         "--budget", a.ab.budget,
-        "About how long it measures, by the pace of a first run of each: more where trials "
-        "get slower later; builds of revisions and the report come on top")
+        "How long it measures: no round begins that would end later, but 10 always do; builds of "
+        "revisions and the report come on top")
       ->capture_default_str();
   ab->add_option("--margin", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();

@@ -135,6 +135,11 @@ bool is_complete(const store::Experiment& experiment) {
   return experiment.state == "done" || experiment.state == "analysing";
 }
 
+// The plan's time may have ended it, which does not depend on what the trials show.
+bool is_over(const plan::Plan& plan, const store::Experiment& experiment) {
+  return plan.design.time && is_complete(experiment);
+}
+
 // A plan without a stopping rule is made for one look, at its end.
 void note_early_look(const plan::Plan& plan, const store::Experiment& experiment,
                      report::Document& document) {
@@ -254,7 +259,8 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
   spec.higher_is_better = plan.analysis.others[index].higher_is_better;
   spec.unit = rows.others[index].unit;
   spec.assumptions = false;
-  if (plan.design.stop) control_error(spec, *plan.design.stop, rows.blocks);
+  if (plan.design.stop)
+    control_error(spec, *plan.design.stop, rows.blocks, is_over(plan, experiment));
   return analysed(store, experiment, plan, expansion, rows.blocks, rows.others[index].data, spec);
 }
 
@@ -318,7 +324,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   stats::Spec spec = spec_of(*plan);
   spec.unit = rows->unit;
   const auto& stop = plan->design.stop;
-  if (stop) control_error(spec, *stop, rows->blocks);
+  if (stop) control_error(spec, *stop, rows->blocks, is_over(*plan, experiment));
   auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec);
   if (!analysis) return fail(analysis.error().message);
   document.analysis = std::move(*analysis);

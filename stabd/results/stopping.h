@@ -16,8 +16,10 @@
 namespace stab::results {
 
 // The rule's own error control: with precision the level of all intervals and tests, which
-// stopping early lowers; with a sequential rule its looks. `blocks`: measured so far.
-void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t blocks);
+// stopping early lowers; with a sequential rule its looks. `blocks`: measured so far. `is_over`:
+// there will be no more, and what these show did not decide that, unless it is a planned look.
+void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t blocks,
+                   bool is_over = false);
 
 struct Look {
   bool stop = false;

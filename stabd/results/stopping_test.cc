@@ -100,6 +100,26 @@ TEST(Stopping, EachRuleBringsItsErrorControl) {
   EXPECT_EQ(other.looks->blocks, 40U);
 }
 
+TEST(Stopping, WhereTheTimeEndedItTheLastLookSpendsWhatIsLeft) {
+  stats::Spec between;
+  control_error(between, sequential, 33, true);
+  EXPECT_THAT(between.looks->planned, ElementsAre(20, 33));
+  EXPECT_EQ(between.looks->blocks, 33U);
+  stats::Spec cancelled;
+  control_error(cancelled, sequential, 33);
+  EXPECT_THAT(cancelled.looks->planned, ElementsAre(20, 40, 60));
+  // The rule may have ended it there.
+  stats::Spec at_look;
+  control_error(at_look, sequential, 40, true);
+  EXPECT_THAT(at_look.looks->planned, ElementsAre(20, 40, 60));
+  stats::Spec at_end;
+  control_error(at_end, sequential, 60, true);
+  EXPECT_THAT(at_end.looks->planned, ElementsAre(20, 40, 60));
+  stats::Spec nothing;
+  control_error(nothing, sequential, 0, true);
+  EXPECT_THAT(nothing.looks->planned, ElementsAre(20, 40, 60));
+}
+
 TEST(Stopping, TheReportSaysTheRuleAndItsLevels) {
   plan::Plan plan;
   plan.design.stop = precision;

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <random>
 
 #include "stats/analyse/analyse.h"
 #include "stats/oracle/simulate.h"
@@ -65,6 +68,41 @@ TEST(Repeated, BetweenTwoLooksTheExperimentIsLookedAtWhereItIs) {
   ASSERT_TRUE(between && before);
   EXPECT_GT(between->level(0.05), before->level(0.05));
   EXPECT_LT(between->level(0.05), 0.05);
+}
+
+// An experiment of 100 blocks at most, looked at as planned, which its time may end after any of them:
+// the last look is one that was planned for there. Of those without an effect 5 % find one at most.
+TEST(Repeated, ALastLookWhereTheTimeEndsKeepsTheError) {
+  constexpr unsigned experiments = 20'000;
+  std::vector<double> planned_levels;
+  for (const std::size_t look : five)
+    planned_levels.push_back(Repeated::at({.planned = five, .blocks = look})->level(0.05));
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  for (const std::size_t end : {25, 39, 50, 73, 99}) {
+    std::vector<std::size_t> looks;
+    std::ranges::copy_if(five, std::back_inserter(looks), [&](auto look) { return look < end; });
+    looks.push_back(end);
+    const double last = Repeated::at({.planned = looks, .blocks = end})->level(0.05);
+    unsigned found = 0;
+    for (unsigned i = 0; i < experiments; ++i) {
+      double sum = 0;
+      bool finds = false;
+      for (std::size_t block = 1; block <= end && !finds; ++block) {
+        sum += normal(random);
+        const auto look = std::ranges::find(five, block);
+        const double level = look != five.end() ? planned_levels[look - five.begin()]
+                             : block == end     ? last
+                                                : 0;
+        const double z = std::fabs(sum) / std::sqrt(static_cast<double>(block));
+        finds = level > 0 && std::erfc(z / std::sqrt(2.0)) <= level;
+      }
+      found += finds ? 1 : 0;
+    }
+    const double share = found / static_cast<double>(experiments);
+    EXPECT_LE(share, 0.05 + 4 * std::sqrt(0.05 * 0.95 / experiments)) << end;
+    EXPECT_GE(share, 0.035) << end << ": what is left is spent";
+  }
 }
 
 TEST(Repeated, WithoutLooksOrBlocksItSaysWhy) {

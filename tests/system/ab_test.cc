@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 
 namespace stab::test {
 namespace {
+
+namespace fs = std::filesystem;
 
 using nlohmann::json;
 using ::testing::AllOf;
@@ -171,6 +174,23 @@ TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
   ASSERT_EQ(alone.code, 0) << alone.err;
   EXPECT_EQ(json::parse(alone.out)["report"]["means"].size(), 2U);
   EXPECT_TRUE(json::parse(alone.out)["control"].is_null());
+}
+
+// Its first runs are quick, the others take a hundred times as long.
+TEST_F(Ab, AProgramThatGetsSlowerGetsNoMoreTime) {
+  lab_.write("slower", "#!/bin/sh\necho >>runs\n[ $(wc -l <runs) -le 12 ] || exec sleep 0.1\n");
+  fs::permissions(lab_.path("slower"), fs::perms::owner_all);
+  const Output told =
+      ab({"--budget", "8s", "--no-control", "--json", "--", "./slower", "./slower x"});
+  ASSERT_EQ(told.code, 0) << told.err;
+  std::smatch planned;
+  ASSERT_TRUE(std::regex_search(told.err, planned, std::regex("at most ([0-9]+) rounds")));
+  std::smatch over;
+  ASSERT_TRUE(std::regex_search(
+      told.err, over, std::regex("the time of [^\n]* was over after ([0-9]+) of ([0-9]+) blocks")))
+      << told.err;
+  EXPECT_EQ(planned[1], over[2]);
+  EXPECT_LT(std::stoul(over[1]), std::stoul(over[2]) / 2);
 }
 
 // Somebody who looks at the terminal's output as a file sees each look of the rule.

@@ -69,7 +69,8 @@ TEST_F(Counters, AreReadingsOfEachTrialAndOneOfThemIsTheResponse) {
   const json trials = lab_.trials(id);
   ASSERT_EQ(trials.size(), 10U);
   for (const json& trial : trials) {
-    EXPECT_EQ(trial["minor-faults:u.status"], "counted");
+    EXPECT_EQ(trial["minor-faults:u.status"], "counted")
+        << lab_.ctl({"logs", std::to_string(id)}).out;
     EXPECT_GE(trial["minor-faults:u"], trial["pages"] == "few" ? 1000 : 3000);
     EXPECT_LT(trial["minor-faults:u"], trial["pages"] == "few" ? 1500 : 3500);
     EXPECT_EQ(trial["task-clock.status"], "counted");

@@ -169,6 +169,7 @@ struct Answered {
   std::string text;  // the same for people
   Conclusion conclusion;
   Ending ending;
+  std::string over{};  // why there are fewer rounds than planned; "": what they show decided
 };
 
 Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, bool full) {
@@ -189,6 +190,10 @@ Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, bool f
                   .text = text->text,
                   .conclusion = {},
                   .ending = ending_of(*data)};
+  const auto experiment = stored->reader->experiment(ran.id);
+  if (!experiment) return fail(experiment.error().message);
+  if (*experiment && (*experiment)->reason.starts_with("the time of "))
+    result.over = (*experiment)->reason;
   result.conclusion = conclude(result.report, *compared);
   result.ending.findings = result.conclusion.findings;
   return result;
@@ -249,9 +254,12 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   WorkFolder work(false);
   auto comparison = comparison_of(options, directory, work, stop_fd);
   if (!comparison) return std::unexpected(comparison.error());
+  const auto began = std::chrono::steady_clock::now();
   const auto pace = pace_of(*comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
   if (auto fits = fit_into(*comparison, *pace, budget); !fits) return std::unexpected(fits.error());
+  // A program that gets slower, or a machine, does not get more time.
+  comparison->time = budget - (std::chrono::steady_clock::now() - began);
   tell(fmt::format("all versions took {} for their turns: at most {} rounds in about {}",
                    format_duration(pace->round), comparison->blocks, format_duration(budget)));
   const PlanFile plan{
@@ -277,6 +285,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
       !shown)
     return std::unexpected(shown.error());
   if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
+  if (!answered->over.empty()) tell(answered->over);
   tell(fmt::format("the database is {}/stabd.db", ran->state));
   return exit_code(answered->ending, options.fail_on);
 }

@@ -189,6 +189,11 @@ std::string plan_of(const Comparison& comparison) {
                  "[factor.env_bytes]\nrandom = {{ per = \"block\" }}\n\n"
                  "[machine]\naslr = true\n\n[design]\nkind = \"one-way\"\n",
                  fmt::join(levels, ", "));
+  if (comparison.time.count() > 0)
+    fmt::format_to(
+        out, "time = \"{}ms\"\n",
+        std::max(comparison.time, std::chrono::nanoseconds(std::chrono::milliseconds(1))) /
+            std::chrono::milliseconds(1));
   if (sequence)
     fmt::format_to(out, "stop = {{ rule = \"sequential\", min = 10, max = {}, looks = 20 }}\n",
                    comparison.blocks);

@@ -44,7 +44,8 @@ struct Comparison {
   std::int64_t seed = 1;
   bool heap = false;
   bool control = false;
-  std::uint64_t blocks = 0;  // at most
+  std::uint64_t blocks = 0;          // at most
+  std::chrono::nanoseconds time{0};  // in which no block may end later; 0: any
   std::chrono::nanoseconds timeout{0};
 };
 

@@ -247,6 +247,8 @@ ordered_json as_json(const Design& design) {
       {"fewest_trials", design.fewest},
       {"stop", design.plan.design.stop ? ordered_json(plan::describe(*design.plan.design.stop))
                                        : ordered_json(nullptr)},
+      {"time_ns", design.plan.design.time ? ordered_json(design.plan.design.time->count())
+                                          : ordered_json(nullptr)},
       {"exclude", exclusion_json(design.plan, readings_here())},
       {"wait_for_quiet", wait_json(design.plan)},
       {"cpus_here", cpus_json(design.plan)},
@@ -305,16 +307,19 @@ void print(const Design& design) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
   const auto& stop = design.plan.design.stop;
-  const auto from = [&](std::size_t fewest) { return stop ? fmt::format("{} to ", fewest) : ""; };
+  const auto blocks = design.plan.design.fewest_blocks();
+  const auto from = [&](std::size_t fewest) { return blocks ? fmt::format("{} to ", fewest) : ""; };
   fmt::print("{}: {}, {} x {} in {}{}\n", design.plan.name,
              plan::to_string(design.plan.design.kind),
              count(design.plan.benchmarks.size(), "benchmark"),
-             count(design.expansion.cells.size(), "cell"), from(stop ? stop->min() : 0),
+             count(design.expansion.cells.size(), "cell"), from(blocks.value_or(0)),
              count(design.expansion.blocks, "block"));
   fmt::print("{}{} ({} of them warm-up), {}, seed {}\n", from(design.fewest),
              count(design.expansion.trials.size(), "trial"), design.warmups,
              count(design.builds, "build"), design.plan.seed);
   if (stop) fmt::print("stops {}\n", plan::describe(*stop));
+  if (const auto& time = design.plan.design.time)
+    fmt::print("begins no block that would end later than after {}\n", format_duration(*time));
   constexpr std::size_t shown = 32;
   for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
     fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));

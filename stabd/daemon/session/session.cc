@@ -64,6 +64,7 @@ void Session::apply(Event event, const std::string& reason) {
   }
   spdlog::info("experiment {}: {} -> {}{}{}", experiment_.id, to_string(from), experiment_.state,
                reason.empty() ? "" : ": ", experiment_.reason);
+  if (from == State::paused) since_ = steady_clock::now();  // E7
   add_duration();
   save_state();
   if (has_worker_ && !needs_worker(state_)) ports_.stop_worker();

@@ -11,6 +11,8 @@
 //      alive.
 //  E4  What the plan's stopping rule is asked, and what it decides, depends on stored trials alone:
 //      where no reader answers, the experiment waits.
+//  E7  The plan's time is compared with experiment_.duration_ns, which is stored: it goes on from
+//      there after a restart, and a pause is no part of it.
 //  E5  Only in `quiescing` and `running` is anything of the machine changed: whatever else follows,
 //      it is put back first.
 //  E6  Waiting for a quiet machine changes neither which trials run nor their order, and what it
@@ -165,6 +167,7 @@ class Session {
   [[nodiscard]] bool is_looked_at(const Schedule::Step& step) const;
   void ask_rule(std::uint32_t position, unsigned attempt);
   void rule_said(const protocol::LookReply& look, std::uint32_t position);
+  bool time_is_up(const Schedule::Step& step);
   bool waits_for_readers(std::uint32_t position);
   void pass(std::uint32_t position);
   using OnLine = std::function<void(const Result<std::string>& line)>;
@@ -232,6 +235,12 @@ class Session {
   std::chrono::nanoseconds last_commit_{
       0};  // what storing the last trial took; a reading of the next one
   std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns is up to here
+  // The measured block that began last.
+  struct Begun {
+    std::uint32_t position = 0;
+    std::chrono::nanoseconds driven{};  // experiment_.duration_ns then
+  };
+  std::optional<Begun> begun_;
   std::chrono::steady_clock::time_point trials_since_;
   std::uint64_t finished_then_ = 0;
 };

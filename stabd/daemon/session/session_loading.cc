@@ -26,6 +26,7 @@ void Session::start() {
   running_.reset();
   passed_.reset();
   stopped_.clear();
+  begun_.reset();
   last_look_.clear();
   last_changes_.clear();
   load_builds();

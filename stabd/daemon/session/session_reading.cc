@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
+#include "base/duration.h"
 #include "design/expand.h"
 #include "stabd/daemon/session/session.h"
 
@@ -60,10 +63,28 @@ bool Session::is_looked_at(const Schedule::Step& step) const {
 bool Session::waits_before(const Schedule::Step& step) {
   if (!begins_block(step) || passed_ == step.position) return false;
   look_whether_still_quiet(expansion_.trials[step.position].block);
+  if (time_is_up(step)) return true;
   // The rule has let trials behind it run already: what it would say now is no longer the question.
   if (!is_looked_at(step) || schedule_->goes_back(step.position))
     return waits_for_readers(step.position);
   ask_rule(step.position, 1);
+  return true;
+}
+
+// The next block takes as long as the last one, or where that is not known as their mean.
+bool Session::time_is_up(const Schedule::Step& step) {
+  const plan::Trial trial = expansion_.trials[step.position];
+  const auto& time = plan_.design.time;
+  if (!time || trial.warmup || schedule_->goes_back(step.position)) return false;
+  if (begun_ && begun_->position == step.position) return false;  // there was time
+  add_duration();
+  const std::chrono::nanoseconds driven(*experiment_.duration_ns);
+  const auto before = std::exchange(begun_, Begun{.position = step.position, .driven = driven});
+  const auto next = before ? driven - before->driven : driven / std::max(1U, trial.block);
+  if (trial.block < plan_.design.fewest_blocks() || driven + next <= *time) return false;
+  stopped_ = fmt::format("the time of {} was over after {} of {} blocks", format_duration(*time),
+                         trial.block, expansion_.blocks);
+  apply(Event::trials_complete, stopped_);
   return true;
 }
 

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <chrono>
+#include <thread>
 
 #include "plan/reading/key_list.h"
 #include "stabd/daemon/session/testing.h"
@@ -269,6 +271,43 @@ TEST(Session, TheRuleIsAskedBeforeTheBlockAndEndsTheExperiment) {
   around.settle();
   EXPECT_EQ(around.row().state, "done");
   EXPECT_EQ(around.row().reason, "stopped after 5 of 7 blocks: all is decided");
+}
+
+// An earlier daemon drove it for most of its time.
+TEST(Session, TheTimeOfThePlanGoesOnWhereTheLastDaemonWas) {
+  Around around(with_time);
+  store::Experiment row = around.row();
+  row.duration_ns = std::chrono::nanoseconds(std::chrono::minutes(11)).count();
+  ASSERT_TRUE(around.store_->update_experiment(row));
+  around.begin();
+  around.session_->start();
+  while (around.session_->state() != State::analysing) around.answer();
+  EXPECT_EQ(around.session_->counts().ok, 12U) << "a warm-up and the fewest blocks";
+  around.settle();
+  EXPECT_EQ(around.row().state, "done");
+  EXPECT_EQ(around.row().reason, "the time of 10 min 0 s was over after 5 of 9 blocks");
+}
+
+TEST(Session, WithinItsTimeAPlanRunsAllBlocks) {
+  Around around(with_time);
+  around.session_->start();
+  while (around.session_->state() != State::analysing) around.answer();
+  EXPECT_EQ(around.session_->counts().ok, 20U);
+  around.settle();
+  EXPECT_EQ(around.row().reason, "");
+}
+
+TEST(Session, APauseIsNoPartOfItsTime) {
+  Around around(with_time);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  ASSERT_TRUE(around.session_->hold(7));
+  around.end_worker();
+  const auto held = around.row().duration_ns.value_or(0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  around.begin();
+  around.session_->start();
+  EXPECT_LT(around.row().duration_ns.value_or(0) - held, 20'000'000);
 }
 
 TEST(Session, AnAnswerToAQuestionOfAnotherStateIsOfNoUse) {

@@ -56,6 +56,20 @@ levels = { a = { X = "1" }, b = { X = "2" } }
 [design]
 stop = { rule = "sequential", min = 5, max = 7, looks = 2 }
 )";
+inline constexpr const char* with_time = R"(
+[experiment]
+name = "time"
+[defaults]
+repetitions = 9
+warmup = 1
+[[benchmark]]
+name = "plain"
+run = ["true", "${X}"]
+[factor.x]
+levels = { a = { X = "1" }, b = { X = "2" } }
+[design]
+time = "10min"
+)";
 // The world's trials take 1000 ns: one switch is too many.
 inline constexpr const char* with_exclusion = R"(
 [experiment]
