@@ -14,6 +14,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
+// A CPU timer goes off at the kernel's ticks alone, and a thread that others share its CPU with may
+// be off it at most of them: there are few samples then, or none.
+bool are_ticks_missed(uint32_t sampler, const Ran& ran, uint64_t cpu_ns) {
+  return sampler == cpu_timer && static_cast<uint64_t>(ran.preempted) > cpu_ns / (10 * ms);
+}
+
 // About as many samples as there are for so much CPU time; ticks are coarse, and some threads short.
 void expect_samples(uint64_t samples, uint64_t cpu_ns, uint64_t period) {
   const auto wanted = static_cast<double>(cpu_ns) / static_cast<double>(period);
@@ -31,8 +37,10 @@ TEST_P(Samplers, SamplesAreOfTheLineThatRuns) {
   EXPECT_EQ(exit_code(ran), 7);
   EXPECT_EQ(ran.output, "done\n");
   ASSERT_EQ(session.head().sampled_by, GetParam());
-  expect_samples(session.samples(0), 300 * ms, session.period());
-  expect_samples(session.samples(1), 100 * ms, session.period());
+  if (!are_ticks_missed(GetParam(), ran, 400 * ms)) {
+    expect_samples(session.samples(0), 300 * ms, session.period());
+    expect_samples(session.samples(1), 100 * ms, session.period());
+  }
   EXPECT_EQ(session.head().threads, 1);
   EXPECT_EQ(session.head().processes, 1);
   EXPECT_GT(session.head().ended_ns, session.head().started_ns);
@@ -43,10 +51,11 @@ TEST_P(Samplers, SamplesAreOfTheLineThatRuns) {
 TEST_P(Samplers, EachThreadIsSampledFromItsStartToItsEnd) {
   Session session({"hot", "cold"});
   session.head().only_sampler = GetParam();
-  session.run("two exiting thread");
+  const Ran ran = session.run("two exiting thread");
+  EXPECT_EQ(session.head().threads, 5);
+  if (are_ticks_missed(GetParam(), ran, 900 * ms)) GTEST_SKIP() << "the CPUs are shared";
   expect_samples(session.samples(0), 600 * ms, session.period());
   expect_samples(session.samples(1), 300 * ms, session.period());
-  EXPECT_EQ(session.head().threads, 5);
 }
 
 TEST_P(Samplers, PausesAreTheSpeedupOfTheTimeInTheLine) {
@@ -55,14 +64,15 @@ TEST_P(Samplers, PausesAreTheSpeedupOfTheTimeInTheLine) {
   session.head().is_end_to_end = 1;
   session.head().fixed_line = 0;
   session.head().fixed_speedup = 250;
-  session.run("two");
+  const Ran ran = session.run("two");
   ASSERT_EQ(session.head().experiments, 1);
   const Experiment& whole = session.experiment(0);
   EXPECT_EQ(whole.line, 0);
   EXPECT_EQ(whole.speedup, 250);
   EXPECT_EQ(whole.line_samples, session.samples(0));
   EXPECT_EQ(whole.samples, session.head().samples);
-  expect_samples(whole.line_samples, 400 * ms, session.period());
+  if (!are_ticks_missed(GetParam(), ran, 400 * ms))
+    expect_samples(whole.line_samples, 400 * ms, session.period());
   // Each sample is rounded down.
   EXPECT_LE(whole.paused_ns, whole.line_ns / 4);
   EXPECT_GE(whole.paused_ns, whole.line_ns / 4 - whole.line_samples);

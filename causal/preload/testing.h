@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,8 +57,16 @@ constexpr uint64_t ms = 1000000;
 // What a run left.
 struct Ran {
   std::string output;
-  int status = 0;  // of waitpid
+  int status = 0;      // of waitpid
+  long preempted = 0;  // how often others took the CPU from it
 };
+
+// Of all children that have ended.
+inline long preempted_children() {
+  rusage usage = {};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return usage.ru_nivcsw;
+}
 
 inline int exit_code(const Ran& ran) {
   return WIFEXITED(ran.status) ? WEXITSTATUS(ran.status) : -1;
@@ -134,7 +143,9 @@ class Session {
     const std::string line = "timeout 100 env STAB_CAUSAL='" + path_ + "' " + variables +
                              " LD_PRELOAD='" + library + "' " + command + " >'" + out + "' 2>&1";
     Ran ran;
+    const long before = preempted_children();
     ran.status = system(line.c_str());
+    ran.preempted = preempted_children() - before;
     ran.output = output_of("cat '" + out + "'; rm -f '" + out + "'");
     return ran;
   }

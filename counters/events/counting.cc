@@ -15,9 +15,13 @@
 namespace stab::counters {
 namespace {
 
+// The kernel waits for a process that is in its exec, and a signal ends that wait.
 int open_raw(perf_event_attr& attr, pid_t process, int leader) {
-  return static_cast<int>(
-      syscall(SYS_perf_event_open, &attr, process, -1, leader, PERF_FLAG_FD_CLOEXEC));
+  long fd = -1;
+  do {
+    fd = syscall(SYS_perf_event_open, &attr, process, -1, leader, PERF_FLAG_FD_CLOEXEC);
+  } while (fd < 0 && errno == EINTR);
+  return static_cast<int>(fd);
 }
 
 // Whether this user counts the own side of their programs.
