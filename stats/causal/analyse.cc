@@ -18,6 +18,11 @@ namespace {
 
 constexpr double ns_of_hour = 3.6e12;
 
+bool is_number(const Gain& gain) {
+  return std::isfinite(gain.value) && std::isfinite(gain.interval.low) &&
+         std::isfinite(gain.interval.high);
+}
+
 // Of one line at one point.
 struct Seen {
   std::vector<Observation> observations{};
@@ -194,6 +199,12 @@ class Analyser {
     const double error = std::sqrt(slope->variance);
     if (error > 0) made.p = t_two_sided(slope->value / error, slope->df).value_or(1);
     fill_quarter(made, fit, *slope, phase);
+    const bool are_numbers =
+        is_number(made.slope) && is_number(made.at_quarter) && !std::isnan(made.p) &&
+        std::ranges::all_of(made.steps, [](const Step& each) { return is_number(each.gain); });
+    if (are_numbers) return;
+    made.finding = Finding::too_few;
+    made.too_few = "its times differ by so much that no number holds their ratio";
   }
 
   void fill_quarter(Line& made, const Fit& fit, const Fit::Estimate& slope, const Phase& phase) {

@@ -87,6 +87,22 @@ TEST(CausalAnalysis, ALineWhosePointIsNeverVisitedAtASpeedupSaysSo) {
   EXPECT_EQ(line.too_few, "no visit in its experiments with a speedup");
 }
 
+// A latency point's number inside is anybody's in a file.
+TEST(CausalAnalysis, TimesThatNoNumberComparesAreSaid) {
+  for (const double inside : {1e-300, 1e-160, 1e300}) {
+    Profile profile = Simulation(5).make({.lines = {{.gain = third}}});
+    profile.points.front().kind = PointKind::latency;
+    for (causal::Run& run : profile.runs)
+      for (Experiment& each : run.experiments)
+        for (Visits& visits : each.visits) visits.inside = each.speedup == 0 ? inside : 1 / inside;
+    const auto made = analyse(profile, {});
+    ASSERT_TRUE(made) << made.error().message;
+    const Line& line = made->points.front().lines.front();
+    EXPECT_EQ(line.finding, Finding::too_few) << inside;
+    EXPECT_THAT(line.too_few, HasSubstr("no number holds their ratio"));
+  }
+}
+
 TEST(CausalAnalysis, APointThatIsNotVisitedIsAnErrorThatSaysWhatToDo) {
   Profile profile = Simulation(5).make({.lines = {{.gain = third}}});
   for (causal::Run& run : profile.runs)

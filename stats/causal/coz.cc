@@ -250,6 +250,16 @@ void write_visits(const Profile& profile, const Visits& each, std::string& text)
   }
 }
 
+// The numbers of lines follow the text in which they stood first, their names do not.
+std::vector<std::pair<std::string_view, std::uint64_t>> samples_by_name(const Profile& profile,
+                                                                        const Run& run) {
+  std::vector<std::pair<std::string_view, std::uint64_t>> samples;
+  for (const LineSamples& each : run.samples)
+    samples.emplace_back(profile.lines[each.line], each.count);
+  std::ranges::sort(samples);
+  return samples;
+}
+
 }  // namespace
 
 Result<void> read_coz(std::string_view text, Profile& profile) {
@@ -287,9 +297,8 @@ std::string as_coz(const Profile& profile) {
                      each.line_samples);
       for (const Visits& visits : each.visits) write_visits(profile, visits, text);
     }
-    for (const LineSamples& each : run.samples)
-      fmt::format_to(out, "samples\tlocation={}\tcount={}\n", field(profile.lines[each.line]),
-                     each.count);
+    for (const auto& [name, count] : samples_by_name(profile, run))
+      fmt::format_to(out, "samples\tlocation={}\tcount={}\n", field(name), count);
     fmt::format_to(out, "runtime\ttime={}\n", run.effective_ns);
   }
   return text;

@@ -50,6 +50,20 @@ TEST(Coz, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(again, profile);
 }
 
+TEST(Coz, TheOrderOfWhatIsWrittenDoesNotDependOnWhereNamesStoodFirst) {
+  const std::string experiment =
+      "experiment\tselected=b.c:1\tspeedup=0\tduration=500\tselected-samples=7\n";
+  Profile profile;
+  ASSERT_TRUE(
+      read_coz("startup\ttime=1\nsamples\tlocation=a.c:1\tcount=9\n"
+               "samples\tlocation=b.c:1\tcount=8\n" +
+                   experiment,
+               profile));
+  Profile again;
+  ASSERT_TRUE(read_coz(as_coz(profile), again));
+  EXPECT_EQ(as_coz(again), as_coz(profile));
+}
+
 TEST(Coz, ErrorsNameTheLineAndLeaveTheProfileAlone) {
   const auto error = [](const std::string& text) {
     Profile profile{.lines = {"x:1"}};

@@ -238,8 +238,9 @@ std::optional<Fit::Estimate> Fit::estimate(const std::function<double(double)>& 
       std::pair{variance_of(made, 0, noise_, 0), noise_df_},
       std::pair{variance_of(made, 0, 0, slope_variance_), slope_df_}};
   double below = 0;
-  for (const auto& [part, df] : parts) below += part * part / df;
-  made.df = below > 0 ? made.variance * made.variance / below : noise_df_;
+  for (const auto& [part, df] : parts)
+    if (made.variance > 0) below += part / made.variance * (part / made.variance) / df;
+  made.df = below > 0 ? 1 / below : noise_df_;
   return made;
 }
 
