@@ -128,13 +128,18 @@ permits() {
 
 bad=0
 looked_at=0
+declare -A rules # what allowed() says of each room
 while IFS=: read -r file include; do
   [[ $include == */* ]] || continue
-  [[ ! -e $(dirname "$file")/$include ]] || { echo "$file includes $include by a path that is not from the top"; bad=1; }
+  [[ ! -e ${file%/*}/$include ]] || { echo "$file includes $include by a path that is not from the top"; bad=1; }
   [[ -d ${include%%/*} ]] || continue # a header of somebody else's
   looked_at=$((looked_at + 1))
   find_room "$file"
-  if ! rule=$(allowed "$room"); then
+  if [[ -z ${rules[$room]+known} ]]; then
+    rules[$room]=$(allowed "$room") || rules[$room]=none
+  fi
+  rule=${rules[$room]}
+  if [[ $rule == none ]]; then
     echo "$file: the room '$room' has no rule in $0"
     bad=1
     continue
