@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "base/text.h"
+#include "machine/child.h"
 #include "machine/program.h"
 
 namespace stab::machine {
@@ -121,6 +124,16 @@ Result<std::string> find_simulator(const std::string& path) {
       fmt::format("'measure.simulate' needs valgrind, which is not in {}: install it, as by "
                   "'apt-get install valgrind'",
                   path.empty() ? "an empty PATH" : path));
+}
+
+std::string simulator_version(const std::string& simulator, Containment containment) {
+  Launch launch;
+  launch.argv = {simulator, "--version"};
+  launch.directory = "/";
+  launch.timeout = std::chrono::seconds(10);
+  launch.output_limit = 4096;
+  launch.containment = containment;
+  return last_line(run(launch).out, 80);
 }
 
 std::vector<std::string> simulated(const std::string& simulator, const std::string& counts,

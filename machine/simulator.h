@@ -9,11 +9,15 @@
 
 #include "base/error.h"
 #include "counters/reading.h"
+#include "machine/processes.h"
 
 namespace stab::machine {
 
 // The path of valgrind in a list of folders as PATH has it. The error says how to install it.
 Result<std::string> find_simulator(const std::string& path);
+
+// What it says of its version, as "valgrind-3.19.0"; "" if it says nothing.
+std::string simulator_version(const std::string& simulator, Containment containment);
 
 // The caches, in words. They are the same on all machines: what cachegrind finds out by itself
 // depends on what a hypervisor shows of the host's.

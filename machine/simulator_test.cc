@@ -12,6 +12,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 const std::string counts =
     "desc: I1 cache: 32768 B\ncmd: ./p summary: 1\nevents: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw "
@@ -62,6 +63,12 @@ TEST(Simulator, AProgramThatStartedOthersIsNotCounted) {
   EXPECT_THAT(read(counts, "==43== Command: ./q\n"), all_absent("started others"));
   EXPECT_THAT(read(counts, ""), all_absent("did not run under cachegrind"));
   EXPECT_THAT(read(counts, "====\n== ==\n=="), all_absent("did not run under cachegrind"));
+}
+
+TEST(Simulator, SaysItsVersion) {
+  EXPECT_THAT(simulator_version("/usr/bin/valgrind", Containment::process_tree),
+              StartsWith("valgrind-3."));
+  EXPECT_EQ(simulator_version("/no/such/program", Containment::process_tree), "");
 }
 
 TEST(Simulator, IsFoundInFoldersAsPathHasThem) {

@@ -77,10 +77,13 @@ struct SetupReply {
   std::string machine_key{};
   std::string machine_host{};
   std::string machine_facts{};
+  std::string simulator{};  // its version, where trials run under it
 };
 BOOST_DESCRIBE_STRUCT(SetupReply, (),
                       (protocol, error, other_cpus, trial_cpus, notes, machine_key, machine_host,
-                       machine_facts))
+                       machine_facts, simulator))
+template <>
+inline constexpr Field field<&SetupReply::simulator>{.may_lack = true};
 
 struct BuildRequest {
   static constexpr Tag tag{.key = "kind", .value = "build"};

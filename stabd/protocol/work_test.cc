@@ -78,7 +78,8 @@ SetupReply full_setup_reply() {
           .notes = {"one", awkward},
           .machine_key = "cafe",
           .machine_host = "lab",
-          .machine_facts = R"({"cpu":"x"})"};
+          .machine_facts = R"({"cpu":"x"})",
+          .simulator = "valgrind-3.19.0"};
 }
 
 // The fields that a run decides.
@@ -184,6 +185,7 @@ void expect_equal(const SetupReply& a, const SetupReply& b) {
   EXPECT_EQ(a.machine_key, b.machine_key);
   EXPECT_EQ(a.machine_host, b.machine_host);
   EXPECT_EQ(a.machine_facts, b.machine_facts);
+  EXPECT_EQ(a.simulator, b.simulator);
 }
 
 // One of the six messages: a line that is one, and whether a line reads as one.

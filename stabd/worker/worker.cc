@@ -85,10 +85,12 @@ class Worker {
       reply.error = counted.error().message;
     if (request.simulate) {
       auto simulator = machine::find_simulator(machine::base_variables(geteuid()).at("PATH"));
-      if (simulator)
-        simulator_ = *std::move(simulator);
-      else
+      if (!simulator) {
         reply.error = simulator.error().message;
+      } else {
+        reply.simulator = machine::simulator_version(*simulator, containment_);
+        simulator_ = *std::move(simulator);
+      }
     }
     topology_ = std::move(*topology);
     return reply;

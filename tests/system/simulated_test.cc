@@ -121,6 +121,7 @@ TEST_F(Simulated, InstructionsAreCountedExactlyAndNothingIsTimed) {
 
   const json document = report(id);
   EXPECT_EQ(document["simulated"], true);
+  EXPECT_THAT(document["versions"].get<std::string>(), HasSubstr("; simulated by valgrind-3."));
   EXPECT_EQ(document["effects"].at(0)["verdict"], "slower");
   EXPECT_EQ(document["measures"].at(0)["name"], "simulated-instructions");
   const Output text = lab_.ctl({"report", std::to_string(id)});

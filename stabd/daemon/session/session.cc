@@ -179,6 +179,7 @@ void Session::set_up(const protocol::SetupReply& reply) {
   experiment_.machine = *machine;
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("{}{}", trials_run_on, reply.trial_cpus));
+  simulator_ = reply.simulator;
   ports_.stay_off_trials(cpus_.others, cpus_.shared);
   for (const std::string& text : reply.notes) note("machine", text);
   ask_for_build();

@@ -197,6 +197,7 @@ class Session {
   std::unique_ptr<Schedule> schedule_;
   Builds builds_;
   machine::CpuChoice cpus_;
+  std::string simulator_;                         // its version, where trials run under it
   bool changed_ = false;                          // something of the machine, perhaps
   std::chrono::steady_clock::time_point looked_;  // whether it is still quiet
   std::vector<store::Build> earlier_builds_;      // what the store had when this worker started

@@ -138,6 +138,7 @@ void Session::note_versions() {
   std::string_view before = "; built by ";
   for (const std::string& each : compilers)
     text += fmt::format("{}{}", std::exchange(before, "; and by "), each);
+  if (!simulator_.empty()) text += fmt::format("; simulated by {}", simulator_);
   note(std::string(results::versions_event), one_line(text, most_versions));
 }
 
