@@ -40,6 +40,7 @@ Json counters_of(const std::vector<Counter>& counters) {
                     {"counted", each.counted},
                     {"scaled", each.scaled},
                     {"absent", each.absent},
+                    {"left_out", each.left_out},
                     {"least_coverage", each.scaled > 0 ? Json(each.least_coverage) : Json(nullptr)},
                     {"median", each.median ? Json(*each.median) : Json(nullptr)},
                     {"reason", or_null(each.reason)},

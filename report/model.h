@@ -90,6 +90,9 @@ struct Counter {
   std::uint64_t counted = 0;
   std::uint64_t scaled = 0;  // counted in a part of the time
   std::uint64_t absent = 0;
+  // Of the scaled ones those that were counted in less than half of the time: they are neither
+  // compared nor in the median.
+  std::uint64_t left_out = 0;
   double least_coverage = 1;       // of the scaled ones
   std::optional<double> median{};  // of those that were counted for long enough
   std::string reason{};            // why the first absent one is

@@ -445,6 +445,7 @@ TEST(Text, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
                         .counted = 3,
                         .scaled = 8,
                         .absent = 1,
+                        .left_out = 2,
                         .least_coverage = 0.25,
                         .median = 5e6,
                         .reason = "it never had a counter"},
@@ -457,8 +458,9 @@ TEST(Text, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
                 "  task-clock      12  1.235 ms\n"
                 "  cycles          11     5e+06\n"
                 "  cs:u             0         -\n\n"
-                "  cycles: scaled in 8, counted in at least 25 % of the time; absent in 1: it "
-                "never had a counter\n"
+                "  cycles: scaled in 8, counted in at least 25 % of the time; 2 of these in "
+                "less than half\n"
+                "  of it and left out; absent in 1: it never had a counter\n"
                 "  cs:u: absent in 12: it happens in the kernel\n"));
 }
 

@@ -38,14 +38,14 @@ bool counts_user_side() {
 std::string reason_of_rights(const Event& event) {
   const auto text = read_file(paranoid_file, 64);
   const int level = text ? std::atoi(text->c_str()) : 0;
-  const bool has_side = event.is_of_kernel() || event.name.contains(':');
+  const bool has_side = event.is_of_kernel() || event.has_side();
   const char* const for_root =
       geteuid() == 0 ? "; so does experiment.privileges in a plan of root's" : "";
   if (counts_user_side())
     return fmt::format(
         "perf_event_paranoid is {}, which keeps the kernel's side from those without "
         "capabilities{}; sudo sysctl kernel.perf_event_paranoid=1 gives it to them{}",
-        level, has_side ? "" : fmt::format(": measure '{}:u'", event.name), for_root);
+        level, has_side ? "" : fmt::format(": measure '{}'", event.on_program_side()), for_root);
   if (level > 2)
     return fmt::format(
         "perf_event_paranoid is {}, with which nobody counts without capabilities; sudo sysctl "

@@ -14,11 +14,13 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <optional>
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "counters/events/kernel_event.h"
 
 namespace stab::counters {
 namespace {
@@ -77,9 +79,11 @@ void list_of(pfm_pmu_t pmu, std::vector<Listed>& all) {
   if (pfm_get_pmu_info(pmu, &source) != PFM_SUCCESS || source.is_present == 0) return;
   if (pmu == PFM_PMU_PERF_EVENT_RAW) return;  // a form of names and no name
   const bool generic = pmu == PFM_PMU_PERF_EVENT;
+  const auto is_tracepoint = [&](std::string_view name) { return generic && name.contains(':'); };
   for (int event = source.first_event; event != -1; event = pfm_get_event_next(event)) {
     auto info = with_size<pfm_event_info_t>();
     if (pfm_get_event_info(event, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
+    if (is_tracepoint(info.name)) continue;  // they are in list_tracepoints
     Listed listed{
         .name = shown_name(info.name, generic),
         .same_as = info.equiv != nullptr ? info.equiv : "",
@@ -204,9 +208,12 @@ bool may_be_tracepoint(std::string_view name) {
   return !rest.contains(':') && rest.find_first_not_of("uk") != std::string_view::npos;
 }
 
-// libpfm looks there.
-bool hides_tracepoints() {
-  return access("/sys/kernel/debug/tracing/events", R_OK | X_OK) != 0 && errno == EACCES;
+Result<perf_event_attr> find_attr(std::string_view name) {
+  constexpr std::string_view address = "mem:";
+  if (name.starts_with(address)) return find_address(name.substr(address.size()));
+  if (is_of_device(name)) return find_device_event(name);
+  if (auto tracepoint = find_tracepoint(name)) return *std::move(tracepoint);
+  return find_in_library(std::string(name));
 }
 
 bool is_clock(const perf_event_attr& attr) {
@@ -237,6 +244,14 @@ bool Event::is_of_kernel() const {
   }
 }
 
+std::string Event::on_program_side() const {
+  return name + (name.ends_with('/') ? "u" : ":u");
+}
+
+bool Event::has_side() const {
+  return name.contains(':') || (name.contains('/') && !name.ends_with('/'));
+}
+
 bool Event::is_of_hardware() const {
   return attr.type == PERF_TYPE_HARDWARE || attr.type == PERF_TYPE_HW_CACHE ||
          attr.type == PERF_TYPE_RAW || is_type_of_cpu(attr.type);
@@ -252,13 +267,13 @@ Result<Event> find_event(std::string_view name) {
     return fail(fmt::format("the name of an event has 1 to {} letters and signs", longest_name));
   if (access(paranoid_file, F_OK) != 0)
     return fail(fmt::format("this kernel shows no perf events: there is no {}", paranoid_file));
-  constexpr std::string_view address = "mem:";
-  auto attr = name.starts_with(address) ? find_address(name.substr(address.size()))
-                                        : find_in_library(std::string(name));
+  auto attr = find_attr(name);
   if (!attr && may_be_tracepoint(name) && hides_tracepoints())
     return Event{.name = std::string(name),
                  .unknown = "this user may not look up whether it is a tracepoint, nor count one"};
   if (!attr) return std::unexpected(attr.error());
+  // What a guest does is none of the program's; libpfm leaves it out by itself.
+  if (is_type_of_cpu(attr->type)) attr->exclude_guest = 1;
   if (is_clock(*attr)) {
     if (attr->exclude_user != 0 || attr->exclude_kernel != 0)
       return fail(fmt::format(
@@ -274,6 +289,8 @@ std::vector<Listed> list_events() {
   if (!has_library()) return all;
   for (int pmu = PFM_PMU_NONE + 1; pmu < PFM_PMU_MAX; ++pmu)
     list_of(static_cast<pfm_pmu_t>(pmu), all);
+  for (const auto list : {list_device_events, list_tracepoints})
+    std::ranges::move(list({}), std::back_inserter(all));
   return all;
 }
 

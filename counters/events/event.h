@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the kernel can count, by name: "cycles", "L1-dcache-load-misses:u", "r01c4",
-// "skl::INST_RETIRED:ANY_P", "sched:sched_switch", and "mem:0xADDRESS[/LENGTH][:rwx]" for accesses
-// to an address. The names and attributes are libpfm's, with hyphens and in any case.
+// "skl::INST_RETIRED:ANY_P", "sched:sched_switch", "cpu/event=0x3c,umask=0x1/u" for what a device of
+// the kernel's counts, and "mem:0xADDRESS[/LENGTH][:rwx]" for accesses to an address. The other names
+// and attributes are libpfm's, with hyphens and in any case.
 //
 // A name says what is counted and nothing is changed about it: "cycles" are those of the program
 // and of the kernel on its behalf, "cycles:u" those of the program. Accesses to an address are the
@@ -28,6 +29,9 @@ struct Event {
   // Whether it counts things that only happen in the kernel, as switches of tasks do: without the
   // kernel's side there is no number, although the kernel would give a 0.
   [[nodiscard]] bool is_of_kernel() const;
+  // The name of the same event without the kernel's side, and whether this name says a side.
+  [[nodiscard]] std::string on_program_side() const;
+  [[nodiscard]] bool has_side() const;
   // Whether a counter of the CPU does it.
   [[nodiscard]] bool is_of_hardware() const;
 };

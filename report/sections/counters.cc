@@ -26,6 +26,8 @@ std::string counter_remark(const Counter& counter) {
   if (counter.scaled > 0)
     add(fmt::format("scaled in {}, counted in at least {:.0f} % of the time", counter.scaled,
                     100 * counter.least_coverage));
+  if (counter.left_out > 0)
+    add(fmt::format("{} of these in less than half of it and left out", counter.left_out));
   if (counter.absent > 0) add(fmt::format("absent in {}: {}", counter.absent, counter.reason));
   return one_line(text, longest);
 }

@@ -2,6 +2,7 @@
 // Events that a plan asks for, counted in each trial, whatever this machine can count: what it cannot has a reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <map>
@@ -106,6 +107,42 @@ TEST_F(Counters, APlanThatRefusesWhatIsAbsentMeasuresNothing) {
   EXPECT_EQ(lab_.trials(id).size(), 0U);
   EXPECT_THAT(lab_.ctl({"status", std::to_string(id)}).out,
               HasSubstr("context-switches:u cannot be counted here: it happens in the kernel"));
+}
+
+TEST_F(Counters, AHardwareCounterThatIsNotThereIsRefusedWithItsReason) {
+  const json cycles = event("cycles");
+  write_plan("counters = [\"cycles:u\", \"task-clock\"]\non_absent = \"refuse\"\n", "", 2);
+  const int id = run_to_end();
+  if (cycles["status"] != "absent") {
+    EXPECT_EQ(lab_.state(id), "done");
+    return;
+  }
+  EXPECT_EQ(lab_.state(id), "failed");
+  EXPECT_EQ(lab_.trials(id).size(), 0U);
+  EXPECT_THAT(lab_.ctl({"status", std::to_string(id)}).out,
+              HasSubstr("cycles:u cannot be counted here: " + cycles["reason"].get<std::string>()));
+}
+
+// The time stamp counter, which needs the rights of root.
+TEST_F(Counters, AnEventOfADeviceOfTheKernelIsOneOfAPlan) {
+  if (access("/sys/bus/event_source/devices/msr/events/tsc", F_OK) != 0 || geteuid() != 0)
+    GTEST_SKIP() << "there is no device msr, or this is not root";
+  EXPECT_THAT(lab_.ctl({"counters", "msr/"}).out, HasSubstr("msr/tsc/"));
+  write_plan("counters = [\"msr/tsc/\"]\n[measure.derived]\nrate = \"'msr/tsc/' / wall\"\n", "", 3);
+  std::string text = read_file(lab_.path("plan.toml"), 10'000).value();
+  text.insert(text.find("name ="), "privileges = true\n");
+  lab_.write("plan.toml", text);
+  const int id = run_to_end();
+  ASSERT_EQ(lab_.state(id), "done") << lab_.ctl({"status", std::to_string(id)}).out;
+  if (lab_.trials(id)[0]["msr/tsc/.status"] == "absent")
+    GTEST_SKIP() << lab_.ctl({"logs", std::to_string(id)}).out;
+  for (const json& trial : lab_.trials(id)) {
+    EXPECT_GT(trial["msr/tsc/"], 0) << trial;
+    EXPECT_GT(trial["rate"], 0) << trial;
+  }
+  write_plan("counters = [\"msr/tsk/\"]\n");
+  EXPECT_THAT(lab_.ctl({"submit", lab_.path("plan.toml")}).err,
+              HasSubstr("'msr' has no 'tsk'; it has the terms event, config, and the events tsc"));
 }
 
 TEST_F(Counters, AResponseThatIsAbsentMeasuresNothing) {

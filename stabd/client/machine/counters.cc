@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "counters/events/counting.h"
+#include "counters/events/kernel_event.h"
 #include "machine/containment.h"
 #include "stabd/client/exit_code.h"
 #include "stabd/client/machine/machine_verbs.h"
@@ -63,7 +64,7 @@ Tried try_out(Listed event) {
     return {std::move(event), Fate::needs_attribute,
             "the name needs an attribute behind it, as in NAME:ATTRIBUTE"};
   if (why->empty()) return {std::move(event), Fate::counted, ""};
-  const auto user = refusal(event.name + ":u");
+  const auto user = refusal(counters::Event{.name = event.name}.on_program_side());
   return {std::move(event), user && user->empty() ? Fate::only_user : Fate::absent, *why};
 }
 
@@ -120,16 +121,22 @@ std::string overview(const std::vector<Tried>& events) {
   std::vector<std::string> counted;
   std::map<std::string, std::vector<std::string>> others;
   std::map<std::string, std::size_t> of_cpu;
+  std::map<std::string, std::size_t> of_device;
+  std::size_t tracepoints = 0;
   for (const Tried& tried : events) {
     const std::string& name = tried.event.name;
-    if (tried.event.source != kernels_own) {
+    if (tried.event.source == counters::tracepoint_source) {
+      ++tracepoints;
+    } else if (counters::is_of_device(name)) {
+      ++of_device[tried.event.source];
+    } else if (tried.event.source != kernels_own) {
       if (!name.contains(':') || name.contains("::")) ++of_cpu[tried.event.source];
-    } else if (name.starts_with(canonical) || name.contains(':')) {
-      continue;  // another name of one, or a tracepoint
+    } else if (name.starts_with(canonical)) {
+      continue;  // another name of one
     } else if (tried.fate == Fate::counted) {
       counted.push_back(name);
     } else if (tried.fate == Fate::only_user) {
-      counted.push_back(name + ":u");
+      counted.push_back(counters::Event{.name = name}.on_program_side());
     } else {
       others[tried.reason].push_back(name);
     }
@@ -141,6 +148,11 @@ std::string overview(const std::vector<Tried>& events) {
   for (const auto& [source, number] : of_cpu)
     text += fmt::format("{} events of this CPU have names of their own: stabctl counters {}\n",
                         number, source);
+  for (const auto& [source, number] : of_device)
+    text += fmt::format("{} events of the kernel's device {}: stabctl counters {}/\n", number,
+                        source, source);
+  if (tracepoints > 0)
+    text += fmt::format("{} tracepoints: stabctl counters 'sched:*' and the like\n", tracepoints);
   text +=
       "With ':u' behind a name only the program is counted, with ':k' only the kernel on its "
       "behalf.\n";
@@ -157,11 +169,13 @@ std::string in_full(const std::vector<Tried>& events) {
     if (!tried.event.meaning.empty()) text += fmt::format("    {}\n", tried.event.meaning);
     if (!tried.event.attributes.empty())
       text += fmt::format("    attributes: {}\n", fmt::join(tried.event.attributes, ", "));
-    text += tried.fate == Fate::counted ? "    counted\n"
-            : tried.fate == Fate::only_user
-                ? fmt::format("    counted as {}:u only: {}\n", tried.event.name, tried.reason)
-            : tried.fate == Fate::needs_attribute ? fmt::format("    {}\n", tried.reason)
-                                                  : fmt::format("    absent: {}\n", tried.reason);
+    text +=
+        tried.fate == Fate::counted ? "    counted\n"
+        : tried.fate == Fate::only_user
+            ? fmt::format("    counted as {} only: {}\n",
+                          counters::Event{.name = tried.event.name}.on_program_side(), tried.reason)
+        : tried.fate == Fate::needs_attribute ? fmt::format("    {}\n", tried.reason)
+                                              : fmt::format("    absent: {}\n", tried.reason);
   }
   return text;
 }

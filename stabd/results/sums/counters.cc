@@ -12,6 +12,9 @@ namespace stab::results {
 using counters::Reading;
 using counters::Status;
 
+static_assert(counters::least_coverage == 0.5,
+              "the report says 'less than half' of what is left out");
+
 std::vector<std::string> measure_names(const plan::Plan& plan) {
   std::vector<std::string> names;
   if (plan.simulated)
@@ -59,6 +62,8 @@ void CounterCounter::add(const std::vector<Reading>& readings) {
     }
     if (const auto value = counters::comparable(*reading))
       values_[i].push_back(counters::to_double(*value));
+    else if (reading->coverage < counters::least_coverage)
+      ++counter.left_out;
   }
 }
 

@@ -33,6 +33,7 @@ TEST(CounterCounter, TellsWhatWasCountedFromWhatWasNot) {
   EXPECT_EQ(result[0].name, "cycles");
   EXPECT_EQ(result[0].counted, 1U);
   EXPECT_EQ(result[0].scaled, 2U);
+  EXPECT_EQ(result[0].left_out, 1U);
   EXPECT_EQ(result[0].least_coverage, 0.4);
   EXPECT_DOUBLE_EQ(result[0].median.value(), 20.2);
   EXPECT_EQ(result[1].name, "instructions");
