@@ -12,6 +12,7 @@
 #include "store/rows/codec.h"
 #include "store/rows/sizes.h"
 #include "store/store.h"
+#include "store/summaries/summaries.h"
 
 namespace stab::store {
 namespace {
@@ -84,7 +85,7 @@ Outcome<bool> Store::empty_log() {
 }
 
 Outcome<void> Store::begin_removal(Id experiment, std::string_view why) {
-  return write(fmt::format("the removal of experiment {}", experiment), [&] {
+  auto written = write(fmt::format("the removal of experiment {}", experiment), [&] {
     Row row;
     connection().select("experiment", "WHERE id = ?", {experiment}, [&row](const Stored& stored) {
       row = stored.row;
@@ -95,6 +96,8 @@ Outcome<void> Store::begin_removal(Id experiment, std::string_view why) {
     connection().update("experiment", experiment, row);
     add_own_event(connection(), "removal", why);
   });
+  if (written && summaries_) summaries_->forget(experiment);
+  return written;
 }
 
 Outcome<std::vector<Id>> Store::removals() {
@@ -130,6 +133,7 @@ Outcome<bool> Store::go_on_with_removal(Id experiment) {
     if (!more) remove_rest(experiment);
   });
   if (!written) return std::unexpected(written.error());
+  if (!more && summaries_) summaries_->forget(experiment);
   return more;
 }
 

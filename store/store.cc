@@ -14,6 +14,7 @@
 #include "store/rows/codec.h"
 #include "store/rows/sizes.h"
 #include "store/schema.h"
+#include "store/summaries/summaries.h"
 #include "store/verify.h"
 
 namespace stab::store {
@@ -55,6 +56,17 @@ std::uint64_t Store::bytes_of_user(std::uint32_t uid) const {
 
 std::uint64_t Store::bytes_of_experiment(Id experiment) const {
   return sizes_->of_experiment(experiment);
+}
+
+Outcome<const Summaries*> Store::summaries() {
+  return guarded("cannot read the experiments", path(), [&]() -> const Summaries* {
+    if (!summaries_) summaries_ = std::make_unique<Summaries>(connection());
+    return summaries_.get();
+  });
+}
+
+void Store::now_stored(const Experiment& experiment) {
+  if (summaries_) summaries_->put(experiment);
 }
 
 Outcome<std::unique_ptr<Store>> Store::open(const std::string& path) {
@@ -137,16 +149,24 @@ Outcome<Id> Store::add_machine(const Machine& machine) {
 }
 
 Outcome<Id> Store::add_experiment(const Experiment& experiment) {
-  return add(fmt::format("the experiment {}", experiment.name), [&] {
+  const auto added = add(fmt::format("the experiment {}", experiment.name), [&] {
     const Id id = connection().insert("experiment", to_row(experiment), last_removed() + 1);
     sizes_->add_experiment(experiment, id);
     return id;
   });
+  if (!added || !summaries_) return added;
+  Experiment stored = experiment;
+  stored.id = *added;
+  now_stored(stored);
+  return added;
 }
 
 Outcome<void> Store::update_experiment(const Experiment& experiment) {
-  return write(fmt::format("experiment {}", experiment.id),
-               [&] { connection().update("experiment", experiment.id, to_row(experiment)); });
+  auto written = write(fmt::format("experiment {}", experiment.id), [&] {
+    connection().update("experiment", experiment.id, to_row(experiment));
+  });
+  if (written) now_stored(experiment);
+  return written;
 }
 
 Outcome<std::uint64_t> Store::open_again(const Experiment& experiment, bool always) {
@@ -158,6 +178,7 @@ Outcome<std::uint64_t> Store::open_again(const Experiment& experiment, bool alwa
     if (open > 0 || always) connection().update("experiment", experiment.id, to_row(experiment));
   });
   if (!written) return std::unexpected(written.error());
+  if (open > 0 || always) now_stored(experiment);
   return open;
 }
 

@@ -39,6 +39,7 @@ inline constexpr std::int64_t piece_of_removal = 50;
 inline constexpr std::int64_t bytes_of_removal = std::int64_t{256} << 10;
 
 class Sizes;
+class Summaries;
 
 class Store : public Reader {
  public:
@@ -104,6 +105,10 @@ class Store : public Reader {
   [[nodiscard]] std::uint64_t bytes_of_user(std::uint32_t uid) const;
   [[nodiscard]] std::uint64_t bytes_of_experiment(Id experiment) const;
 
+  // All experiments without their plans, in memory from the first call on: a row that is damaged
+  // after that is found by who reads it. To be used before the next call of this store.
+  Outcome<const Summaries*> summaries();
+
   // S6: from here on every change is refused with this reason.
   void refuse_changes(std::string why) { refusal_ = std::move(why); }
   // "": changes are stored.
@@ -124,8 +129,10 @@ class Store : public Reader {
   std::uint64_t unmark(std::string_view which, std::initializer_list<Value> arguments);
 
   void store_with_room(const std::function<void()>& action);
+  void now_stored(const Experiment& experiment);
 
   std::unique_ptr<Sizes> sizes_;
+  std::unique_ptr<Summaries> summaries_;  // nothing before somebody asks
   std::string refusal_;
 };
 

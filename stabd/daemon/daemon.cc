@@ -17,6 +17,7 @@
 #include "stabd/daemon/folders.h"
 #include "stabd/daemon/progress.h"
 #include "stabd/daemon/requests.h"
+#include "store/summaries/summaries.h"
 #include "toml/problems.h"
 
 namespace stab::daemon {
@@ -401,7 +402,8 @@ void Daemon::publish_soon() {
 }
 
 void Daemon::publish_progress() {
-  clients_.for_each_watcher([this](Connection& client) {
+  const auto all = store_->summaries();
+  clients_.for_each_watcher([&](Connection& client) {
     if (client.awaits_answer()) return;
     const bool current = session_ && session_->experiment().id == client.watched;
     if (!current && !store_->refusal().empty()) {
@@ -410,8 +412,8 @@ void Daemon::publish_progress() {
       client.watched = 0;
       return;
     }
-    const auto row = shown(
-        store_->experiment(client.watched).value_or(std::nullopt).value_or(store::Experiment()));
+    const store::Summary* const watched = all ? (*all)->find(client.watched) : nullptr;
+    const auto row = shown(watched == nullptr ? store::Experiment() : watched->experiment);
     client.send(protocol::encode(progress_of(row, current ? session_.get() : nullptr)));
     const auto state = state_from(row.state);
     if (!state || is_final(*state)) client.watched = 0;

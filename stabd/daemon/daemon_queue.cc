@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "plan/reading/reader.h"
 #include "stabd/daemon/daemon.h"
+#include "store/summaries/summaries.h"
 
 namespace stab::daemon {
 namespace {
@@ -37,15 +38,16 @@ Waiting waiting_from(const store::Experiment& experiment) {
 }
 
 void Daemon::load_queue() {
-  const auto experiments = store_->experiments();
-  if (!experiments) {
-    spdlog::error("the queue cannot be read: {}", experiments.error().message);
+  const auto all = store_->summaries();
+  if (!all) {
+    spdlog::error("the queue cannot be read: {}", all.error().message);
     return;
   }
-  for (const store::Damage& row : experiments->damaged)
-    spdlog::error("experiment {} is refused: {}", row.row, row.problem);
+  for (const auto& [id, damage] : (*all)->damaged())
+    spdlog::error("experiment {} is refused: {}", id, damage.problem);
   const std::int64_t now = wall_clock_ns();
-  for (const store::Experiment& experiment : experiments->intact) {
+  for (const auto& [id, summary] : (*all)->intact()) {
+    const store::Experiment& experiment = summary.experiment;
     // A clock that was ahead keeps nobody behind all others.
     queue_.had_turn(experiment.uid, std::min(experiment.started_ns, now));
     const auto state = state_from(experiment.state);

@@ -22,6 +22,7 @@
 #include "stabd/daemon/reading.h"
 #include "stabd/protocol/messages.h"
 #include "stabd/revisions/of_plan.h"
+#include "store/summaries/summaries.h"
 #include "toml/problems.h"
 
 namespace stab::daemon {
@@ -117,19 +118,19 @@ std::map<store::Id, std::uint64_t> places_of(const Queue& queue) {
 }
 
 Result<protocol::ListReply> answer(const Context& context, const protocol::ListRequest&) {
-  const auto experiments = context.daemon.store().experiments();
-  if (!experiments) return fail(experiments.error().message);
+  const auto all = context.daemon.store().summaries();
+  if (!all) return fail(all.error().message);
   protocol::ListReply reply;
   const auto places = places_of(context.daemon.queue());
-  for (const store::Experiment& row : experiments->intact) {
-    if (!may_see(context, row)) continue;
-    reply.experiments.push_back(summary_of(context.daemon.shown(row)));
-    reply.experiments.back().bytes = context.daemon.store().bytes_of_experiment(row.id);
-    if (const auto place = places.find(row.id); place != places.end())
+  for (const auto& [id, row] : (*all)->intact()) {
+    if (!may_see(context, row.experiment)) continue;
+    reply.experiments.push_back(summary_of(context.daemon.shown(row.experiment)));
+    reply.experiments.back().bytes = context.daemon.store().bytes_of_experiment(id);
+    if (const auto place = places.find(id); place != places.end())
       reply.experiments.back().place = place->second;
   }
   // Whose it is cannot be told either: everybody sees that there is one.
-  for (const store::Damage& row : experiments->damaged)
+  for (const auto& [id, row] : (*all)->damaged())
     reply.experiments.push_back(
         {.id = row.row,
          .state = "damaged",
