@@ -30,6 +30,8 @@ struct Machine {
 
 // The state of an experiment that is being removed: nobody sees it (S7 of store.h).
 inline constexpr std::string_view being_removed = "removing";
+// And of one that waits as soon as its failed attempts stand no longer (S8).
+inline constexpr std::string_view being_retried = "retrying";
 
 struct Experiment {
   Id id = 0;

@@ -169,19 +169,6 @@ Outcome<void> Store::update_experiment(const Experiment& experiment) {
   return written;
 }
 
-Outcome<std::uint64_t> Store::open_again(const Experiment& experiment, bool always) {
-  std::uint64_t open = 0;
-  auto written = write(fmt::format("experiment {}", experiment.id), [&] {
-    open = unmark("WHERE experiment = ? AND last = 1 AND status NOT IN (?, ?)",
-                  {experiment.id, std::string(to_string(TrialStatus::ok)),
-                   std::string(to_string(TrialStatus::disturbed))});
-    if (open > 0 || always) connection().update("experiment", experiment.id, to_row(experiment));
-  });
-  if (!written) return std::unexpected(written.error());
-  if (open > 0 || always) now_stored(experiment);
-  return open;
-}
-
 void Store::insert_or_replace(const Build& build) {
   const Id same =
       connection().number("SELECT id FROM build WHERE experiment = ? AND benchmark = ? AND key = ?",

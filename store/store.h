@@ -12,9 +12,12 @@
 //  S5  One process writes: the holder of the lock file beside the database.
 //  S6  Nothing is written into a file whose structure is damaged (verify.h): what is there can still
 //      be read, and 'stabctl recover' makes a whole one of it.
-//  S7  An experiment that is being removed is in no answer of experiment() and experiments() any
-//      more, and what is left of it goes in pieces of at most piece_of_removal rows of a table, of
-//      which all but the last have less than bytes_of_removal. Its id is not given to another one.
+//  S7  An experiment that is being removed is in no answer of experiment(), experiments() and
+//      summaries() any more, and what is left of it goes in pieces of at most piece_of_removal rows
+//      of a table, of which all but the last have less than bytes_of_removal. Its id is not given
+//      to another one.
+//  S8  A retry that has begun is ended: an experiment in the state being_retried, also one that a
+//      killed process left, has attempts that are to stand no longer. They go in pieces, too.
 //
 // Not thread-safe; the daemon's loop thread owns it. A forked child must not touch it. Errors that
 // pass with time (disk full, read-only file system, I/O error) have `temporary` set: the caller
@@ -37,6 +40,8 @@ namespace stab::store {
 
 inline constexpr std::int64_t piece_of_removal = 50;
 inline constexpr std::int64_t bytes_of_removal = std::int64_t{256} << 10;
+// Of a retry: so many attempts are looked at, and no more of them are written than of a removal.
+inline constexpr std::int64_t piece_of_retry = 1000;
 
 class Sizes;
 class Summaries;
@@ -56,10 +61,6 @@ class Store : public Reader {
   Outcome<Id> add_experiment(const Experiment& experiment);  // its id field is ignored
   Outcome<void> update_experiment(
       const Experiment& experiment);  // all columns; an unknown id is an error
-  // The standing attempts that failed or were skipped stand no longer: their positions are open
-  // again. Returns how many. The row is stored with it if there are any, or `always`.
-  Outcome<std::uint64_t> open_again(const Experiment& experiment, bool always);
-
   Outcome<void> add_build(
       const Build& build);  // replaces the one with the same experiment, benchmark and key
   // All or none of them, in one transaction.
@@ -100,6 +101,19 @@ class Store : public Reader {
   // Of the next piece of trials the text goes, hashes stay. Returns where to go on; nothing at the
   // end, when that of builds goes, too, and `why` becomes an event.
   Outcome<std::optional<Place>> forget_output(Id experiment, Place after, std::string_view why);
+
+  // Standing attempts behind that place which failed or were skipped, of a piece; where the next one
+  // begins, or nothing behind the last one. Fails at one that is damaged.
+  struct Failed {
+    std::uint64_t count = 0;
+    std::optional<Place> next;
+  };
+  Outcome<Failed> failed(Id experiment, Place after);
+  // S8: stores the row in the state being_retried; fails if its state is not `state_before`.
+  Outcome<void> begin_retry(const Experiment& experiment, std::string_view state_before);
+  // Of a piece of them: they stand no longer. Where to go on; nothing at the end, when the caller
+  // stores the row in its next state.
+  Outcome<std::optional<Place>> go_on_with_retry(Id experiment, Place after);
 
   // About, and with all that is being removed: what a user's experiments take, and what one does.
   [[nodiscard]] std::uint64_t bytes_of_user(std::uint32_t uid) const;

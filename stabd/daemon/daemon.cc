@@ -143,8 +143,9 @@ void Daemon::open_loop() {
   uv_signal_init(&loop_, &on_int_);
   uv_signal_init(&loop_, &on_hup_);
   uv_idle_init(&loop_, &again_);
-  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &look_timer_,
-                            &stop_timer_, &upkeep_timer_, &old_timer_, &watchdog_}) {
+  for (uv_timer_t* timer :
+       {&storage_retry_, &progress_, &idle_, &between_timer_, &look_timer_, &stop_timer_,
+        &upkeep_timer_, &retry_timer_, &leavings_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(&loop_, timer);
     timer->data = this;
   }
@@ -390,6 +391,7 @@ Result<void> Daemon::start_worker() {
 
 store::Experiment Daemon::shown(store::Experiment row) const {
   if (session_ && session_->experiment().id == row.id) return session_->shown();
+  if (row.state == store::being_retried) row.state = to_string(State::queued);
   const auto state = state_from(row.state);
   if (state && !is_final(*state) && !store_->refusal().empty()) row.reason = store_->refusal();
   return row;

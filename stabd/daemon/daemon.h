@@ -37,6 +37,7 @@
 #include "stabd/protocol/reading.h"
 #include "stabd/service/manager.h"
 #include "stabd/settings/settings.h"
+#include "stabd/upkeep/retry.h"
 #include "stabd/upkeep/upkeep.h"
 #include "store/store.h"
 
@@ -95,12 +96,12 @@ class Daemon {
   Result<void> cancel(store::Id id);
   Result<void> hold(store::Id id, std::uint32_t uid);
   Result<void> let_go(store::Id id, std::uint32_t uid);
-  // Returns how many positions are open again.
-  Result<std::uint64_t> retry(store::Experiment experiment, std::uint32_t uid);
   Result<void> hold_queue(bool held, std::uint32_t uid);
   // An experiment that has ended: nobody sees it from here on.
   Result<void> remove(const store::Experiment& experiment, std::uint32_t uid);
-  [[nodiscard]] Result<void> may_be_removed(const store::Experiment& experiment) const;
+  [[nodiscard]] Result<void> may_be_removed(const store::Experiment& experiment);
+  // In retries.cc. The client gets its answer later.
+  Result<void> retry(Connection& client, const store::Experiment& experiment);
   // In archives.cc. A piece of an archive: nothing if it was the last one and the client gets its
   // answer later.
   Result<std::optional<protocol::ImportReply>> import(Connection& client,
@@ -161,6 +162,19 @@ class Daemon {
   void give_up_import(const Connection& client);
   store::Id forget_import(const Connection& client);
   store::Outcome<void> go_on_with_import();
+  // Experiments that go on with what did not succeed, in retries.cc.
+  struct Retrying {
+    Connection* client = nullptr;  // that waits for it, if one does
+    std::uint32_t uid = no_user;   // whose
+    upkeep::Retry retry;
+  };
+  [[nodiscard]] bool is_retried(store::Id id);
+  Result<void> may_retry(const store::Experiment& experiment, std::uint32_t uid);
+  void load_retry(store::Id id);
+  void allow_retries();
+  void go_on_with_retries_in(std::uint64_t ms);
+  void go_on_with_retries();
+  void end_retry(const Retrying& ended, const Result<void>& done);
   void look_at_machine(const machine::CpuSet& trial, const machine::CalmBounds& bounds,
                        SessionPorts::OnLook done);
   void looked_at_machine();
@@ -229,6 +243,8 @@ class Daemon {
   uv_timer_t stop_timer_{};
   std::uint64_t upkeep_not_before_ = 0;  // by the loop's clock
   uv_timer_t upkeep_timer_{};            // while there is something to remove and no trial runs
+  uv_timer_t retry_timer_{};             // until nothing is being retried
+  uv_timer_t leavings_timer_{};          // until there are none
   uv_timer_t old_timer_{};               // looks for what is too old
   uv_timer_t watchdog_{};                // while a manager wants to hear of us
   bool loop_open_ = false;

@@ -51,7 +51,11 @@ void Daemon::load_queue() {
     // A clock that was ahead keeps nobody behind all others.
     queue_.had_turn(experiment.uid, std::min(experiment.started_ns, now));
     const auto state = state_from(experiment.state);
-    if (state && !is_final(*state)) queue_.add(waiting_from(experiment));
+    if (experiment.state == store::being_retried) load_retry(id);
+    if (!state || is_final(*state)) continue;
+    Waiting waiting = waiting_from(experiment);
+    waiting.plan_bytes = summary.plan_bytes;
+    queue_.add(waiting);
   }
   const auto events = store_->events(0);
   if (!events)
@@ -158,34 +162,9 @@ Result<void> Daemon::let_go(store::Id id, std::uint32_t uid) {
   return changed;
 }
 
-Result<std::uint64_t> Daemon::retry(store::Experiment experiment, std::uint32_t uid) {
-  const store::Id id = experiment.id;
-  const auto state = state_from(experiment.state);
-  const auto to = state ? next(*state, Event::retry) : std::nullopt;
-  if (!to || (session_ && session_->experiment().id == id))
-    return fail(fmt::format("experiment {} has not ended yet", id));
-  if (experiment.held_by && !queue_.is_trusted(uid))
-    return fail(
-        fmt::format("experiment {} was paused by user {} before it ended: only root lets "
-                    "it go on",
-                    id, *experiment.held_by));
-  experiment.held_by.reset();
-  experiment.state = to_string(*to);
-  experiment.reason.clear();
-  experiment.ended_ns = 0;
-  const auto open = store_->open_again(experiment, *state != State::done);
-  if (!open) return fail(open.error().message);
-  if (*open == 0 && *state == State::done)
-    return fail(
-        fmt::format("all trials of experiment {} succeeded: submit its plan to measure "
-                    "them anew",
-                    id));
-  queue_.add(waiting_from(experiment));
-  run_next();
-  return *open;
-}
-
-Result<void> Daemon::may_be_removed(const store::Experiment& experiment) const {
+Result<void> Daemon::may_be_removed(const store::Experiment& experiment) {
+  if (is_retried(experiment.id))
+    return fail(fmt::format("experiment {} is being retried", experiment.id));
   const auto state = state_from(experiment.state);
   const bool driven = session_ && session_->experiment().id == experiment.id;
   if (state && is_final(*state) && !driven) return {};
@@ -206,6 +185,7 @@ void Daemon::start_upkeep() {
     spdlog::error("what is being removed stays for now: {}", loaded.error().message);
   look_for_old();
   allow_upkeep();
+  allow_retries();
 }
 
 void Daemon::look_for_old() {

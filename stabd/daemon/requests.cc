@@ -196,17 +196,6 @@ Result<protocol::PauseReply> answer(const Context& context,
   return hold_or_let_go(context, request);
 }
 
-Result<protocol::RetryReply> answer(const Context& context, const protocol::RetryRequest& request) {
-  const auto experiment = find(context, request.id);
-  if (!experiment) return std::unexpected(experiment.error());
-  const Peer& peer = context.connection.peer();
-  if (auto room = context.daemon.has_room(peer.uid, experiment->plan.size()); !room)
-    return std::unexpected(room.error());
-  const auto open = context.daemon.retry(*experiment, peer.uid);
-  if (!open) return std::unexpected(open.error());
-  return protocol::RetryReply{.id = request.id, .trials = *open};
-}
-
 Result<protocol::RemoveReply> answer(const Context& context,
                                      const protocol::RemoveRequest& request) {
   const auto experiment = find(context, request.id);
@@ -304,6 +293,15 @@ Result<void> pass_on(const Context& context, const Request& request) {
   return {};
 }
 
+Result<void> pass_on(const Context& context, const protocol::RetryRequest& request) {
+  const auto experiment = find(context, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  if (auto room = context.daemon.has_room(context.connection.peer().uid, experiment->plan.size());
+      !room)
+    return room;
+  return context.daemon.retry(context.connection, *experiment);
+}
+
 Result<void> may_ask(const Context& context, bool greets) {
   if (context.connection.greeted || greets) return {};
   return fail(
@@ -318,7 +316,7 @@ std::optional<std::string> reply_to(const Context& context, const Request& reque
   if (auto may = may_ask(context, std::same_as<Request, protocol::HelloRequest>); !may)
     return protocol::encode_refusal(may.error().message);
   try {
-    if constexpr (NeedsReader<Request>) {
+    if constexpr (NeedsReader<Request> || std::same_as<Request, protocol::RetryRequest>) {
       const auto passed = pass_on(context, request);
       if (passed) return std::nullopt;
       return protocol::encode_refusal(passed.error().message);
