@@ -58,6 +58,8 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
          "Who may connect, as in chmod")
       ->default_str(fmt::format("{:04o}", options.socket_mode))
       ->check(CLI::IsMember({"0600", "0660", "0666"}));
+  app.add_option("--socket-group", options.socket_group,
+                 "Group whose members may connect with mode 0660, a name or a number");
   app.add_option("--cache", options.cache_directory, "Folder of builds")->capture_default_str();
   app.add_option("--log", options.log, "Least level that is logged")
       ->capture_default_str()

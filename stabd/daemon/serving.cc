@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The daemon as a service: its socket, its signals, its end, and what its manager is told.
 #include <fmt/format.h>
+#include <grp.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <filesystem>
 
@@ -54,6 +56,32 @@ Result<void> clear_socket(const std::string& path) {
   return {};
 }
 
+Result<gid_t> group_of(const std::string& name) {
+  gid_t number = 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data(), end, number);
+  // The last number is no group's: it means none.
+  if (error == std::errc() && rest == end && number + 1 != 0) return number;
+  if (const auto* known = getgrnam(name.c_str())) return known->gr_gid;
+  return fail(
+      fmt::format("there is no group '{}' for the socket: 'daemon.socket_group' is the "
+                  "name or the number of one",
+                  name));
+}
+
+Result<void> give_to_group(const std::string& socket, const std::string& name, unsigned mode) {
+  if (name.empty()) return {};
+  if ((mode & 0060U) == 0)
+    return fail(fmt::format(
+        "'daemon.socket_group' lets nobody in with the socket's mode {:04o}: add socket_mode = "
+        "\"0660\", or leave the group out",
+        mode));
+  const auto number = group_of(name);
+  if (!number) return std::unexpected(number.error());
+  if (chown(socket.c_str(), static_cast<uid_t>(-1), *number) == 0) return {};
+  return fail_errno(fmt::format("cannot give the socket {} to the group '{}'", socket, name));
+}
+
 }  // namespace
 
 Result<void> Daemon::make_socket() {
@@ -66,10 +94,12 @@ Result<void> Daemon::make_socket() {
   umask(before);
   if (bound != 0)
     return fail(fmt::format("cannot bind {}: {}", options_.socket_path, uv_strerror(bound)));
-  return {};
+  // Nobody can connect before it listens.
+  return give_to_group(options_.socket_path, options_.socket_group, options_.socket_mode);
 }
 
-// One that was passed to us belongs to whoever made it: its mode is theirs, and so is its end.
+// One that was passed to us belongs to whoever made it: its mode and group are theirs, and so is its
+// end.
 Result<void> Daemon::use_socket(Fd passed) {
   options_.socket_path = service::path_of(passed);
   const int opened = uv_pipe_open(&server_, passed.get());

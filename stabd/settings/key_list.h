@@ -15,10 +15,12 @@ namespace stab::settings {
 bool is_absolute_path(std::string_view text);
 bool is_socket_path(std::string_view text);
 bool is_line(std::string_view text);
+bool is_group(std::string_view text);
 inline constexpr std::string_view path_rule =
     "an absolute path of at most 4096 printable characters";
 inline constexpr std::string_view socket_rule =
     "an absolute path of at most 107 printable characters";
+inline constexpr std::string_view group_rule = "the name or the number of a group, in quotes";
 inline constexpr std::string_view line_rule = "a text of 1 to 4096 printable characters";
 
 namespace words {
@@ -29,8 +31,9 @@ inline constexpr std::array quiescers{to_string(Quiescers::owner), to_string(Qui
                                       to_string(Quiescers::nobody)};
 inline constexpr std::array notices{to_string(Notices::always), to_string(Notices::trouble)};
 // Of a daemon that runs.
-inline constexpr std::array<std::string_view, 5> fixed_keys{
-    "daemon.state", "daemon.socket", "daemon.socket_mode", "daemon.cache", "daemon.namespaces"};
+inline constexpr std::array<std::string_view, 6> fixed_keys{
+    "daemon.state",        "daemon.socket", "daemon.socket_mode",
+    "daemon.socket_group", "daemon.cache",  "daemon.namespaces"};
 }  // namespace words
 
 inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 50;
@@ -42,6 +45,8 @@ inline constexpr toml::Key keys[] = {
      "`/run/stabd/stabd.sock` for root, else by the XDG rules"},
     {"daemon.socket_mode", toml::Choice{words::socket_modes, "0600"},
      "who may connect, as in chmod"},
+    {"daemon.socket_group", toml::Text{is_group, group_rule},
+     "whose members may connect with `socket_mode` `0660`", "that of stabd's own user"},
     {"daemon.cache", toml::Text{is_absolute_path, path_rule}, "folder of builds",
      "`/var/cache/stabd/builds` for root, else by the XDG rules"},
     {"daemon.log", toml::Choice{words::levels, "info"}, "the least level that is logged"},
@@ -99,6 +104,7 @@ void for_each_setting(Some& settings, const Visit& visit) {
   visit.template operator()<"daemon.state">(settings.state_directory);
   visit.template operator()<"daemon.socket">(settings.socket_path);
   visit.template operator()<"daemon.socket_mode">(settings.socket_mode);
+  visit.template operator()<"daemon.socket_group">(settings.socket_group);
   visit.template operator()<"daemon.cache">(settings.cache_directory);
   visit.template operator()<"daemon.log">(settings.log);
   visit.template operator()<"daemon.namespaces">(settings.isolate);

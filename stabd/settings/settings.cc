@@ -58,7 +58,9 @@ std::string in_quotes(std::string_view text) {
 struct Written {
   const toml::Kind& kind;
 
-  std::string operator()(const std::string& text) const { return in_quotes(text); }
+  std::string operator()(const std::string& text) const {
+    return text.empty() ? "" : in_quotes(text);
+  }
   std::string operator()(bool flag) const { return flag ? "true" : "false"; }
   std::string operator()(Stop stop) const { return in_quotes(to_string(stop)); }
   std::string operator()(Quiescers who) const { return in_quotes(to_string(who)); }
@@ -110,6 +112,11 @@ void check(const toml::Table& root, const Settings& settings, toml::Problems& pr
 bool is_line(std::string_view text) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; };
   return !text.empty() && text.size() <= max_text && std::ranges::none_of(text, is_control);
+}
+
+// As /etc/group can hold it.
+bool is_group(std::string_view text) {
+  return is_line(text) && !text.contains(':');
 }
 
 bool is_absolute_path(std::string_view text) {

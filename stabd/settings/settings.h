@@ -61,8 +61,9 @@ struct Settings {
   std::string socket_path;
   std::string cache_directory;  // of builds; a folder a user inside
   unsigned socket_mode = 0;
-  std::string log;      // the least level
-  bool isolate = true;  // use pid namespaces where they are allowed
+  std::string socket_group;  // a name or a number; "": that of the daemon
+  std::string log;           // the least level
+  bool isolate = true;       // use pid namespaces where they are allowed
   // After which a client that says nothing is let go; 0: never.
   std::chrono::nanoseconds idle_limit{0};
   std::chrono::nanoseconds read_limit{0};  // of a report, an export, an analysis

@@ -42,6 +42,7 @@ TEST(Settings, EachKeyIsReadIntoAField) {
 state = "/s"
 socket = "/s/s.sock"
 socket_mode = "0660"
+socket_group = "domain users"
 cache = "/c"
 log = "debug"
 namespaces = false
@@ -72,6 +73,7 @@ experiments_days = 365
   EXPECT_EQ(settings->state_directory, "/s");
   EXPECT_EQ(settings->socket_path, "/s/s.sock");
   EXPECT_EQ(settings->socket_mode, 0660U);
+  EXPECT_EQ(settings->socket_group, "domain users");
   EXPECT_EQ(settings->cache_directory, "/c");
   EXPECT_EQ(settings->log, "debug");
   EXPECT_FALSE(settings->isolate);
@@ -138,6 +140,15 @@ TEST(Settings, ASocketsPathIsNoLongerThanTheKernelTakes) {
   EXPECT_EQ(problems_in("[daemon]\nsocket = \"" + longest + "\"\n"), "");
   EXPECT_THAT(problems_in("[daemon]\nsocket = \"" + longest + "s\"\n"),
               HasSubstr("stabd.toml:2:1: 'daemon.socket' must be an absolute path of at most 107"));
+}
+
+TEST(Settings, TheSocketsGroupIsANameOrANumber) {
+  for (const char* good : {"measurers", "990", "domain users"})
+    EXPECT_EQ(problems_in(std::string("[daemon]\nsocket_group = \"") + good + "\"\n"), "") << good;
+  for (const char* bad : {"", "a:b", "two\\nlines"})
+    EXPECT_THAT(problems_in(std::string("[daemon]\nsocket_group = \"") + bad + "\"\n"),
+                HasSubstr("stabd.toml:2:1: 'daemon.socket_group' must be the name or the number"))
+        << bad;
 }
 
 TEST(Settings, ATextThatIsNoTomlSaysWhere) {

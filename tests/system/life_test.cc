@@ -264,5 +264,22 @@ TEST_F(Life, WithoutADaemonTheErrorSaysHowToGetOne) {
   EXPECT_THAT(output.err, HasSubstr("stabctl run"));
 }
 
+TEST_F(Life, AGroupThatDoesNotFitTheSocketIsRefused) {
+  const auto refusal = [this](const std::string& group, const std::string& mode) {
+    const Output refused =
+        run_program({std::string(STAB_BIN_DIR) + "/stabd", "--config", "/dev/null", "--state",
+                     lab_.path("other"), "--cache", lab_.path("cache"), "--socket",
+                     lab_.path("other.sock"), "--socket-group", group, "--socket-mode", mode},
+                    lab_.folder());
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_NE(access(lab_.path("other.sock").c_str(), F_OK), 0) << "none is left";
+    return refused.err;
+  };
+  EXPECT_THAT(refusal("no-group-of-this-name", "0660"),
+              HasSubstr("there is no group 'no-group-of-this-name' for the socket"));
+  EXPECT_THAT(refusal("4294967295", "0660"), HasSubstr("there is no group '4294967295'"));
+  EXPECT_THAT(refusal("0", "0600"), HasSubstr("lets nobody in with the socket's mode 0600"));
+}
+
 }  // namespace
 }  // namespace stab::test

@@ -42,8 +42,9 @@ void Users::SetUp() {
 void Users::start_daemon(std::vector<std::string> more) {
   if (std::ranges::find(more, "--config") == more.end())
     more.insert(more.end(), {"--config", "/dev/null"});
-  std::vector<std::string> argv{std::string(STAB_BIN_DIR) + "/stabd", "--socket-mode", "0666",
-                                "--ready-fd", "1"};
+  if (std::ranges::find(more, "--socket-mode") == more.end())
+    more.insert(more.end(), {"--socket-mode", "0666"});
+  std::vector<std::string> argv{std::string(STAB_BIN_DIR) + "/stabd", "--ready-fd", "1"};
   argv.insert(argv.end(), more.begin(), more.end());
   const std::string log = lab_.path("stabd" + std::to_string(++daemons_) + ".log");
   daemon_ = start_program(argv, lab_.folder(), log);

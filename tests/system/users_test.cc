@@ -152,6 +152,29 @@ TEST_F(Users, FindTheirOwnDaemonElseTheSystems) {
   EXPECT_THAT(none.err, HasSubstr(std::string(" or at ") + socket_path + " ("));
 }
 
+TEST_F(Users, OutsideTheSocketsGroupDoNotGetIn) {
+  constexpr const char* group = "61300";
+  kill(daemon_, SIGTERM);
+  ASSERT_EQ(end_of(daemon_), 0);
+  lab_.write("users.toml", std::string("[daemon]\nsocket_group = \"") + group + "\"\n");
+  start_daemon({"--config", lab_.path("users.toml"), "--socket-mode", "0660"});
+  struct stat status{};
+  ASSERT_EQ(stat(socket_path, &status), 0);
+  EXPECT_EQ(status.st_gid, 61300U);
+  EXPECT_EQ(status.st_mode & 0777U, 0660U);
+  auto member = command(ada, {"list"});
+  for (std::string& word : member)
+    if (word == "--clear-groups") word = std::string("--groups=") + group;
+  const Output inside = run_program(member, lab_.folder());
+  EXPECT_EQ(inside.code, 0) << inside.err;
+  for (const uid_t user : {ada, bob}) {
+    const Output outside = as(user, {"list"});
+    EXPECT_EQ(outside.code, 1);
+    EXPECT_THAT(outside.err, HasSubstr("you may not connect to"));
+  }
+  EXPECT_EQ(as(0, {"list"}).code, 0);
+}
+
 TEST_F(Users, SeeTheirOwnExperimentsAndNoOthers) {
   ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
   EXPECT_THAT(as(bob, {"list"}).out, HasSubstr("there are no experiments"));
