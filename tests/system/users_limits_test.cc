@@ -4,14 +4,18 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "tests/system/users.h"
 
 namespace stab::test {
@@ -146,12 +150,41 @@ TEST_F(Users, IdleConnectionsOfOneKeepNobodyElseOut) {
   EXPECT_THAT(more.err, HasSubstr("you have 16 connections to stabd already"));
 }
 
-TEST_F(Users, AtOnceGetTheirAnswersBesideAnExperimentThatLosesNothing) {
+// What all of them together may have is used up by several, none of whom has too many.
+TEST_F(Users, TogetherHaveOnlySoManyConnectionsAndRootGetsIn) {
+  restart("[limits]\nconnections = 6\n");
+  const Idle of_ada(ada, 3);
+  const Idle of_bob(bob, 3);
+  constexpr uid_t eve = 61236;
+  for (const uid_t user : {ada, bob, eve}) {
+    const Output more = as(user, {"list"});
+    EXPECT_EQ(more.code, 1);
+    EXPECT_THAT(more.err, HasSubstr("stabd has too many clients"));
+  }
+  EXPECT_EQ(as(0, {"list"}).code, 0);
+  EXPECT_EQ(as(0, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
+}
+
+// Between the end of a trial and the beginning of the next one.
+std::vector<std::int64_t> gaps_between(const json& trials, std::int64_t from, std::int64_t to) {
+  std::vector<std::int64_t> gaps;
+  for (std::size_t i = 1; i < trials.size(); ++i) {
+    const std::int64_t begin = trials[i]["started_ns"];
+    const std::int64_t end_of_last = trials[i - 1]["started_ns"].get<std::int64_t>() +
+                                     trials[i - 1]["wall_ns"].get<std::int64_t>();
+    if (begin >= from && begin <= to) gaps.push_back(begin - end_of_last);
+  }
+  std::ranges::sort(gaps);
+  return gaps;
+}
+
+TEST_F(Users, AtOnceGetTheirAnswersBesideAnExperimentThatKeepsItsPaceAndLosesNothing) {
   lab_.write("paced.toml",
              "[experiment]\nname = \"paced\"\n[[benchmark]]\nname = \"b\"\n"
              "run = [\"true\"]\nrepetitions = " +
-                 std::to_string(times(200, 3000)) + "\n");
+                 std::to_string(times(400, 3000)) + "\n");
   ASSERT_EQ(as(0, {"submit", lab_.path("paced.toml")}).code, 0);
+  while (json::parse(as(0, {"list", "--json"}).out)[0]["state"] != "running") usleep(20'000);
   ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
   ASSERT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
   struct Client {
@@ -160,6 +193,7 @@ TEST_F(Users, AtOnceGetTheirAnswersBesideAnExperimentThatLosesNothing) {
     std::string said;
   };
   std::vector<Client> clients;
+  const std::int64_t begin = wall_clock_ns();
   for (int i = 0; i < times(45, 501); ++i) {
     const uid_t user = i % 3 == 0 ? 0 : i % 3 == 1 ? ada : bob;
     std::string said = lab_.path("client" + std::to_string(i));
@@ -168,6 +202,7 @@ TEST_F(Users, AtOnceGetTheirAnswersBesideAnExperimentThatLosesNothing) {
     const pid_t process = start_program(command(user, verb), lab_.folder(), said);
     clients.push_back({.user = user, .process = process, .said = std::move(said)});
   }
+  const std::int64_t all_began = wall_clock_ns();
   std::map<uid_t, int> answered;
   for (const Client& client : clients) {
     const int code = end_of(client.process, std::chrono::minutes(5));
@@ -183,7 +218,18 @@ TEST_F(Users, AtOnceGetTheirAnswersBesideAnExperimentThatLosesNothing) {
     EXPECT_EQ(end.code, 0) << end.err;
   }
   const json rows = json::parse(as(0, {"export", "--format", "json", "1"}).out);
-  EXPECT_EQ(rows.size(), static_cast<std::size_t>(times(200, 3000)));
+  EXPECT_EQ(rows.size(), static_cast<std::size_t>(times(400, 3000)));
+  // The clients take time of the CPUs as well: what they may not do is make the daemon's answers
+  // stand between two trials.
+  ASSERT_EQ(as(0, {"submit", "--wait", lab_.path("paced.toml")}).code, 0);
+  const json alone = json::parse(as(0, {"export", "--format", "json", "4"}).out);
+  const auto usual = gaps_between(alone, 0, std::numeric_limits<std::int64_t>::max());
+  const auto beside = gaps_between(rows, begin, all_began);
+  ASSERT_FALSE(usual.empty());
+  ASSERT_FALSE(beside.empty());
+  RecordProperty("median_gap_alone_us", std::to_string(usual[usual.size() / 2] / 1000));
+  RecordProperty("median_gap_beside_us", std::to_string(beside[beside.size() / 2] / 1000));
+  EXPECT_LT(beside[beside.size() / 2], 10 * usual[usual.size() / 2] + 100'000'000);
 }
 
 TEST_F(Users, AreLetGoWhenTheySayNothingAndDoNotWatch) {

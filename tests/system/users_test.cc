@@ -260,6 +260,28 @@ TEST_F(Users, BuildAndMeasureWithoutAnyRightsBeyondTheirOwn) {
   EXPECT_EQ(run.code, 0) << run.err << as(ada, {"status", "1"}).out;
 }
 
+// Of one whom the machine knows: the groups of the account, not those of the daemon or of stabctl.
+TEST_F(Users, WithAnAccountBuildAndMeasureInItsGroups) {
+  const auto own_file = [this](const std::string& name, const std::string& more) {
+    lab_.write(name, read_file("/etc/" + name, 1 << 20).value_or("") + more);
+    return mount(lab_.path(name).c_str(), ("/etc/" + name).c_str(), nullptr, MS_BIND, nullptr) == 0;
+  };
+  const bool mounted = own_file("passwd", "stab-ada:x:61234:61234::/nonexistent:/bin/false\n") &&
+                       own_file("group", "stab-lab:x:61400:stab-ada\nstab-others:x:61401:\n");
+  lab_.write("61234/expected", "Groups:\t61234 61400 \n");
+  lab_.write("61234/show.sh", "#!/bin/sh\ngrep ^Groups: /proc/self/status\n", true);
+  lab_.write("61234/groups.toml",
+             "[experiment]\nname = \"groups\"\n[[benchmark]]\nname = \"b\"\n"
+             "build = \"./show.sh | cmp - expected && cp show.sh ${OUT}\"\n"
+             "sources = [\"expected\", \"show.sh\"]\nrun = [\"${OUT}\"]\nrepetitions = 1\n"
+             "check.stdout_file = \"expected\"\n");
+  const Output run =
+      as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/groups.toml")});
+  EXPECT_TRUE(mounted);
+  EXPECT_EQ(run.code, 0) << run.err << as(ada, {"status", "1"}).out;
+  for (const char* file : {"/etc/passwd", "/etc/group"}) umount2(file, MNT_DETACH);
+}
+
 TEST_F(Users, AreToldThatASetuidProgramGainsThemNothing) {
   const std::string program = lab_.path("gains");
   fs::copy_file("/bin/true", program);
