@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "stabd/archive/archive.h"
 #include "stabd/archive/parts.h"
@@ -235,6 +237,38 @@ TEST_F(IntakeTest, ASpoolIsGoneWithItsLastUser) {
   EXPECT_EQ(fs::status(folder).permissions() & fs::perms(077), fs::perms::none);
   spool_.reset();
   EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST_F(IntakeTest, OfASpoolTheLargeFilesAreFreedInPieces) {
+  std::vector<Fd> left;
+  const std::string state = fs::path(path_).parent_path();
+  const auto leave = [&left](Fd file) { left.push_back(std::move(file)); };
+  auto spool = Spool::make(state, leave).value();
+  const std::string folder = fs::path(spool->file()).parent_path();
+  ASSERT_TRUE(spool->add("some"));
+  fs::create_directory(spool->parts());
+  const std::string large = spool->parts() + "/large";
+  std::ofstream(large) << "x";
+  fs::resize_file(large, 5 * piece_of_file / 2);
+  spool.reset();
+  EXPECT_FALSE(fs::exists(folder));
+  ASSERT_EQ(left.size(), 1U);
+  const auto bytes = [&left] {
+    struct stat status{};
+    return fstat(left.front().get(), &status) == 0 ? status.st_size : -1;
+  };
+  EXPECT_TRUE(Spool::shrink(left.front()));
+  EXPECT_EQ(bytes(), 3 * piece_of_file / 2);
+  EXPECT_TRUE(Spool::shrink(left.front()));
+  EXPECT_FALSE(Spool::shrink(left.front()));
+  // And so with what a killed process left.
+  left.clear();
+  fs::create_directories(state + "/spool/abc");
+  std::ofstream(state + "/spool/abc/large") << "x";
+  fs::resize_file(state + "/spool/abc/large", 2 * piece_of_file);
+  Spool::remove_left(state, leave);
+  EXPECT_FALSE(fs::exists(state + "/spool"));
+  EXPECT_EQ(left.size(), 1U);
 }
 
 }  // namespace

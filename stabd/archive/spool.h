@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,11 +13,21 @@
 
 namespace stab::archive {
 
+// What is freed of a file at once: whoever does so answers others between two pieces.
+inline constexpr std::int64_t piece_of_file = std::int64_t{4} << 20;
+
 class Spool {
  public:
-  static Result<std::shared_ptr<Spool>> make(const std::string& state_folder);
+  // Takes what is to be freed of a large file that has no name any more: see shrink(). Without it
+  // that is done at once.
+  using Leave = std::function<void(Fd file)>;
+
+  // Nobody else reads its files at its end if there is a `leave`.
+  static Result<std::shared_ptr<Spool>> make(const std::string& state_folder, Leave leave = {});
   // What a killed process left.
-  static void remove_left(const std::string& state_folder);
+  static void remove_left(const std::string& state_folder, const Leave& leave = {});
+  // Frees a piece of it; false: it is empty, or cannot be freed in pieces.
+  static bool shrink(const Fd& file);
   ~Spool();
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
@@ -29,9 +40,10 @@ class Spool {
   [[nodiscard]] std::string parts() const { return folder_ + "/parts"; }
 
  private:
-  explicit Spool(std::string folder) : folder_(std::move(folder)) {}
+  Spool(std::string folder, Leave leave) : folder_(std::move(folder)), leave_(std::move(leave)) {}
 
   std::string folder_;
+  Leave leave_;
   Fd file_;
   std::uint64_t bytes_ = 0;
 };

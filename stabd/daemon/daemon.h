@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -156,6 +157,8 @@ class Daemon {
     Connection* client;  // which keeps the parts
     archive::Intake intake;
   };
+  archive::Spool::Leave leave_in_pieces();
+  void free_some();
   void verify_import(Connection& client, std::string name);
   Result<void> begin_import(Connection& client);
   void end_import(Connection& client, std::string answer);
@@ -200,6 +203,8 @@ class Daemon {
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<upkeep::Upkeep> upkeep_;
   Turns<Import> imports_;
+  std::deque<Fd> leavings_;  // files without a name, of which a piece after another is freed
+  Turns<Retrying> retries_;
   bool import_was_last_ = false;  // of what enters and what leaves the database
   machine::Keeper keeper_;
   std::optional<machine::Topology> topology_;  // with the first worker

@@ -180,7 +180,7 @@ Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t u
 }
 
 void Daemon::start_upkeep() {
-  archive::Spool::remove_left(options_.state_directory);
+  archive::Spool::remove_left(options_.state_directory, leave_in_pieces());
   if (auto loaded = upkeep_->load(); !loaded)
     spdlog::error("what is being removed stays for now: {}", loaded.error().message);
   look_for_old();
