@@ -61,7 +61,10 @@ std::string count_sentence(const Effects& effects, const Spec& spec) {
   for (const Verdict verdict : {Verdict::faster, Verdict::slower, Verdict::same, Verdict::unsure})
     add(verdict, false);
   add(Verdict::unsure, true);
-  return text;
+  Effects unsure;
+  std::ranges::copy_if(effects, std::back_inserter(unsure),
+                       [](const Effect* effect) { return effect->verdict == Verdict::unsure; });
+  return text + foresight_words(unsure, spec);
 }
 
 bool is_open(const Effects& effects) {
@@ -137,7 +140,9 @@ std::string of_effects(const Analysis& analysis) {
     if (is_open(effects)) unsure.insert(unsure.end(), effects.begin(), effects.end());
   }
   if (lines.empty() && open.empty())
-    return "cannot tell: there is nothing to compare (see the notes)";
+    return "cannot tell: there is nothing to compare (see the notes); it takes a treatment with "
+           "two "
+           "levels and trials of both that succeed";
   if (open.size() > most_open)
     lines.push_back(fmt::format("cannot tell in {} comparisons (see the changes){}", open.size(),
                                 foresight_words(unsure, analysis.spec)));

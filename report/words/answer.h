@@ -35,7 +35,8 @@ std::string difference_words(const stats::Effect& effect, const stats::Spec& spe
 // "opt=O2 takes 12.3 % less wall time than opt=O1 (95 % interval 10.1 to 14.5 %, p = 0.003)".
 std::string effect_sentence(const stats::Effect& effect, const stats::Spec& spec);
 
-// "; with 5 programs a change of 2 % is found in 8 of 10 cases"; "" if that is not known of any.
+// What who cannot tell does next: "; with 5 programs a change of 2 % is found in 8 of 10 cases, for
+// 1 % it takes about 20 programs". "" if all of them have a reason, of which a note says it.
 std::string foresight_words(const std::vector<const stats::Effect*>& effects,
                             const stats::Spec& spec);
 

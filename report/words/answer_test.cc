@@ -129,13 +129,14 @@ TEST(Answer, AVerdictWithoutAnyIntervalHasADirection) {
 TEST(Answer, AnUnsureOneSaysHowMuchItMayBe) {
   EXPECT_EQ(answer(with({unsure()})),
             "cannot tell whether opt=O2 takes more or less wall time than opt=O1: the change is "
-            "-5.0 to +7.0 % (95 % interval, p = 0.003)");
+            "-5.0 to +7.0 % (95 % interval, p = 0.003); it takes more trials, 6 or more");
 }
 
 TEST(Answer, AnUnsureOneWhoseOwnIntervalExcludesNoChangeSaysWhy) {
-  EXPECT_THAT(answer(with({effect(Verdict::unsure, 1.05, 1.01, 1.09)})),
-              EndsWith("; by itself it would be a change, after the correction for all comparisons "
-                       "it is not (adjusted p = 0.07)"));
+  EXPECT_THAT(
+      answer(with({effect(Verdict::unsure, 1.05, 1.01, 1.09)})),
+      HasSubstr("; by itself it would be a change, after the correction for all comparisons "
+                "it is not (adjusted p = 0.07)"));
 }
 
 TEST(Answer, AnUnsureOneThatWouldBeTheSameByItselfSaysWhy) {
@@ -144,8 +145,8 @@ TEST(Answer, AnUnsureOneThatWouldBeTheSameByItselfSaysWhy) {
   analysis.effects[0].p_same = 0.04;
   analysis.effects[0].p_same_adjusted = 0.08;
   EXPECT_THAT(answer(analysis),
-              EndsWith("; by itself it would be the same within 1 %, after the correction for all "
-                       "comparisons it is not (adjusted p = 0.08)"));
+              HasSubstr("; by itself it would be the same within 1 %, after the correction for all "
+                        "comparisons it is not (adjusted p = 0.08)"));
 }
 
 TEST(Answer, AnUnsureOneSaysWhatCouldHaveBeenSeenAndWhatItTakes) {
@@ -158,6 +159,35 @@ TEST(Answer, AnUnsureOneSaysWhatCouldHaveBeenSeenAndWhatItTakes) {
   only.needed = 45;
   EXPECT_THAT(answer(analysis), EndsWith("; with 10 blocks a change of 2.1 % is found in 8 of 10 "
                                          "cases, for 1 % it takes about 45 blocks"));
+}
+
+TEST(Answer, AnUnsureOneHasANextStepWhateverIsKnown) {
+  Analysis analysis = with({unsure()});
+  Effect& only = analysis.effects[0];
+  only.unit = "block";
+  only.units = 50;
+  EXPECT_THAT(answer(analysis), EndsWith("; it takes more than 50 blocks"));
+  only.detectable = 0.021;
+  EXPECT_THAT(answer(analysis),
+              EndsWith("; with 50 blocks a change of 2.1 % is found in 8 of 10 cases, half of that "
+                       "with about 200 blocks; with 'equivalence', the smallest change that "
+                       "matters, 'the same' is a possible answer, too"));
+  analysis.spec.equivalence = 0.03;
+  EXPECT_THAT(answer(analysis),
+              EndsWith("8 of 10 cases, for 3 % it takes more than 10 million blocks: choose a "
+                       "larger margin"));
+  only.needed = 27;
+  EXPECT_THAT(answer(analysis),
+              EndsWith("8 of 10 cases; about 200 blocks make the interval half as wide"));
+}
+
+TEST(Answer, AnUnsureOneWithoutAnIntervalTakesMoreTrials) {
+  Effect bare{.treatment = "opt", .baseline = "O1", .level = "O2"};
+  bare.unit = "block";
+  bare.units = 1;
+  EXPECT_EQ(answer(with({bare})),
+            "cannot tell whether opt=O2 takes more or less wall time than opt=O1 (see the notes); "
+            "it takes more blocks, 6 or more");
 }
 
 TEST(Answer, TheSameNamesTheMargin) {
@@ -182,7 +212,7 @@ TEST(Answer, SeveralBenchmarksAreCounted) {
   EXPECT_EQ(answer(with({effect(Verdict::faster, 0.9, 0.85, 0.95, "sort"),
                          effect(Verdict::faster, 0.8, 0.7, 0.9, "fft"), unsure("lua")})),
             "against opt=O1, opt=O2 is faster on 2 of 3 (sort, fft), not clearly different on 1 of "
-            "3 (lua)");
+            "3 (lua); it takes more trials, 6 or more");
 }
 
 TEST(Answer, EachTreatmentHasALineAndVerdictsComeFirst) {
@@ -199,7 +229,8 @@ TEST(Answer, ManyWithoutAVerdictAreCounted) {
     effects.push_back(unsure());
     effects.back().level = level;
   }
-  EXPECT_EQ(answer(with(effects)), "cannot tell in 4 comparisons (see the changes)");
+  EXPECT_EQ(answer(with(effects)),
+            "cannot tell in 4 comparisons (see the changes); it takes more trials, 6 or more");
   for (std::size_t i = 0; i < effects.size(); ++i) {
     effects[i].unit = "block";
     effects[i].units = 12;
@@ -207,7 +238,8 @@ TEST(Answer, ManyWithoutAVerdictAreCounted) {
   }
   EXPECT_EQ(answer(with(effects)),
             "cannot tell in 4 comparisons (see the changes); with 12 blocks a change of 1 to 4 % "
-            "is found in 8 of 10 cases");
+            "is found in 8 of 10 cases, half of that with about 48 blocks; with 'equivalence', the "
+            "smallest change that matters, 'the same' is a possible answer, too");
   effects[3].detectable = 7e9;
   EXPECT_THAT(answer(with(effects)), HasSubstr("a change of 1 to more than 1000 % is found"));
 }
@@ -242,7 +274,9 @@ TEST(Answer, FewDegreesOfFreedomAreSaidOnceForEachKindOfUnit) {
 }
 
 TEST(Answer, NothingToCompareIsSaid) {
-  EXPECT_EQ(answer(Analysis()), "cannot tell: there is nothing to compare (see the notes)");
+  EXPECT_EQ(answer(Analysis()),
+            "cannot tell: there is nothing to compare (see the notes); it takes a treatment with "
+            "two levels and trials of both that succeed");
 }
 
 TEST(Words, WhereMoreIsBetterWordsAreDirectionsOfTheNumber) {
@@ -292,7 +326,7 @@ TEST(Answer, OfACalibrationIsTheNoiseFloor) {
   analysis.calibration->any = {};
   EXPECT_EQ(answer(analysis),
             "cannot tell what this machine resolves: there are too few comparisons (see the "
-            "notes)");
+            "notes); it takes a larger 'design.comparisons' or more benchmarks");
 }
 
 TEST(Answer, VerdictsThatAreWithheldAreSaidToBe) {
@@ -304,7 +338,7 @@ TEST(Answer, VerdictsThatAreWithheldAreSaidToBe) {
   analysis.withheld = "one session an arm";
   EXPECT_EQ(answer(analysis),
             "no verdict: one session an arm\nno verdict on opt=O2 against opt=O1: the change is "
-            "-91.0 to -89.0 % (95 % interval, p = 0.003)");
+            "-91.0 to -89.0 % (95 % interval, p = 0.003); the notes say what it takes");
 }
 
 TEST(Answer, AWithheldVerdictIsNotCalledNoClearDifference) {
@@ -317,7 +351,8 @@ TEST(Answer, AWithheldVerdictIsNotCalledNoClearDifference) {
   stats::withhold(analysis.effects[0], "some trials have no wall time");
   EXPECT_THAT(answer(analysis),
               StartsWith("against opt=O1, opt=O2 is slower on 1 of 3 (fft), not clearly different "
-                         "on 1 of 3 (lua), without a verdict on 1 of 3 (sort)\nWith 3 degrees"));
+                         "on 1 of 3 (lua), without a verdict on 1 of 3 (sort); it takes more "
+                         "trials, 6 or more\nWith 3 degrees"));
   for (Effect& each : analysis.effects) stats::withhold(each, "one session an arm");
   EXPECT_EQ(answer(analysis),
             "against opt=O1, opt=O2 is without a verdict on 3 of 3 (sort, lua, fft)");

@@ -37,7 +37,9 @@ std::string calibration_answer(const Calibration& calibration, const Spec& spec)
     text += fmt::format("with {} blocks: {} of comparisons in which nothing differs stay within it",
                         calibration.blocks, percent(1 - spec.alpha));
   } else {
-    text = "cannot tell what this machine resolves: there are too few comparisons (see the notes)";
+    text =
+        "cannot tell what this machine resolves: there are too few comparisons (see the notes); "
+        "it takes a larger 'design.comparisons' or more benchmarks";
   }
   if (!any.share) return text;
   return text +

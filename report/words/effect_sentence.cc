@@ -147,14 +147,16 @@ std::string unsure_words(const Effect& effect, const Spec& spec) {
       stats::is_withheld(effect) ? fmt::format("no verdict on {} against {}", level, baseline)
                                  : fmt::format("cannot tell whether {} {} more or less {} than {}",
                                                level, verb(spec), response_words(spec), baseline);
-  if (!has_range(effect)) return question + " (see the notes)";
+  if (!has_range(effect)) return question + " (see the notes)" + foresight_words({&effect}, spec);
   const std::string change =
       effect.low
           ? percent_interval(*effect.low, *effect.high)
           : Differences(effect, spec).range(*effect.difference_low, *effect.difference_high, true);
   return fmt::format("{}: the change is {} ({} interval{}){}{}", question, change,
                      level_text(spec.alpha), effect.p ? ", " + p_words(*effect.p) : "",
-                     correction_words(effect, spec), foresight_words({&effect}, spec));
+                     correction_words(effect, spec),
+                     stats::is_withheld(effect) ? "; the notes say what it takes"
+                                                : foresight_words({&effect}, spec));
 }
 
 std::string same_words(const Effect& effect, const Spec& spec) {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 #include "report/words/answer.h"
 #include "stats/data/notes.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::report {
 namespace {
@@ -20,25 +22,57 @@ std::string size_of(double change) {
   return change > most ? "more than 1000" : fmt::format("{:.2g}", 100 * change);
 }
 
+// Half an interval takes four times as many numbers.
+std::string count_for_half(const Effect& effect) {
+  return count_words(4 * effect.units, effect.unit);
+}
+
+// What it takes for a change of the margin, or, if that is not it, for an interval of half the width.
+std::string margin_words_of(const Effect& effect, double margin) {
+  const std::string size = fmt::format("{:.3g} %", 100 * margin);
+  if (!effect.needed)
+    return fmt::format(", for {} it takes more than 10 million {}: choose a larger margin", size,
+                       stats::plural(effect.unit));
+  if (*effect.needed > effect.units)
+    return fmt::format(", for {} it takes about {}", size,
+                       count_words(*effect.needed, effect.unit));
+  return fmt::format("; about {} make the interval half as wide", count_for_half(effect));
+}
+
+constexpr std::string_view name_a_margin =
+    "with 'equivalence', the smallest change that matters, 'the same' is a possible answer, too";
+
+// Of effects of which it is not known what could have been found.
+std::string more_words(const Effect& effect) {
+  constexpr std::size_t enough = 6;  // with so many pairs there are 5 degrees of freedom
+  const std::string unit = effect.unit.empty() ? "trial" : effect.unit;
+  if (effect.units < enough)
+    return fmt::format("; it takes more {}, {} or more", stats::plural(unit), enough);
+  return fmt::format("; it takes more than {}", count_words(effect.units, unit));
+}
+
 }  // namespace
 
 std::string foresight_words(const std::vector<const Effect*>& effects, const stats::Spec& spec) {
+  std::vector<const Effect*> open;
+  std::ranges::copy_if(effects, std::back_inserter(open),
+                       [](const Effect* effect) { return !stats::is_withheld(*effect); });
+  if (open.empty()) return "";
   std::vector<const Effect*> known;
-  std::ranges::copy_if(effects, std::back_inserter(known),
+  std::ranges::copy_if(open, std::back_inserter(known),
                        [](const Effect* effect) { return effect->detectable.has_value(); });
-  if (known.empty()) return "";
+  if (known.empty()) return more_words(*std::ranges::min(open, {}, &Effect::units));
   const auto [least, most] =
       std::ranges::minmax_element(known, {}, [](const Effect* e) { return *e->detectable; });
   const std::string low = size_of(*(*least)->detectable);
   const std::string high = size_of(*(*most)->detectable);
-  std::string text = fmt::format("; with {} a change of {} % is found in 8 of 10 cases",
-                                 count_words((*most)->units, (*most)->unit),
-                                 low == high ? low : low + " to " + high);
   const Effect& worst = **most;
-  if (worst.needed && spec.equivalence)
-    text += fmt::format(", for {:.3g} % it takes about {}", 100 * *spec.equivalence,
-                        count_words(*worst.needed, worst.unit));
-  return text;
+  const std::string text =
+      fmt::format("; with {} a change of {} % is found in 8 of 10 cases",
+                  count_words(worst.units, worst.unit), low == high ? low : low + " to " + high);
+  if (spec.equivalence) return text + margin_words_of(worst, *spec.equivalence);
+  return text +
+         fmt::format(", half of that with about {}; {}", count_for_half(worst), name_a_margin);
 }
 
 }  // namespace stab::report

@@ -183,7 +183,9 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
     analysis.notes.insert(
         analysis.notes.begin(),
         fmt::format(
-            "{}. Which ones lack it may depend on what is compared, so there is no verdict.{}", why,
+            "{}. Which ones lack it may depend on what is compared, so there is no verdict: find "
+            "out why they do ('stabctl logs'), or compare another number ('--response').{}",
+            why,
             spec.log_scale ? " With 'analysis.log = false' numbers of 0 and less count." : ""));
     const auto is_withheld = [](const stats::Effect& each) { return !each.reason.empty(); };
     if (std::ranges::all_of(analysis.effects, is_withheld))

@@ -33,24 +33,30 @@ std::string numbers_of(const json& effect) {
                      high < 10 ? percent(high) : fmt::format("{:.3g} times", high));
 }
 
+// What who cannot tell does next.
 std::string what_it_takes(const json& report, const json& effect) {
   std::uint64_t blocks = 0;
   for (const json& mean : report["means"])
     blocks = std::max(blocks, mean["n"].get<std::uint64_t>());
   if (!effect["needed_units"].is_number() || !report["duration_s"].is_number() || blocks == 0)
-    return "";
+    return "; it takes a longer --budget";
   const double needed = effect["needed_units"].get<double>();
   const double round = 1e9 * report["duration_s"].get<double>() / static_cast<double>(blocks);
-  // More than a century is no time.
-  return needed * round > 3e18
-             ? ""
-             : fmt::format("; it takes about {:.0f} rounds, {}", needed, duration(needed * round));
+  // A change near the margin is not decided by the rounds that mostly are enough.
+  if (needed <= static_cast<double>(blocks))
+    return fmt::format("; about {} rounds, {}, make the interval half as wide (--budget)",
+                       4 * blocks, duration(4 * static_cast<double>(blocks) * round));
+  if (needed * round > 3e18) return "; it takes more than a century: choose a larger --margin";
+  return fmt::format("; it takes about {:.0f} rounds, {} (--budget)", needed,
+                     duration(needed * round));
 }
 
 std::string how_lost(const std::string& version, const TrialsOf& trials) {
   return fmt::format("{} failed in {} of {} trials ({})", version, trials.lost,
                      trials.lost + trials.ok, trials.why);
 }
+
+constexpr const char* too_few = "there are too few trials; it takes a longer --budget";
 
 class Judge {
  public:
@@ -67,8 +73,8 @@ class Judge {
         return none(how_lost(each, trials));
     for (const json& effect : report_["effects"])
       if (effect["level"] == version && effect["baseline"] == baseline)
-        return effect["ratio"].is_null() ? none("there are too few trials") : judged(effect);
-    return none("there are too few trials");
+        return effect["ratio"].is_null() ? none(too_few) : judged(effect);
+    return none(too_few);
   }
   [[nodiscard]] TrialsOf trials_of(const std::string& version) const {
     const auto found = compared_.trials.find(version);

@@ -13,6 +13,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -62,11 +63,27 @@ TEST(Conclusion, EachVersionHasASentence) {
 
 TEST(Conclusion, WhatCannotBeToldSaysWhatItTakes) {
   const Conclusion unsure = of(effect("new", "unsure", 1.02));
-  EXPECT_THAT(unsure.sentences(),
-              ElementsAre(AllOf(HasSubstr("cannot tell whether new is faster or slower than old"),
-                                HasSubstr("it takes about 1000 rounds, 33 min 20 s"))));
+  EXPECT_THAT(
+      unsure.sentences(),
+      ElementsAre(AllOf(HasSubstr("cannot tell whether new is faster or slower than old"),
+                        HasSubstr("; it takes about 1000 rounds, 33 min 20 s (--budget)"))));
   EXPECT_FALSE(unsure.findings.regressed);
   EXPECT_TRUE(unsure.findings.unsure);
+}
+
+TEST(Conclusion, WhatCannotBeToldHasANextStepWhateverIsKnown) {
+  const auto sentence = [](const json& needed, double seconds) {
+    json open = effect("new", "unsure", 1.01);
+    open["needed_units"] = needed;
+    json all = report(json::array({open}));
+    all["duration_s"] = seconds;
+    return conclude(all, versions({"old", "new"})).sentences().front();
+  };
+  EXPECT_THAT(sentence(nullptr, 100), EndsWith("; it takes a longer --budget"));
+  EXPECT_THAT(sentence(1'000'000, 1e6),
+              EndsWith("; it takes more than a century: choose a larger --margin"));
+  EXPECT_THAT(sentence(50, 100), EndsWith("; about 200 rounds, 6 min 40 s, make the interval half "
+                                          "as wide (--budget)"));
 }
 
 // What is not known counts as the case that needs somebody to look.
@@ -74,8 +91,10 @@ TEST(Conclusion, AnUnknownVerdictAndNoneAtAllAreUnsure) {
   EXPECT_TRUE(of(effect("new", "wonderful", 0.5)).findings.unsure);
   const Conclusion none = conclude(report(json::array()), versions({"old", "new"}));
   EXPECT_TRUE(none.findings.unsure);
-  EXPECT_THAT(none.sentences(),
-              ElementsAre("cannot compare new with old: there are too few trials"));
+  EXPECT_THAT(
+      none.sentences(),
+      ElementsAre("cannot compare new with old: there are too few trials; it takes a longer "
+                  "--budget"));
   json empty = effect("new", "unsure", 1);
   empty["ratio"] = nullptr;
   EXPECT_THAT(of(empty).sentences(), ElementsAre(HasSubstr("there are too few trials")));
