@@ -85,6 +85,7 @@ Document a_document() {
   Document document;
   document.noise = NoiseFloor{};
   document.settings = {"CC = szc"};
+  document.outputs = {{.benchmark = "sort", .factors = {"opt"}}};
   document.stopping = Stopping{};
   document.exclusions =
       Exclusions{.rules = {{}}, .cells = {{}}, .without = {an_effect()}, .vanished = {an_effect()}};

@@ -62,6 +62,18 @@ Json layouts_of(const Layouts& layouts) {
           {"fixed_heaps", layouts.fixed_heaps}};
 }
 
+Json outputs_of(const std::vector<Outputs>& outputs) {
+  Json list = Json::array();
+  for (const Outputs& each : outputs)
+    list.push_back({{"benchmark", each.benchmark},
+                    {"trials", each.trials},
+                    {"different", each.different},
+                    {"factors", each.factors},
+                    {"cells", each.cells},
+                    {"varying_cells", each.varying_cells}});
+  return list;
+}
+
 Json stopping_of(const std::optional<Stopping>& stopping) {
   if (!stopping) return nullptr;
   return {{"rule", stopping->rule}, {"words", stopping->words},   {"fewest", stopping->fewest},
@@ -132,6 +144,7 @@ std::string json(const Document& document) {
               {"known_trials", document.load.known},
               {"trials_kept_waiting", document.load.kept_waiting},
               {"busy", document.load.is_busy()}}},
+            {"outputs", outputs_of(document.outputs)},
             {"quietness",
              {{"quiesce", or_null(document.quietness.asked)},
               {"found", or_null(document.quietness.found)},

@@ -83,6 +83,17 @@ struct Load {
   }
 };
 
+// A benchmark whose trials printed different things on stdout, of the measured ones that are ok.
+struct Outputs {
+  std::string benchmark{};
+  std::uint64_t trials = 0;     // of which it is known
+  std::uint64_t different = 0;  // outputs
+  // Each of their levels printed one thing, whatever those of the others were.
+  std::vector<std::string> factors{};
+  std::uint64_t cells = 0;
+  std::uint64_t varying_cells = 0;  // whose trials differ among themselves
+};
+
 // An event that the plan counts, or a measure that it defines, over the measured trials that are ok.
 struct Counter {
   std::string name{};
@@ -165,6 +176,7 @@ struct Document {
   std::string versions{};  // of stabd and of the compilers, when it was measured; "": not known
   Quietness quietness{};
   Load load{};
+  std::vector<Outputs> outputs{};
   std::optional<NoiseFloor> noise{};  // none: the machine was not calibrated, or this does it
   std::uint64_t seed = 0;
   TrialCounts trials{};

@@ -72,6 +72,7 @@ void add_trust(Markup& markup, const Document& document) {
   if (document.simulated) item(markup, "Simulated", simulated_text());
   item(markup, "Quiet", quiet_text(document.quietness));
   item(markup, "Load", load_text(document.load));
+  item(markup, "Output", outputs_text(document.outputs));
   item(markup, "Noise floor",
        document.noise ? noise_text(*document.noise)
        : document.analysis.calibration

@@ -128,6 +128,7 @@ std::string header(const Document& document, const TextOptions& options) {
   text += line("Machine", document.machine);
   text += line("Quiet", quiet_text(document.quietness));
   text += line("Load", load_text(document.load));
+  text += line("Output", outputs_text(document.outputs));
   text += line("Noise", document.noise ? noise_text(*document.noise) : "");
   text += line("Seed", fmt::format("{}", document.seed));
   text += line("Database", document.database);

@@ -7,8 +7,11 @@
 namespace stab::report {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST(LoadText, OfNothingSaysNothing) {
   EXPECT_EQ(load_text({}), "");
@@ -26,6 +29,37 @@ TEST(LoadText, OfABusyOneWarns) {
   EXPECT_THAT(load_text({.known = 160, .kept_waiting = 17}),
               HasSubstr("17 of 160 trials waited for their CPU; warning: the machine was busy"));
   EXPECT_THAT(load_text({.others = 0.24, .stolen = 0.009}), Not(HasSubstr("warning")));
+}
+
+TEST(OutputsText, OfNoneSaysNothing) {
+  EXPECT_EQ(outputs_text({}), "");
+}
+
+TEST(OutputsText, NamesTheFactorAndWarns) {
+  EXPECT_EQ(outputs_text({{.benchmark = "sort",
+                           .trials = 60,
+                           .different = 2,
+                           .factors = {"opt", "link_order"},
+                           .cells = 2}}),
+            "sort prints something else at other levels of opt, link_order (2 different outputs of "
+            "60 trials); warning: levels may not do the same work: see 'check' of plans");
+  EXPECT_THAT(outputs_text({{.benchmark = "sort", .trials = 60, .different = 3, .cells = 4}}),
+              HasSubstr("sort prints something else in other cells (3 different outputs"));
+}
+
+TEST(OutputsText, TrialsOfOneCellThatDifferAreAnotherMatter) {
+  const Outputs varying{
+      .benchmark = "time", .trials = 60, .different = 60, .cells = 2, .varying_cells = 1};
+  EXPECT_EQ(outputs_text({varying}),
+            "time prints different things in trials of one cell (60 different outputs of 60 "
+            "trials, in 1 of 2 cells); where trials of one cell differ, no difference between "
+            "levels can be seen");
+  const Outputs by_level{
+      .benchmark = "sort", .trials = 60, .different = 2, .factors = {"opt"}, .cells = 2};
+  EXPECT_THAT(outputs_text({varying, by_level}),
+              AllOf(StartsWith("sort prints something else"), HasSubstr("warning"),
+                    EndsWith("no difference between levels can be seen")));
+  EXPECT_THAT(outputs_text({varying, varying, varying, varying}), HasSubstr("; and 1 more; where"));
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ std::string trials_text(const Document& document);
 std::string layouts_text(const Layouts& layouts);
 std::string quiet_text(const Quietness& quietness);
 std::string load_text(const Load& load);
+// "sort prints 2 different things, by opt: ..."; no more than a few benchmarks.
+std::string outputs_text(const std::vector<Outputs>& outputs);
 std::string simulated_text();
 std::string answer_text(const stats::Analysis& analysis, const TextOptions& options);
 

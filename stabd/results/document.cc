@@ -295,6 +295,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.trials = rows->counts;
   document.layouts = rows->layouts.result();
   document.load = rows->load.result();
+  document.outputs = rows->outputs.result();
   document.counters = rows->counters.result();
   add_turns(*plan, *rows, document.counters);
   document.measures = rows->measures.result();

@@ -224,7 +224,8 @@ Rows::Rows(const plan::Plan& plan)
     : counters(names_of(plan, Turn::each_block), Missing::absent),
       rotated(names_of(plan, Turn::some_blocks), Missing::not_meant),
       measures(measure_names(plan), Missing::not_meant),
-      samples(plan) {}
+      samples(plan),
+      outputs(plan) {}
 
 store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& experiment,
                                const plan::Plan& plan, For whom, std::uint32_t most) {
@@ -249,7 +250,11 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       ++rows.counts.ok;
       response.append(trial);
       for (Collector& other : others) other.append(trial);
-      if (whom == For::report) rows.samples.add(trial, cell_text(plan, trial));
+      if (whom == For::report) {
+        const std::string cell = cell_text(plan, trial);
+        rows.samples.add(trial, cell);
+        rows.outputs.add(trial, cell);
+      }
       rows.layouts.add(trial.layout);
       rows.load.add(trial);
       rows.counters.add(trial.readings);

@@ -15,6 +15,7 @@
 #include "stabd/results/sums/counters.h"
 #include "stabd/results/sums/layouts.h"
 #include "stabd/results/sums/load.h"
+#include "stabd/results/sums/outputs.h"
 #include "stabd/results/sums/samples.h"
 #include "stabd/results/trials.h"
 #include "stats/data/dataset.h"
@@ -69,6 +70,7 @@ struct Rows {
   std::vector<OtherRows> others;  // of the plan's further responses, if that is asked for
   stats::Dataset without_rules;   // the attempts that would stand
   SampleSums samples;             // of the response, if that is asked for
+  OutputCounter outputs;          // if they are asked for
   Waits waits;
   std::vector<std::string> notes;  // on what is not in here
 };

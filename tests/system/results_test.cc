@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What reports say beside their verdicts, through the real programs: identical binaries, looks
-// before the end, and an export that is analysed again.
+// What reports say beside their verdicts, through the real programs: identical binaries, outputs
+// that differ, looks before the end, and an export that is analysed again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string head = "[experiment]\nname = 'r'\n[defaults]\ngive_up_after = 0\nrepetitions = ";
 
@@ -71,6 +72,48 @@ TEST_F(Results, IdenticalBinariesInEveryBenchmarkAreRefused) {
   ASSERT_TRUE(lab_.wait_until_final(id));
   EXPECT_EQ(lab_.state(id), "failed");
   EXPECT_THAT(lab_.ctl({"status", "1"}).out, HasSubstr("of each benchmark that was built"));
+}
+
+TEST_F(Results, OutputsThatDifferAreToldByWhatTheyDependOn) {
+  const auto prints = [](const std::string& name, const std::string& command) {
+    return "[[benchmark]]\nname = '" + name + "'\nsources = ['plan.toml']\nrun = ['/bin/sh', " +
+           "'-c', '" + command + "']\n";
+  };
+  const int id =
+      submit(head + "3\n" + prints("level", "echo ${X}") + prints("same", "echo same; : ${X}") +
+             prints("environment", "env | wc -c; : ${X}") +
+             prints("random", "cat /proc/sys/kernel/random/uuid; : ${X}") + levels +
+             "[factor.env_bytes]\nrandom = { per = 'block' }\n");
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  ASSERT_EQ(lab_.state(id), "done");
+  const json outputs = report(id)["outputs"];
+  ASSERT_EQ(outputs.size(), 3U) << outputs;
+  for (const json& each : outputs) {
+    EXPECT_EQ(each["trials"], 6);
+    EXPECT_EQ(each["cells"], 2);
+    if (each["benchmark"] == "level") {
+      EXPECT_EQ(each["factors"], json({"x"}));
+      EXPECT_EQ(each["varying_cells"], 0);
+    } else if (each["benchmark"] == "environment") {
+      EXPECT_EQ(each["factors"], json({"env_bytes"}));
+    } else {
+      EXPECT_EQ(each["factors"], json::array());
+      EXPECT_EQ(each["different"], 6);
+      EXPECT_EQ(each["varying_cells"], 2);
+    }
+  }
+  for (const char* format : {"text", "html"}) {
+    const std::string said = lab_.ctl({"report", "1", "--format", format}).out;
+    for (const char* words : {"level prints something else at other levels of x",
+                              "environment prints something else at other levels of env_bytes",
+                              "random prints different things in trials of one cell"}) {
+      std::string in_a_line = said;
+      for (std::size_t at = 0; (at = in_a_line.find("\n            ", at)) != std::string::npos;)
+        in_a_line.replace(at, 13, " ");
+      EXPECT_THAT(in_a_line, HasSubstr(words));
+    }
+    EXPECT_THAT(said, Not(HasSubstr("same prints")));
+  }
 }
 
 TEST_F(Results, ALookBeforeTheEndSaysSo) {
