@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The report as a page in a real browser: it asks for nothing, complains of nothing, and fits a phone.
+# The report as a page in a real browser, light and dark: it asks for nothing, complains of nothing, can be read, and fits
+# a phone.
 set -euo pipefail
 source_dir=$1 build_dir=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
 
-# look PAGE: what the harness saw in `seen`, and what the browser complained of in `console`. A browser that does not start is
-# started again; one that has started has as long as it takes.
+# look PAGE [OPTION...]: what the harness saw in `seen`, and what the browser complained of in `console`. A browser that
+# does not start is started again; one that has started has as long as it takes.
 look() {
-  sed "s|PAGE|$1|" "$source_dir/tests/browser/harness.html" >"$folder/harness.html"
+  local shown=$1
+  shift
+  sed "s|PAGE|$shown|" "$source_dir/tests/browser/harness.html" >"$folder/harness.html"
   for _ in 1 2 3; do
     timeout -k 5 200 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
       --disable-background-networking --disable-component-update --allow-file-access-from-files --enable-logging=stderr \
-      --user-data-dir="$folder/profile" --virtual-time-budget=60000 --dump-dom "file://$folder/harness.html" \
+      --user-data-dir="$folder/profile" --virtual-time-budget=60000 "$@" --dump-dom "file://$folder/harness.html" \
       >"$folder/dom" 2>"$folder/stderr" || true
     rm -rf "$folder/profile"
     seen=$(sed -n '/<pre id="seen">/,/<\/pre>/p' "$folder/dom")
@@ -57,23 +60,28 @@ sed -i 's|"${N}"\]|"${N}", "${O}"]|' "$folder/plan.toml"
 "$build_dir/bin/stabctl" run "$folder/plan.toml" --state "$folder/state" --html "$folder/page.html" --fail-on trials \
   >/dev/null 2>"$folder/run" || { cat "$folder/run"; exit 1; }
 
-page=page.html
-look $page
-for width in narrow wide; do
-  for what in closed scripts requests overflow flat cut overlaps; do expect "$width $what: 0"; done
-  expect "$width caption: program/&lt;script&gt;alert(1)&lt;/script&gt;"
+for dark in false true; do
+  page="page.html, dark: $dark"
+  scheme=$([[ $dark == true ]] && echo 0 || echo 1)
+  look page.html "--blink-settings=preferredColorScheme=$scheme"
+  for width in narrow wide; do
+    for what in closed scripts requests overflow flat cut overlaps pale; do expect "$width $what: 0"; done
+    for what in dark "dark behind"; do expect "$width $what: $dark"; done
+    expect "$width caption: program/&lt;script&gt;alert(1)&lt;/script&gt;"
+  done
+  grep -qE 'narrow pictures: [1-9][0-9]' <<<"$seen" || { echo "$page: there are no ten pictures"; failed=1; }
+  [[ -z $console ]] || { echo "$page: the browser complains: $console"; failed=1; }
+  [[ $failed == 0 ]] || { echo "$seen"; break; }
 done
-grep -qE 'narrow pictures: [1-9][0-9]' <<<"$seen" || { echo "there are no ten pictures"; failed=1; }
-[[ -z $console ]] || { echo "the browser complains: $console"; failed=1; }
-[[ $failed == 0 ]] || echo "$seen"
 
 # The same look finds what is wrong with a page on which all of it is.
 page=broken.html
-sed -e "s|</main>|<script>1</script><img src=\"http://127.0.0.1:9/x.png\"/><div style=\"width: 1300px\">x</div></main>|" \
+sed -e "s|</main>|<p style=\"color: \#777; background: \#888\">pale</p><script>1</script><img src=\"http://127.0.0.1:9/x.png\"/><div style=\"width: 1300px\">x</div></main>|" \
   -e '0,/<text [^>]*>/s||<text x="470" y="20">much longer than the place</text><text x="4" y="20">over the other |' "$folder/page.html" >"$folder/broken.html"
 look $page
 expect "narrow scripts: 1"
 expect "narrow cut: 1"
+expect "narrow pale text: pale"
 ! grep -qF "narrow overlaps: 0" <<<"$seen" || { echo "texts that overlap were not seen"; failed=1; }
 ! grep -qE 'overflow: 0$' <<<"$seen" || { echo "an overflow was not seen"; failed=1; }
 [[ $console == *"Content Security Policy"* ]] || { echo "the policy stopped nothing: $console"; failed=1; }
