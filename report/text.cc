@@ -24,7 +24,7 @@ std::string list(std::string_view title, const std::vector<std::string>& items,
   if (items.empty()) return "";
   std::string text = styled(title, Style::bold, options.colour) + "\n";
   for (const std::string& item : items)
-    text += paragraph("  - ", one_line(item, longest), page_width);
+    text += paragraph("  - ", one_line(item, longest), options.width);
   return text + "\n";
 }
 

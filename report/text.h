@@ -4,6 +4,8 @@
 // rest, and says last what a full one adds.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,9 +13,19 @@
 
 namespace stab::report {
 
+// Of paragraphs, and of tables that have a picture; other tables are as wide as they must be.
+inline constexpr std::size_t page_width = 96;
+inline constexpr std::size_t least_page_width = 60;
+
+// The width of a report for a terminal of so many columns.
+constexpr std::size_t fitting(std::size_t columns) {
+  return std::clamp(columns, least_page_width, page_width);
+}
+
 struct TextOptions {
   bool colour = false;
   bool full = false;
+  std::size_t width = page_width;
 };
 
 // Ends with a newline.

@@ -35,7 +35,7 @@ std::string aliases_section(const stats::Analysis& analysis, const TextOptions& 
   for (const stats::AliasChain& chain : spec.chains)
     if (options.full || std::has_single_bit(chain.effect))
       text += paragraph(fmt::format("  {} = ", one_line(effect_name(spec, chain.effect), 60)),
-                        one_line(chain.aliases, 500), page_width);
+                        one_line(chain.aliases, 500), options.width);
   return text + "\n";
 }
 

@@ -98,7 +98,7 @@ std::string table_text(const Analysis& analysis, const stats::AnovaTable& table,
   }
   text += grid.render(options.colour);
   const std::string untested = untested_words(table);
-  return text + (untested.empty() ? "" : paragraph("  ", untested, page_width)) + "\n";
+  return text + (untested.empty() ? "" : paragraph("  ", untested, options.width)) + "\n";
 }
 
 bool has_epsilon(const Analysis& analysis) {

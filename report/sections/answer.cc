@@ -15,7 +15,7 @@ std::string answer_text(const stats::Analysis& analysis, const TextOptions& opti
   for (const auto sentence : std::views::split(all, '\n')) {
     const std::string line = one_line(std::string_view(sentence), longest);
     text += text.empty() ? labelled("Answer: ", line, options)
-                         : paragraph("        ", line, page_width);
+                         : paragraph("        ", line, options.width);
   }
   return text;
 }

@@ -56,7 +56,7 @@ std::string property_words(Property property) {
 }
 
 // "Normality (differences within blocks) is rejected for sort, fft: what does not need it is ...".
-std::string failures(const Analysis& analysis) {
+std::string failures(const Analysis& analysis, std::size_t width) {
   constexpr std::size_t most = 6;
   std::map<std::pair<Property, std::string>, std::vector<std::string>> groups;
   for (const Assumption& a : analysis.assumptions) {
@@ -74,7 +74,7 @@ std::string failures(const Analysis& analysis) {
     text += paragraph("  ",
                       fmt::format("{} is rejected{}. What holds without it: {}.",
                                   property_words(what.first), who, what.second),
-                      page_width);
+                      width);
   }
   return text;
 }
@@ -111,7 +111,7 @@ std::string assumptions_section(const Analysis& analysis, const TextOptions& opt
   std::string tests;
   for (const Assumption& a : analysis.assumptions)
     if (!tests.contains(a.test)) tests += (tests.empty() ? "" : ", ") + a.test;
-  const std::string rejected = failures(analysis);
+  const std::string rejected = failures(analysis, options.width);
   return table_section(
              "Assumptions",
              fmt::format(

@@ -115,14 +115,14 @@ std::optional<ChangeInterval> drawn(const Analysis& analysis, const Effect& effe
 }
 
 // A column that shows the intervals, where the page has room for one.
-void add_pictures(Grid& grid, const Analysis& analysis, const Effects& rows) {
+void add_pictures(Grid& grid, const Analysis& analysis, const Effects& rows, std::size_t width) {
   const std::size_t used = grid.width() + 2;
   std::vector<ChangeInterval> all;
   for (const Effect* effect : rows)
     if (const auto interval = effect ? drawn(analysis, *effect) : std::nullopt)
       all.push_back(*interval);
-  if (all.empty() || used + IntervalAxis::least_width > page_width) return;
-  const IntervalAxis axis(all, std::min(page_width - used, widest_picture));
+  if (all.empty() || used + IntervalAxis::least_width > width) return;
+  const IntervalAxis axis(all, std::min(width - used, widest_picture));
   grid.column(axis.header(), Align::left);
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (const auto interval = rows[i] ? drawn(analysis, *rows[i]) : std::nullopt)
@@ -167,13 +167,13 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
       rows.push_back(effect);
     }
   }
-  add_pictures(grid, analysis, rows);
+  add_pictures(grid, analysis, rows, options.width);
   std::string text = heading(title, explanation(analysis.spec), options);
   text += grid.render(options.colour) + "\n";
   if (hidden > 0)
     text += fmt::format("  and {} more comparisons of a single {}: see --full\n\n", hidden,
                         name(analysis.spec.subject));
-  return text + paragraph("  ", changes_legend(analysis, options.full), page_width) + "\n";
+  return text + paragraph("  ", changes_legend(analysis, options.full), options.width) + "\n";
 }
 
 }  // namespace stab::report

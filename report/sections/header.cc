@@ -13,12 +13,6 @@
 namespace stab::report {
 namespace {
 
-std::string line(std::string_view label, const std::string& value) {
-  return value.empty()
-             ? ""
-             : paragraph(fmt::format("  {:<10}", label), one_line(value, longest), page_width);
-}
-
 // "2026-01-31 12:00 to 12:05 UTC", with both days where they differ.
 std::string measured_text(const Document& document) {
   if (document.from_ns == 0) return "";
@@ -109,11 +103,16 @@ std::string simulated_text() {
 }
 
 std::string header(const Document& document, const TextOptions& options) {
+  const auto line = [&](std::string_view label, const std::string& value) {
+    return value.empty()
+               ? ""
+               : paragraph(fmt::format("  {:<10}", label), one_line(value, longest), options.width);
+  };
   std::string text =
       styled(one_line(document.experiment, 80), Style::bold, options.colour) +
       fmt::format("  (experiment {}, {})\n", document.id, one_line(document.state, 40));
   if (!document.question.empty())
-    text += paragraph("", one_line(document.question, longest), page_width);
+    text += paragraph("", one_line(document.question, longest), options.width);
   text += "\n" + answer_text(document.analysis, options) + "\n";
   text += line("Reason", document.reason);
   text += line("Trials", trials_text(document));

@@ -48,11 +48,11 @@ void add_disagreements(const Analysis& time, const Analysis& count,
 }
 
 // What is not said of the first response, too.
-std::string own_notes(const Analysis& other, const Analysis& first) {
+std::string own_notes(const Analysis& other, const Analysis& first, std::size_t width) {
   std::string text;
   for (const std::string& note : other.notes)
     if (std::ranges::find(first.notes, note) == first.notes.end())
-      text += paragraph("  - ", one_line(note, longest), page_width);
+      text += paragraph("  - ", one_line(note, longest), width);
   return text.empty() ? "" : text + "\n";
 }
 
@@ -78,21 +78,22 @@ std::string responses_section(const Document& document, const TextOptions& optio
                                     "There is nothing to compare.", options) +
                                 "\n"
                           : table;
-    text += own_notes(other, document.analysis);
+    text += own_notes(other, document.analysis, options.width);
   }
   if (!document.others.empty())
     text += paragraph("",
                       "Each response has a family of its own: its p and intervals are corrected "
                       "for its comparisons, and not for those of the other responses. " +
                           name(document.analysis.spec.response) + " decides.",
-                      page_width) +
+                      options.width) +
             "\n";
   const auto opposed = disagreements(document);
   if (opposed.empty()) return text;
   text += styled("Times and counts disagree", Style::bold, options.colour) + "\n";
   for (const std::string& sentence : opposed)
-    text += paragraph("  - ", one_line(sentence, longest), page_width);
-  return text + paragraph("  ", "doc/statistics.md says when to trust which.", page_width) + "\n";
+    text += paragraph("  - ", one_line(sentence, longest), options.width);
+  return text + paragraph("  ", "doc/statistics.md says when to trust which.", options.width) +
+         "\n";
 }
 
 }  // namespace stab::report

@@ -13,7 +13,6 @@
 
 namespace stab::report {
 
-inline constexpr std::size_t page_width = 96;
 inline constexpr std::size_t longest = 2000;  // of a text that is not ours, on one line
 
 std::string header(const Document& document, const TextOptions& options);

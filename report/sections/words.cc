@@ -19,7 +19,7 @@ std::string name(const std::string& text) {
 std::string heading(std::string_view title, std::string_view explanation,
                     const TextOptions& options) {
   return styled(title, Style::bold, options.colour) + "\n" +
-         paragraph("  ", explanation, page_width) + "\n";
+         paragraph("  ", explanation, options.width) + "\n";
 }
 
 std::string table_section(std::string_view title, std::string_view explanation, const Grid& grid,
@@ -29,7 +29,7 @@ std::string table_section(std::string_view title, std::string_view explanation, 
 
 std::string labelled(std::string_view label, const std::string& text, const TextOptions& options) {
   // The label is coloured after the text is broken into lines: escapes have no width.
-  const std::string broken = paragraph(label, text, page_width);
+  const std::string broken = paragraph(label, text, options.width);
   return styled(broken.substr(0, label.size()), Style::bold, options.colour) +
          broken.substr(label.size());
 }

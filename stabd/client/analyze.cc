@@ -66,8 +66,11 @@ std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analy
                      std::size_t rows) {
   if (options.json) return report::analysis_json(title_of(options.files), analysis);
   const std::string title = fmt::format("{}, {}", title_of(options.files), plural(rows, "trial"));
-  return report::analysis_text(
-      title, analysis, {.colour = options.output.empty() && wants_colour(), .full = options.full});
+  const auto width = options.output.empty() ? terminal_width() : std::nullopt;
+  return report::analysis_text(title, analysis,
+                               {.colour = options.output.empty() && wants_colour(),
+                                .full = options.full,
+                                .width = report::fitting(width.value_or(report::page_width))});
 }
 
 }  // namespace

@@ -5,11 +5,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
@@ -70,6 +72,18 @@ bool colours_are_allowed() {
 
 bool wants_colour() {
   return isatty(STDOUT_FILENO) == 1 && colours_are_allowed();
+}
+
+std::optional<std::uint32_t> terminal_width() {
+  if (isatty(STDOUT_FILENO) != 1) return std::nullopt;
+  std::uint32_t columns = 0;
+  const char* asked = std::getenv("COLUMNS");
+  const std::string_view text = asked == nullptr ? "" : asked;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  if (error == std::errc() && end == text.data() + text.size() && columns > 0) return columns;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
 }
 
 std::string for_terminal(std::string_view text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ namespace stab::client {
 bool colours_are_allowed();
 // Whether stdout is a terminal that shows colours.
 bool wants_colour();
+
+// Columns of the terminal that stdout is, by COLUMNS or else as it says itself; nothing if it is none.
+std::optional<std::uint32_t> terminal_width();
 
 // Texts of programs and users: lines stay lines, other control characters become spaces.
 std::string for_terminal(std::string_view text);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -40,6 +41,11 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
+  void set_width(unsigned short columns) const {
+    winsize size{};
+    size.ws_col = columns;
+    ioctl(ours_.get(), TIOCSWINSZ, &size);
+  }
   std::string shown() const {
     std::string text;
     std::array<char, 4096> buffer;
@@ -63,6 +69,32 @@ TEST(WriteOutput, ATerminalGetsColoursOfOursAndNothingElseThatItObeys) {
   EXPECT_EQ(terminal.shown(), "\x1b[1mbold\x1b[0m [2J ]0;t  [ ");
   ASSERT_TRUE(write_output("\x1b[1mbold\x1b[0m", "", Colours::none));
   EXPECT_EQ(terminal.shown(), " [1mbold [0m");
+}
+
+TEST(TerminalWidth, IsThatOfStdoutUnlessColumnsSaysAnother) {
+  const Terminal terminal;
+  unsetenv("COLUMNS");
+  EXPECT_EQ(terminal_width(), std::nullopt) << "one that does not know its size";
+  terminal.set_width(70);
+  EXPECT_EQ(terminal_width(), 70U);
+  setenv("COLUMNS", "50", 1);
+  EXPECT_EQ(terminal_width(), 50U);
+  for (const char* nonsense : {"", "0", "-3", "7x", "99999999999999999999"}) {
+    setenv("COLUMNS", nonsense, 1);
+    EXPECT_EQ(terminal_width(), 70U) << nonsense;
+  }
+  unsetenv("COLUMNS");
+}
+
+TEST(TerminalWidth, OfWhatIsNoTerminalIsNotKnown) {
+  setenv("COLUMNS", "50", 1);
+  const Fd before(dup(1));
+  const Fd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  dup2(nowhere.get(), 1);
+  const auto width = terminal_width();
+  dup2(before.get(), 1);
+  unsetenv("COLUMNS");
+  EXPECT_EQ(width, std::nullopt);
 }
 
 }  // namespace

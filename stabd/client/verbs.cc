@@ -159,13 +159,14 @@ Result<int> cancel(const Common& common, std::int64_t id) {
 Result<int> report(const Common& common, std::int64_t id, const std::string& format,
                    const std::string& output, const std::optional<FailOn>& fail_on) {
   const std::string wanted = common.json ? "json" : format;
-  const auto answer =
-      look_up(common, protocol::ReportRequest{.id = id,
-                                              .format = wanted,
-                                              .colour = output.empty() && wants_colour(),
-                                              .full = common.full,
-                                              .response = common.response,
-                                              .better = common.better});
+  const auto answer = look_up(
+      common, protocol::ReportRequest{.id = id,
+                                      .format = wanted,
+                                      .colour = output.empty() && wants_colour(),
+                                      .full = common.full,
+                                      .response = common.response,
+                                      .better = common.better,
+                                      .width = output.empty() ? terminal_width() : std::nullopt});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, output, Colours::ours); !written)
     return std::unexpected(written.error());
@@ -179,7 +180,8 @@ Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) 
                                                .colour = wants_colour(),
                                                .full = common.full,
                                                .response = common.response,
-                                               .better = common.better});
+                                               .better = common.better,
+                                               .width = terminal_width()});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());

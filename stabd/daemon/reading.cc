@@ -68,7 +68,8 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request)
                                .colour = request.colour,
                                .full = request.full,
                                .response = request.response,
-                               .better = request.better};
+                               .better = request.better,
+                               .width = request.width};
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request) {
@@ -79,7 +80,8 @@ Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request
                                .colour = request.colour,
                                .full = request.full,
                                .response = request.response,
-                               .better = request.better};
+                               .better = request.better,
+                               .width = request.width};
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request) {

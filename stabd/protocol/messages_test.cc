@@ -85,6 +85,7 @@ TEST(Requests, WhatMayBeLeftOutHasItsValue) {
   EXPECT_EQ(report.format, "text");
   EXPECT_FALSE(report.colour || report.full);
   EXPECT_EQ(report.response + report.better, "");
+  EXPECT_FALSE(report.width);
 }
 
 TEST(Requests, ANumberOfAnExperimentIsAWholeOneFrom1) {

@@ -51,6 +51,7 @@ struct ReadRequest {
   bool full = false;
   std::string response{};  // of a report or a comparison, as Asked of results/trials.h
   std::string better{};
+  std::optional<std::uint32_t> width{};
   std::uint32_t blocks = 0;  // of a look
   // Of a trial that is to be run again.
   std::string cache{};  // of the builds
@@ -68,8 +69,8 @@ struct ReadRequest {
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                       (protocol, database, reading, experiments, format, colour, full, response,
-                       better, blocks, cache, position, attempt, profile, after, file, parts, name,
-                       uid, gid, believed))
+                       better, width, blocks, cache, position, attempt, profile, after, file, parts,
+                       name, uid, gid, believed))
 
 // What the plan's stopping rule says.
 struct LookReply {

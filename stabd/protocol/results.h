@@ -5,6 +5,7 @@
 #include <boost/describe.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ struct ReportRequest {
   // As Asked of results/trials.h.
   std::string response{};
   std::string better{};
+  std::optional<std::uint32_t> width{};  // text: columns of the reader's terminal
 };
-BOOST_DESCRIBE_STRUCT(ReportRequest, (), (id, format, colour, full, response, better))
+BOOST_DESCRIBE_STRUCT(ReportRequest, (), (id, format, colour, full, response, better, width))
 template <>
 inline constexpr Field field<&ReportRequest::id>{.least = 1};
 template <>
@@ -52,6 +54,8 @@ template <>
 inline constexpr Field field<&ReportRequest::response>{.most = 200, .may_lack = true};
 template <>
 inline constexpr Field field<&ReportRequest::better>{.most = 20, .may_lack = true};
+template <>
+inline constexpr Field field<&ReportRequest::width>{.may_lack = true};
 
 struct CompareRequest {
   using Reply = ReportReply;
@@ -62,8 +66,9 @@ struct CompareRequest {
   bool full = false;
   std::string response{};
   std::string better{};
+  std::optional<std::uint32_t> width{};
 };
-BOOST_DESCRIBE_STRUCT(CompareRequest, (), (ids, format, colour, full, response, better))
+BOOST_DESCRIBE_STRUCT(CompareRequest, (), (ids, format, colour, full, response, better, width))
 template <>
 inline constexpr Field field<&CompareRequest::ids>{.most = 2};
 template <>
@@ -76,6 +81,8 @@ template <>
 inline constexpr Field field<&CompareRequest::response>{.most = 200, .may_lack = true};
 template <>
 inline constexpr Field field<&CompareRequest::better>{.most = 20, .may_lack = true};
+template <>
+inline constexpr Field field<&CompareRequest::width>{.may_lack = true};
 
 struct ExportReply {
   static constexpr Tag tag = ok;

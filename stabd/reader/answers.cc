@@ -28,7 +28,8 @@ Result<void> report(store::Reader& store, const ReadRequest& request, AnswerFile
                                   .colour = request.colour,
                                   .full = request.full,
                                   .response = request.response,
-                                  .better = request.better});
+                                  .better = request.better,
+                                  .width = request.width});
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 
@@ -38,7 +39,8 @@ Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFil
                                               .colour = request.colour,
                                               .full = request.full,
                                               .response = request.response,
-                                              .better = request.better});
+                                              .better = request.better,
+                                              .width = request.width});
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 

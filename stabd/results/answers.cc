@@ -17,7 +17,9 @@ namespace {
 
 template <class Request>
 report::TextOptions options_of(const Request& request) {
-  return {.colour = request.colour, .full = request.full};
+  return {.colour = request.colour,
+          .full = request.full,
+          .width = report::fitting(request.width.value_or(report::page_width))};
 }
 
 template <class Request>

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -114,6 +115,34 @@ TEST_F(Results, OutputsThatDifferAreToldByWhatTheyDependOn) {
     }
     EXPECT_THAT(said, Not(HasSubstr("same prints")));
   }
+}
+
+// Paragraphs, that is; tables are as wide as they must be.
+TEST_F(Results, AReportFitsTheTerminalThatItIsShownOn) {
+  const int id = submit(head + "2\n" + benchmark("acts", "${X}") + levels);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const auto answer = [&](const std::string& columns, const std::string& redirected) {
+    const std::string command = std::string(STAB_BIN_DIR) + "/stabctl --socket " +
+                                lab_.path("s.sock") + " report 1" + redirected;
+    const Output shown = run_program({"/usr/bin/env", "NO_COLOR=1", "COLUMNS=" + columns, "script",
+                                      "-qec", command, "/dev/null"},
+                                     lab_.folder());
+    EXPECT_EQ(shown.code, 0) << shown.out << shown.err;
+    const std::size_t begin = shown.out.find("Answer: ");
+    return shown.out.substr(begin, shown.out.find("\n  Trials", begin) - begin);
+  };
+  const auto widest = [](const std::string& text) {
+    std::size_t most = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      most = std::max(most, end - at);
+      at = end + 1;
+    }
+    return most;
+  };
+  EXPECT_LE(widest(answer("60", "")), 61U) << "with a carriage return";
+  EXPECT_GT(widest(answer("200", "")), 75U);
+  EXPECT_GT(widest(answer("60", " | cat")), 75U) << "what is no terminal has its own width";
 }
 
 TEST_F(Results, ALookBeforeTheEndSaysSo) {

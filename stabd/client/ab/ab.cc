@@ -174,9 +174,11 @@ struct Answered {
 
 Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, bool full) {
   const auto ask = [&](const char* format) {
-    return answer_stored(
-        ran.state, protocol::ReportRequest{
-                       .id = ran.id, .format = format, .colour = wants_colour(), .full = full});
+    return answer_stored(ran.state, protocol::ReportRequest{.id = ran.id,
+                                                            .format = format,
+                                                            .colour = wants_colour(),
+                                                            .full = full,
+                                                            .width = terminal_width()});
   };
   const auto data = ask("json");
   if (!data) return std::unexpected(data.error());

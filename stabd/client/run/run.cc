@@ -125,10 +125,11 @@ Result<int> run(const RunOptions& options) {
                      shell_quote(options.plan_path)));
     return exit_interrupted + ran->signal;
   }
-  const auto answer = answer_stored(
-      ran->state,
-      protocol::ReportRequest{
-          .id = ran->id, .format = options.format, .colour = wants_colour(), .full = options.full});
+  const auto answer = answer_stored(ran->state, protocol::ReportRequest{.id = ran->id,
+                                                                        .format = options.format,
+                                                                        .colour = wants_colour(),
+                                                                        .full = options.full,
+                                                                        .width = terminal_width()});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());
