@@ -43,12 +43,15 @@ struct Knob {
   bool moves_processes = false;  // only for experiments, and only for plans of administrators
   Grade loud;                    // what it means where it is not quiet
   Grade missing;                 // what it means where no file is there
+  std::string_view needs;        // rights; a driver, an option of the kernel
   std::string_view effect;       // what it does to a measurement where it is not quiet
   std::string_view boot;         // what makes it so from boot on; "" if nothing does
 };
 
 // In the order in which they are changed.
 std::span<const Knob> knobs();
+// As doc/operations.md has them: what each is set to, needs and does, with a row a knob.
+std::string table_of_knobs();
 const Knob* find_knob(std::string_view name);  // null if there is none
 
 // One file of a knob.

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "base/fd.h"
 #include "machine/quiet/tree_testing.h"
 
 namespace stab::machine {
@@ -72,6 +73,16 @@ TEST_F(KnobsTest, AMachineWithoutSiblingsHasQuietOnes) {
   }
   put("/sys/devices/system/cpu/smt/control", "on");
   EXPECT_FALSE(read_knob(*find_knob("smt"), cpus_, root_)[0].is_quiet());
+}
+
+TEST(Knobs, SayWhatTheyNeedAndTheDocumentHasEachOfThemAndNoOther) {
+  for (const Knob& knob : knobs()) EXPECT_TRUE(knob.needs.starts_with("root")) << knob.name;
+  const auto document = read_file(STAB_SOURCE_DIR "/doc/operations.md", 1 << 20);
+  ASSERT_TRUE(document);
+  // Up to the end of the table, so that a row of no knob is one too many.
+  EXPECT_THAT(*document, testing::HasSubstr("\n\n" + table_of_knobs() + "\n"))
+      << "paste into doc/operations.md:\n"
+      << table_of_knobs();
 }
 
 TEST(Values, AreThoseInForce) {

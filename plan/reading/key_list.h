@@ -45,7 +45,7 @@ inline constexpr std::array rules{to_string(StopRule::precision), to_string(Stop
 inline constexpr std::array<std::string_view, 2> on_absent{"record", "refuse"};
 inline constexpr std::array quiesce{to_string(Quiesce::off), to_string(Quiesce::best_effort),
                                     to_string(Quiesce::strict)};
-// Those of machine/quiet/knobs.cc, in its order.
+// Those of machine/quiet/knob_table.cc, in its order.
 inline constexpr std::array<std::string_view, 16> knobs{"governor",
                                                         "energy_preference",
                                                         "boost",

@@ -26,6 +26,10 @@ holds $swappiness 60 "doctor changes nothing"
 out=$("$stabctl" quiesce status --root "$work") || fail "status ends with $?"
 expect status "$out" "$swappiness: 60 (quiet is 0)"
 expect status "$out" "absent    governor"
+expect "what a knob needs" "$out" "needs root; a driver of cpufreq"
+out=$("$stabctl" quiesce status --root "$work" --json --knobs swappiness,governor) || fail "status --json ends with $?"
+expect "status --json" "$out" '"needs": "root; a driver of cpufreq'
+expect "status --json" "$out" '"needs": "root"'
 
 out=$("$stabctl" quiesce apply --root "$work") || fail "apply ends with $?"
 expect apply "$out" "$swappiness: 60 -> 0"

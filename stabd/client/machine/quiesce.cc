@@ -86,6 +86,13 @@ bool any(std::span<const Outcome> outcomes, Outcome::What what) {
   return std::ranges::find(outcomes, what, &Outcome::what) != outcomes.end();
 }
 
+nlohmann::json as_row(const machine::Knob& knob, const machine::Setting& setting,
+                      const std::string& state) {
+  return {{"knob", knob.name},      {"file", setting.file},   {"state", state},
+          {"value", setting.found}, {"quiet", setting.quiet}, {"needs", knob.needs},
+          {"effect", knob.effect},  {"reason", setting.error}};
+}
+
 }  // namespace
 
 Result<int> quiesce_status(const MachineOptions& options) {
@@ -97,30 +104,23 @@ Result<int> quiesce_status(const MachineOptions& options) {
   std::string text;
   for (const machine::Knob* knob : *chosen) {
     const auto settings = machine::read_knob(*knob, *cpus, options.root);
-    if (settings.empty()) text += fmt::format("absent    {}\n", knob->name);
+    if (settings.empty()) {
+      text += fmt::format("absent    {}\n", knob->name);
+      rows.push_back(
+          as_row(*knob, machine::Setting{.error = "this machine has no such setting"}, "absent"));
+    }
     for (const machine::Setting& setting : settings) {
       const std::string state = !setting.error.empty() ? "unknown"
                                 : setting.is_quiet()   ? "quiet"
                                                        : "loud";
-      rows.push_back({{"knob", knob->name},
-                      {"file", setting.file},
-                      {"state", state},
-                      {"value", setting.found},
-                      {"quiet", setting.quiet},
-                      {"effect", knob->effect},
-                      {"reason", setting.error}});
+      rows.push_back(as_row(*knob, setting, state));
       text += fmt::format(
           "{:<9} {:<18} {}: {}{}\n", state, knob->name, setting.file, setting.found,
           state == "loud" ? fmt::format(" (quiet is {})", setting.quiet) : setting.error);
     }
-    if (settings.empty())
-      rows.push_back({{"knob", knob->name},
-                      {"file", ""},
-                      {"state", "absent"},
-                      {"value", ""},
-                      {"quiet", ""},
-                      {"effect", knob->effect},
-                      {"reason", "this machine has no such setting"}});
+    // What is quiet needs nothing any more.
+    if (settings.empty() || !std::ranges::all_of(settings, &machine::Setting::is_quiet))
+      text += fmt::format("{:29}needs {}\n", "", knob->needs);
   }
   const std::string shown =
       options.json ? rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
