@@ -3,15 +3,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "machine/quiet/rights.h"
+#include "machine/quiet/seen.h"
 
 namespace stab::machine {
 namespace {
@@ -34,6 +37,9 @@ class Examination {
     look_at_swap();
     look_at_counters();
     look_at_isolation();
+    if (choice && !choice->trial.empty())
+      std::ranges::move(missing_readings(choice->trial, root_), std::back_inserter(findings_));
+    look_at_rights(choice ? *choice : CpuChoice{});
     for (const Knob& knob : knobs())
       if (!knob.moves_processes) look_at(knob, choice ? *choice : CpuChoice{});
     return std::move(findings_);
@@ -172,7 +178,7 @@ class Examination {
     if (used < 1024) return add("swap", Grade::good, "not in use");
     add("swap", Grade::fair, fmt::format("{} MiB in use", used / 1024),
         "memory of programs comes back from a disk while trials run",
-        "end what need not run, then: sudo swapoff -a");
+        "end what need not run, then: " + as_root("swapoff -a"));
   }
 
   void look_at_counters() {
@@ -185,19 +191,7 @@ class Examination {
       add("counters", Grade::good,
           fmt::format("of the hardware ({})",
                       hardware.front().substr(hardware.front().rfind('/') + 1)));
-    const auto paranoid = line("/proc/sys/kernel/perf_event_paranoid");
-    if (!paranoid)
-      return add("counting", Grade::fair, "not in this kernel", "no counter can be read");
-    const long level = std::strtol(paranoid->c_str(), nullptr, 10);
-    const std::string found = fmt::format("perf_event_paranoid is {}", level);
-    const std::string mend = "sudo sysctl kernel.perf_event_paranoid=1";
-    if (level > 2)
-      return add("counting", Grade::fair, found, "users without rights cannot count anything",
-                 mend);
-    if (level > 1)
-      return add("counting", Grade::good,
-                 found + ": users count what happens outside of the kernel");
-    add("counting", Grade::good, found);
+    findings_.push_back(counting(root_));
   }
 
   void look_at_isolation() {
@@ -223,6 +217,49 @@ class Examination {
         "boot with isolcpus=LIST");
   }
 
+  // Only about what would change something: what is quiet needs no rights.
+  void look_at_rights(const CpuChoice& cpus) {
+    std::size_t loud = 0;
+    std::size_t refused = 0;
+    Access why = Access::allowed;  // the greatest obstacle
+    std::string example;
+    for (const Knob& knob : knobs()) {
+      if (knob.moves_processes || knob.loud == Grade::good) continue;
+      for (const Setting& setting : read_knob(knob, cpus, root_)) {
+        if (setting.is_quiet()) continue;
+        ++loud;
+        const Access access = access_to(root_ + setting.file);
+        if (access != Access::allowed) ++refused;
+        if (access <= why) continue;
+        why = access;
+        example = setting.file;
+      }
+    }
+    if (refused == 0)
+      return add("rights", Grade::good,
+                 loud == 0 ? "there is nothing to change" : "this process may change settings");
+    const std::string found =
+        fmt::format("of {} settings that are not quiet this process may not change {}, such as {}",
+                    loud, refused, example);
+    const auto say = [&](const char* meaning, const std::string& mend) {
+      add("rights", Grade::fair, found, meaning, mend);
+    };
+    if (why == Access::read_only)
+      return say("it is mounted read-only, as in a container: root cannot change it either",
+                 "set it on the host, or start the container with --privileged");
+    if (why == Access::nobody)
+      return say("this is root without the rights of the machine's, as in a user namespace",
+                 "set it on the host");
+    say("stabd and 'stabctl quiesce apply' change nothing without root's rights",
+        "start them as root: sudo stabctl quiesce apply");
+  }
+
+  [[nodiscard]] std::string way_to_quiet(const std::string& knob, const Setting& setting,
+                                         bool alone) const {
+    return way_to_set(setting.file, setting.quiet, root_,
+                      alone ? "" : "stabctl quiesce apply --knobs " + knob);
+  }
+
   void look_at(const Knob& knob, const CpuChoice& cpus) {
     const auto settings = read_knob(knob, cpus, root_);
     const std::string name(knob.name);
@@ -236,15 +273,13 @@ class Examination {
     if (first == settings.end()) return add(name, Grade::good, settings.front().found);
     if (!first->error.empty())
       return add(name, knob.loud, first->error, std::string(knob.effect),
-                 "look again as root: sudo stabctl doctor");
+                 geteuid() == 0 ? "" : "look again as root: sudo stabctl doctor");
     const auto count = std::ranges::count_if(settings, loud);
     std::string found = settings.size() == 1
                             ? first->found
                             : fmt::format("{} of {} are not quiet, such as {} ({})", count,
                                           settings.size(), first->file, first->found);
-    std::string mend = fmt::format("sudo stabctl quiesce apply --knobs {}", name);
-    if (settings.size() == 1)
-      mend = fmt::format("echo {} | sudo tee {}", first->quiet, first->file);
+    std::string mend = way_to_quiet(name, *first, settings.size() == 1);
     if (!knob.boot.empty()) mend += fmt::format("; or boot with {}", knob.boot);
     if (knob.loud == Grade::good)
       return add(name, Grade::good, found + ": " + std::string(knob.effect));

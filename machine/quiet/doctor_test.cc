@@ -2,15 +2,25 @@
 #include "machine/quiet/doctor.h"
 
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
+#include "machine/quiet/seen.h"
 #include "machine/quiet/tree_testing.h"
 
 namespace stab::machine {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class DoctorTest : public Tree {
  protected:
@@ -21,13 +31,33 @@ class DoctorTest : public Tree {
     ADD_FAILURE() << "nothing about " << name;
     return {};
   }
+  // As somebody sees this machine who has no right to change it.
+  Finding finding_of_a_user(const std::string& name) {
+    if (geteuid() != 0) {
+      for (const auto& [file, value] : files())
+        std::filesystem::permissions(root_ + file, std::filesystem::perms::owner_read);
+      return finding(name);
+    }
+    std::filesystem::permissions(root_, std::filesystem::perms::all);
+    EXPECT_EQ(seteuid(65534), 0);
+    Finding found = finding(name);
+    EXPECT_EQ(seteuid(0), 0);
+    return found;
+  }
+  void make_all_quiet() {
+    for (const Knob& knob : knobs())
+      for (const Setting& setting : read_knob(knob, cpus_, root_))
+        put(setting.file, setting.quiet + "\n");
+  }
+
+  const std::string sudo_ = geteuid() == 0 ? "" : "sudo ";
 };
 
 TEST_F(DoctorTest, AKnobThatIsLoudIsMendedByACommand) {
   const Finding found = finding("swappiness");
   EXPECT_EQ(found.grade, Grade::fair);
   EXPECT_EQ(found.found, "60");
-  EXPECT_THAT(found.mend, HasSubstr("echo 0 | sudo tee /proc/sys/vm/swappiness"));
+  EXPECT_THAT(found.mend, HasSubstr("echo 0 | " + sudo_ + "tee /proc/sys/vm/swappiness"));
   put("/proc/sys/vm/swappiness", "0\n");
   EXPECT_EQ(finding("swappiness").grade, Grade::good);
   EXPECT_EQ(finding("swappiness").mend, "");
@@ -38,6 +68,88 @@ TEST_F(DoctorTest, ManyFilesOfAKnobAreOneFinding) {
   EXPECT_EQ(found.grade, Grade::poor);
   EXPECT_THAT(found.found, HasSubstr("4 of 4"));
   EXPECT_THAT(found.mend, HasSubstr("quiesce apply --knobs governor"));
+}
+
+TEST_F(DoctorTest, WhoMayChangeSettings) {
+  EXPECT_EQ(finding("rights").grade, Grade::good);
+  const Finding found = finding_of_a_user("rights");
+  EXPECT_EQ(found.grade, Grade::fair);
+  EXPECT_THAT(found.found, HasSubstr("may not change"));
+  EXPECT_THAT(found.mend, HasSubstr("sudo stabctl quiesce apply"));
+  EXPECT_THAT(finding_of_a_user("swappiness").mend, HasSubstr("echo 0 | sudo tee /proc/sys/vm"));
+  EXPECT_THAT(finding_of_a_user("governor").mend, HasSubstr("sudo stabctl quiesce apply"));
+}
+
+TEST_F(DoctorTest, WhatIsQuietNeedsNoRights) {
+  make_all_quiet();
+  EXPECT_EQ(finding_of_a_user("rights").grade, Grade::good);
+  EXPECT_EQ(finding("rights").found, "there is nothing to change");
+}
+
+// As in a container: no command in here would mend it, whoever enters it.
+TEST_F(DoctorTest, WhatIsMountedReadOnlyIsMendedOnTheHost) {
+  if (!make_read_only("/proc/sys")) GTEST_SKIP() << "this user cannot mount";
+  for (const bool user : {false, true}) {
+    const Finding rights = user ? finding_of_a_user("rights") : finding("rights");
+    EXPECT_EQ(rights.grade, Grade::fair);
+    EXPECT_THAT(rights.mend, HasSubstr("on the host"));
+    const Finding knob = user ? finding_of_a_user("swappiness") : finding("swappiness");
+    EXPECT_THAT(knob.mend, HasSubstr("set /proc/sys/vm/swappiness to 0 on the host"));
+    EXPECT_THAT(knob.mend, Not(HasSubstr("tee")));
+  }
+  put("/proc/sys/kernel/perf_event_paranoid", "3\n");
+  EXPECT_EQ(finding("governor").mend.substr(0, 5 + sudo_.size()), sudo_ + "stabc");
+}
+
+TEST_F(DoctorTest, ReadingsThatTrialsWillNotHave) {
+  const Finding pressure = finding("memory-pressure-ns");
+  EXPECT_EQ(pressure.grade, Grade::fair);
+  EXPECT_THAT(pressure.mend, HasSubstr("psi=1"));
+  for (const char* name : {"steal-ns", "interrupts", "softirqs", "throttled", "frequency-after-khz",
+                           "temperature-after-c", "cpu-migrations"}) {
+    EXPECT_THAT(finding(name).found, HasSubstr("trials do not have it: ")) << name;
+    EXPECT_NE(finding(name).mend, "") << name;
+  }
+  put("/proc/stat", "cpu0 1 0 0 9 0 0 0 0 0 0\ncpu2 1 0 0 9 0 0 0 0 0 0\n");
+  put("/proc/interrupts", "  CPU0 CPU2\n 1: 5 6 x\n");
+  put("/proc/softirqs", "  CPU0 CPU2\n 1: 5 6\n");
+  put("/proc/pressure/memory", "some avg10=0 avg60=0 avg300=0 total=0\n");
+  put("/proc/self/sched", "x\nse.nr_migrations : 3\n");
+  put("/sys/devices/system/cpu/cpu2/cpufreq/scaling_cur_freq", "2400000\n");
+  put("/sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count", "0\n");
+  put("/sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
+  put("/sys/class/thermal/thermal_zone0/temp", "45500\n");
+  put("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
+  EXPECT_EQ(finding("readings").grade, Grade::good);
+}
+
+// False if this process cannot have a filter.
+bool refuse_to_count() {
+  std::array<sock_filter, 4> code{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+  const sock_fprog program{.len = code.size(), .filter = code.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// Whether events can be counted is asked of the kernel, not only of its setting.
+TEST(Counting, AFilterOfSystemCallsIsSeen) {
+  if (access("/proc/sys/kernel/perf_event_paranoid", F_OK) != 0)
+    GTEST_SKIP() << "this kernel counts nothing";
+  constexpr int no_filter = 9;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!refuse_to_count()) _exit(no_filter);
+    const Finding found = counting();
+    _exit(found.grade == Grade::fair && !found.meaning.empty() && !found.mend.empty() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == no_filter)
+    GTEST_SKIP() << "system calls cannot be filtered here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(DoctorTest, WhatTheMachineLacksIsSaid) {

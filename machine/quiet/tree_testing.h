@@ -3,12 +3,15 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "machine/topology.h"
 
@@ -24,6 +27,7 @@ class Tree : public testing::Test {
   }
   ~Tree() override {
     std::error_code ignored;
+    for (const std::string& mounted : read_only_) umount2(mounted.c_str(), MNT_DETACH);
     if (!root_.empty()) std::filesystem::remove_all(root_, ignored);
   }
 
@@ -37,6 +41,16 @@ class Tree : public testing::Test {
     std::string line;
     std::getline(file, line);
     return line;
+  }
+  // Mounts this folder read-only, for this process and what it starts; false if it may not.
+  bool make_read_only(const std::string& folder) {
+    const std::string path = root_ + folder;
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount(path.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0)
+      return false;
+    read_only_.push_back(path);
+    return mount(nullptr, path.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0;
   }
   [[nodiscard]] std::string log() const { return root_ + "/var/undo"; }
 
@@ -68,6 +82,9 @@ class Tree : public testing::Test {
   // Four CPUs, trials on 2.
   CpuChoice cpus_{.trial = {2}, .others = {0, 1}, .idle = {3}};
   std::string root_;
+
+ private:
+  std::vector<std::string> read_only_;
 };
 
 }  // namespace stab::machine

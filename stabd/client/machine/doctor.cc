@@ -29,10 +29,10 @@ std::string as_text(std::span<const machine::Finding> findings) {
   std::string text = fmt::format("This machine is {} for measurements.\n\n",
                                  machine::to_string(machine::overall(findings)));
   for (const machine::Finding& finding : findings) {
-    text += fmt::format("{}  {:<18} {}\n", machine::to_string(finding.grade), finding.name,
+    text += fmt::format("{}  {:<19} {}\n", machine::to_string(finding.grade), finding.name,
                         finding.found);
-    if (!finding.meaning.empty()) text += fmt::format("{:25}{}\n", "", finding.meaning);
-    if (!finding.mend.empty()) text += fmt::format("{:25}mend: {}\n", "", finding.mend);
+    if (!finding.meaning.empty()) text += fmt::format("{:26}{}\n", "", finding.meaning);
+    if (!finding.mend.empty()) text += fmt::format("{:26}mend: {}\n", "", finding.mend);
   }
   return text;
 }
