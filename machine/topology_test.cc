@@ -30,6 +30,10 @@ using testing::Not;
 constexpr const char* big =
     "Package:2 [NUMANode(memory=64GiB)] L3Cache:2 L2Cache:16 L1dCache:1 Core:1 PU:2";
 
+// 256 CPUs: the same with 4 caches, so that core i has 2i and 2i + 1 here, too.
+constexpr const char* biggest =
+    "Package:2 [NUMANode(memory=256GiB)] L3Cache:4 L2Cache:16 L1dCache:1 Core:1 PU:2";
+
 CpuSet range(unsigned first, unsigned last) {
   CpuSet cpus(last - first + 1);
   std::iota(cpus.begin(), cpus.end(), first);
@@ -195,18 +199,38 @@ TEST(ChooseCpus, AvoidsTheFirstCoreEvenIfCpu0ItselfIsForbidden) {
 
 // Whatever is asked for: the sets are disjoint, the size is right, nothing forbidden is used.
 TEST(ChooseCpus, KeepsItsPromisesForEveryNumber) {
-  const auto topology = Topology::synthetic(big);
-  for (unsigned n = 1; n <= 128; ++n) {
-    const CpuChoice choice = topology->choose_cpus(n).value();
-    EXPECT_EQ(choice.trial.size(), n);
-    EXPECT_FALSE(choice.others.empty());
-    EXPECT_EQ(choice.shared, n == 128);
-    CpuSet all = choice.trial;
-    all.insert(all.end(), choice.idle.begin(), choice.idle.end());
-    if (!choice.shared) all.insert(all.end(), choice.others.begin(), choice.others.end());
-    std::ranges::sort(all);
-    EXPECT_EQ(all, range(0, 127)) << n;
+  for (const char* machine : {big, biggest}) {
+    const auto topology = Topology::synthetic(machine);
+    const unsigned cpus = topology->counts().cpus;
+    for (unsigned n = 1; n <= cpus; ++n) {
+      const CpuChoice choice = topology->choose_cpus(n).value();
+      EXPECT_EQ(choice.trial.size(), n);
+      EXPECT_FALSE(choice.others.empty());
+      EXPECT_EQ(choice.shared, n == cpus);
+      CpuSet all = choice.trial;
+      all.insert(all.end(), choice.idle.begin(), choice.idle.end());
+      if (!choice.shared) all.insert(all.end(), choice.others.begin(), choice.others.end());
+      std::ranges::sort(all);
+      EXPECT_EQ(all, range(0, cpus - 1)) << n;
+    }
   }
+}
+
+// Two sockets of 64 cores of two threads: the same preferences, with numbers above 127.
+TEST(ChooseCpus, OfTwoSocketsWith64CoresOfTwoThreads) {
+  EXPECT_EQ(Topology::synthetic(biggest)->counts().cores, 128U);
+  const CpuChoice one = choose(biggest, 1);
+  EXPECT_THAT(one.trial, ElementsAre(32));
+  EXPECT_THAT(one.idle, ElementsAre(33));
+  EXPECT_EQ(one.others.size(), 254U);
+  EXPECT_EQ(choose(biggest, 16).trial, even(32, 16)) << "one cache";
+  EXPECT_EQ(choose(biggest, 64).trial, even(128, 64)) << "the socket without CPU 0";
+  EXPECT_EQ(choose(biggest, 127).trial, even(2, 127));
+  EXPECT_FALSE(choose(biggest, 127).siblings);
+  EXPECT_TRUE(choose(biggest, 128).siblings);
+  EXPECT_THAT(choose(biggest, 254).others, ElementsAre(0, 1));
+  EXPECT_EQ(choose(biggest, 255).trial, range(1, 255));
+  EXPECT_TRUE(choose(biggest, 256).shared);
 }
 
 // Eight cores of two threads; the last four cores (8-15) are slow.

@@ -135,6 +135,26 @@ TEST_F(Quiesce, ABestEffortGoesOnAndNamesWhatRefuses) {
               HasSubstr("swappiness: cannot open"));
 }
 
+// As in a container: strict plans fail, others say what stayed loud, and nothing stays changed.
+TEST_F(Quiesce, WhereSettingsAreMountedReadOnlyNothingStaysChanged) {
+  if (!make_read_only("/proc/sys")) GTEST_SKIP() << "this user cannot mount";
+  ASSERT_TRUE(start());
+  write_plan("quiesce = \"strict\"", 3);
+  const int strict = lab_.submit("plan.toml");
+  ASSERT_TRUE(lab_.wait_for(strict, "failed")) << status(strict);
+  EXPECT_TRUE(lab_.trials(strict).empty());
+  EXPECT_THAT(status(strict), HasSubstr("Read-only file system"));
+  expect_everything_as_it_was();
+  write_plan("quiesce = \"best-effort\"", 3, "60");
+  const int best = lab_.submit("plan.toml");
+  ASSERT_TRUE(lab_.wait_for(best, "done")) << status(best);
+  EXPECT_EQ(wrong_trials(best), 0U);
+  const json report = json::parse(lab_.ctl({"report", "--json", std::to_string(best)}).out);
+  EXPECT_THAT(report["quietness"]["not_made_quiet"].get<std::string>(),
+              HasSubstr("Read-only file system"));
+  expect_everything_as_it_was();
+}
+
 TEST_F(Quiesce, ACancelledOrPausedExperimentLeavesTheMachineAsItWas) {
   ASSERT_TRUE(start());
   const int id = occupy();
