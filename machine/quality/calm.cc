@@ -58,16 +58,20 @@ std::string Calm::end(std::chrono::nanoseconds passed) {
   if (passed < shortest_look) loud.emplace_back("the look was too short");
   const auto now = busy();
   if (now && before_) {
-    const auto share = [&](std::int64_t growth, std::size_t cpus) {
-      return static_cast<double>(growth) /
-             (time * static_cast<double>(std::max<std::size_t>(cpus, 1)));
+    const auto look_at = [&](const std::string& cpus, std::size_t count, std::int64_t busy_ns,
+                             std::int64_t stolen_ns) {
+      const double all = time * static_cast<double>(std::max<std::size_t>(count, 1));
+      const double busy = static_cast<double>(busy_ns) / all;
+      const double stolen = static_cast<double>(stolen_ns) / all;
+      if (busy + stolen <= bounds_.load) return;
+      std::string words = cpus + percent(busy) + " busy";
+      if (stolen_ns > 0) words += fmt::format(", and the host takes {} more", percent(stolen));
+      loud.push_back(std::move(words));
     };
-    const double own = share(now->trial_ns - before_->trial_ns, trial_.size());
-    const double others = share(now->others_ns - before_->others_ns, now->others);
-    if (own > bounds_.load)
-      loud.push_back(fmt::format("CPU {} is {} busy", to_string(trial_), percent(own)));
-    if (others > bounds_.load)
-      loud.push_back(fmt::format("the other CPUs are {} busy", percent(others)));
+    look_at(fmt::format("CPU {} is ", to_string(trial_)), trial_.size(),
+            now->trial_ns - before_->trial_ns, now->trial_stolen_ns - before_->trial_stolen_ns);
+    look_at("the other CPUs are ", now->others, now->others_ns - before_->others_ns,
+            now->others_stolen_ns - before_->others_stolen_ns);
   } else {
     missing_.push_back(fmt::format("load ({})", now ? before_.error() : now.error()));
   }

@@ -22,7 +22,7 @@ inline constexpr std::chrono::milliseconds shortest_look{400};
 
 struct CalmBounds {
   // At most this share of the time of the trial's CPUs together, of the other CPUs together, and of
-  // tasks that wait for memory.
+  // tasks that wait for memory. What the host of a virtual machine takes is load, too.
   double load = 0;
   std::optional<double> temperature_c{};  // at most
   std::optional<double> frequency_khz{};  // at least, of each of the trial's CPUs

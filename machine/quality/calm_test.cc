@@ -28,12 +28,14 @@ class CalmTest : public Tree {
     put("/sys/devices/system/cpu/cpu2/cpufreq/scaling_cur_freq", "2400000\n");
   }
   // In hundredths of a second since boot.
-  void busy(int of_trial, int of_others) const {
+  void busy(int of_trial, int of_others, int stolen_from_trial = 0,
+            int stolen_from_others = 7) const {
     const long ticks = sysconf(_SC_CLK_TCK) / 100;
     put("/proc/stat", fmt::format("cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 {} 0 0 9 0 0 0 0 0 0\n"
-                                  "cpu1 0 0 0 9 0 0 0 0 0 0\ncpu2 0 {} 0 9 0 0 0 0 0 0\n"
-                                  "cpu3 0 0 0 9 0 0 0 7 0 0\nintr 1\n",
-                                  of_others * ticks, of_trial * ticks));
+                                  "cpu1 0 0 0 9 0 0 0 0 0 0\ncpu2 0 {} 0 9 0 0 0 {} 0 0\n"
+                                  "cpu3 0 0 0 9 0 0 0 {} 0 0\nintr 1\n",
+                                  of_others * ticks, of_trial * ticks, stolen_from_trial * ticks,
+                                  stolen_from_others * ticks));
   }
   std::string look(const CalmBounds& bounds, const std::function<void()>& meanwhile = [] {}) {
     Calm calm({2}, bounds, root_);
@@ -65,6 +67,17 @@ TEST_F(CalmTest, LoadOfTheTrialsCpusAndOfTheOthersIsAShareOfTheirTime) {
             "CPU 2 is 6 % busy, the other CPUs are 10 % busy");
   EXPECT_EQ(look({.load = 0.001}, [&] { busy(14, 46); }),
             "CPU 2 is 2 % busy, the other CPUs are 0.333 % busy");
+}
+
+// In a virtual machine: what runs on its host, nobody in here sees running.
+TEST_F(CalmTest, WhatTheHostTakesIsLoad) {
+  EXPECT_EQ(look({.load = 0.05}, [&] { busy(0, 0, 7); }),
+            "CPU 2 is 0 % busy, and the host takes 7 % more");
+  EXPECT_EQ(look({.load = 0.05}, [&] { busy(3, 0, 7 + 3); }),
+            "CPU 2 is 3 % busy, and the host takes 3 % more");
+  EXPECT_EQ(look({.load = 0.05}, [&] { busy(3, 0, 10, 7 + 30); }),
+            "the other CPUs are 0 % busy, and the host takes 10 % more");
+  EXPECT_EQ(look({.load = 0.05}, [&] { busy(3 + 2, 0, 10 + 2, 37 + 9); }), "");
 }
 
 TEST_F(CalmTest, MemoryTemperatureAndFrequencyAreBounded) {

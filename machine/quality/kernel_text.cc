@@ -115,10 +115,11 @@ std::expected<Busy, std::string> busy_in(std::string_view stat, const CpuSet& cp
                                          std::int64_t ticks) {
   Busy busy;
   const bool known = for_each_cpu(stat, [&](unsigned cpu, const Times& times) {
-    const std::int64_t time =
-        (times[0] + times[1] + times[2] + times[5] + times[6]) * (ns_per_second / ticks);
+    const std::int64_t tick = ns_per_second / ticks;
     const bool trial = has(cpus, cpu);
-    (trial ? busy.trial_ns : busy.others_ns) += time;
+    (trial ? busy.trial_ns : busy.others_ns) +=
+        (times[0] + times[1] + times[2] + times[5] + times[6]) * tick;
+    (trial ? busy.trial_stolen_ns : busy.others_stolen_ns) += times[7] * tick;
     busy.others += trial ? 0 : 1;
   });
   if (!known) return strange();

@@ -26,10 +26,12 @@ Value stolen_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks);
 Value others_busy_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks);
 
 // Of /proc/stat: for how long these CPUs were busy, and all others together, of which there are
-// `others`.
+// `others`; and for how long the host took them from what had something to run, which is not in it.
 struct Busy {
   std::int64_t trial_ns = 0;
+  std::int64_t trial_stolen_ns = 0;
   std::int64_t others_ns = 0;
+  std::int64_t others_stolen_ns = 0;
   std::size_t others = 0;
 };
 std::expected<Busy, std::string> busy_in(std::string_view stat, const CpuSet& cpus,

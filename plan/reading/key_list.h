@@ -266,7 +266,7 @@ inline constexpr Key keys[] = {
      "they do not wait"},
     {"machine.quiet_load", Percentage{},
      "with `wait_for_quiet`: most of their time that others may use the trial's CPUs, or the other "
-     "CPUs, or that tasks may wait for memory",
+     "CPUs, the host of a virtual machine among them (steal), or that tasks may wait for memory",
      "`\"5%\"`"},
     {"machine.quiet_temperature_c", Number{-50, 200, std::nullopt},
      "with `wait_for_quiet`: the CPU's highest temperature", "any"},
