@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -12,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "machine/quiet/knobs.h"
 #include "machine/quiet/tree_testing.h"
 #include "tests/system/lab.h"
 
@@ -152,6 +155,36 @@ TEST_F(Quiesce, WhereSettingsAreMountedReadOnlyNothingStaysChanged) {
   const json report = json::parse(lab_.ctl({"report", "--json", std::to_string(best)}).out);
   EXPECT_THAT(report["quietness"]["not_made_quiet"].get<std::string>(),
               HasSubstr("Read-only file system"));
+  expect_everything_as_it_was();
+}
+
+// plans/quiet.toml with fewer blocks and a stabctl for this folder, which notes what it leaves behind.
+TEST_F(Quiesce, ThePlanThatAsksWhatEachKnobDoesHasOneOfThemAtATime) {
+  if (geteuid() != 0) GTEST_SKIP() << "the plan is for root";
+  const std::string plans = STAB_SOURCE_DIR "/plans";
+  fs::copy(plans + "/programs", lab_.path("programs"));
+  lab_.write("quiesce",
+             "#!/bin/sh\n" STAB_BIN_DIR "/stabctl quiesce \"$@\" --root " + root_ +
+                 " || exit\necho \"$* $(cat " + root_ + swappiness_ + " " + root_ + watchdog_ +
+                 " | tr '\\n' ' ')\" >> " + lab_.path("calls") + "\n",
+             true);
+  const Output plan = run_program(
+      {"/bin/sed", "-e", "s/^repetitions = .*/repetitions = 2/", "-e", "s/^warmup.*//", "-e",
+       "s|^QUIESCE = .*|QUIESCE = \"" + lab_.path("quiesce") + "\"|", plans + "/quiet.toml"},
+      "/");
+  lab_.write("plan.toml", plan.out);
+  const Output ran = lab_.ctl({"run", "--state", lab_.path("state"), lab_.path("plan.toml")});
+  const Output text = lab_.ctl({"report", "--state", lab_.path("state"), "--json"});
+  const json report = json::parse(text.out, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << ran.err << text.err;
+  const auto knobs = std::ranges::count_if(machine::knobs(), &machine::Knob::standard);
+  EXPECT_EQ(report["trials"]["ok"], 2 * (knobs + 1)) << report["failures"];
+  EXPECT_EQ(report["effects"].size(), knobs) << "each is a level";
+  const std::string calls = read_file(lab_.path("calls"), 1 << 20).value_or("");
+  EXPECT_THAT(calls, AllOf(HasSubstr("apply --strict --knobs swappiness 0 1 \n"),
+                           HasSubstr("apply --strict --knobs nmi_watchdog 60 0 \n"),
+                           HasSubstr("restore 60 1 \n"), Not(HasSubstr("restore 0")),
+                           Not(HasSubstr("restore 60 0"))));
   expect_everything_as_it_was();
 }
 
