@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # szc_forgetting_test.sh SOURCE BUILD: programs whose threads sleep all the time, be they many, that keep jmp_bufs or places
 # of the code, or whose libraries do so or could make contexts, live through more layouts than fit at a time, and right up to
-# their end.
+# their end. Where all layouts are kept, their bytes are bounded.
 set -u
 source_directory=$1 build_directory=$2
 . "$source_directory/tests/programs/build.sh"
@@ -41,6 +41,23 @@ stays() {
   fi
 }
 
+# bounded FILE FLAGS: all layouts are kept, the report says that their bytes are the reason for no more, and how many there are.
+bounded() {
+  local folder=$work/${1%.*} bytes epochs
+  mkdir -p "$folder/ours" && build "$folder/ours" "$programs/$1" "$szc" "$szc" "$2" >"$folder/log" 2>&1 ||
+    { cat "$folder/log"; failures=$((failures + 1)); return; }
+  HAZARD_MS=3000 run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:report=$folder/report" >"$folder/output"
+  bytes=$(sed -n 's/.*"layout_bytes": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
+  epochs=$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
+  if grep -qx 'exit 0' "$folder/output" && tail -n 1 "$folder/report" | grep -q '"why_given_up": "no room for another layout in 256 MB: all are kept' &&
+    [ "${epochs:-0}" -ge 5 ] && [ "${bytes:-0}" -gt 0 ] && [ "${bytes:-0}" -le $((256 << 20)) ]; then
+    echo "$1 $2: $epochs layouts of $bytes bytes"
+  else
+    echo "FAILED: $1 $2: ${epochs:-no} layouts of ${bytes:-?} bytes; $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
+    failures=$((failures + 1))
+  fi
+}
+
 forgets epoch_sleepers.c '-O2 -pthread'
 forgets epoch_many_sleepers.c '-O2 -pthread' 64 5000
 given_up=$(sed -n 's/.*"event": "exit".*"given_up": \([0-9]*\).*/\1/p' "$work/epoch_many_sleepers/report")
@@ -64,6 +81,8 @@ forgets epoch_copied_jumps.c -O2
 forgets epoch_copied_jumps.c -O3
 stays epoch_late_contexts.c '-O2 -DMADE'
 stays epoch_guarded.c '-O2 -Wl,--as-needed -DLATE -DDEEP -DTABLES -ldl'
+
+bounded epoch_bytes.c -O2
 
 # One that could make contexts (for its asynchronous jobs) and does not.
 crypto=$(ldconfig -p 2>/dev/null | sed -n 's/.*libcrypto\.so\.3 .*x86-64.*=> //p' | head -1)

@@ -100,13 +100,14 @@ uint32_t count_kept(const Image& image) {
 // Long walks are worth their time when layouts run out.
 void find_scarcity(Image& image, void* context) {
   const uint32_t taken = image.leads ? count_kept(image) : image.used;
-  if (taken >= scarce_layouts) *static_cast<uint32_t*>(context) = UINT32_MAX;
+  const uint32_t last = image.layouts_at_most() - 2;  // the first one and the present one are there
+  if (taken >= (last < scarce_layouts ? last : scarce_layouts))
+    *static_cast<uint32_t*>(context) = UINT32_MAX;
 }
 
-void find_most_kept(Image& image, void* context) {
-  const uint32_t kept = count_kept(image);
-  auto* most = static_cast<uint32_t*>(context);
-  if (kept > *most) *most = kept;
+void find_half_kept(Image& image, void* context) {
+  if (image.board.in_use() && count_kept(image) >= image.layouts_at_most() / 2)
+    *static_cast<bool*>(context) = true;
 }
 
 // False: not all that the stopped thread refers to was found. `since` is the epoch by whose end it
@@ -134,9 +135,9 @@ void migrate_threads(ucontext_t& own) {
 }
 
 bool layouts_are_scarce() {
-  uint32_t kept = 0;
-  if (!addresses_are_hidden) for_each_image(find_most_kept, &kept);
-  return kept >= most_layouts / 2;
+  bool half_kept = false;
+  if (!addresses_are_hidden) for_each_image(find_half_kept, &half_kept);
+  return half_kept;
 }
 
 // Threads that always sleep when an epoch comes keep what they may have met, until they are seen.
@@ -167,6 +168,16 @@ PadChange find_active_functions(ucontext_t& own) {
       mark_active_functions(*other.context, frames_walked, frames);
   }
   return frames.complete ? PadChange::all : PadChange::none;
+}
+
+// Where all layouts are kept, for that is why there is no room.
+const char* reason_for(const char* problem) {
+  if (addresses_are_hidden && problem == no_room)
+    return "no room for another layout: all are kept, for code may run where it cannot be seen";
+  if (addresses_are_hidden && problem == no_bytes)
+    return "no room for another layout in 256 MB: all are kept, for code may run where it cannot be"
+           " seen";
+  return problem;
 }
 
 void run_epoch(void* context) {
@@ -202,10 +213,7 @@ void run_epoch(void* context) {
   resume_others();
   if (outcome.problem != nullptr) {
     name_holder();
-    give_up(
-        addresses_are_hidden
-            ? "no room for another layout: all are kept, for code may run where it cannot be seen"
-            : outcome.problem);
+    give_up(reason_for(outcome.problem));
   } else if (outcome.moved) {
     ++counted.layouts;
   }

@@ -194,7 +194,7 @@ Layout* unused_layout(Image& image) {
 }
 
 Layout* new_layout(Image& image) {
-  if (image.used == most_layouts) return nullptr;
+  if (image.used >= image.layouts_at_most()) return nullptr;
   Layout& layout = image.layouts[image.used];
   if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return nullptr;
   choose_homes(image, layout);
@@ -214,7 +214,16 @@ Layout* take_layout(Image& image, uint64_t epoch) {
   return unused_layout(image);
 }
 
+const char* why_no_layout(const Image& image) {
+  return image.used < most_layouts && image.used >= image.layouts_at_most() ? no_bytes : no_room;
+}
+
 }  // namespace
+
+constinit const char* const no_room = "no room for another layout";
+constinit const char* const no_bytes =
+    "no room for another layout: those that are kept take 256 MB, the most";
+static_assert(most_layout_bytes == uint64_t{256} << 20);
 
 uint32_t copy_size(const abi::Function& function) {
   return static_cast<uint32_t>(abi::size_of_copy(function.size, function.word_count));
@@ -285,7 +294,7 @@ const char* randomize(Image& image, const Random& random, Wishes wishes) {
 const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   if (!anything_called(image)) return nullptr;
   Layout* layout = take_layout(image, epoch);
-  if (layout == nullptr) return "no room for another layout";
+  if (layout == nullptr) return why_no_layout(image);
   const uint64_t unused_at = os::monotonic_ns();
   STAB_ALWAYS(Image, 3, layout != &image.first() && layout != &image.layouts[image.present]);
   if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";

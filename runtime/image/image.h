@@ -28,7 +28,6 @@
 
 namespace stab::rt {
 
-constexpr uint32_t most_layouts = 64;
 constexpr uint32_t saved_bytes =
     16;  // of the beginning of each original, the patch may cut a field in two
 constexpr uint32_t mark_bytes = 16;  // before a copy that notes its first call
@@ -92,6 +91,10 @@ struct Image {
     if (&layout == &first()) return marks_calls() ? mark_code : 0;
     return leads ? lead_bytes : 0;
   }
+  // Later layouts are all of one size. Before the second one the first is what they may be like.
+  [[nodiscard]] uint32_t layouts_at_most() const {
+    return layouts_that_fit(used, layouts[used > 1 ? 1 : 0].size());
+  }
   // The layout whose copy of this function is called now.
   [[nodiscard]] const Layout& layout_in_use(uint32_t f) const {
     return current().has(f) ? current() : first();
@@ -124,6 +127,11 @@ struct Wishes {
 
 // Copies all functions whose code is as it was linked. nullptr, or why nothing was moved.
 const char* randomize(Image& image, const Random& random, Wishes wishes);
+
+// What randomize_again says when all layouts are kept, and there may be no more of them or of their
+// bytes.
+extern const char* const no_room;
+extern const char* const no_bytes;
 
 // A new layout for the functions that were called; all threads are stopped, or run where this
 // changes nothing. `uses` tells which functions have frames. nullptr, or why the old one stays.

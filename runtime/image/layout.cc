@@ -9,6 +9,8 @@
 namespace stab::rt {
 namespace {
 
+uint64_t bytes_of_all;
+
 uint64_t arrays_size(uint32_t functions) {
   return align_up(uint64_t{functions} * (5 * sizeof(uint32_t) + sizeof(uint16_t)), os::page_size);
 }
@@ -41,7 +43,26 @@ void release(Layout& layout, uint32_t functions) {
   if (layout.draft != nullptr) os::unmap(address_of(layout.draft), layout.homes_size);
   if (layout.start != nullptr) os::unmap(address_of(layout.start), layout.size());
   if (layout.offsets != nullptr) os::unmap(address_of(layout.offsets), arrays_size(functions));
+  __atomic_fetch_sub(&bytes_of_all, layout.counted, __ATOMIC_RELAXED);
   layout = {};
+}
+
+void count_bytes(Layout& layout) {
+  const uint64_t before = layout.counted;
+  layout.counted = layout.size();
+  __atomic_fetch_add(&bytes_of_all, layout.counted - before, __ATOMIC_RELAXED);
+}
+
+uint64_t layout_bytes() {
+  return __atomic_load_n(&bytes_of_all, __ATOMIC_RELAXED);
+}
+
+uint32_t layouts_that_fit(uint32_t has, uint64_t size) {
+  const uint64_t bytes = layout_bytes();
+  const uint64_t left = bytes < most_layout_bytes ? most_layout_bytes - bytes : 0;
+  const uint64_t fit = size == 0 ? most_layouts : has + left / size;
+  if (fit < least_layouts) return least_layouts;
+  return fit < most_layouts ? static_cast<uint32_t>(fit) : most_layouts;
 }
 
 bool is_valid(const Layout& layout, uint32_t functions) {

@@ -19,6 +19,13 @@ namespace stab::rt {
 
 constexpr uint32_t no_copy = UINT32_MAX;
 
+// Of an image, the first one included. The last two bound the memory of programs whose layouts are
+// all kept: there are no more bytes of layouts in all images than these, unless an image has less
+// than its least.
+constexpr uint32_t most_layouts = 64;
+constexpr uint32_t least_layouts = 5;
+constexpr uint64_t most_layout_bytes = uint64_t{256} << 20;
+
 // Whose frames may get another size in a new layout, of the functions that have no frame now.
 enum class PadChange : uint8_t {
   none,  // there may be frames that nobody knows of, in threads that are about to move over
@@ -38,6 +45,7 @@ struct Layout {
   uint64_t code_size = 0;          // whole pages, those of homes included
   uint64_t homes_size = 0;         // whole pages
   uint64_t unwind_size = 0;        // whole pages
+  uint64_t counted = 0;            // bytes of it among layout_bytes()
   uint32_t* offsets = nullptr;     // of copies from `start`, by function, or no_copy
   uint32_t* order = nullptr;       // functions that have copies, by place
   uint32_t count = 0;              // of these
@@ -77,6 +85,13 @@ struct Layout {
 // Memory for functions and for the arrays; false: there is none.
 bool allocate_arrays(Layout& layout, uint32_t functions);
 void release(Layout& layout, uint32_t functions);
+
+// The memory of this layout counts until it is released.
+void count_bytes(Layout& layout);
+// Bytes of all layouts of all images.
+uint64_t layout_bytes();
+// How many layouts of this size an image may have that has so many of them now.
+uint32_t layouts_that_fit(uint32_t has, uint64_t size);
 
 // Invariants 1 and 2, but for the sizes of copies.
 bool is_valid(const Layout& layout, uint32_t functions);

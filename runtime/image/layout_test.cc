@@ -98,6 +98,62 @@ TEST_F(LayoutTest, GetsItsArraysOnce) {
   EXPECT_DEATH(allocate_arrays(layout_, functions), "Layout 2 does not hold");
 }
 
+// All layouts of this test have 11 MB, as those of a program of 20,000 functions may.
+class LayoutBytesTest : public testing::Test {
+ protected:
+  LayoutBytesTest() : layouts_(most_layouts) {
+    for (Layout& layout : layouts_) {
+      layout.code_size = std::uint64_t{10} << 20;
+      layout.unwind_size = std::uint64_t{1} << 20;
+    }
+  }
+  ~LayoutBytesTest() override { release_all(); }
+
+  // Counts the memory of as many of them as one image may have.
+  std::uint32_t fill() {
+    std::uint32_t has = 0;
+    for (; has < layouts_that_fit(has, size()); ++has) count_bytes(layouts_[has]);
+    return has;
+  }
+  void release_all() {
+    for (Layout& layout : layouts_) release(layout, functions);
+  }
+  [[nodiscard]] std::uint64_t size() const { return layouts_[0].size(); }
+
+  std::vector<Layout> layouts_;
+};
+
+TEST_F(LayoutBytesTest, OfAnImageAreNoMoreThanTheBound) {
+  EXPECT_EQ(fill(), 23U);
+  EXPECT_LE(layout_bytes(), most_layout_bytes);
+  EXPECT_GT(layout_bytes() + size(), most_layout_bytes);
+}
+
+TEST_F(LayoutBytesTest, AreTheSameTwiceCounted) {
+  count_bytes(layouts_[0]);
+  count_bytes(layouts_[0]);
+  EXPECT_EQ(layout_bytes(), size());
+}
+
+TEST_F(LayoutBytesTest, AreGivenBackWithTheMemory) {
+  fill();
+  release_all();
+  EXPECT_EQ(layout_bytes(), 0U);
+  EXPECT_EQ(layouts_that_fit(0, std::uint64_t{11} << 20), 23U);
+}
+
+TEST_F(LayoutBytesTest, LeaveEachImageTheLayoutsThatItNeedsToMove) {
+  fill();
+  EXPECT_EQ(layouts_that_fit(0, size()), least_layouts);
+  EXPECT_EQ(layouts_that_fit(1, most_layout_bytes), least_layouts);
+  EXPECT_EQ(layouts_that_fit(least_layouts, size()), least_layouts);
+}
+
+TEST_F(LayoutBytesTest, OfSmallImagesLeaveTheirNumberToBeTheBound) {
+  EXPECT_EQ(layouts_that_fit(1, os::page_size), most_layouts);
+  EXPECT_EQ(layouts_that_fit(1, 0), most_layouts);
+}
+
 // A page at home, a page of other copies, and a function at home that returns a number.
 class HomeTest : public LayoutTest {
  protected:

@@ -100,6 +100,7 @@ const char* reserve(Image& image, Layout& layout, Placement& placement) {
   layout.start =
       reserve_near(layout.size(), low, low + image.table->image_size, image.random, image.side);
   if (layout.start == nullptr) return "no memory near the image";
+  count_bytes(layout);
   // Where most pages will hold a function anyway.
   if (2 * uint64_t{image.count()} > layout.code_size / os::page_size)
     os::populate(address_of(layout.start) + layout.homes_size,

@@ -46,6 +46,7 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
   if (epochs.why != nullptr) line.field("why_given_up", epochs.why);
   line.field("epochs_ns", epochs.total_ns).field("longest_pause_ns", epochs.longest_ns);
   line.field("frames_moved", epochs.frames_moved).field("layouts_kept", epochs.layouts_kept);
+  line.field("layout_bytes", layout_bytes());
   if (epochs.period_ns != 0) line.field("period_ns", epochs.period_ns);
   if (epochs.achieved_ns != 0) line.field("achieved_period_ns", epochs.achieved_ns);
   if (layouts_stay_for.text() != nullptr) line.field("layouts_stay_for", layouts_stay_for.text());
