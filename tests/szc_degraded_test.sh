@@ -5,8 +5,7 @@
 set -u
 source_directory=$1
 build_directory=$2
-szc=${SZC:-$build_directory/bin/szc}
-clang=${STAB_CLANG:-clang-19}
+. "$source_directory/tests/programs/build.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -52,6 +51,21 @@ works() {
   grep -q '"randomized": "yes"' report || fail "$title: $(cat report)"
 }
 
+# refused_later FILE FLAGS CALLS OPTIONS: the kernel refuses mremap from some epoch on. The layout before that stays, and the
+# program goes on in it.
+refused_later() {
+  local name=$1 why='"why_given_up": "code cannot be put in place (mremap was refused)"' last
+  build later "$programs/$name" "$szc" "$szc" "$2" >log 2>&1 || { fail "$name is not built: $(tail -3 log)"; return; }
+  rm -f report
+  HAZARD_MS=400 STABILIZER_OPTIONS=strict=1:budget=off:period=2ms:seed=5:poison=1:report=$work/report$4 \
+    timeout 300 ./refuse "mremap:$3" later/program >output 2>errors
+  local status=$?
+  last=$(tail -n 1 report)
+  [ $status = 0 ] || fail "$name, mremap refused later: status $status, $(cat output errors)"
+  grep -qF "$why" <<<"$last" || fail "$name, mremap refused later: the report says $last"
+  [ "$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' <<<"$last")" -ge 3 ] || fail "$name, mremap refused later: $last"
+}
+
 section_offset() { readelf -SW "$1" | sed -n "s/.* $2  *[A-Z]* *[0-9a-f]* \([0-9a-f]*\) .*/\1/p"; }
 poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }
 
@@ -89,8 +103,20 @@ if ./refuse exec /bin/true 2>/dev/null; then
   expect "mprotect refused" "memory cannot be made executable" ./refuse mprotect ./good
   expect "executable memory refused" "memory cannot be made executable" ./refuse exec ./good
   expect "no memory near the image" "no memory near the image" ./refuse near ./good
+  [ "$(STABILIZER_OPTIONS=report=placed ./refuse mremap ./good)" = works ] &&
+    grep -q '"why_once": "code cannot be put in place.*"randomized": "yes"' placed || fail "mremap refused: $(cat placed)"
 else
   echo "skipped: no seccomp here"
+fi
+# Filters that ask another process how to answer.
+if ./refuse exec:0 /bin/true 2>/dev/null; then
+  expect "no stubs put in place" "code cannot be put in place" ./refuse mremap:1 ./good
+  refused_later epoch_dispatch.c -O2 10 ""
+  refused_later epoch_exceptions.cpp "-O2 -std=c++14" 20 :stack=1
+  refused_later epoch_vtables.cpp "-O2 -std=c++20 -fvisibility=hidden" 40 :leads=1
+  refused_later epoch_signals.c -O2 15 :stack=1:heap=1
+else
+  echo "skipped: no seccomp here that counts"
 fi
 
 if unshare -rm true 2>/dev/null; then

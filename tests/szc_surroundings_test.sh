@@ -172,6 +172,12 @@ if ./refuse exec /bin/true 2>/dev/null; then
 else
   echo "skipped: no seccomp here"
 fi
+# From the second call on, at the start, and from the 13th on, in the midst of the run.
+if ./refuse exec:0 /bin/true 2>/dev/null; then
+  for what in mremap:1 mremap:12; do same "refused: $what" ordinary ./refuse $what ordinary/program; done
+else
+  echo "skipped: no seccomp here that counts"
+fi
 if unshare -rm true 2>/dev/null; then
   same "no /proc" ordinary unshare -rm sh -c 'mount -t tmpfs none /proc && exec ordinary/program'
 else

@@ -130,8 +130,6 @@ bool is_valid(const Image& image, const Layout& layout) {
   return end <= layout.code_size;
 }
 
-constexpr const char* stubs_refused = "code cannot be put in place (mremap was refused)";
-
 const char* build(Image& image, bool again) {
   if (again)
     if (const char* problem = make_switchboard(image)) return problem;
@@ -149,7 +147,7 @@ const char* build(Image& image, bool again) {
   draw_pad_bytes(image);
   fill(image, layout);
   STAB_EXPENSIVE(Layout, 2, is_valid(image, layout));
-  if (!seal(layout)) return "memory cannot be made executable (mprotect was refused)";
+  if (const char* problem = seal(layout)) return problem;
   note_image(image, os::monotonic_ns());
   note_stubs(image, os::monotonic_ns());
   note_layout(image, layout, os::monotonic_ns());
@@ -157,7 +155,7 @@ const char* build(Image& image, bool again) {
     StubsDraft stubs(image.board);
     if (!stubs.has_memory()) return "no memory";
     lead_to(image, layout, stubs);
-    if (!stubs.put_in_place()) return stubs_refused;
+    if (!stubs.put_in_place()) return place_refused;
   }
   const OwnText text(image);
   if (!patch_originals(image)) return "the code cannot be made writable (mprotect was refused)";
@@ -306,7 +304,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   draw_pad_bytes(image);
   fill(image, *layout);
   STAB_EXPENSIVE(Layout, 2, is_valid(image, *layout));
-  if (!seal(*layout)) return "memory cannot be made executable (mprotect was refused)";
+  if (const char* problem = seal(*layout)) return problem;
   StubsDraft stubs(image.board);
   if (!stubs.has_memory()) return "no memory";
   lead_to(image, *layout, stubs);
@@ -315,7 +313,7 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   layout->state = LayoutState::current;  // for unwinders, from before the first frame there
   if (!stubs.put_in_place()) {
     layout->state = LayoutState::unused;
-    return stubs_refused;
+    return place_refused;
   }
   Layout& before = image.layouts[image.present];
   if (image.present != 0) before.state = LayoutState::old;

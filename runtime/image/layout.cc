@@ -108,13 +108,16 @@ bool make_writable(Layout& layout) {
   return true;
 }
 
-bool seal(Layout& layout) {
+const char* seal(Layout& layout) {
   STAB_ALWAYS(Layout, 1, is_whole_pages(layout));
-  return !os::failed(os::protect(address_of(layout.start) + layout.homes_size,
-                                 layout.code_size - layout.homes_size, os::read | os::execute)) &&
-         (layout.unwind_size == 0 ||
-          !os::failed(os::protect(address_of(layout.unwind()), layout.unwind_size, os::read))) &&
-         bring_home(layout);
+  if (os::failed(os::protect(address_of(layout.start) + layout.homes_size,
+                             layout.code_size - layout.homes_size, os::read | os::execute)) ||
+      (layout.unwind_size != 0 &&
+       os::failed(os::protect(address_of(layout.unwind()), layout.unwind_size, os::read))))
+    return "memory cannot be made executable (mprotect was refused)";
+  return bring_home(layout) ? nullptr : place_refused;
 }
+
+constinit const char* const place_refused = "code cannot be put in place (mremap was refused)";
 
 }  // namespace stab::rt

@@ -99,7 +99,9 @@ bool is_valid(const Layout& layout, uint32_t functions);
 // The layout must be unused. Returns false if the kernel refuses.
 bool make_writable(Layout& layout);
 // The copies become executable, the descriptions read-only. What was at home before is replaced in
-// one step, as other threads see it. Returns false if the kernel refuses.
-bool seal(Layout& layout);
+// one step, as other threads see it. nullptr, or what the kernel refused: then the layout is as
+// unused as it was.
+const char* seal(Layout& layout);
+extern const char* const place_refused;
 
 }  // namespace stab::rt
