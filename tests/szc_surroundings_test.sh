@@ -238,5 +238,20 @@ same "AddressSanitizer" checked checked/program
 program undefined "$clang" -fsanitize=undefined
 same "UndefinedBehaviorSanitizer" undefined undefined/program
 
+# ThreadSanitizer starts a thread in code that we would change: szc says that it does not randomize, and so does the post-link
+# step where szc does not know the library by its name.
+says() { grep -qF "$2" reason || fail "$1: szc says '$(cat reason)' and not '$2'"; }
+program watched "$clang" -fsanitize=thread 2>reason
+says "ThreadSanitizer" "program is not randomized: -fsanitize=thread needs code to stay where it is"
+same "ThreadSanitizer" watched watched/program
+library=$($clang -print-file-name=lib/linux/libclang_rt.tsan-x86_64.a) name=watched_by_another
+[ -f "$library" ] || library=$($clang -fsanitize=thread -### program.cc 2>&1 | grep -o '[^" ]*/libclang_rt\.tsan[-_a-z0-9]*\.a' | head -1)
+mkdir -p $name && cp "$library" $name/renamed.a && cp watched/plain watched/library.so $name/ &&
+  $clang $flags -fsanitize=thread -c program.cc -o $name/program.o &&
+  $szc $flags $name/program.o watched/library.so "-Wl,-rpath,$work/watched" -Wl,--whole-archive $name/renamed.a -Wl,--no-whole-archive \
+    -rdynamic -lm -ldl -o $name/program 2>reason || fail "$name is not built: $(cat reason)"
+says "ThreadSanitizer by another name" "ThreadSanitizer is linked in, and starts a thread too early"
+same "ThreadSanitizer by another name" $name $name/program
+
 echo "$runs runs, $failures failures"
 [ "$failures" -eq 0 ]
