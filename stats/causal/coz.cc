@@ -235,7 +235,7 @@ class Reader {
   bool is_in_run_ = false;
 };
 
-std::string field(const std::string& name) {
+std::string field(std::string_view name) {
   return one_line(name, longest_name);
 }
 
