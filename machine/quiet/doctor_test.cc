@@ -105,11 +105,12 @@ TEST_F(DoctorTest, ReadingsThatTrialsWillNotHave) {
   const Finding pressure = finding("memory-pressure-ns");
   EXPECT_EQ(pressure.grade, Grade::fair);
   EXPECT_THAT(pressure.mend, HasSubstr("psi=1"));
-  for (const char* name : {"steal-ns", "interrupts", "softirqs", "throttled", "frequency-after-khz",
+  for (const char* name : {"steal-ns", "interrupts", "softirqs", "frequency-after-khz",
                            "temperature-after-c", "cpu-migrations"}) {
     EXPECT_THAT(finding(name).found, HasSubstr("trials do not have it: ")) << name;
     EXPECT_NE(finding(name).mend, "") << name;
   }
+  EXPECT_THAT(finding("throttled").meaning, HasSubstr("only CPUs of Intel"));
   put("/proc/stat", "cpu0 1 0 0 9 0 0 0 0 0 0\ncpu2 1 0 0 9 0 0 0 0 0 0\n");
   put("/proc/interrupts", "  CPU0 CPU2\n 1: 5 6 x\n");
   put("/proc/softirqs", "  CPU0 CPU2\n 1: 5 6\n");
