@@ -107,7 +107,8 @@ Result<int> quiesce_status(const MachineOptions& options) {
     if (settings.empty()) {
       text += fmt::format("absent    {}\n", knob->name);
       rows.push_back(
-          as_row(*knob, machine::Setting{.error = "this machine has no such setting"}, "absent"));
+          as_row(*knob, machine::Setting{.file = "", .error = "this machine has no such setting"},
+                 "absent"));
     }
     for (const machine::Setting& setting : settings) {
       const std::string state = !setting.error.empty() ? "unknown"
