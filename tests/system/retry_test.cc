@@ -57,10 +57,10 @@ class Retry : public ::testing::Test {
   }
   std::size_t standing() const {
     const auto reader = store::Reader::open(lab_.path("state/stabd.db"));
-    std::size_t count = 0;
+    std::size_t number = 0;
     for (const store::Reader::Progress& each : (*reader)->progress(1).value())
-      count += each.done ? 1 : 0;
-    return count;
+      number += each.done ? 1 : 0;
+    return number;
   }
   bool comes_to_be(const std::string& state) const {
     for (int i = 0; i < 60'000; ++i, usleep(1000))

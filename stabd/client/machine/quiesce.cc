@@ -106,9 +106,9 @@ Result<int> quiesce_status(const MachineOptions& options) {
     const auto settings = machine::read_knob(*knob, *cpus, options.root);
     if (settings.empty()) {
       text += fmt::format("absent    {}\n", knob->name);
-      rows.push_back(
-          as_row(*knob, machine::Setting{.file = "", .error = "this machine has no such setting"},
-                 "absent"));
+      machine::Setting none;
+      none.error = "this machine has no such setting";
+      rows.push_back(as_row(*knob, none, "absent"));
     }
     for (const machine::Setting& setting : settings) {
       const std::string state = !setting.error.empty() ? "unknown"
