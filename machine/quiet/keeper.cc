@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "machine/quiet/confinement.h"
@@ -64,7 +65,7 @@ Result<std::vector<Outcome>> Keeper::quiesce(std::span<const Knob* const> knobs,
   if (!experiment) return std::unexpected(experiment.error());
   if (auto left = put_all_back(*experiment, root_); !left) return left;
   logs_.emplace(*std::move(by_hand), *std::move(experiment));
-  auto outcomes = machine::quiesce(logs_->experiment, knobs, cpus, root_);
+  auto outcomes = machine::quiesce(logs_->experiment, knobs, cpus, root_, &held_);
   if (!outcomes) {
     (void)restore();
     return outcomes;
@@ -95,9 +96,12 @@ std::vector<Outcome> Keeper::disturbed() {
 
 Result<std::vector<Outcome>> Keeper::restore() {
   quiet_.clear();
+  auto let_go = held_.let_go();
   auto logs = std::exchange(logs_, std::nullopt);
   if (!logs) return {};
-  return machine::restore(logs->experiment, root_);
+  auto outcomes = machine::restore(logs->experiment, root_);
+  if (outcomes) std::ranges::move(let_go, std::back_inserter(*outcomes));
+  return outcomes;
 }
 
 std::vector<Loud> still_loud(std::span<const Outcome> outcomes) {

@@ -44,7 +44,8 @@ class Keeper {
   };
   std::string folder_;
   std::string root_;
-  std::optional<Logs> logs_;    // while the machine is ours
+  std::optional<Logs> logs_;  // while the machine is ours
+  Held held_;
   std::vector<Outcome> quiet_;  // what was quiet when it was last looked at
 };
 

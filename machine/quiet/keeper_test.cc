@@ -2,12 +2,16 @@
 #include "machine/quiet/keeper.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "machine/quiet/tree_testing.h"
 
 namespace stab::machine {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
@@ -39,6 +43,61 @@ TEST_F(KeeperTest, MakesQuietAndPutsBack) {
   EXPECT_THAT(keeper.restore().value(), Each(Field(&Outcome::what, What::restored)));
   expect_everything_as_it_was();
   EXPECT_THAT(keeper.restore().value(), IsEmpty());
+}
+
+// Whether this process has the file open.
+bool has_open(const std::string& path) {
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(each, gone) == path) return true;
+  }
+  return false;
+}
+
+class HeldTest : public KeeperTest {
+ protected:
+  // Two billion microseconds, as the kernel shows it.
+  HeldTest() { put(file_, std::string("\x00\x94\x35\x77", 4)); }
+
+  const std::string file_ = "/dev/cpu_dma_latency";
+  const std::vector<const Knob*> knob_{find_knob("cpu_dma_latency")};
+};
+
+TEST_F(HeldTest, IsOpenForAsLongAsTheMachineIsQuiet) {
+  Keeper keeper(folder_, root_);
+  EXPECT_EQ(read_knob(*knob_[0], cpus_, root_).at(0).found, "2000000000");
+  EXPECT_THAT(
+      keeper.quiesce(knob_, cpus_).value(),
+      ElementsAre(AllOf(Field(&Outcome::what, What::changed), Field(&Outcome::found, "2000000000"),
+                        Field(&Outcome::value, "0"))));
+  EXPECT_TRUE(has_open(root_ + file_));
+  EXPECT_EQ(read_value(root_ + file_, Form::held).value(), "0");
+  EXPECT_THAT(keeper.disturbed(), IsEmpty());
+  EXPECT_THAT(keeper.restore().value(), ElementsAre(Field(&Outcome::what, What::restored)));
+  EXPECT_FALSE(has_open(root_ + file_));
+}
+
+TEST_F(HeldTest, IsLetGoByAKillAndByNothingInTheLog) {
+  const pid_t child = fork();
+  if (child == 0) {
+    Keeper keeper(folder_, root_);
+    if (keeper.quiesce(knob_, cpus_) && has_open(root_ + file_)) raise(SIGKILL);
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, SIGKILL);
+  EXPECT_THAT(recover(folder_, root_).value(), IsEmpty());
+}
+
+TEST_F(HeldTest, IsRefusedWhereNobodyHoldsIt) {
+  auto log = UndoLog::open(this->log(), root_).value();
+  const auto outcomes = quiesce(log, knob_, cpus_, root_).value();
+  EXPECT_THAT(outcomes, ElementsAre(AllOf(Field(&Outcome::what, What::refused),
+                                          Field(&Outcome::reason, HasSubstr("has it open")))));
+  EXPECT_EQ(read_value(root_ + file_, Form::held).value(), "2000000000");
+  put(file_, "strange");
+  EXPECT_THAT(read_knob(*knob_[0], cpus_, root_).at(0).error, HasSubstr("7 bytes"));
 }
 
 TEST_F(KeeperTest, SeesOnceWhatSomebodyElseChanges) {

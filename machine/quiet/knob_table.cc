@@ -53,6 +53,15 @@ constexpr std::array table{
          .needs = "root; a driver of cpuidle, as intel_idle or acpi_idle",
          .effect = "a CPU that sleeps deeply between trials wakes up late and with cold caches",
          .boot = "cpuidle.off=1"},
+    Knob{.name = "cpu_dma_latency",
+         .files = {{{"/dev/cpu_dma_latency", "0", Form::held}}},
+         .standard = false,
+         .loud = Grade::good,
+         .missing = Grade::good,
+         .needs = "root; CONFIG_CPU_IDLE, and an experiment, which has the file open",
+         .effect = "CPUs sleep and wake up late; kept awake, all of them use the power that the "
+                   "trials' could boost with",
+         .boot = ""},
     Knob{.name = "irq_affinity",
          .files = {{{"/proc/irq/[0-9]*/smp_affinity_list", "{others}", Form::cpus}}},
          .standard = true,
@@ -155,6 +164,11 @@ constexpr std::array table{
 
 std::span<const Knob> knobs() {
   return table;
+}
+
+bool is_for_experiments(const Knob& knob) {
+  const auto is_held = [](const KnobFiles& files) { return files.form == Form::held; };
+  return knob.moves_processes || std::ranges::any_of(knob.files, is_held);
 }
 
 std::string table_of_knobs() {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -169,7 +171,12 @@ Result<std::string> read_value(const std::string& path, Form form) {
   if (form == Form::folder) return confined_to(path);
   auto content = read_file(path, limit);
   if (!content) return std::unexpected(content.error());
-  return value_in(*content, form);
+  if (form != Form::held) return value_in(*content, form);
+  std::int32_t number = 0;
+  if (content->size() != sizeof number)
+    return fail(fmt::format("{} holds {} bytes, not a number of 4", path, content->size()));
+  std::memcpy(&number, content->data(), sizeof number);
+  return std::to_string(number);
 }
 
 bool is_gone(const std::string& path, Form form) {
@@ -190,7 +197,7 @@ std::string value_in(std::string_view content, Form form) {
 
 bool same_value(std::string_view a, std::string_view b, Form form) {
   if (a == b) return true;
-  if (form == Form::word || form == Form::choice) return false;
+  if (form == Form::word || form == Form::choice || form == Form::held) return false;
   const auto cpus = cpus_in(a);
   return !cpus.empty() && cpus == cpus_in(b);
 }

@@ -19,6 +19,7 @@ enum class Form {
   cpus,    // "0-3,8": two spellings of the same CPUs are the same value
   within,  // such a list to which something is bound: none is all CPUs, and fewer are as quiet
   folder,  // of processes that are confined to these CPUs (confinement.h)
+  held,    // a number of four bytes, in force only while whoever wrote it has the file open
 };
 
 struct KnobFiles {
@@ -47,6 +48,9 @@ struct Knob {
   std::string_view effect;       // what it does to a measurement where it is not quiet
   std::string_view boot;         // what makes it so from boot on; "" if nothing does
 };
+
+// Only stabd has such knobs, for as long as an experiment runs.
+bool is_for_experiments(const Knob& knob);
 
 // In the order in which they are changed.
 std::span<const Knob> knobs();

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <ranges>
 
 #include "base/fd.h"
@@ -65,6 +67,21 @@ void change(Outcome& outcome, const Setting& setting, const std::string& root) {
   const auto now = read_value(root + setting.file, setting.form);
   if (now && !same_value(*now, setting.found, setting.form))
     (void)set(root + setting.file, setting.found, setting.form);
+}
+
+// Also where somebody else holds it so, who may let go of it.
+void hold(Outcome& outcome, const Setting& setting, const std::string& root, Held* held) {
+  const auto done = held == nullptr ? fail(
+                                          "it is in force while somebody has it open, as stabd "
+                                          "does during an experiment")
+                                    : held->hold(setting, outcome.knob, root);
+  if (!done) {
+    outcome.what = What::refused;
+    outcome.reason = done.error().message;
+  } else if (!setting.is_quiet()) {
+    outcome.what = What::changed;
+    outcome.value = setting.quiet;
+  }
 }
 
 // invariant 2
@@ -146,14 +163,44 @@ bool moves_processes(std::span<const Knob* const> knobs) {
   return std::ranges::any_of(knobs, &Knob::moves_processes);
 }
 
+Result<void> Held::hold(const Setting& setting, std::string_view knob, const std::string& root) {
+  const std::string path = root + setting.file;
+  std::int32_t number = 0;
+  const std::string& text = setting.quiet;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc())
+    return fail(fmt::format("{} is no number", text));
+  Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return fail_errno(fmt::format("cannot open {}", path));
+  if (write(fd.get(), &number, sizeof number) != sizeof number)
+    return fail_errno(fmt::format("{} does not take {}", path, text));
+  const auto now = read_value(path, setting.form);
+  if (!now) return std::unexpected(now.error());
+  if (*now != text) return fail(fmt::format("{} reads back as {}, not as {}", path, *now, text));
+  held_.push_back({.fd = std::move(fd),
+                   .outcome = {.knob = std::string(knob),
+                               .file = setting.file,
+                               .what = What::restored,
+                               .found = setting.found,
+                               .value = setting.found,
+                               .reason = {}}});
+  return {};
+}
+
+std::vector<Outcome> Held::let_go() {
+  std::vector<Outcome> outcomes;
+  for (One& each : held_) outcomes.push_back(std::move(each.outcome));
+  held_.clear();
+  return outcomes;
+}
+
 Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> knobs,
-                                     const CpuChoice& cpus, const std::string& root) {
+                                     const CpuChoice& cpus, const std::string& root, Held* held) {
   std::vector<Outcome> outcomes;
   for (const Knob* knob : knobs) {
     const auto settings = read_knob(*knob, cpus, root);
     std::vector<Change> planned;
     for (const Setting& setting : settings)
-      if (setting.error.empty() && !setting.is_quiet())
+      if (setting.error.empty() && !setting.is_quiet() && setting.form != Form::held)
         planned.push_back({.knob = std::string(knob->name),
                            .file = setting.file,
                            .found = setting.found,
@@ -164,7 +211,11 @@ Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> 
         return std::unexpected(logged.error());  // invariant 1
     for (const Setting& setting : settings) {
       outcomes.push_back(outcome_of(setting, knob->name));
-      if (setting.error.empty() && !setting.is_quiet()) change(outcomes.back(), setting, root);
+      if (!setting.error.empty()) continue;
+      if (setting.form == Form::held)
+        hold(outcomes.back(), setting, root, held);
+      else if (!setting.is_quiet())
+        change(outcomes.back(), setting, root);
     }
     if (settings.empty())
       outcomes.push_back({.knob = std::string(knob->name),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "machine/quiet/knobs.h"
 #include "machine/quiet/undo_log.h"
 
@@ -40,10 +41,29 @@ Outcome refusal(std::string knob, std::string reason);
 
 bool moves_processes(std::span<const Knob* const> knobs);
 
+// Files of knobs that are in force while they are open. The kernel closes them for whoever is killed, so
+// no log has them.
+class Held {
+ public:
+  // Writes the quiet value.
+  Result<void> hold(const Setting& setting, std::string_view knob, const std::string& root);
+  // Outcomes of what is let go.
+  std::vector<Outcome> let_go();
+
+ private:
+  struct One {
+    Fd fd;
+    Outcome outcome;
+  };
+  std::vector<One> held_;
+};
+
+// Without `held` knobs that are in force while they are open are refused.
 // Never stops at one that fails: the outcomes say which. An error only if the log cannot be written; then nothing more was
 // changed. What the log holds already stays in it.
 Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> knobs,
-                                     const CpuChoice& cpus, const std::string& root = "");
+                                     const CpuChoice& cpus, const std::string& root = "",
+                                     Held* held = nullptr);
 
 // Newest first, those since `from`. The log forgets them, unless something could not be put back
 // (`refused`): then it can be tried again.

@@ -46,21 +46,14 @@ inline constexpr std::array<std::string_view, 2> on_absent{"record", "refuse"};
 inline constexpr std::array quiesce{to_string(Quiesce::off), to_string(Quiesce::best_effort),
                                     to_string(Quiesce::strict)};
 // Those of machine/quiet/knob_table.cc, in its order.
-inline constexpr std::array<std::string_view, 16> knobs{"governor",
-                                                        "energy_preference",
-                                                        "boost",
-                                                        "smt",
-                                                        "idle_states",
-                                                        "irq_affinity",
-                                                        "timer_migration",
-                                                        "nmi_watchdog",
-                                                        "numa_balancing",
-                                                        "khugepaged",
-                                                        "thp",
-                                                        "compaction",
-                                                        "ksm",
-                                                        "swappiness",
-                                                        "aslr",
+inline constexpr std::array<std::string_view, 17> knobs{"governor",       "energy_preference",
+                                                        "boost",          "smt",
+                                                        "idle_states",    "cpu_dma_latency",
+                                                        "irq_affinity",   "timer_migration",
+                                                        "nmi_watchdog",   "numa_balancing",
+                                                        "khugepaged",     "thp",
+                                                        "compaction",     "ksm",
+                                                        "swappiness",     "aslr",
                                                         "other_processes"};
 inline constexpr std::array<std::string_view, 7> responses{
     "wall", "user", "system", "cpu", "max_rss", "main_to_exit", "region"};

@@ -339,10 +339,11 @@ TEST_F(Quiesce, ByHandNothingIsChangedBesideAnExperimentAndWhatWasStaysAfterIt) 
 }
 
 TEST_F(Quiesce, OtherProcessesAreMovedByExperimentsOnly) {
-  const Output refused =
-      lab_.ctl({"quiesce", "apply", "--root", root_, "--knobs", "other_processes"});
-  EXPECT_NE(refused.code, 0);
-  EXPECT_THAT(refused.err, HasSubstr("name it in a plan's machine.knobs"));
+  for (const char* knob : {"other_processes", "cpu_dma_latency"}) {
+    const Output refused = lab_.ctl({"quiesce", "apply", "--root", root_, "--knobs", knob});
+    EXPECT_NE(refused.code, 0);
+    EXPECT_THAT(refused.err, HasSubstr("name it in a plan's machine.knobs"));
+  }
 
   // A folder in which the kernel makes no files: what cannot be done is said, and nothing of it stays.
   put("/sys/fs/cgroup/cpuset/cpuset.mems", "0\n");

@@ -135,11 +135,10 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   const auto chosen = machine::choose_knobs(options.knobs);
   if (!chosen) return std::unexpected(chosen.error());
   for (const machine::Knob* knob : *chosen)
-    if (knob->moves_processes)
-      return fail(
-          fmt::format("{} is for the time of an experiment only, or it would confine the "
-                      "daemon, too: name it in a plan's machine.knobs",
-                      knob->name));
+    if (machine::is_for_experiments(*knob))
+      return fail(fmt::format(
+          "{} is for the time of an experiment only{}: name it in a plan's machine.knobs",
+          knob->name, knob->moves_processes ? ", or it would confine the daemon, too" : ""));
   const auto cpus = cpus_of(options);
   if (!cpus) return std::unexpected(cpus.error());
   auto log = machine::UndoLog::open(log_of(options), options.root);
