@@ -44,8 +44,8 @@ void note_first(uint64_t& first, uint64_t address) {
 
 // The permanent one, too: words that refer to it are rewritten like others.
 bool is_in_use(const Layout& layout) {
-  return layout.state == LayoutState::permanent || layout.state == LayoutState::current ||
-         layout.state == LayoutState::old;
+  return layout.state() == LayoutState::permanent || layout.state() == LayoutState::current ||
+         layout.state() == LayoutState::old;
 }
 
 void hold_all(Image& image, void* /*context*/) {
@@ -74,7 +74,7 @@ void hold(uint64_t word, uint64_t caller) {
 // registers on the stack. Others in our images hide by their tables.
 bool saves_registers(uint64_t caller) {
   const Layout* layout = locate(caller).layout;
-  return layout != nullptr && layout->state == LayoutState::permanent;
+  return layout != nullptr && layout->state() == LayoutState::permanent;
 }
 
 bool stores_for_good(Interposed which, uint64_t caller) {

@@ -113,7 +113,7 @@ Location locate_word(uint64_t word) {
 
 void refer_to(const Location& location, Migration& migration) {
   auto* layout = const_cast<Layout*>(location.layout);
-  if (layout->state != LayoutState::old) return;
+  if (layout->state() != LayoutState::old) return;
   layout->referred = true;
   if (layout->retired < migration.oldest) migration.oldest = layout->retired;
 }
@@ -264,7 +264,8 @@ class Migrator {
 
   // Of a held layout a jmp_buf may have a copy: what it says must stay the layout that is held.
   static bool may_move_table(const Spot& spot) {
-    return spot.location.layout->state != LayoutState::current && !spot.location.layout->is_held();
+    return spot.location.layout->state() != LayoutState::current &&
+           !spot.location.layout->is_held();
   }
 
   // Return addresses and registers were rewritten before. What else looks like an address in an old
@@ -272,7 +273,7 @@ class Migrator {
   // the program's over a part of it: such a word keeps its layout and its value.
   void scan(const uint64_t* word) {
     const Location location = locate_word(*word);
-    if (location.layout == nullptr || location.layout->state == LayoutState::current) return;
+    if (location.layout == nullptr || location.layout->state() == LayoutState::current) return;
     refer_to(location, migration_);
   }
 

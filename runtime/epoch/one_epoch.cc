@@ -2,6 +2,7 @@
 #include "runtime/epoch/one_epoch.h"
 
 #include "runtime/arch/private_stack.h"
+#include "runtime/base/check.h"
 #include "runtime/base/os.h"
 #include "runtime/debug/debugger.h"
 #include "runtime/epoch/causes.h"
@@ -12,12 +13,46 @@
 #include "runtime/image/pads.h"
 #include "runtime/threads/threads.h"
 
-namespace stab::rt::one_epoch {
+namespace stab::rt {
+
+// Of one epoch, when the threads that stopped were walked.
+class Reclamation {
+ public:
+  Reclamation(uint64_t epoch, bool own_seen) : epoch_(epoch), own_seen_(own_seen) {}
+
+  // Nothing changes, and it returns false, where something may refer to this old layout.
+  [[nodiscard]] bool reclaim(Layout& layout) const {
+    if (may_be_referred_to(layout)) return false;
+    forget(layout, Unreferred(layout));
+    return true;
+  }
+
+ private:
+  // Whether a thread can have met it when it ran last, beside what is marked.
+  [[nodiscard]] bool may_refer_to(const Thread& thread, const Layout& layout) const {
+    if (thread.seen || thread.state() == ThreadState::gone) return false;
+    if (layout.retired <= thread.clear_since) return false;
+    return layout.born < thread.asleep_since() || layout.retired == epoch_;
+  }
+
+  [[nodiscard]] bool may_be_referred_to(const Layout& layout) const {
+    if (layout.referred || layout.is_held() || !own_seen_) return true;
+    for (uint32_t i = 0; i < thread_count(); ++i)
+      if (may_refer_to(thread(i), layout)) return true;
+    return false;
+  }
+
+  uint64_t epoch_;
+  bool own_seen_;  // all of the thread that runs the epoch
+};
+
+namespace one_epoch {
 namespace {
 
 constexpr uint32_t frames_walked = 4096;
 constexpr uint32_t scarce_layouts = 8;
 
+bool running;
 bool poison;
 bool timer_spares_sleepers;  // the kernel prefers the running thread for a process's signal
 bool too_old;                // the kernel, for epochs with several threads
@@ -52,32 +87,18 @@ void begin_image(Image& image, void* context) {
     outcome->moved = true;
 }
 
-// Whether a thread can have met it when it ran last, beside what is marked.
-bool may_refer_to(const Thread& thread, const Layout& layout) {
-  if (thread.seen || thread.state() == ThreadState::gone) return false;
-  if (layout.retired <= thread.clear_since) return false;
-  return layout.born < thread.asleep_since() || layout.retired == epoch_number;
-}
-
-bool may_be_referred_to(const Layout& layout) {
-  if (layout.referred || layout.is_held() || !own_seen) return true;
-  for (uint32_t i = 0; i < thread_count(); ++i)
-    if (may_refer_to(thread(i), layout)) return true;
-  return false;
-}
-
 // Layouts that nothing refers to may be written again.
 void reclaim(Image& image, void* /*context*/) {
   if (!image.board.in_use()) return;
+  const Reclamation reclamation(epoch_number, own_seen);
   uint64_t kept = 0;
   for (uint32_t i = 1; i < image.used; ++i) {
     Layout& layout = image.layouts[i];
-    if (layout.state != LayoutState::old) continue;
-    if (may_be_referred_to(layout)) {
+    if (layout.state() != LayoutState::old) continue;
+    if (!reclamation.reclaim(layout)) {
       ++kept;
       continue;
     }
-    layout.state = LayoutState::unused;
     if (poison)
       os::protect(reinterpret_cast<uint64_t>(layout.start) + layout.homes_size,
                   layout.size() - layout.homes_size, os::none);
@@ -93,7 +114,7 @@ void look_for_hidden_addresses(Image& image, void* /*context*/) {
 
 uint32_t count_kept(const Image& image) {
   uint32_t kept = 0;
-  for (uint32_t i = 1; i < image.used; ++i) kept += image.layouts[i].state == LayoutState::old;
+  for (uint32_t i = 1; i < image.used; ++i) kept += image.layouts[i].state() == LayoutState::old;
   return kept;
 }
 
@@ -129,8 +150,9 @@ void migrate_threads(ucontext_t& own) {
   own_seen = move_over(own, most_frames, own_clear_since);
   for (uint32_t i = 0; i < thread_count(); ++i) {
     Thread& other = thread(i);
-    if (other.state() == ThreadState::stopped)
-      other.seen = move_over(*other.context, most_frames, other.clear_since);
+    if (other.state() != ThreadState::stopped) continue;
+    STAB_DEBUG(Epochs, 2, other.context != nullptr);
+    other.seen = move_over(*other.context, most_frames, other.clear_since);
   }
 }
 
@@ -231,7 +253,10 @@ void configure(bool poison_old_layouts) {
 }
 
 void run(ucontext_t& interrupted) {
+  STAB_DEBUG(Epochs, 4, !running);
+  running = true;
   call_on_private_stack(run_epoch, &interrupted);
+  running = false;
 }
 
 bool all_listed() {
@@ -252,8 +277,10 @@ const EpochCounts& counts() {
 
 void forget() {
   counted = {};
+  running = false;
   threads_known = false;
   too_old = false;
 }
 
-}  // namespace stab::rt::one_epoch
+}  // namespace one_epoch
+}  // namespace stab::rt

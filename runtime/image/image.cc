@@ -140,7 +140,7 @@ const char* build(Image& image, bool again) {
   if (const char* problem = reserve(image, layout, placement)) return problem;
   choose_places(image, placement);
   adopt_places(image, layout, placement);
-  layout.state = LayoutState::permanent;
+  layout.life.stay();
   find_stubs(image);
   find_virtual(image);
   draw_pads(image, layout);
@@ -184,11 +184,11 @@ uint64_t layouts_wanted(const Image& image, uint64_t epoch) {
 Layout* unused_layout(Image& image) {
   uint32_t unused = 0;
   for (uint32_t i = 1; i < image.used; ++i)
-    unused += image.layouts[i].state == LayoutState::unused ? 1 : 0;
+    unused += image.layouts[i].state() == LayoutState::unused ? 1 : 0;
   if (unused == 0) return nullptr;
   uint64_t left = image.leads ? image.random.below(unused) : 0;
   for (uint32_t i = 1;; ++i)
-    if (image.layouts[i].state == LayoutState::unused && left-- == 0) return &image.layouts[i];
+    if (image.layouts[i].state() == LayoutState::unused && left-- == 0) return &image.layouts[i];
 }
 
 Layout* new_layout(Image& image) {
@@ -199,7 +199,7 @@ Layout* new_layout(Image& image) {
   Placement all(image);
   choose_all(image, layout, all);
   if (reserve(image, layout, all) != nullptr) return nullptr;
-  layout.state = LayoutState::unused;
+  layout.life.begin();
   ++image.used;
   return &layout;
 }
@@ -248,7 +248,7 @@ const Layout* layout_of(const Image& image, uint64_t address) {
   if (!image.near(address)) return nullptr;
   for (uint32_t i = 0; i < image.used; ++i) {
     const Layout& layout = image.layouts[i];
-    if (layout.holds(address) && layout.state != LayoutState::unused) return &layout;
+    if (layout.holds(address) && layout.state() != LayoutState::unused) return &layout;
   }
   return nullptr;
 }
@@ -309,25 +309,26 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   if (!stubs.has_memory()) return "no memory";
   lead_to(image, *layout, stubs);
   note_layout(image, *layout, unused_at);  // before anybody can run there
-  layout->born = epoch;
-  layout->state = LayoutState::current;  // for unwinders, from before the first frame there
-  if (!stubs.put_in_place()) {
-    layout->state = LayoutState::unused;
-    return place_refused;
-  }
+  Entry entry(*layout, epoch);
+  if (!stubs.put_in_place()) return place_refused;
+  entry.complete();
   Layout& before = image.layouts[image.present];
-  if (image.present != 0) before.state = LayoutState::old;
+  before.life.retire();
   before.retired = epoch;
   image.present = static_cast<uint32_t>(layout - image.layouts);
   enter_leads(image, *layout);
   return nullptr;
 }
 
+struct ClosedImage {
+  static ImageIsGone proof() { return {}; }
+};
+
 void close_image(Image& image) {
   note_gone(image, os::monotonic_ns());
   // One that found no memory near the image has arrays of this image's size, and is not in use.
   for (uint32_t i = 0; image.layouts != nullptr && i < most_layouts; ++i)
-    release(image.layouts[i], image.count());
+    release(image.layouts[i], image.count(), ClosedImage::proof());
   if (image.board.in_use()) os::unmap(address_of(image.board.start), image.board.size());
   free_scratch(image);
   if (image.memory != nullptr) os::unmap(address_of(image.memory), image.memory_size);

@@ -23,6 +23,40 @@ bool is_whole_pages(const Layout& layout) {
 
 }  // namespace
 
+void LayoutLife::begin() {
+  STAB_ALWAYS(Image, 3, state_ == LayoutState::absent);
+  state_ = LayoutState::unused;
+}
+
+void LayoutLife::stay() {
+  STAB_ALWAYS(Image, 3, state_ == LayoutState::absent);
+  state_ = LayoutState::permanent;
+}
+
+void LayoutLife::retire() {
+  STAB_ALWAYS(Image, 3, state_ == LayoutState::current || state_ == LayoutState::permanent);
+  if (state_ == LayoutState::current) state_ = LayoutState::old;
+}
+
+void LayoutLife::forget(const Layout& own, const Unreferred& proof) {
+  STAB_ALWAYS(Epochs, 3, proof.is_of(own) && state_ == LayoutState::old && !own.referred);
+  state_ = LayoutState::unused;
+}
+
+Entry::Entry(Layout& layout, uint64_t epoch) : layout_(layout) {
+  STAB_ALWAYS(Image, 3, layout.state() == LayoutState::unused);
+  layout.born = epoch;
+  layout.life.state_ = LayoutState::current;
+}
+
+Entry::~Entry() {
+  if (!completed_) layout_.life.state_ = LayoutState::unused;
+}
+
+void forget(Layout& layout, Unreferred proof) {
+  layout.life.forget(layout, proof);
+}
+
 bool allocate_arrays(Layout& layout, uint32_t functions) {
   STAB_ALWAYS(Layout, 2, layout.offsets == nullptr && layout.count == 0);
   const long got = os::map(0, arrays_size(functions), os::read | os::write);
@@ -38,7 +72,7 @@ bool allocate_arrays(Layout& layout, uint32_t functions) {
   return true;
 }
 
-void release(Layout& layout, uint32_t functions) {
+void release(Layout& layout, uint32_t functions, const ImageIsGone& /*proof*/) {
   STAB_ALWAYS(Layout, 1, is_whole_pages(layout));
   if (layout.draft != nullptr) os::unmap(address_of(layout.draft), layout.homes_size);
   if (layout.start != nullptr) os::unmap(address_of(layout.start), layout.size());
@@ -96,7 +130,7 @@ bool bring_home(Layout& layout) {
 }  // namespace
 
 bool make_writable(Layout& layout) {
-  STAB_ALWAYS(Image, 3, layout.state == LayoutState::unused);
+  STAB_ALWAYS(Image, 3, layout.state() == LayoutState::unused);
   drop_draft(layout);
   if (os::failed(os::protect(address_of(layout.start) + layout.homes_size,
                              layout.size() - layout.homes_size, os::read | os::write)))

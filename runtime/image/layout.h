@@ -40,6 +40,50 @@ enum class LayoutState : uint32_t {
   permanent,  // where functions are that were not called yet, or may not move again
 };
 
+struct Layout;
+
+// Proof that nothing outside refers to an old layout (Epochs 3). Only reclamation makes one, and it
+// is good for this layout, once: so nobody else can have a layout's memory written again.
+class Unreferred {
+ public:
+  Unreferred(Unreferred&& other) noexcept : layout_(other.layout_) { other.layout_ = nullptr; }
+  Unreferred(const Unreferred&) = delete;
+  Unreferred& operator=(const Unreferred&) = delete;
+  Unreferred& operator=(Unreferred&&) = delete;
+  ~Unreferred() = default;
+
+  [[nodiscard]] bool is_of(const Layout& layout) const { return layout_ == &layout; }
+
+ private:
+  friend class Reclamation;  // one_epoch.cc: when every thread was looked at
+  explicit Unreferred(const Layout& layout) : layout_(&layout) {}
+
+  const Layout* layout_;
+};
+
+// Proof that an image goes, or never came to be: the program may run nothing of it any more.
+class ImageIsGone {
+  ImageIsGone() = default;
+  friend struct ClosedImage;  // image.cc
+};
+
+// The state of a layout, which changes only as it may.
+class LayoutLife {
+ public:
+  [[nodiscard]] LayoutState state() const { return state_; }
+  // Memory that is new, so nothing refers to it.
+  void begin();
+  // The first layout, which is kept as long as the image.
+  void stay();
+  // Entries lead elsewhere now. (The first layout stays what it is.)
+  void retire();
+  void forget(const Layout& own, const Unreferred& proof);
+
+ private:
+  friend class Entry;
+  LayoutState state_ = LayoutState::absent;
+};
+
 struct Layout {
   uint8_t* start = nullptr;
   uint64_t code_size = 0;          // whole pages, those of homes included
@@ -58,13 +102,14 @@ struct Layout {
   const uint8_t* unwind_header = nullptr;
   const uint8_t* unwind_frames = nullptr;  // ended by a zero word
   uint64_t unwind_frames_size = 0;
-  LayoutState state = LayoutState::absent;
+  LayoutLife life;
   uint64_t born = 0;     // the epoch that made it
   uint64_t retired = 0;  // the epoch that made it old
   bool referred =
       false;          // something outside of our reach may refer to it: asked anew at each epoch
   bool held = false;  // a jmp_buf may refer to it, for good (contexts.h)
 
+  [[nodiscard]] LayoutState state() const { return life.state(); }
   [[nodiscard]] bool is_held() const { return __atomic_load_n(&held, __ATOMIC_ACQUIRE); }
   [[nodiscard]] bool has(uint32_t f) const { return offsets[f] != no_copy; }
   [[nodiscard]] uint8_t* copy(uint32_t f) const { return start + offsets[f]; }
@@ -82,9 +127,27 @@ struct Layout {
   }
 };
 
+// An unused layout becomes the current one before anybody can run there, for unwinders. Unless it
+// is completed no entry has ever led there, and it is unused again.
+class Entry {
+ public:
+  Entry(Layout& layout, uint64_t epoch);
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+  ~Entry();
+  void complete() { completed_ = true; }
+
+ private:
+  Layout& layout_;
+  bool completed_ = false;
+};
+
+// Nothing refers to it any more: it may be written again.
+void forget(Layout& layout, Unreferred proof);
+
 // Memory for functions and for the arrays; false: there is none.
 bool allocate_arrays(Layout& layout, uint32_t functions);
-void release(Layout& layout, uint32_t functions);
+void release(Layout& layout, uint32_t functions, const ImageIsGone& proof);
 
 // The memory of this layout counts until it is released.
 void count_bytes(Layout& layout);

@@ -8,14 +8,31 @@
 #include <atomic>
 #include <iterator>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/os.h"
 
 namespace stab::rt {
+
+// What only reclamation and the end of an image can make elsewhere.
+class Reclamation {
+ public:
+  static Unreferred proof(const Layout& layout) { return Unreferred(layout); }
+};
+struct ClosedImage {
+  static ImageIsGone proof() { return {}; }
+};
+
 namespace {
 
 constexpr std::uint32_t functions = 3;
+
+void enter(Layout& layout) {
+  Entry entry(layout, 1);
+  entry.complete();
+}
 
 // Two of three functions have copies, the last one first.
 class LayoutTest : public testing::Test {
@@ -26,14 +43,14 @@ class LayoutTest : public testing::Test {
     layout_.unwind_size = os::page_size;
     void* memory = mmap(nullptr, layout_.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     layout_.start = static_cast<std::uint8_t*>(memory);
-    layout_.state = LayoutState::unused;
+    layout_.life.begin();
     layout_.count = 2;
     layout_.order[0] = 2;
     layout_.order[1] = 0;
     layout_.offsets[2] = 16;
     layout_.offsets[0] = 64;
   }
-  ~LayoutTest() override { release(layout_, functions); }
+  ~LayoutTest() override { release(layout_, functions, ClosedImage::proof()); }
 
   Layout layout_;
 };
@@ -75,10 +92,63 @@ TEST_F(LayoutTest, IsWrittenToAndSealedWhileNothingRefersToIt) {
 }
 
 TEST_F(LayoutTest, IsNotWrittenToWhileSomebodyMayRunInIt) {
-  for (const auto state : {LayoutState::current, LayoutState::old, LayoutState::permanent}) {
-    layout_.state = state;
-    EXPECT_DEATH(make_writable(layout_), "layout.cc:[0-9]+: Image 3 does not hold");
+  enter(layout_);
+  EXPECT_DEATH(make_writable(layout_), "layout.cc:[0-9]+: Image 3 does not hold");
+  layout_.life.retire();
+  EXPECT_DEATH(make_writable(layout_), "layout.cc:[0-9]+: Image 3 does not hold");
+  Layout first;
+  first.life.stay();
+  EXPECT_DEATH(make_writable(first), "layout.cc:[0-9]+: Image 3 does not hold");
+}
+
+TEST_F(LayoutTest, IsWrittenToAgainOnceReclaimed) {
+  enter(layout_);
+  layout_.life.retire();
+  EXPECT_EQ(layout_.state(), LayoutState::old);
+  forget(layout_, Reclamation::proof(layout_));
+  EXPECT_EQ(layout_.state(), LayoutState::unused);
+  EXPECT_TRUE(make_writable(layout_));
+}
+
+TEST_F(LayoutTest, IsForgottenOnlyWhenOldAndByAProofOfItsOwn) {
+  const Layout other;
+  enter(layout_);
+  EXPECT_DEATH(forget(layout_, Reclamation::proof(layout_)), "Epochs 3 does not hold");
+  layout_.life.retire();
+  EXPECT_DEATH(forget(layout_, Reclamation::proof(other)), "Epochs 3 does not hold");
+  layout_.referred = true;
+  EXPECT_DEATH(forget(layout_, Reclamation::proof(layout_)), "Epochs 3 does not hold");
+}
+
+// Nobody but reclamation can make a proof, or use one twice.
+static_assert(!std::is_default_constructible_v<Unreferred>);
+static_assert(!std::is_constructible_v<Unreferred, const Layout&>);
+static_assert(!std::is_copy_constructible_v<Unreferred> && !std::is_copy_assignable_v<Unreferred>);
+static_assert(!std::is_assignable_v<LayoutLife&, LayoutState>);
+
+TEST_F(LayoutTest, ProofIsGoodOnce) {
+  enter(layout_);
+  layout_.life.retire();
+  Unreferred proof = Reclamation::proof(layout_);
+  const Unreferred moved = std::move(proof);
+  EXPECT_TRUE(moved.is_of(layout_));
+  EXPECT_FALSE(proof.is_of(layout_));  // NOLINT(bugprone-use-after-move)
+}
+
+TEST_F(LayoutTest, IsUnusedAgainWhereTheKernelRefusesItsEntry) {
+  {
+    const Entry refused(layout_, 7);
+    EXPECT_EQ(layout_.state(), LayoutState::current);
   }
+  EXPECT_EQ(layout_.state(), LayoutState::unused);
+  EXPECT_EQ(layout_.born, 7U);
+}
+
+TEST_F(LayoutTest, OfTheStartStaysWhatItIs) {
+  Layout first;
+  first.life.stay();
+  first.life.retire();
+  EXPECT_EQ(first.state(), LayoutState::permanent);
 }
 
 TEST_F(LayoutTest, IsNotSealedAcrossHalfAPage) {
@@ -91,7 +161,7 @@ TEST_F(LayoutTest, IsNotSealedAcrossHalfAPage) {
 TEST_F(LayoutTest, IsNotReleasedWithHalfAPage) {
   Layout half = layout_;
   half.unwind_size += 8;
-  EXPECT_DEATH(release(half, functions), "Layout 1 does not hold");
+  EXPECT_DEATH(release(half, functions, ClosedImage::proof()), "Layout 1 does not hold");
 }
 
 TEST_F(LayoutTest, GetsItsArraysOnce) {
@@ -116,7 +186,7 @@ class LayoutBytesTest : public testing::Test {
     return has;
   }
   void release_all() {
-    for (Layout& layout : layouts_) release(layout, functions);
+    for (Layout& layout : layouts_) release(layout, functions, ClosedImage::proof());
   }
   [[nodiscard]] std::uint64_t size() const { return layouts_[0].size(); }
 
