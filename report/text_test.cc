@@ -459,8 +459,8 @@ TEST(Text, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
                 "  cycles          11     5e+06\n"
                 "  cs:u             0         -\n\n"
                 "  cycles: scaled in 8, counted in at least 25 % of the time; 2 of these in "
-                "less than half\n"
-                "  of it and left out; absent in 1: it never had a counter\n"
+                "less than half of it\n"
+                "  and left out; absent in 1: it never had a counter\n"
                 "  cs:u: absent in 12: it happens in the kernel\n"));
 }
 

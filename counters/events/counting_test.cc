@@ -193,8 +193,9 @@ TEST(Counting, ClocksCountTheKernelsSideToo) {
   const auto us = [](const timeval& time) { return time.tv_sec * 1'000'000 + time.tv_usec; };
   const auto all =
       us(after.ru_utime) - us(before.ru_utime) + us(after.ru_stime) - us(before.ru_stime);
-  EXPECT_GT(counted, all * 1000 / 2);
-  EXPECT_GT(us(after.ru_stime) - us(before.ru_stime), all / 2) << "the kernel had little to do";
+  const auto kernels = us(after.ru_stime) - us(before.ru_stime);
+  EXPECT_GT(kernels, all / 20) << "the kernel had little to do";
+  EXPECT_GT(counted, (all - kernels / 2) * 1000);
 }
 
 // What the child does before it is somebody else's.

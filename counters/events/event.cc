@@ -152,11 +152,20 @@ std::string without_attributes(std::string_view name) {
   return std::string(name.substr(0, colon));
 }
 
+// "sched:sched_switch".
+bool may_be_tracepoint(std::string_view name) {
+  const auto colon = name.find(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view rest = name.substr(colon + 1);
+  return !rest.contains(':') && rest.find_first_not_of("uk") != std::string_view::npos;
+}
+
 constexpr std::string_view sides =
     "the sides 'u' (the program) and 'k' (the kernel on its behalf), as in 'cycles:u'";
 
 std::unexpected<Error> unknown(std::string_view name) {
-  const std::string event = shown_name(without_attributes(name), true);
+  const std::string event =
+      shown_name(may_be_tracepoint(name) ? name : without_attributes(name), true);
   std::vector<std::string> names;
   for (const Listed& listed : list_events()) {
     const std::string shown = shown_name(listed.name, true);
@@ -198,14 +207,6 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   if (outcome == PFM_SUCCESS) return attr;
   if (outcome == PFM_ERR_NOTFOUND || outcome == PFM_ERR_ATTR) return unknown(name);
   return fail(fmt::format("'{}': {}", one_line(name, 80), pfm_strerror(outcome)));
-}
-
-// "sched:sched_switch".
-bool may_be_tracepoint(std::string_view name) {
-  const auto colon = name.find(':');
-  if (colon == std::string_view::npos || colon == 0) return false;
-  const std::string_view rest = name.substr(colon + 1);
-  return !rest.contains(':') && rest.find_first_not_of("uk") != std::string_view::npos;
 }
 
 Result<perf_event_attr> find_attr(std::string_view name) {

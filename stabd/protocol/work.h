@@ -82,8 +82,6 @@ struct SetupReply {
 BOOST_DESCRIBE_STRUCT(SetupReply, (),
                       (protocol, error, other_cpus, trial_cpus, notes, machine_key, machine_host,
                        machine_facts, simulator))
-template <>
-inline constexpr Field field<&SetupReply::simulator>{.may_lack = true};
 
 struct BuildRequest {
   static constexpr Tag tag{.key = "kind", .value = "build"};
