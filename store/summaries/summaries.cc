@@ -36,7 +36,8 @@ void Summaries::put(Experiment experiment) {
   forget(experiment.id);
   if (experiment.state == being_removed) return;
   const std::size_t bytes = experiment.plan.size();
-  experiment.plan = std::string();
+  // An empty text that is assigned leaves a long one its memory.
+  std::string().swap(experiment.plan);
   const Id id = experiment.id;
   intact_[id] = {.experiment = std::move(experiment), .plan_bytes = bytes};
 }
