@@ -170,8 +170,8 @@ TEST_F(Quiesce, ThePlanThatAsksWhatEachKnobDoesHasOneOfThemAtATime) {
              true);
   const Output plan = run_program(
       {"/bin/sed", "-e", "s/^repetitions = .*/repetitions = 2/", "-e", "s/^warmup.*//", "-e",
-       "s/\"3000000\"/\"1000\"/", "-e", "/^check = /d", "-e",
-       "s|^QUIESCE = .*|QUIESCE = \"" + lab_.path("quiesce") + "\"|", plans + "/quiet.toml"},
+       "s/^timeout = .*/timeout = \"600s\"/", "-e", "s/\"3000000\"/\"1000\"/", "-e", "/^check = /d",
+       "-e", "s|^QUIESCE = .*|QUIESCE = \"" + lab_.path("quiesce") + "\"|", plans + "/quiet.toml"},
       "/");
   lab_.write("plan.toml", plan.out);
   const Output ran = lab_.ctl({"run", "--state", lab_.path("state"), lab_.path("plan.toml")});
