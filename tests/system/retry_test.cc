@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -92,7 +93,9 @@ TEST_F(Retry, OfManyTrialsLetsOthersBeAnsweredMeanwhile) {
   EXPECT_EQ(lab_.ctl({"rm", "1"}).code, 1);
   EXPECT_EQ(lab_.ctl({"retry", "1"}).code, 1);
   EXPECT_EQ(end_of(retry), 0);
-  EXPECT_EQ(json::parse(read_file(lab_.path("retry.txt"), 1 << 20).value())["trials"], count);
+  // On a slow machine the client says before that it waits.
+  const std::string said = read_file(lab_.path("retry.txt"), 1 << 20).value();
+  EXPECT_EQ(json::parse(said.substr(std::min(said.find('{'), said.size())))["trials"], count);
   EXPECT_EQ(standing(), 0U);
   EXPECT_EQ(stored_state(), "queued");
 }
