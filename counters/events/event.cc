@@ -164,8 +164,7 @@ constexpr std::string_view sides =
     "the sides 'u' (the program) and 'k' (the kernel on its behalf), as in 'cycles:u'";
 
 std::unexpected<Error> unknown(std::string_view name) {
-  const std::string event =
-      shown_name(may_be_tracepoint(name) ? name : without_attributes(name), true);
+  const std::string event = shown_name(without_attributes(name), true);
   std::vector<std::string> names;
   for (const Listed& listed : list_events()) {
     const std::string shown = shown_name(listed.name, true);
@@ -177,7 +176,7 @@ std::unexpected<Error> unknown(std::string_view name) {
     }
     names.push_back(shown);
   }
-  const std::string near = nearest(event, names);
+  const std::string near = nearest(may_be_tracepoint(name) ? shown_name(name, true) : event, names);
   const bool tracepoint = std::ranges::count(name, ':') == 1 && near.empty();
   return fail(fmt::format(
       "'{}' is no event{}; 'stabctl counters' lists those of this machine{}", one_line(name, 80),
