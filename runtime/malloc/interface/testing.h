@@ -52,4 +52,11 @@ inline constexpr bool watches_threads = true;
 inline constexpr bool watches_threads = false;
 #endif
 
+// Of each so many bytes that were ever used AddressSanitizer keeps one for itself; 0: nobody does.
+#if __has_feature(address_sanitizer)
+inline constexpr unsigned long shadowed_bytes = 8;
+#else
+inline constexpr unsigned long shadowed_bytes = 0;
+#endif
+
 }  // namespace stab::heap
