@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <filesystem>
@@ -265,22 +266,23 @@ std::string Lab::state(int id) const {
 }
 
 bool Lab::wait_for(int id, const std::string& wanted, std::chrono::seconds limit) const {
-  const auto end = steady_clock::now() + limit;
-  while (state(id) != wanted) {
-    if (steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return true;
+  return comes_to(id, {wanted}, limit);
 }
 
 bool Lab::wait_until_final(int id, std::chrono::seconds limit) const {
+  return comes_to(id, {"done", "failed", "cancelled"}, limit);
+}
+
+// To ask takes a process: what lasts is asked for less often, so that it gets the CPU.
+bool Lab::comes_to(int id, const std::set<std::string>& wanted, std::chrono::seconds limit) const {
   const auto end = steady_clock::now() + limit;
-  for (;;) {
-    const std::string now = state(id);
-    if (now == "done" || now == "failed" || now == "cancelled") return true;
+  std::chrono::milliseconds pause(20);
+  while (!wanted.contains(state(id))) {
     if (steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 3 / 2, std::chrono::milliseconds(300));
   }
+  return true;
 }
 
 json Lab::trials(int id) const {

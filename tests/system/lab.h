@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,8 @@ class Lab {
   nlohmann::json trials(int id) const;
 
  private:
+  bool comes_to(int id, const std::set<std::string>& wanted, std::chrono::seconds limit) const;
+
   std::string folder_;
   std::string stabd_;
   pid_t daemon_ = 0;

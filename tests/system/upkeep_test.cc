@@ -22,11 +22,15 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr std::int64_t day_ns = 86'400'000'000'000;
+// More than what leaves the database in one piece.
+constexpr int printed = 60;
+static_assert(printed > store::piece_of_removal);
+const std::string all_printed = std::to_string(printed);
 
 class Upkeep : public ::testing::Test {
  protected:
   void SetUp() override {
-    lab_.write("plan.toml", plan("printing", 120, "echo something >&2"));
+    lab_.write("plan.toml", plan("printing", printed, "echo something >&2"));
     lab_.write("long.toml", plan("long", 100000, "sleep 0.02"));
     lab_.write("endless.toml", plan("endless", 2, "sleep 1000"));
   }
@@ -80,21 +84,22 @@ TEST_F(Upkeep, ARemovedExperimentIsGoneWithAllItsRows) {
   const std::string name = std::to_string(id);
   const Output dry = lab_.ctl({"rm", "--dry-run", "--json", name});
   ASSERT_EQ(dry.code, 0) << dry.err;
-  EXPECT_EQ(json::parse(dry.out)["trials"], 120);
+  EXPECT_EQ(json::parse(dry.out)["trials"], printed);
   EXPECT_EQ(lab_.state(id), "done");
 
   const Output removed = lab_.ctl({"rm", name});
   ASSERT_EQ(removed.code, 0) << removed.err;
-  EXPECT_THAT(removed.out, HasSubstr("experiment 1 (printing) is removed: 120 trials"));
+  EXPECT_THAT(removed.out,
+              HasSubstr("experiment 1 (printing) is removed: " + all_printed + " trials"));
   EXPECT_EQ(lab_.state(id), "");
   for (const char* verb : {"status", "report", "export", "rm", "retry", "watch", "logs"}) {
     const Output refused = lab_.ctl({verb, name});
     EXPECT_EQ(refused.code, 1) << verb;
     EXPECT_THAT(refused.err, HasSubstr("there is no experiment 1")) << verb;
   }
-  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM trial", "120"));
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM trial", all_printed));
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "1"));
-  EXPECT_EQ(lab_.trials(other).size(), 120U);
+  EXPECT_EQ(lab_.trials(other).size(), std::size_t{printed});
   EXPECT_THAT(
       select("SELECT text FROM event WHERE kind = 'removal'"),
       HasSubstr("experiment 1 (printing) was removed by user " + std::to_string(geteuid())));
@@ -141,8 +146,7 @@ TEST_F(Upkeep, ARemovalGoesOnBetweenTheTrialsOfAnother) {
 
 TEST_F(Upkeep, AKillInTheMiddleOfARemovalIsNoReturn) {
   ASSERT_TRUE(lab_.start_daemon());
-  lab_.write("many.toml", plan("many", 500, "echo something >&2"));
-  const int id = measured("many.toml");
+  const int id = measured("plan.toml");
   // While its trial runs nothing is removed: all of it is left when the daemon is killed.
   const int running = lab_.submit("endless.toml");
   ASSERT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE state = 'running'", "1"));
@@ -174,7 +178,7 @@ TEST_F(Upkeep, OfAFolderExperimentsAreRemovedWithoutADaemon) {
   const std::string before = read_file(lab_.path("state/stabd.db"), 1 << 28).value();
   const Output would = lab_.ctl(dry);
   EXPECT_EQ(would.code, 0) << would.err;
-  EXPECT_THAT(would.out, HasSubstr("would be removed: 120 trials"));
+  EXPECT_THAT(would.out, HasSubstr("would be removed: " + all_printed + " trials"));
   EXPECT_EQ(read_file(lab_.path("state/stabd.db"), 1 << 28).value(), before);
   const Output removed = lab_.ctl(remove);
   EXPECT_EQ(removed.code, 0) << removed.err;
@@ -193,14 +197,14 @@ TEST_F(Upkeep, OldOutputGoesAndReportAndExportStay) {
   make_old(id, 31);
   make_old(young, 29);
   ASSERT_TRUE(lab_.start_daemon());
-  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM trial WHERE stderr_tail <> ''", "120"));
+  EXPECT_TRUE(comes_to_be("SELECT count(*) FROM trial WHERE stderr_tail <> ''", all_printed));
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM event WHERE kind = 'retention'", "1"));
   EXPECT_THAT(lab_.ctl({"status", name}).out,
               HasSubstr("what its trials and builds printed was removed 30 days after its end"));
   EXPECT_THAT(lab_.ctl({"logs", name}).out, Not(HasSubstr("something")));
   EXPECT_THAT(lab_.ctl({"logs", std::to_string(young)}).out, HasSubstr("something"));
   const json trials = lab_.trials(id);
-  ASSERT_EQ(trials.size(), 120U);
+  ASSERT_EQ(trials.size(), std::size_t{printed});
   for (const json& trial : trials) EXPECT_EQ(trial["stdout_sha256"].get<std::string>().size(), 64U);
   EXPECT_EQ(lab_.ctl({"report", name}).code, 0);
   const Output replayed = lab_.ctl({"replay", name, "5"});
@@ -241,7 +245,7 @@ TEST_F(Upkeep, WhatCameFromAnArchiveIsNoOlderThanItsComing) {
   // Both ended at the same time; the look that finds the one finds them in order.
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE id = 1", "0"));
   EXPECT_EQ(lab_.state(id + 1), "done");
-  EXPECT_EQ(select("SELECT count(*) FROM trial WHERE stderr_tail <> ''"), "120\n");
+  EXPECT_EQ(select("SELECT count(*) FROM trial WHERE stderr_tail <> ''"), all_printed + "\n");
   // And when its own time has come it goes.
   lab_.end_daemon(SIGTERM);
   const Output aged =
