@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 #include <hwloc.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +18,10 @@
 
 namespace stab::machine {
 namespace {
+
+// As many as Linux can be built for on x86-64.
+constexpr unsigned cpus_of_kernel = 8192;
+constexpr unsigned bits_of_word = 8 * sizeof(unsigned long);
 
 struct FreeBitmap {
   void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
@@ -367,19 +373,27 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
   return reasons;
 }
 
+// By the kernel's calls: hwloc's allocate, and in a forked child each page that is touched costs a fault.
 Result<void> Topology::bind(std::span<const unsigned> cpus) const {
   if (!is_this_machine(handle_.get())) return fail("cannot bind to CPUs: " + elsewhere);
   if (cpus.empty()) return fail("cannot bind to no CPU at all");
-  const Bitmap wanted = bitmap_of(cpus);
-  if (hwloc_set_cpubind(handle_.get(), wanted.get(), HWLOC_CPUBIND_THREAD | HWLOC_CPUBIND_STRICT) !=
-      0)
+  std::array<unsigned long, cpus_of_kernel / bits_of_word> wanted{};
+  for (const unsigned cpu : cpus) {
+    if (cpu >= cpus_of_kernel) return fail(fmt::format("cannot bind to CPU {}", cpu));
+    wanted[cpu / bits_of_word] |= 1UL << cpu % bits_of_word;
+  }
+  if (syscall(SYS_sched_setaffinity, 0, sizeof wanted, wanted.data()) != 0)
     return fail_errno(fmt::format("cannot bind to the CPUs {}", to_string(cpus)));
-  const Bitmap bound(hwloc_bitmap_alloc());
-  if (hwloc_get_cpubind(handle_.get(), bound.get(), HWLOC_CPUBIND_THREAD) != 0)
+  std::array<unsigned long, cpus_of_kernel / bits_of_word> bound{};
+  if (syscall(SYS_sched_getaffinity, 0, sizeof bound, bound.data()) < 0)
     return fail_errno("cannot read the CPU binding back");
-  if (hwloc_bitmap_isequal(wanted.get(), bound.get()) == 0)
+  if (wanted != bound) {
+    CpuSet got;
+    for (unsigned cpu = 0; cpu < cpus_of_kernel; ++cpu)
+      if ((bound[cpu / bits_of_word] >> cpu % bits_of_word & 1) != 0) got.push_back(cpu);
     return fail(fmt::format("asked for the CPUs {}, got {}: a cpuset forbids the others",
-                            to_string(cpus), to_string(cpus_of(bound.get()))));
+                            to_string(cpus), to_string(got)));
+  }
   return {};
 }
 
