@@ -135,12 +135,15 @@ nanoseconds to_duration(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
+// What our own part of the child may still have touched after it asked what it had used.
+constexpr long own_growth_kb = 1024;
+
 // The kernel counts from the fork on; what we did until exec is taken off. Peak memory cannot be:
-// if it is no higher than ours was, the program's is not known.
+// unless it is clearly higher than ours was, the program's is not known.
 void account(const rusage& usage, const rusage& before, Ended& ended) {
   ended.user = to_duration(usage.ru_utime) - to_duration(before.ru_utime);
   ended.system = to_duration(usage.ru_stime) - to_duration(before.ru_stime);
-  if (usage.ru_maxrss > before.ru_maxrss)
+  if (usage.ru_maxrss > before.ru_maxrss + own_growth_kb)
     ended.max_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
   const auto counted = [&](const char* name, long value) {
     ended.readings.push_back(counters::counted(name, "", value));

@@ -248,6 +248,15 @@ TEST_F(TrialTest, AProgramThatPrintsWithoutEndIsEnded) {
   EXPECT_THAT(reply.reason, HasSubstr("output limit of 1048576 bytes"));
 }
 
+// The kernel's peak is then that of our own part of the child, from the fork to the exec.
+TEST_F(TrialTest, OfASmallProgramTheMemoryIsNotKnown) {
+  protocol::RunRequest trial = request("");
+  trial.argv = {"/bin/true"};
+  const auto reply = run_trial(trial, {});
+  EXPECT_EQ(reply.status, TrialStatus::ok) << reply.reason;
+  EXPECT_EQ(reply.max_rss_bytes, std::nullopt);
+}
+
 TEST_F(TrialTest, AMissingProgramIsNotStartedAndHasNoTimes) {
   protocol::RunRequest trial = request("");
   trial.argv = {"./missing"};
