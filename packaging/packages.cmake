@@ -17,7 +17,9 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(same "(= ${PROJECT_VERSION})")
 
+# libpfm is loaded by those that look a name up (counters/events/library.h), so that no program says that it needs it.
 set(CPACK_DEBIAN_STABD_PACKAGE_NAME stabd)
+set(CPACK_DEBIAN_STABD_PACKAGE_DEPENDS libpfm4)
 set(CPACK_DEBIAN_STABD_PACKAGE_RECOMMENDS stabctl)
 set(CPACK_DEBIAN_STABD_PACKAGE_SUGGESTS szc)
 set(CPACK_DEBIAN_STABD_PACKAGE_CONTROL_EXTRA "${CMAKE_CURRENT_SOURCE_DIR}/stabd/postinst"

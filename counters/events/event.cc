@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <linux/hw_breakpoint.h>
-#include <perfmon/pfmlib.h>
-#include <perfmon/pfmlib_perf_event.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,17 +19,12 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "counters/events/kernel_event.h"
+#include "counters/events/library.h"
 
 namespace stab::counters {
 namespace {
 
 constexpr std::size_t longest_name = 200;
-
-// libpfm's state is the process's.
-bool has_library() {
-  static const bool ready = pfm_initialize() == PFM_SUCCESS;
-  return ready;
-}
 
 // What the kernel calls the counters of the CPUs, of which hybrid ones have two.
 constexpr std::array cpus{"cpu", "cpu_core", "cpu_atom"};
@@ -63,26 +56,26 @@ std::string shown_name(std::string_view name, bool generic) {
   return shown;
 }
 
-std::vector<std::string> attributes_of(int event, int count) {
+std::vector<std::string> attributes_of(const Library& library, int event, int count) {
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) {
     auto info = with_size<pfm_event_attr_info_t>();
-    if (pfm_get_event_attr_info(event, i, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
+    if (library.get_event_attr_info(event, i, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
     // Those that are no part of the event's own say which side is counted; find_event names them.
     if (info.type == PFM_ATTR_UMASK) names.emplace_back(info.name);
   }
   return names;
 }
 
-void list_of(pfm_pmu_t pmu, std::vector<Listed>& all) {
+void list_of(const Library& library, pfm_pmu_t pmu, std::vector<Listed>& all) {
   auto source = with_size<pfm_pmu_info_t>();
-  if (pfm_get_pmu_info(pmu, &source) != PFM_SUCCESS || source.is_present == 0) return;
+  if (library.get_pmu_info(pmu, &source) != PFM_SUCCESS || source.is_present == 0) return;
   if (pmu == PFM_PMU_PERF_EVENT_RAW) return;  // a form of names and no name
   const bool generic = pmu == PFM_PMU_PERF_EVENT;
   const auto is_tracepoint = [&](std::string_view name) { return generic && name.contains(':'); };
-  for (int event = source.first_event; event != -1; event = pfm_get_event_next(event)) {
+  for (int event = source.first_event; event != -1; event = library.get_event_next(event)) {
     auto info = with_size<pfm_event_info_t>();
-    if (pfm_get_event_info(event, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
+    if (library.get_event_info(event, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
     if (is_tracepoint(info.name)) continue;  // they are in list_tracepoints
     Listed listed{
         .name = shown_name(info.name, generic),
@@ -91,7 +84,7 @@ void list_of(pfm_pmu_t pmu, std::vector<Listed>& all) {
                        ? ""
                        : one_line(info.desc, 300),
         .source = source.name,
-        .attributes = attributes_of(event, info.nattrs)};
+        .attributes = attributes_of(library, event, info.nattrs)};
     if (!generic) listed.name = fmt::format("{}::{}", source.name, listed.name);
     all.push_back(std::move(listed));
   }
@@ -185,7 +178,8 @@ std::unexpected<Error> unknown(std::string_view name) {
 }
 
 Result<perf_event_attr> find_in_library(const std::string& name) {
-  if (!has_library()) return fail("libpfm does not know this machine");
+  const auto& library = libpfm();
+  if (!library) return std::unexpected(library.error());
   perf_event_attr attr{};
   attr.size = sizeof attr;
   char* full_name = nullptr;
@@ -193,8 +187,8 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   request.attr = &attr;
   request.fstr = &full_name;
   // Without the attributes of sampling: a counter that is sampled is another one.
-  const int outcome =
-      pfm_get_os_event_encoding(name.c_str(), PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &request);
+  const int outcome = library->get_os_event_encoding(name.c_str(), PFM_PLM0 | PFM_PLM3,
+                                                     PFM_OS_PERF_EVENT, &request);
   const std::unique_ptr<char, decltype(&std::free)> owned(full_name, &std::free);
   // A count of neither side would be 0, and that of guests is somebody else's.
   if (outcome == PFM_SUCCESS && ((attr.exclude_user != 0 && attr.exclude_kernel != 0) ||
@@ -205,7 +199,7 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
                     one_line(name, 80), sides));
   if (outcome == PFM_SUCCESS) return attr;
   if (outcome == PFM_ERR_NOTFOUND || outcome == PFM_ERR_ATTR) return unknown(name);
-  return fail(fmt::format("'{}': {}", one_line(name, 80), pfm_strerror(outcome)));
+  return fail(fmt::format("'{}': {}", one_line(name, 80), library->strerror(outcome)));
 }
 
 Result<perf_event_attr> find_attr(std::string_view name) {
@@ -286,9 +280,9 @@ Result<Event> find_event(std::string_view name) {
 
 std::vector<Listed> list_events() {
   std::vector<Listed> all;
-  if (!has_library()) return all;
-  for (int pmu = PFM_PMU_NONE + 1; pmu < PFM_PMU_MAX; ++pmu)
-    list_of(static_cast<pfm_pmu_t>(pmu), all);
+  if (const auto& library = libpfm())
+    for (int pmu = PFM_PMU_NONE + 1; pmu < PFM_PMU_MAX; ++pmu)
+      list_of(*library, static_cast<pfm_pmu_t>(pmu), all);
   for (const auto list : {list_device_events, list_tracepoints})
     std::ranges::move(list({}), std::back_inserter(all));
   return all;
