@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -189,6 +190,34 @@ std::map<int, std::set<std::string>> sets_of(const json& trials) {
 const std::string turns =
     "rotate = [[\"minor-faults:u\", \"page-faults:u\"], [\"task-clock\"]]\n"
     "[measure.derived]\nthousands = \"'minor-faults:u' / 1000\"\n";
+
+// Its tables would be relocated at each start of a program of ours, and copied at each trial's fork.
+TEST_F(Counters, TheLibraryOfNamesIsLoadedByWhoNeedsAName) {
+  const auto has_loaded_it = [&](pid_t process) {
+    const auto maps = read_file("/proc/" + std::to_string(process) + "/maps", 1 << 20);
+    EXPECT_TRUE(maps && maps->contains("libc.so"));
+    return maps.value_or("").contains("libpfm");
+  };
+  lab_.write("long.toml",
+             "[experiment]\nname = \"long\"\n[[benchmark]]\nname = \"b\"\n"
+             "repetitions = 2\nrun = [\"sleep\", \"1000\"]\n");
+  const int id = lab_.submit("long.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  EXPECT_FALSE(has_loaded_it(lab_.daemon()));
+  EXPECT_FALSE(has_loaded_it(lab_.worker()));
+  EXPECT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
+
+  if (geteuid() != 0) GTEST_SKIP() << "to hide the library takes root";
+  const std::string hidden =
+      "for file in /usr/lib/*/libpfm.so.4*; do mount --bind /dev/null $file || exit 9; done; "
+      "exec " +
+      std::string(STAB_BIN_DIR) + "/stabctl counters";
+  const Output unnamed =
+      run_program({"/usr/bin/unshare", "-m", "/bin/sh", "-c", hidden}, lab_.folder());
+  if (unnamed.code == 9 || unnamed.err.contains("unshare"))
+    GTEST_SKIP() << "mounts of our own are not allowed here";
+  EXPECT_THAT(unnamed.out, HasSubstr("install libpfm4")) << unnamed.err;
+}
 
 TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
   if (event("minor-faults")["status"] == "absent") GTEST_SKIP() << event("minor-faults")["reason"];
