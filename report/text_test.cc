@@ -5,9 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "report/sample_document.h"
+#include "report/text_testing.h"
 #include "report/words/grid.h"
 #include "stats/analyse/analyse.h"
 
@@ -20,30 +19,6 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-// Without line breaks and what indents the next line.
-std::string words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::string result;
-  for (std::string word; stream >> word;) result += (result.empty() ? "" : " ") + word;
-  return result;
-}
-
-constexpr TextOptions full{.full = true};
-
-// The line that starts so, with the rest of it.
-std::string line_with(const std::string& report, const std::string& start) {
-  for (const std::string& line : lines_of(report))
-    if (line.starts_with(start)) return line;
-  return "";
-}
 
 TEST(Text, AFullOneSaysTheAnswerFirstAndLast) {
   const std::string report = text(sample_document(), full);
@@ -309,70 +284,6 @@ TEST(Text, SaysHowQuietTheMachineWas) {
   EXPECT_THAT(text(unknown), Not(HasSubstr("Quiet")));
 }
 
-Document with_exclusions() {
-  Document document = sample_document();
-  Exclusions exclusions{.rules = {{.when = "steal_share > 0.01", .caught = 3, .open = 0},
-                                  {.when = "throttled_per_s > 0", .caught = 0, .open = 60}},
-                        .cells = {{.name = "hash opt=O1", .judged = 30, .disturbed = 0},
-                                  {.name = "sort opt=O2", .judged = 30, .disturbed = 3}},
-                        .disturbed = 3,
-                        .lost = 1,
-                        .alpha = 0.05,
-                        .p = 0.21};
-  exclusions.without = document.analysis.effects;
-  for (stats::Effect& effect : exclusions.without) effect.verdict = stats::Verdict::unsure;
-  document.exclusions = std::move(exclusions);
-  return document;
-}
-
-TEST(Text, SaysWhatWasExcludedByRuleAndByCell) {
-  const std::string report = text(with_exclusions());
-  EXPECT_THAT(
-      words_of(report),
-      HasSubstr("Excluded 3 attempts were disturbed, 1 trial to the end. How often does not "
-                "depend on the cell as far as can be seen (p = 0.210)."));
-  EXPECT_THAT(words_of(report), HasSubstr("throttled_per_s > 0 0 60"));
-  EXPECT_LT(report.find("sort opt=O2"), report.find("hash opt=O1"));
-  EXPECT_THAT(text(sample_document()), Not(HasSubstr("Exclusions")));
-}
-
-TEST(Text, TheResultWithoutTheRulesStandsBesideTheOther) {
-  const std::string report = text(with_exclusions());
-  EXPECT_THAT(words_of(report), HasSubstr("like these O1 -> O2 -2.5 % (-3.7 to -1.2 %) faster "
-                                          "-2.5 % (-3.7 to -1.2 %) unsure"));
-}
-
-TEST(Text, AComparisonThatLostAllTrialsToRulesIsUnsureAndShown) {
-  Document document = with_exclusions();
-  EXPECT_FALSE(document.findings().unsure);
-  stats::Effect lost = document.analysis.effects.back();
-  lost.level = "O7";
-  document.exclusions->vanished = {lost};
-  EXPECT_TRUE(document.findings().unsure);
-  const std::string report = words_of(text(document));
-  EXPECT_THAT(report, HasSubstr("Warning: 1 comparison has no trials left and stays unsure"));
-  EXPECT_THAT(report, HasSubstr("O1 -> O7 no trials left unsure -"));
-}
-
-TEST(Text, WhatATableLeavesOutIsCounted) {
-  Document document = with_exclusions();
-  stats::Effect lost = document.analysis.effects.back();
-  for (int i = 0; i < 30; ++i) {
-    lost.level = "level" + std::to_string(i);
-    document.exclusions->vanished.push_back(lost);
-  }
-  const std::size_t deciding = stats::deciding_effects(document.analysis).size();
-  EXPECT_THAT(words_of(text(document)),
-              HasSubstr("and " + std::to_string(30 + deciding - 20) + " more"));
-  EXPECT_THAT(text(document, full), HasSubstr("level29"));
-}
-
-TEST(Text, ExclusionsThatDependOnTheCellAreAWarning) {
-  Document document = with_exclusions();
-  document.exclusions->p = 0.001;
-  EXPECT_THAT(words_of(text(document)), HasSubstr("Warning: how often depends on the cell"));
-}
-
 TEST(Text, AnExperimentWithoutResultsSaysWhy) {
   Document document;
   document.experiment = "empty";
@@ -410,17 +321,6 @@ TEST(Text, VarianceComponentsAreShownForNestedDesigns) {
   EXPECT_THAT(report, HasSubstr("97 %"));
 }
 
-TEST(Text, MeasuresHaveTheirUnitsAndReasons) {
-  Document document = sample_document();
-  EXPECT_THAT(text(document, {}), Not(HasSubstr("Measures")));
-  document.measures = {{.name = "ops", .unit = "1/s", .counted = 12, .median = 2.5},
-                       {.name = "heap", .unit = "bytes", .counted = 12, .median = 2048.0},
-                       {.name = "ipc", .absent = 12, .reason = "cycles is absent: no PMU"}};
-  EXPECT_THAT(text(document, {}),
-              AllOf(HasSubstr("Measures\n"), HasSubstr("2.5 1/s"), HasSubstr("2 KiB"),
-                    HasSubstr("ipc: absent in 12: cycles is absent: no PMU")));
-}
-
 TEST(Text, SamplesSayWhetherMoreOfThemWouldHelp) {
   Document document = sample_document();
   EXPECT_THAT(text(document, {}), Not(HasSubstr("Samples within trials")));
@@ -435,33 +335,6 @@ TEST(Text, SamplesSayWhetherMoreOfThemWouldHelp) {
   EXPECT_THAT(text(document, {}),
               AllOf(HasSubstr("Samples within trials\n"), HasSubstr("sort/BM_a"),
                     HasSubstr("2 % (1 % to 3 %)"), HasSubstr("2 %\n"), HasSubstr("1.5")));
-}
-
-TEST(Text, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
-  Document document = sample_document();
-  EXPECT_THAT(text(document, {}), Not(HasSubstr("Counters")));
-  document.counters = {{.name = "task-clock", .unit = "ns", .counted = 12, .median = 1'234'567.0},
-                       {.name = "cycles",
-                        .counted = 3,
-                        .scaled = 8,
-                        .absent = 1,
-                        .left_out = 2,
-                        .least_coverage = 0.25,
-                        .median = 5e6,
-                        .reason = "it never had a counter"},
-                       {.name = "cs:u", .absent = 12, .reason = "it happens in the kernel"}};
-  EXPECT_THAT(
-      text(document, {}),
-      HasSubstr("Counters\n"
-                "  Events in the trials that are ok, of all cells.\n\n"
-                "  event       trials    median\n"
-                "  task-clock      12  1.235 ms\n"
-                "  cycles          11     5e+06\n"
-                "  cs:u             0         -\n\n"
-                "  cycles: scaled in 8, counted in at least 25 % of the time; 2 of these in "
-                "less than half of it\n"
-                "  and left out; absent in 1: it never had a counter\n"
-                "  cs:u: absent in 12: it happens in the kernel\n"));
 }
 
 }  // namespace

@@ -4,28 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "report/sample_document.h"
 #include "report/text.h"
+#include "report/text_testing.h"
 #include "report/words/grid.h"
 
 namespace stab::report {
 namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 TEST(Width, ParagraphsFitANarrowTerminalAndTablesLeaveOutPictures) {
-  for (const bool full : {false, true}) {
-    const auto wide = lines_of(text(sample_document(), {.full = full}));
-    const auto narrow = lines_of(text(sample_document(), {.full = full, .width = 60}));
+  for (const bool whole : {false, true}) {
+    const auto wide = lines_of(text(sample_document(), {.full = whole}));
+    const auto narrow = lines_of(text(sample_document(), {.full = whole, .width = 60}));
     EXPECT_GT(narrow.size(), wide.size());
     for (const std::string& line : narrow) {
       if (display_width(line) <= 60) continue;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What tests look at in a text report.
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "report/text.h"
+
+namespace stab::report {
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Without line breaks and what indents the next line.
+inline std::string words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::string result;
+  for (std::string word; stream >> word;) result += (result.empty() ? "" : " ") + word;
+  return result;
+}
+
+inline constexpr TextOptions full{.full = true};
+
+// The line that starts so, with the rest of it.
+inline std::string line_with(const std::string& report, const std::string& start) {
+  for (const std::string& line : lines_of(report))
+    if (line.starts_with(start)) return line;
+  return "";
+}
+
+}  // namespace stab::report
