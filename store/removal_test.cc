@@ -2,7 +2,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
-#include "store/recover.h"
+#include "store/recovery/recover.h"
 #include "store/test_support.h"
 
 namespace stab::store {

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "store/copy.h"
 #include "store/failure.h"
-#include "store/recover.h"
+#include "store/recovery/recover.h"
 #include "store/rows/codec.h"
 #include "store/test_support.h"
 

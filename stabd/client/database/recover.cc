@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/recover.h"
+#include "store/recovery/recover.h"
 
 #include <fmt/format.h>
 

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT
-#include "store/recover.h"
+#include "store/recovery/recover.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "store/connection.h"
 #include "store/copy.h"
 #include "store/failure.h"
 #include "store/lock.h"
+#include "store/recovery/losses.h"
+#include "store/recovery/salvage.h"
 #include "store/rows/codec.h"
-#include "store/rows/raw_pages.h"
 #include "store/rows/sizes.h"
 #include "store/schema.h"
 #include "store/verify.h"
@@ -28,45 +26,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those that others refer to come first.
-constexpr std::array tables{"meta",  "machine",         "experiment",  "build",
-                            "trial", old_reading_table, "calibration", "event"};
-
 constexpr std::int64_t meta_rows = 2;  // that a database is made with
-
-struct Column {
-  std::string name;
-  std::string type;
-};
 
 class Recovery {
  public:
-  Recovery(const std::string& from, Connection& to) : from_(from), to_(to) {
-    for (const char* table : tables) {
-      SQLite::Statement info(to_.database(),
-                             fmt::format("SELECT name, type FROM pragma_table_info('{}')", table));
-      while (info.executeStep())
-        columns_[table].push_back(
-            {.name = info.getColumn(0).getString(), .type = info.getColumn(1).getString()});
-    }
-  }
+  Recovery(std::string from, Connection& to) : from_(std::move(from)), to_(to) {}
 
   Recovered run(const std::string& scratch) {
     to_.database().exec("PRAGMA foreign_keys = OFF");
     to_.transaction([&] {
       to_.database().exec("DELETE FROM meta");  // the original's is kept
-      if (!read_by_trees()) read_pages(scratch);
-      for (const char* table : tables) find_lost(table);
+      losses_ = salvage(from_, to_, scratch);
+      for (const char* table : recovered_tables) find_lost(table);
       drop_what_hangs();
       say_what_is_incomplete();
     });
     to_.database().exec("PRAGMA foreign_keys = ON");
-    for (const char* table : tables) {
+    for (const char* table : recovered_tables) {
       if (table == std::string_view(old_reading_table) && !had_old_readings()) continue;
       found_.tables.push_back({.name = table,
                                .kept = static_cast<std::uint64_t>(
                                    to_.number(fmt::format("SELECT count(*) FROM {}", table))),
-                               .lost = lost_[table].size(),
+                               .lost = losses_.rows[table].size(),
                                .more = more_may_be_lost(table)});
     }
     if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
@@ -76,129 +57,16 @@ class Recovery {
 
  private:
   bool had_old_readings() {
-    return !lost_[old_reading_table].empty() || to_.number("SELECT max(id) FROM reading") != 0;
+    return !losses_.rows[old_reading_table].empty() ||
+           to_.number("SELECT max(id) FROM reading") != 0;
   }
-
-  // False if SQLite could not read all of it, or not as it was written.
-  bool read_by_trees() {
-    std::unique_ptr<Connection> source;
-    try {
-      source = std::make_unique<Connection>(from_, Connection::ReadOnly(),
-                                            Connection::AnyVersion{.damaged = true});
-    } catch (const SQLite::Exception& error) {
-      if (!is_corrupt(error)) throw;
-      unreadable_.insert(tables.begin(), tables.end());
-      return false;
-    }
-    const std::int64_t version = source->number("PRAGMA user_version");
-    if (version > schema_version)
-      refuse(fmt::format("its schema has version {}; use the stabctl of the stabd that wrote it",
-                         version));
-    for (const char* table : tables)
-      if (!read_table(*source, table, version)) unreadable_.insert(table);
-    return unreadable_.empty() &&
-           std::ranges::all_of(lost_, [](const auto& of) { return of.second.empty(); });
-  }
-
-  bool read_table(Connection& source, const char* table, std::int64_t version) {
-    const auto take = [&](const Stored& stored) {
-      if (stored.intact)
-        keep(table, stored.row);
-      else
-        lose(table, stored);
-      return true;
-    };
-    try {
-      if (!has_table(source, table))
-        return version < schema_version || table == std::string_view(old_reading_table);
-      source.scan(table, "ORDER BY id", {}, take);
-      return true;
-    } catch (const std::exception& error) {
-      if (!is_of_damage(error)) throw;
-    }
-    try {
-      source.scan_apart(table, "", {}, take);
-    } catch (const std::exception& error) {
-      if (!is_of_damage(error)) throw;
-    }
-    return false;
-  }
-
-  static bool has_table(Connection& source, const std::string& table) {
-    return source.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?",
-                         {table}) != 0;
-  }
-
-  // What a schema whose text has changed lacks is no other error to SQLite than a wrong query.
-  static bool is_of_damage(const std::exception& error) {
-    const auto* sqlite = dynamic_cast<const SQLite::Exception*>(&error);
-    if (sqlite == nullptr) return dynamic_cast<const Failure*>(&error) != nullptr;
-    return is_corrupt(*sqlite) || sqlite->getErrorCode() == SQLITE_ERROR;
-  }
-
-  // What the trees do not lead to any more. A row is one of a table if its checksum is.
-  void read_pages(const std::string& scratch) {
-    const std::shared_ptr<void> removed(nullptr, [&](void*) { unlink(scratch.c_str()); });
-    std::string pages = scratch;
-    try {
-      SQLite::Database source(from_, SQLite::OPEN_READONLY);
-      source.exec("PRAGMA writable_schema = ON");
-      copy_database(source, scratch, true);
-    } catch (const SQLite::Exception& error) {
-      // Without its log then.
-      if (!is_corrupt(error)) throw;
-      pages = from_;
-    }
-    RawPages(pages).for_each_row([&](const RawRow& raw) {
-      for (const char* table : tables)
-        if (auto row = row_of(table, raw)) return keep(table, *row);
-    });
-  }
-
-  std::optional<Row> row_of(const char* table, const RawRow& raw) {
-    const std::vector<Column>& columns = columns_[table];
-    if (raw.values.size() > columns.size()) return std::nullopt;
-    Row row;
-    std::optional<std::int64_t> checksum;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      Value value = i < raw.values.size() ? raw.values[i] : Value();
-      const auto* whole = std::get_if<std::int64_t>(&value);
-      if (columns[i].name == "checksum") {
-        if (whole == nullptr) return std::nullopt;
-        checksum = *whole;
-        continue;
-      }
-      // SQLite keeps integral reals as integers, and the id elsewhere.
-      if (columns[i].name == "id") value = raw.id;
-      if (columns[i].type == "REAL" && whole != nullptr) value = static_cast<double>(*whole);
-      row.set_value(columns[i].name, std::move(value));
-    }
-    if (!checksum || row.checksum(table) != *checksum) return std::nullopt;
-    return row;
-  }
-
-  void lose(const std::string& table, const Stored& stored) {
-    lost_[table].insert(stored.id);
-    if (table != "trial") return;
-    const auto whole = [&](const char* column) -> std::optional<std::int64_t> {
-      const auto value = stored.row.values().find(column);
-      if (value == stored.row.values().end()) return std::nullopt;
-      const auto* number = std::get_if<std::int64_t>(&value->second);
-      return number == nullptr ? std::nullopt : std::optional(*number);
-    };
-    const auto experiment = whole("experiment");
-    const auto position = whole("position");
-    if (experiment && position) places_[stored.id] = {*experiment, *position, stored.intact};
-  }
-
-  void keep(const char* table, const Row& row) { to_.insert_as_it_is(table, row); }
 
   // Ids are given out without gaps; behind the last one that is kept nobody knows.
   void find_lost(const std::string& table) {
-    std::set<Id>& lost = lost_[table];
+    std::set<Id>& lost = losses_.rows[table];
     const Connection::Ids kept = to_.ids(table, "");
     for (const Id id : kept.ids) lost.erase(id);
-    if (!unreadable_.contains(table)) return;
+    if (!losses_.unreadable.contains(table)) return;
     Id expected = 1;
     for (const Id id : kept.ids) {
       for (; expected < id; ++expected) lost.insert(expected);
@@ -226,11 +94,12 @@ class Recovery {
 
   // Gaps among the ids are counted; what was behind the last one only other rows tell.
   bool more_may_be_lost(const std::string& table) {
-    if (!unreadable_.contains(table)) return false;
+    if (!losses_.unreadable.contains(table)) return false;
     if (table == "meta") return to_.number("SELECT count(*) FROM meta") < meta_rows;
     if (table != "trial" && table != "reading") return true;
     // Each kept trial has all of its readings.
-    if (unreadable_.contains("experiment") || !lost_["experiment"].empty()) return true;
+    if (losses_.unreadable.contains("experiment") || !losses_.rows["experiment"].empty())
+      return true;
     return to_.number(
                "SELECT count(*) FROM experiment WHERE started_ns NOT NULL AND NOT (state = 'done' "
                "AND reason = '' AND trials = (SELECT count(*) FROM trial WHERE experiment = "
@@ -242,12 +111,12 @@ class Recovery {
                            fmt::format("SELECT DISTINCT experiment FROM {} WHERE experiment NOT IN "
                                        "(SELECT id FROM experiment)",
                                        table));
-    while (gone.executeStep()) lost_["experiment"].insert(gone.getColumn(0).getInt64());
+    while (gone.executeStep()) losses_.rows["experiment"].insert(gone.getColumn(0).getInt64());
   }
 
   void drop(const std::string& table, const std::string& which) {
     to_.scan(table, "WHERE " + which, {}, [&](const Stored& stored) {
-      lose(table, stored);
+      losses_.add(table, stored);
       return true;
     });
     to_.database().exec(fmt::format("DELETE FROM {} WHERE {}", table, which));
@@ -276,7 +145,8 @@ class Recovery {
       return true;
     });
     find_owners_of_lost_trials();
-    for (const Id id : lost_["experiment"]) found_.experiments.push_back({id, "", "it is lost"});
+    for (const Id id : losses_.rows["experiment"])
+      found_.experiments.push_back({id, "", "it is lost"});
     for (Experiment& each : experiments) {
       std::string& problem = problems_[each.id];
       problem += problem_of_trials(each);
@@ -290,8 +160,8 @@ class Recovery {
   // What lost trials say of themselves counts where no trial is kept at their position. Of those
   // that are damaged it counts only if the trial before them is of the same experiment.
   void find_owners_of_lost_trials() {
-    for (const auto& [id, place] : places_) {
-      if (!lost_["trial"].contains(id)) continue;
+    for (const auto& [id, place] : losses_.places) {
+      if (!losses_.rows["trial"].contains(id)) continue;
       const bool kept =
           to_.number("SELECT count(*) FROM trial WHERE experiment = ? AND position = ?",
                      {place.experiment, place.position}) != 0;
@@ -311,8 +181,9 @@ class Recovery {
     const std::int64_t positions = number("count(DISTINCT position)");
     const bool done = experiment.state == "done";
     // One that has failed may have it from an earlier recovery.
-    const bool hole = positions != number("coalesce(max(position) + 1, 0)") &&
-                      (done || unreadable_.contains("trial") || !lost_["trial"].empty());
+    const bool hole =
+        positions != number("coalesce(max(position) + 1, 0)") &&
+        (done || losses_.unreadable.contains("trial") || !losses_.rows["trial"].empty());
     const bool all_stand = std::cmp_equal(standing, experiment.trials);
     // A stopping rule ended it where its reason says.
     const bool to_its_end = done && experiment.reason.empty();
@@ -336,14 +207,14 @@ class Recovery {
   // Behind this trial there was one of which nothing can be read.
   bool may_have_lost_behind(Id last) {
     if (last == 0) return false;
-    if (lost_["trial"].contains(last + 1)) return !places_.contains(last + 1);
-    return unreadable_.contains("trial") && last == to_.number("SELECT max(id) FROM trial");
+    if (losses_.rows["trial"].contains(last + 1)) return !losses_.places.contains(last + 1);
+    return losses_.unreadable.contains("trial") && last == to_.number("SELECT max(id) FROM trial");
   }
 
   // Rows of an experiment stand together for the most part: those beside a lost one.
   std::set<Id> owners_of_lost(const std::string& table) {
     std::set<Id> owners;
-    const std::set<Id>& lost = lost_[table];
+    const std::set<Id>& lost = losses_.rows[table];
     auto next = lost.begin();
     Id before = 0;
     SQLite::Statement rows(to_.database(),
@@ -363,17 +234,8 @@ class Recovery {
 
   std::string from_;
   Connection& to_;
-  std::map<std::string, std::vector<Column>> columns_;
-  std::set<std::string> unreadable_;          // tables of which something could not be read
-  std::map<std::string, std::set<Id>> lost_;  // by table
-  // Of lost trials whose content can be read.
-  struct Place {
-    Id experiment = 0;
-    std::int64_t position = 0;
-    bool intact = false;
-  };
-  std::map<Id, Place> places_;          // by the trial's id
-  std::set<Id> owners_;                 // experiments of such trials
+  Losses losses_;
+  std::set<Id> owners_;                 // experiments that lost trials, as far as those say
   std::map<Id, std::string> problems_;  // of experiments that are kept
   Recovered found_;
 };

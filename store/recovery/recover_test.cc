@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is whole of a damaged file is in the copy, wherever the damage is, and nothing else is.
-#include "store/recover.h"
+#include "store/recovery/recover.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
