@@ -6,6 +6,7 @@
 
 #include "report/json_analysis.h"
 #include "report/json_studies.h"
+#include "report/or_null.h"
 #include "report/sections/sections.h"
 #include "report/words/answer.h"
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "report/json_studies.h"
+#include "report/or_null.h"
 #include "report/words/answer.h"
 #include "stats/verdicts/decide.h"
 

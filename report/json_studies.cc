@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "report/json_studies.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "report/or_null.h"
 
 namespace stab::report {
 namespace {
@@ -21,14 +22,6 @@ Json floor_of(const stats::Floor& floor) {
 }
 
 }  // namespace
-
-Json or_null(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
-Json or_null(const std::string& value) {
-  return value.empty() ? Json(nullptr) : Json(value);
-}
 
 nlohmann::ordered_json calibration_json(const stats::Analysis& analysis) {
   if (!analysis.calibration) return nullptr;

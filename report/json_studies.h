@@ -4,15 +4,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string>
 
 #include "report/model.h"
 
 namespace stab::report {
-
-// null for what is absent, is no number or is empty. Not named optional: null is what JSON has for it.
-nlohmann::ordered_json or_null(std::optional<double> value);
-nlohmann::ordered_json or_null(const std::string& value);
 
 // null unless the analysis is of a calibration.
 nlohmann::ordered_json calibration_json(const stats::Analysis& analysis);

@@ -9,6 +9,7 @@
 
 #include "base/duration.h"
 #include "machine/quality/calm.h"
+#include "report/or_null.h"
 
 namespace stab::client {
 namespace {
@@ -44,13 +45,10 @@ std::vector<std::string> wait_lines(const plan::Plan& plan) {
 nlohmann::ordered_json wait_json(const plan::Plan& plan) {
   if (!plan.wait_for_quiet) return nullptr;
   const plan::QuietWait& wait = *plan.wait_for_quiet;
-  const auto or_null = [](const std::optional<double>& bound) {
-    return bound ? nlohmann::ordered_json(*bound) : nlohmann::ordered_json(nullptr);
-  };
   return {{"most_ns", wait.most.count()},
           {"load", wait.load},
-          {"temperature_c", or_null(wait.temperature_c)},
-          {"frequency_khz", or_null(wait.frequency_khz)},
+          {"temperature_c", report::or_null(wait.temperature_c)},
+          {"frequency_khz", report::or_null(wait.frequency_khz)},
           {"absent_here", missing_here(wait)}};
 }
 

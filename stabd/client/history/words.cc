@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "report/or_null.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
 #include "stabd/client/output.h"
@@ -201,11 +202,8 @@ class Text {
   std::string text_;
 };
 
+using report::or_null;
 using Json = nlohmann::ordered_json;
-
-Json or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
 
 Json json_of(const History& history, const Series& series) {
   Json points = Json::array();

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "report/or_null.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
 #include "stabd/results/profiles/words.h"
@@ -124,16 +125,14 @@ std::string text_of(const Cells& cells, const plan::Plan& plan,
 
 nlohmann::ordered_json json_of(const FunctionChange& each) {
   using Json = nlohmann::ordered_json;
-  const auto number = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json(nullptr);
-  };
-  return {{"first", number(each.first)},
-          {"second", number(each.second)},
+  using report::or_null;
+  return {{"first", or_null(each.first)},
+          {"second", or_null(each.second)},
           {"difference", each.difference},
           {"low", each.interval ? Json(each.interval->low) : Json(nullptr)},
           {"high", each.interval ? Json(each.interval->high) : Json(nullptr)},
-          {"p", number(each.p)},
-          {"p_adjusted", number(each.p_adjusted)}};
+          {"p", or_null(each.p)},
+          {"p_adjusted", or_null(each.p_adjusted)}};
 }
 
 std::string json_of(const Cells& cells, const plan::Plan& plan,
