@@ -95,6 +95,7 @@ allowed() {
     stabd/results/profiles) echo "$below_stabd stabd/protocol/run.h stabd/results stabd/testing.h" ;;
     stabd/daemon/session) echo "$below_stabd machine/quality machine/quiet stabd/exclusion stabd/protocol stabd/results" ;;
     stabd/daemon/children) echo "base machine" ;;
+    stabd/daemon/host) echo "base machine machine/quiet stabd/settings" ;;
     stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/revisions stabd/results stabd/results/exports/export.h stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
     stabd/client/ab) echo "$below_stabd stabd/protocol stabd/revisions stabd/client stabd/client/run stabd/paths.h stabd/testing.h" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;

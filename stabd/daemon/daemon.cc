@@ -2,22 +2,18 @@
 #include "stabd/daemon/daemon.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "plan/reading/reader.h"
 #include "stabd/daemon/folders.h"
-#include "stabd/daemon/progress.h"
+#include "stabd/daemon/host/own_cpus.h"
 #include "stabd/daemon/requests.h"
-#include "store/summaries/summaries.h"
 #include "toml/problems.h"
 
 namespace stab::daemon {
@@ -26,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t storage_retry_ms = 2000;
-constexpr std::uint64_t progress_ms = 100;
 
 template <class Handle>
 Daemon* owner(Handle* handle) {
@@ -36,25 +31,6 @@ Daemon* owner(Handle* handle) {
 template <class Handle>
 uv_handle_t* as_handle(Handle* handle) {
   return reinterpret_cast<uv_handle_t*>(handle);
-}
-
-std::vector<unsigned> current_cpus() {
-  cpu_set_t set;
-  std::vector<unsigned> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
-}
-
-// Where it cannot be done we stay where we are, which only adds noise.
-void run_on(const std::vector<unsigned>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const unsigned cpu : cpus)
-    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
-  if (!cpus.empty() && sched_setaffinity(0, sizeof set, &set) != 0)
-    spdlog::warn("stabd cannot leave the trials' CPU: {}", std::strerror(errno));
 }
 
 }  // namespace
@@ -86,7 +62,7 @@ Result<void> Daemon::prepare() {
 
   upkeep_ = std::make_unique<upkeep::Upkeep>(*store_);
   // Who starts us may have been moved to the CPUs that trials do not use.
-  recover_machine();
+  put_back_what_was_left(options_.machine_logs, options_.machine_root);
   allowed_cpus_ = current_cpus();
   std::error_code error;
   token_ = sha256_hex(fs::canonical(database(), error).string()).substr(0, 32);
@@ -102,36 +78,17 @@ Result<void> Daemon::prepare() {
   return listen();
 }
 
-// What a killed daemon left changed. Where another one has the machine it is that one's business.
-void Daemon::recover_machine() {
-  const auto outcomes = machine::recover(options_.machine_logs, options_.machine_root);
-  if (!outcomes) {
-    spdlog::warn("what an earlier stabd changed of the machine is not put back: {}",
-                 outcomes.error().message);
-    return;
-  }
-  for (const machine::Outcome& outcome : *outcomes)
-    spdlog::warn("an earlier stabd left the machine changed: {} {}{}{}", outcome.file,
-                 machine::to_string(outcome.what), outcome.reason.empty() ? "" : ": ",
-                 outcome.reason);
-}
-
 Result<std::vector<machine::Finding>> Daemon::examine_machine() {
   if (!topology_) return fail("the CPUs of the machine cannot be read");
   return machine::examine(*topology_, options_.machine_root, session_->plan().cpus);
 }
 
+Submitter Daemon::submitter(std::uint32_t uid) const {
+  return {.uid = uid, .trusted = queue_.is_trusted(uid)};
+}
+
 Result<void> Daemon::may_quiesce(std::uint32_t uid, bool moves_processes) const {
-  if (moves_processes && !queue_.is_trusted(uid))
-    return fail(
-        "only plans of root and of the user of stabd may move other processes (other_processes)");
-  if (options_.quiesce_for == settings::Quiescers::all) return {};
-  if (options_.quiesce_for == settings::Quiescers::owner && queue_.is_trusted(uid)) return {};
-  return fail(fmt::format(
-      "plans of {} may not change settings of this machine, say the settings of "
-      "stabd (machine.quiesce_for = \"{}\")",
-      options_.quiesce_for == settings::Quiescers::owner ? fmt::format("user {}", uid) : "anybody",
-      to_string(options_.quiesce_for)));
+  return daemon::may_quiesce(options_.quiesce_for, submitter(uid), moves_processes);
 }
 
 void Daemon::open_loop() {
@@ -285,19 +242,11 @@ SessionPorts Daemon::ports() {
             for (const auto& [user, notifier] : notifiers_) notifier->use_cpus(cpus);
             shared_cpus_ = shared;
           },
-      .quiesce = [this](std::span<const machine::Knob* const> knobs,
-                        const machine::CpuChoice& cpus) -> SessionPorts::Outcomes {
-        const std::uint32_t uid = session_->experiment().uid;
-        if (auto may = may_quiesce(uid, false); !may) return std::unexpected(may.error());
-        const auto may_move = may_quiesce(uid, true);
-        std::vector<const machine::Knob*> allowed(knobs.begin(), knobs.end());
-        if (!may_move)
-          std::erase_if(allowed, [](const auto* knob) { return knob->moves_processes; });
-        auto outcomes = keeper_.quiesce(allowed, cpus);
-        if (outcomes && allowed.size() < knobs.size())
-          outcomes->push_back(machine::refusal("other_processes", may_move.error().message));
-        return outcomes;
-      },
+      .quiesce =
+          [this](std::span<const machine::Knob* const> knobs, const machine::CpuChoice& cpus) {
+            return quiesce_allowed(keeper_, options_.quiesce_for,
+                                   submitter(session_->experiment().uid), knobs, cpus);
+          },
       .disturbed = [this] { return keeper_.disturbed(); },
       .examine = [this] { return examine_machine(); },
       .restore = [this] { return keeper_.restore(); },
@@ -387,40 +336,6 @@ Result<void> Daemon::start_worker() {
   if (!worker) return std::unexpected(worker.error());
   worker_ = *worker;
   return {};
-}
-
-store::Experiment Daemon::shown(store::Experiment row) const {
-  if (session_ && session_->experiment().id == row.id) return session_->shown();
-  if (row.state == store::being_retried) row.state = to_string(State::queued);
-  const auto state = state_from(row.state);
-  if (state && !is_final(*state) && !store_->refusal().empty()) row.reason = store_->refusal();
-  return row;
-}
-
-void Daemon::publish_soon() {
-  if (uv_is_active(as_handle(&progress_)) == 0)
-    uv_timer_start(
-        &progress_, [](uv_timer_t* handle) { owner(handle)->publish_progress(); }, 0, progress_ms);
-}
-
-void Daemon::publish_progress() {
-  const auto all = store_->summaries();
-  clients_.for_each_watcher([&](Connection& client) {
-    if (client.awaits_answer()) return;
-    const bool current = session_ && session_->experiment().id == client.watched;
-    if (!current && !store_->refusal().empty()) {
-      // It gets no further, and what it waits for does not come.
-      client.send(protocol::encode_refusal(store_->refusal()));
-      client.watched = 0;
-      return;
-    }
-    const store::Summary* const watched = all ? (*all)->find(client.watched) : nullptr;
-    const auto row = shown(watched == nullptr ? store::Experiment() : watched->experiment);
-    client.send(protocol::encode(progress_of(row, current ? session_.get() : nullptr)));
-    const auto state = state_from(row.state);
-    if (!state || is_final(*state)) client.watched = 0;
-  });
-  if (!clients_.anyone_watches()) uv_timer_stop(&progress_);
 }
 
 }  // namespace stab::daemon

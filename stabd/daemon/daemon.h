@@ -31,6 +31,7 @@
 #include "stabd/archive/spool.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
+#include "stabd/daemon/host/quieting.h"
 #include "stabd/daemon/queue.h"
 #include "stabd/daemon/readers.h"
 #include "stabd/daemon/session/session.h"
@@ -78,7 +79,8 @@ class Daemon {
   [[nodiscard]] const Queue& queue() const { return queue_; }
   // No further experiment begins.
   [[nodiscard]] bool queue_held() const { return queue_held_; }
-  void publish_soon();  // somebody watches
+  // In progress.cc. Those who watch an experiment hear of it.
+  void publish_soon();
   // As clients see it, whatever its row says of it.
   [[nodiscard]] store::Experiment shown(store::Experiment row) const;
   // The client gets the answer when a reader has it; `request` lacks the database.
@@ -112,7 +114,7 @@ class Daemon {
   Daemon(DaemonOptions options, service::Manager manager);
   Result<void> prepare();
   void open_loop();
-  void recover_machine();
+  [[nodiscard]] Submitter submitter(std::uint32_t uid) const;
   Result<std::vector<machine::Finding>> examine_machine();
   // In serving.cc.
   Result<void> listen();
