@@ -18,6 +18,7 @@
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
 #include "stats/verdicts/foresight.h"
+#include "stats/verdicts/of_builds.h"
 
 namespace stab::stats {
 namespace {
@@ -227,6 +228,7 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
     add_log_scale(data, prepared.spec, analysis);
   }
   settle_alike(analysis, notes);
+  settle_of_builds(analysis, notes);
   decide(analysis);
   set_adjusted_intervals(prepared, analysis);
   if (prepared.spec.assumptions) add_foresight(prepared, analysis);

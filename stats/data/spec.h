@@ -53,6 +53,13 @@ enum class Error {
   pooled,  // from the residuals of y ~ block + a * b: all treatments act alike in all blocks
 };
 
+// How the numbers of the response come about; see of_builds.h.
+enum class Origin {
+  trial,     // each trial measures its own
+  build,     // it is a fact of the program that a trial runs
+  building,  // it was measured once, while that program was built
+};
+
 // Two levels of a treatment that are the same program, run in the same way, for one subject.
 struct Alike {
   std::string subject{};
@@ -66,6 +73,7 @@ struct Spec {
   Design design = Design::factorial;
   std::string response = "wall";  // its name in formulas and sentences
   Unit unit = Unit::nanoseconds;
+  Origin origin = Origin::trial;
   std::string subject{};  // the benchmark
   std::vector<std::string> treatments{};
   std::string block{};

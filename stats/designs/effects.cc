@@ -92,7 +92,9 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
         effect.p_same = data.repeated->one_sided_p(*effect.p_same);
     }
   }
-  if (!effect.low) notes.add(comparison.subject, why_no_interval(data, own));
+  // What does not vary gets its own words (of_builds.h).
+  const bool is_known = data.spec.origin != Origin::trial && own.variance == 0;
+  if (!effect.low && !is_known) notes.add(comparison.subject, why_no_interval(data, own));
   return effect;
 }
 

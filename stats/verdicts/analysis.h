@@ -127,6 +127,7 @@ struct Effect {
   std::optional<std::size_t> needed{};
   std::string aliases{};  // fractional designs: "aslr:env_bytes", which may be what was seen
   std::string reason{};   // why the verdict is what it is, where no number says so
+  bool exact = false;     // a fact that differs by just this: there is no test and no interval
   std::vector<Alternative> alternatives{};
   std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;

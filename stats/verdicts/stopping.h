@@ -30,7 +30,7 @@ struct PrecisionRule {
   std::size_t max_blocks = 0;
 };
 
-// An effect without an interval is never precise. Without effects the experiment goes on.
+// An effect without an interval is never precise, unless it is exact. Without effects the experiment goes on.
 Stop decide(const PrecisionRule& rule, std::size_t blocks, std::span<const Effect> effects);
 
 }  // namespace stab::stats

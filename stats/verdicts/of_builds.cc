@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "stats/verdicts/of_builds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "stats/verdicts/decide.h"
+
+namespace stab::stats {
+namespace {
+
+bool is_constant(const Effect& effect) {
+  return effect.reason.empty() && effect.scope != Scope::like_these && effect.estimate &&
+         effect.estimate->variance == 0;
+}
+
+void forget_tests(Effect& effect) {
+  for (auto* number : {&effect.low, &effect.high, &effect.difference_low, &effect.difference_high,
+                       &effect.tost_low, &effect.tost_high, &effect.df, &effect.p, &effect.p_same})
+    number->reset();
+  effect.alternatives.clear();
+  effect.spread.reset();
+}
+
+// Without trials that differ within a cell.
+bool is_same_in_all_trials(const Analysis& analysis, const Effect& effect) {
+  return std::ranges::none_of(analysis.means, [&](const CellMean& mean) {
+    return (effect.subject.empty() || mean.subject == effect.subject) && mean.sd.value_or(0) > 0;
+  });
+}
+
+bool is_within_margin(const Effect& effect, const Spec& spec) {
+  return spec.equivalence && effect.ratio && *effect.ratio <= 1 + *spec.equivalence &&
+         *effect.ratio >= 1 / (1 + *spec.equivalence);
+}
+
+void settle_exact(const Analysis& analysis, Effect& effect) {
+  const Spec& spec = analysis.spec;
+  const double difference = effect.estimate->difference;
+  effect.exact = true;
+  if (difference == 0) {
+    effect.verdict = Verdict::same;
+    effect.reason = fmt::format("there is no difference at all in {}", spec.response);
+  } else if (is_within_margin(effect, spec)) {
+    effect.verdict = Verdict::same;
+    effect.reason = fmt::format("the change of {} is exactly {:+.3g} %, within {:.4g} %",
+                                spec.response, 100 * (*effect.ratio - 1), 100 * *spec.equivalence);
+  } else {
+    effect.verdict = (difference < 0) != spec.higher_is_better ? Verdict::faster : Verdict::slower;
+    effect.reason = is_same_in_all_trials(analysis, effect)
+                        ? "exactly, as it is the same in every trial"
+                        : fmt::format("exactly, as the difference is the same in every {}",
+                                      effect.unit.empty() ? "trial" : effect.unit);
+  }
+}
+
+}  // namespace
+
+void settle_of_builds(Analysis& analysis, Notes& notes) {
+  const Spec& spec = analysis.spec;
+  if (spec.origin == Origin::trial) return;
+  bool once = false;
+  for (Effect& effect : analysis.effects) {
+    if (!is_constant(effect)) continue;
+    forget_tests(effect);
+    if (spec.origin == Origin::build) {
+      settle_exact(analysis, effect);
+    } else {
+      withhold(effect, "each level was built once, and all trials of a build have one number");
+      once = true;
+    }
+  }
+  // An interval without a width is one of numbers that do not vary.
+  for (Interaction& each : analysis.interactions)
+    if (each.low && each.high && *each.low == *each.high)
+      for (auto* number : {&each.low, &each.high, &each.p}) number->reset();
+  if (once)
+    notes.add(fmt::format(
+        "{} was measured when a program was built, and all trials of a build have that one number: "
+        "where each level was built once there is no test of it, however many trials there are. It "
+        "takes builds of their own in each block or for each seed (a random 'link_order' or "
+        "'link_padding'), or an answer over several programs.",
+        spec.response));
+}
+
+}  // namespace stab::stats
