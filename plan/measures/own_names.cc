@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/measures/builds.h"
 #include "plan/measures/regions.h"
 #include "plan/measures/simulated.h"
 
@@ -30,7 +31,7 @@ constexpr std::array names = std::to_array<std::string_view>({
 
 bool is_own_name(std::string_view name) {
   // Beside each reading exports have its status.
-  return name.ends_with(".status") || region_of(name) || is_simulated(name) ||
+  return name.ends_with(".status") || region_of(name) || is_simulated(name) || is_of_builds(name) ||
          std::ranges::find(names, name) != names.end();
 }
 

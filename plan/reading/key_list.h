@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "design/fractional.h"
+#include "plan/measures/builds.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
 #include "toml/keys.h"
@@ -57,6 +58,7 @@ inline constexpr std::array<std::string_view, 17> knobs{"governor",       "energ
                                                         "other_processes"};
 inline constexpr std::array<std::string_view, 7> responses{
     "wall", "user", "system", "cpu", "max_rss", "main_to_exit", "region"};
+inline constexpr std::array of_builds{code_size, compile_time};
 inline constexpr std::array<std::string_view, 2> methods{"standard", "stabilizer"};
 inline constexpr std::array<std::string_view, 2> errors{"own", "pooled"};
 inline constexpr std::array<std::string_view, 2> programs{"these", "like-these"};
@@ -76,7 +78,8 @@ inline constexpr std::size_t max_responses = 16;
 inline constexpr std::size_t max_measures = 64;  // outputs, and as many that are derived
 inline constexpr std::string_view response_words =
     "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
-    "`\"region\"`, `\"region-NAME-ns\"`, `\"region-NAME-count\"`, an event of `measure.counters` "
+    "`\"region\"`, `\"region-NAME-ns\"`, `\"region-NAME-count\"`, `\"code-size\"`, "
+    "`\"compile-time\"`, an event of `measure.counters` "
     "or "
     "`measure.rotate`, a count of `measure.simulate`, or the name of a measure";
 inline constexpr std::uint32_t max_repeats = 100'000;

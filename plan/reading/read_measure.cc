@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/regions.h"
 #include "plan/measures/simulated.h"
@@ -27,7 +28,7 @@ std::string why_no_event(const std::string& name, const Draft& draft) {
         "{} of its first thread are a reading of each trial; 'migrations' counts those of all that "
         "it starts",
         shown(name));
-  if (region_of(name) || is_simulated(name) ||
+  if (region_of(name) || is_simulated(name) || is_of_builds(name) ||
       std::ranges::find(words::responses, name) != words::responses.end())
     return fmt::format("{} is measured in each trial and no counter: leave it out", shown(name));
   if (std::ranges::any_of(draft.factors,
@@ -117,9 +118,19 @@ class CounterReader {
   std::set<std::string> always_;  // counted in each block
 };
 
+void check_all_are_built(Position at, Draft& draft) {
+  for (const DraftBenchmark& benchmark : draft.benchmarks)
+    if (!benchmark.value.build)
+      return draft.problems.add(
+          at, fmt::format("'analysis.response' needs '{}', and benchmark '{}' has no 'build' that "
+                          "could be timed",
+                          compile_time, shown(benchmark.value.name)));
+}
+
 // What is compared must be there in each benchmark.
 void check_all_print(const std::string& response, Position at, Draft& draft) {
   for (const std::string& part : parts_of(draft.plan, response)) {
+    if (part == compile_time) check_all_are_built(at, draft);
     const auto output = std::ranges::find(draft.plan.outputs, part, &OutputMeasure::name);
     if (output == draft.plan.outputs.end() || output->benchmarks.empty()) continue;
     for (const DraftBenchmark& benchmark : draft.benchmarks)
@@ -150,15 +161,17 @@ bool is_response(const Table& table, const Pair& pair, const Value& value, Draft
   }
   Words known(words::responses.begin(), words::responses.end());
   for (const std::string_view name : simulated_names) known.emplace_back(name);
+  for (const std::string_view name : words::of_builds) known.emplace_back(name);
   for (std::string& name : counter_names(draft.plan)) known.push_back(std::move(name));
   for (const OutputMeasure& each : draft.plan.outputs) known.push_back(each.name);
   for (const DerivedMeasure& each : draft.plan.derived) known.push_back(each.name);
   if (!region_of(*given) && std::ranges::find(known, *given) == known.end()) {
     draft.problems.add(
         &value == &pair.value ? pair.at : value.at,
-        fmt::format("'analysis.response' must be {}, 'region-NAME-ns' or 'region-NAME-count', one "
-                    "of 'measure.counters' or the name of a measure, not {}{}",
-                    fmt::join(words::responses, ", "), shown(*given), did_you_mean(*given, known)));
+        fmt::format("'analysis.response' must be {}, {}, 'region-NAME-ns' or 'region-NAME-count', "
+                    "one of 'measure.counters' or the name of a measure, not {}{}",
+                    fmt::join(words::responses, ", "), fmt::join(words::of_builds, ", "),
+                    shown(*given), did_you_mean(*given, known)));
     return false;
   }
   check_all_print(*given, pair.at, draft);

@@ -20,6 +20,7 @@ namespace {
 // The numbers that formulas may name.
 Words parts_for(const Plan& plan) {
   Words names(words::responses.begin(), words::responses.end());
+  names.insert(names.end(), words::of_builds.begin(), words::of_builds.end());
   if (plan.simulated)
     for (const std::string_view name : simulated_names) names.emplace_back(name);
   for (const std::string& name : counter_names(plan)) names.push_back(name);

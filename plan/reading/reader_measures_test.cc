@@ -54,6 +54,24 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
             "p:9:1: 'measure.output.take' is for 'regex': 'json' names one number\n");
 }
 
+TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
+  const Plan plan =
+      good_plan(smallest +
+                "build = 'cc -o ${OUT} x.c'\n[measure.derived]\nkib = \"'code-size' / 1024\"\n"
+                "[analysis]\nresponse = ['code-size', 'compile-time', 'kib']\n");
+  EXPECT_EQ(plan.analysis.response, "code-size");
+  EXPECT_EQ(plan.analysis.others.at(0).name, "compile-time");
+  EXPECT_THAT(more("[measure]\ncounters = ['code-size']\n"),
+              HasSubstr("'code-size' is measured in each trial and no counter"));
+  EXPECT_THAT(more("[[measure.output]]\nname = 'compile-time'\nregex = '(a)'\n"),
+              HasSubstr("'compile-time' is the name of something that each trial has"));
+  EXPECT_THAT(more("[analysis]\nresponse = 'compile-time'\n"),
+              HasSubstr("'analysis.response' needs 'compile-time', and benchmark 'b' has no "
+                        "'build' that could be timed"));
+  EXPECT_EQ(good_plan(smallest + "[analysis]\nresponse = 'code-size'\n").analysis.response,
+            "code-size");
+}
+
 TEST(ReaderOutput, MayBeManyNumbersOfATrial) {
   const Plan plan = good_plan(smallest +
                               "[[measure.output]]\nname = 'time'\ngoogle_benchmark = 'cpu_time'\n"

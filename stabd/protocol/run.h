@@ -9,9 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "counters/reading.h"
 #include "design/resolve.h"
 #include "plan/plan.h"
 #include "stabd/protocol/field.h"
+
+namespace stab::counters {
+BOOST_DESCRIBE_STRUCT(Reading, (), (name, unit, status, value, coverage, reason))
+}  // namespace stab::counters
 
 namespace stab::plan {
 BOOST_DESCRIBE_STRUCT(Check, (), (exit, stdout_sha256, stdout_file, command))
@@ -48,11 +53,13 @@ struct RunRequest {
   // Those of this benchmark, and of what it counts.
   std::vector<plan::OutputMeasure> outputs{};
   std::vector<plan::DerivedMeasure> derived{};
+  // Of the build that made its program: readings of the trial, too.
+  std::vector<counters::Reading> built{};
 };
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
                       (argv, env, env_bytes, directory, stdin_path, prepare, cleanup, aslr, timeout,
                        output_limit, memory_limit, cpu_limit, process_limit, file_limit, check,
-                       options, needs, response, set, simulate, outputs, derived))
+                       options, needs, response, set, simulate, outputs, derived, built))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>

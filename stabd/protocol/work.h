@@ -19,7 +19,6 @@
 #include "store/records.h"
 
 namespace stab::counters {
-BOOST_DESCRIBE_STRUCT(Reading, (), (name, unit, status, value, coverage, reason))
 BOOST_DESCRIBE_STRUCT(Samples, (), (measure, subject, unit, values, reason))
 BOOST_DESCRIBE_STRUCT(ProfiledFunction, (), (name, object, samples, weight))
 BOOST_DESCRIBE_STRUCT(Profile, (), (event, unit, hz, reason, lost, functions))
@@ -114,10 +113,11 @@ struct BuildReply {
   std::string output{};     // why it failed, or what the compiler said
   std::int64_t duration_ns = 0;
   std::string tidied{};  // what had to go for cache_limit; "" if nothing had to
+  std::vector<counters::Reading> readings{};  // that each trial of it has
 };
 BOOST_DESCRIBE_STRUCT(BuildReply, (),
                       (status, key, directory, out, binary_sha256, compilers, output, duration_ns,
-                       tidied))
+                       tidied, readings))
 
 using RunReply = store::Trial;
 template <>

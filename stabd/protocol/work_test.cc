@@ -44,7 +44,9 @@ BuildReply full_build_reply() {
           .compilers = "clang 19",
           .output = awkward,
           .duration_ns = std::numeric_limits<std::int64_t>::max(),
-          .tidied = "3 builds"};
+          .tidied = "3 builds",
+          .readings = {counters::counted("code-size", "bytes", 5),
+                       counters::absent("compile-time", "ns", awkward)}};
 }
 
 RunRequest full_run() {
@@ -68,7 +70,8 @@ RunRequest full_run() {
                    .from_stderr = true},
                   {.name = "time", .json = "/a/0"},
                   {.name = "each", .google_benchmark = "cpu_time", .pick = plan::Pick::samples}},
-      .derived = {{.name = "ipc", .formula = "'a' / b"}}};
+      .derived = {{.name = "ipc", .formula = "'a' / b"}},
+      .built = {counters::counted("code-size", "bytes", 5)}};
 }
 
 SetupReply full_setup_reply() {
@@ -154,9 +157,11 @@ void expect_equal(const BuildReply& a, const BuildReply& b) {
   EXPECT_EQ(a.duration_ns, b.duration_ns);
   EXPECT_EQ(a.compilers, b.compilers);
   EXPECT_EQ(a.tidied, b.tidied);
+  EXPECT_EQ(a.readings, b.readings);
 }
 
 void expect_equal(const RunRequest& a, const RunRequest& b) {
+  EXPECT_EQ(a.built, b.built);
   EXPECT_EQ(a.argv, b.argv);
   EXPECT_EQ(a.env, b.env);
   EXPECT_EQ(a.env_bytes, b.env_bytes);

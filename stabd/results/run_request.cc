@@ -68,7 +68,8 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
       .needs = task.needs,
       .response = plan.analysis.response,
       .set = trial.set,
-      .simulate = plan.simulated};
+      .simulate = plan.simulated,
+      .built = built.readings};
   add_measures(plan, benchmark.name, request);
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "design/expand.h"
 #include "plan/plan.h"
@@ -14,6 +15,7 @@ namespace stab::results {
 struct BuiltPaths {
   std::string out{};   // ${OUT}
   std::string tree{};  // ${DIR}
+  std::vector<counters::Reading> readings{};
 };
 
 // `directory`: the plan's.

@@ -109,6 +109,22 @@ std::string comment_of(int fd) {
   return "";
 }
 
+// What the file's identity, size and times are; "" if there is none.
+std::string state_of(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0) return "";
+  return fmt::format("{} {} {} {}.{} {}.{}", status.st_dev, status.st_ino, status.st_size,
+                     status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
+                     status.st_ctim.tv_nsec);
+}
+
+bool has_segments(const Elf64_Ehdr& header) {
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB &&
+         (header.e_type == ET_EXEC || header.e_type == ET_DYN) &&
+         header.e_phentsize == sizeof(Elf64_Phdr) && header.e_phnum > 0 && header.e_phnum < PN_XNUM;
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> digest_of(const std::string& path, const Reading& reading) {
@@ -161,6 +177,34 @@ std::string compilers_of(const std::string& path) {
   std::string text;
   for (const std::string& maker : makers) text += (text.empty() ? "" : ", ") + maker;
   return text;
+}
+
+Result<std::int64_t> code_size_of(const std::string& path) {
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return fail_errno("it cannot be read");
+  Elf64_Ehdr header{};
+  if (!read_at(fd.get(), 0, &header, sizeof header) || !has_segments(header))
+    return fail("it is no program of the 64-bit ELF format");
+  std::vector<Elf64_Phdr> segments(header.e_phnum);
+  if (!read_at(fd.get(), header.e_phoff, segments.data(), segments.size() * sizeof(Elf64_Phdr)))
+    return fail("its segments cannot be read");
+  std::uint64_t bytes = 0;
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    if (segment.p_memsz > max_binary_bytes) return fail("its segments have impossible sizes");
+    bytes += segment.p_memsz;
+  }
+  if (bytes == 0) return fail("it has no code that is loaded");
+  return static_cast<std::int64_t>(bytes);
+}
+
+Result<std::int64_t> CodeSizes::of(const std::string& path) {
+  const std::string state = state_of(path);
+  const auto found = known_.find(path);
+  if (found != known_.end() && !state.empty() && found->second.state == state)
+    return found->second.size;
+  Known known{.state = state, .size = code_size_of(path)};
+  return known_.insert_or_assign(path, std::move(known)).first->second.size;
 }
 
 }  // namespace stab::worker

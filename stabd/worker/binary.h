@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a build wrote, whatever it is: its digest, and who made it.
+// What a build wrote, whatever it is: its digest, who made it, and how much code it has.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,5 +30,22 @@ Result<std::optional<std::string>> digest_of(const std::string& path, const Read
 // 19.1.7, Debian clang version 19.1.7"; "" of what is no such file or says nothing. Fit for a
 // terminal, whatever the file holds.
 std::string compilers_of(const std::string& path);
+
+// Bytes of the program's segments that are loaded and may be executed. The error says why the file
+// is no such program: "it is no program of the 64-bit ELF format".
+Result<std::int64_t> code_size_of(const std::string& path);
+
+// The same of files that many trials run: each is read once, and again when it has changed.
+class CodeSizes {
+ public:
+  Result<std::int64_t> of(const std::string& path);
+
+ private:
+  struct Known {
+    std::string state;  // of the file, when it was read
+    Result<std::int64_t> size;
+  };
+  std::map<std::string, Known> known_;
+};
 
 }  // namespace stab::worker

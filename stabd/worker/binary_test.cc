@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/worker/binary.h"
 
+#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
+#include <vector>
 
 #include "base/hash.h"
 #include "stabd/testing.h"
@@ -91,6 +94,66 @@ TEST_F(Binary, ReadingEndsWithItsTimeAndWhenItIsToStop) {
   EXPECT_FALSE(stopped);
   close(ends[0]);
   close(ends[1]);
+}
+
+struct Segment {
+  std::uint32_t type = PT_LOAD;
+  std::uint32_t flags = PF_R | PF_X;
+  std::uint64_t bytes = 0;
+};
+
+// No more of a program than the table of its segments.
+std::string elf_with(const std::vector<Segment>& segments) {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_type = ET_DYN;
+  header.e_phoff = sizeof header;
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_phnum = static_cast<Elf64_Half>(segments.size());
+  std::string file(reinterpret_cast<const char*>(&header), sizeof header);
+  for (const Segment& each : segments) {
+    Elf64_Phdr segment{};
+    segment.p_type = each.type;
+    segment.p_flags = each.flags;
+    segment.p_memsz = each.bytes;
+    file.append(reinterpret_cast<const char*>(&segment), sizeof segment);
+  }
+  return file;
+}
+
+TEST_F(Binary, CodeIsWhatIsLoadedAndMayBeExecuted) {
+  folder_.write("out", elf_with({{.flags = PF_R, .bytes = 7},
+                                 {.bytes = 1000},
+                                 {.flags = PF_R | PF_W, .bytes = 500},
+                                 {.type = PT_GNU_STACK, .flags = PF_R | PF_W | PF_X, .bytes = 90},
+                                 {.flags = PF_X, .bytes = 24}}));
+  EXPECT_EQ(code_size_of(folder_ / "out").value_or(0), 1024);
+}
+
+TEST_F(Binary, WhatIsNoProgramSaysWhy) {
+  const auto why = [&](const std::string& content) {
+    folder_.write("out", content);
+    const auto size = code_size_of(folder_ / "out");
+    return size ? "none" : size.error().message;
+  };
+  const std::string whole = elf_with({{.bytes = 1000}});
+  for (const std::string& no : {std::string(), std::string("#!/bin/sh\n"), whole.substr(0, 40)})
+    EXPECT_THAT(why(no), HasSubstr("no program of the 64-bit ELF format"));
+  EXPECT_THAT(why(whole.substr(0, whole.size() - 1)), HasSubstr("segments cannot be read"));
+  EXPECT_THAT(why(elf_with({{.flags = PF_R, .bytes = 9}})), HasSubstr("no code that is loaded"));
+  EXPECT_THAT(why(elf_with({{.bytes = UINT64_MAX}, {.bytes = 2}})), HasSubstr("impossible sizes"));
+  EXPECT_THAT(code_size_of(folder_ / "nothing").error().message, HasSubstr("cannot be read"));
+}
+
+TEST_F(Binary, AFileThatHasChangedIsReadAgain) {
+  CodeSizes sizes;
+  folder_.write("out", elf_with({{.bytes = 1000}}));
+  EXPECT_EQ(sizes.of(folder_ / "out").value_or(0), 1000);
+  EXPECT_EQ(sizes.of(folder_ / "out").value_or(0), 1000);
+  folder_.write("out", elf_with({{.bytes = 1000}, {.bytes = 24}}));
+  EXPECT_EQ(sizes.of(folder_ / "out").value_or(0), 1024);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "design/expand.h"
 #include "machine/child.h"
 #include "machine/environment.h"
+#include "plan/measures/builds.h"
 #include "plan/substitute.h"
 #include "stabd/protocol/cache.h"
 #include "stabd/worker/binary.h"
@@ -50,6 +51,27 @@ std::string note_on(const Sources& sources) {
   if (sources.left_out.empty()) return "";
   return fmt::format("(not in the copy that is built: {}; 'sources' names what the build reads)\n",
                      sources.left_out);
+}
+
+// What each trial of the program has as readings. `cpu_ns`: of the build's commands.
+std::vector<counters::Reading> readings_of(const std::string& out,
+                                           std::optional<std::int64_t> cpu_ns) {
+  constexpr const char* unknown =
+      "the build came from the cache, and the stabd that made it did not store its CPU time";
+  std::vector<counters::Reading> readings;
+  const std::string time(plan::compile_time);
+  readings.push_back(cpu_ns ? counters::counted(time, "ns", *cpu_ns)
+                            : counters::absent(time, "ns", unknown));
+  std::error_code error;
+  if (!fs::exists(out, error)) return readings;
+  const std::string size(plan::code_size);
+  const auto bytes = code_size_of(out);
+  readings.push_back(bytes ? counters::counted(size, "bytes", *bytes)
+                           : counters::absent(size, "bytes",
+                                              "what the build wrote to ${OUT} has no size of its "
+                                              "code: " +
+                                                  bytes.error().message));
+  return readings;
 }
 
 // Where our own szc is, first in PATH unless it is there anyway.
@@ -99,6 +121,10 @@ struct Builder::CacheFolder {
     answer.compilers = compilers_of(out());
     answer.duration_ns =
         record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
+    const auto cpu = record.find("cpu_ns");
+    const bool has_cpu = cpu != record.end() && cpu->is_number_integer();
+    answer.readings =
+        readings_of(out(), has_cpu ? std::optional(cpu->get<std::int64_t>()) : std::nullopt);
     return answer;
   }
 };
@@ -257,7 +283,11 @@ protocol::BuildReply Builder::build_in(const CacheFolder& folder,
   reply.compilers = compilers_of(reply.out);
   reply.output = printed;
   reply.duration_ns = ended.wall.count();
-  const json record{{"binary_sha256", reply.binary_sha256}, {"duration_ns", reply.duration_ns}};
+  const std::int64_t cpu_ns = (ended.user + ended.system).count();
+  reply.readings = readings_of(reply.out, cpu_ns);
+  const json record{{"binary_sha256", reply.binary_sha256},
+                    {"duration_ns", reply.duration_ns},
+                    {"cpu_ns", cpu_ns}};
   if (auto written = write_file_atomically(folder.complete(), record.dump()); !written)
     return failed(reply, written.error().message);
   return reply;

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "machine/child.h"
 #include "stabd/testing.h"
+#include "stabd/worker/binary.h"
 
 namespace stab::worker {
 namespace {
@@ -94,6 +95,42 @@ TEST_F(BuilderTest, AProgramIsBuiltOnceAndThenComesFromTheCache) {
   EXPECT_EQ(second.binary_sha256, first.binary_sha256);
   EXPECT_EQ(second.duration_ns, first.duration_ns);
   EXPECT_EQ(runs(), 1U);
+}
+
+const counters::Reading& reading(const protocol::BuildReply& reply, std::string_view name) {
+  return *std::ranges::find(reply.readings, name, &counters::Reading::name);
+}
+
+TEST_F(BuilderTest, TheCacheKeepsWhatABuildTook) {
+  const auto first = build(compile);
+  ASSERT_EQ(first.status, BuildStatus::built) << first.output;
+  ASSERT_EQ(first.readings.size(), 2U);
+  EXPECT_GT(counters::to_double(reading(first, "compile-time").value), 0);
+  EXPECT_EQ(reading(first, "code-size").value,
+            counters::Number(code_size_of(first.out).value_or(0)));
+  EXPECT_EQ(build(compile).readings, first.readings);
+
+  // As an older one wrote it.
+  const std::string complete = first.out.substr(0, first.out.rfind('/')) + "/complete";
+  std::string record = text_of(complete);
+  const std::size_t cpu = record.find("\"cpu_ns\"");
+  ASSERT_NE(cpu, std::string::npos) << record;
+  record.replace(cpu, 8, "\"of_old\"");
+  ASSERT_TRUE(write_file_atomically(complete, record));
+  const auto old = build(compile);
+  EXPECT_EQ(old.status, BuildStatus::cached);
+  EXPECT_EQ(reading(old, "compile-time").status, counters::Status::absent);
+  EXPECT_THAT(reading(old, "compile-time").reason, HasSubstr("did not store its CPU time"));
+  EXPECT_EQ(reading(old, "code-size"), reading(first, "code-size"));
+}
+
+TEST_F(BuilderTest, WhatIsNoProgramHasNoSizeOfCode) {
+  const auto script = build("printf '#!/bin/sh\\n' >${OUT}");
+  ASSERT_EQ(script.status, BuildStatus::built) << script.output;
+  EXPECT_THAT(reading(script, "code-size").reason, HasSubstr("no program of the 64-bit ELF"));
+  const auto nothing = build("true");
+  ASSERT_EQ(nothing.status, BuildStatus::built) << nothing.output;
+  EXPECT_EQ(nothing.readings.size(), 1U);
 }
 
 TEST_F(BuilderTest, ChangedSourcesAreAnotherBuild) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <optional>
 
@@ -16,6 +17,8 @@
 #include "base/text.h"
 #include "machine/child.h"
 #include "machine/environment.h"
+#include "machine/program.h"
+#include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/output.h"
 #include "plan/measures/regions.h"
@@ -161,7 +164,7 @@ std::string reading_fault(const std::string& response,
 }
 
 bool is_measure(const protocol::RunRequest& request, const std::string& name) {
-  return plan::region_of(name) || plan::is_simulated(name) ||
+  return plan::region_of(name) || plan::is_simulated(name) || plan::is_of_builds(name) ||
          std::ranges::find(request.outputs, name, &plan::OutputMeasure::name) !=
              request.outputs.end() ||
          std::ranges::find(request.derived, name, &plan::DerivedMeasure::name) !=
@@ -194,6 +197,42 @@ std::vector<std::string> parts_in(const protocol::RunRequest& request) {
     if (const auto formula = plan::parse_formula(each.formula))
       std::ranges::move(plan::names_in(*formula), std::back_inserter(parts));
   return parts;
+}
+
+// What a program has whose first words start another one, which nobody can know.
+constexpr std::array<std::string_view, 6> starters{"sh", "dash", "bash", "ksh", "zsh", "env"};
+
+// Of what the trial runs, where no build wrote it.
+counters::Reading size_of_program(const protocol::RunRequest& request, const TrialContext& context,
+                                  const std::vector<std::string>& environment) {
+  const std::string name(plan::code_size);
+  const auto none = [&](std::string why) {
+    return counters::absent(name, "bytes", std::move(why));
+  };
+  const std::string_view word = request.argv.front();
+  const std::string_view file = word.substr(word.rfind('/') + 1);
+  if (std::ranges::find(starters, file) != starters.end())
+    return none(fmt::format("the trial runs {}, and what that starts is not known", file));
+  const auto path = machine::find_program(word, environment, request.directory);
+  if (!path) return none(path.error().message);
+  const bool relative = !path->starts_with('/');
+  const auto bytes = context.sizes->of(relative ? request.directory + "/" + *path : *path);
+  return bytes ? counters::counted(name, "bytes", *bytes)
+               : none(fmt::format("{} has no size of its code: {}", *path, bytes.error().message));
+}
+
+// Those that are absent are there only where somebody wants to know.
+void add_of_builds(const protocol::RunRequest& request, const TrialContext& context,
+                   const std::vector<std::string>& environment, protocol::RunReply& reply) {
+  std::vector<counters::Reading> known = request.built;
+  if (context.sizes != nullptr &&
+      std::ranges::find(known, plan::code_size, &counters::Reading::name) == known.end())
+    known.push_back(size_of_program(request, context, environment));
+  const std::vector<std::string> wanted = parts_in(request);
+  for (counters::Reading& each : known)
+    if (each.status != counters::Status::absent ||
+        std::ranges::find(wanted, each.name) != wanted.end())
+      reply.readings.push_back(std::move(each));
 }
 
 // Of a program whose file may not be read the kernel counts nothing.
@@ -324,6 +363,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
                     std::back_inserter(reply.readings));
   reply.layout = std::move(reported.layout);
   if (simulation) forget_real_runs(reply);  // before anything is derived
+  add_of_builds(request, context, launch.environment, reply);
   add_measures(request, ended, reply);
   if (reply.status == TrialStatus::wrong_exit)
     reply.reason =

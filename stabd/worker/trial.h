@@ -11,6 +11,7 @@
 #include "machine/processes.h"
 #include "machine/quality/observer.h"
 #include "stabd/protocol/work.h"
+#include "stabd/worker/binary.h"
 
 namespace stab::worker {
 
@@ -23,6 +24,7 @@ struct TrialContext {
   counters::Counting* counting = nullptr;  // of the trial's events; null: nothing is counted
   std::string simulator;                   // under which it runs; "": it runs by itself
   counters::Profiler* profiler = nullptr;  // of the trial's functions; null: nobody samples
+  CodeSizes* sizes = nullptr;              // of programs that no build made; null: they have none
   std::string marker;  // "NAME=value" in the trial's environment, to find it after a crash; or ""
 };
 

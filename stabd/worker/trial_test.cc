@@ -109,6 +109,33 @@ TEST_F(TrialTest, NoEventHasTheNameOfAReadingOfEachTrial) {
     EXPECT_TRUE(plan::is_own_name(reading.name)) << reading.name;
 }
 
+TEST_F(TrialTest, WhatIsKnownOfItsBuildIsAReadingOfEachTrial) {
+  protocol::RunRequest trial = request("exit 0");
+  trial.built = {counters::counted("code-size", "bytes", 5),
+                 counters::absent("compile-time", "ns", "nobody knows it")};
+  const auto has = [](const protocol::RunReply& reply, const char* name) {
+    return std::ranges::find(reply.readings, name, &counters::Reading::name) !=
+           reply.readings.end();
+  };
+  CodeSizes sizes;
+  TrialContext context;
+  context.sizes = &sizes;
+  auto reply = run_trial(trial, context);
+  EXPECT_EQ(reading(reply, "code-size"), 5);
+  EXPECT_FALSE(has(reply, "compile-time"));
+  trial.response = "compile-time";
+  reply = run_trial(trial, context);
+  EXPECT_EQ(reply.status, TrialStatus::not_measured);
+  EXPECT_THAT(reply.reason, HasSubstr("compile-time, which this trial lacks: nobody knows it"));
+
+  // Without a build it is that of the program, but a shell's says nothing.
+  trial.built.clear();
+  trial.response = "wall";
+  EXPECT_FALSE(has(run_trial(trial, context), "code-size"));
+  trial.argv = {"true"};
+  EXPECT_EQ(reading(run_trial(trial, context), "code-size"), code_size_of("/bin/true").value());
+}
+
 const counters::Reading& last_reading(const protocol::RunReply& reply) {
   return reply.readings.back();
 }

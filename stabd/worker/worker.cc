@@ -170,6 +170,7 @@ class Worker {
             .counting = counting_of(set),
             .simulator = simulator_,
             .profiler = profiler_ ? &*profiler_ : nullptr,
+            .sizes = &sizes_,
             .marker = protocol::marker_from_environment()};
   }
 
@@ -194,6 +195,7 @@ class Worker {
   std::optional<counters::Counting> counting_;
   std::string simulator_;  // under which trials run; "": they run by themselves
   std::optional<counters::Profiler> profiler_;
+  CodeSizes sizes_;
   std::vector<counters::Counting> by_set_;  // each with what all trials count
 };
 

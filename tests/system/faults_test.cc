@@ -230,7 +230,7 @@ TEST_F(Faults, NonsenseOnTheSocketIsAnsweredLineByLine) {
   protocol::Channel channel(socket.get(), 1 << 20);
   for (const char* line :
        {"hello", "{}", R"({"verb":7})", R"({"verb":"hello","protocol":1e300})",
-        R"({"verb":"hello","protocol":6})", R"({"verb":"report","id":"x"})",
+        R"({"verb":"hello","protocol":7})", R"({"verb":"report","id":"x"})",
         R"({"verb":"report","id":1.9})", R"({"verb":"report","id":-1})", R"({"verb":"dance"})",
         "[]", R"({"verb":"submit","plan":1,"directory":"/"})", "\xff\xfe\x01"}) {
     ASSERT_TRUE(channel.send(line));
@@ -257,7 +257,7 @@ TEST_F(Faults, AClientOfAnotherVersionIsToldWhatToDo) {
   const json refused = ask(R"({"verb":"hello","protocol":77,"version":"9.9"})");
   EXPECT_EQ(refused["ok"], false);
   EXPECT_THAT(refused["error"].get<std::string>(), HasSubstr("stabctl 9.9 speaks 77"));
-  EXPECT_EQ(ask(R"({"verb":"hello","protocol":6})")["ok"], true);
+  EXPECT_EQ(ask(R"({"verb":"hello","protocol":7})")["ok"], true);
   EXPECT_EQ(ask(R"({"verb":"list"})")["ok"], true);
 }
 

@@ -224,7 +224,7 @@ TEST_F(Hostile, AWorkerOfAnotherVersionSaysWhatToDo) {
                 HasSubstr("start the daemon anew"));
   }
   ASSERT_TRUE(channel.send(
-      R"({"kind":"setup","protocol":6,"cpus":1,"earlier_cpus":[],"counters":[],"rotated":[],"profile":"","profile_hz":0,"refuse_absent":false,"needed":[],"simulate":false})"));
+      R"({"kind":"setup","protocol":7,"cpus":1,"earlier_cpus":[],"counters":[],"rotated":[],"profile":"","profile_hz":0,"refuse_absent":false,"needed":[],"simulate":false})"));
   EXPECT_EQ(json::parse(channel.receive().value().value())["error"], "");
   ASSERT_TRUE(channel.send(R"({"kind":"run","argv":7})"));
   EXPECT_EQ(channel.receive().value(), std::nullopt);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "counters/reading.h"
 #include "design/expand.h"
 #include "plan/plan.h"
 
@@ -27,6 +28,7 @@ struct BuildSlot {
   bool usable = false;
   bool cached = false;  // nothing was built
   std::chrono::nanoseconds took{0};
+  std::vector<counters::Reading> readings{};  // that each trial of it has
 };
 
 struct Builds {

@@ -228,7 +228,8 @@ void Session::ask_for_trial(const Schedule::Step& step) {
   results::BuiltPaths built;
   if (const std::int64_t slot = builds_.of_trial[step.position]; slot >= 0)
     built = {.out = builds_.slots[static_cast<std::size_t>(slot)].out,
-             .tree = builds_.slots[static_cast<std::size_t>(slot)].directory};
+             .tree = builds_.slots[static_cast<std::size_t>(slot)].directory,
+             .readings = builds_.slots[static_cast<std::size_t>(slot)].readings};
   const auto request = results::run_request(plan_, trial, experiment_.directory, built);
   running_ = step;
   // Its program and the check's command have this time each.

@@ -93,6 +93,7 @@ void Session::built(const protocol::BuildReply& reply) {
   slot.usable = !failed;
   slot.cached = reply.status == store::BuildStatus::cached;
   slot.took = nanoseconds(reply.duration_ns);
+  slot.readings = reply.readings;
   if (!reply.tidied.empty()) note("cache", reply.tidied);
   if (!stored(store_.add_build({.experiment = experiment_.id,
                                 .key = reply.key,
