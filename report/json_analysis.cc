@@ -233,6 +233,7 @@ Json effects_json(const stats::Analysis& analysis) {
                     {"detectable", or_null(effect.detectable)},
                     {"needed_units", effect.needed ? Json(*effect.needed) : Json(nullptr)},
                     {"reason", or_null(effect.reason)},
+                    {"exact", effect.exact},
                     {"aliases", or_null(effect.aliases)},
                     {"alternatives", alternatives(effect)},
                     {"variance", spread(effect.spread)},

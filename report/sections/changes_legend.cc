@@ -75,6 +75,8 @@ std::string changes_legend(const Analysis& analysis, bool full) {
       fmt::format("{}: below 0 with {} < {:.4g}; {}: above 0; unsure: neither.", less_word(spec),
                   has_family(analysis) ? "adjusted p" : "p", spec.alpha, more_word(spec));
   text += family_words(analysis, full);
+  if (any(analysis, [](const Effect& effect) { return effect.exact; }))
+    text += " Exact: a fact of the builds that does not vary, so it needs no interval and no test.";
   if (any(analysis, [&](const Effect& effect) { return !change_words(analysis, effect).ratio; }))
     text += fmt::format(
         " Without %: a difference of {}, because a mean that is not clearly above 0 has no ratio.",

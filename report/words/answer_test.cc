@@ -208,6 +208,33 @@ TEST(Answer, AReasonStandsForTheNumbers) {
   EXPECT_EQ(answer(analysis), "opt=O2 and opt=O1 are the same: their binaries are identical");
 }
 
+// Of what is known of the builds.
+TEST(Answer, AFactIsSaidExactly) {
+  Effect fact{.treatment = "opt", .baseline = "O1", .level = "O2"};
+  fact.ratio = 1.532;
+  fact.verdict = Verdict::slower;
+  fact.exact = true;
+  fact.reason = "exactly, as it is the same in every trial";
+  Analysis analysis = with({fact});
+  analysis.spec.response = "code-size";
+  analysis.spec.unit = Unit::bytes;
+  EXPECT_EQ(answer(analysis),
+            "opt=O2 takes 53.2 % more code than opt=O1 (exactly, as it is the same in every "
+            "trial)");
+}
+
+TEST(Answer, OneSampleHasAChangeAndNoVerdict) {
+  Effect once{.treatment = "opt", .baseline = "O1", .level = "O2"};
+  once.ratio = 2.5;
+  stats::withhold(once, "each level was built once");
+  Analysis analysis = with({once});
+  analysis.spec.response = "compile-time";
+  EXPECT_EQ(
+      answer(analysis),
+      "no verdict on opt=O2 against opt=O1: the change is +150 %, without an interval (see the "
+      "notes)");
+}
+
 TEST(Answer, SeveralBenchmarksAreCounted) {
   EXPECT_EQ(answer(with({effect(Verdict::faster, 0.9, 0.85, 0.95, "sort"),
                          effect(Verdict::faster, 0.8, 0.7, 0.9, "fft"), unsure("lua")})),

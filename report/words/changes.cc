@@ -49,6 +49,11 @@ std::string range_text(std::optional<double> low, std::optional<double> high, co
 
 ChangeWords change_words(const stats::Analysis& analysis, const stats::Effect& effect) {
   const bool ratio = effect.low || (effect.ratio && !effect.difference_low);
+  constexpr std::string_view without = "exact";
+  if (effect.exact && effect.ratio)
+    return {.change = change_text(effect.ratio, {}, {}),
+            .interval = std::string(without),
+            .adjusted = std::string(without)};
   if (ratio)
     return {
         .change = change_text(effect.ratio, effect.low, effect.high),

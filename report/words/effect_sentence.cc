@@ -97,6 +97,12 @@ std::string range_words(const Effect& effect, const Spec& spec, bool less) {
 std::string amount_words(const Effect& effect, const Spec& spec, bool less) {
   const double sign = less ? -1 : 1;
   const std::string direction = less ? "less" : "more";
+  if (effect.exact && effect.ratio)
+    return fixed(sign * percent(*effect.ratio), decimals(percent(*effect.ratio), {}, {}), false) +
+           " % " + direction;
+  if (effect.exact)
+    return Differences(effect, spec).with_unit(sign * effect.difference.value_or(0), false) + " " +
+           direction;
   if (!has_range(effect)) return direction;
   if (!effect.low)
     return Differences(effect, spec).with_unit(sign * effect.difference.value_or(0), false) + " " +
@@ -110,6 +116,7 @@ std::string size_words(const Effect& effect, const Spec& spec) {
   const bool less = is_less(effect);
   std::string text = fmt::format("{} {} {} than {}", verb(spec), amount_words(effect, spec, less),
                                  response_words(spec), level_name(effect, effect.baseline));
+  if (effect.exact) return fmt::format("{} ({})", text, effect.reason);
   std::string known = has_range(effect) ? range_words(effect, spec, less) : "";
   if (effect.p) known += (known.empty() ? "" : ", ") + p_words(*effect.p);
   return known.empty() ? text : fmt::format("{} ({})", text, known);
@@ -147,6 +154,9 @@ std::string unsure_words(const Effect& effect, const Spec& spec) {
       stats::is_withheld(effect) ? fmt::format("no verdict on {} against {}", level, baseline)
                                  : fmt::format("cannot tell whether {} {} more or less {} than {}",
                                                level, verb(spec), response_words(spec), baseline);
+  if (!has_range(effect) && stats::is_withheld(effect) && effect.ratio)
+    return fmt::format("{}: the change is {}, without an interval (see the notes)", question,
+                       percent_change(*effect.ratio, {}, {}));
   if (!has_range(effect)) return question + " (see the notes)" + foresight_words({&effect}, spec);
   const std::string change =
       effect.low
@@ -190,14 +200,16 @@ std::string_view verdict_word(Verdict verdict, const Spec& spec) {
 }
 
 std::string response_words(const Spec& spec) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> words{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> words{
       {{"wall", "wall time"},
        {"user", "user CPU time"},
        {"system", "system CPU time"},
        {"cpu", "CPU time"},
        {"max_rss", "peak memory"},
        {"main_to_exit", "time from main to exit"},
-       {"region", "time in the region"}}};
+       {"region", "time in the region"},
+       {"code-size", "code"},
+       {"compile-time", "CPU time to compile"}}};
   for (const auto& [name, text] : words)
     if (spec.response == name) return std::string(text);
   return spec.response;

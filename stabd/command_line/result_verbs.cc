@@ -33,9 +33,10 @@ void CommandLine::add_result_verbs() {
                       "number where it holds one experiment");
   };
   const auto response_options = [&](CLI::App* added) {
-    CLI::Option* response = added->add_option("--response", a.common.response,
-                                              "Of this number in place of the plan's response: "
-                                              "wall, user, ... or a reading of the trials");
+    CLI::Option* response =
+        added->add_option("--response", a.common.response,
+                          "Of this number in place of the plan's response: "
+                          "wall, user, code-size, ... or a reading of the trials");
     added
         ->add_option("--better", a.common.better,
                      "lower or higher; else as the plan has it, or lower")

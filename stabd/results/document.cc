@@ -45,6 +45,7 @@ void add_chains(const plan::Plan& plan, stats::Spec& spec) {
 stats::Spec spec_of(const plan::Plan& plan) {
   stats::Spec spec;
   spec.response = plan.analysis.response;
+  spec.origin = origin_of(spec.response);
   spec.subject = subject_column;
   for (const std::size_t index : plan::treatments(plan))
     spec.treatments.push_back(plan.factors[index].name);
@@ -258,6 +259,7 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
                                                std::size_t index) {
   stats::Spec spec = spec_of(plan);
   spec.response = plan.analysis.others[index].name;
+  spec.origin = origin_of(spec.response);
   spec.higher_is_better = plan.analysis.others[index].higher_is_better;
   spec.unit = rows.others[index].unit;
   spec.assumptions = false;

@@ -14,6 +14,7 @@
 #include "counters/reading.h"
 #include "design/expand.h"
 #include "design/turns.h"
+#include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/simulated.h"
 #include "plan/quantities.h"
@@ -141,6 +142,11 @@ stats::Unit unit_of(const store::Trial& trial, const std::string& name) {
   const std::string& unit = samples == trial.samples.end() ? number->unit : samples->unit;
   if (unit == "ns") return stats::Unit::nanoseconds;
   return unit == "bytes" ? stats::Unit::bytes : stats::Unit::number;
+}
+
+stats::Origin origin_of(std::string_view name) {
+  if (name == plan::code_size) return stats::Origin::build;
+  return name == plan::compile_time ? stats::Origin::building : stats::Origin::trial;
 }
 
 std::string definition_of(const plan::Plan& plan, const std::string& name) {
