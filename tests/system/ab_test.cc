@@ -80,10 +80,11 @@ TEST_F(Ab, AProgramThatDoesFourTimesAsMuchIsSlowerAndThatIsAnAnswer) {
                                          "./new",    "--",   "--size",    "1000"};
   const Output told = ab(both);
   EXPECT_EQ(told.code, 0) << told.err;
-  EXPECT_THAT(told.out, AllOf(HasSubstr("new is slower than old: "), HasSubstr("times as long"),
-                              HasSubstr("The places of functions are random of new and not of old"),
-                              HasSubstr("\nold: ./old\nnew: ./new\n"),
-                              Not(HasSubstr("print different things"))));
+  EXPECT_THAT(told.out,
+              AllOf(HasSubstr("new is slower than old: "), HasSubstr("times as long"),
+                    HasSubstr("The places of functions are random of new and not of old"),
+                    HasSubstr("\nold: ./old\nnew: ./new\n"), HasSubstr("\nCode: old has "),
+                    HasSubstr(" % more).\n"), Not(HasSubstr("print different things"))));
   auto table = both;
   table.insert(table.begin(), "--markdown");
   EXPECT_THAT(ab(table).out, AllOf(HasSubstr("|---|"), HasSubstr("| `new` |"),
@@ -97,6 +98,7 @@ TEST_F(Ab, AProgramThatDoesFourTimesAsMuchIsSlowerAndThatIsAnAnswer) {
               HasSubstr("new is slower than old"));
   EXPECT_TRUE(document["regressed"]);
   EXPECT_TRUE(document["same_output"]);
+  EXPECT_THAT(document["code"].get<std::string>(), HasSubstr("Code: old has "));
   EXPECT_EQ(document["report"]["effects"].size(), 2U) << "one, and the control";
   EXPECT_LT(document["report"]["stopping"]["blocks"], document["report"]["stopping"]["most"]);
 }

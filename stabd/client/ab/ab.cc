@@ -17,6 +17,7 @@
 #include "machine/child.h"
 #include "machine/environment.h"
 #include "machine/processes.h"
+#include "plan/measures/builds.h"
 #include "stabd/client/ab/conclusion.h"
 #include "stabd/client/ab/prepare.h"
 #include "stabd/client/ab/versions.h"
@@ -149,6 +150,9 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
     ++of.ok;
     of.moved += trial.layout.randomized.value_or(false) ? 1 : 0;
     of.printed.insert(trial.stdout_sha256);
+    if (const auto size = store::number_of(trial, plan::code_size);
+        size && size->status == counters::Status::counted)
+      if (const auto* bytes = std::get_if<std::int64_t>(&size->value)) of.code.insert(*bytes);
     return true;
   });
   if (!read) return fail(read.error().message);
@@ -227,6 +231,7 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison,
       {"regressed", conclusion.findings.regressed},
       {"unsure", conclusion.findings.unsure},
       {"randomized", conclusion.randomized},
+      {"code", conclusion.code.empty() ? json() : json(conclusion.code)},
       {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
       {"state", state},
       {"report",
@@ -239,6 +244,7 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
   for (const Version& each : comparison.versions)
     text += fmt::format("{}{}: {}\n", markdown ? "- " : "", each.name, one_line(each.said, 500));
   text += "\n" + conclusion.randomized + "\n";
+  if (!conclusion.code.empty()) text += conclusion.code + "\n";
   if (conclusion.same_output == false)
     text += "The versions print different things: do they do the same work?\n";
   if (!markdown) text += fmt::format("\n{}\n", fmt::join(conclusion.sentences(), "\n"));

@@ -156,6 +156,28 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
          "a difference may be that of two lucky layouts.";
 }
 
+// "Code: old has 20000 bytes, new 25000 (25 % more)." Exactly so: it is a fact of the programs.
+std::string code_sizes(const Judge& judge, const Compared& compared) {
+  std::vector<std::string> parts;
+  double first = 0;
+  for (const std::string& version : compared.versions) {
+    const TrialsOf trials = judge.trials_of(version);
+    if (trials.code.size() != 1 || *trials.code.begin() <= 0) return "";
+    const std::int64_t bytes = *trials.code.begin();
+    if (parts.empty()) {
+      first = static_cast<double>(bytes);
+      parts.push_back(fmt::format("{} has {} bytes", version, bytes));
+      continue;
+    }
+    const double change = static_cast<double>(bytes) / first - 1;
+    parts.push_back(change == 0
+                        ? fmt::format("{} as many", version)
+                        : fmt::format("{} {} ({:.3g} % {})", version, bytes, 100 * std::abs(change),
+                                      change < 0 ? "less" : "more"));
+  }
+  return fmt::format("Code: {}.", fmt::join(parts, ", "));
+}
+
 std::optional<bool> same_output(const Judge& judge, const Compared& compared) {
   std::set<std::string> all;
   for (const std::string& version : compared.versions) {
@@ -182,6 +204,7 @@ Conclusion conclude(const json& report, const Compared& compared) {
     result.lines.push_back(judge.line_of(compared.versions[i]));
   if (!compared.control.empty()) result.control = control_of(report, judge, compared);
   result.randomized = randomized_parts(judge, compared);
+  result.code = code_sizes(judge, compared);
   result.same_output = same_output(judge, compared);
   for (const Line& line : result.lines) {
     result.findings.regressed |= line.verdict == "slower";

@@ -21,6 +21,7 @@ struct TrialsOf {
   std::uint64_t moved = 0;          // of the good ones, those whose functions were placed at random
   std::string why{};                // the first of the lost ones
   std::set<std::string> printed{};  // by the good ones: digests
+  std::set<std::int64_t> code{};    // bytes of code of what they ran, where that is known
 };
 
 struct Compared {
@@ -46,6 +47,7 @@ struct Conclusion {
   std::vector<Line> lines;  // a version each
   std::optional<Control> control;
   std::string randomized;           // a sentence
+  std::string code;                 // one about the size of code; "": it is not known
   std::optional<bool> same_output;  // nothing: one that differs from trial to trial
   stats::Findings findings{};  // of the versions; unsure, too, where the control is no good one
 

@@ -100,6 +100,25 @@ TEST(Conclusion, AnUnknownVerdictAndNoneAtAllAreUnsure) {
   EXPECT_THAT(of(empty).sentences(), ElementsAre(HasSubstr("there are too few trials")));
 }
 
+TEST(Conclusion, TheSizeOfCodeIsSaidWhereAllHaveOne) {
+  Compared compared = versions({"old", "new", "newer", "newest"});
+  const auto said = [&] {
+    return conclude(report(json::array({effect("new", "same", 1)})), compared).code;
+  };
+  EXPECT_EQ(said(), "");
+  compared.trials["old"].code = {20'000};
+  compared.trials["new"].code = {25'000};
+  compared.trials["newer"].code = {20'000};
+  EXPECT_EQ(said(), "");
+  compared.trials["newest"].code = {19'500};
+  EXPECT_EQ(said(),
+            "Code: old has 20000 bytes, new 25000 (25 % more), newer as many, newest 19500 (2.5 % "
+            "less).");
+  // Somebody wrote another program meanwhile.
+  compared.trials["new"].code.insert(7);
+  EXPECT_EQ(said(), "");
+}
+
 TEST(Conclusion, AVersionThatFailsAtTimesIsNotCompared) {
   for (const char* failing : {"old", "new"}) {
     Compared compared = versions({"old", "new"});
