@@ -96,8 +96,9 @@ std::vector<Effects> answering(const Analysis& analysis) {
 }
 
 std::string size_of(const Effect& effect, const Spec& spec) {
-  return effect.low ? percent_change(*effect.ratio, effect.low, effect.high)
-                    : difference_words(effect, spec);
+  return effect.low || (effect.exact && effect.ratio)
+             ? percent_change(*effect.ratio, effect.low, effect.high)
+             : difference_words(effect, spec);
 }
 
 // The members of a suite that changed, whatever the suite's answer is.

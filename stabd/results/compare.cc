@@ -181,11 +181,14 @@ std::set<std::string> subjects_of(const Side& side) {
 }
 
 void add_notes(const Side& before, const Side& after, const std::set<std::string>& common,
-               std::vector<std::string>& notes) {
-  notes.push_back(
-      "The experiments ran one after the other: whatever changed on the machine in between counts "
-      "as a change. Intervals and p are of the variation within the two sessions; that between "
-      "sessions is not in them. For a verdict make both arms levels of one experiment.");
+               stats::Analysis& analysis) {
+  std::vector<std::string>& notes = analysis.notes;
+  if (!analysis.withheld.empty())
+    notes.push_back(
+        "The experiments ran one after the other: whatever changed on the machine in between "
+        "counts "
+        "as a change. Intervals and p are of the variation within the two sessions; that between "
+        "sessions is not in them. For a verdict make both arms levels of one experiment.");
   if (before.experiment.machine != after.experiment.machine)
     notes.push_back("They ran on different machines, or on one that had been changed.");
   if (before.disturbed + after.disturbed > 0)
@@ -208,13 +211,16 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   }
 }
 
-// A verdict would need the variation between sessions, of which there is one an arm.
+// A verdict would need the variation between sessions, of which there is one an arm. Facts of the
+// builds do not vary between sessions.
 void withhold_verdicts(stats::Analysis& analysis) {
   for (stats::Effect& effect : analysis.effects) {
+    if (effect.exact) continue;
     effect.method = "within sessions: " + effect.method;
     stats::withhold(effect, one_session);
   }
-  analysis.withheld = one_session;
+  if (analysis.effects.empty() || !std::ranges::all_of(analysis.effects, &stats::Effect::exact))
+    analysis.withheld = one_session;
 }
 
 Result<Comparison> compare_two(store::Reader& store, const store::Experiment& first,
@@ -236,7 +242,7 @@ Result<Comparison> compare_two(store::Reader& store, const store::Experiment& fi
                                          second.name, second.id, first.name, first.id)};
   result.analysis = stats::analyse(dataset_of(*before, *after, common), spec_of(*before, *after));
   withhold_verdicts(result.analysis);
-  add_notes(*before, *after, common, result.analysis.notes);
+  add_notes(*before, *after, common, result.analysis);
   result.findings = stats::findings(result.analysis);
   result.failed = before->failed + after->failed;
   result.complete = !ended_badly(first) && !ended_badly(second);

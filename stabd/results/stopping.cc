@@ -33,6 +33,7 @@ Look look_at_width(const stats::Analysis& analysis, const plan::Stop& stop, std:
   std::size_t without = 0;
   double widest = 0;
   for (const stats::Effect& effect : asked) {
+    if (effect.exact) continue;
     if (!effect.low || !effect.high)
       ++without;
     else

@@ -142,6 +142,18 @@ TEST_F(CodeSize, AReportSaysExactlyHowMuchMoreCodeALevelHas) {
   EXPECT_NE(report(id, {"--response", "wall"})["effects"].at(0)["exact"], true);
   const json other = run(plan(2, "")) > id ? report(id + 1, {"--response", "code-size"}) : json();
   EXPECT_NEAR(other["effects"].at(0)["ratio"].get<double>(), ratio, 1e-9);
+
+  // A size does not vary between sessions either.
+  std::string grown = plan(2, "");
+  grown.replace(grown.find("1000"), 4, "17000");
+  const std::string third = std::to_string(run(grown));
+  const json compared = json::parse(
+      lab_.ctl({"compare", std::to_string(id), third, "--response", "code-size", "--json"}).out);
+  ASSERT_EQ(compared["effects"].size(), 2U) << compared;
+  EXPECT_NEAR(compared["effects"][0]["ratio"].get<double>(),
+              static_cast<double>(less + 16'000) / static_cast<double>(less), 1e-9);
+  EXPECT_EQ(compared["effects"][0]["verdict"], "slower");
+  EXPECT_EQ(compared["effects"][1]["verdict"], "same");
 }
 
 TEST_F(CodeSize, CompileTimeIsOneSampleABuildHoweverManyTrialsItHas) {
