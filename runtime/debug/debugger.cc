@@ -63,7 +63,8 @@ void write_perf_map(const Image& image) {
   if (image.board.in_use()) {
     Line line;
     line.hex_digits(address_of(image.board.function_stub(0))).text(" ");
-    line.hex_digits(image.count() * Switchboard::stub_bytes).text(" [stubs]\n");
+    line.hex_digits((image.board.functions + image.board.labels) * Switchboard::stub_bytes)
+        .text(" [stubs]\n");
     os::write_all(static_cast<int>(fd), line.data(), line.size());
   }
   os::close_file(static_cast<int>(fd));

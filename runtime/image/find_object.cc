@@ -10,6 +10,7 @@
 
 #include "runtime/base/memory.h"
 #include "runtime/image/images.h"
+#include "runtime/image/unwind.h"
 
 namespace stab::rt {
 namespace {
@@ -17,6 +18,20 @@ namespace {
 using FindObject = int (*)(void*, dl_find_object*);
 
 FindObject next_find_object;
+
+// The image whose stub this address is, and the stub's descriptions; nullptr: there is none, or
+// nothing describes it.
+const Image* image_with_stub(uint64_t address, uint8_t*& descriptions) {
+  uint32_t which = 0;
+  if (const Image* image = image_of_function_stub(address, which)) {
+    descriptions = image->board.descriptions();
+    return image;
+  }
+  const Image* image = image_of_stub(address, which);
+  if (image == nullptr) return nullptr;
+  descriptions = describe_label_stub(*image, which);
+  return descriptions == nullptr ? nullptr : image;
+}
 
 }  // namespace
 
@@ -49,8 +64,8 @@ extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
   using namespace stab::rt;
   const auto address = reinterpret_cast<uint64_t>(pc);
   const auto [image, layout] = locate(address);
-  uint32_t f = 0;
-  const Image* stubs = image == nullptr ? image_of_function_stub(address, f) : nullptr;
+  uint8_t* descriptions = nullptr;
+  const Image* stubs = image == nullptr ? image_with_stub(address, descriptions) : nullptr;
   if (image == nullptr && stubs == nullptr) return find_object_of_libc(pc, result);
   // What libc says of the original, but for where the code and its descriptions are.
   if (find_object_of_libc((image != nullptr ? image : stubs)->base, result) != 0)
@@ -58,7 +73,7 @@ extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
   if (stubs != nullptr) {
     result->dlfo_map_start = stubs->board.start;
     result->dlfo_map_end = stubs->board.start + stubs->board.size();
-    result->dlfo_eh_frame = stubs->board.descriptions();
+    result->dlfo_eh_frame = descriptions;
     return 0;
   }
   result->dlfo_map_start = layout->start;
@@ -77,8 +92,12 @@ extern "C" __attribute__((visibility("default"))) const void* stab_original_addr
   uint32_t f = no_copy;
   const auto [image, layout] = locate(address);
   if (image == nullptr) {
-    const Image* stubs = image_of_function_stub(address, f);
-    return stubs == nullptr ? pc : stubs->original(f);
+    if (const Image* entered = image_of_function_stub(address, f)) return entered->original(f);
+    uint32_t label = 0;
+    const Image* stubs = image_of_stub(address, label);
+    if (stubs == nullptr) return pc;
+    const auto* labels = elements<stab::abi::Label>(*stubs->table, stubs->table->labels);
+    return stubs->original(labels[label].function) + labels[label].offset;
   }
   f = function_at(*image, *layout, address);
   if (f == no_copy) return pc;

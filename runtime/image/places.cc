@@ -59,16 +59,19 @@ void note_layout(const Image& image, const Layout& layout, uint64_t time_ns) {
 void note_stubs(const Image& image, uint64_t time_ns) {
   const Switchboard& board = image.board;
   if (!places_wanted() || !board.in_use()) return;
-  places::Record* record = take_record(board.functions * sizeof(places::Place), time_ns);
+  const uint32_t count = board.functions + board.labels;
+  places::Record* record = take_record(count * sizeof(places::Place), time_ns);
   if (record == nullptr) return;
-  record->count = board.functions;
+  record->count = count;
   record->base = address_of(image.base);
   record->start = address_of(board.function_stub(0));
-  record->bytes = board.functions * Switchboard::stub_bytes;
+  record->bytes = count * Switchboard::stub_bytes;
   record->lead = 0;
   auto* place = items_of<places::Place>(record);
-  for (uint32_t f = 0; f < board.functions; ++f)
-    place[f] = {f, static_cast<uint32_t>(f * Switchboard::stub_bytes)};
+  const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
+  for (uint32_t i = 0; i < count; ++i)
+    place[i] = {i < board.functions ? i : labels[i - board.functions].function,
+                static_cast<uint32_t>(i * Switchboard::stub_bytes)};
   give_kind(record, places::layout);
 }
 

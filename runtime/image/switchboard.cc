@@ -48,7 +48,19 @@ Switchboard measure_switchboard(const abi::Header& table) {
   board.exceptions_size = align_up(table.exceptions.count, 8);
   board.tables_size =
       align_up(board.exceptions_size + Switchboard::description_bytes, os::page_size);
+  uint64_t labels_size = 0;
+  for (uint32_t i = 0; i < board.labels; ++i) labels_size += label_description_size(table, i);
+  board.labels_size = align_up(labels_size, os::page_size);
   return board;
+}
+
+uint64_t label_description_size(const abi::Header& table, uint32_t label) {
+  constexpr uint64_t end = 4;
+  const uint32_t f = elements<abi::Label>(table, table.labels)[label].function;
+  const abi::Function& function = elements<abi::Function>(table, table.functions)[f];
+  if (function.fde == 0) return 0;
+  const abi::Cie& cie = elements<abi::Cie>(table, table.cies)[function.cie];
+  return align_up(Switchboard::label_header_bytes + cie.size + function.fde_size + end, 4);
 }
 
 void write_switchboard(const Switchboard& board, const abi::Header& table, const uint8_t* base) {

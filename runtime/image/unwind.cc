@@ -101,12 +101,36 @@ void write_entry_fde(const uint8_t* code, uint32_t size, const uint8_t* cie, uin
 
 // Version 1; pointer to the frames and table relative to here, all as signed 32-bit numbers.
 void write_header(uint8_t* header, const uint8_t* frames, uint32_t count) {
-  header[0] = 1;
   header[1] = 0x1b;
   header[2] = 0x03;
   header[3] = 0x3b;
   store32(header + 4, difference(frames, header + 4));
   store32(header + 8, count);
+  __atomic_store_n(header, 1, __ATOMIC_RELEASE);
+}
+
+// A copy whose pc-relative field (offset 0: there is none) is right. No byte is written twice:
+// others may read what they have written there themselves.
+void copy_once(uint8_t* to, const uint8_t* from, uint32_t size, uint32_t field) {
+  if (field == 0) return copy_bytes(to, from, size);
+  copy_bytes(to, from, field);
+  const uint32_t value = load32(from + field);
+  store32(to + field, value == 0 ? 0 : value + difference(from + field, to + field));
+  copy_bytes(to + field + 4, from + field + 4, size - field - 4);
+}
+
+// The first layout's description, for the function's code as if it began at `start`.
+void clone_first_fde(const Image& image, uint32_t f, const uint8_t* start, const uint8_t* cie,
+                     uint8_t* at) {
+  constexpr uint32_t rest = 12;  // behind length, CIE and start
+  const abi::Function& function = image.functions()[f];
+  const uint8_t* from = image.first().description(f);
+  const bool relative = function.lsda_field > rest && (function.flags & absolute_lsda) == 0;
+  copy_bytes(at, from, 4);
+  store32(at + 4, difference(at + 4, cie));
+  store32(at + 8, difference(start, at + 8));
+  copy_once(at + rest, from + rest, function.fde_size - rest,
+            relative ? function.lsda_field - rest : 0);
 }
 
 }  // namespace
@@ -167,6 +191,30 @@ void describe_stubs(const Switchboard& board) {
   store32(entry, difference(board.function_stub(0), header));
   store32(entry + 4, difference(fde, header));
   write_header(header, cie, 1);
+}
+
+// The descriptions of a function's labels overlap, so each is alone in a table. All who write one
+// write the same, and its first byte last.
+uint8_t* describe_label_stub(const Image& image, uint32_t label) {
+  static_assert(header_size + entry_size == Switchboard::label_header_bytes);
+  const abi::Header& table = *image.table;
+  const abi::Label& place = elements<abi::Label>(table, table.labels)[label];
+  const abi::Function& function = image.functions()[place.function];
+  if (function.fde == 0 || !image.first().has(place.function)) return nullptr;
+  uint8_t* header = image.board.label_descriptions();
+  for (uint32_t i = 0; i < label; ++i) header += label_description_size(table, i);
+  if (__atomic_load_n(header, __ATOMIC_ACQUIRE) != 0) return header;
+  const abi::Cie& from = elements<abi::Cie>(table, table.cies)[function.cie];
+  uint8_t* entry = header + header_size;
+  uint8_t* cie = entry + entry_size;
+  uint8_t* fde = cie + from.size;
+  const uint8_t* start = image.board.label_stub(label) - place.offset;
+  copy_once(cie, image.base + from.offset, from.size, from.personality_field);
+  clone_first_fde(image, place.function, start, cie, fde);
+  store32(entry, difference(start, header));
+  store32(entry + 4, difference(fde, header));
+  write_header(header, cie, 1);
+  return header;
 }
 
 }  // namespace stab::rt
