@@ -186,8 +186,8 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   if (!analysis.withheld.empty())
     notes.push_back(
         "The experiments ran one after the other: whatever changed on the machine in between "
-        "counts "
-        "as a change. Intervals and p are of the variation within the two sessions; that between "
+        "counts as a change. Intervals and p are of the variation within the two sessions; that "
+        "between "
         "sessions is not in them. For a verdict make both arms levels of one experiment.");
   if (before.experiment.machine != after.experiment.machine)
     notes.push_back("They ran on different machines, or on one that had been changed.");

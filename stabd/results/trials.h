@@ -39,10 +39,10 @@ struct SubjectNumber {
 std::vector<SubjectNumber> numbers_of(const store::Trial& trial, const plan::Plan& plan,
                                       const std::string& name);
 
-// Of `name`, as the trial has it.
 // How numbers of this name come about.
 stats::Origin origin_of(std::string_view name);
 
+// Of `name`, as the trial has it.
 stats::Unit unit_of(const store::Trial& trial, const std::string& name);
 
 // What the plan says of a measure that it defines; "" where it has none of that name. Numbers of one
