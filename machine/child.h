@@ -24,18 +24,19 @@ namespace stab::machine {
 inline constexpr std::uint64_t stack_bytes = std::uint64_t{8} << 20;
 
 struct Launch {
-  std::vector<std::string>
-      argv;  // argv[0] with a slash is a path, otherwise searched in PATH of `environment`
+  // argv[0] with a slash is a path, otherwise it is searched in PATH of `environment`.
+  std::vector<std::string> argv;
   std::vector<std::string> environment;  // "NAME=value", complete
   std::string directory;                 // where it runs
   std::string stdin_path;                // "": /dev/null
   std::chrono::nanoseconds timeout{0};   // 0: none
-  std::uint64_t output_limit = 0;  // bytes of stdout, and of stderr; beyond it the program is ended
+  // Bytes of stdout, and of stderr. Beyond it the program is ended.
+  std::uint64_t output_limit = 0;
   Limits limits{};
   bool merge_stderr = false;  // stderr goes where stdout goes, in order
   bool keep_aslr = false;     // false: the address space is laid out the same each time
-  std::function<bool()>
-      bind;  // called in the child before exec: binds it to its CPUs; false: not bound
+  // Called in the child before exec: binds it to its CPUs. False: it is not bound.
+  std::function<bool()> bind;
   // Called with its pid while it waits before exec; no time of it is the program's.
   std::function<void(pid_t)> held;
   // While the program runs, called each time that `watched_fd`, which is there since held(), can be read;

@@ -16,8 +16,8 @@ struct Finding {
   Grade grade = Grade::good;
   std::string found;    // what is there
   std::string meaning;  // what it means to a measurement; "" if it is good
-  std::string
-      mend;  // a command or a parameter of the kernel; "" if there is nothing to mend, or nothing to be done
+  // A command or a parameter of the kernel; "" if there is nothing to mend, or nothing to be done.
+  std::string mend;
 };
 
 std::string_view to_string(Grade grade);

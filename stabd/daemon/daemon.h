@@ -233,8 +233,8 @@ class Daemon {
   bool stopping_ = false;
   bool abandoned_ = false;  // and what ran is not waited for
   bool leaving_ = false;    // and only notices are
-  std::pair<store::Id, std::optional<State>> told_{-1,
-                                                   std::nullopt};  // the manager, of the session
+  // What the manager was told of the session last.
+  std::pair<store::Id, std::optional<State>> told_{-1, std::nullopt};
 
   uv_loop_t loop_{};
   uv_pipe_t server_{};

@@ -20,8 +20,8 @@ namespace stab::stats {
 struct Look {
   double fraction = 0;  // of the most information that the experiment may collect
   double spent = 0;     // of alpha, up to and including this look
-  std::optional<double>
-      z{};             // the experiment stops if |z| is at least this; absent: it cannot stop
+  // The experiment stops if |z| is at least this; absent: it cannot stop.
+  std::optional<double> z{};
   double nominal = 0;  // the level of this look alone, P(|Z| >= z), to compare p with
 };
 

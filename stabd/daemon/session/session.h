@@ -73,8 +73,8 @@ struct SessionPorts {
   std::function<bool(std::function<void()> go_on)> let_readers_run;
   std::function<void()> call_again;   // calls continue_work() soon
   std::function<void()> retry_later;  // calls retry_storage() in a while
-  std::function<std::string(const store::Experiment&)>
-      cache;                      // folder for its builds; the worker can write there
+  // The folder for its builds; the worker can write there.
+  std::function<std::string(const store::Experiment&)> cache;
   std::uint64_t cache_limit = 0;  // bytes; 0: none
   // Something that somebody should look at has happened; called once for each kind of trouble.
   std::function<void(std::string_view trouble, const std::string& reason)> tell;
@@ -129,8 +129,8 @@ class Session {
     std::string look;      // what the stopping rule saw last
     std::vector<protocol::Change> changes{};
     std::uint64_t fewest = 0;  // trials; fewer than all if it may stop early
-    std::optional<std::chrono::nanoseconds>
-        left;  // a guess: of builds, then of trials; none before the first
+    // A guess: of builds, then of trials. There is none before the first.
+    std::optional<std::chrono::nanoseconds> left;
   };
   [[nodiscard]] Progress progress() const;
 
@@ -226,15 +226,15 @@ class Session {
     std::string loud{};  // what the last look saw; "" before the first one
   };
   std::optional<Wait> wait_;
-  std::optional<std::pair<bool, std::uint32_t>>
-      quiet_block_;                        // is a warm-up; which: not waited for
-                                           // again, as long as this worker lives
+  // The block that is not waited for again as long as this worker lives: whether it is a warm-up, and
+  // which.
+  std::optional<std::pair<bool, std::uint32_t>> quiet_block_;
   std::vector<counters::Reading> waited_;  // readings of the next trial
   bool told_of_missing_ = false;
   std::optional<Schedule::Step> running_;  // what the worker is busy with
   std::optional<store::Trial> pending_;    // E2
-  std::chrono::nanoseconds last_commit_{
-      0};  // what storing the last trial took; a reading of the next one
+  // What storing the last trial took; a reading of the next one.
+  std::chrono::nanoseconds last_commit_{0};
   std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns is up to here
   // The measured block that began last.
   struct Begun {
