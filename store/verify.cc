@@ -14,8 +14,8 @@
 namespace stab::store {
 namespace {
 
-struct Scope {
-  const char* table;
+struct CheckedTable {
+  const char* name;
   const char* of_experiment;
   bool many_rows = false;
 };
@@ -23,7 +23,7 @@ struct Scope {
 // Of a table that has no rows of an experiment, or none that its results depend on.
 constexpr const char* none = "WHERE id IS NULL AND ? NOT NULL";
 
-constexpr std::array<Scope, 9> scopes{{
+constexpr std::array<CheckedTable, 9> checked_tables{{
     {"meta", none},
     {"machine", "WHERE id = (SELECT machine FROM experiment WHERE id = ?)"},
     {"experiment", "WHERE id = ?"},
@@ -43,8 +43,8 @@ class Search {
         version_(connection.number("PRAGMA user_version")) {}
 
   std::vector<Damage> run() {
-    for (const Scope& scope : scopes)
-      if (has_table(scope.table)) check_rows(scope);
+    for (const CheckedTable& table : checked_tables)
+      if (has_table(table.name)) check_rows(table);
     if (has_table("trial")) check_readings();
     if (!experiment_) {
       check_references();
@@ -54,10 +54,10 @@ class Search {
   }
 
   std::vector<Damage> run_small() {
-    for (const Scope& scope : scopes)
-      if (!scope.many_rows) check_rows(scope);
-    for (const Scope& scope : scopes)
-      if (!scope.many_rows) check_structure(fmt::format("({})", scope.table));
+    for (const CheckedTable& table : checked_tables)
+      if (!table.many_rows) check_rows(table);
+    for (const CheckedTable& table : checked_tables)
+      if (!table.many_rows) check_structure(fmt::format("({})", table.name));
     return std::move(damage_);
   }
 
@@ -87,23 +87,23 @@ class Search {
     damage_.insert(place, {std::move(table), row, std::move(problem)});
   }
 
-  void check_rows(const Scope& scope) {
+  void check_rows(const CheckedTable& table) {
     const auto look = [&](const Stored& stored) {
-      if (!stored.intact) report(scope.table, stored.id, checksum_problem);
+      if (!stored.intact) report(table.name, stored.id, checksum_problem);
       return true;
     };
     const bool all = !experiment_;
-    const std::string_view rest = all ? "" : scope.of_experiment;
+    const std::string_view rest = all ? "" : table.of_experiment;
     try {
-      Cursor rows = all ? connection_.cursor(scope.table, rest)
-                        : connection_.cursor(scope.table, rest, {*experiment_});
+      Cursor rows = all ? connection_.cursor(table.name, rest)
+                        : connection_.cursor(table.name, rest, {*experiment_});
       while (rows.step())
-        if (!rows.intact()) report(scope.table, rows.id(), checksum_problem);
+        if (!rows.intact()) report(table.name, rows.id(), checksum_problem);
     } catch (const SQLite::Exception& error) {
       if (!is_corrupt(error)) throw;
-      const bool complete = all ? connection_.scan_apart(scope.table, rest, {}, look)
-                                : connection_.scan_apart(scope.table, rest, {*experiment_}, look);
-      if (!complete) report("database", 0, fmt::format("rows of table {} are lost", scope.table));
+      const bool complete = all ? connection_.scan_apart(table.name, rest, {}, look)
+                                : connection_.scan_apart(table.name, rest, {*experiment_}, look);
+      if (!complete) report("database", 0, fmt::format("rows of table {} are lost", table.name));
     }
   }
 

@@ -17,7 +17,7 @@ void Losses::add(const std::string& table, const Stored& stored) {
   };
   const auto experiment = whole("experiment");
   const auto position = whole("position");
-  if (experiment && position) places[stored.id] = {*experiment, *position, stored.intact};
+  if (experiment && position) claims[stored.id] = {*experiment, *position, stored.intact};
 }
 
 }  // namespace stab::store

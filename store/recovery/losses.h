@@ -20,13 +20,13 @@ inline constexpr std::array recovered_tables{"meta",  "machine",         "experi
 struct Losses {
   std::set<std::string> unreadable{};          // tables of which something could not be read
   std::map<std::string, std::set<Id>> rows{};  // by table
-  // Of lost trials whose content can be read.
-  struct Place {
+  // What a lost trial whose content can be read says of itself.
+  struct Claim {
     Id experiment = 0;
     std::int64_t position = 0;
     bool intact = false;
   };
-  std::map<Id, Place> places{};  // by the trial's id
+  std::map<Id, Claim> claims{};  // by the trial's id
 
   // A row that will not be in the copy.
   void add(const std::string& table, const Stored& stored);

@@ -160,14 +160,14 @@ class Recovery {
   // What lost trials say of themselves counts where no trial is kept at their position. Of those
   // that are damaged it counts only if the trial before them is of the same experiment.
   void find_owners_of_lost_trials() {
-    for (const auto& [id, place] : losses_.places) {
+    for (const auto& [id, claim] : losses_.claims) {
       if (!losses_.rows["trial"].contains(id)) continue;
       const bool kept =
           to_.number("SELECT count(*) FROM trial WHERE experiment = ? AND position = ?",
-                     {place.experiment, place.position}) != 0;
+                     {claim.experiment, claim.position}) != 0;
       const std::int64_t before =
           to_.number("SELECT experiment FROM trial WHERE id < ? ORDER BY id DESC LIMIT 1", {id});
-      if (!kept && (place.intact || before == place.experiment)) owners_.insert(place.experiment);
+      if (!kept && (claim.intact || before == claim.experiment)) owners_.insert(claim.experiment);
     }
   }
 
@@ -207,7 +207,7 @@ class Recovery {
   // Behind this trial there was one of which nothing can be read.
   bool may_have_lost_behind(Id last) {
     if (last == 0) return false;
-    if (losses_.rows["trial"].contains(last + 1)) return !losses_.places.contains(last + 1);
+    if (losses_.rows["trial"].contains(last + 1)) return !losses_.claims.contains(last + 1);
     return losses_.unreadable.contains("trial") && last == to_.number("SELECT max(id) FROM trial");
   }
 

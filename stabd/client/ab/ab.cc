@@ -38,9 +38,8 @@ constexpr std::uint64_t fewest_blocks = 5;
 constexpr std::uint64_t most_blocks = 5000;
 constexpr std::uint64_t bytes_kept = std::uint64_t{16} << 20;
 
-// Once, so that what cannot work is said at once, and how long a trial takes is known.
-// Where it runs, and what ends it.
-struct Place {
+// Where a trial runs, and what ends it.
+struct Surroundings {
   std::string directory;
   int stop_fd = -1;
 };
@@ -52,14 +51,15 @@ struct Tried {
 
 // Once. `what` says which of them it is.
 Result<void> run_once(const Comparison& comparison, std::vector<std::string> argv,
-                      const std::string& what, const Place& place, nanoseconds most, Tried& tried) {
+                      const std::string& what, const Surroundings& around, nanoseconds most,
+                      Tried& tried) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : comparison.env) variables[name] = value;
   machine::Launch launch;
   launch.argv = std::move(argv);
   launch.environment = machine::make_environment(std::move(variables), 0);
-  launch.directory = place.directory;
-  launch.stop_fd = place.stop_fd;
+  launch.directory = around.directory;
+  launch.stop_fd = around.stop_fd;
   launch.timeout = most;
   launch.output_limit = bytes_kept;
   const auto before = std::chrono::steady_clock::now();
@@ -75,11 +75,12 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
   return fail(fmt::format("{}: {}{}", what, why, said.empty() ? "" : ": " + said));
 }
 
-Result<Tried> try_out(const Comparison& comparison, const Version& version, const Place& place,
-                      nanoseconds most) {
+// Once, so that what cannot work is said at once, and how long a trial takes is known.
+Result<Tried> try_out(const Comparison& comparison, const Version& version,
+                      const Surroundings& around, nanoseconds most) {
   Tried tried;
   const auto run = [&](std::vector<std::string> argv, const std::string& what) {
-    return run_once(comparison, std::move(argv), what, place, most, tried);
+    return run_once(comparison, std::move(argv), what, around, most, tried);
   };
   const auto step = [&](const std::string& name, const std::string& command) -> Result<void> {
     if (command.empty()) return {};
@@ -100,14 +101,14 @@ struct Pace {
 };
 
 // Twice: the first run of a program may be slow, and stands for the first trials.
-Result<Pace> pace_of(const Comparison& comparison, const Place& place, nanoseconds budget) {
+Result<Pace> pace_of(const Comparison& comparison, const Surroundings& around, nanoseconds budget) {
   // What stabd itself takes between two trials, about.
   constexpr nanoseconds between = std::chrono::milliseconds(3);
   Pace pace;
   for (int times = 0; times < 2; ++times) {
     pace.round = nanoseconds(0);
     for (const Version& version : comparison.versions) {
-      const auto took = try_out(comparison, version, place, budget);
+      const auto took = try_out(comparison, version, around, budget);
       if (!took) return std::unexpected(took.error());
       const bool twice = comparison.control && &version == &comparison.versions.front();
       pace.round += (twice ? 2 : 1) * (took->all + between);
