@@ -55,10 +55,9 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
 }
 
 TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
-  const Plan plan =
-      good_plan(smallest +
-                "build = 'cc -o ${OUT} x.c'\n[measure.derived]\nkib = \"'code-size' / 1024\"\n"
-                "[analysis]\nresponse = ['code-size', 'compile-time', 'kib']\n");
+  const Plan plan = good_plan(with_build +
+                              "[measure.derived]\nkib = \"'code-size' / 1024\"\n"
+                              "[analysis]\nresponse = ['code-size', 'compile-time', 'kib']\n");
   EXPECT_EQ(plan.analysis.response, "code-size");
   EXPECT_EQ(plan.analysis.others.at(0).name, "compile-time");
   EXPECT_THAT(more("[measure]\ncounters = ['code-size']\n"),
