@@ -32,16 +32,16 @@ void plan_next_epoch(bool by_timer, uint64_t cost_ns) {
     schedule::plan_next(by_timer, one_epoch::all_listed(), cost_ns);
 }
 
-void answer(const siginfo_t& about, ucontext_t* interrupted) {
+void answer(const InHandler& proof, const siginfo_t& about, ucontext_t* interrupted) {
   const void* value = about.si_value.sival_ptr;
   if (has_shadow_stack()) one_epoch::note_shadow_stack();
-  if (value == &epoch_signal::stop) return stop_here(interrupted);
+  if (value == &epoch_signal::stop) return stop_here(proof, interrupted);
   const bool by_alarm = value == &epoch_signal::alarm;
   if (by_alarm && !schedule::is_due(about.si_timerid)) return;
   if (enter()) {
     schedule::hold();
     const uint64_t before = os::clock_ns(os::thread_cpu_clock);
-    one_epoch::run(*interrupted);
+    one_epoch::run(proof, *interrupted);
     plan_next_epoch(value == &epoch_signal::timer, os::clock_ns(os::thread_cpu_clock) - before);
     leave();
   } else if (by_alarm) {

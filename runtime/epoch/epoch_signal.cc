@@ -5,6 +5,14 @@
 #include "runtime/arch/signal_return.h"
 #include "runtime/base/os.h"
 
+namespace stab::rt {
+
+struct EpochHandler {
+  static InHandler proof() { return {}; }
+};
+
+}  // namespace stab::rt
+
 namespace stab::rt::epoch_signal {
 
 char timer;
@@ -43,7 +51,7 @@ void on_signal(int number, void* info, void* context) {
   const Answering answering;
   if (!answering) return;
   if (!interrupts) restart_uninterrupted_call(*interrupted, epoch_signal::number);
-  answer(*about, interrupted);
+  answer(EpochHandler::proof(), *about, interrupted);
 }
 
 bool install_handler() {

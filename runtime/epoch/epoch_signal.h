@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include "runtime/base/in_handler.h"
+
 namespace stab::rt::epoch_signal {
 
 constexpr int number = 32;
@@ -17,7 +19,7 @@ extern char alarm;  // of a thread: the same
 extern char call;   // the program asked for an epoch
 extern char stop;   // an epoch has begun
 
-using Answer = void (*)(const siginfo_t& about, ucontext_t* interrupted);
+using Answer = void (*)(const InHandler& proof, const siginfo_t& about, ucontext_t* interrupted);
 
 // Returns false if the kernel refuses it.
 bool install(Answer answer);

@@ -311,7 +311,8 @@ void mark_active(uint64_t pc) {
 
 }  // namespace
 
-void mark_active_functions(ucontext_t& context, uint32_t most_frames, ActiveFrames& frames) {
+void mark_active_functions(const InHandler& /*proof*/, ucontext_t& context, uint32_t most_frames,
+                           ActiveFrames& frames) {
   Walk walk;
   begin_walk(walk, context);
   Step last = Step::caller;
@@ -322,7 +323,8 @@ void mark_active_functions(ucontext_t& context, uint32_t most_frames, ActiveFram
   frames.complete &= last == Step::bottom;
 }
 
-void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration) {
+void migrate(const InHandler& /*proof*/, ucontext_t& context, uint32_t most_frames,
+             Migration& migration) {
   Migrator(context, migration).run(most_frames);
 }
 

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "runtime/base/in_handler.h"
+
 namespace stab::rt {
 
 struct Migration {
@@ -28,9 +30,11 @@ struct Migration {
 struct ActiveFrames {
   bool complete = true;  // false: there may be more
 };
-void mark_active_functions(ucontext_t& context, uint32_t most_frames, ActiveFrames& frames);
+void mark_active_functions(const InHandler& proof, ucontext_t& context, uint32_t most_frames,
+                           ActiveFrames& frames);
 
 // The most frames that are walked exactly.
-void migrate(ucontext_t& context, uint32_t most_frames, Migration& migration);
+void migrate(const InHandler& proof, ucontext_t& context, uint32_t most_frames,
+             Migration& migration);
 
 }  // namespace stab::rt

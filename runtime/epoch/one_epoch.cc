@@ -133,9 +133,9 @@ void find_half_kept(Image& image, void* context) {
 
 // False: not all that the stopped thread refers to was found. `since` is the epoch by whose end it
 // was clear of all that was retired.
-bool move_over(ucontext_t& context, uint32_t most_frames, uint64_t& since) {
+bool move_over(const InHandler& proof, ucontext_t& context, uint32_t most_frames, uint64_t& since) {
   Migration migration;
-  migrate(context, most_frames, migration);
+  migrate(proof, context, most_frames, migration);
   counted.frames_moved += migration.moved;
   if (!migration.complete) return false;
   const uint64_t clear = migration.oldest == UINT64_MAX ? epoch_number : migration.oldest - 1;
@@ -143,16 +143,16 @@ bool move_over(ucontext_t& context, uint32_t most_frames, uint64_t& since) {
   return true;
 }
 
-void migrate_threads(ucontext_t& own) {
+void migrate_threads(const InHandler& proof, ucontext_t& own) {
   uint32_t most_frames = frames_walked;
   for_each_image(find_scarcity, &most_frames);
   own_clear_since = 0;
-  own_seen = move_over(own, most_frames, own_clear_since);
+  own_seen = move_over(proof, own, most_frames, own_clear_since);
   for (uint32_t i = 0; i < thread_count(); ++i) {
     Thread& other = thread(i);
     if (other.state() != ThreadState::stopped) continue;
     STAB_DEBUG(Epochs, 2, other.context != nullptr);
-    other.seen = move_over(*other.context, most_frames, other.clear_since);
+    other.seen = move_over(proof, *other.context, most_frames, other.clear_since);
   }
 }
 
@@ -178,16 +178,16 @@ void forget_active(Image& image, void* context) {
 }
 
 // Frames that are there keep their size, so those functions must be known.
-PadChange find_active_functions(ucontext_t& own) {
+PadChange find_active_functions(const InHandler& proof, ucontext_t& own) {
   bool padded = false;
   for_each_image(forget_active, &padded);
   if (!padded) return PadChange::none;
   ActiveFrames frames;
-  mark_active_functions(own, frames_walked, frames);
+  mark_active_functions(proof, own, frames_walked, frames);
   for (uint32_t i = 0; i < thread_count(); ++i) {
     Thread& other = thread(i);
     if (other.state() == ThreadState::stopped)
-      mark_active_functions(*other.context, frames_walked, frames);
+      mark_active_functions(proof, *other.context, frames_walked, frames);
   }
   return frames.complete ? PadChange::all : PadChange::none;
 }
@@ -202,24 +202,31 @@ const char* reason_for(const char* problem) {
   return problem;
 }
 
-void run_epoch(void* context) {
+// What a handler knows, for the private stack.
+struct Interruption {
+  const InHandler& proof;
+  ucontext_t& context;
+};
+
+void run_epoch(void* interruption) {
+  const auto& [proof, context] = *static_cast<const Interruption*>(interruption);
   const uint64_t start = os::monotonic_ns();
   threads_known = false;
   if (start < not_before) return;
   if (is_traced()) return give_up("a debugger is attached");
   const uint64_t epoch = epoch_number + 1;
   if (const char* problem =
-          stop_others(epoch_signal::number, &epoch_signal::stop, epoch, spared_since(epoch)))
+          stop_others(proof, epoch_signal::number, &epoch_signal::stop, epoch, spared_since(epoch)))
     return give_up(problem);
   threads_known = true;
   if (thread_count() != 0 && !timer_spares_sleepers) {
     // The timer's signal goes to the first thread then, even if it sleeps.
-    resume_others();
+    resume_others(proof);
     too_old = true;
     return give_up("with several threads, epochs need Linux 6.4");
   }
   if (__atomic_load_n(&returns_are_checked, __ATOMIC_ACQUIRE)) {
-    resume_others();
+    resume_others(proof);
     return give_up(shadow_stack_is_on);
   }
   ++epoch_number;
@@ -227,12 +234,12 @@ void run_epoch(void* context) {
   const Libraries libraries = look_at_libraries();
   addresses_are_hidden |= libraries == Libraries::hide_addresses;
   Outcome outcome;
-  outcome.change = find_active_functions(*static_cast<ucontext_t*>(context));
+  outcome.change = find_active_functions(proof, context);
   for_each_image(begin_image, &outcome);
-  migrate_threads(*static_cast<ucontext_t*>(context));
+  migrate_threads(proof, context);
   if (!addresses_are_hidden && libraries == Libraries::harmless) for_each_image(reclaim, nullptr);
   remember_threads(epoch_number, own_clear_since);
-  resume_others();
+  resume_others(proof);
   if (outcome.problem != nullptr) {
     name_holder();
     give_up(reason_for(outcome.problem));
@@ -252,10 +259,11 @@ void configure(bool poison_old_layouts) {
   timer_spares_sleepers = os::kernel_is_at_least(6, 4);
 }
 
-void run(ucontext_t& interrupted) {
+void run(const InHandler& proof, ucontext_t& interrupted) {
   STAB_DEBUG(Epochs, 4, !running);
   running = true;
-  call_on_private_stack(run_epoch, &interrupted);
+  Interruption interruption{proof, interrupted};
+  call_on_private_stack(run_epoch, &interruption);
   running = false;
 }
 

@@ -5,6 +5,7 @@
 
 #include <ucontext.h>
 
+#include "runtime/base/in_handler.h"
 #include "runtime/epoch/counts.h"
 
 namespace stab::rt::one_epoch {
@@ -14,8 +15,8 @@ inline constexpr const char* shadow_stack_is_on = "a shadow stack holds the retu
 // Before the first one. `poison`: a layout that is free again can be neither read nor run.
 void configure(bool poison);
 
-// In the handler of one of our signals; one caller at a time.
-void run(ucontext_t& interrupted);
+// One caller at a time.
+void run(const InHandler& proof, ucontext_t& interrupted);
 
 // Whether the last one knew the threads that there are.
 bool all_listed();

@@ -246,7 +246,8 @@ void remember_threads(uint64_t epoch, uint64_t own_clear_since) {
   listed_epoch = epoch;
 }
 
-const char* stop_others(int signal, const void* stop_value, uint64_t epoch, uint64_t spared_since) {
+const char* stop_others(const InHandler& proof, int signal, const void* stop_value, uint64_t epoch,
+                        uint64_t spared_since) {
   constexpr uint32_t first_looks = 16;
   constexpr uint32_t most_epochs_of_first_looks = 24;  // there are 64 layouts
   const int own = os::thread_id();
@@ -266,7 +267,7 @@ const char* stop_others(int signal, const void* stop_value, uint64_t epoch, uint
     const bool quick = count == 0 && known_are_all(request);
     const char* problem = quick ? list_known(request, found) : list_threads(request, found);
     if (problem != nullptr) {
-      resume_others();
+      resume_others(proof);
       return problem;
     }
     if (found == 0) break;
@@ -277,7 +278,7 @@ const char* stop_others(int signal, const void* stop_value, uint64_t epoch, uint
   return nullptr;
 }
 
-void resume_others() {
+void resume_others(const InHandler& /*proof*/) {
   // Who was asked and has not answered finds that it is too late.
   for (uint32_t i = 0; i < count; ++i)
     threads[i].change_state(ThreadState::asked, ThreadState::unreachable);
@@ -296,7 +297,7 @@ bool is_listed(int id) {
   return place != nullptr && threads[*place].state() != ThreadState::gone;
 }
 
-void stop_here(ucontext_t* context) {
+void stop_here(const InHandler& /*proof*/, ucontext_t* context) {
   const uint32_t seen = __atomic_load_n(&released, __ATOMIC_ACQUIRE);
   const int own = os::thread_id();
   const uint32_t listed = __atomic_load_n(&count, __ATOMIC_ACQUIRE);

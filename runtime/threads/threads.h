@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "runtime/base/in_handler.h"
+
 namespace stab::rt {
 
 enum class ThreadState : uint32_t {
@@ -52,9 +54,10 @@ constexpr uint32_t most_threads = 16384;
 
 // nullptr, or why the other threads are not known (then none is stopped). One caller at a time.
 // Sleepers that have not run since the epoch `spared_since` are left asleep.
-const char* stop_others(int signal, const void* stop_value, uint64_t epoch, uint64_t spared_since);
+const char* stop_others(const InHandler& proof, int signal, const void* stop_value, uint64_t epoch,
+                        uint64_t spared_since);
 constexpr uint64_t spare_all = UINT64_MAX;
-void resume_others();
+void resume_others(const InHandler& proof);
 
 // Those that the last call of stop_others found.
 uint32_t thread_count();
@@ -70,6 +73,6 @@ void remember_threads(uint64_t epoch, uint64_t own_clear_since);
 void forget_threads();
 
 // In the handler of a thread that was asked to stop: returns when it may go on.
-void stop_here(ucontext_t* context);
+void stop_here(const InHandler& proof, ucontext_t* context);
 
 }  // namespace stab::rt
