@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A debugger's view: after each single instruction of virtual calls, calls through pointers and their returns, and of
 // jumps to labels and landing pads, a signal handler's backtrace finds the caller's frame: entries, marks and stubs have
-// descriptions, too.
+// descriptions, too. And each instruction is known to be one of the file's, or to lead there.
 // variants: -O0 | -O2 | -O2 -fcf-protection
 #include <csignal>
 #include <cstdint>
@@ -12,13 +12,16 @@
 #include "hazard.h"
 #include "stabilizer.h"
 
+extern "C" __attribute__((weak)) const void *stab_original_address_1(const void *pc);
+
 namespace {
 
 constexpr greg_t trap_flag = 0x100;
 
 volatile sig_atomic_t stepping;
 volatile long steps;
-volatile long lost;  // backtraces that did not find it
+volatile long lost;     // backtraces that did not find it
+volatile long unknown;  // instructions that are none of a file's
 volatile sig_atomic_t throwing;
 std::uintptr_t wanted;
 
@@ -71,11 +74,16 @@ void on_step(int, siginfo_t *, void *context_pointer) {
     registers[REG_EFL] &= ~trap_flag;
     return;
   }
+  const auto pc = static_cast<std::uintptr_t>(registers[REG_RIP]);
   // While it installs a frame, the unwinder itself cannot be unwound.
-  if (throwing && in_file(static_cast<std::uintptr_t>(registers[REG_RIP]))) return;
+  if (throwing && in_file(pc)) return;
   Search search;
   _Unwind_Backtrace(look, &search);
   steps = steps + 1;
+  if (stab_original_address_1) {
+    const void *original = stab_original_address_1(reinterpret_cast<const void *>(pc));
+    if (!in_file(reinterpret_cast<std::uintptr_t>(original))) unknown = unknown + 1;
+  }
   if (!search.found || (throwing && search.is_own && !search.has_exceptions)) lost = lost + 1;
 }
 
@@ -176,5 +184,6 @@ int main() {
   for (long i = 1; i <= 2; ++i) sum += take(i);
   CHECK(steps > 500 * 10);
   CHECK(lost == 0);
+  CHECK(unknown == 0);
   printf("%ld\n", sum);
 }
