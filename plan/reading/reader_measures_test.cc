@@ -61,7 +61,7 @@ TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
   EXPECT_EQ(plan.analysis.response, "code-size");
   EXPECT_EQ(plan.analysis.others.at(0).name, "compile-time");
   EXPECT_THAT(more("[measure]\ncounters = ['code-size']\n"),
-              HasSubstr("'code-size' is measured in each trial and no counter"));
+              HasSubstr("code-size is measured in each trial and no counter"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'compile-time'\nregex = '(a)'\n"),
               HasSubstr("'compile-time' is the name of something that each trial has"));
   EXPECT_THAT(more("[analysis]\nresponse = 'compile-time'\n"),
