@@ -169,11 +169,12 @@ std::string code_sizes(const Judge& judge, const Compared& compared) {
       parts.push_back(fmt::format("{} has {} bytes", version, bytes));
       continue;
     }
-    const double change = static_cast<double>(bytes) / first - 1;
-    parts.push_back(change == 0
-                        ? fmt::format("{} as many", version)
-                        : fmt::format("{} {} ({:.3g} % {})", version, bytes, 100 * std::abs(change),
-                                      change < 0 ? "less" : "more"));
+    const double ratio = static_cast<double>(bytes) / first;
+    std::string change =
+        fmt::format("{:.3g} % {}", 100 * std::abs(ratio - 1), ratio < 1 ? "less" : "more");
+    if (ratio >= 2) change = fmt::format("{:.4g} times as many", ratio);
+    parts.push_back(ratio == 1 ? fmt::format("{} as many", version)
+                               : fmt::format("{} {} ({})", version, bytes, change));
   }
   return fmt::format("Code: {}.", fmt::join(parts, ", "));
 }
