@@ -10,6 +10,7 @@
 #include <string>
 
 #include "stabd/protocol/lines.h"
+#include "stabd/protocol/messages.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -192,7 +193,8 @@ TEST_F(Queue, ARetryBuildsWhatHasBeenMendedSince) {
 TEST_F(Queue, AClientThatSendsMuchBeforeItReadsIsAnsweredInTurn) {
   // Requests of one connection are answered in turn, however many it sends before it reads.
   const Fd client = lab_.connect();
-  std::string text = "{\"verb\":\"hello\",\"protocol\":6}\n";
+  std::string text =
+      "{\"verb\":\"hello\",\"protocol\":" + std::to_string(protocol::version) + "}\n";
   for (int i = 0; i < 2000; ++i) text += "{\"verb\":\"version\"}\n";
   ASSERT_TRUE(write_all(client.get(), text));
   protocol::LineBuffer lines(1 << 20);
