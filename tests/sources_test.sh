@@ -45,6 +45,11 @@ while IFS=: read -r file name; do
     { echo "$file: there is no $name"; bad=1; }
 done < <(git ls-files -co --exclude-standard '*/README.md' | xargs grep -HoP '`\K[a-z_0-9/*]+\.(h|cc|inc|sh|md)(?=`)')
 
+# What begins threads is tried under ThreadSanitizer (.ci/run): what runs in programs. stabd and its tools have none.
+threaded=$(grep -E '\.(h|cc)$' <<<"$files" | grep -vE '_(test|fuzz)\.cc$|^(tests|bench|runtime|causal/preload)/' |
+  xargs grep -nE 'std::j?thread\b([^:]|$)|std::async\b|uv_queue_work|uv_thread_|(pthread|thrd)_create\(' || true)
+[[ -z $threaded ]] || { echo "threads outside of runtime/ and causal/preload/: $threaded"; bad=1; }
+
 # Lines of documents can be read side by side; tables and commands are as long as they are.
 while read -r file; do
   awk -v file="$file" 'length > 120 && !/^(\||    )/ { print file ":" FNR ": longer than 120 characters"; bad = 1 } END { exit bad }' \
