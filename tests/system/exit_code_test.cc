@@ -31,11 +31,11 @@ class ExitCode : public ::testing::Test {
   void SetUp() override {
     lab_.write("nap.sh", "#!/bin/sh\n[ \"$1\" = fail ] && exit 1\nsleep $1\n", true);
     lab_.write("slower.toml",
-               plan_with("{ short = { TIME = \"0.005\" }, long = { TIME = \"0.05\" } }"));
+               plan_with("{ short = { TIME = \"0.005\" }, long = { TIME = \"0.4\" } }"));
     lab_.write("faster.toml",
-               plan_with("{ long = { TIME = \"0.05\" }, short = { TIME = \"0.005\" } }"));
+               plan_with("{ long = { TIME = \"0.4\" }, short = { TIME = \"0.005\" } }"));
     lab_.write("failing.toml",
-               plan_with("{ short = { TIME = \"0.005\" }, long = { TIME = \"0.05\" }, broken = { "
+               plan_with("{ short = { TIME = \"0.005\" }, long = { TIME = \"0.4\" }, broken = { "
                          "TIME = \"fail\" } }"));
     lab_.write("alone.toml",
                "[experiment]\nname = \"alone\"\n[defaults]\nrepetitions = 2\n[[benchmark]]\nname = "
@@ -76,7 +76,7 @@ TEST_F(ExitCode, VerdictsAndFailedTrialsInTheirOrder) {
 }
 
 TEST_F(ExitCode, ACancelledExperimentIsNoSuccess) {
-  lab_.write("long.toml", plan_with("{ a = { TIME = \"0.06\" }, b = { TIME = \"0.05\" } }"));
+  lab_.write("long.toml", plan_with("{ a = { TIME = \"0.06\" }, b = { TIME = \"0.4\" } }"));
   ASSERT_TRUE(lab_.start_daemon());
   const int id = lab_.submit("long.toml");
   ASSERT_TRUE(lab_.wait_for(id, "running"));
@@ -158,7 +158,7 @@ TEST_F(ExitCode, EachRowOfTheDocumentIsWhatTheCommandSaysAndDoes) {
 }
 
 TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
-  lab_.write("first.toml", plan_with("{ a = { TIME = \"0.05\" }, b = { TIME = \"0.02\" } }"));
+  lab_.write("first.toml", plan_with("{ a = { TIME = \"0.4\" }, b = { TIME = \"0.02\" } }"));
   ASSERT_TRUE(lab_.start_daemon());
   submit("first.toml");
   // The program gets slower; the plan stays.
