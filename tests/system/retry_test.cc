@@ -21,7 +21,12 @@ namespace {
 
 using nlohmann::json;
 
+// So many that all of it takes some seconds.
+#if __has_feature(address_sanitizer)
+constexpr int count = 10'000;
+#else
 constexpr int count = 50'000;
+#endif
 
 class Retry : public ::testing::Test {
  protected:
@@ -64,7 +69,7 @@ class Retry : public ::testing::Test {
     return number;
   }
   bool comes_to_be(const std::string& state) const {
-    for (int i = 0; i < 60'000; ++i, usleep(1000))
+    for (int i = 0; i < 12'000; ++i, usleep(5000))
       if (stored_state() == state) return true;
     return false;
   }
