@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "stabd/protocol/messages.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -165,7 +166,7 @@ TEST_F(Versions, ADaemonTakesCommitsOnly) {
     for (char c = 0; read(socket.get(), &c, 1) == 1 && c != '\n';) line += c;
     return json::parse(line);
   };
-  const json hello = say({{"verb", "hello"}, {"protocol", 6}});
+  const json hello = say({{"verb", "hello"}, {"protocol", protocol::version}});
   ASSERT_TRUE(hello["ok"].get<bool>()) << hello;
   const json answer = say({{"verb", "submit"},
                            {"plan", plan(R"(["main", "--upload-pack=x"])")},
