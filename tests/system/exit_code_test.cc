@@ -158,7 +158,7 @@ TEST_F(ExitCode, EachRowOfTheDocumentIsWhatTheCommandSaysAndDoes) {
 }
 
 TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
-  lab_.write("first.toml", plan_with("{ a = { TIME = \"0.4\" }, b = { TIME = \"0.02\" } }"));
+  lab_.write("first.toml", plan_with("{ a = { TIME = \"0.05\" }, b = { TIME = \"0.02\" } }"));
   ASSERT_TRUE(lab_.start_daemon());
   submit("first.toml");
   // The program gets slower; the plan stays.
