@@ -114,8 +114,9 @@ const char* become_trial(const Launch& launch) {
   return nullptr;
 }
 
-// Without what libc and a sanitizer do for a child that goes on as this program: ours only makes
-// system calls until it executes another one. ThreadSanitizer wants to know of its processes.
+// Without what libc and a sanitizer do for a child that goes on as this program: ours executes another
+// one, and before that it allocates only to say why it cannot. Neither has threads (sources_test), whose
+// locks the child could find taken. ThreadSanitizer wants to know of its processes.
 pid_t fork_for_exec() {
 #if __has_feature(thread_sanitizer)
   return fork();
