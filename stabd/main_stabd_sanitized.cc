@@ -4,5 +4,5 @@
 
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {
-  return "detect_stack_use_after_return=0";
+  return "detect_stack_use_after_return=0:malloc_context_size=1";
 }
