@@ -4,15 +4,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
@@ -23,6 +22,7 @@
 #include "machine/migrations.h"
 #include "machine/processes.h"
 #include "machine/program.h"
+#include "machine/starter/start.h"
 #include "machine/supervisor.h"
 
 namespace stab::machine {
@@ -39,26 +39,6 @@ nanoseconds now(clockid_t clock) {
   return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
-// What the child tells us: it shares this page with us.
-struct Note {
-  std::int64_t exec_ns;                    // monotonic, right before exec; 0: not reached
-  pid_t parent;                            // set by us
-  int error;                               // errno of what failed
-  rusage before;                           // what our own part of the child has used
-  std::optional<std::int64_t> migrations;  // before exec
-  std::array<char, 32> failed;
-};
-
-Note* shared_note() {
-  static Note* const note = [] {
-    void* page =
-        mmap(nullptr, sizeof(Note), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return page == MAP_FAILED ? nullptr : static_cast<Note*>(page);
-  }();
-  if (note != nullptr) *note = Note{};
-  return note;
-}
-
 struct Pipe {
   Fd read;
   Fd write;
@@ -72,18 +52,11 @@ std::optional<Pipe> make_pipe() {
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
-struct Words {
-  explicit Words(const std::vector<std::string>& words) {
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-  }
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
-};
-
-[[noreturn]] void child_failed(Note& note, const char* what) {
-  note.error = errno != 0 ? errno : EINVAL;
-  std::strncpy(note.failed.data(), what, note.failed.size() - 1);
-  _exit(127);
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 void set_limits(const Limits& limits) {
@@ -114,47 +87,22 @@ const char* become_trial(const Launch& launch) {
   return nullptr;
 }
 
-// Without what libc and a sanitizer do for a child that goes on as this program: ours executes another
-// one, and before that it allocates only to say why it cannot. Neither has threads (sources_test), whose
-// locks the child could find taken. ThreadSanitizer wants to know of its processes.
-pid_t fork_for_exec() {
-#if __has_feature(thread_sanitizer)
-  return fork();
-#else
-  return _Fork();
-#endif
-}
-
-[[noreturn]] void run_child(const Launch& launch, const std::string& program, Words& argv,
-                            Words& environment, int in, int out, int err, int gate, Note& note) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != note.parent) _exit(127);  // it has died before that
-  setsid();
-  if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) child_failed(note, "redirect");
-  if (const char* const failed = become_trial(launch)) child_failed(note, failed);
-  eventfd_t released = 0;
-  if (gate >= 0 && eventfd_read(gate, &released) != 0) child_failed(note, "wait for its start");
-  syscall(SYS_close_range, 3U, ~0U, 0U);
-  note.migrations = migrations_of(0);
-  getrusage(RUSAGE_SELF, &note.before);
-  note.exec_ns = now(CLOCK_MONOTONIC).count();
-  execve(program.c_str(), argv.pointers.data(), environment.pointers.data());
-  child_failed(note, "execute");
-}
-
 nanoseconds to_duration(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
-// What our own part of the child may still have touched after it asked what it had used.
-constexpr long own_growth_kb = 1024;
+// The starter touches some pages after it asked what it had used, and the kernel counts in batches of 32 pages, or of two
+// for each CPU.
+long own_growth_kb() {
+  return std::max(256L, 8 * sysconf(_SC_NPROCESSORS_CONF));
+}
 
-// The kernel counts from the fork on; what we did until exec is taken off. Peak memory cannot be:
-// unless it is clearly higher than ours was, the program's is not known.
+// The kernel counts from the process's start on; what the starter did until exec is taken off. Peak memory cannot be:
+// unless it is clearly higher than the starter's was, the program's is not known.
 void account(const rusage& usage, const rusage& before, Ended& ended) {
   ended.user = to_duration(usage.ru_utime) - to_duration(before.ru_utime);
   ended.system = to_duration(usage.ru_stime) - to_duration(before.ru_stime);
-  if (usage.ru_maxrss > before.ru_maxrss + own_growth_kb)
+  if (usage.ru_maxrss > before.ru_maxrss + own_growth_kb())
     ended.max_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
   const auto counted = [&](const char* name, long value) {
     ended.readings.push_back(counters::counted(name, "", value));
@@ -166,7 +114,8 @@ void account(const rusage& usage, const rusage& before, Ended& ended) {
 }
 
 // Those of its first thread since exec: being bound before that is one, too.
-counters::Reading migrations_since(const std::optional<std::int64_t>& before, pid_t child) {
+counters::Reading migrations_since(const Note& note, pid_t child) {
+  const auto before = migrations_in({note.sched.data(), note.sched_size});
   siginfo_t ended{};
   while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) != 0 &&
          errno == EINTR) {
@@ -199,6 +148,10 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
     ended.how = End::not_started;
     ended.reason = fmt::format("cannot {}: {}: {}", note.failed.data(), launch.argv[0],
                                std::strerror(note.error));
+  } else if (note.exec_ns == 0) {
+    ended.how = End::not_started;
+    ended.reason =
+        fmt::format("{} was not reached: what starts it {}", launch.argv[0], how_it_ended(status));
   } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ && launch.limits.file != 0) {
     ended.how = End::over_limit;
     ended.reason =
@@ -231,20 +184,29 @@ Ended not_started(std::string reason) {
   return ended;
 }
 
-void finish(const Launch& launch, pid_t child, nanoseconds start, nanoseconds end, Stream& out,
-            Stream& err, const Note& note, Ended& ended) {
+// It has ended by itself, or the program has stopped it.
+void end_starter(pid_t starter) {
+  kill(starter, SIGKILL);
+  while (waitpid(starter, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void finish(const Launch& launch, const Started& started, pid_t child, nanoseconds began,
+            nanoseconds end, Stream& out, Stream& err, Ended& ended) {
+  const Note& note = *started.note;
   if (ended.how != End::exited) kill(child, SIGKILL);
-  const counters::Reading migrations = migrations_since(note.migrations, child);
+  const counters::Reading migrations = migrations_since(note, child);
   int status = 0;
   rusage usage{};
   while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR) {
   }
+  if (started.starter != child) end_starter(started.starter);
   account(usage, note.before, ended);
   ended.readings.push_back(migrations);
   explain(launch, status, note, ended);
   if (note.exec_ns != 0) {
     ended.wall = end - nanoseconds(note.exec_ns);
-    ended.readings.push_back(counters::counted("spawn-ns", "ns", note.exec_ns - start.count()));
+    ended.readings.push_back(counters::counted("spawn-ns", "ns", note.exec_ns - began.count()));
   }
   const auto leftovers = end_descendants(launch.containment, kill_deadline);
   ended.leftovers = leftovers.value_or(1);
@@ -271,11 +233,11 @@ Error replace_this_process(const Launch& launch) {
     if (!in) return in.error();
     if (dup2(in->get(), 0) < 0) return fail_errno("cannot redirect its stdin").error();
   }
-  Words argv(launch.argv);
-  Words environment(launch.environment);
+  const std::vector<char*> argv = pointers_to(launch.argv);
+  const std::vector<char*> environment = pointers_to(launch.environment);
   const char* failed = become_trial(launch);
   if (failed == nullptr) {
-    execve(program->c_str(), argv.pointers.data(), environment.pointers.data());
+    execve(program->c_str(), argv.data(), environment.data());
     failed = "execute";
   }
   return fail_errno(fmt::format("cannot {}: {}", failed, launch.argv.front())).error();
@@ -295,32 +257,35 @@ Ended run(const Launch& launch) {
   auto out = make_pipe();
   auto err = make_pipe();
   const Fd gate(launch.held ? eventfd(0, EFD_CLOEXEC) : -1);
-  Note* const note = shared_note();
-  if (!out || !err || (launch.held && !gate) || note == nullptr)
+  if (!out || !err || (launch.held && !gate))
     return not_started(fail_errno("no pipe").error().message);
-  Words argv(launch.argv);
-  Words environment(launch.environment);
 
   Ended ended;
   ended.readable = access(program->c_str(), R_OK) == 0;
   ended.started_ns = now(CLOCK_REALTIME).count();
-  note->parent = getpid();
-  const nanoseconds started = now(CLOCK_MONOTONIC);
-  const pid_t child = fork_for_exec();
-  if (child == 0)
-    run_child(launch, *program, argv, environment, in->get(), out->write.get(),
-              launch.merge_stderr ? out->write.get() : err->write.get(), gate.get(), *note);
-  if (child < 0) return not_started(fail_errno("cannot fork").error().message);
+  const nanoseconds began = now(CLOCK_MONOTONIC);
+  const auto started =
+      start({.program = *program,
+             .argv = launch.argv,
+             .environment = launch.environment,
+             .streams = {in->get(), out->write.get(),
+                         launch.merge_stderr ? out->write.get() : err->write.get()},
+             .gate = gate.get(),
+             .become = [&] { return become_trial(launch); }});
+  if (!started) return not_started(started.error().message);
+  // A process that could not start the program ends as a program that could not be executed.
+  const pid_t child = started->program != 0 ? started->program : started->starter;
   ended.pid = child;
   const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   if (!pidfd) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
+    if (child != started->starter) end_starter(started->starter);
     return not_started(fail_errno("cannot watch the program").error().message);
   }
   out->write.reset();
   err->write.reset();
-  if (launch.held) {
+  if (launch.held && started->program != 0) {
     launch.held(child);
     eventfd_write(gate.get(), 1);
   }
@@ -328,10 +293,11 @@ Ended run(const Launch& launch) {
   Stream err_stream{std::move(err->read), ""};
 
   nanoseconds end{0};
-  Supervisor supervisor(launch, pidfd.get(), out_stream, err_stream);
-  ended.how = supervisor.wait(started, end);
+  Supervisor supervisor(launch, pidfd.get(), started->program != 0 ? started->starter : 0,
+                        out_stream, err_stream);
+  ended.how = supervisor.wait(began, end);
   ended.reason = supervisor.passed();
-  finish(launch, child, started, end, out_stream, err_stream, *note, ended);
+  finish(launch, *started, child, began, end, out_stream, err_stream, ended);
   return ended;
 }
 

@@ -35,7 +35,8 @@ struct Launch {
   Limits limits{};
   bool merge_stderr = false;  // stderr goes where stdout goes, in order
   bool keep_aslr = false;     // false: the address space is laid out the same each time
-  // Called in the child before exec: binds it to its CPUs. False: it is not bound.
+  // Called in the child before exec, when it still uses our memory, which must be left as it was: binds it to its CPUs.
+  // False: it is not bound.
   std::function<bool()> bind;
   // Called with its pid while it waits before exec; no time of it is the program's.
   std::function<void(pid_t)> held;

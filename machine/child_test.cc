@@ -2,15 +2,24 @@
 #include "machine/child.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -65,7 +74,7 @@ TEST_F(Child, WaitsBeforeExecUntilItIsLetGo) {
   };
   const Ended ended = run(launch);
   EXPECT_EQ(ended.how, End::exited);
-  EXPECT_EQ(program, std::filesystem::read_symlink("/proc/self/exe"));
+  EXPECT_THAT(program, HasSubstr("stab-starter"));
   EXPECT_GE(ended.wall, 50ms);
   // What it waited for is no time of the program's.
   const auto spawn = std::ranges::find(ended.readings, "spawn-ns", &counters::Reading::name);
@@ -253,6 +262,57 @@ TEST_F(Child, BindingThatFailsIsNotStarted) {
   EXPECT_EQ(run(launch).how, End::not_started);
 }
 
+// As a kernel does that makes no files in memory which may be executed.
+bool refuse_executable_memory() {
+  constexpr unsigned mfd_exec = 0x10;
+  std::array<sock_filter, 6> filter{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, mfd_exec, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog program{filter.size(), filter.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// Run by the next test in a process that has started nothing yet.
+TEST_F(Child, DISABLED_UnderSuchAKernel) {
+  const Ended ended = run(command("true"));
+  EXPECT_EQ(ended.how, End::not_started);
+  EXPECT_THAT(ended.reason, HasSubstr("vm.memfd_noexec"));
+}
+
+TEST_F(Child, AKernelThatExecutesNoFilesInMemoryIsNamed) {
+  const pid_t other = fork();
+  if (other == 0) {
+    if (!refuse_executable_memory()) _exit(2);
+    execl("/proc/self/exe", "child_test", "--gtest_filter=*.DISABLED_UnderSuchAKernel",
+          "--gtest_also_run_disabled_tests", nullptr);
+    _exit(3);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Child, WhatStartsItIsNoProcessOfTheProgram) {
+  Launch launch = command("exec sleep 0.1");
+  launch.limits.processes = 1;
+  launch.held = [](pid_t) { std::this_thread::sleep_for(50ms); };  // looks are due at the exec
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(run(launch).how, End::exited);
+}
+
+TEST_F(Child, AProgramThatStopsWhatStartsItDoesNotKeepUs) {
+  // What starts it is the other child of its parent, if it is still there.
+  const Ended ended =
+      run(command("for p in $(cat /proc/$PPID/task/$PPID/children); do"
+                  " [ $p = $$ ] || kill -STOP $p; done 2>/dev/null; exit 3"));
+  EXPECT_EQ(ended.exit_code, 3);
+}
+
 TEST_F(Child, PeakMemoryIsThatOfTheProgram) {
   const auto peak = [](const char* block) {
     return run(command(std::string("exec dd if=/dev/zero of=/dev/null count=1 bs=") + block))
@@ -260,6 +320,38 @@ TEST_F(Child, PeakMemoryIsThatOfTheProgram) {
   };
   EXPECT_GE(peak("200M"), std::int64_t{200} << 20);
   EXPECT_LT(peak("1M"), std::int64_t{200} << 20);
+}
+
+TEST_F(Child, PeakMemoryOfASmallProgramIsWhatTheProgramSees) {
+  const Ended ended = run(command("exec grep VmHWM /proc/self/status"));
+  ASSERT_TRUE(ended.max_rss_bytes);
+  long kilobytes = 0;
+  ASSERT_EQ(std::sscanf(ended.out.c_str(), "VmHWM: %ld", &kilobytes), 1) << ended.out;
+  EXPECT_NEAR(static_cast<double>(*ended.max_rss_bytes) / 1024, kilobytes, 512);
+}
+
+TEST_F(Child, TheProgramIsAChildOfOursAndInASessionOfItsOwn) {
+  const Ended ended = run(command("exec cut -d' ' -f 1,4,6 /proc/self/stat"));
+  EXPECT_EQ(ended.out, fmt::format("{} {} {}\n", ended.pid, getpid(), ended.pid));
+}
+
+TEST_F(Child, TheProgramRunsWhereItIsBound) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    Launch launch = command("exec grep Cpus_allowed_list /proc/self/status");
+    launch.bind = [cpu] {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      return sched_setaffinity(0, sizeof one, &one) == 0;
+    };
+    EXPECT_EQ(run(launch).out, fmt::format("Cpus_allowed_list:\t{}\n", cpu));
+  }
+  cpu_set_t after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&after, &allowed));
 }
 
 }  // namespace

@@ -60,18 +60,20 @@ Pages pages_of(pid_t pid) {
 
 }  // namespace
 
-Use use_of_descendants() {
+Use use_of_descendants(pid_t but) {
   Use use;
   std::uint64_t ticks = 0;
   std::uint64_t own = 0;
   std::uint64_t shared = 0;
   for (const pid_t pid : descendants()) {
+    if (pid == but) continue;
     const Pages pages = pages_of(pid);
     own += pages.resident - pages.shared;
     shared = std::max(shared, pages.shared);
     ++use.processes;
   }
-  for (const pid_t pid : descendants(Which::all)) ticks += cpu_ticks(pid);
+  for (const pid_t pid : descendants(Which::all))
+    if (pid != but) ticks += cpu_ticks(pid);
   use.memory = (own + shared) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   use.cpu = std::chrono::nanoseconds(ticks * (1'000'000'000 / per_second));

@@ -4,6 +4,8 @@
 // would): we look at the descendants from outside, every `look_interval`, only if there is a limit.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -32,8 +34,8 @@ struct Use {
   std::uint32_t processes = 0;
 };
 
-// Of all descendants of this process.
-Use use_of_descendants();
+// Of all descendants of this process but one; 0: of all.
+Use use_of_descendants(pid_t but);
 
 // "used more than its limit of 1000000 bytes of memory", or "".
 std::string passed_limit(const Limits& limits, const Use& use);

@@ -14,7 +14,6 @@ namespace stab::machine {
 std::optional<std::int64_t> migrations_in(std::string_view sched);
 
 // Of the process's first thread, which may have ended if nobody has reaped it; 0: of the caller's.
-// Allocates nothing: a forked child may call it.
 std::optional<std::int64_t> migrations_of(pid_t process);
 
 }  // namespace stab::machine

@@ -23,8 +23,9 @@ struct Stream {
 
 class Supervisor {
  public:
-  Supervisor(const Launch& launch, int pidfd, Stream& out, Stream& err)
-      : launch_(launch), pidfd_(pidfd), out_(out), err_(err) {}
+  // The starter is no part of the program, beside which it may still be ending.
+  Supervisor(const Launch& launch, int pidfd, pid_t starter, Stream& out, Stream& err)
+      : launch_(launch), pidfd_(pidfd), starter_(starter), out_(out), err_(err) {}
 
   // Waits until the program has ended, or must be: `End::exited` stands for "ended by itself".
   // `started` and `ended` are of the monotonic clock.
@@ -36,6 +37,7 @@ class Supervisor {
  private:
   const Launch& launch_;
   int pidfd_;
+  pid_t starter_;
   Stream& out_;
   Stream& err_;
   std::string passed_;

@@ -373,7 +373,7 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
   return reasons;
 }
 
-// By the kernel's calls: hwloc's allocate, and in a forked child each page that is touched costs a fault.
+// By the kernel's calls: hwloc's keep memory, and a child that uses our memory must leave it as it was.
 Result<void> Topology::bind(std::span<const unsigned> cpus) const {
   if (!is_this_machine(handle_.get())) return fail("cannot bind to CPUs: " + elsewhere);
   if (cpus.empty()) return fail("cannot bind to no CPU at all");

@@ -75,8 +75,8 @@ class Topology {
   [[nodiscard]] std::vector<std::string> reasons(const CpuChoice& choice) const;
 
   // Binds the calling thread, and with it what it executes, to exactly these CPUs, and reads the
-  // binding back. May be called in the forked child of a single-threaded process: if it succeeds it
-  // only makes system calls. Fails on a synthetic topology.
+  // binding back. May be called in a child that uses our memory: nothing of it stays there
+  // changed. Fails on a synthetic topology.
   [[nodiscard]] Result<void> bind(std::span<const unsigned> cpus) const;
   // From now on the calling thread, and what it starts, gets memory of these CPUs' NUMA nodes as long as there is some.
   // Fails on a synthetic topology, and where a container's seccomp filter forbids it.

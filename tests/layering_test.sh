@@ -41,7 +41,8 @@ allowed() {
     stats/designs) echo "base stats/numbers stats/tests stats/data stats/models stats/verdicts" ;;
     stats/analyse) echo "base stats/*" ;;
     stats/oracle) echo "base stats/data stats/verdicts" ;;
-    machine) echo "base counters" ;;
+    machine) echo "base counters machine/starter/start.h" ;;
+    machine/starter) echo "base runtime/base/system_call.h" ;;
     machine/quality) echo "base counters machine machine/quiet/tree_testing.h" ;;
     machine/quiet) echo "base counters/reading.h machine machine/quality/observer.h" ;;
     report/words) echo "base stats/*" ;;

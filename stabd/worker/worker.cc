@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -203,9 +202,6 @@ class Worker {
 
 int serve() {
   fcntl(daemon_fd, F_SETFD, FD_CLOEXEC);
-  // Large outputs go back to the system at once: a trial's peak memory is counted from what we hold
-  // when it is forked.
-  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   const machine::Containment containment = protocol::containment_from_environment();
   if (containment == machine::Containment::process_tree && !machine::adopt_orphans()) return 1;
   protocol::Channel channel(daemon_fd, protocol::max_work_line);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "machine/starter/start.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "base/fd.h"
+#include "machine/starter/image.h"
+
+namespace stab::machine {
+namespace {
+
+// The page that all our children share with us, one at a time.
+struct SharedNote {
+  Fd file;
+  Note* page = nullptr;
+};
+
+SharedNote* shared_note() {
+  static SharedNote shared;
+  if (shared.page == nullptr) {
+    shared.file = sealable_file("stab-note", 0);
+    // Whoever may open it could make it shorter, and we would crash at the next look.
+    if (!shared.file || ftruncate(shared.file.get(), sizeof(Note)) != 0 ||
+        fcntl(shared.file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+      return nullptr;
+    void* page =
+        mmap(nullptr, sizeof(Note), PROT_READ | PROT_WRITE, MAP_SHARED, shared.file.get(), 0);
+    if (page == MAP_FAILED) return nullptr;
+    shared.page = static_cast<Note*>(page);
+  }
+  *shared.page = Note{};
+  return &shared;
+}
+
+std::vector<char*> pointers_to(std::initializer_list<const char*> first,
+                               const std::vector<std::string>& others) {
+  std::vector<char*> pointers;
+  for (const char* word : first) pointers.push_back(const_cast<char*>(word));
+  for (const std::string& word : others) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+constexpr const char* no_files_in_memory = "start it from a file in memory (vm.memfd_noexec?)";
+
+[[noreturn]] void give_up(Note& note, const char* what) {
+  note.error = errno != 0 ? errno : EINVAL;
+  std::strncpy(note.failed.data(), what, note.failed.size() - 1);
+  _exit(127);
+}
+
+// Some may have the number that another one is to have: all are put aside first.
+bool put(std::array<std::pair<int, int>, 6> from_to) {
+  for (auto& [from, to] : from_to)
+    if (from >= 0 && (from = fcntl(from, F_DUPFD_CLOEXEC, first_free)) < 0) return false;
+  for (const auto& [from, to] : from_to)
+    if (from >= 0 && dup2(from, to) < 0) return false;
+  return true;
+}
+
+// Made before the child is, which must not allocate for good in memory that it borrows.
+struct Prepared {
+  std::array<std::pair<int, int>, 6> descriptors;
+  int image;
+  std::vector<char*> argv;
+  std::vector<char*> environment;
+};
+
+[[noreturn]] void become_starter(const Start& start, Prepared& prepared, Note& note) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != note.parent) _exit(127);  // it has died before that
+  setsid();                                  // no signal of our terminal ends it
+  syscall(SYS_sched_getaffinity, 0, sizeof note.starter_cpus, note.starter_cpus.data());
+  const int starter = fcntl(prepared.image, F_DUPFD_CLOEXEC, first_free);
+  if (starter < 0 || !put(prepared.descriptors)) give_up(note, "redirect");
+  if (const char* const failed = start.become()) give_up(note, failed);
+  syscall(SYS_execveat, starter, "", prepared.argv.data(), prepared.environment.data(),
+          AT_EMPTY_PATH);
+  give_up(note, errno == EACCES || errno == EPERM ? no_files_in_memory : "execute");
+}
+
+// Our signals would be handled in the child, too, which uses our memory.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+  ~NoSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+// We wait until the child executes the starter or ends.
+pid_t start_child(const Start& start, Prepared& prepared, Note& note) {
+  const NoSignals none;
+  const pid_t child = vfork();
+  if (child == 0) become_starter(start, prepared, note);
+  return child;
+}
+
+pid_t told_pid(int told) {
+  pid_t pid = 0;
+  ssize_t size = 0;
+  do {
+    size = read(told, &pid, sizeof pid);
+  } while (size < 0 && errno == EINTR);
+  return size == sizeof pid ? pid : 0;
+}
+
+}  // namespace
+
+Result<Started> start(const Start& start) {
+  SharedNote* const shared = shared_note();
+  if (shared == nullptr) return fail_errno("no memory to share with the program's process");
+  const int image = starter_image();
+  if (image < 0) return fail_errno(std::string("cannot ") + no_files_in_memory);
+  std::array<int, 2> ends{-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("no pipe");
+  const Fd told(ends[0]);
+  Fd tell(ends[1]);
+  Prepared prepared{
+      .descriptors = {{{start.streams[0], STDIN_FILENO},
+                       {start.streams[1], STDOUT_FILENO},
+                       {start.streams[2], STDERR_FILENO},
+                       {shared->file.get(), note_fd},
+                       {tell.get(), told_fd},
+                       {start.gate, gate_fd}}},
+      .image = image,
+      .argv = pointers_to(
+          {"stab-starter", start.gate >= 0 ? "gated" : "free", start.program.c_str()}, start.argv),
+      .environment = pointers_to({}, start.environment)};
+  shared->page->parent = getpid();
+  const pid_t starter = start_child(start, prepared, *shared->page);
+  if (starter < 0) return fail_errno("cannot fork");
+  tell.reset();
+  return Started{.starter = starter, .program = told_pid(told.get()), .note = shared->page};
+}
+
+}  // namespace stab::machine
