@@ -5,11 +5,13 @@
 
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "store/failure.h"
 #include "store/profiles/profile_text.h"
 #include "store/rows/reading_list.h"
 #include "store/rows/sample_list.h"
+#include "store/trial_columns.h"
 
 namespace stab::store {
 namespace {
@@ -36,10 +38,6 @@ std::optional<std::int64_t> widened(std::optional<T> value) {
   return value ? std::optional<std::int64_t>(*value) : std::nullopt;
 }
 
-std::int64_t flag(bool value) {
-  return value ? 1 : 0;
-}
-
 void set(Row& row, std::string_view column, const std::string& text) {
   row.set_unless_empty(column, text);
 }
@@ -49,6 +47,22 @@ void set(Row& row, std::string_view column, const std::optional<std::uint64_t>& 
 template <class T>
 void set(Row& row, std::string_view column, const std::optional<T>& number) {
   row.set(column, widened(number));
+}
+
+template <class T>
+  requires std::is_integral_v<T>
+void set_column(Row& row, std::string_view column, T number) {
+  row.set(column, static_cast<std::int64_t>(number));
+}
+template <class T>
+void set_column(Row& row, std::string_view column, const std::optional<T>& number) {
+  row.set(column, widened(number));
+}
+void set_column(Row& row, std::string_view column, TrialStatus status) {
+  row.set(column, to_string(status));
+}
+void set_column(Row& row, std::string_view column, const std::string& text) {
+  row.set(column, text);
 }
 
 void add_layout(const Layout& layout, Row& row) {
@@ -143,27 +157,9 @@ Build to_build(const Row& row) {
 
 Row to_row(const Trial& trial) {
   Row row;
-  row.set("experiment", trial.experiment);
-  row.set("position", std::int64_t{trial.position});
-  row.set("attempt", std::int64_t{trial.attempt});
-  row.set("last", flag(trial.last));
-  row.set("block", std::int64_t{trial.block});
-  row.set("warmup", flag(trial.warmup));
-  row.set("benchmark", trial.benchmark);
+  for_each_trial_column(
+      [&](const auto& column) { set_column(row, column.name, trial.*column.member); });
   row.set("levels", nlohmann::json(trial.levels).dump());
-  row.set("seed", to_signed(trial.seed));
-  row.set("build", trial.build);
-  row.set("status", to_string(trial.status));
-  row.set("reason", trial.reason);
-  row.set("exit_code", widened(trial.exit_code));
-  row.set("signal", widened(trial.signal));
-  row.set("started_ns", trial.started_ns);
-  row.set("wall_ns", trial.wall_ns);
-  row.set("user_ns", trial.user_ns);
-  row.set("system_ns", trial.system_ns);
-  row.set("max_rss_bytes", trial.max_rss_bytes);
-  row.set("stdout_sha256", trial.stdout_sha256);
-  row.set("stderr_tail", trial.stderr_tail);
   add_layout(trial.layout, row);
   row.set("readings", static_cast<std::int64_t>(trial.readings.size()));
   row.set_unless_empty("reading_list", reading_list(trial.readings));

@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <bit>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "store/failure.h"
 #include "store/profiles/profile_text.h"
 #include "store/rows/reading_list.h"
 #include "store/rows/sample_list.h"
+#include "store/trial_columns.h"
 #include "store/verify.h"
 
 namespace stab::store {
@@ -21,53 +21,36 @@ constexpr const char* trials_sql =
     "ORDER BY position, attempt";
 constexpr std::size_t most_known_levels = 4096;
 
-template <class T>
-void take(const Cursor& row, int place, std::optional<T>& value) {
-  const auto number = row.optional_integer(place);
-  value = number ? std::optional(static_cast<T>(*number)) : std::nullopt;
-}
-void take(const Cursor& row, int place, std::string& text) {
-  text = row.text_or_empty(place);
-}
-
 template <class Status>
 Status known(std::optional<Status> status, std::string_view text) {
   if (!status) refuse(fmt::format("the status {} is unknown; use the stabd that wrote it", text));
   return *status;
 }
 
-// What a column of a trial is for. Levels, lists and the layout are not in here.
-struct Field {
-  const char* column;
-  void (*read)(const Cursor& row, int place, Trial& trial);
-};
-constexpr std::array fields{
-    Field{"experiment", [](auto& row, int at, Trial& to) { to.experiment = row.integer(at); }},
-    Field{"position", [](auto& row, int at,
-                         Trial& to) { to.position = static_cast<std::uint32_t>(row.integer(at)); }},
-    Field{"attempt", [](auto& row, int at,
-                        Trial& to) { to.attempt = static_cast<std::uint32_t>(row.integer(at)); }},
-    Field{"last", [](auto& row, int at, Trial& to) { to.last = row.integer(at) != 0; }},
-    Field{"block", [](auto& row, int at,
-                      Trial& to) { to.block = static_cast<std::uint32_t>(row.integer(at)); }},
-    Field{"warmup", [](auto& row, int at, Trial& to) { to.warmup = row.integer(at) != 0; }},
-    Field{"benchmark", [](auto& row, int at, Trial& to) { to.benchmark = row.text(at); }},
-    Field{"seed", [](auto& row, int at,
-                     Trial& to) { to.seed = std::bit_cast<std::uint64_t>(row.integer(at)); }},
-    Field{"build", [](auto& row, int at, Trial& to) { to.build = row.text(at); }},
-    Field{"status", [](auto& row, int at,
-                       Trial& to) { to.status = known(trial_status(row.text(at)), row.text(at)); }},
-    Field{"reason", [](auto& row, int at, Trial& to) { to.reason = row.text(at); }},
-    Field{"exit_code", [](auto& row, int at, Trial& to) { take(row, at, to.exit_code); }},
-    Field{"signal", [](auto& row, int at, Trial& to) { take(row, at, to.signal); }},
-    Field{"started_ns", [](auto& row, int at, Trial& to) { to.started_ns = row.integer(at); }},
-    Field{"wall_ns", [](auto& row, int at, Trial& to) { take(row, at, to.wall_ns); }},
-    Field{"user_ns", [](auto& row, int at, Trial& to) { take(row, at, to.user_ns); }},
-    Field{"system_ns", [](auto& row, int at, Trial& to) { take(row, at, to.system_ns); }},
-    Field{"max_rss_bytes", [](auto& row, int at, Trial& to) { take(row, at, to.max_rss_bytes); }},
-    Field{"stdout_sha256", [](auto& row, int at, Trial& to) { to.stdout_sha256 = row.text(at); }},
-    Field{"stderr_tail", [](auto& row, int at, Trial& to) { to.stderr_tail = row.text(at); }},
-};
+template <class T>
+  requires std::is_integral_v<T>
+void take(const Cursor& row, int place, T& number) {
+  number = static_cast<T>(row.integer(place));  // unsigned 64-bit numbers are stored as signed ones
+}
+template <class T>
+void take(const Cursor& row, int place, std::optional<T>& value) {
+  const auto number = row.optional_integer(place);
+  value = number ? std::optional(static_cast<T>(*number)) : std::nullopt;
+}
+void take(const Cursor& row, int place, TrialStatus& status) {
+  status = known(trial_status(row.text(place)), row.text(place));
+}
+void take(const Cursor& row, int place, std::string& text) {
+  text = row.text(place);
+}
+// In a layout a text that is not there is empty.
+void take_layout(const Cursor& row, int place, std::string& text) {
+  text = row.text_or_empty(place);
+}
+template <class T>
+void take_layout(const Cursor& row, int place, std::optional<T>& value) {
+  take(row, place, value);
+}
 
 }  // namespace
 
@@ -83,7 +66,7 @@ TrialRows::TrialRows(sqlite3* database, Id experiment, Positions positions)
       reading_list_(rows_.place("reading_list")),
       sample_list_(rows_.place("sample_list")),
       profile_(rows_.place("profile")) {
-  for (const Field& field : fields) places_.push_back(rows_.place(field.column));
+  for_each_trial_column([&](const auto& column) { places_.push_back(rows_.place(column.name)); });
   for_each_layout_column([&](const LayoutColumn& column, auto) {
     layout_places_.push_back(rows_.place(column.name));
   });
@@ -100,7 +83,8 @@ const std::map<std::string, std::string>& TrialRows::levels(std::string_view tex
 bool TrialRows::next(Trial& trial) {
   if (!rows_.step()) return false;
   rows_.require_intact();
-  for (std::size_t i = 0; i < fields.size(); ++i) fields[i].read(rows_, places_[i], trial);
+  auto place = places_.begin();
+  for_each_trial_column([&](const auto& column) { take(rows_, *place++, trial.*column.member); });
   trial.levels = levels(rows_.text(levels_));
   std::string problem;
   try {
@@ -113,9 +97,10 @@ bool TrialRows::next(Trial& trial) {
     problem = failure.what();  // and here is known whose list it is
   }
   if (!problem.empty()) refuse_damaged({.table = "trial", .row = rows_.id(), .problem = problem});
-  auto place = layout_places_.begin();
-  for_each_layout_column(
-      [&](const LayoutColumn&, auto member) { take(rows_, *place++, trial.layout.*member); });
+  place = layout_places_.begin();
+  for_each_layout_column([&](const LayoutColumn&, auto member) {
+    take_layout(rows_, *place++, trial.layout.*member);
+  });
   return true;
 }
 

@@ -203,8 +203,8 @@ store::Trial Session::row_for(const Schedule::Step& step) const {
 }
 
 void Session::continue_work() {
-  if (loaded_) return load_trials();
-  if (state_ != State::running || running_ || waiting_ || last_) return;
+  if (busy_with<Loading>()) return load_trials();
+  if (state_ != State::running || !busy_with<std::monostate>() || last_) return;
   const auto step = schedule_->next();
   // The machine is free before the numbers are looked at; worker_ended() goes on.
   if (!step) return apply(Event::trials_complete, "");
@@ -219,7 +219,7 @@ void Session::continue_work() {
   row.status = *step->without_running;
   row.reason = step->reason;
   row.started_ns = wall_clock_ns();
-  running_ = step;
+  activity_ = *step;
   keep(std::move(row));
 }
 
@@ -231,7 +231,7 @@ void Session::ask_for_trial(const Schedule::Step& step) {
              .tree = builds_.slots[static_cast<std::size_t>(slot)].directory,
              .readings = builds_.slots[static_cast<std::size_t>(slot)].readings};
   const auto request = results::run_request(plan_, trial, experiment_.directory, built);
-  running_ = step;
+  activity_ = step;
   // Its program and the check's command have this time each.
   // The check command, and these two, may take as long.
   const int steps = (request.prepare.empty() ? 0 : 1) + (request.cleanup.empty() ? 0 : 1);
@@ -239,7 +239,7 @@ void Session::ask_for_trial(const Schedule::Step& step) {
 }
 
 void Session::ran(protocol::RunReply reply) {
-  store::Trial row = row_for(*running_);
+  store::Trial row = row_for(std::get<Schedule::Step>(activity_));
   row.status = reply.status;
   row.reason = std::move(reply.reason);
   row.exit_code = reply.exit_code;
@@ -264,7 +264,8 @@ void Session::ran(protocol::RunReply reply) {
 }
 
 void Session::keep(store::Trial row) {
-  row.last = schedule_->is_last(*running_, row.status);
+  const auto step = std::get<Schedule::Step>(activity_);
+  row.last = schedule_->is_last(step, row.status);
   const auto before = steady_clock::now();
   const auto added = store_.add_trial(row);
   if (!added && added.error().temporary) pending_ = row;
@@ -273,10 +274,10 @@ void Session::keep(store::Trial row) {
   if (row.status == TrialStatus::over_limit && !std::exchange(told_of_limit_, true))
     ports_.tell("over-limit", fmt::format("a trial of '{}' {}", row.benchmark, row.reason));
   last_commit_ = steady_clock::now() - before;
-  schedule_->record(*running_, row.status);
+  schedule_->record(step, row.status);
   losses_ = 0;
   const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
-  running_.reset();
+  idle();
   // Rows without a run come by the thousand: clients get their turn between them.
   if (!has_worker_) return;
   if (was_run)
@@ -288,12 +289,14 @@ void Session::keep(store::Trial row) {
 void Session::worker_ended(const std::string& how) {
   has_worker_ = false;
   asked_.reset();
-  const auto step = std::exchange(running_, std::nullopt);
+  const auto* under_way = trial_under_way();
+  const auto step = under_way ? std::optional(*under_way) : std::nullopt;
+  if (step) idle();
   if (state_ == State::analysing) return analyse();
   if (!needs_worker(state_)) return;
   if (++losses_ >= max_losses && step && state_ == State::running) {
     // The trial does that to its worker: it counts as failed and the others go on.
-    running_ = step;
+    activity_ = *step;
     store::Trial row = row_for(*step);
     row.started_ns = wall_clock_ns();
     row.reason = fmt::format("its worker {} {} times in a row", how, losses_);
@@ -365,9 +368,10 @@ Session::Progress Session::progress() const {
     progress.left =
         std::chrono::duration_cast<nanoseconds>((steady_clock::now() - trials_since_) * share);
   }
-  if (wait_) progress.activity = wait_words();
-  if (!running_) return progress;
-  const plan::Trial trial = expansion_.trials[running_->position];
+  if (busy_with<Wait>()) progress.activity = wait_words();
+  const auto* step = trial_under_way();
+  if (!step) return progress;
+  const plan::Trial trial = expansion_.trials[step->position];
   progress.activity = plan_.benchmarks[trial.benchmark].name;
   for (const plan::Level& level : expansion_.cells[trial.cell])
     progress.activity += " " + level.name;

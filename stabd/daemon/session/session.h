@@ -26,6 +26,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "design/expand.h"
@@ -103,7 +104,7 @@ class Session {
   // The daemon is to stop: the trial under way is the last one.
   void ask_for_no_more() { last_ = true; }
   [[nodiscard]] bool runs_trial() const {
-    return state_ == State::running && running_ && has_worker_;
+    return state_ == State::running && trial_under_way() && has_worker_;
   }
   // This user pauses it: the trial under way is measured again when it goes on.
   Result<void> hold(std::uint32_t uid);
@@ -135,6 +136,27 @@ class Session {
   [[nodiscard]] Progress progress() const;
 
  private:
+  // What it is busy with in its state. Stored trials are read, those before this position are:
+  struct Loading {
+    std::uint32_t before = 0;
+  };
+  struct Reading {};             // a reader answers, or all of them have their time
+  struct Wait {                  // for a quiet machine
+    std::uint32_t position = 0;  // that is next
+    std::chrono::steady_clock::time_point since{};
+    std::string loud{};  // what the last look saw; "" before the first one
+  };
+  // The step is a trial, until its row is stored. Where the worker builds, nothing is under way here.
+  using Activity = std::variant<std::monostate, Loading, Reading, Wait, Schedule::Step>;
+  template <class Kind>
+  [[nodiscard]] const Kind* busy_with() const {
+    return std::get_if<Kind>(&activity_);
+  }
+  [[nodiscard]] const Schedule::Step* trial_under_way() const {
+    return busy_with<Schedule::Step>();
+  }
+  void idle() { activity_ = std::monostate{}; }
+
   [[nodiscard]] bool is_held() const { return experiment_.held_by.has_value(); }
   void apply(Event event, const std::string& reason);
   void save_state();
@@ -214,25 +236,16 @@ class Session {
   bool last_ = false;             // no further trial is asked for
   bool told_of_storage_ = false;  // since a trial could be stored
   bool told_of_limit_ = false;
-  std::optional<std::uint32_t> loaded_;  // while stored trials are read: those before this position
-  std::chrono::nanoseconds stored_wall_{0};  // of those
-  bool waiting_ = false;                     // for a reader
+  Activity activity_;
+  std::chrono::nanoseconds stored_wall_{0};  // of the trials that were read
   std::uint64_t question_ = 0;               // answers to earlier ones are of no use
   std::optional<std::uint32_t> passed_;      // the position that waits_before() has dealt with
-  // Of waiting for a quiet machine.
-  struct Wait {
-    std::uint32_t position = 0;  // that is next
-    std::chrono::steady_clock::time_point since{};
-    std::string loud{};  // what the last look saw; "" before the first one
-  };
-  std::optional<Wait> wait_;
   // The block that is not waited for again as long as this worker lives: whether it is a warm-up, and
   // which.
   std::optional<std::pair<bool, std::uint32_t>> quiet_block_;
   std::vector<counters::Reading> waited_;  // readings of the next trial
   bool told_of_missing_ = false;
-  std::optional<Schedule::Step> running_;  // what the worker is busy with
-  std::optional<store::Trial> pending_;    // E2
+  std::optional<store::Trial> pending_;  // E2
   // What storing the last trial took; a reading of the next one.
   std::chrono::nanoseconds last_commit_{0};
   std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns is up to here

@@ -23,14 +23,13 @@ void Session::start() {
   schedule_ = std::make_unique<Schedule>(plan_, expansion_);
   builds_ = collect_builds(plan_, expansion_);
   next_build_ = 0;
-  running_.reset();
   passed_.reset();
   stopped_.clear();
   begun_.reset();
   last_look_.clear();
   last_changes_.clear();
   load_builds();
-  loaded_ = 0;
+  activity_ = Loading{};
   stored_wall_ = {};
   load_trials();
 }
@@ -46,14 +45,12 @@ void Session::load_builds() {
 
 // A piece of them: clients get their turn before the next one.
 void Session::load_trials() {
-  if (state_ != State::building) {
-    loaded_.reset();
-    return;
-  }
-  const std::uint32_t end = *loaded_ + positions_at_once;
-  const auto progress = store_.progress(experiment_.id, {.from = *loaded_, .end = end});
+  if (state_ != State::building) return idle();
+  const std::uint32_t before = std::get<Loading>(activity_).before;
+  const std::uint32_t end = before + positions_at_once;
+  const auto progress = store_.progress(experiment_.id, {.from = before, .end = end});
   if (!progress) {
-    loaded_.reset();
+    idle();
     stored(std::unexpected(progress.error()));
     return;
   }
@@ -62,9 +59,9 @@ void Session::load_trials() {
     stored_wall_ += nanoseconds(each.wall_ns);
     told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
   }
-  loaded_ = end;
+  activity_ = Loading{.before = end};
   if (end < expansion_.trials.size()) return ports_.call_again();
-  loaded_.reset();
+  idle();
   schedule_->loaded();
   start_worker();
 }

@@ -21,12 +21,12 @@ constexpr unsigned most_silences = 3;
 }  // namespace
 
 void Session::ask_reader(protocol::ReadRequest request, OnLine use) {
-  waiting_ = true;
+  activity_ = Reading{};
   request.experiments = {experiment_};
   ports_.read(std::move(request),
               [this, asked = ++question_, use = std::move(use)](const Result<std::string>& line) {
                 if (asked != question_) return;
-                waiting_ = false;
+                idle();
                 use(line);
               });
 }
@@ -34,10 +34,13 @@ void Session::ask_reader(protocol::ReadRequest request, OnLine use) {
 // Whatever was asked for is of no use in another state.
 void Session::stop_asking() {
   ++question_;
-  if (std::exchange(wait_, std::nullopt)) ports_.stop_looking();
   quiet_block_.reset();
   waited_.clear();
-  if (std::exchange(waiting_, false)) ports_.stop_reading();
+  const bool looks = busy_with<Wait>() != nullptr;
+  if (!looks && !busy_with<Reading>()) return;
+  idle();
+  if (looks) ports_.stop_looking();
+  ports_.stop_reading();
 }
 
 // E4: the experiment comes to the same place again when a reader can answer.
@@ -89,14 +92,15 @@ bool Session::time_is_up(const Schedule::Step& step) {
 }
 
 bool Session::waits_for_readers(std::uint32_t position) {
-  waiting_ = ports_.let_readers_run([this, asked = ++question_, position] {
+  const bool waits = ports_.let_readers_run([this, asked = ++question_, position] {
     if (asked == question_) pass(position);
   });
-  return waiting_;
+  if (waits) activity_ = Reading{};
+  return waits;
 }
 
 void Session::pass(std::uint32_t position) {
-  waiting_ = false;
+  idle();
   passed_ = position;
   continue_work();
 }

@@ -34,13 +34,12 @@ bool Session::waits_for_quiet(const Schedule::Step& step) {
   if (!plan_.wait_for_quiet) return false;
   const plan::Trial trial = expansion_.trials[step.position];
   if (quiet_block_ == std::pair(trial.warmup, trial.block)) return false;
-  wait_ = Wait{.position = step.position, .since = steady_clock::now()};
+  activity_ = Wait{.position = step.position, .since = steady_clock::now()};
   look_at_machine();
   return true;
 }
 
 void Session::look_at_machine() {
-  waiting_ = true;
   ports_.look(cpus_.trial,
               {.load = plan_.wait_for_quiet->load,
                .temperature_c = plan_.wait_for_quiet->temperature_c,
@@ -48,7 +47,6 @@ void Session::look_at_machine() {
               [this, asked = ++question_](const std::string& loud,
                                           const std::vector<std::string>& missing) {
                 if (asked != question_ || last_) return;
-                waiting_ = false;
                 looked(loud, missing);
               });
 }
@@ -57,22 +55,22 @@ void Session::looked(const std::string& loud, const std::vector<std::string>& mi
   if (!missing.empty() && !std::exchange(told_of_missing_, true))
     note(std::string(results::wait_event),
          fmt::format("not waited for: {}", fmt::join(missing, ", ")));
-  const nanoseconds waited = steady_clock::now() - wait_->since;
+  const nanoseconds waited = steady_clock::now() - busy_with<Wait>()->since;
   const bool in_vain = !loud.empty() && waited >= plan_.wait_for_quiet->most;
   if (loud.empty() || in_vain) return end_wait(waited, in_vain);
-  wait_->loud = loud;
+  std::get<Wait>(activity_).loud = loud;
   // Readers of a machine with one CPU do not wait as long as the trials do.
-  waiting_ = ports_.let_readers_run([this, asked = ++question_] {
+  const bool waits = ports_.let_readers_run([this, asked = ++question_] {
     if (asked == question_) look_at_machine();
   });
-  if (!waiting_) look_at_machine();
+  if (!waits) look_at_machine();
 }
 
 // A wait that found the machine quiet at once is none. After the longest wait the block is measured
 // all the same: to put it off would give blocks another order by what the machine was like.
 void Session::end_wait(nanoseconds waited, bool in_vain) {
-  const plan::Trial trial = expansion_.trials[wait_->position];
-  const Wait wait = *std::exchange(wait_, std::nullopt);
+  const Wait wait = std::get<Wait>(std::exchange(activity_, {}));
+  const plan::Trial trial = expansion_.trials[wait.position];
   quiet_block_ = {trial.warmup, trial.block};
   if (in_vain || !wait.loud.empty()) {
     waited_ = {counters::counted(std::string(results::wait_reading), "ns", waited.count()),
@@ -88,9 +86,10 @@ void Session::end_wait(nanoseconds waited, bool in_vain) {
 }
 
 std::string Session::wait_words() const {
-  return fmt::format("waits for quiet, {} of {}: {}", rounded(steady_clock::now() - wait_->since),
+  const Wait& wait = std::get<Wait>(activity_);
+  return fmt::format("waits for quiet, {} of {}: {}", rounded(steady_clock::now() - wait.since),
                      format_duration(plan_.wait_for_quiet->most),
-                     wait_->loud.empty() ? "looks at the machine" : wait_->loud);
+                     wait.loud.empty() ? "looks at the machine" : wait.loud);
 }
 
 }  // namespace stab::daemon

@@ -8,11 +8,13 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "report/csv.h"
 #include "stabd/results/trials.h"
+#include "store/trial_columns.h"
 
 namespace stab::results {
 namespace {
@@ -79,42 +81,37 @@ void put(Cells& cells, const std::string& text) {
   cells.text(text);
 }
 
-// A column that every export has: its name beside what is in it.
-struct Column {
-  const char* name;
-  void (*write)(const store::Trial& trial, Cells& cells);
-};
-constexpr std::array before_factors{
-    Column{"position", [](const auto& trial, Cells& cells) { cells.number(trial.position); }},
-    Column{"attempt", [](const auto& trial, Cells& cells) { cells.number(trial.attempt); }},
-    Column{"last", [](const auto& trial, Cells& cells) { cells.flag(trial.last); }},
-    Column{"block", [](const auto& trial, Cells& cells) { cells.number(trial.block); }},
-    Column{"warmup", [](const auto& trial, Cells& cells) { cells.flag(trial.warmup); }},
-    Column{"benchmark", [](const auto& trial, Cells& cells) { cells.text(trial.benchmark); }},
-};
-constexpr std::array after_factors{
-    Column{"seed", [](const auto& trial, Cells& cells) { cells.wide(trial.seed); }},
-    Column{"status",
-           [](const auto& trial, Cells& cells) { cells.text(store::to_string(trial.status)); }},
-    Column{"reason", [](const auto& trial, Cells& cells) { cells.text(trial.reason); }},
-    Column{"exit_code", [](const auto& trial, Cells& cells) { put(cells, trial.exit_code); }},
-    Column{"signal", [](const auto& trial, Cells& cells) { put(cells, trial.signal); }},
-    Column{"started_ns", [](const auto& trial, Cells& cells) { cells.number(trial.started_ns); }},
-    Column{"wall_ns", [](const auto& trial, Cells& cells) { put(cells, trial.wall_ns); }},
-    Column{"user_ns", [](const auto& trial, Cells& cells) { put(cells, trial.user_ns); }},
-    Column{"system_ns", [](const auto& trial, Cells& cells) { put(cells, trial.system_ns); }},
-    Column{"max_rss_bytes",
-           [](const auto& trial, Cells& cells) { put(cells, trial.max_rss_bytes); }},
-    Column{"stdout_sha256",
-           [](const auto& trial, Cells& cells) { cells.text(trial.stdout_sha256); }},
-    Column{"build", [](const auto& trial, Cells& cells) { cells.text(trial.build); }},
-};
+void put(Cells& cells, bool flag) {
+  cells.flag(flag);
+}
+void put(Cells& cells, std::uint64_t number) {
+  cells.wide(number);
+}
+template <class T>
+  requires std::is_integral_v<T>
+void put(Cells& cells, T number) {
+  cells.number(number);
+}
+void put(Cells& cells, store::TrialStatus status) {
+  cells.text(store::to_string(status));
+}
+
+void add_names(store::Exported where, std::vector<std::string>& names) {
+  store::for_each_trial_column([&](const auto& column) {
+    if (column.exported == where) names.emplace_back(column.name);
+  });
+}
+void write_columns(store::Exported where, const store::Trial& trial, Cells& cells) {
+  store::for_each_trial_column([&](const auto& column) {
+    if (column.exported == where) put(cells, trial.*column.member);
+  });
+}
 
 std::vector<std::string> columns_of(const store::Reader::Names& names) {
   std::vector<std::string> columns;
-  for (const Column& column : before_factors) columns.emplace_back(column.name);
+  add_names(store::Exported::before_factors, columns);
   for (const std::string& factor : names.factors) columns.push_back(factor);
-  for (const Column& column : after_factors) columns.emplace_back(column.name);
+  add_names(store::Exported::after_factors, columns);
   store::for_each_layout_column(
       [&](const store::LayoutColumn& column, auto) { columns.emplace_back(column.name); });
   for (const std::string& name : names.readings) {
@@ -147,7 +144,7 @@ void write_reading(const counters::Reading* found, Cells& cells) {
 // What a row begins with.
 void write_place(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
   cells.begin();
-  for (const Column& column : before_factors) column.write(trial, cells);
+  write_columns(store::Exported::before_factors, trial, cells);
   for (const std::string& factor : names.factors) {
     const auto level = trial.levels.find(factor);
     if (level == trial.levels.end())
@@ -160,7 +157,7 @@ void write_place(const store::Reader::Names& names, const store::Trial& trial, C
 // In the order of columns_of().
 void write_row(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
   write_place(names, trial, cells);
-  for (const Column& column : after_factors) column.write(trial, cells);
+  write_columns(store::Exported::after_factors, trial, cells);
   store::for_each_layout_column(
       [&](const store::LayoutColumn&, auto member) { put(cells, trial.layout.*member); });
   for (std::size_t i = 0; i < names.readings.size(); ++i)
@@ -169,7 +166,7 @@ void write_row(const store::Reader::Names& names, const store::Trial& trial, Cel
 
 std::vector<std::string> sample_columns_of(const store::Reader::Names& names) {
   std::vector<std::string> columns;
-  for (const Column& column : before_factors) columns.emplace_back(column.name);
+  add_names(store::Exported::before_factors, columns);
   for (const std::string& factor : names.factors) columns.push_back(factor);
   for (const char* name :
        {"trial_status", "measure", "subject", "unit", "ordinal", "value", "reason"})
