@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// stab-lines [--scope PATTERN]... OBJECT...: which code is which line, as text:
+// stab-lines [--scope PATTERN]... [--place FILE:LINE]... OBJECT...: which code is which line, as text:
 //   line FILE:LINE         tab-separated; lines count from 0
 //   object 1 PATH          0: it has no line table; what follows is of it
 //   range START SIZE LINE  in hexadecimal, in hexadecimal, a number
+//   place START LINE       where code of a line begins that was named by --place
 // Without a scope it is what lies below the current directory, or, if nothing does, all but /usr.
 #include <fmt/format.h>
 #include <signal.h>
@@ -83,20 +84,23 @@ std::string text_of(const LineMap& map) {
                    stab::one_line(object.path, 4096));
     for (const auto& range : object.ranges)
       fmt::format_to(out, "range\t{:x}\t{:x}\t{}\n", range.start, range.size, range.line);
+    for (const auto& place : object.places)
+      fmt::format_to(out, "place\t{:x}\t{}\n", place.start, place.line);
   }
   return text;
 }
 
-stab::Result<LineMap> read_by_default(const std::vector<std::string>& objects) {
+stab::Result<LineMap> read_by_default(const std::vector<std::string>& objects,
+                                      const std::vector<std::string>& placed) {
   std::error_code error;
   const std::string here = std::filesystem::current_path(error).string();
   const auto below = [&](const std::string& file) {
     return !error && here != "/" && file.starts_with(here + "/");
   };
-  auto map = stab::causal::read_lines(objects, below);
+  auto map = stab::causal::read_lines(objects, below, placed);
   if (!map || !is_empty(*map)) return map;
   return stab::causal::read_lines(
-      objects, [](const std::string& file) { return !file.starts_with("/usr/"); });
+      objects, [](const std::string& file) { return !file.starts_with("/usr/"); }, placed);
 }
 
 }  // namespace
@@ -105,21 +109,23 @@ int main(int argc, char** argv) {
   be_bounded();
   if (!is_sanitized) catch_crashes();
   std::vector<std::string> patterns;
+  std::vector<std::string> placed;
   std::vector<std::string> objects;
   const std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != "--scope") {
+    if (words[i] != "--scope" && words[i] != "--place") {
       objects.push_back(words[i]);
-    } else if (++i < words.size()) {
-      patterns.push_back(words[i]);
+    } else if (i + 1 < words.size()) {
+      auto& list = words[i] == "--scope" ? patterns : placed;
+      list.push_back(words[++i]);
     } else {
-      return refuse("--scope needs a pattern");
+      return refuse(words[i] + (words[i] == "--scope" ? " needs a pattern" : " needs FILE:LINE"));
     }
   }
-  if (objects.empty()) return refuse("usage: stab-lines [--scope PATTERN]... OBJECT...");
+  if (objects.empty()) return refuse("usage: stab-lines [--scope PATTERN]... [--place FILE:LINE]... OBJECT...");
   const auto map = patterns.empty()
-                       ? read_by_default(objects)
-                       : stab::causal::read_lines(objects, stab::causal::scope_of(patterns));
+                       ? read_by_default(objects, placed)
+                       : stab::causal::read_lines(objects, stab::causal::scope_of(patterns), placed);
   if (!map) return refuse(map.error().message);
   const auto written = stab::write_all(STDOUT_FILENO, text_of(*map));
   return written ? 0 : refuse(written.error().message);

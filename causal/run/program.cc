@@ -189,6 +189,10 @@ Result<Program> prepare_program(const Wanted& wanted, const Companions& companio
     words.emplace_back("--scope");
     words.push_back(pattern);
   }
+  for (const std::string& line : wanted.placed) {
+    words.emplace_back("--place");
+    words.push_back(line);
+  }
   const Fd file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
   if (kind_of(file.get()) == Kind::dynamic) words.push_back(*path);
   words.insert(words.end(), binaries->begin(), binaries->end());

@@ -27,6 +27,7 @@ struct Wanted {
   std::string word;                     // a path, or a name that is looked for in PATH
   std::vector<std::string> scope{};     // patterns of source files
   std::vector<std::string> binaries{};  // patterns of files whose lines are looked at, too
+  std::vector<std::string> placed{};    // lines of which it is asked where their code begins
 };
 
 // Each error says what to change.

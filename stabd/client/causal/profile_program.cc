@@ -79,12 +79,36 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
     if (!line) return fail("--line: " + line.error().message);
     settings.fixed_line = *line;
   }
+  std::size_t free_places = stab::causal::most_places;
   for (const std::string& name : options.progress) {
     const auto line = find_line(program.map, name);
     if (!line) return fail("--progress: " + line.error().message);
+    const std::size_t places = stab::causal::places_of(program.map, *line);
+    if (places != 0 && places <= free_places) {
+      settings.watched.push_back(*line);
+      free_places -= places;
+      continue;
+    }
+    tell(fmt::format("{} has code at {} places, and the processor can watch {} more: its samples "
+                     "are counted, not its visits.",
+                     name, places, free_places));
     settings.sampled.push_back(*line);
   }
   return settings;
+}
+
+// "" if all are watched.
+std::string_view why_unwatched(std::uint32_t unwatched) {
+  switch (unwatched) {
+    case stab::causal::functions_move:
+      return "the program is built by szc, so its functions move";
+    case stab::causal::not_loaded_yet:
+      return "the file that it is in is loaded later";
+    case stab::causal::not_permitted:
+      return "the kernel permits no breakpoints (kernel.perf_event_paranoid)";
+    default:
+      return "";
+  }
 }
 
 std::string by_sampler(std::uint32_t sampler) {
@@ -169,6 +193,7 @@ class Runs {
     all_.damaged += seen.damaged;
     all_.unwound_short += seen.unwound_short;
     all_.sampled_by = seen.sampled_by;
+    all_.unwatched = seen.unwatched;
     if (seen.period_ns != 0) all_.period_ns = seen.period_ns;
     all_.duration_ns = std::max(all_.duration_ns, seen.duration_ns);
     tell(fmt::format("run {} of {}: {} experiments, {} visits in {:.1f} s", number + 1,
@@ -193,6 +218,8 @@ class Runs {
           "No progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h or "
           "COZ_PROGRESS of coz.h where a piece of work is done, or use --progress FILE:LINE or "
           "--end-to-end.");
+    if (const std::string_view why = why_unwatched(all_.unwatched); !why.empty())
+      tell(fmt::format("--progress: samples of the line are counted, not its visits: {}.", why));
     if (empty_ != 0 && all_.duration_ns < short_run_ns)
       tell(
           fmt::format("The program runs {} ms; too short: give it more work, or shorter "
@@ -248,7 +275,7 @@ Result<Profiled> profile_program(const CausalOptions& options) {
   auto companions = stab::causal::find_companions();
   if (!companions) return std::unexpected(companions.error());
   auto program = prepare_program(
-      {.word = options.command.front(), .scope = options.scope, .binaries = options.binaries},
+      {.word = options.command.front(), .scope = options.scope, .binaries = options.binaries, .placed = options.progress},
       *companions);
   if (!program) return std::unexpected(program.error());
   auto settings = settings_of(options, *program);
