@@ -3,7 +3,8 @@
 //   line FILE:LINE         tab-separated; lines count from 0
 //   object 1 PATH          0: it has no line table; what follows is of it
 //   range START SIZE LINE  in hexadecimal, in hexadecimal, a number
-// Without a scope it is what lies below the current directory, or, if nothing does, all but /usr.
+// Without a scope it is what lies below FOLDER, which is the current directory unless one is given, or,
+// if nothing does, all but /usr.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -87,11 +88,11 @@ std::string text_of(const LineMap& map) {
   return text;
 }
 
-stab::Result<LineMap> read_by_default(const std::vector<std::string>& objects) {
-  std::error_code error;
-  const std::string here = std::filesystem::current_path(error).string();
+// Source files below the folder, or if there are none all but /usr.
+stab::Result<LineMap> read_by_default(const std::vector<std::string>& objects,
+                                      const std::string& folder) {
   const auto below = [&](const std::string& file) {
-    return !error && here != "/" && file.starts_with(here + "/");
+    return !folder.empty() && folder != "/" && file.starts_with(folder + "/");
   };
   auto map = stab::causal::read_lines(objects, below);
   if (!map || !is_empty(*map)) return map;
@@ -106,19 +107,23 @@ int main(int argc, char** argv) {
   if (!is_sanitized) catch_crashes();
   std::vector<std::string> patterns;
   std::vector<std::string> objects;
+  std::error_code error;
+  std::string folder = std::filesystem::current_path(error).string();
   const std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != "--scope") {
+    if (words[i] != "--scope" && words[i] != "--below")
       objects.push_back(words[i]);
-    } else if (++i < words.size()) {
-      patterns.push_back(words[i]);
-    } else {
-      return refuse("--scope needs a pattern");
-    }
+    else if (i + 1 == words.size())
+      return refuse(words[i] + " needs a value");
+    else if (words[i] == "--scope")
+      patterns.push_back(words[++i]);
+    else
+      folder = words[++i];
   }
-  if (objects.empty()) return refuse("usage: stab-lines [--scope PATTERN]... OBJECT...");
+  if (objects.empty())
+    return refuse("usage: stab-lines [--scope PATTERN]... [--below FOLDER] OBJECT...");
   const auto map = patterns.empty()
-                       ? read_by_default(objects)
+                       ? read_by_default(objects, folder)
                        : stab::causal::read_lines(objects, stab::causal::scope_of(patterns));
   if (!map) return refuse(map.error().message);
   const auto written = stab::write_all(STDOUT_FILENO, text_of(*map));
