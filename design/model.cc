@@ -244,6 +244,7 @@ Model model_of(const Plan& plan, const Expansion& expansion, const Benchmark& be
 std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion) {
   if (plan.design.kind == DesignKind::within_subjects) return within_models(plan, expansion);
   std::vector<ModelFor> all;
+  if (plan.is_causal()) return all;
   for (const Benchmark& benchmark : plan.benchmarks)
     all.push_back({benchmark.name, model_of(plan, expansion, benchmark)});
   return all;

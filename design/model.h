@@ -26,7 +26,7 @@ struct Model {
 };
 
 // One model a benchmark, or two over all of them (within-subjects), the one that decides first.
-// That of a calibration is the one of each of its comparisons.
+// That of a calibration is the one of each of its comparisons. A causal design has none.
 struct ModelFor {
   std::string benchmark;  // "" for those over all benchmarks
   Model model;

@@ -107,7 +107,8 @@ enum class DesignKind {
   custom,
   calibration,    // A/A comparisons: `comparisons` of each benchmark, one after the other
   padding_study,  // one treatment under the same seeds in each arm
-  fractional      // a part of the cells of treatments with two levels
+  fractional,     // a part of the cells of treatments with two levels
+  causal          // nothing is compared: trials are runs of a causal profile, one of each cell
 };
 constexpr std::string_view to_string(DesignKind kind) {
   switch (kind) {
@@ -127,6 +128,8 @@ constexpr std::string_view to_string(DesignKind kind) {
       return "padding-study";
     case DesignKind::fractional:
       return "fractional";
+    case DesignKind::causal:
+      return "causal";
   }
   return "unknown";
 }
@@ -180,6 +183,19 @@ struct Design {
     if (stop) return stop->min();
     return time ? std::optional(fewest_timed_blocks) : std::nullopt;
   }
+};
+
+// Of causal designs: what the profiler of each trial does, as the options of 'stabctl causal' say.
+struct Causal {
+  std::vector<std::string> scope;     // patterns of source files; empty: where the build is
+  std::vector<std::string> binaries;  // patterns of files whose lines are looked at, too
+  std::vector<std::string> progress;  // FILE:LINE
+  std::string line;                   // FILE:LINE; "": samples choose
+  std::chrono::nanoseconds experiment{0};
+  std::chrono::nanoseconds sample_period{0};
+  std::chrono::nanoseconds arrival_speedup{0};  // 0: none
+  std::optional<double> speedup;  // 0.25 for "25%", in one of each two blocks; none: it is drawn
+  bool end_to_end = false;
 };
 
 // What becomes of the settings of the machine that disturb trials.
@@ -319,8 +335,10 @@ struct Plan {
   std::vector<Benchmark> benchmarks;
   std::vector<Factor> factors;  // in the plan's order
   Design design;
+  Causal causal;
   Analysis analysis;
 
+  [[nodiscard]] bool is_causal() const { return design.kind == DesignKind::causal; }
   // Whether each benchmark of a program has a number of that name of its own.
   [[nodiscard]] bool is_split(std::string_view response) const;
   // The answer is over all benchmarks, which it takes for independent of each other: those that one

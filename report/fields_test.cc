@@ -19,6 +19,7 @@ using nlohmann::json;
 const std::set<std::string> described_above{"exclusions.effects_without[]",
                                             "exclusions.effects_vanished[]",
                                             "measures[]",
+                                            "causal[]",
                                             "responses[].effects[]",
                                             "interactions[].variance",
                                             "calibration.any",
@@ -93,6 +94,7 @@ Document a_document() {
   document.measures = {{.name = "ipc"}};
   document.samples = {{.subject = "sort"}};
   document.failures = {"it failed"};
+  document.causal = {CausalCell{}};
   document.analysis = an_analysis();
   stats::Analysis count = an_analysis();
   count.spec.response = "instructions";

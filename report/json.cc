@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/json_analysis.h"
+#include "report/json_causal.h"
 #include "report/json_studies.h"
 #include "report/or_null.h"
 #include "report/sections/sections.h"
@@ -111,6 +112,22 @@ Json responses_of(const std::vector<stats::Analysis>& others) {
   return list;
 }
 
+// Each cell has what 'stabctl causal --json' prints, or why there is nothing.
+Json causal_of(const Document& document) {
+  if (!document.causal) return nullptr;
+  Json list = Json::array();
+  for (const CausalCell& cell : *document.causal) {
+    Json each{{"cell", cell.name},
+              {"benchmark", cell.benchmark},
+              {"levels", cell.levels},
+              {"reason", or_null(cell.reason)}};
+    if (cell.analysis)
+      each.update(causal_json(cell.profile, *cell.analysis, document.analysis.spec.alpha));
+    list.push_back(std::move(each));
+  }
+  return list;
+}
+
 std::string dumped(const Json& root) {
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -134,7 +151,7 @@ std::string json(const Document& document) {
             {"question", or_null(document.question)},
             {"state", document.state},
             {"reason", or_null(document.reason)},
-            {"answer", answer(analysis)},
+            {"answer", answer_of(document)},
             {"verdict", verdict_json(analysis)},
             {"simulated", document.simulated},
             {"machine", or_null(document.machine)},
@@ -172,6 +189,7 @@ std::string json(const Document& document) {
             {"counters", counters_of(document.counters)},
             {"measures", counters_of(document.measures)},
             {"samples", samples_of(document.samples)},
+            {"causal", causal_of(document)},
             {"responses", responses_of(document.others)},
             {"disagreements", disagreements(document)},
             {"duration_s", std::chrono::duration<double>(document.duration).count()},

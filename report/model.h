@@ -4,11 +4,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "stats/causal/analyse.h"
+#include "stats/causal/profile.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
 
@@ -165,6 +168,16 @@ struct Exclusions {
   [[nodiscard]] bool depends() const { return p && *p <= alpha; }
 };
 
+// A cell of a causal plan, whose measured trials that are ok are runs of a profile.
+struct CausalCell {
+  std::string name{};  // "sort opt=O2"
+  std::string benchmark{};
+  std::map<std::string, std::string> levels{};  // of treatments
+  stats::causal::Profile profile{};
+  std::optional<stats::causal::Analysis> analysis{};
+  std::string reason{};  // why there is none; else ""
+};
+
 struct Document {
   std::string experiment{};
   std::int64_t id = 0;
@@ -196,8 +209,10 @@ struct Document {
   std::vector<std::string> settings{};  // "CC = clang-19", "opt: O1 sets CFLAGS = -O1; ..."
   stats::Analysis analysis{};
   std::vector<stats::Analysis> others{};  // of further responses, each a family of its own
-  std::set<std::string> counts{};         // the responses that count something
-  bool compares = true;                   // the plan has a treatment
+  // Of a causal plan, which compares nothing; none: it is no such plan.
+  std::optional<std::vector<CausalCell>> causal{};
+  std::set<std::string> counts{};  // the responses that count something
+  bool compares = true;            // the plan has a treatment
   // Of a fixed number of blocks not all were there: who looks again and again decides too often.
   bool looked_early = false;
 

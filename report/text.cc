@@ -92,7 +92,8 @@ std::string text(const Document& document, const TextOptions& options) {
         document.id));
   return header(document, options) +
          body(document.analysis,
-              responses_section(document, options) + exclusions_section(document, options) +
+              causal_section(document, options) + responses_section(document, options) +
+                  exclusions_section(document, options) +
                   counters_section(document.counters, options) +
                   measures_section(document.measures, options) + samples_section(document, options),
               failures, options);

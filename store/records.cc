@@ -83,7 +83,7 @@ std::size_t bytes_of(const Trial& trial) {
   for (const counters::Reading& each : trial.readings)
     bytes += each.name.size() + each.unit.size() + each.reason.size() + of_numbers;
   for (const counters::Samples& each : trial.samples) bytes += counters::bytes_of(each);
-  return bytes + counters::bytes_of(trial.profile);
+  return bytes + counters::bytes_of(trial.profile) + trial.causal.size();
 }
 std::size_t bytes_of(const Build& build) {
   return build.benchmark.size() + build.key.size() + build.command.size() +

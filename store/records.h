@@ -5,6 +5,7 @@
 
 #include <boost/describe.hpp>
 #include <boost/mp11.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -160,6 +161,9 @@ struct Positions {
   std::uint64_t end = std::uint64_t{1} << 32;
 };
 
+// Some 10,000 performance experiments.
+inline constexpr std::size_t most_causal_bytes = std::size_t{1} << 20;
+
 struct Trial {
   Id experiment = 0;
   std::uint32_t position = 0;  // (experiment, position, attempt) is unique
@@ -186,6 +190,8 @@ struct Trial {
   std::vector<counters::Reading> readings{};  // kept in this order
   std::vector<counters::Samples> samples{};   // too
   counters::Profile profile{};
+  // Of a causal plan: what its performance experiments saw (stats/causal/run_text.h); "": nothing.
+  std::string causal{};
 
   bool operator==(const Trial&) const = default;
 };

@@ -145,6 +145,24 @@ constexpr const char* profile_view =
   FROM trial, json_each(trial.profile, '$[4]') AS item
   WHERE json_type(trial.profile, '$[4]') = 'array')sql";
 
+// Performance experiments (stats/causal/run_text.h), and the visits of progress points in them. As the
+// one before it.
+constexpr const char* causal_experiment_view =
+    R"sql(CREATE VIEW causal_experiment AS
+  SELECT trial.id AS trial, item.key AS ordinal,
+    trial.causal ->> ('$.lines[' || (item.value ->> 0) || ']') AS line,
+    (item.value ->> 1) / 1000.0 AS speedup, item.value ->> 2 AS effective_ns,
+    item.value ->> 3 AS paused_ns, item.value ->> 4 AS line_samples
+  FROM trial, json_each(trial.causal, '$.experiments') AS item)sql";
+constexpr const char* causal_visit_view =
+    R"sql(CREATE VIEW causal_visit AS
+  SELECT trial.id AS trial, item.key AS ordinal,
+    trial.causal ->> ('$.points[' || (visit.value ->> 0) || '][0]') AS point,
+    trial.causal ->> ('$.points[' || (visit.value ->> 0) || '][1]') AS kind,
+    visit.value ->> 1 AS visits, visit.value ->> 2 AS departures, visit.value ->> 3 AS inside
+  FROM trial, json_each(trial.causal, '$.experiments') AS item,
+    json_each(item.value, '$[5]') AS visit)sql";
+
 void add_meta(Connection& connection, std::string_view key, std::string_view value) {
   Row row;
   row.set("key", key);
@@ -280,6 +298,12 @@ void add_profiles(Connection& connection) {
   connection.database().exec(profile_view);
 }
 
+void add_causal_runs(Connection& connection) {
+  connection.database().exec("ALTER TABLE trial ADD COLUMN causal TEXT");
+  connection.database().exec(causal_experiment_view);
+  connection.database().exec(causal_visit_view);
+}
+
 struct SchemaEntry {
   std::string type;
   std::string of;  // its table
@@ -303,8 +327,8 @@ std::vector<SchemaEntry> schema_of(SQLite::Database& database) {
 }
 
 constexpr std::array<Step, schema_version> steps{
-    create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,
-    add_turns,        move_readings, add_samples,   add_sizes,        add_profiles};
+    create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,   add_turns,
+    move_readings,    add_samples,   add_sizes,     add_profiles,     add_causal_runs};
 
 }  // namespace
 
@@ -320,7 +344,8 @@ void put_readings_into_trials(Connection& connection) {
 }
 
 std::span<const std::string_view> known_views() {
-  static constexpr std::array<std::string_view, 3> views{reading_view, sample_view, profile_view};
+  static constexpr std::array<std::string_view, 5> views{reading_view, sample_view, profile_view,
+                                                         causal_experiment_view, causal_visit_view};
   return views;
 }
 

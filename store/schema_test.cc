@@ -113,12 +113,29 @@ TEST(Schema, ANewerDatabaseIsRefusedAndUnchanged) {
 
 // The columns that the first version had.
 Row first_version_of(const Trial& trial) {
-  static constexpr std::array later{
-      "randomized",  "randomization",   "layout_note",      "layout_seed",      "epochs",
-      "given_up",    "epochs_ns",       "longest_pause_ns", "functions",        "moved_functions",
-      "text_bytes",  "moved_bytes",     "setup_ns",         "main_to_exit_ns",  "region_ns",
-      "regions",     "heap_operations", "heap_bytes",       "heap_fixed_bytes", "reading_list",
-      "sample_list", "profile"};
+  static constexpr std::array later{"randomized",
+                                    "randomization",
+                                    "layout_note",
+                                    "layout_seed",
+                                    "epochs",
+                                    "given_up",
+                                    "epochs_ns",
+                                    "longest_pause_ns",
+                                    "functions",
+                                    "moved_functions",
+                                    "text_bytes",
+                                    "moved_bytes",
+                                    "setup_ns",
+                                    "main_to_exit_ns",
+                                    "region_ns",
+                                    "regions",
+                                    "heap_operations",
+                                    "heap_bytes",
+                                    "heap_fixed_bytes",
+                                    "reading_list",
+                                    "sample_list",
+                                    "profile",
+                                    "causal"};
   Row row;
   for (const auto& [column, value] : to_row(trial).values())
     if (std::ranges::find(later, column) == later.end()) row.set_value(column, value);
@@ -146,6 +163,7 @@ TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
       old.readings.clear();
       old.samples.clear();
       old.profile = {};
+      old.causal = "";
       connection.insert("trial", first_version_of(old));
     });
   }
@@ -244,6 +262,7 @@ TEST_F(OldReadings, BecomePartOfTheirTrials) {
     Trial expected = example_trial(1, position++);
     for (auto& reading : expected.readings) reading.unit = "";  // nobody wrote one
     expected.profile = {};
+    expected.causal = "";
     expected.samples.clear();  // nor any of these
     ASSERT_EQ(trial, expected);
   }
@@ -321,34 +340,6 @@ TEST_F(OldReadings, WithOneThatIsDamagedRecoveryLosesItsTrial) {
   EXPECT_EQ(trials_of(*store_, 1).size(), 1199U);
 }
 
-// For people: as the table of earlier versions had them, and by their names.
-TEST(Schema, ReadingsCanBeAskedForBySql) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "stab.db";
-  {
-    const auto store = open_or_fail(path);
-    const Id experiment = store->add_experiment(example_experiment()).value();
-    Trial trial = example_trial(experiment, 0);
-    trial.readings.push_back(counters::counted("steal-ns", "ns", 9223372036854775807));
-    trial.readings.push_back(counters::counted("whole", "", 2.0));
-    ASSERT_TRUE(store->add_trial(trial));
-    trial.position = 1;
-    trial.readings.clear();
-    ASSERT_TRUE(store->add_trial(trial));
-  }
-  SQLite::Database database(path);
-  const auto one = [&](const std::string& sql) { return database.execAndGet(sql).getString(); };
-  EXPECT_EQ(one("SELECT value FROM reading WHERE name = 'steal-ns'"), "9223372036854775807");
-  EXPECT_EQ(one("SELECT typeof(value) FROM reading WHERE name = 'whole'"), "real");
-  EXPECT_EQ(one("SELECT group_concat(name || ' ' || status || ' ' || coalesce(value, 'NULL') || "
-                "' ' || coverage || ' ' || reason || ' ' || unit, ';') FROM (SELECT * FROM reading "
-                "WHERE trial = 1 ORDER BY ordinal LIMIT 6)"),
-            "task-clock counted 123456789 1.0  ns;page-faults counted 0 1.0  ;"
-            "cycles scaled -1 0.1  ;instructions absent NULL 1.0 no hardware counters ;"
-            "late absent NULL 0.0 read too late ;steal-ns counted 9223372036854775807 1.0  ns");
-  EXPECT_EQ(one("SELECT count(*) FROM reading"), "7");
-}
-
 // As version 7 wrote it, which had no column for samples.
 TEST(Schema, AnEarlierDatabaseGetsSamplesAndKeepsItsTrials) {
   const TemporaryDirectory directory;
@@ -361,9 +352,11 @@ TEST(Schema, AnEarlierDatabaseGetsSamplesAndKeepsItsTrials) {
       old = example_trial(connection.insert("experiment", to_row(example_experiment())), 0);
       old.samples.clear();
       old.profile = {};
+      old.causal = "";
       Row row;
       for (const auto& [column, value] : to_row(old).values())
-        if (column != "sample_list" && column != "profile") row.set_value(column, value);
+        if (column != "sample_list" && column != "profile" && column != "causal")
+          row.set_value(column, value);
       connection.insert("trial", row);
     });
   }
@@ -387,9 +380,10 @@ TEST(Schema, AnEarlierDatabaseGetsProfilesAndKeepsItsTrials) {
     connection.transaction([&] {
       old = example_trial(connection.insert("experiment", to_row(example_experiment())), 0);
       old.profile = {};
+      old.causal = "";
       Row row;
       for (const auto& [column, value] : to_row(old).values())
-        if (column != "profile") row.set_value(column, value);
+        if (column != "profile" && column != "causal") row.set_value(column, value);
       connection.insert("trial", row);
     });
   }
@@ -402,62 +396,30 @@ TEST(Schema, AnEarlierDatabaseGetsProfilesAndKeepsItsTrials) {
   EXPECT_EQ(SQLite::Database(path + ".before-v10").execAndGet("PRAGMA user_version").getInt(), 9);
 }
 
-TEST(Schema, ProfilesCanBeAskedForBySql) {
+// As version 10 wrote it, which had no column for causal profiles.
+TEST(Schema, AnEarlierDatabaseGetsCausalProfilesAndKeepsItsTrials) {
   const TemporaryDirectory directory;
   const std::string path = directory / "stab.db";
+  Trial old;
   {
-    const auto store = open_or_fail(path);
-    const Id experiment = store->add_experiment(example_experiment()).value();
-    Trial trial = example_trial(experiment, 0);
-    ASSERT_TRUE(store->add_trial(trial));
-    trial.position = 1;
-    trial.profile = {};
-    ASSERT_TRUE(store->add_trial(trial));
-    trial.position = 2;
-    trial.profile = {.event = "cycles", .hz = 997, .reason = "no PMU"};
-    ASSERT_TRUE(store->add_trial(trial));
+    Connection connection(path);
+    migrate(connection, schema_steps().first(10));
+    connection.transaction([&] {
+      old = example_trial(connection.insert("experiment", to_row(example_experiment())), 0);
+      old.causal = "";
+      Row row;
+      for (const auto& [column, value] : to_row(old).values())
+        if (column != "causal") row.set_value(column, value);
+      connection.insert("trial", row);
+    });
   }
-  SQLite::Database database(path);
-  EXPECT_EQ(database
-                .execAndGet("SELECT group_concat(trial || ' ' || ordinal || ' ' || function || ' ' "
-                            "|| object || ' ' || samples || ' ' || weight || ' ' || event || ' ' "
-                            "|| unit, ';') FROM profile")
-                .getString(),
-            "1 0 sort prog 451 452357000 task-clock:u ns;"
-            "1 1 memcpy libc.so.6 3 3009000 task-clock:u ns");
-}
-
-TEST(Schema, SamplesCanBeAskedForBySql) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "stab.db";
-  {
-    const auto store = open_or_fail(path);
-    const Id experiment = store->add_experiment(example_experiment()).value();
-    Trial trial = example_trial(experiment, 0);
-    ASSERT_TRUE(store->add_trial(trial));
-    trial.position = 1;
-    trial.samples.clear();
-    ASSERT_TRUE(store->add_trial(trial));
-  }
-  SQLite::Database database(path);
-  const auto one = [&](const std::string& sql) { return database.execAndGet(sql).getString(); };
-  EXPECT_EQ(one("SELECT group_concat(trial || ' ' || measure || ' ' || subject || ' ' || "
-                "coalesce(ordinal, 'NULL') || ' ' || coalesce(value, 'NULL') || ' ' || reason || "
-                "' ' || unit, ';') FROM sample"),
-            "1 time BM_sort/8 0 12.5  ns;1 time BM_sort/8 1 13  ns;1 time BM_sort/8 2 12  ns;"
-            "1 time BM_find NULL NULL no keys ns;1 latency  0 1  ");
-  EXPECT_EQ(one("SELECT avg(value) FROM sample WHERE subject = 'BM_sort/8'"), "12.5");
-}
-
-TEST(Schema, TheViewOfReadingsIsNoProgramOfOthersAndAnyOtherIs) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "stab.db";
-  open_or_fail(path).reset();
-  EXPECT_TRUE(Reader::open(path));
-  cheat(path, "CREATE VIEW other AS SELECT 1");
-  EXPECT_THAT(Reader::open(path).error().message, HasSubstr("it holds views or triggers"));
-  cheat(path, "DROP VIEW other; DROP VIEW reading; CREATE VIEW reading AS SELECT 1");
-  EXPECT_THAT(Reader::open(path).error().message, HasSubstr("it holds views or triggers"));
+  const auto store = open_or_fail(path);
+  EXPECT_TRUE(store->verify().value().empty());
+  const Trial fresh = example_trial(old.experiment, 1);
+  ASSERT_TRUE(store->add_trial(fresh));
+  EXPECT_THAT(trials_of(*store, old.experiment), testing::ElementsAre(old, fresh));
+  EXPECT_TRUE(store->verify().value().empty());
+  EXPECT_EQ(SQLite::Database(path + ".before-v11").execAndGet("PRAGMA user_version").getInt(), 10);
 }
 
 }  // namespace

@@ -98,6 +98,14 @@ inline counters::Profile example_profile() {
           .functions = {{"sort", "prog", 451, 452'357'000}, {"memcpy", "libc.so.6", 3, 3'009'000}}};
 }
 
+// Two experiments, one of them with a point of each kind.
+inline std::string example_causal_run() {
+  return R"({"started_ns":1,"effective_ns":2000000,"lines":["a.c:3","b.c:4"],)"
+         R"("points":[["item","throughput"],["wait","latency"]],)"
+         R"("experiments":[[1,250,500000,1000,12,[[0,40],[1,4,3,1.5]]],[0,0,400000,0,9,[]]],)"
+         R"("samples":[[0,451]]})";
+}
+
 // Every field differs from its default.
 inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t attempt = 0) {
   return {.experiment = experiment,
@@ -142,7 +150,8 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
                      .heap_fixed_bytes = 60'000},
           .readings = example_readings(),
           .samples = example_samples(),
-          .profile = example_profile()};
+          .profile = example_profile(),
+          .causal = example_causal_run()};
 }
 
 // A database as version 6 wrote it: one experiment with all that belongs to it, each reading of its
@@ -161,7 +170,8 @@ inline void make_version_6(const std::string& path, std::uint32_t trials,
       const Trial trial = example_trial(experiment, position);
       Row row;
       for (const auto& [column, value] : to_row(trial).values())
-        if (column != "reading_list" && column != "sample_list" && column != "profile")
+        if (column != "reading_list" && column != "sample_list" && column != "profile" &&
+            column != "causal")
           row.set_value(column, value);
       const Id id = connection.insert("trial", row);
       std::int64_t ordinal = 0;

@@ -87,7 +87,8 @@ allowed() {
     stabd/main_stabd.cc) echo "base toml stabd/manual stabd/paths.h stabd/settings stabd/service stabd/daemon/daemon.h stabd/reader/reader.h stabd/worker/worker.h" ;;
     stabd/command_line) echo "base stabd/manual stabd/paths.h stabd/client stabd/client/ab stabd/client/causal stabd/client/database stabd/client/history stabd/client/machine stabd/client/replay stabd/client/web" ;;
     stabd/main_stabctl.cc) echo "base/streams.h stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
-    stabd/worker) echo "$below_stabd machine/quality stabd/protocol stabd/revisions stabd/testing.h" ;;
+    stabd/worker) echo "$below_stabd causal/run/program.h machine/quality stabd/protocol stabd/worker/causal stabd/revisions stabd/testing.h" ;;
+    stabd/worker/causal) echo "base causal/run causal/lines/line_map.h machine stats/causal store/records.h stabd/protocol" ;;
     stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/exclusion stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/results/sums) echo "plan/plan.h plan/measures/regions.h plan/measures/simulated.h counters/reading.h store report/model.h stats/numbers stats/tests/variance_components.h" ;;
@@ -103,7 +104,7 @@ allowed() {
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;
     stabd/client/database) echo "$below_stabd stabd/protocol stabd/paths.h stabd/client stabd/upkeep stabd/archive" ;;
-    stabd/client/causal) echo "$below_stabd causal/* stabd/client stabd/protocol" ;;
+    stabd/client/causal) echo "$below_stabd causal/* stabd/client stabd/client/run stabd/protocol" ;;
     stabd/client/history) echo "$below_stabd stabd/protocol stabd/client" ;;
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
     stabd/client/live) echo "base report/words stabd/protocol/messages.h" ;;

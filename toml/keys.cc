@@ -11,6 +11,9 @@ namespace {
 
 // "30min", as the user would write it.
 std::string written(std::chrono::nanoseconds duration) {
+  if (duration < std::chrono::seconds(1))
+    return fmt::format("{}ms",
+                       std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration).count();
   return seconds % 60 == 0 ? fmt::format("{}min", seconds / 60) : fmt::format("{}s", seconds);
 }

@@ -2,6 +2,7 @@
 // Which code of an object is which line of source, as the session file wants it.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,9 +43,25 @@ struct LineName {
   std::string_view file;
   std::uint32_t line = 0;
 };
-std::optional<LineName> split_line(std::string_view name);
+inline std::optional<LineName> split_line(std::string_view name) {
+  const std::size_t at = name.rfind(':');
+  if (at == std::string_view::npos || at == 0) return std::nullopt;
+  const std::string_view digits = name.substr(at + 1);
+  LineName split{.file = name.substr(0, at)};
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, split.line);
+  if (digits.empty() || stop != end || error != std::errc{}) return std::nullopt;
+  return split;
+}
+
 // Whether the line at this path can be called so.
-bool is_called(const LineName& line, const LineName& name);
+inline bool is_called(const LineName& line, const LineName& name) {
+  const std::string_view path = line.file;
+  const std::string_view file = name.file;
+  return line.line == name.line &&
+         (path == file || (path.ends_with(file) && path.size() > file.size() &&
+                           (file.starts_with('/') || path[path.size() - file.size() - 1] == '/')));
+}
 
 inline constexpr std::size_t most_ranges = 8'000'000;
 

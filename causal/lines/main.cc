@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// stab-lines [--scope PATTERN]... [--place FILE:LINE]... OBJECT...: which code is which line, as text:
+// stab-lines [--scope PATTERN]... [--below FOLDER] [--place FILE:LINE]... OBJECT...: which code is
+// which line, as text:
 //   line FILE:LINE         tab-separated; lines count from 0
 //   object 1 PATH          0: it has no line table; what follows is of it
 //   range START SIZE LINE  in hexadecimal, in hexadecimal, a number
 //   place START LINE       where code of a line begins that was named by --place
-// Without a scope it is what lies below the current directory, or, if nothing does, all but /usr.
+// Without a scope it is what lies below FOLDER, which is the current directory unless one is given,
+// or, if nothing does, all but /usr.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -90,12 +92,12 @@ std::string text_of(const LineMap& map) {
   return text;
 }
 
+// Source files below the folder, or if there are none all but /usr.
 stab::Result<LineMap> read_by_default(const std::vector<std::string>& objects,
+                                      const std::string& folder,
                                       const std::vector<std::string>& placed) {
-  std::error_code error;
-  const std::string here = std::filesystem::current_path(error).string();
   const auto below = [&](const std::string& file) {
-    return !error && here != "/" && file.starts_with(here + "/");
+    return !folder.empty() && folder != "/" && file.starts_with(folder + "/");
   };
   auto map = stab::causal::read_lines(objects, below, placed);
   if (!map || !is_empty(*map)) return map;
@@ -111,21 +113,28 @@ int main(int argc, char** argv) {
   std::vector<std::string> patterns;
   std::vector<std::string> placed;
   std::vector<std::string> objects;
+  std::error_code error;
+  std::string folder = std::filesystem::current_path(error).string();
   const std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != "--scope" && words[i] != "--place") {
-      objects.push_back(words[i]);
-    } else if (i + 1 < words.size()) {
-      auto& list = words[i] == "--scope" ? patterns : placed;
-      list.push_back(words[++i]);
-    } else {
-      return refuse(words[i] + (words[i] == "--scope" ? " needs a pattern" : " needs FILE:LINE"));
-    }
+    const std::string& word = words[i];
+    if (word != "--scope" && word != "--below" && word != "--place")
+      objects.push_back(word);
+    else if (i + 1 == words.size())
+      return refuse(word + " needs a value");
+    else if (word == "--scope")
+      patterns.push_back(words[++i]);
+    else if (word == "--place")
+      placed.push_back(words[++i]);
+    else
+      folder = words[++i];
   }
-  if (objects.empty()) return refuse("usage: stab-lines [--scope PATTERN]... [--place FILE:LINE]... OBJECT...");
-  const auto map = patterns.empty()
-                       ? read_by_default(objects, placed)
-                       : stab::causal::read_lines(objects, stab::causal::scope_of(patterns), placed);
+  if (objects.empty())
+    return refuse(
+        "usage: stab-lines [--scope PATTERN]... [--below FOLDER] [--place FILE:LINE]... OBJECT...");
+  const auto map = patterns.empty() ? read_by_default(objects, folder, placed)
+                                    : stab::causal::read_lines(
+                                          objects, stab::causal::scope_of(patterns), placed);
   if (!map) return refuse(map.error().message);
   const auto written = stab::write_all(STDOUT_FILENO, text_of(*map));
   return written ? 0 : refuse(written.error().message);

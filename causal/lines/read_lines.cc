@@ -171,7 +171,7 @@ class Reader {
         const bool is_own = at->second && row.Line != 0;
         const std::optional<std::uint32_t> line =
             is_own ? index(fmt::format("{}:{}", *at->second, row.Line))
-                                        : caller_in_scope(context, row.Address);
+                   : caller_in_scope(context, row.Address);
         if (!line) continue;
         if (++count_ > most_ranges) return false;
         const bool goes_on = i > sequence.FirstRowIndex && table.Rows[i - 1].Line == row.Line &&

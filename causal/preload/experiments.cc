@@ -227,7 +227,8 @@ void start_coordinating() {
                                          nullptr) == 0;
   STAB_REAL(pthread_sigmask)(SIG_SETMASK, &before, nullptr);
   // Threads that begin before are not watched.
-  while (has_thread && head().is_end_to_end == 0 && !__atomic_load_n(&is_watching, __ATOMIC_ACQUIRE))
+  while (has_thread && head().is_end_to_end == 0 &&
+         !__atomic_load_n(&is_watching, __ATOMIC_ACQUIRE))
     os::yield();
 }
 

@@ -76,8 +76,8 @@ void read_watched() {
     uint64_t all = 0;
     for (uint32_t j = 0; j < watched_count; ++j)
       if (head().places[j].counter == head().places[i].counter) all += counts[j];
-    __atomic_store_n(&shared_file.counters[head().places[i].counter].count,
-                     counted_before[i] + all, __ATOMIC_RELAXED);
+    __atomic_store_n(&shared_file.counters[head().places[i].counter].count, counted_before[i] + all,
+                     __ATOMIC_RELAXED);
   }
 }
 

@@ -95,11 +95,12 @@ Result<void> check(const std::string& path, bool has_binaries) {
               "that program's file by --binary");
 }
 
-Result<std::vector<std::string>> expand(const std::vector<std::string>& patterns) {
+Result<std::vector<std::string>> expand(const std::vector<std::string>& patterns,
+                                        const fs::path& directory) {
   std::vector<std::string> found;
   for (const std::string& pattern : patterns) {
     glob_t matches{};
-    const int failed = glob(pattern.c_str(), 0, nullptr, &matches);
+    const int failed = glob((directory / pattern).c_str(), 0, nullptr, &matches);
     for (std::size_t i = 0; failed == 0 && i < matches.gl_pathc; ++i)
       found.emplace_back(matches.gl_pathv[i]);
     globfree(&matches);
@@ -164,24 +165,27 @@ Result<Companions> find_companions() {
   if (found.lines.empty())
     return fail(
         "stab-lines is missing; it belongs into ../libexec/stabd, seen from the folder of "
-        "stabctl: install the package of szc, too");
+        "stabctl and stabd: install the package of szc, too");
   if (found.library.empty())
     return fail(
         "libstabcausal.so is missing; it belongs into ../lib/stabd, seen from the folder "
-        "of stabctl");
+        "of stabctl and stabd");
   if (found.library.find_first_of(" :\t") != std::string::npos)
     return fail("LD_PRELOAD takes no path with spaces or colons: " + found.library);
   return found;
 }
 
 Result<Program> prepare_program(const Wanted& wanted, const Companions& companions) {
-  std::vector<std::string> environment;
-  for (char** each = environ; *each != nullptr; ++each) environment.emplace_back(*each);
+  std::vector<std::string> environment = wanted.environment;
+  if (environment.empty())
+    for (char** each = environ; *each != nullptr; ++each) environment.emplace_back(*each);
   std::error_code error;
-  const auto path =
-      machine::find_program(wanted.word, environment, fs::current_path(error).string());
+  const fs::path directory =
+      wanted.directory.empty() ? fs::current_path(error) : fs::path(wanted.directory);
+  auto path = machine::find_program(wanted.word, environment, directory.string());
   if (!path) return std::unexpected(path.error());
-  const auto binaries = expand(wanted.binaries);
+  if (!wanted.directory.empty()) *path = (directory / *path).string();
+  const auto binaries = expand(wanted.binaries, wanted.directory);
   if (!binaries) return std::unexpected(binaries.error());
   if (auto fit = check(*path, !binaries->empty()); !fit) return std::unexpected(fit.error());
   std::vector<std::string> words{companions.lines};
@@ -192,6 +196,10 @@ Result<Program> prepare_program(const Wanted& wanted, const Companions& companio
   for (const std::string& line : wanted.placed) {
     words.emplace_back("--place");
     words.push_back(line);
+  }
+  if (!wanted.below.empty()) {
+    words.emplace_back("--below");
+    words.push_back(wanted.below);
   }
   const Fd file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
   if (kind_of(file.get()) == Kind::dynamic) words.push_back(*path);

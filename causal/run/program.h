@@ -24,10 +24,14 @@ struct Program {
 };
 
 struct Wanted {
-  std::string word;                     // a path, or a name that is looked for in PATH
-  std::vector<std::string> scope{};     // patterns of source files
-  std::vector<std::string> binaries{};  // patterns of files whose lines are looked at, too
-  std::vector<std::string> placed{};    // lines of which it is asked where their code begins
+  std::string word;                        // a path, or a name that is looked for in PATH
+  std::vector<std::string> scope{};        // patterns of source files
+  std::vector<std::string> binaries{};     // patterns of files whose lines are looked at, too
+  std::string directory{};                 // in which it runs; "": ours
+  std::vector<std::string> environment{};  // that it has; empty: ours
+  // Without a scope it is the source files below this folder, or, if there are none, all but /usr.
+  std::string below{};                // "": the current directory
+  std::vector<std::string> placed{};  // lines of which it is asked where their code begins
 };
 
 // Each error says what to change.

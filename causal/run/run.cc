@@ -19,24 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<std::string> environment_of(const Command& command, const SessionFile& session) {
-  constexpr std::string_view preload = "LD_PRELOAD=";
-  std::vector<std::string> made;
-  std::string libraries = std::string(preload) + command.library;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view entry = *each;
-    if (entry.starts_with(preload)) {
-      if (entry.size() > preload.size())
-        libraries += ":" + std::string(entry.substr(preload.size()));
-    } else if (!entry.starts_with("STAB_CAUSAL=")) {
-      made.emplace_back(entry);
-    }
-  }
-  made.push_back(std::move(libraries));
-  made.push_back("STAB_CAUSAL=" + session.path());
-  return made;
-}
-
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> made;
   for (std::string& word : words) made.push_back(word.data());
@@ -85,7 +67,9 @@ class Signals {
 };
 
 Result<pid_t> start(const Command& command, const SessionFile& session, const sigset_t& mask) {
-  std::vector<std::string> environment = environment_of(command, session);
+  std::vector<std::string> ours;
+  for (char** each = environ; *each != nullptr; ++each) ours.emplace_back(*each);
+  std::vector<std::string> environment = profiled(ours, command.library, session);
   std::vector<std::string> words = command.argv;
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -100,6 +84,23 @@ Result<pid_t> start(const Command& command, const SessionFile& session, const si
 }
 
 }  // namespace
+
+std::vector<std::string> profiled(const std::vector<std::string>& environment,
+                                  const std::string& library, const SessionFile& session) {
+  constexpr std::string_view preload = "LD_PRELOAD=";
+  std::vector<std::string> made;
+  std::string libraries = std::string(preload) + library;
+  for (const std::string& entry : environment) {
+    if (entry.starts_with(preload)) {
+      if (entry.size() > preload.size()) libraries += ":" + entry.substr(preload.size());
+    } else if (!entry.starts_with("STAB_CAUSAL=")) {
+      made.push_back(entry);
+    }
+  }
+  made.push_back(std::move(libraries));
+  made.push_back("STAB_CAUSAL=" + session.path());
+  return made;
+}
 
 Result<Ended> run_program(const Command& command, const SessionFile& session,
                           const std::function<void()>& looked) {

@@ -25,6 +25,10 @@ struct Ended {
   std::uint64_t passed_ns = 0;
 };
 
+// The environment of a program that is profiled, made of the one that it would have.
+std::vector<std::string> profiled(const std::vector<std::string>& environment,
+                                  const std::string& library, const SessionFile& session);
+
 // SIGINT, SIGTERM and SIGHUP end the program and do not end this process. `looked` is called about
 // once a second.
 Result<Ended> run_program(const Command& command, const SessionFile& session,

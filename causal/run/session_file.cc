@@ -74,8 +74,7 @@ std::size_t places_of(const LineMap& map, std::uint32_t line) {
 void SessionFile::add_point(const std::string& name, CounterKind kind, std::uint32_t line) {
   auto& head = *reinterpret_cast<Head*>(start_);
   if (head.counter_count == most_counters) return;
-  Counter& counter =
-      reinterpret_cast<Counter*>(start_ + layout_.counters)[head.counter_count++];
+  Counter& counter = reinterpret_cast<Counter*>(start_ + layout_.counters)[head.counter_count++];
   // Of a long name the end, as of other points.
   const std::size_t from = name.size() - std::min<std::size_t>(name.size(), counter_name_bytes - 1);
   std::memcpy(counter.name, name.data() + from, name.size() - from);
@@ -128,8 +127,8 @@ void SessionFile::fill(const LineMap& map, const Settings& settings) {
       const auto watched = std::ranges::find(settings.watched, place.line);
       if (watched == settings.watched.end()) continue;
       assert(head.place_count < most_places);
-      const auto counter = settings.sampled.size() +
-                           static_cast<std::size_t>(watched - settings.watched.begin());
+      const auto counter =
+          settings.sampled.size() + static_cast<std::size_t>(watched - settings.watched.begin());
       head.places[head.place_count++] = {place.start, object, static_cast<std::uint32_t>(counter)};
     }
     ++object;

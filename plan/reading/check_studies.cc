@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calibrations, padding studies and fractional designs: what they need beyond other designs, and
+// Calibrations, padding studies, fractional and causal designs: what they need beyond other designs, and
 // the arms and cells that follow from them.
 #include <fmt/format.h>
 
@@ -124,6 +124,21 @@ void check_studies(Draft& draft) {
   if (draft.plan.design.kind == DesignKind::padding_study) check_padding_study(draft);
   if (draft.plan.design.kind == DesignKind::fractional) check_fractional(draft);
   if (draft.problems.count() != before) draft.kind_is_good = false;
+}
+
+// Nothing is measured that virtual pauses would change.
+void check_causal(Draft& draft) {
+  if (!draft.plan.is_causal()) return;
+  if (draft.measure_at)
+    draft.problems.add(
+        *draft.measure_at,
+        "'measure' has no place in a causal design, whose trials have virtual pauses "
+        "in all that they measure: leave it out");
+  for (const auto& [key, at] : draft.study.analysis)
+    if (key != "alpha")
+      draft.problems.add(at, fmt::format("'analysis.{}' has no use in a causal design, which "
+                                         "compares nothing: remove it",
+                                         shown(key)));
 }
 
 }  // namespace stab::plan

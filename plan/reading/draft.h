@@ -76,6 +76,7 @@ struct Draft {
   Position time_at;                              // design.time
   Position rotate_at;                            // measure.rotate
   std::optional<Position> simulate_at;           // measure.simulate
+  std::optional<Position> measure_at;            // [measure]
   Position response_at;                          // analysis.response
   DraftStudy study;
   bool has_revisions = false;    // a factor has revisions as its levels
@@ -99,6 +100,7 @@ void read_design(const Table& root, Draft& draft);
 // The keys of [design] that belong to one kind.
 void read_studies(const Table& design, Draft& draft);
 void read_stop(const Table& design, Draft& draft);
+void read_causal(const Table& root, Draft& draft);  // after [design]
 void read_exclude(const Table& root, Draft& draft);
 void read_measure(const Table& root, Draft& draft);
 // The measures that the plan defines itself, after the counters.
@@ -124,6 +126,7 @@ void check_studies(Draft& draft);
 void check_stop(Draft& draft);       // the stopping rule fits the design
 void check_analysis(Draft& draft);   // how it is analysed does, too
 void check_simulated(Draft& draft);  // nothing is asked of a simulator that it does not have
+void check_causal(Draft& draft);     // nothing is asked of a causal design that it does not have
 void check_turns(Draft& draft);  // each set of events gets blocks, and what is compared has some
 void check_options(
     Draft& draft);  // what the runtime is asked for makes a difference, and szc is there

@@ -40,7 +40,8 @@ inline constexpr std::array kinds{
     to_string(DesignKind::one_way),        to_string(DesignKind::within_subjects),
     to_string(DesignKind::full_factorial), to_string(DesignKind::nested),
     to_string(DesignKind::custom),         to_string(DesignKind::fractional),
-    to_string(DesignKind::calibration),    to_string(DesignKind::padding_study)};
+    to_string(DesignKind::calibration),    to_string(DesignKind::padding_study),
+    to_string(DesignKind::causal)};
 inline constexpr std::array<std::string_view, 1> orders{"randomized-blocks"};
 inline constexpr std::array rules{to_string(StopRule::precision), to_string(StopRule::sequential)};
 inline constexpr std::array<std::string_view, 2> on_absent{"record", "refuse"};
@@ -202,6 +203,28 @@ inline constexpr Key keys[] = {
     {"design.generators", Several{1, max_fractional_treatments - 1, "texts"},
      "of `fractional`, as in `[\"d = a:b:c\"]`", "`resolution`"},
     {"design.resolution", Count{3, max_fractional_treatments}, "of `fractional`", "`generators`"},
+
+    {"causal.scope", Texts{is_filled_word, filled_word_rule},
+     "of `causal`: patterns of source files whose lines are tried, as a shell matches them",
+     "those of the build's copy, or of the plan's folder"},
+    {"causal.binary", Texts{is_filled_word, filled_word_rule},
+     "patterns of files whose lines are looked at beside the program's; may use `${OUT}`, `${DIR}` "
+     "and `${SRC}`",
+     "none"},
+    {"causal.line", Text{is_filled_word, filled_word_rule},
+     "FILE:LINE; no other line is tried, and FILE may be the end of a path", "samples choose"},
+    {"causal.progress", Texts{is_filled_word, filled_word_rule},
+     "of FILE:LINE; for programs without progress points: these lines are some", "none"},
+    {"causal.experiment", Duration{std::chrono::milliseconds(500)},
+     "the first experiment's length, 10ms to 10min"},
+    {"causal.sample_period", Duration{std::chrono::milliseconds(1)},
+     "CPU time from sample to sample, 100us to 1s"},
+    {"causal.end_to_end", Flag{false}, "a trial is one experiment and its end the progress point"},
+    {"causal.speedup", Percentage{},
+     "with `end_to_end` and `line`: of each two blocks one is at this speedup and one at 0",
+     "it is drawn"},
+    {"causal.arrival_speedup", Duration{},
+     "each visit of `STAB_ARRIVAL` makes its thread faster by this, at most 10s", "none"},
 
     {"exclude.when", Text{is_filled_word, filled_word_rule},
      "a rule, as in `\"steal_share > 1%\"`: a trial that it catches was disturbed and is run "

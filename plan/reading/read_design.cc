@@ -11,10 +11,10 @@
 namespace stab::plan {
 namespace {
 
-constexpr std::array kinds{DesignKind::one_way,        DesignKind::within_subjects,
-                           DesignKind::full_factorial, DesignKind::nested,
-                           DesignKind::custom,         DesignKind::fractional,
-                           DesignKind::calibration,    DesignKind::padding_study};
+constexpr std::array kinds{
+    DesignKind::one_way,     DesignKind::within_subjects, DesignKind::full_factorial,
+    DesignKind::nested,      DesignKind::custom,          DesignKind::fractional,
+    DesignKind::calibration, DesignKind::padding_study,   DesignKind::causal};
 
 DesignKind kind_called(std::string_view name) {
   const auto* const found = std::ranges::find(words::kinds, name);

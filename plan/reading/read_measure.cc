@@ -208,6 +208,7 @@ void read_measure(const Table& root, Draft& draft) {
   draft.plan.simulated = value<"measure.simulate">(table);
   draft.plan.profile_hz = value<"measure.profile_hz">(table);
   if (!table) return;
+  draft.measure_at = table->at();
   if (const Pair* simulate = table->find("simulate")) draft.simulate_at = simulate->at;
   draft.plan.profile = given<"measure.profile">(*table).value_or("");
   CounterReader counters(*table, draft);

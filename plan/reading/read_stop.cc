@@ -81,6 +81,8 @@ std::string_view why_not(DesignKind kind) {
   switch (kind) {
     case DesignKind::within_subjects:
       return "its answer is about programs like these, and more blocks add no programs";
+    case DesignKind::causal:
+      return "it compares nothing, and 'design.time' bounds how long it takes";
     case DesignKind::nested:
       return "its treatments are tested against seeds, and more blocks add no seeds";
     default:
@@ -109,6 +111,7 @@ void check_stop(Draft& draft) {
   const char* name = design.stop ? "stop" : "time";
   const Position place = design.stop ? draft.stop_at : draft.time_at;
   const DesignKind kind = design.kind;
+  if (kind == DesignKind::causal && !design.stop) return;
   if (kind != DesignKind::full_factorial && kind != DesignKind::one_way &&
       kind != DesignKind::custom)
     return draft.problems.add(

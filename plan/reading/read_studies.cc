@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The keys of [design] that belong to calibrations and to fractional designs.
+// The keys of [design] that belong to calibrations and to fractional designs, and [causal].
 #include <fmt/format.h>
 
+#include <chrono>
+
+#include "base/duration.h"
 #include "design/fractional.h"
 #include "plan/reading/draft.h"
 #include "plan/rules.h"
@@ -33,6 +36,17 @@ void read_generators(const Table& table, Draft& draft) {
     draft.study.generators.push_back({pair.at, "design.generators", text});
 }
 
+using std::chrono::nanoseconds;
+
+// The bounds of 'stabctl causal'.
+void check_time(const Table& table, const char* key, nanoseconds value, nanoseconds least,
+                nanoseconds most) {
+  const Pair* pair = table.find(key);
+  if (pair != nullptr && (value < least || value > most))
+    table.refuse(
+        *pair, fmt::format("a time from {} to {}", format_duration(least), format_duration(most)));
+}
+
 }  // namespace
 
 void read_studies(const Table& design, Draft& draft) {
@@ -53,6 +67,32 @@ void read_studies(const Table& design, Draft& draft) {
     draft.problems.add(draft.design_at,
                        "a fractional design needs 'design.resolution', as 4, or "
                        "'design.generators', as [\"d = a:b:c\"]");
+}
+
+void read_causal(const Table& root, Draft& draft) {
+  using namespace std::chrono_literals;
+  const auto table = root.table("causal", names_below("causal"));
+  Causal& causal = draft.plan.causal;
+  causal.experiment = value<"causal.experiment">(table);
+  causal.sample_period = value<"causal.sample_period">(table);
+  causal.end_to_end = value<"causal.end_to_end">(table);
+  if (!table) return;
+  if (draft.kind_is_good && !draft.plan.is_causal())
+    draft.problems.add(root.find("causal")->at,
+                       "'causal' belongs to design.kind = \"causal\": set it, or remove the table");
+  causal.scope = given<"causal.scope">(*table).value_or(Words());
+  causal.binaries = given<"causal.binary">(*table).value_or(Words());
+  causal.progress = given<"causal.progress">(*table).value_or(Words());
+  causal.line = given<"causal.line">(*table).value_or("");
+  causal.speedup = given<"causal.speedup">(*table);
+  causal.arrival_speedup = given<"causal.arrival_speedup">(*table).value_or(0ns);
+  check_time(*table, "experiment", causal.experiment, 10ms, 10min);
+  check_time(*table, "sample_period", causal.sample_period, 100us, 1s);
+  check_time(*table, "arrival_speedup", causal.arrival_speedup, 1ns, 10s);
+  if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
+    draft.problems.add(table->find("speedup")->at,
+                       "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': other "
+                       "experiments draw theirs, because each run wants some at speedup 0");
 }
 
 }  // namespace stab::plan

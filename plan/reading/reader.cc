@@ -24,6 +24,7 @@ void read_tables(const Value& tree, Draft& draft) {
   read_factors(root, draft);
   read_randomize(root, draft);
   read_design(root, draft);
+  read_causal(root, draft);
   read_exclude(root, draft);
   read_measure(root, draft);
   read_machine(root, draft);
@@ -41,6 +42,7 @@ void check_tables(Draft& draft) {
   check_studies(draft);
   check_turns(draft);
   check_simulated(draft);
+  check_causal(draft);
   check_options(draft);
   check_size(draft);
 }

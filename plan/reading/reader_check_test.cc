@@ -124,7 +124,8 @@ TEST(ReaderDesign, KindsAreKnown) {
   EXPECT_EQ(
       more("[design]\nkind = 'oneway'\n"),
       "p:8:1: 'design.kind' must be \"one-way\" or \"within-subjects\" or \"full-factorial\" or "
-      "\"nested\" or \"custom\" or \"fractional\" or \"calibration\" or \"padding-study\", not "
+      "\"nested\" or \"custom\" or \"fractional\" or \"calibration\" or \"padding-study\" or "
+      "\"causal\", not "
       "\"oneway\", did you mean 'one-way'?\n");
 }
 

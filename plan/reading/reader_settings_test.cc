@@ -72,7 +72,7 @@ TEST(ReaderRoot, FindsTheNearestTable) {
   EXPECT_EQ(
       more("[colours]\n"),
       "p:6:2: unknown key 'colours': known here are experiment, variables, defaults, benchmark, "
-      "factor, randomize, revisions, design, exclude, measure, machine, analysis\n");
+      "factor, randomize, revisions, design, causal, exclude, measure, machine, analysis\n");
 }
 
 TEST(ReaderVariables, AreNamedTexts) {

@@ -10,7 +10,6 @@
 
 #include "report/html/parts.h"
 #include "report/sections/sections.h"
-#include "report/words/answer.h"
 
 namespace stab::report::html {
 namespace {
@@ -18,7 +17,7 @@ namespace {
 // The answer's sentences, one a line.
 std::vector<std::string> sentences(const Document& document) {
   std::vector<std::string> found;
-  std::string rest = answer(document.analysis);
+  std::string rest = answer_of(document);
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     if (end > 0) found.push_back(rest.substr(0, end));

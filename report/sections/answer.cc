@@ -9,8 +9,9 @@
 
 namespace stab::report {
 
-std::string answer_text(const stats::Analysis& analysis, const TextOptions& options) {
-  const std::string all = answer(analysis);
+namespace {
+
+std::string labelled_answer(const std::string& all, const TextOptions& options) {
   std::string text;
   for (const auto sentence : std::views::split(all, '\n')) {
     const std::string line = one_line(std::string_view(sentence), longest);
@@ -18,6 +19,16 @@ std::string answer_text(const stats::Analysis& analysis, const TextOptions& opti
                          : paragraph("        ", line, options.width);
   }
   return text;
+}
+
+}  // namespace
+
+std::string answer_text(const stats::Analysis& analysis, const TextOptions& options) {
+  return labelled_answer(answer(analysis), options);
+}
+
+std::string answer_text(const Document& document, const TextOptions& options) {
+  return labelled_answer(answer_of(document), options);
 }
 
 }  // namespace stab::report

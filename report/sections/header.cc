@@ -113,7 +113,7 @@ std::string header(const Document& document, const TextOptions& options) {
       fmt::format("  (experiment {}, {})\n", document.id, one_line(document.state, 40));
   if (!document.question.empty())
     text += paragraph("", one_line(document.question, longest), options.width);
-  text += "\n" + answer_text(document.analysis, options) + "\n";
+  text += "\n" + answer_text(document, options) + "\n";
   text += line("Reason", document.reason);
   text += line("Trials", trials_text(document));
   if (document.stopping) text += line("Stopping", document.stopping->words);

@@ -25,6 +25,11 @@ std::string load_text(const Load& load);
 std::string outputs_text(const std::vector<Outputs>& outputs);
 std::string simulated_text();
 std::string answer_text(const stats::Analysis& analysis, const TextOptions& options);
+std::string answer_text(const Document& document, const TextOptions& options);
+// The answer to the plan's question, a sentence a line.
+std::string answer_of(const Document& document);
+// A causal profile of each cell.
+std::string causal_section(const Document& document, const TextOptions& options);
 
 std::string means_section(const stats::Analysis& analysis, const TextOptions& options);
 // A short report leaves out comparisons of single subjects where they are many.

@@ -33,6 +33,18 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
       ->capture_default_str();
 }
 
+void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
+  verify->add_option("id", of.id, "Number of the experiment with the causal profile")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  verify->add_option("plan", of.plan, "Plan file that compares the program before and after")
+      ->required();
+  verify->add_option("--cell", of.cell, "Of the profile, as its report names them");
+  verify->add_option("--line", of.line, "FILE:LINE that was changed; else the one that helps most");
+  verify->add_option("--speedup", of.speedup, "How much less time that line takes now")
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void CommandLine::add_causal() {
@@ -40,6 +52,7 @@ void CommandLine::add_causal() {
   CLI::App* causal =
       verb("causal",
            "Which line of a program to make faster, by running it or from causal profiles", [&a] {
+             if (!a.verify.plan.empty()) return client::causal::verify(a.common, a.verify);
              a.causal.json = a.common.json;
              return client::causal::show_causal(a.causal);
            });
@@ -60,6 +73,11 @@ void CommandLine::add_causal() {
   causal->add_option("--seed", a.causal.seed, "Every random choice derives from it")
       ->capture_default_str();
   json_flag(causal);
+  CLI::App* verify = causal->add_subcommand(
+      "verify", "What a causal plan predicted of a change, beside what the change gave");
+  add_verify_options(verify, a.verify);
+  verify->add_option("--state", a.common.state,
+                     "Folder of the profile's database, as of 'stabctl run'; no daemon is asked");
 }
 
 }  // namespace stab::command_line

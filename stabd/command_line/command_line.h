@@ -12,6 +12,7 @@
 #include "stabd/client/ab/ab.h"
 #include "stabd/client/analyze.h"
 #include "stabd/client/causal/causal.h"
+#include "stabd/client/causal/verify.h"
 #include "stabd/client/database/database_verbs.h"
 #include "stabd/client/history/history.h"
 #include "stabd/client/machine/machine_verbs.h"
@@ -63,6 +64,7 @@ struct Arguments {
   client::SqlOptions sql;
   client::HistoryOptions history;
   client::causal::CausalOptions causal;
+  client::causal::VerifyOptions verify;
   std::vector<std::string> words;
   std::string shell;
   bool man = false;

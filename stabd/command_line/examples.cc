@@ -56,6 +56,8 @@ constexpr auto example_table = std::to_array<Example>({
     {"causal", "stabctl causal --coz profile.coz -- ./program input"},
     {"causal", "stabctl causal --scope '*/src/*' --line parse.cc:120 --runs 10 -- ./program"},
     {"causal", "stabctl causal --read first.coz second.coz --json"},
+    {"causal verify", "stabctl causal verify 3 change.toml"},
+    {"causal verify", "stabctl causal verify 3 change.toml --line parse.cc:120 --speedup 40%"},
     {"analyze",
      "stabctl analyze trials.csv --response seconds --factors opt,heap --block round --log"},
     {"analyze", "stabctl analyze trials.csv --response seconds --factors opt --equivalence 1%"},

@@ -42,6 +42,8 @@ constexpr std::string_view name_of<plan::DerivedMeasure> = "derived measure";
 template <>
 constexpr std::string_view name_of<store::Layout> = "layout";
 template <>
+constexpr std::string_view name_of<CausalRequest> = "causal request";
+template <>
 constexpr std::string_view name_of<counters::Reading> = "reading";
 template <>
 constexpr std::string_view name_of<counters::Samples> = "samples";
@@ -140,9 +142,9 @@ TEST(Document, HasAParagraphForEachMessage) {
   for (const std::string& each :
        {part<Summary>(), part<Progress>(), part<Change>(), part<store::Event>(), part<LogEntry>(),
         part<LogPlace>(), part<KnownMachine>(), part<store::Calibration>(), part<plan::Check>(),
-        part<plan::OutputMeasure>(), part<plan::DerivedMeasure>(), part<store::Layout>(),
-        part<counters::Reading>(), part<counters::Samples>(), part<counters::Profile>(),
-        part<counters::ProfiledFunction>()})
+        part<CausalRequest>(), part<plan::OutputMeasure>(), part<plan::DerivedMeasure>(),
+        part<store::Layout>(), part<counters::Reading>(), part<counters::Samples>(),
+        part<counters::Profile>(), part<counters::ProfiledFunction>()})
     wanted.push_back(each);
   std::ifstream document(STAB_SOURCE_DIR "/doc/protocol.md");
   const auto there = paragraphs(document);

@@ -27,6 +27,35 @@ BOOST_DESCRIBE_STRUCT(DerivedMeasure, (), (name, formula))
 
 namespace stab::protocol {
 
+// How a trial of a causal plan is profiled.
+struct CausalRequest {
+  std::uint64_t seed = 0;  // what its random choices derive from
+  std::vector<std::string> scope{};
+  std::vector<std::string> binaries{};
+  std::vector<std::string> progress{};
+  std::string line{};
+  std::chrono::nanoseconds experiment{0};
+  std::chrono::nanoseconds sample_period{0};
+  std::chrono::nanoseconds arrival_speedup{0};
+  std::optional<std::uint32_t> speedup{};  // permille; none: it is drawn
+  bool end_to_end = false;
+  std::string tree{};  // where its program was built, which is not in the names of lines; or ""
+
+  bool operator==(const CausalRequest&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(CausalRequest, (),
+                      (seed, scope, binaries, progress, line, experiment, sample_period,
+                       arrival_speedup, speedup, end_to_end, tree))
+template <>
+inline constexpr Field field<&CausalRequest::experiment>{.name = "experiment_ns", .least = 0};
+template <>
+inline constexpr Field field<&CausalRequest::sample_period>{.name = "sample_period_ns", .least = 0};
+template <>
+inline constexpr Field field<&CausalRequest::arrival_speedup>{.name = "arrival_speedup_ns",
+                                                              .least = 0};
+template <>
+inline constexpr Field field<&CausalRequest::speedup>{.most = 1000};
+
 struct RunRequest {
   static constexpr Tag tag{.key = "kind", .value = "run"};
   std::vector<std::string> argv{};
@@ -55,11 +84,12 @@ struct RunRequest {
   std::vector<plan::DerivedMeasure> derived{};
   // Of the build that made its program: readings of the trial, too.
   std::vector<counters::Reading> built{};
+  std::optional<CausalRequest> causal{};  // it is a run of a causal profile
 };
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
                       (argv, env, env_bytes, directory, stdin_path, prepare, cleanup, aslr, timeout,
                        output_limit, memory_limit, cpu_limit, process_limit, file_limit, check,
-                       options, needs, response, set, simulate, outputs, derived, built))
+                       options, needs, response, set, simulate, outputs, derived, built, causal))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>

@@ -29,7 +29,7 @@ namespace stab::store {
 BOOST_DESCRIBE_STRUCT(Trial, (),
                       (status, reason, exit_code, signal, started_ns, wall_ns, user_ns, system_ns,
                        max_rss_bytes, stdout_sha256, stderr_tail, layout, readings, samples,
-                       profile))
+                       profile, causal))
 }  // namespace stab::store
 
 namespace stab::protocol {
@@ -62,10 +62,11 @@ struct SetupRequest {
   bool refuse_absent = false;
   std::vector<std::string> needed{};  // of them, those that the response is computed of
   bool simulate = false;              // all trials run under a simulator
+  bool causal = false;                // all trials are runs of a causal profile
 };
 BOOST_DESCRIBE_STRUCT(SetupRequest, (),
                       (protocol, cpus, earlier_cpus, counters, rotated, profile, profile_hz,
-                       refuse_absent, needed, simulate))
+                       refuse_absent, needed, simulate, causal))
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;

@@ -71,7 +71,18 @@ RunRequest full_run() {
                   {.name = "time", .json = "/a/0"},
                   {.name = "each", .google_benchmark = "cpu_time", .pick = plan::Pick::samples}},
       .derived = {{.name = "ipc", .formula = "'a' / b"}},
-      .built = {counters::counted("code-size", "bytes", 5)}};
+      .built = {counters::counted("code-size", "bytes", 5)},
+      .causal = CausalRequest{.seed = std::numeric_limits<std::uint64_t>::max(),
+                              .scope = {awkward, "b"},
+                              .binaries = {"/c/out"},
+                              .progress = {"a.c:3"},
+                              .line = "b.c:4",
+                              .experiment = 20ms,
+                              .sample_period = 2ms,
+                              .arrival_speedup = 3us,
+                              .speedup = 250,
+                              .end_to_end = true,
+                              .tree = "/c/tree"}};
 }
 
 SetupReply full_setup_reply() {
@@ -133,7 +144,8 @@ RunReply full_run_reply() {
                   .hz = 7,
                   .reason = awkward,
                   .lost = std::numeric_limits<std::uint64_t>::max(),
-                  .functions = {{awkward, "o", 3, std::numeric_limits<std::uint64_t>::max()}}}};
+                  .functions = {{awkward, "o", 3, std::numeric_limits<std::uint64_t>::max()}}},
+      .causal = awkward};
 }
 
 void expect_equal(const BuildRequest& a, const BuildRequest& b) {
@@ -180,6 +192,7 @@ void expect_equal(const RunRequest& a, const RunRequest& b) {
   EXPECT_EQ(a.set, b.set);
   EXPECT_EQ(a.outputs, b.outputs);
   EXPECT_EQ(a.derived, b.derived);
+  EXPECT_EQ(a.causal, b.causal);
 }
 
 void expect_equal(const SetupReply& a, const SetupReply& b) {

@@ -95,6 +95,12 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
 Result<void> require_comparable(const Side& before, const Side& after) {
   if (before.experiment.id == after.experiment.id)
     return fail("an experiment is not compared with itself: name one, or two different ones");
+  for (const Side* side : {&before, &after})
+    if (side->plan.is_causal())
+      return fail(
+          fmt::format("experiment {} is a causal profile, in whose trials all numbers have "
+                      "virtual pauses: see 'stabctl report'",
+                      side->experiment.id));
   if (before.plan.simulated != after.plan.simulated)
     return fail(fmt::format(
         "the trials of experiment {} ran under a simulator, those of experiment {} did not: they "
@@ -258,6 +264,11 @@ Result<Comparison> compare(store::Reader& store, std::span<const store::Experime
   const store::Experiment& only = experiments.front();
   auto document = make_document(store, only, "", asked);
   if (!document) return std::unexpected(document.error());
+  if (document->causal)
+    return fail(
+        fmt::format("experiment {} is a causal profile, which compares nothing: see "
+                    "'stabctl report'",
+                    only.id));
   const stats::Findings findings = document->findings();
   return Comparison{.title = fmt::format("{} (experiment {}, {})", only.name, only.id, only.state),
                     .analysis = std::move(document->analysis),

@@ -268,6 +268,16 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
   return analysed(store, experiment, plan, expansion, rows.blocks, rows.others[index].data, spec);
 }
 
+// All that there is of it: nothing is compared.
+void add_causal(const plan::Plan& plan, Rows rows, stats::Spec spec, report::Document& document) {
+  document.analysis.spec = std::move(spec);
+  document.analysis.notes.emplace_back(
+      "The times of these trials have virtual pauses in them: they are stored, and not compared "
+      "between cells.");
+  document.causal = std::move(rows.causal).result(plan);
+  if (rows.tally) document.exclusions = rows.tally->result();
+}
+
 }  // namespace
 
 Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
@@ -319,8 +329,8 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
     if (!failure.said.empty()) line += fmt::format("; stderr ends with: {}", failure.said);
     document.failures.push_back(std::move(line));
   }
-  document.compares =
-      plan->design.kind != plan::DesignKind::calibration && !plan::treatments(*plan).empty();
+  document.compares = plan->design.kind != plan::DesignKind::calibration && !plan->is_causal() &&
+                      !plan::treatments(*plan).empty();
   document.database = database;
   document.duration = std::chrono::nanoseconds(rows->last_ns - rows->first_ns);
   document.from_ns = rows->first_ns;
@@ -328,6 +338,10 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.settings = plan::settings_of(*plan);
   stats::Spec spec = spec_of(*plan);
   spec.unit = rows->unit;
+  if (plan->is_causal()) {
+    add_causal(*plan, std::move(*rows), std::move(spec), document);
+    return document;
+  }
   const auto& stop = plan->design.stop;
   if (stop) control_error(spec, *stop, rows->blocks, is_over(*plan, experiment));
   auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec);

@@ -237,6 +237,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
   if (whom == For::report)
     for (const plan::OtherResponse& each : plan.analysis.others)
       others.emplace_back(plan, each.name);
+  Result<void> profiled;
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
@@ -248,6 +249,8 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     rows.blocks = std::max(rows.blocks, trial.block + 1);
     if (trial.status == TrialStatus::ok) {
       ++rows.counts.ok;
+      if (plan.is_causal()) profiled = rows.causal.add(plan, trial);
+      if (!profiled) return false;
       response.append(trial);
       for (Collector& other : others) other.append(trial);
       if (whom == For::report) {
@@ -276,6 +279,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     return true;
   });
   if (!read) return std::unexpected(read.error());
+  if (!profiled) return std::unexpected(store::StoreError{.message = profiled.error().message});
   rows.data = response.finish();
   rows.unit = response.unit();
   rows.notes = response.notes();

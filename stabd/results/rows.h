@@ -12,6 +12,7 @@
 #include "plan/plan.h"
 #include "report/model.h"
 #include "stabd/exclusion/tally.h"
+#include "stabd/results/causal.h"
 #include "stabd/results/sums/counters.h"
 #include "stabd/results/sums/layouts.h"
 #include "stabd/results/sums/load.h"
@@ -72,6 +73,7 @@ struct Rows {
   SampleSums samples;             // of the response, if that is asked for
   OutputCounter outputs;          // if they are asked for
   Waits waits;
+  CausalCells causal;              // of a causal plan
   std::vector<std::string> notes;  // on what is not in here
 };
 

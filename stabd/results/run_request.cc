@@ -2,7 +2,11 @@
 #include "stabd/results/run_request.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
 
+#include "base/random.h"
 #include "design/resolve.h"
 #include "design/turns.h"
 #include "plan/measures/formula.h"
@@ -34,6 +38,34 @@ void add_measures(const plan::Plan& plan, const std::string& benchmark,
         }))
       request.derived.push_back(each);
   }
+}
+
+// Of each two blocks of a cell one is at the plan's speedup and one at 0, and the seed decides which.
+std::optional<std::uint32_t> speedup_of(const plan::Plan& plan, const plan::Trial& trial) {
+  if (!plan.causal.speedup) return std::nullopt;
+  const std::uint64_t drawn =
+      derive(plan.seed, "causal pair",
+             {trial.warmup ? 1U : 0U, trial.block / 2, trial.benchmark, trial.cell});
+  if ((trial.block % 2 == 1) == (drawn % 2 == 0)) return 0;
+  return static_cast<std::uint32_t>(std::lround(1000 * *plan.causal.speedup));
+}
+
+protocol::CausalRequest causal_request(const plan::Plan& plan, const plan::Trial& trial,
+                                       const plan::Variables& late, const std::string& tree) {
+  const plan::Causal& causal = plan.causal;
+  protocol::CausalRequest request{.seed = derive(trial.seed, "causal run"),
+                                  .scope = causal.scope,
+                                  .binaries = causal.binaries,
+                                  .progress = causal.progress,
+                                  .line = causal.line,
+                                  .experiment = causal.experiment,
+                                  .sample_period = causal.sample_period,
+                                  .arrival_speedup = causal.arrival_speedup,
+                                  .speedup = speedup_of(plan, trial),
+                                  .end_to_end = causal.end_to_end,
+                                  .tree = tree};
+  for (std::string& pattern : request.binaries) pattern = plan::substitute(pattern, late);
+  return request;
 }
 
 }  // namespace
@@ -70,6 +102,7 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
       .set = trial.set,
       .simulate = plan.simulated,
       .built = built.readings};
+  if (plan.is_causal()) request.causal = causal_request(plan, trial, late, built.tree);
   add_measures(plan, benchmark.name, request);
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);

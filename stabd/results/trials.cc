@@ -215,6 +215,11 @@ Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& exp
     if (asked.better.empty()) return plan;
     return fail("which number is better so? Name it, too (--response)");
   }
+  if (plan.is_causal())
+    return fail(
+        fmt::format("experiment {} is a causal profile, in whose trials all numbers have "
+                    "virtual pauses",
+                    experiment.id));
   if (auto there = must_be_there(store, experiment, plan, asked.response); !there)
     return std::unexpected(there.error());
   const auto parts = plan::parts_of(plan, asked.response);

@@ -23,6 +23,7 @@
 #include "plan/measures/output.h"
 #include "plan/measures/regions.h"
 #include "plan/measures/simulated.h"
+#include "stabd/worker/causal/causal_run.h"
 #include "stabd/worker/memory_file.h"
 #include "stabd/worker/preload.h"
 #include "stabd/worker/runtime_report.h"
@@ -312,6 +313,9 @@ namespace {
 protocol::RunReply measure(const protocol::RunRequest& request, const TrialContext& context) {
   const MemoryFile report("report");
   const std::string library = heap_library_for(request);
+  const auto causal = CausalRun::prepare(request.causal, context.causal,
+                                         launch_with(request, context, {}, library));
+  if (!causal) return {.reason = causal.error().message, .started_ns = wall_clock_ns()};
   if (context.observer != nullptr) context.observer->before();
   counters::Profiler* const profiler = context.profiler;
   const RuntimeFiles files{.report = report.is_open() ? report.path() : "",
@@ -319,6 +323,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   machine::Launch launch = launch_with(request, context, files, library);
   std::optional<Simulation> simulation;
   if (!context.simulator.empty()) simulation.emplace(context.simulator).wrap(launch);
+  if (*causal) (*causal)->wrap(launch);
   if (context.counting != nullptr || profiler != nullptr)
     launch.held = [&](pid_t child) {
       if (profiler != nullptr) profiler->begin(child);
@@ -363,6 +368,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
                     std::back_inserter(reply.readings));
   reply.layout = std::move(reported.layout);
   if (simulation) forget_real_runs(reply);  // before anything is derived
+  std::string useless = *causal ? (*causal)->take(ended, reply) : "";
   add_of_builds(request, context, launch.environment, reply);
   add_measures(request, ended, reply);
   if (reply.status == TrialStatus::wrong_exit)
@@ -379,6 +385,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   judge(TrialStatus::check_failed, find_fault(request, context, ended.out, reply.stdout_sha256));
   judge(TrialStatus::not_randomized, layout_fault(request, reply.layout, !library.empty()));
   judge(TrialStatus::not_measured, response_fault(request, reply.layout));
+  judge(TrialStatus::not_measured, std::move(useless));
   judge(TrialStatus::not_measured,
         reading_fault(request.response, reply.readings, is_measure(request, request.response)));
   return reply;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "causal/run/program.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/profiler.h"
 #include "machine/child.h"
@@ -24,7 +25,8 @@ struct TrialContext {
   counters::Counting* counting = nullptr;  // of the trial's events; null: nothing is counted
   std::string simulator;                   // under which it runs; "": it runs by itself
   counters::Profiler* profiler = nullptr;  // of the trial's functions; null: nobody samples
-  CodeSizes* sizes = nullptr;              // of programs that no build made; null: they have none
+  const causal::Companions* causal = nullptr;  // of runs of a causal profile; null: it is none
+  CodeSizes* sizes = nullptr;  // of programs that no build made; null: they have none
   std::string marker;  // "NAME=value" in the trial's environment, to find it after a crash; or ""
 };
 

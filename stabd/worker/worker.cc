@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "causal/run/program.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/profiler.h"
 #include "machine/environment.h"
@@ -48,6 +49,7 @@ class Worker {
     if (run.set && *run.set >= by_set_.size()) return std::nullopt;
     if (run.simulate == simulator_.empty())
       return std::nullopt;  // of an experiment all or none are
+    if (run.causal.has_value() != companions_.has_value()) return std::nullopt;  // too
     const auto reply = run_trial(run, context(run.set));
     if (reply.status != store::TrialStatus::ok && has_lost_its_cpus()) return std::nullopt;
     return protocol::encode(reply);
@@ -90,6 +92,13 @@ class Worker {
         reply.simulator = machine::simulator_version(*simulator, containment_);
         simulator_ = *std::move(simulator);
       }
+    }
+    if (request.causal) {
+      auto companions = causal::find_companions();
+      if (companions)
+        companions_ = *std::move(companions);
+      else
+        reply.error = companions.error().message;
     }
     topology_ = std::move(*topology);
     return reply;
@@ -169,6 +178,7 @@ class Worker {
             .counting = counting_of(set),
             .simulator = simulator_,
             .profiler = profiler_ ? &*profiler_ : nullptr,
+            .causal = companions_ ? &*companions_ : nullptr,
             .sizes = &sizes_,
             .marker = protocol::marker_from_environment()};
   }
@@ -194,6 +204,7 @@ class Worker {
   std::optional<counters::Counting> counting_;
   std::string simulator_;  // under which trials run; "": they run by themselves
   std::optional<counters::Profiler> profiler_;
+  std::optional<causal::Companions> companions_;  // where trials are runs of a causal profile
   CodeSizes sizes_;
   std::vector<counters::Counting> by_set_;  // each with what all trials count
 };

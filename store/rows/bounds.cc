@@ -12,6 +12,7 @@
 #include "counters/profile.h"
 #include "counters/samples.h"
 #include "store/failure.h"
+#include "store/records.h"
 
 namespace stab::store {
 namespace {
@@ -54,6 +55,7 @@ constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"trial", "reading_list", 256 * kib},
                             TextBound{"trial", "sample_list", counters::most_sample_bytes + kib},
                             TextBound{"trial", "profile", counters::most_profile_bytes + kib},
+                            TextBound{"trial", "causal", most_causal_bytes},
                             TextBound{"calibration", "name", title},
                             TextBound{"calibration", "scope", word},
                             TextBound{"calibration", "benchmark", word},

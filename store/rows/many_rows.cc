@@ -65,7 +65,8 @@ TrialRows::TrialRows(sqlite3* database, Id experiment, Positions positions)
       readings_(rows_.place("readings")),
       reading_list_(rows_.place("reading_list")),
       sample_list_(rows_.place("sample_list")),
-      profile_(rows_.place("profile")) {
+      profile_(rows_.place("profile")),
+      causal_(rows_.place("causal")) {
   for_each_trial_column([&](const auto& column) { places_.push_back(rows_.place(column.name)); });
   for_each_layout_column([&](const LayoutColumn& column, auto) {
     layout_places_.push_back(rows_.place(column.name));
@@ -91,6 +92,9 @@ bool TrialRows::next(Trial& trial) {
     read_reading_list(rows_.text_or_empty(reading_list_), trial.readings);
     read_sample_list(rows_.text_or_empty(sample_list_), trial.samples);
     read_profile_text(rows_.text_or_empty(profile_), trial.profile);
+    trial.causal = rows_.text_or_empty(causal_);
+    if (!trial.causal.empty() && !nlohmann::json::accept(trial.causal))
+      refuse("its causal profile is no JSON");
     problem =
         reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
   } catch (const Failure& failure) {

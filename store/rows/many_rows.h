@@ -35,6 +35,7 @@ class TrialRows {
   int reading_list_ = 0;
   int sample_list_ = 0;
   int profile_ = 0;
+  int causal_ = 0;
   // Few texts are different ones.
   std::unordered_map<std::string, std::map<std::string, std::string>> known_levels_;
 };

@@ -82,6 +82,13 @@ TEST_F(Examples, SimulatedCountsAnswerWithFiveBlocks) {
   EXPECT_EQ(document["responses"].size(), 2U);
 }
 
+TEST_F(Examples, ACausalProfileIsOfEachCell) {
+  const json document = run("causal.toml", "1");
+  EXPECT_EQ(document["trials"]["ok"], 2) << document["failures"];
+  ASSERT_EQ(document["causal"].size(), 2U);
+  for (const json& cell : document["causal"]) EXPECT_EQ(cell["points"][0]["name"], "item") << cell;
+}
+
 TEST_F(Examples, AProfileSaysWhichFunctionTakesTheTime) {
   const json document = run("profile.toml", "3");
   EXPECT_EQ(document["trials"]["ok"], 6) << document["failures"];

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
-#include "stabd/client/causal/words.h"
+#include "report/json_causal.h"
+#include "report/words/causal.h"
 #include "stabd/client/exit_code.h"
 #include "stabd/client/input.h"
 #include "stabd/client/output.h"
@@ -33,8 +35,11 @@ Result<Profiled> read_all(const std::vector<std::string>& paths) {
 Result<int> show(const CausalOptions& options, const Profile& profile) {
   const auto made = stats::causal::analyse(profile, {.alpha = options.alpha, .seed = options.seed});
   if (!made) return std::unexpected(made.error());
-  const std::string text = options.json ? as_json(profile, *made, options.alpha)
-                                        : as_text(profile, *made, options.alpha);
+  const std::string text =
+      options.json ? report::causal_json(profile, *made, options.alpha)
+                             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                         "\n"
+                   : report::causal_text(profile, *made, options.alpha);
   if (auto written = write_output(text, options.output, Colours::none); !written)
     return std::unexpected(written.error());
   return exit_ok;

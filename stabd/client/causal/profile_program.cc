@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "causal/run/map_text.h"
 #include "causal/run/program.h"
+#include "causal/run/progress.h"
 #include "causal/run/read_session.h"
 #include "causal/run/run.h"
 #include "causal/run/session_file.h"
@@ -79,36 +80,11 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
     if (!line) return fail("--line: " + line.error().message);
     settings.fixed_line = *line;
   }
-  std::size_t free_places = stab::causal::most_places;
-  for (const std::string& name : options.progress) {
-    const auto line = find_line(program.map, name);
-    if (!line) return fail("--progress: " + line.error().message);
-    const std::size_t places = stab::causal::places_of(program.map, *line);
-    if (places != 0 && places <= free_places) {
-      settings.watched.push_back(*line);
-      free_places -= places;
-      continue;
-    }
-    tell(fmt::format("{} has code at {} places, and the processor can watch {} more: its samples "
-                     "are counted, not its visits.",
-                     name, places, free_places));
-    settings.sampled.push_back(*line);
-  }
+  std::vector<std::string> notes;
+  if (auto added = add_progress(program.map, options.progress, settings, notes); !added)
+    return fail("--progress: " + added.error().message);
+  for (const std::string& note : notes) tell(note);
   return settings;
-}
-
-// "" if all are watched.
-std::string_view why_unwatched(std::uint32_t unwatched) {
-  switch (unwatched) {
-    case stab::causal::functions_move:
-      return "the program is built by szc, so its functions move";
-    case stab::causal::not_loaded_yet:
-      return "the file that it is in is loaded later";
-    case stab::causal::not_permitted:
-      return "the kernel permits no breakpoints (kernel.perf_event_paranoid)";
-    default:
-      return "";
-  }
 }
 
 std::string by_sampler(std::uint32_t sampler) {
@@ -218,8 +194,8 @@ class Runs {
           "No progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h or "
           "COZ_PROGRESS of coz.h where a piece of work is done, or use --progress FILE:LINE or "
           "--end-to-end.");
-    if (const std::string_view why = why_unwatched(all_.unwatched); !why.empty())
-      tell(fmt::format("--progress: samples of the line are counted, not its visits: {}.", why));
+    if (const std::string why = stab::causal::why_unwatched(all_.unwatched); !why.empty())
+      tell(why);
     if (empty_ != 0 && all_.duration_ns < short_run_ns)
       tell(
           fmt::format("The program runs {} ms; too short: give it more work, or shorter "
@@ -274,9 +250,11 @@ Result<Profiled> profile_program(const CausalOptions& options) {
   }
   auto companions = stab::causal::find_companions();
   if (!companions) return std::unexpected(companions.error());
-  auto program = prepare_program(
-      {.word = options.command.front(), .scope = options.scope, .binaries = options.binaries, .placed = options.progress},
-      *companions);
+  auto program = prepare_program({.word = options.command.front(),
+                                  .scope = options.scope,
+                                  .binaries = options.binaries,
+                                  .placed = options.progress},
+                                 *companions);
   if (!program) return std::unexpected(program.error());
   auto settings = settings_of(options, *program);
   if (!settings) return std::unexpected(settings.error());

@@ -80,7 +80,7 @@ Family of_all(Scope scope, std::size_t comparisons, std::size_t units) {
 
 std::vector<Comparison> comparisons_of(const plan::Plan& plan) {
   std::vector<Comparison> result;
-  if (plan.design.kind == DesignKind::calibration) return result;
+  if (plan.design.kind == DesignKind::calibration || plan.is_causal()) return result;
   const auto treatments = plan::treatments(plan);
   for (std::size_t i = 0; i < treatments.size(); ++i) {
     const std::size_t levels = levels_of(plan, treatments[i]).levels.size();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/duration.h"
 #include "design/fractional.h"
 
 namespace stab::client {
@@ -26,6 +27,14 @@ std::string padding_words(const plan::Plan& plan) {
   return "";
 }
 
+std::string causal_words(const plan::Plan& plan) {
+  return fmt::format(
+      "causal profile: each trial is a run under the profiler, in experiments of {}{}; virtual "
+      "pauses make it longer",
+      plan.causal.end_to_end ? "a run" : format_duration(plan.causal.experiment),
+      plan.causal.end_to_end ? "" : " and more");
+}
+
 std::vector<std::string> fraction_words(const plan::FractionalDesign& design) {
   std::vector<std::string> lines{
       fmt::format("fraction: {} of {} cells, resolution {}", design.cells.size(),
@@ -39,6 +48,7 @@ std::vector<std::string> fraction_words(const plan::FractionalDesign& design) {
 std::vector<std::string> study_words(const plan::Plan& plan) {
   if (plan.design.kind == DesignKind::calibration) return {calibration_words(plan)};
   if (plan.design.kind == DesignKind::padding_study) return {padding_words(plan)};
+  if (plan.is_causal()) return {causal_words(plan)};
   if (const auto design = plan::fraction(plan)) return fraction_words(*design);
   return {};
 }

@@ -255,6 +255,7 @@ void Session::ran(protocol::RunReply reply) {
   row.readings = std::move(reply.readings);
   row.samples = std::move(reply.samples);
   row.profile = std::move(reply.profile);
+  row.causal = std::move(reply.causal);
   if (last_commit_.count() > 0)
     row.readings.push_back(counters::counted("commit-before-ns", "ns", last_commit_.count()));
   for (counters::Reading& reading : std::exchange(waited_, {}))

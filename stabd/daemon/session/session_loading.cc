@@ -84,7 +84,8 @@ void Session::start_worker() {
                              .profile_hz = plan_.profile_hz,
                              .refuse_absent = plan_.refuse_absent,
                              .needed = plan::parts_of(plan_, plan_.analysis.response),
-                             .simulate = plan_.simulated},
+                             .simulate = plan_.simulated,
+                             .causal = plan_.is_causal()},
       setup_deadline);
 }
 

@@ -44,6 +44,7 @@ std::string_view times_in_block(plan::DesignKind kind) {
     case plan::DesignKind::custom:
     case plan::DesignKind::calibration:
     case plan::DesignKind::fractional:
+    case plan::DesignKind::causal:
       return "once";
   }
   return "once";

@@ -61,7 +61,9 @@ Result<Background> background_of(store::Reader& store, const store::Experiment& 
   if (!stored) return fail(toml::describe(stored.error(), "plan"));
   const auto plan = plan_about(store, experiment, *stored, asked);
   if (!plan) return std::unexpected(plan.error());
-  auto shots = read_shots(store, experiment, *plan);
+  // Of a causal plan no number of a trial means what it says.
+  auto shots = document.causal ? store::Outcome<report::html::Shots>()
+                               : read_shots(store, experiment, *plan);
   if (!shots) return fail(shots.error().message);
   const auto builds = store.builds(experiment.id);
   if (!builds) return fail(builds.error().message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/client/causal/words.h"
+#include "report/words/causal.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <ratio>
 #include <string>
 #include <string_view>
@@ -16,10 +15,9 @@
 #include "base/text.h"
 #include "report/words/quantity.h"
 
-namespace stab::client::causal {
+namespace stab::report {
 namespace {
 
-using nlohmann::ordered_json;
 using stats::causal::Analysis;
 using stats::causal::Finding;
 using stats::causal::Gain;
@@ -28,25 +26,10 @@ using stats::causal::Point;
 using stats::causal::PointKind;
 using stats::causal::PointResult;
 using stats::causal::Profile;
-using stats::causal::Step;
 
 constexpr std::size_t longest_name = 48;
 constexpr std::size_t most_shown = 40;
 constexpr std::size_t bar_width = 20;
-
-const char* word_of(Finding finding) {
-  switch (finding) {
-    case Finding::helps:
-      return "helps";
-    case Finding::contention:
-      return "contention";
-    case Finding::unclear:
-      return "unclear";
-    case Finding::too_few:
-      break;
-  }
-  return "too few";
-}
 
 std::string percent(double share) {
   const double value = 100 * share;
@@ -62,6 +45,27 @@ std::string gain_words(const Gain& gain) {
 std::string shorten(const std::string& name) {
   const std::string line = one_line(name, 4096);
   return line.size() <= longest_name ? line : "..." + line.substr(line.size() - (longest_name - 3));
+}
+
+// Where one line helps it is that one.
+std::string answer_at(const Profile& profile, const PointResult& point) {
+  const bool is_latency = profile.points[point.point].kind == PointKind::latency;
+  const char* less = is_latency ? "latency" : "time per visit";
+  for (const Line& line : point.lines)
+    if (line.finding == Finding::helps)
+      return fmt::format("make {} faster: 25 % less of it would give {} less {}.",
+                         shorten(profile.lines[line.line]), gain_words(line.at_quarter), less);
+  const auto has = [&](Finding finding) {
+    return std::ranges::find(point.lines, finding, &Line::finding) != point.lines.end();
+  };
+  if (has(Finding::contention))
+    return "no line is known to help; where 'contention' stands the program gets slower when the "
+           "line gets faster.";
+  if (has(Finding::unclear))
+    return "no line can be told from one that changes nothing; one more hour would narrow the "
+           "intervals as the last column says.";
+  return "too few experiments to say anything about any line; run it for longer, more often, or "
+         "with a shorter --experiment.";
 }
 
 class Text {
@@ -85,7 +89,7 @@ class Text {
     const Point& named = profile_.points[point.point];
     const bool is_latency = named.kind == PointKind::latency;
     add("{} {}: {}\n", is_latency ? "Latency" : "Progress point", one_line(named.name, 200),
-        answer(point));
+        answer_at(profile_, point));
     if (point.base)
       add("{} at speedup 0: {:.4g} us, {} {} in experiments.\n",
           is_latency ? "Latency" : "Time per visit", *point.base / 1000, point.visits,
@@ -97,26 +101,6 @@ class Text {
     add("\n");
     table(point);
     add("\n");
-  }
-
-  [[nodiscard]] std::string answer(const PointResult& point) const {
-    const bool is_latency = profile_.points[point.point].kind == PointKind::latency;
-    const char* less = is_latency ? "latency" : "time per visit";
-    for (const Line& line : point.lines)
-      if (line.finding == Finding::helps)
-        return fmt::format("make {} faster: 25 % less of it would give {} less {}.",
-                           shorten(profile_.lines[line.line]), gain_words(line.at_quarter), less);
-    const auto has = [&](Finding finding) {
-      return std::ranges::find(point.lines, finding, &Line::finding) != point.lines.end();
-    };
-    if (has(Finding::contention))
-      return "no line is known to help; where 'contention' stands the program gets slower when the "
-             "line gets faster.";
-    if (has(Finding::unclear))
-      return "no line can be told from one that changes nothing; one more hour would narrow the "
-             "intervals as the last column says.";
-    return "too few experiments to say anything about any line; run it for longer, more often, or "
-           "with a shorter --experiment.";
   }
 
   void table(const PointResult& point) {
@@ -141,7 +125,7 @@ class Text {
       }
       add("{:<{}}  {:>8}  {:<{}}  {:>24}  {:<11}{:>9}  {:>7}\n", name, width, line.samples,
           bar(line.at_quarter.value, most), bar_width, gain_words(line.at_quarter),
-          word_of(line.finding), report::p_text(line.adjusted_p),
+          finding_word(line.finding), p_text(line.adjusted_p),
           fmt::format("+-{}", percent(line.half_after_hour)));
     }
     if (shown < point.lines.size())
@@ -162,7 +146,7 @@ class Text {
         "(Holm).\n",
         analysis_.experiments, analysis_.runs, analysis_.runs == 1 ? "" : "s",
         format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
-        report::level_text(alpha_));
+        level_text(alpha_));
     if (!analysis_.runs_are_clusters)
       add("Fewer than {} runs: the intervals are of these runs, whose parts stand for others; what "
           "differs from run to run is not in them.\n",
@@ -178,71 +162,28 @@ class Text {
   std::string text_;
 };
 
-ordered_json gain_object(const Gain& gain) {
-  return {{"value", gain.value}, {"low", gain.interval.low}, {"high", gain.interval.high}};
-}
-
-ordered_json line_object(const Profile& profile, const Line& line) {
-  ordered_json made{{"line", profile.lines[line.line]},
-                    {"finding", word_of(line.finding)},
-                    {"samples", line.samples},
-                    {"baselines", line.baselines},
-                    {"sped_up", line.sped_up},
-                    {"dropped", line.dropped},
-                    {"runs", line.runs},
-                    {"visits", line.visits},
-                    {"phase", line.phase}};
-  if (line.finding == Finding::too_few) {
-    made["too_few"] = line.too_few;
-    return made;
-  }
-  made["at_quarter"] = gain_object(line.at_quarter);
-  made["is_quarter_of_slope"] = line.is_quarter_of_slope;
-  made["half_after_hour"] = line.half_after_hour;
-  made["slope"] = gain_object(line.slope);
-  made["p"] = line.p;
-  made["adjusted_p"] = line.adjusted_p;
-  for (const Step& step : line.steps) {
-    ordered_json each{{"speedup", step.speedup}};
-    each.update(gain_object(step.gain));
-    each["experiments"] = step.experiments;
-    each["visits"] = step.visits;
-    made["steps"].push_back(std::move(each));
-  }
-  return made;
-}
-
 }  // namespace
 
-std::string as_text(const Profile& profile, const Analysis& analysis, double alpha) {
+const char* finding_word(Finding finding) {
+  switch (finding) {
+    case Finding::helps:
+      return "helps";
+    case Finding::contention:
+      return "contention";
+    case Finding::unclear:
+      return "unclear";
+    case Finding::too_few:
+      break;
+  }
+  return "too few";
+}
+
+std::string causal_answer(const Profile& profile, const Analysis& analysis) {
+  return answer_at(profile, analysis.points.front());
+}
+
+std::string causal_text(const Profile& profile, const Analysis& analysis, double alpha) {
   return Text(profile, analysis, alpha).text();
 }
 
-std::string as_json(const Profile& profile, const Analysis& analysis, double alpha) {
-  ordered_json made{{"alpha", alpha},
-                    {"runs", analysis.runs},
-                    {"experiments", analysis.experiments},
-                    {"hours", analysis.hours},
-                    {"runs_are_clusters", analysis.runs_are_clusters},
-                    {"end_to_end", analysis.is_end_to_end},
-                    {"phase_known", analysis.is_phase_known},
-                    {"points", ordered_json::array()}};
-  for (const PointResult& point : analysis.points) {
-    const Point& named = profile.points[point.point];
-    const bool is_latency = named.kind == PointKind::latency;
-    ordered_json each{{"name", named.name},
-                      {"kind", is_latency ? "latency" : "throughput"},
-                      {"visits", point.visits}};
-    if (is_latency) {
-      each["departures"] = point.departures;
-      each["steady"] = point.is_steady;
-    }
-    if (point.base) each["base_ns"] = *point.base;
-    each["lines"] = ordered_json::array();
-    for (const Line& line : point.lines) each["lines"].push_back(line_object(profile, line));
-    made["points"].push_back(std::move(each));
-  }
-  return made.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
-
-}  // namespace stab::client::causal
+}  // namespace stab::report

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// A causal profile for programs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "stats/causal/analyse.h"
+#include "stats/causal/profile.h"
+
+namespace stab::report {
+
+// One object, as doc/causal.md describes it.
+nlohmann::ordered_json causal_json(const stats::causal::Profile& profile,
+                                   const stats::causal::Analysis& analysis, double alpha);
+
+}  // namespace stab::report

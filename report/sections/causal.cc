@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The profiles of a causal plan, as 'stabctl causal' shows them.
+#include "report/words/causal.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/sections/sections.h"
+#include "report/words/answer.h"
+#include "report/words/grid.h"
+
+namespace stab::report {
+
+std::string answer_of(const Document& document) {
+  if (!document.causal) return answer(document.analysis);
+  std::string text;
+  for (const CausalCell& cell : *document.causal)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", cell.name,
+                        cell.analysis ? causal_answer(cell.profile, *cell.analysis) : cell.reason);
+  return text.empty() ? "no trial was profiled that could be used (see the failures)" : text;
+}
+
+std::string causal_section(const Document& document, const TextOptions& options) {
+  std::string text;
+  if (!document.causal) return text;
+  for (const CausalCell& cell : *document.causal) {
+    text +=
+        styled("Causal profile of " + one_line(cell.name, longest), Style::bold, options.colour) +
+        "\n";
+    text += cell.analysis ? causal_text(cell.profile, *cell.analysis, document.analysis.spec.alpha)
+                          : paragraph("  ", one_line(cell.reason, longest), options.width);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace stab::report

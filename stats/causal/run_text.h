@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// A run as the text of one column (doc/store.md, "Causal profiles"), and back: JSON of lists, whose
+// first members are indices into `lines` and `points`.
+//
+//   {"started_ns":1,"effective_ns":2,"lines":["a.c:3"],"points":[["item","throughput"]],
+//    "experiments":[[0,250,500000000,1000,12,[[0,40]]]],"samples":[[0,451]]}
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "stats/causal/profile.h"
+
+namespace stab::stats::causal {
+
+// Of a profile with one run. Bytes of names that are not UTF-8 are replaced.
+std::string run_text(const Profile& profile);
+
+// Adds the run of the text, which may be anybody's, to the profile. On an error the profile is as it was.
+Result<void> read_run(std::string_view text, Profile& profile);
+
+}  // namespace stab::stats::causal
