@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// stab-lines [--scope PATTERN]... [--below FOLDER] [--place FILE:LINE]... OBJECT...: which code is
-// which line, as text:
+// stab-lines [--scope PATTERN]... OBJECT...: which code is which line, as text:
 //   line FILE:LINE         tab-separated; lines count from 0
 //   object 1 PATH          0: it has no line table; what follows is of it
 //   range START SIZE LINE  in hexadecimal, in hexadecimal, a number
-//   place START LINE       where code of a line begins that was named by --place
-// Without a scope it is what lies below FOLDER, which is the current directory unless one is given,
-// or, if nothing does, all but /usr.
+// Without a scope it is what lies below FOLDER, which is the current directory unless one is given, or,
+// if nothing does, all but /usr.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -86,23 +84,20 @@ std::string text_of(const LineMap& map) {
                    stab::one_line(object.path, 4096));
     for (const auto& range : object.ranges)
       fmt::format_to(out, "range\t{:x}\t{:x}\t{}\n", range.start, range.size, range.line);
-    for (const auto& place : object.places)
-      fmt::format_to(out, "place\t{:x}\t{}\n", place.start, place.line);
   }
   return text;
 }
 
 // Source files below the folder, or if there are none all but /usr.
 stab::Result<LineMap> read_by_default(const std::vector<std::string>& objects,
-                                      const std::string& folder,
-                                      const std::vector<std::string>& placed) {
+                                      const std::string& folder) {
   const auto below = [&](const std::string& file) {
     return !folder.empty() && folder != "/" && file.starts_with(folder + "/");
   };
-  auto map = stab::causal::read_lines(objects, below, placed);
+  auto map = stab::causal::read_lines(objects, below);
   if (!map || !is_empty(*map)) return map;
   return stab::causal::read_lines(
-      objects, [](const std::string& file) { return !file.starts_with("/usr/"); }, placed);
+      objects, [](const std::string& file) { return !file.starts_with("/usr/"); });
 }
 
 }  // namespace
@@ -111,30 +106,25 @@ int main(int argc, char** argv) {
   be_bounded();
   if (!is_sanitized) catch_crashes();
   std::vector<std::string> patterns;
-  std::vector<std::string> placed;
   std::vector<std::string> objects;
   std::error_code error;
   std::string folder = std::filesystem::current_path(error).string();
   const std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word != "--scope" && word != "--below" && word != "--place")
-      objects.push_back(word);
+    if (words[i] != "--scope" && words[i] != "--below")
+      objects.push_back(words[i]);
     else if (i + 1 == words.size())
-      return refuse(word + " needs a value");
-    else if (word == "--scope")
+      return refuse(words[i] + " needs a value");
+    else if (words[i] == "--scope")
       patterns.push_back(words[++i]);
-    else if (word == "--place")
-      placed.push_back(words[++i]);
     else
       folder = words[++i];
   }
   if (objects.empty())
-    return refuse(
-        "usage: stab-lines [--scope PATTERN]... [--below FOLDER] [--place FILE:LINE]... OBJECT...");
-  const auto map = patterns.empty() ? read_by_default(objects, folder, placed)
-                                    : stab::causal::read_lines(
-                                          objects, stab::causal::scope_of(patterns), placed);
+    return refuse("usage: stab-lines [--scope PATTERN]... [--below FOLDER] OBJECT...");
+  const auto map = patterns.empty()
+                       ? read_by_default(objects, folder)
+                       : stab::causal::read_lines(objects, stab::causal::scope_of(patterns));
   if (!map) return refuse(map.error().message);
   const auto written = stab::write_all(STDOUT_FILENO, text_of(*map));
   return written ? 0 : refuse(written.error().message);

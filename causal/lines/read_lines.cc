@@ -15,7 +15,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -97,10 +96,7 @@ std::vector<std::string> debug_files(const ObjectFile& object, const std::string
 
 class Reader {
  public:
-  Reader(const Scope& scope, const std::vector<std::string>& placed) : scope_(scope) {
-    for (const std::string& each : placed)
-      if (const auto name = split_line(each)) placed_.push_back(*name);
-  }
+  explicit Reader(const Scope& scope) : scope_(scope) {}
 
   Result<void> read(const std::string& path) {
     auto object = open_object(path);
@@ -150,7 +146,6 @@ class Reader {
                                 one_line(made.path, 500), most_ranges));
     }
     settle(made.ranges);
-    place(*context, made.places);
     return {};
   }
 
@@ -168,16 +163,11 @@ class Reader {
         if (end <= start || end - start > largest_range) continue;
         const auto [at, is_new] = files.try_emplace(row.File);
         if (is_new) at->second = file_in_scope(table, row.File, folder);
-        const bool is_own = at->second && row.Line != 0;
         const std::optional<std::uint32_t> line =
-            is_own ? index(fmt::format("{}:{}", *at->second, row.Line))
-                   : caller_in_scope(context, row.Address);
+            at->second && row.Line != 0 ? index(fmt::format("{}:{}", *at->second, row.Line))
+                                        : caller_in_scope(context, row.Address);
         if (!line) continue;
         if (++count_ > most_ranges) return false;
-        const bool goes_on = i > sequence.FirstRowIndex && table.Rows[i - 1].Line == row.Line &&
-                             table.Rows[i - 1].File == row.File;
-        if (is_own && is_placed_[*line] && row.IsStmt && !goes_on)
-          made.places.push_back({.start = start, .line = *line});
         made.ranges.push_back(
             {.start = start, .size = static_cast<std::uint32_t>(end - start), .line = *line});
       }
@@ -209,31 +199,8 @@ class Reader {
   std::uint32_t index(const std::string& name) {
     const auto [at, is_new] =
         lines_.try_emplace(name, static_cast<std::uint32_t>(map_.lines.size()));
-    if (!is_new) return at->second;
-    map_.lines.push_back(name);
-    const auto split = split_line(name);
-    is_placed_.push_back(split && std::ranges::any_of(placed_, [&](const LineName& each) {
-                           return is_called(*split, each);
-                         }));
+    if (is_new) map_.lines.push_back(name);
     return at->second;
-  }
-
-  // Of each function, and of each place that it was inlined into, the first.
-  static void place(DWARFContext& context, std::vector<LinePlace>& places) {
-    std::ranges::sort(places, {}, &LinePlace::start);
-    std::set<std::pair<std::uint32_t, std::string>> seen;
-    std::erase_if(places, [&](const LinePlace& each) {
-      const auto frames = context.getInliningInfoForAddress(
-          {each.start, llvm::object::SectionedAddress::UndefSection},
-          {absolute, DILineInfoSpecifier::FunctionNameKind::LinkageName});
-      std::string function;
-      for (std::uint32_t i = 0; i < frames.getNumberOfFrames(); ++i) {
-        const auto& frame = frames.getFrame(i);
-        function += fmt::format("{}:{}:{} ", frame.FunctionName, i == 0 ? 0 : frame.Line,
-                                i == 0 ? 0 : frame.Column);
-      }
-      return !seen.emplace(each.line, function).second;
-    });
   }
 
   // They ascend, do not overlap, and neighbours of one line are one.
@@ -254,10 +221,8 @@ class Reader {
   }
 
   const Scope& scope_;
-  std::vector<LineName> placed_;
   LineMap map_;
   std::map<std::string, std::uint32_t> lines_;
-  std::vector<bool> is_placed_;  // of each line
   std::size_t count_ = 0;
 };
 
@@ -272,9 +237,8 @@ Scope scope_of(std::vector<std::string> patterns) {
   };
 }
 
-Result<LineMap> read_lines(const std::vector<std::string>& paths, const Scope& scope,
-                           const std::vector<std::string>& placed) {
-  Reader reader(scope, placed);
+Result<LineMap> read_lines(const std::vector<std::string>& paths, const Scope& scope) {
+  Reader reader(scope);
   for (const std::string& path : paths)
     if (auto read = reader.read(path); !read) return std::unexpected(read.error());
   return reader.end();

@@ -20,8 +20,6 @@ Scope scope_of(std::vector<std::string> patterns);
 // The debug information of a stripped object is looked for by its build id and its debug link, below
 // /usr/lib/debug and beside it. Code of functions that were inlined belongs to the innermost line in
 // scope. An error if a file cannot be read or is no ELF file.
-// Of the lines that are called like one of `placed` it says where their code begins, too.
-Result<LineMap> read_lines(const std::vector<std::string>& paths, const Scope& scope,
-                           const std::vector<std::string>& placed = {});
+Result<LineMap> read_lines(const std::vector<std::string>& paths, const Scope& scope);
 
 }  // namespace stab::causal

@@ -7,7 +7,6 @@
 #include "causal/preload/kernel.h"
 #include "causal/preload/real.h"
 #include "causal/preload/shared_file.h"
-#include "causal/preload/watch.h"
 #include "runtime/base/os.h"
 #include "runtime/base/random.h"
 
@@ -23,7 +22,6 @@ bool is_coordinator;
 bool is_over;
 pthread_t coordinating;
 bool has_thread;
-bool is_watching;  // or needs not
 uint32_t storing;  // 1: an experiment is written down, by the thread or at the end
 
 struct Running {
@@ -76,7 +74,6 @@ void begin(uint32_t line, uint32_t speedup) {
   running.line = line;
   running.speedup = speedup;
   running.counters = counters_there();
-  read_watched();
   for (uint32_t i = 0; i < running.counters; ++i) running.visits[i] = visits_of(i);
   running.samples = load(head().samples);
   running.line_samples = load(shared_file.line_counts[line].samples);
@@ -123,7 +120,6 @@ void take(Experiment& experiment) {
 uint64_t store_visits(Experiment& experiment) {
   experiment.first_visits = head().visits;
   experiment.visits_count = running.counters;
-  read_watched();
   uint64_t most = 0;
   for (uint32_t i = 0; i < running.counters; ++i) {
     const uint64_t after = visits_of(i);
@@ -187,8 +183,6 @@ void run_one(rt::Random& random, uint64_t& length_ns) {
 }
 
 void* coordinate(void*) {
-  begin_watching();
-  __atomic_store_n(&is_watching, true, __ATOMIC_RELEASE);
   rt::Random random(head().seed + load(head().experiments));
   uint64_t length_ns = head().experiment_ns;
   // Without a progress point there is nothing to be seen.
@@ -226,10 +220,6 @@ void start_coordinating() {
                                          head().is_end_to_end != 0 ? choose_for_all : coordinate,
                                          nullptr) == 0;
   STAB_REAL(pthread_sigmask)(SIG_SETMASK, &before, nullptr);
-  // Threads that begin before are not watched.
-  while (has_thread && head().is_end_to_end == 0 &&
-         !__atomic_load_n(&is_watching, __ATOMIC_ACQUIRE))
-    os::yield();
 }
 
 }  // namespace
@@ -245,8 +235,6 @@ void begin_experiments() {
   __atomic_store_n(&head().chosen, uint64_t{no_line}, __ATOMIC_RELAXED);
   __atomic_store_n(&head().asked, nothing_asked, __ATOMIC_RELAXED);
   running.start_ns = 0;
-  is_watching = false;
-  if (head().is_end_to_end != 0 || is_without_experiments()) watch_nothing();
   if (is_without_experiments()) return;
   if (head().is_end_to_end != 0 && head().fixed_line != no_line) {
     begin_for_all();

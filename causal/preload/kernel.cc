@@ -3,8 +3,6 @@
 
 #include <asm/unistd.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
-#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
 #include "runtime/base/memory.h"
@@ -93,32 +91,6 @@ void* start_clock(uint64_t period_ns, int signal, bool is_of_user_mode_only) {
 
 void stop_clock(void* page) {
   os::unmap(rt::address_of(page), os::page_size);
-}
-
-bool leave_descriptors() {
-  constexpr long last = UINT32_MAX;
-  return !failed(call(__NR_close_range, 0, last, CLOSE_RANGE_UNSHARE));
-}
-
-long watch(uint64_t address, int thread) {
-  perf_event_attr attributes;
-  rt::fill_bytes(&attributes, 0, sizeof attributes);
-  attributes.size = sizeof attributes;
-  attributes.type = PERF_TYPE_BREAKPOINT;
-  attributes.bp_type = HW_BREAKPOINT_X;
-  attributes.bp_addr = address;
-  attributes.bp_len = sizeof(long);
-  attributes.inherit = 1;
-  attributes.exclude_kernel = 1;
-  attributes.exclude_hv = 1;
-  constexpr long any_cpu = -1;
-  constexpr long no_group = -1;
-  return call(__NR_perf_event_open, address_of(&attributes), thread, any_cpu, no_group,
-              PERF_FLAG_FD_CLOEXEC);
-}
-
-bool read_watch(long descriptor, uint64_t& count) {
-  return call(__NR_read, descriptor, address_of(&count), sizeof count) == sizeof count;
 }
 
 void drop_pending(int signal) {

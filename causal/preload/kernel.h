@@ -20,14 +20,6 @@ void sleep_until(uint64_t monotonic_ns);
 void* start_clock(uint64_t period_ns, int signal, bool is_of_user_mode_only);
 void stop_clock(void* page);
 
-// The calling thread has no descriptors from now on, and those that it opens are its own.
-bool leave_descriptors();
-// Counts how often the instruction at this address begins in user mode, in this thread and in the
-// threads and processes that it begins from now on. A descriptor, or less than 0.
-long watch(uint64_t address, int thread);
-// What it has counted so far. False: it cannot be read.
-bool read_watch(long descriptor, uint64_t& count);
-
 // The calling thread blocks the signal: what is pending of it is no more.
 void drop_pending(int signal);
 

@@ -16,6 +16,7 @@ extern "C" __attribute__((weak)) const void* stab_original_address_1(const void*
 namespace stab::causal {
 namespace {
 
+constexpr uint32_t no_object = UINT32_MAX;
 constexpr uint32_t most_frames = 200;
 
 // Which of the session's objects a loaded one is. A slot is written once for each generation, by
@@ -32,6 +33,17 @@ constexpr uint32_t known_count = 256;
 Known known[known_count];
 uint64_t generation;
 
+uint32_t object_of_file(const link_map& map) {
+  const bool is_program = map.l_name == nullptr || *map.l_name == '\0';
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  if (!kernel::identify(is_program ? "/proc/self/exe" : map.l_name, device, inode))
+    return no_object;
+  for (uint32_t i = 0; i < shared_file.object_count; ++i)
+    if (shared_file.objects[i].device == device && shared_file.objects[i].inode == inode) return i;
+  return no_object;
+}
+
 uint32_t object_of(const dl_find_object& found) {
   const link_map* map = found.dlfo_link_map;
   if (map == nullptr) return no_object;
@@ -44,7 +56,7 @@ uint32_t object_of(const dl_find_object& found) {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (load(slot.stamp) == stamp) return object;
   }
-  const uint32_t object = object_named(map->l_name);
+  const uint32_t object = object_of_file(*map);
   if (before < stamp && __atomic_compare_exchange_n(&slot.stamp, &before, writing, false,
                                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
     __atomic_store_n(&slot.map, map, __ATOMIC_RELAXED);
@@ -83,16 +95,6 @@ bool find_description(uint64_t pc, rt::FrameDescription& description, void*) {
 }
 
 }  // namespace
-
-uint32_t object_named(const char* name) {
-  const bool is_program = name == nullptr || *name == '\0';
-  uint64_t device = 0;
-  uint64_t inode = 0;
-  if (!kernel::identify(is_program ? "/proc/self/exe" : name, device, inode)) return no_object;
-  for (uint32_t i = 0; i < shared_file.object_count; ++i)
-    if (shared_file.objects[i].device == device && shared_file.objects[i].inode == inode) return i;
-  return no_object;
-}
 
 uint32_t line_of(uint64_t pc) {
   if (stab_original_address_1 != nullptr)

@@ -14,11 +14,6 @@ uint32_t line_of(uint64_t pc);
 // as many as were needed.
 uint32_t innermost_line(ucontext_t& interrupted, bool& is_whole);
 
-// Which of the session's objects a loaded one is that the loader names so ("": the program); one that
-// is none of them is `no_object`.
-constexpr uint32_t no_object = UINT32_MAX;
-uint32_t object_named(const char* name);
-
 // Code was unloaded: another file may be at its addresses.
 void forget_objects();
 

@@ -12,7 +12,7 @@
 namespace stab::causal {
 namespace {
 
-bool has_sampled_points;  // only ever becomes true
+bool has_sampled_points;
 
 // Of a longer name, which ends with a line's number, the end.
 const char* kept_part(const char* name) {
@@ -84,12 +84,11 @@ void visit(Counter& counter) {
 
 void find_sampled_points() {
   for (uint32_t i = 0; i < most_counters; ++i)
-    if (load(shared_file.counters[i].kind) == sampled)
-      __atomic_store_n(&has_sampled_points, true, __ATOMIC_RELAXED);
+    if (load(shared_file.counters[i].kind) == sampled) has_sampled_points = true;
 }
 
 void visit_sampled_points(uint32_t line) {
-  if (!load(has_sampled_points)) return;
+  if (!has_sampled_points) return;
   for (uint32_t i = 0; i < most_counters; ++i) {
     Counter& counter = shared_file.counters[i];
     if (load(counter.kind) == sampled && counter.line == line) add(counter.count, uint64_t{1});

@@ -24,9 +24,6 @@ bool is_valid(const SharedFile& file) {
     if (uint64_t{object.first_range} + object.range_count > file.range_count) return false;
   }
   const Head& head = *file.head;
-  if (head.place_count > most_places) return false;
-  for (uint32_t i = 0; i < head.place_count; ++i)
-    if (head.places[i].counter >= most_counters) return false;
   return head.sample_ns >= 100000 && head.experiment_ns > 0 && head.fixed_speedup <= 1000 &&
          (head.fixed_line == no_line || head.fixed_line < file.line_count);
 }

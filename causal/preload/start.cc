@@ -41,11 +41,11 @@ void join_session() {
   add(head.processes, 1u);
   process = os::process_id();
   prepare_threads();
+  find_sampled_points();
   prepare_sampling();
   __register_atfork(nullptr, nullptr, begin_child, &__dso_handle);
   begin_thread(load(head.owed_ns));
   begin_experiments();
-  find_sampled_points();
 }
 
 __attribute__((constructor)) void on_load() {

@@ -27,7 +27,6 @@ __errno_location
 __libc_stack_end
 __register_atfork
 _dl_find_object
-dl_iterate_phdr
 dlsym
 dlvsym
 getauxval

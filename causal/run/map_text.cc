@@ -41,18 +41,9 @@ bool add_range(LineMap& map, std::string_view fields) {
   return true;
 }
 
-bool add_place(LineMap& map, std::string_view fields) {
-  const auto start = number<std::uint64_t>(take_until(fields, '\t'), 16);
-  const auto line = number<std::uint32_t>(fields, 10);
-  if (!start || !line || *line >= map.lines.size() || map.objects.empty()) return false;
-  map.objects.back().places.push_back({.start = *start, .line = *line});
-  return true;
-}
-
 bool add(LineMap& map, std::string_view record, std::size_t& ranges) {
   const std::string_view kind = take_until(record, '\t');
   if (kind == "range") return ++ranges <= most_ranges && add_range(map, record);
-  if (kind == "place") return ++ranges <= most_ranges && add_place(map, record);
   if (kind == "line") {
     map.lines.emplace_back(record);
     return !record.empty() && map.lines.size() <= most_lines && map.objects.empty();
@@ -61,6 +52,24 @@ bool add(LineMap& map, std::string_view record, std::size_t& ranges) {
   const std::string_view has_lines = take_until(record, '\t');
   map.objects.push_back({.path = std::string(record), .has_lines = has_lines == "1"});
   return !record.empty() && map.objects.size() <= most_objects;
+}
+
+struct Name {
+  std::string_view file;
+  std::uint32_t line = 0;
+};
+
+std::optional<Name> split(std::string_view name) {
+  const std::size_t at = name.rfind(':');
+  if (at == std::string_view::npos || at == 0) return std::nullopt;
+  const auto line = number<std::uint32_t>(name.substr(at + 1), 10);
+  if (!line) return std::nullopt;
+  return Name{.file = name.substr(0, at), .line = *line};
+}
+
+bool ends_as(std::string_view path, std::string_view file) {
+  return path == file || (path.ends_with(file) && path.size() > file.size() &&
+                          (file.starts_with('/') || path[path.size() - file.size() - 1] == '/'));
 }
 
 }  // namespace
@@ -79,15 +88,15 @@ Result<LineMap> parse_map(std::string_view text) {
 }
 
 Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
-  const auto wanted = split_line(name);
+  const auto wanted = split(name);
   if (!wanted)
     return fail(fmt::format("'{}' is no line of source; write FILE:LINE", one_line(name, 200)));
   std::optional<std::uint32_t> found;
   std::optional<std::uint32_t> nearest;
   std::uint32_t distance = UINT32_MAX;
   for (std::uint32_t i = 0; i < map.lines.size(); ++i) {
-    const auto each = split_line(map.lines[i]);
-    if (!each || !is_called(*each, {.file = wanted->file, .line = each->line})) continue;
+    const auto each = split(map.lines[i]);
+    if (!each || !ends_as(each->file, wanted->file)) continue;
     const std::uint32_t off =
         std::max(each->line, wanted->line) - std::min(each->line, wanted->line);
     if (off == 0 && found)

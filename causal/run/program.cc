@@ -193,10 +193,6 @@ Result<Program> prepare_program(const Wanted& wanted, const Companions& companio
     words.emplace_back("--scope");
     words.push_back(pattern);
   }
-  for (const std::string& line : wanted.placed) {
-    words.emplace_back("--place");
-    words.push_back(line);
-  }
   if (!wanted.below.empty()) {
     words.emplace_back("--below");
     words.push_back(wanted.below);

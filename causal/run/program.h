@@ -30,8 +30,7 @@ struct Wanted {
   std::string directory{};                 // in which it runs; "": ours
   std::vector<std::string> environment{};  // that it has; empty: ours
   // Without a scope it is the source files below this folder, or, if there are none, all but /usr.
-  std::string below{};                // "": the current directory
-  std::vector<std::string> placed{};  // lines of which it is asked where their code begins
+  std::string below{};  // "": the current directory
 };
 
 // Each error says what to change.

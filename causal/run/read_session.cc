@@ -35,7 +35,6 @@ class Reader {
     seen_.lost = head_.lost_experiments;
     seen_.unwound_short = head_.unwound_short;
     seen_.sampled_by = head_.sampled_by;
-    seen_.unwatched = head_.unwatched;
     const bool has_end = head_.ended_ns > head_.started_ns && seen_.has_begun;
     seen_.duration_ns = std::min(has_end ? head_.ended_ns - head_.started_ns : passed_ns, most_ns);
     run_.started_ns = std::min(head_.started_ns, most_ns);

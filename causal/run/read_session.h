@@ -18,8 +18,7 @@ namespace stab::causal {
 struct Seen {
   bool has_begun = false;
   std::uint64_t experiments = 0;
-  std::uint64_t visits = 0;     // of all progress points
-  std::uint32_t unwatched = 0;  // Unwatched
+  std::uint64_t visits = 0;  // of all progress points
   std::uint64_t points = 0;
   std::uint64_t samples = 0;
   std::uint64_t samples_outside = 0;

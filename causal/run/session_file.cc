@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -64,24 +63,6 @@ std::string SessionFile::path() const {
   return fmt::format("/proc/{}/fd/{}", getpid(), fd_.get());
 }
 
-std::size_t places_of(const LineMap& map, std::uint32_t line) {
-  std::size_t count = 0;
-  for (const ObjectLines& each : map.objects)
-    count += static_cast<std::size_t>(std::ranges::count(each.places, line, &LinePlace::line));
-  return count;
-}
-
-void SessionFile::add_point(const std::string& name, CounterKind kind, std::uint32_t line) {
-  auto& head = *reinterpret_cast<Head*>(start_);
-  if (head.counter_count == most_counters) return;
-  Counter& counter = reinterpret_cast<Counter*>(start_ + layout_.counters)[head.counter_count++];
-  // Of a long name the end, as of other points.
-  const std::size_t from = name.size() - std::min<std::size_t>(name.size(), counter_name_bytes - 1);
-  std::memcpy(counter.name, name.data() + from, name.size() - from);
-  counter.kind = kind;
-  counter.line = line;
-}
-
 void SessionFile::fill(const LineMap& map, const Settings& settings) {
   auto& head = *reinterpret_cast<Head*>(start_);
   auto* objects = reinterpret_cast<Object*>(start_ + layout_.objects);
@@ -91,7 +72,7 @@ void SessionFile::fill(const LineMap& map, const Settings& settings) {
   for (const ObjectLines& each : map.objects) {
     struct stat status{};
     // One that has gone meanwhile is nobody's.
-    static_cast<void>(stat(each.path.c_str(), &status));
+    if (stat(each.path.c_str(), &status) != 0) continue;
     objects[object++] = {status.st_dev, status.st_ino, range,
                          static_cast<std::uint32_t>(each.ranges.size())};
     for (const LineRange& of : each.ranges) ranges[range++] = {of.start, of.size, of.line};
@@ -119,19 +100,17 @@ void SessionFile::fill(const LineMap& map, const Settings& settings) {
   head.experiment_capacity = layout_.experiment_capacity;
   head.visit_capacity = layout_.visit_capacity;
   head.chosen = no_line;
-  for (const std::uint32_t line : settings.sampled) add_point(map.lines[line], sampled, line);
-  for (const std::uint32_t line : settings.watched) add_point(map.lines[line], breakpoint, line);
-  object = 0;
-  for (const ObjectLines& each : map.objects) {
-    for (const LinePlace& place : each.places) {
-      const auto watched = std::ranges::find(settings.watched, place.line);
-      if (watched == settings.watched.end()) continue;
-      assert(head.place_count < most_places);
-      const auto counter =
-          settings.sampled.size() + static_cast<std::size_t>(watched - settings.watched.begin());
-      head.places[head.place_count++] = {place.start, object, static_cast<std::uint32_t>(counter)};
-    }
-    ++object;
+  auto* counters = reinterpret_cast<Counter*>(start_ + layout_.counters);
+  for (const std::uint32_t line : settings.sampled) {
+    if (head.counter_count == most_counters) break;
+    Counter& counter = counters[head.counter_count++];
+    const std::string& name = map.lines[line];
+    // Of a long name the end, as of other points.
+    const std::size_t from =
+        name.size() - std::min<std::size_t>(name.size(), counter_name_bytes - 1);
+    std::memcpy(counter.name, name.data() + from, name.size() - from);
+    counter.kind = sampled;
+    counter.line = line;
   }
   head.magic = magic;
 }

@@ -38,13 +38,8 @@ struct Settings {
   std::uint32_t fixed_line = no_line;
   std::int32_t fixed_speedup = drawn;  // permille
   bool is_end_to_end = false;
-  // Lines that are progress points: breakpoints count those at most_places places at most.
-  std::vector<std::uint32_t> sampled{};
-  std::vector<std::uint32_t> watched{};
+  std::vector<std::uint32_t> sampled{};  // lines that are progress points
 };
-
-// Where code of the line begins, in all objects.
-std::size_t places_of(const LineMap& map, std::uint32_t line);
 
 Layout layout_of(const LineMap& map, std::uint32_t experiments = 50'000,
                  std::uint32_t visits = 1'000'000);
@@ -70,7 +65,6 @@ class SessionFile {
  private:
   SessionFile() = default;
   void fill(const LineMap& map, const Settings& settings);
-  void add_point(const std::string& name, CounterKind kind, std::uint32_t line);
 
   Layout layout_;
   Fd fd_;

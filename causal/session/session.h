@@ -16,19 +16,11 @@
 
 namespace stab::causal {
 
-constexpr uint64_t magic = 0x3230656c61737563;  // "cusale02"
+constexpr uint64_t magic = 0x3130656c61737563;  // "cusale01"
 constexpr uint32_t most_counters = 256;
 constexpr uint32_t counter_name_bytes = 112;
 constexpr uint32_t no_line = 0xffffffff;
 constexpr int32_t drawn = -1;
-constexpr uint32_t most_places = 4;  // that a processor watches
-
-// Where code of a breakpoint's line begins, in an object, as it was linked.
-struct Place {
-  uint64_t address;
-  uint32_t object;
-  uint32_t counter;
-};
 
 struct Head {
   uint64_t magic;
@@ -83,16 +75,10 @@ struct Head {
   uint64_t asked;         // shared: what the next sample in scope answers (Asked), or its line + 2
   uint64_t line_ns;       // shared: CPU time of the samples in chosen lines, summed up
   uint64_t slept_ns;      // shared: of all threads' pauses, summed up
-
-  uint32_t place_count;  // what to do
-  uint32_t unwatched;    // shared: Unwatched
-  Place places[most_places];
 };
 
 // perf_event_user: as perf_event where only samples in user mode are allowed.
 enum Sampler : uint32_t { no_sampler, perf_event, cpu_timer, perf_event_user };
-// Why lines that breakpoints should have counted are counted by their samples.
-enum Unwatched : uint32_t { none_unwatched, functions_move, not_loaded_yet, not_permitted };
 enum Asked : uint64_t { nothing_asked, line_asked, first_answer };
 
 // A loaded file with lines in scope. The library knows it by device and inode.

@@ -171,35 +171,6 @@ TEST_F(CausalOptionsTest, ArrivalsMakeTheirThreadFasterByThatMuch) {
   EXPECT_EQ(looked_at, 1U);
 }
 
-// Of the point whose name ends so, in all experiments.
-std::uint64_t visits(const Profile& profile, const std::string& name) {
-  std::uint64_t sum = 0;
-  for (const auto& run : profile.runs)
-    for (const auto& experiment : run.experiments)
-      for (const auto& each : experiment.visits)
-        if (profile.points[each.point].name.ends_with(name)) sum += each.count;
-  return sum;
-}
-
-// Each item runs the line once.
-TEST_F(CausalOptionsTest, BreakpointsCountVisitsOfALine) {
-  const Profile made =
-      profile_of({"--progress", line_of("cold"), "--runs", "1"}, {program(), "both", "3000"});
-  if (said_.contains("permits no breakpoints")) GTEST_SKIP() << said_;
-  EXPECT_THAT(said_, Not(HasSubstr("samples of the lines are counted")));
-  const auto items = static_cast<double>(visits(made, "item"));
-  const auto experiments = static_cast<double>(made.runs.at(0).experiments.size());
-  EXPECT_GT(items, 0);
-  EXPECT_NEAR(static_cast<double>(visits(made, line_of("cold"))), items, 2 * experiments);
-}
-
-TEST_F(CausalOptionsTest, FunctionsThatMoveAreNotWatched) {
-  const std::string moving = compile("moving", STAB_BIN_DIR "/szc -g " + subject);
-  const Output made = run({"--progress", line_of("cold"), "--runs", "1"}, {moving, "both", "1000"});
-  EXPECT_EQ(made.code, 0) << made.err;
-  EXPECT_THAT(made.err, HasSubstr("not their visits: szc built the program"));
-}
-
 TEST_F(CausalOptionsTest, SamplesOfALineMayStandForProgress) {
   const Profile made =
       profile_of({"--progress", line_of("cold"), "--runs", "1"}, {program(), "both", "3000"});

@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "causal/run/map_text.h"
 #include "causal/run/program.h"
-#include "causal/run/progress.h"
 #include "causal/run/read_session.h"
 #include "causal/run/run.h"
 #include "causal/run/session_file.h"
@@ -80,10 +79,11 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
     if (!line) return fail("--line: " + line.error().message);
     settings.fixed_line = *line;
   }
-  std::vector<std::string> notes;
-  if (auto added = add_progress(program.map, options.progress, settings, notes); !added)
-    return fail("--progress: " + added.error().message);
-  for (const std::string& note : notes) tell(note);
+  for (const std::string& name : options.progress) {
+    const auto line = find_line(program.map, name);
+    if (!line) return fail("--progress: " + line.error().message);
+    settings.sampled.push_back(*line);
+  }
   return settings;
 }
 
@@ -169,7 +169,6 @@ class Runs {
     all_.damaged += seen.damaged;
     all_.unwound_short += seen.unwound_short;
     all_.sampled_by = seen.sampled_by;
-    all_.unwatched = seen.unwatched;
     if (seen.period_ns != 0) all_.period_ns = seen.period_ns;
     all_.duration_ns = std::max(all_.duration_ns, seen.duration_ns);
     tell(fmt::format("run {} of {}: {} experiments, {} visits in {:.1f} s", number + 1,
@@ -194,8 +193,6 @@ class Runs {
           "No progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h or "
           "COZ_PROGRESS of coz.h where a piece of work is done, or use --progress FILE:LINE or "
           "--end-to-end.");
-    if (const std::string why = stab::causal::why_unwatched(all_.unwatched); !why.empty())
-      tell(why);
     if (empty_ != 0 && all_.duration_ns < short_run_ns)
       tell(
           fmt::format("The program runs {} ms; too short: give it more work, or shorter "
@@ -250,11 +247,9 @@ Result<Profiled> profile_program(const CausalOptions& options) {
   }
   auto companions = stab::causal::find_companions();
   if (!companions) return std::unexpected(companions.error());
-  auto program = prepare_program({.word = options.command.front(),
-                                  .scope = options.scope,
-                                  .binaries = options.binaries,
-                                  .placed = options.progress},
-                                 *companions);
+  auto program = prepare_program(
+      {.word = options.command.front(), .scope = options.scope, .binaries = options.binaries},
+      *companions);
   if (!program) return std::unexpected(program.error());
   auto settings = settings_of(options, *program);
   if (!settings) return std::unexpected(settings.error());

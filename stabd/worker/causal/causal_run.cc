@@ -8,11 +8,9 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "causal/lines/line_map.h"
 #include "causal/run/map_text.h"
-#include "causal/run/progress.h"
 #include "causal/run/read_session.h"
 #include "causal/run/run.h"
 #include "stats/causal/run_text.h"
@@ -37,9 +35,11 @@ Result<causal::Settings> settings_of(const protocol::CausalRequest& request,
     if (!line) return fail("'causal.line': " + line.error().message);
     settings.fixed_line = *line;
   }
-  std::vector<std::string> notes;
-  if (auto added = add_progress(map, request.progress, settings, notes); !added)
-    return fail("'causal.progress': " + added.error().message);
+  for (const std::string& name : request.progress) {
+    const auto line = find_line(map, name);
+    if (!line) return fail("'causal.progress': " + line.error().message);
+    settings.sampled.push_back(*line);
+  }
   return settings;
 }
 
@@ -95,8 +95,7 @@ Result<std::optional<CausalRun>> CausalRun::prepare(
                                   .binaries = request.binaries,
                                   .directory = launch.directory,
                                   .environment = launch.environment,
-                                  .below = request.tree.empty() ? launch.directory : request.tree,
-                                  .placed = request.progress},
+                                  .below = request.tree.empty() ? launch.directory : request.tree},
                                  *companions);
   if (!program) return fail(in_words_of_plans(program.error().message));
   leave_out(request.tree, program->map);
