@@ -265,6 +265,8 @@ TEST(Points, ArrivalsMakeTheirThreadRunAhead) {
   session.run("arrive");
   EXPECT_EQ(session.head().owed_ns, 10 * session.head().arrival_ns);
   EXPECT_EQ(session.head().slept_ns, 0);
+  ASSERT_EQ(session.head().arrival_threads, 1);
+  EXPECT_EQ(session.head().arrivals[0].gaps, 9);
 }
 
 TEST(Points, LinesMayBeSampledPoints) {

@@ -40,6 +40,7 @@ class Reader {
     run_.started_ns = std::min(head_.started_ns, most_ns);
     run_.effective_ns = seen_.duration_ns > head_.owed_ns ? seen_.duration_ns - head_.owed_ns : 0;
     read_counters();
+    read_arrivals();
     if (is_end_to_end) end_to_end_ = point("end to end", PointKind::throughput);
     const std::uint32_t count = std::min(head_.experiments, layout_.experiment_capacity);
     if (count != head_.experiments) ++seen_.damaged;
@@ -70,6 +71,12 @@ class Reader {
       ++seen_.points;
       seen_.visits += std::min(counter.count, most_ns);
     }
+  }
+
+  void read_arrivals() {
+    for (const Arrivals& each : head_.arrivals)
+      if (each.gaps != 0 && each.ns != 0 && each.gaps <= most_ns && each.ns <= most_ns)
+        seen_.arrivals.push_back(each);
   }
 
   std::string name_of(const Counter& counter) const {

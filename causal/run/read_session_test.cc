@@ -89,6 +89,16 @@ TEST_F(SessionTest, ExperimentsPointsAndSamplesAreAsTheyWereWritten) {
   EXPECT_EQ(run.samples[0].count, 30U);
 }
 
+TEST_F(SessionTest, ArrivalsAreThoseOfThreadsThatHaveSome) {
+  at<Head>(0).arrivals[0] = {40, 160'000'000};
+  at<Head>(0).arrivals[2] = {3, ~std::uint64_t{0} - 5};
+  at<Head>(0).arrivals[63] = {7, 7'000};
+  const Seen seen = read();
+  ASSERT_EQ(seen.arrivals.size(), 2U) << "what is below 0 is no time";
+  EXPECT_EQ(seen.arrivals[0].gaps, 40U);
+  EXPECT_EQ(seen.arrivals[1].ns, 7'000U);
+}
+
 TEST_F(SessionTest, ARunIsOneVisitFromEndToEnd) {
   read(true);
   const auto& visits = profile_.runs[0].experiments[0].visits;

@@ -16,11 +16,18 @@
 
 namespace stab::causal {
 
-constexpr uint64_t magic = 0x3130656c61737563;  // "cusale01"
+constexpr uint64_t magic = 0x3230656c61737563;  // "cusale02"
 constexpr uint32_t most_counters = 256;
 constexpr uint32_t counter_name_bytes = 112;
+constexpr uint32_t most_arrival_threads = 64;
 constexpr uint32_t no_line = 0xffffffff;
 constexpr int32_t drawn = -1;
+
+// Shared. From visit to visit of arrival points in one thread, by its own clock (thread.h), summed up.
+struct Arrivals {
+  uint64_t gaps;
+  uint64_t ns;
+};
 
 struct Head {
   uint64_t magic;
@@ -75,6 +82,11 @@ struct Head {
   uint64_t asked;         // shared: what the next sample in scope answers (Asked), or its line + 2
   uint64_t line_ns;       // shared: CPU time of the samples in chosen lines, summed up
   uint64_t slept_ns;      // shared: of all threads' pauses, summed up
+
+  // Shared. Threads that visited arrival points twice or more; those beyond the room share places.
+  Arrivals arrivals[most_arrival_threads];
+  uint32_t arrival_threads;
+  uint32_t unused;
 };
 
 // perf_event_user: as perf_event where only samples in user mode are allowed.

@@ -24,6 +24,8 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
                      "With --end-to-end and --line: every other run is at this one, as 25%");
   causal->add_option("--arrival-speedup", of.arrival_speedup,
                      "By how long each visit of STAB_ARRIVAL makes its thread faster, as 250us");
+  causal->add_option("--load", of.load,
+                     "How much work is to come in at STAB_ARRIVAL, as 1.25x of what does");
   causal->add_option("--runs", of.runs, "How often the program is run")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));

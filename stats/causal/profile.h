@@ -43,20 +43,31 @@ struct LineSamples {
   bool operator==(const LineSamples&) const = default;
 };
 
+// What more work coming in was made of arrivals: each visit of an arrival point made its thread faster.
+struct Load {
+  double asked = 1;  // times the arrivals that there are without it
+  std::uint64_t speedup_ns = 0;
+  bool operator==(const Load&) const = default;
+};
+
 struct Run {
   std::uint64_t started_ns = 0;           // of any clock; 0: not known
   std::uint64_t effective_ns = 0;         // the whole run, less all pauses; 0: not known
+  std::size_t load = 0;                   // of Profile::loads, if that has any
+  double had = 0;                         // the load that it really had; 0: not known
   std::vector<Experiment> experiments{};  // in the order of time
   std::vector<LineSamples> samples{};     // in the whole run, a line at most once
   bool operator==(const Run&) const = default;
 };
 
-// Invariant: indices of lines and points are within their lists, speedups at most 1000, durations
+// Invariant: indices of lines, points and loads are within their lists, speedups at most 1000, durations
 // below 2^60.
 struct Profile {
   std::vector<std::string> lines{};  // "FILE:LINE", each once
   std::vector<Point> points{};       // each once
   std::vector<Run> runs{};
+  std::vector<Load>
+      loads{};  // ascending; none: arrivals are as they come, or made faster by the user
   bool operator==(const Profile&) const = default;
 };
 

@@ -45,6 +45,8 @@ Result<int> show(const CausalOptions& options, const Profile& profile) {
 Result<int> show_causal(const CausalOptions& options) {
   if (options.read.empty() == options.command.empty())
     return fail("give either --read FILE or, behind --, a program to run");
+  if (!options.read.empty() && !options.load.empty())
+    return fail("--load needs a program to run: a file does not say at which load it was");
   auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
   if (!made) return std::unexpected(made.error());
   // Written first: what cannot be analysed can be looked at.

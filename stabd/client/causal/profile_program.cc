@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/duration.h"
 #include "base/random.h"
@@ -19,6 +20,7 @@
 #include "causal/run/read_session.h"
 #include "causal/run/run.h"
 #include "causal/run/session_file.h"
+#include "stabd/client/causal/arrivals.h"
 #include "stabd/client/causal/causal.h"
 #include "stabd/client/output.h"
 
@@ -30,6 +32,7 @@ using stab::causal::Program;
 using stab::causal::Seen;
 using stab::causal::SessionFile;
 using stab::causal::Settings;
+using stats::causal::Profile;
 
 constexpr std::uint64_t short_run_ns = 1'000'000'000;
 
@@ -65,6 +68,9 @@ Result<void> read_times(const CausalOptions& options, Settings& settings) {
   settings.sample_ns = *sample;
   settings.experiment_ns = *experiment;
   if (options.arrival_speedup.empty()) return {};
+  if (!options.load.empty())
+    return fail(
+        "give either --load or --arrival-speedup: a load says by how much arrivals are faster");
   const auto arrival = duration_of("--arrival-speedup", options.arrival_speedup, 1ns, 10s);
   if (!arrival) return std::unexpected(arrival.error());
   settings.arrival_ns = *arrival;
@@ -87,6 +93,20 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
   return settings;
 }
 
+constexpr const char* did_not_begin =
+    "libstabcausal.so did not begin in the program: it may have dropped LD_PRELOAD, or may not "
+    "read "
+    "this process's files.";
+
+std::string end_words(const Ended& ended) {
+  return ended.signal != 0 ? fmt::format("was ended by {}", strsignal(ended.signal))
+                           : fmt::format("exited with {}", ended.exit_code);
+}
+
+bool has_failed(const Ended& ended) {
+  return ended.interrupted == 0 && (ended.signal != 0 || ended.exit_code != 0);
+}
+
 std::string by_sampler(std::uint32_t sampler) {
   return sampler == stab::causal::cpu_timer
              ? "a timer, because perf events are not permitted (kernel.perf_event_paranoid)"
@@ -103,7 +123,9 @@ class Runs {
         settings_(std::move(settings)),
         speedup_(speedup) {}
 
-  Result<Profiled> run_all() {
+  Result<Profiled> run_all(const std::vector<double>& loads) {
+    if (!loads.empty())
+      if (auto measured = measure(loads); !measured) return std::unexpected(measured.error());
     for (unsigned i = 0; i < options_.runs && made_.interrupted == 0; ++i)
       if (auto ran = run(i); !ran) return std::unexpected(ran.error());
     if (made_.profile.runs.empty() && made_.interrupted == 0)
@@ -120,8 +142,40 @@ class Runs {
     return (run % 2 == 1) == is_second_faster ? *speedup_ : 0;
   }
 
+  // A whole run, since what comes in may differ from phase to phase of the program.
+  Result<void> measure(const std::vector<double>& loads) {
+    Settings settings = settings_;
+    settings.is_without_pauses = true;
+    const auto session = SessionFile::make(program_.map, settings);
+    if (!session) return std::unexpected(session.error());
+    const auto ended = run_program(
+        {.path = program_.path, .argv = options_.command, .library = library_}, *session, [] {});
+    if (!ended) return std::unexpected(ended.error());
+    made_.interrupted = ended->interrupted;
+    if (has_failed(*ended))
+      return fail("the program " + end_words(*ended) + " in the run that measures arrivals");
+    Profile unused;
+    const Seen seen = add_run(session->layout(), program_.map.lines, false, session->copy(),
+                              ended->passed_ns, unused);
+    has_begun_ = seen.has_begun;
+    if (made_.interrupted != 0) return {};
+    if (!has_begun_) return fail(did_not_begin);
+    for (const double load : loads) {
+      const auto speedup = speedup_for(load, seen.arrivals);
+      if (!speedup) return std::unexpected(speedup.error());
+      made_.profile.loads.push_back({.asked = load, .speedup_ns = *speedup});
+    }
+    base_rate_ = arrival_rate(seen.arrivals);
+    const std::size_t threads = seen.arrivals.size();
+    tell(fmt::format("run before them: {} thread{} arrival points, each every {}", threads,
+                     threads == 1 ? " passes" : "s pass",
+                     format_duration(std::chrono::nanoseconds(std::llround(1 / base_rate_)))));
+    return {};
+  }
+
   Result<void> run(unsigned number) {
     Settings settings = settings_;
+    if (!made_.profile.loads.empty()) settings.arrival_ns = made_.profile.loads[0].speedup_ns;
     settings.seed = derive(options_.seed, "causal run", {number});
     settings.fixed_speedup = speedup_of(number);
     const auto session = SessionFile::make(program_.map, settings);
@@ -149,16 +203,14 @@ class Runs {
   }
 
   void take(unsigned number, const Ended& ended, const SessionFile& session) {
-    const bool has_failed = ended.interrupted == 0 && (ended.signal != 0 || ended.exit_code != 0);
-    if (has_failed) {
+    if (has_failed(ended)) {
       tell(fmt::format("run {} of {}: the program {}; the run is left out", number + 1,
-                       options_.runs,
-                       ended.signal != 0 ? fmt::format("was ended by {}", strsignal(ended.signal))
-                                         : fmt::format("exited with {}", ended.exit_code)));
+                       options_.runs, end_words(ended)));
       return;
     }
     const Seen seen = add_run(session.layout(), program_.map.lines, settings_.is_end_to_end,
                               session.copy(), ended.passed_ns, made_.profile);
+    if (base_rate_ > 0) made_.profile.runs.back().had = arrival_rate(seen.arrivals) / base_rate_;
     if (seen.experiments == 0 && ended.interrupted == 0) ++empty_;
     has_begun_ = has_begun_ || seen.has_begun;
     all_.experiments += seen.experiments;
@@ -183,9 +235,7 @@ class Runs {
   // What makes the answer worse than it could be, and what to change.
   void remark() const {
     if (!has_begun_) {
-      tell(
-          "libstabcausal.so did not begin in the program: it may have dropped LD_PRELOAD, or may "
-          "not read this process's files.");
+      tell(did_not_begin);
       return;
     }
     if (all_.visits == 0 && !options_.end_to_end)
@@ -227,6 +277,7 @@ class Runs {
   std::optional<std::int32_t> speedup_;
   Profiled made_;
   Seen all_;
+  double base_rate_ = 0;  // of arrivals, by arrival_rate(); 0: not measured
   std::uint64_t last_visits_ = 0;
   unsigned empty_ = 0;
   bool has_begun_ = false;
@@ -235,6 +286,13 @@ class Runs {
 }  // namespace
 
 Result<Profiled> profile_program(const CausalOptions& options) {
+  std::vector<double> loads;
+  if (!options.load.empty()) {
+    auto read = read_loads(options.load);
+    if (!read) return std::unexpected(read.error());
+    loads = std::move(*read);
+    if (loads.size() > 1) return fail("--load takes one load");
+  }
   std::optional<std::int32_t> speedup;
   if (!options.speedup.empty()) {
     const auto permille = permille_of(options.speedup);
@@ -254,7 +312,7 @@ Result<Profiled> profile_program(const CausalOptions& options) {
   auto settings = settings_of(options, *program);
   if (!settings) return std::unexpected(settings.error());
   return Runs(options, std::move(*program), companions->library, std::move(*settings), speedup)
-      .run_all();
+      .run_all(loads);
 }
 
 }  // namespace stab::client::causal

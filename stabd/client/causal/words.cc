@@ -70,6 +70,7 @@ class Text {
       : profile_(profile), analysis_(analysis), alpha_(alpha) {}
 
   std::string text() {
+    for (const stats::causal::Load& load : profile_.loads) write(load);
     for (const PointResult& point : analysis_.points) write(point);
     remarks();
     return std::move(text_);
@@ -79,6 +80,15 @@ class Text {
   template <class... Values>
   void add(fmt::format_string<Values...> format, Values&&... values) {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
+  }
+
+  void write(const stats::causal::Load& load) {
+    double had = 0;
+    for (const stats::causal::Run& run : profile_.runs)
+      had += run.had / static_cast<double>(profile_.runs.size());
+    add("A load of {}x was asked for and {:.3f}x was had: each visit of an arrival point made its "
+        "thread {} faster.\n",
+        load.asked, had, format_duration(std::chrono::nanoseconds(load.speedup_ns)));
   }
 
   void write(const PointResult& point) {
@@ -227,6 +237,12 @@ std::string as_json(const Profile& profile, const Analysis& analysis, double alp
                     {"end_to_end", analysis.is_end_to_end},
                     {"phase_known", analysis.is_phase_known},
                     {"points", ordered_json::array()}};
+  for (const stats::causal::Load& load : profile.loads) {
+    double had = 0;
+    for (const stats::causal::Run& run : profile.runs)
+      had += run.had / static_cast<double>(profile.runs.size());
+    made["loads"].push_back({{"asked", load.asked}, {"speedup_ns", load.speedup_ns}, {"had", had}});
+  }
   for (const PointResult& point : analysis.points) {
     const Point& named = profile.points[point.point];
     const bool is_latency = named.kind == PointKind::latency;
