@@ -90,7 +90,16 @@ void note_arrival() {
   add(arrivals.gaps, uint64_t{1});
 }
 
+// Invariant 5 of session.h.
+void note_time(Counter& counter) {
+  add(counter.begun, uint64_t{1});
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  add(counter.ns, own_ns());
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 void visit(Counter& counter) {
+  if (counter.kind == begin || counter.kind == end) note_time(counter);
   add(counter.count, uint64_t{1});
   if (counter.kind != arrival || !is_counted()) return;
   note_arrival();

@@ -27,6 +27,7 @@ struct Seen {
   std::uint32_t lost = 0;            // experiments for which there was no room
   std::uint32_t damaged = 0;         // records that the program has written over
   std::uint32_t unwound_short = 0;   // samples
+  std::uint32_t timeless = 0;        // experiments left out: pauses took all of their time
   std::uint32_t sampled_by = 0;      // Sampler
   std::vector<Arrivals> arrivals{};  // of each thread or place that has some
 };

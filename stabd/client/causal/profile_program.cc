@@ -219,6 +219,7 @@ class Runs {
     all_.samples_outside += seen.samples_outside;
     all_.lost += seen.lost;
     all_.damaged += seen.damaged;
+    all_.timeless += seen.timeless;
     all_.unwound_short += seen.unwound_short;
     all_.sampled_by = seen.sampled_by;
     if (seen.period_ns != 0) all_.period_ns = seen.period_ns;
@@ -265,6 +266,11 @@ class Runs {
           fmt::format("{} experiments were lost, there was no room for them: make them longer by "
                       "--experiment.",
                       all_.lost));
+    if (all_.timeless != 0)
+      tell(fmt::format(
+          "{} experiments are left out: in them arrivals gained more time than passed; ask "
+          "for less by --load or --arrival-speedup.",
+          all_.timeless));
     if (all_.damaged != 0)
       tell(fmt::format("{} records were written over by the program and are left out.",
                        all_.damaged));
