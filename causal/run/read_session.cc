@@ -95,8 +95,8 @@ class Reader {
     return name.empty() ? "unnamed" : name;
   }
 
-  std::size_t point(const std::string& name, PointKind kind) {
-    const stats::causal::Point wanted{.name = name, .kind = kind};
+  std::size_t point(const std::string& name, PointKind kind, bool is_arrival = false) {
+    const stats::causal::Point wanted{.name = name, .kind = kind, .is_arrival = is_arrival};
     const auto found = std::ranges::find(profile_.points, wanted);
     if (found != profile_.points.end())
       return static_cast<std::size_t>(found - profile_.points.begin());
@@ -147,11 +147,14 @@ class Reader {
     const std::string name = name_of(counter);
     const std::uint64_t count = of.after - of.before;
     switch (counter.kind) {
-      case throughput:
       case arrival:
+        made.arrivals += count;
+        [[fallthrough]];
+      case throughput:
       case breakpoint:
       case sampled:
-        made.visits.push_back({.point = point(name, PointKind::throughput), .count = count});
+        made.visits.push_back(
+            {.point = point(name, PointKind::throughput, counter.kind == arrival), .count = count});
         return;
       case begin:
         break;

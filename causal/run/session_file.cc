@@ -87,7 +87,6 @@ void SessionFile::fill(const LineMap& map, const Settings& settings) {
   head.fixed_line = settings.fixed_line;
   head.fixed_speedup = settings.fixed_speedup;
   head.is_end_to_end = settings.is_end_to_end ? 1 : 0;
-  head.is_without_pauses = settings.is_without_pauses ? 1 : 0;
   head.objects = layout_.objects;
   head.ranges = layout_.ranges;
   head.names = layout_.line_counts;

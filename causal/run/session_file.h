@@ -38,7 +38,6 @@ struct Settings {
   std::uint32_t fixed_line = no_line;
   std::int32_t fixed_speedup = drawn;  // permille
   bool is_end_to_end = false;
-  bool is_without_pauses = false;        // no experiments, and arrivals are only counted
   std::vector<std::uint32_t> sampled{};  // lines that are progress points
 };
 

@@ -15,6 +15,7 @@ enum class PointKind { throughput, latency };
 struct Point {
   std::string name{};
   PointKind kind = PointKind::throughput;
+  bool is_arrival = false;  // where work comes in; coz has none
   bool operator==(const Point&) const = default;
 };
 
@@ -33,6 +34,7 @@ struct Experiment {
   std::uint64_t effective_ns = 0;  // as it passed, less the pauses
   std::uint64_t paused_ns = 0;     // 0 also where it is not known
   std::uint64_t line_samples = 0;  // of the chosen line, in it
+  std::uint64_t arrivals = 0;      // visits of all arrival points
   std::vector<Visits> visits{};
   bool operator==(const Experiment&) const = default;
 };

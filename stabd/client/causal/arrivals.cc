@@ -63,14 +63,14 @@ Result<std::vector<double>> read_loads(const std::string& text) {
   return made;
 }
 
-double arrival_rate(std::span<const Arrivals> arrivals) {
+std::chrono::nanoseconds mean_gap(std::span<const Arrivals> arrivals) {
   double gaps = 0;
   double ns = 0;
   for (const Arrivals& each : arrivals) {
     gaps += static_cast<double>(each.gaps);
     ns += static_cast<double>(each.ns);
   }
-  return ns > 0 ? gaps / ns : 0;
+  return std::chrono::nanoseconds(gaps > 0 ? std::llround(ns / gaps) : 0);
 }
 
 Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrivals) {

@@ -3,6 +3,7 @@
 // thread faster for that.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,8 +17,8 @@ namespace stab::client::causal {
 // "1.25x", or several as "1x,1.5x": ascending, each once, 1 or more.
 Result<std::vector<double>> read_loads(const std::string& text);
 
-// Visits of arrival points by nanosecond of a thread; 0: none.
-double arrival_rate(std::span<const stab::causal::Arrivals> arrivals);
+// From visit to visit in a thread; 0: there are none.
+std::chrono::nanoseconds mean_gap(std::span<const stab::causal::Arrivals> arrivals);
 
 // Nanoseconds. The error says what arrivals there are, or which load can be reached.
 Result<std::uint64_t> speedup_for(double load, std::span<const stab::causal::Arrivals> arrivals);

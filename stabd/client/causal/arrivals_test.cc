@@ -55,9 +55,9 @@ TEST(Loads, WhatCannotBeReachedIsSaid) {
   EXPECT_THAT(refused(1.5, {{9, 9 * ms}}), HasSubstr("more than 10 visits"));
 }
 
-TEST(Loads, TheRateIsOfAllThreads) {
-  EXPECT_DOUBLE_EQ(arrival_rate(std::vector<Arrivals>{{30, 30 * ms}, {10, 10 * ms}}), 1e-6);
-  EXPECT_EQ(arrival_rate({}), 0);
+TEST(Loads, TheMeanGapIsOfAllThreads) {
+  EXPECT_EQ(mean_gap(std::vector<Arrivals>{{30, 20 * ms}, {10, 20 * ms}}).count(), ms);
+  EXPECT_EQ(mean_gap({}).count(), 0);
 }
 
 }  // namespace

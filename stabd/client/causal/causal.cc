@@ -7,12 +7,14 @@
 #include <utility>
 
 #include "base/text.h"
+#include "stabd/client/causal/load_words.h"
 #include "stabd/client/causal/words.h"
 #include "stabd/client/exit_code.h"
 #include "stabd/client/input.h"
 #include "stabd/client/output.h"
 #include "stats/causal/analyse.h"
 #include "stats/causal/coz.h"
+#include "stats/causal/loads.h"
 
 namespace stab::client::causal {
 namespace {
@@ -30,12 +32,26 @@ Result<Profiled> read_all(const std::vector<std::string>& paths) {
   return Profiled{.profile = std::move(profile)};
 }
 
-Result<int> show(const CausalOptions& options, const Profile& profile) {
+Result<std::string> words_of(const CausalOptions& options, const Profile& profile) {
   const auto made = stats::causal::analyse(profile, {.alpha = options.alpha, .seed = options.seed});
   if (!made) return std::unexpected(made.error());
-  const std::string text = options.json ? as_json(profile, *made, options.alpha)
-                                        : as_text(profile, *made, options.alpha);
-  if (auto written = write_output(text, options.output, Colours::none); !written)
+  return options.json ? as_json(profile, *made, options.alpha)
+                      : as_text(profile, *made, options.alpha);
+}
+
+Result<std::string> load_words(const CausalOptions& options, const Profile& profile) {
+  const auto made =
+      stats::causal::analyse_loads(profile, {.alpha = options.alpha, .seed = options.seed});
+  if (!made) return std::unexpected(made.error());
+  return options.json ? loads_as_json(profile, *made, options.alpha)
+                      : loads_as_text(profile, *made, options.alpha);
+}
+
+Result<int> show(const CausalOptions& options, const Profile& profile) {
+  const auto text =
+      profile.loads.empty() ? words_of(options, profile) : load_words(options, profile);
+  if (!text) return std::unexpected(text.error());
+  if (auto written = write_output(*text, options.output, Colours::none); !written)
     return std::unexpected(written.error());
   return exit_ok;
 }

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +23,7 @@
 #include "stabd/client/causal/arrivals.h"
 #include "stabd/client/causal/causal.h"
 #include "stabd/client/output.h"
+#include "stats/causal/loads.h"
 
 namespace stab::client::causal {
 namespace {
@@ -126,8 +127,11 @@ class Runs {
   Result<Profiled> run_all(const std::vector<double>& loads) {
     if (!loads.empty())
       if (auto measured = measure(loads); !measured) return std::unexpected(measured.error());
-    for (unsigned i = 0; i < options_.runs && made_.interrupted == 0; ++i)
-      if (auto ran = run(i); !ran) return std::unexpected(ran.error());
+    for (unsigned block = 0; block < options_.runs; ++block)
+      for (const std::size_t load : order_of(block)) {
+        if (made_.interrupted != 0) break;
+        if (auto ran = run(block, load); !ran) return std::unexpected(ran.error());
+      }
     if (made_.profile.runs.empty() && made_.interrupted == 0)
       return fail("the program failed in all runs; nothing of them is kept");
     remark();
@@ -145,7 +149,7 @@ class Runs {
   // A whole run, since what comes in may differ from phase to phase of the program.
   Result<void> measure(const std::vector<double>& loads) {
     Settings settings = settings_;
-    settings.is_without_pauses = true;
+    settings.fixed_speedup = 0;
     const auto session = SessionFile::make(program_.map, settings);
     if (!session) return std::unexpected(session.error());
     const auto ended = run_program(
@@ -154,9 +158,9 @@ class Runs {
     made_.interrupted = ended->interrupted;
     if (has_failed(*ended))
       return fail("the program " + end_words(*ended) + " in the run that measures arrivals");
-    Profile unused;
-    const Seen seen = add_run(session->layout(), program_.map.lines, false, session->copy(),
-                              ended->passed_ns, unused);
+    Profile without;
+    const Seen seen = add_run(session->layout(), program_.map.lines, settings.is_end_to_end,
+                              session->copy(), ended->passed_ns, without);
     has_begun_ = seen.has_begun;
     if (made_.interrupted != 0) return {};
     if (!has_begun_) return fail(did_not_begin);
@@ -165,52 +169,72 @@ class Runs {
       if (!speedup) return std::unexpected(speedup.error());
       made_.profile.loads.push_back({.asked = load, .speedup_ns = *speedup});
     }
-    base_rate_ = arrival_rate(seen.arrivals);
+    base_rate_ = stats::causal::arrival_rate(without.runs.front());
     const std::size_t threads = seen.arrivals.size();
     tell(fmt::format("run before them: {} thread{} arrival points, each every {}", threads,
                      threads == 1 ? " passes" : "s pass",
-                     format_duration(std::chrono::nanoseconds(std::llround(1 / base_rate_)))));
+                     format_duration(mean_gap(seen.arrivals))));
     return {};
   }
 
-  Result<void> run(unsigned number) {
+  // What changes with time is in each load as much: they take turns, in a new order each time.
+  [[nodiscard]] std::vector<std::size_t> order_of(unsigned block) const {
+    std::vector<std::size_t> order(std::max<std::size_t>(made_.profile.loads.size(), 1));
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    Random(derive(options_.seed, "causal loads", {block})).shuffle(std::span(order));
+    return order;
+  }
+
+  // "run 2 of 5", and with loads "run 2 of 10 at 1.25x".
+  [[nodiscard]] std::string run_name(unsigned number, std::size_t load) const {
+    const auto& loads = made_.profile.loads;
+    if (loads.empty()) return fmt::format("run {} of {}", number + 1, options_.runs);
+    return fmt::format("run {} of {} at {}x", number + 1, options_.runs * loads.size(),
+                       loads[load].asked);
+  }
+
+  Result<void> run(unsigned block, std::size_t load) {
+    const unsigned number = begun_++;
     Settings settings = settings_;
-    if (!made_.profile.loads.empty()) settings.arrival_ns = made_.profile.loads[0].speedup_ns;
+    if (!made_.profile.loads.empty()) settings.arrival_ns = made_.profile.loads[load].speedup_ns;
     settings.seed = derive(options_.seed, "causal run", {number});
-    settings.fixed_speedup = speedup_of(number);
+    settings.fixed_speedup = speedup_of(block);
     const auto session = SessionFile::make(program_.map, settings);
     if (!session) return std::unexpected(session.error());
     last_visits_ = 0;
     unsigned looks = 0;
     const auto ended = run_program(
         {.path = program_.path, .argv = options_.command, .library = library_}, *session, [&] {
-          if (++looks % 5 == 0) look(number, *session);
+          if (++looks % 5 == 0) look(number, load, *session);
         });
     if (!ended) return std::unexpected(ended.error());
     made_.interrupted = ended->interrupted;
-    take(number, *ended, *session);
+    take(number, load, *ended, *session);
     return {};
   }
 
-  void look(unsigned number, const SessionFile& session) {
+  void look(unsigned number, std::size_t load, const SessionFile& session) {
     std::uint64_t visits = 0;
     for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
       visits += now_of(session.counters()[i].count);
-    tell(fmt::format("run {} of {}: {} experiments, {:.0f} visits a second", number + 1,
-                     options_.runs, now_of(session.head().experiments),
+    tell(fmt::format("{}: {} experiments, {:.0f} visits a second", run_name(number, load),
+                     now_of(session.head().experiments),
                      static_cast<double>(visits - last_visits_) / 5));
     last_visits_ = visits;
   }
 
-  void take(unsigned number, const Ended& ended, const SessionFile& session) {
+  void take(unsigned number, std::size_t load, const Ended& ended, const SessionFile& session) {
     if (has_failed(ended)) {
-      tell(fmt::format("run {} of {}: the program {}; the run is left out", number + 1,
-                       options_.runs, end_words(ended)));
+      tell(fmt::format("{}: the program {}; the run is left out", run_name(number, load),
+                       end_words(ended)));
       return;
     }
     const Seen seen = add_run(session.layout(), program_.map.lines, settings_.is_end_to_end,
                               session.copy(), ended.passed_ns, made_.profile);
-    if (base_rate_ > 0) made_.profile.runs.back().had = arrival_rate(seen.arrivals) / base_rate_;
+    made_.profile.runs.back().load = load;
+    if (base_rate_ > 0)
+      made_.profile.runs.back().had =
+          stats::causal::arrival_rate(made_.profile.runs.back()) / base_rate_;
     if (seen.experiments == 0 && ended.interrupted == 0) ++empty_;
     has_begun_ = has_begun_ || seen.has_begun;
     all_.experiments += seen.experiments;
@@ -224,9 +248,8 @@ class Runs {
     all_.sampled_by = seen.sampled_by;
     if (seen.period_ns != 0) all_.period_ns = seen.period_ns;
     all_.duration_ns = std::max(all_.duration_ns, seen.duration_ns);
-    tell(fmt::format("run {} of {}: {} experiments, {} visits in {:.1f} s", number + 1,
-                     options_.runs, seen.experiments, seen.visits,
-                     static_cast<double>(seen.duration_ns) / 1e9));
+    tell(fmt::format("{}: {} experiments, {} visits in {:.1f} s", run_name(number, load),
+                     seen.experiments, seen.visits, static_cast<double>(seen.duration_ns) / 1e9));
   }
 
   static double percent(std::uint64_t part, std::uint64_t whole) {
@@ -283,8 +306,9 @@ class Runs {
   std::optional<std::int32_t> speedup_;
   Profiled made_;
   Seen all_;
-  double base_rate_ = 0;  // of arrivals, by arrival_rate(); 0: not measured
+  double base_rate_ = 0;  // of arrivals without a load; 0: not measured
   std::uint64_t last_visits_ = 0;
+  unsigned begun_ = 0;
   unsigned empty_ = 0;
   bool has_begun_ = false;
 };
@@ -297,7 +321,8 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     auto read = read_loads(options.load);
     if (!read) return std::unexpected(read.error());
     loads = std::move(*read);
-    if (loads.size() > 1) return fail("--load takes one load");
+    if (loads.size() > 1 && !options.coz.empty())
+      return fail("--coz: a file does not say at which load a run was; profile one load at a time");
   }
   std::optional<std::int32_t> speedup;
   if (!options.speedup.empty()) {

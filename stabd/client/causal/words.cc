@@ -53,7 +53,8 @@ std::string percent(double share) {
   return fmt::format("{:.1f}", std::fabs(value) < 0.05 ? 0.0 : value);
 }
 
-// "6.1 % [5.0, 7.2]"
+}  // namespace
+
 std::string gain_words(const Gain& gain) {
   return fmt::format("{} % [{}, {}]", percent(gain.value), percent(gain.interval.low),
                      percent(gain.interval.high));
@@ -64,13 +65,18 @@ std::string shorten(const std::string& name) {
   return line.size() <= longest_name ? line : "..." + line.substr(line.size() - (longest_name - 3));
 }
 
+ordered_json gain_object(const Gain& gain) {
+  return {{"value", gain.value}, {"low", gain.interval.low}, {"high", gain.interval.high}};
+}
+
+namespace {
+
 class Text {
  public:
   Text(const Profile& profile, const Analysis& analysis, double alpha)
       : profile_(profile), analysis_(analysis), alpha_(alpha) {}
 
   std::string text() {
-    for (const stats::causal::Load& load : profile_.loads) write(load);
     for (const PointResult& point : analysis_.points) write(point);
     remarks();
     return std::move(text_);
@@ -80,15 +86,6 @@ class Text {
   template <class... Values>
   void add(fmt::format_string<Values...> format, Values&&... values) {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
-  }
-
-  void write(const stats::causal::Load& load) {
-    double had = 0;
-    for (const stats::causal::Run& run : profile_.runs)
-      had += run.had / static_cast<double>(profile_.runs.size());
-    add("A load of {}x was asked for and {:.3f}x was had: each visit of an arrival point made its "
-        "thread {} faster.\n",
-        load.asked, had, format_duration(std::chrono::nanoseconds(load.speedup_ns)));
   }
 
   void write(const PointResult& point) {
@@ -188,10 +185,6 @@ class Text {
   std::string text_;
 };
 
-ordered_json gain_object(const Gain& gain) {
-  return {{"value", gain.value}, {"low", gain.interval.low}, {"high", gain.interval.high}};
-}
-
 ordered_json line_object(const Profile& profile, const Line& line) {
   ordered_json made{{"line", profile.lines[line.line]},
                     {"finding", word_of(line.finding)},
@@ -228,7 +221,7 @@ std::string as_text(const Profile& profile, const Analysis& analysis, double alp
   return Text(profile, analysis, alpha).text();
 }
 
-std::string as_json(const Profile& profile, const Analysis& analysis, double alpha) {
+ordered_json as_object(const Profile& profile, const Analysis& analysis, double alpha) {
   ordered_json made{{"alpha", alpha},
                     {"runs", analysis.runs},
                     {"experiments", analysis.experiments},
@@ -237,12 +230,6 @@ std::string as_json(const Profile& profile, const Analysis& analysis, double alp
                     {"end_to_end", analysis.is_end_to_end},
                     {"phase_known", analysis.is_phase_known},
                     {"points", ordered_json::array()}};
-  for (const stats::causal::Load& load : profile.loads) {
-    double had = 0;
-    for (const stats::causal::Run& run : profile.runs)
-      had += run.had / static_cast<double>(profile.runs.size());
-    made["loads"].push_back({{"asked", load.asked}, {"speedup_ns", load.speedup_ns}, {"had", had}});
-  }
   for (const PointResult& point : analysis.points) {
     const Point& named = profile.points[point.point];
     const bool is_latency = named.kind == PointKind::latency;
@@ -258,7 +245,13 @@ std::string as_json(const Profile& profile, const Analysis& analysis, double alp
     for (const Line& line : point.lines) each["lines"].push_back(line_object(profile, line));
     made["points"].push_back(std::move(each));
   }
-  return made.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return made;
+}
+
+std::string as_json(const Profile& profile, const Analysis& analysis, double alpha) {
+  return as_object(profile, analysis, alpha)
+             .dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace stab::client::causal
