@@ -7,8 +7,6 @@
 #include "report/words/causal.h"
 
 namespace stab::report {
-namespace {
-
 using nlohmann::ordered_json;
 using stats::causal::Analysis;
 using stats::causal::Finding;
@@ -20,9 +18,11 @@ using stats::causal::PointResult;
 using stats::causal::Profile;
 using stats::causal::Step;
 
-ordered_json gain_object(const Gain& gain) {
+ordered_json causal_gain_json(const Gain& gain) {
   return {{"value", gain.value}, {"low", gain.interval.low}, {"high", gain.interval.high}};
 }
+
+namespace {
 
 ordered_json line_object(const Profile& profile, const Line& line) {
   ordered_json made{{"line", profile.lines[line.line]},
@@ -38,15 +38,15 @@ ordered_json line_object(const Profile& profile, const Line& line) {
     made["too_few"] = line.too_few;
     return made;
   }
-  made["at_quarter"] = gain_object(line.at_quarter);
+  made["at_quarter"] = causal_gain_json(line.at_quarter);
   made["is_quarter_of_slope"] = line.is_quarter_of_slope;
   made["half_after_hour"] = line.half_after_hour;
-  made["slope"] = gain_object(line.slope);
+  made["slope"] = causal_gain_json(line.slope);
   made["p"] = line.p;
   made["adjusted_p"] = line.adjusted_p;
   for (const Step& step : line.steps) {
     ordered_json each{{"speedup", step.speedup}};
-    each.update(gain_object(step.gain));
+    each.update(causal_gain_json(step.gain));
     each["experiments"] = step.experiments;
     each["visits"] = step.visits;
     made["steps"].push_back(std::move(each));

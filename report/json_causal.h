@@ -13,4 +13,6 @@ namespace stab::report {
 nlohmann::ordered_json causal_json(const stats::causal::Profile& profile,
                                    const stats::causal::Analysis& analysis, double alpha);
 
+nlohmann::ordered_json causal_gain_json(const stats::causal::Gain& gain);
+
 }  // namespace stab::report

@@ -24,6 +24,13 @@ pthread_t coordinating;
 bool has_thread;
 uint32_t storing;  // 1: an experiment is written down, by the thread or at the end
 
+// Of a counter.
+struct Reading {
+  uint64_t visits;
+  uint64_t ns;
+  bool has_ns;
+};
+
 struct Running {
   uint32_t line;
   uint32_t speedup;
@@ -33,7 +40,7 @@ struct Running {
   uint64_t line_ns;
   uint64_t samples;
   uint32_t counters;
-  uint64_t visits[most_counters];
+  Reading before[most_counters];
 };
 Running running;
 
@@ -48,6 +55,23 @@ uint32_t counters_there() {
 
 uint64_t visits_of(uint32_t counter) {
   return load(shared_file.counters[counter].count);
+}
+
+// The times are of these visits where none is going on: session.h, invariant 5.
+Reading reading_of(uint32_t counter) {
+  const Counter& of = shared_file.counters[counter];
+  Reading made = {visits_of(counter), 0, false};
+  if (load(of.kind) != CounterKind::begin && load(of.kind) != end) return made;
+  for (uint32_t i = 0; i < 100 && !made.has_ns; ++i) {
+    made.visits = __atomic_load_n(&of.count, __ATOMIC_ACQUIRE);
+    made.ns = __atomic_load_n(&of.ns, __ATOMIC_ACQUIRE);
+    const uint64_t begun = load(of.begun);
+    // Visits by coz.h, which has no times.
+    if (begun < made.visits) return made;
+    made.has_ns = begun == made.visits;
+    if (!made.has_ns) os::yield();
+  }
+  return made;
 }
 
 void wait_a_look() {
@@ -74,7 +98,7 @@ void begin(uint32_t line, uint32_t speedup) {
   running.line = line;
   running.speedup = speedup;
   running.counters = counters_there();
-  for (uint32_t i = 0; i < running.counters; ++i) running.visits[i] = visits_of(i);
+  for (uint32_t i = 0; i < running.counters; ++i) running.before[i] = reading_of(i);
   running.samples = load(head().samples);
   running.line_samples = load(shared_file.line_counts[line].samples);
   running.line_ns = load(head().line_ns);
@@ -113,6 +137,7 @@ void take(Experiment& experiment) {
       load(shared_file.line_counts[running.line].samples) - running.line_samples;
   experiment.samples = load(head().samples) - running.samples;
   experiment.start_ns = running.start_ns;
+  experiment.owed_ns = running.owed_ns;
   experiment.line = running.line;
   experiment.speedup = running.speedup;
 }
@@ -122,9 +147,13 @@ uint64_t store_visits(Experiment& experiment) {
   experiment.visits_count = running.counters;
   uint64_t most = 0;
   for (uint32_t i = 0; i < running.counters; ++i) {
-    const uint64_t after = visits_of(i);
-    shared_file.visits[head().visits + i] = {i, 0, running.visits[i], after};
-    if (after - running.visits[i] > most) most = after - running.visits[i];
+    const Reading before = running.before[i];
+    const Reading after = reading_of(i);
+    // Before the first visit there is no time.
+    const bool has_ns = after.has_ns && (before.has_ns || before.visits == 0);
+    shared_file.visits[head().visits + i] = {
+        i, has_ns ? 1u : 0u, before.visits, after.visits, before.ns, after.ns};
+    if (after.visits - before.visits > most) most = after.visits - before.visits;
   }
   return most;
 }
@@ -133,7 +162,7 @@ uint64_t store_visits(Experiment& experiment) {
 uint64_t most_visits() {
   uint64_t most = 0;
   for (uint32_t i = 0; i < running.counters; ++i) {
-    const uint64_t visits = visits_of(i) - running.visits[i];
+    const uint64_t visits = visits_of(i) - running.before[i].visits;
     if (visits > most) most = visits;
   }
   return most;

@@ -46,6 +46,12 @@ bool claim(Counter& counter, uint32_t kind, const char* name) {
   return true;
 }
 
+// What has passed for this thread, without the pauses that it has made or need not make.
+uint64_t own_ns() {
+  const uint64_t paused = is_counted() ? load(self.paid_ns) : load(shared_file.head->owed_ns);
+  return os::monotonic_ns() - paused;
+}
+
 void count_up_to(uint32_t count) {
   uint32_t& there = shared_file.head->counter_count;
   uint32_t before = load(there);
@@ -70,12 +76,35 @@ Counter* find_counter(uint32_t kind, const char* name) {
   return nullptr;
 }
 
+// How long it took this thread since its last arrival.
+void note_arrival() {
+  Head& head = *shared_file.head;
+  const uint64_t now = own_ns();
+  const uint64_t before = self.arrived_at;
+  self.arrived_at = now;
+  if (before == 0) return;
+  if (self.arrival_place == 0)
+    self.arrival_place = (add(head.arrival_threads, 1u) - 1) % most_arrival_threads + 1;
+  Arrivals& arrivals = head.arrivals[self.arrival_place - 1];
+  add(arrivals.ns, now - before);
+  add(arrivals.gaps, uint64_t{1});
+}
+
+// Invariant 5 of session.h.
+void note_time(Counter& counter) {
+  add(counter.begun, uint64_t{1});
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  add(counter.ns, own_ns());
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 void visit(Counter& counter) {
+  if (counter.kind == begin || counter.kind == end) note_time(counter);
   add(counter.count, uint64_t{1});
+  if (counter.kind != arrival || !is_counted()) return;
+  note_arrival();
   const uint64_t ahead = shared_file.head->arrival_ns;
-  if (counter.kind != arrival || ahead == 0 || shared_file.head->is_without_pauses != 0 ||
-      !is_counted())
-    return;
+  if (ahead == 0 || shared_file.head->is_without_pauses != 0) return;
   run_ahead(ahead);
   settle();
 }

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <map>
 #include <string>
 
 #include "causal/preload/testing.h"
 
 namespace stab::causal::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Pair;
 
 // A CPU timer goes off at the kernel's ticks alone, and a thread that others share its CPU with may
 // be off it at most of them: there are few samples then, or none.
@@ -237,44 +232,6 @@ TEST(Experiments, WhatHasNoRoomIsCounted) {
   session.run("rounds");
   EXPECT_EQ(session.head().experiments, 2);
   EXPECT_GE(session.head().lost_experiments, 1);
-}
-
-TEST(Points, ThoseOfCozAreThereBeforeOurConstructor) {
-  Session session({"hot"});
-  EXPECT_EQ(session.run("coz").output, "same: 1, other kind: 1\ndone\n");
-  EXPECT_EQ(session.counter(0).kind, throughput);
-  EXPECT_STREQ(session.counter(0).name, "early");
-  EXPECT_EQ(session.counter(0).count, 2);
-  EXPECT_EQ(session.counter(1).kind, begin);
-  EXPECT_EQ(session.head().counter_count, 2);
-}
-
-TEST(Points, OursAreCounted) {
-  Session session({"hot"});
-  session.run("visit arrive");
-  std::map<uint32_t, uint64_t> counts;
-  for (uint32_t i = 0; i < session.head().counter_count; ++i)
-    counts[session.counter(i).kind] += session.counter(i).count;
-  EXPECT_THAT(counts,
-              ElementsAre(Pair(throughput, 8), Pair(begin, 10), Pair(end, 10), Pair(arrival, 10)));
-}
-
-TEST(Points, ArrivalsMakeTheirThreadRunAhead) {
-  Session session({"hot"});
-  session.head().arrival_ns = 250000;
-  session.run("arrive");
-  EXPECT_EQ(session.head().owed_ns, 10 * session.head().arrival_ns);
-  EXPECT_EQ(session.head().slept_ns, 0);
-}
-
-TEST(Points, LinesMayBeSampledPoints) {
-  Session session({"hot", "cold"});
-  session.counter(0).kind = sampled;
-  session.counter(0).line = 1;
-  session.head().counter_count = 1;
-  session.run("cold");
-  EXPECT_EQ(session.counter(0).count, session.samples(1));
-  EXPECT_GT(session.counter(0).count, 0);
 }
 
 // The same program, built by szc with functions that move many times while it runs.

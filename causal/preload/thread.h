@@ -27,9 +27,11 @@ struct Thread {
   // stack pointer above it means that the program has jumped out of the wait.
   uint64_t waiting_frame;
   uint64_t owed_before_ns;  // of _coz_pre_block
+  uint64_t arrived_at;      // its own time of its last visit of an arrival point; 0: none yet
   void* clock;              // of the sampler
   int timer;
   int id;
+  uint32_t arrival_place;  // of Head::arrivals, and 1; 0: none
   // The program means to have blocked the signal of samples.
   bool is_meant_blocked;
 };

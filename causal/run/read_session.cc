@@ -18,6 +18,18 @@ using stats::causal::Profile;
 
 constexpr std::uint64_t most_ns = std::uint64_t{1} << 59;
 
+// How many were inside, over the effective time: each that was adds its end to the sum and takes its
+// beginning from it, by the clock of its thread. The sums wrap, what comes of them does not.
+double mean_inside(const Experiment& each, const Visits& in, const Visits& out) {
+  const std::uint64_t start = each.start_ns - each.owed_ns;
+  const std::uint64_t length = each.duration_ns - each.paused_ns;
+  const std::uint64_t sum = (in.after - out.after) * (start + length) -
+                            (in.before - out.before) * start - (in.ns_after - in.ns_before) +
+                            (out.ns_after - out.ns_before);
+  return std::max(0.0, static_cast<double>(static_cast<std::int64_t>(sum))) /
+         static_cast<double>(length);
+}
+
 class Reader {
  public:
   Reader(const Layout& layout, const std::vector<std::string>& lines,
@@ -40,11 +52,11 @@ class Reader {
     run_.started_ns = std::min(head_.started_ns, most_ns);
     run_.effective_ns = seen_.duration_ns > head_.owed_ns ? seen_.duration_ns - head_.owed_ns : 0;
     read_counters();
+    read_arrivals();
     if (is_end_to_end) end_to_end_ = point("end to end", PointKind::throughput);
     const std::uint32_t count = std::min(head_.experiments, layout_.experiment_capacity);
     if (count != head_.experiments) ++seen_.damaged;
-    for (std::uint32_t i = 0; i < count; ++i)
-      if (!add(at<Experiment>(layout_.experiments, i))) ++seen_.damaged;
+    for (std::uint32_t i = 0; i < count; ++i) take(at<Experiment>(layout_.experiments, i));
     read_samples();
     seen_.experiments = run_.experiments.size();
     profile_.runs.push_back(std::move(run_));
@@ -72,13 +84,19 @@ class Reader {
     }
   }
 
+  void read_arrivals() {
+    for (const Arrivals& each : head_.arrivals)
+      if (each.gaps != 0 && each.ns != 0 && each.gaps <= most_ns && each.ns <= most_ns)
+        seen_.arrivals.push_back(each);
+  }
+
   std::string name_of(const Counter& counter) const {
     const std::string name = one_line(counter.name, counter_name_bytes);
     return name.empty() ? "unnamed" : name;
   }
 
-  std::size_t point(const std::string& name, PointKind kind) {
-    const stats::causal::Point wanted{.name = name, .kind = kind};
+  std::size_t point(const std::string& name, PointKind kind, bool is_arrival = false) {
+    const stats::causal::Point wanted{.name = name, .kind = kind, .is_arrival = is_arrival};
     const auto found = std::ranges::find(profile_.points, wanted);
     if (found != profile_.points.end())
       return static_cast<std::size_t>(found - profile_.points.begin());
@@ -92,11 +110,17 @@ class Reader {
     return found->second;
   }
 
+  void take(const Experiment& each) {
+    if (each.duration_ns != 0 && each.paused_ns >= each.duration_ns && each.paused_ns <= most_ns)
+      ++seen_.timeless;
+    else if (!add(each))
+      ++seen_.damaged;
+  }
+
   bool add(const Experiment& each) {
     if (each.line >= layout_.lines || each.speedup > 1000 || each.duration_ns > most_ns ||
-        each.paused_ns > each.duration_ns || each.duration_ns == each.paused_ns ||
-        each.line_samples > most_ns || each.visits_count > most_counters ||
-        each.first_visits > layout_.visit_capacity ||
+        each.paused_ns >= each.duration_ns || each.line_samples > most_ns ||
+        each.visits_count > most_counters || each.first_visits > layout_.visit_capacity ||
         each.visits_count > layout_.visit_capacity - each.first_visits)
       return false;
     stats::causal::Experiment made{.speedup = each.speedup,
@@ -111,23 +135,26 @@ class Reader {
         return false;
     }
     made.line = line(each.line);
-    for (const Visits& of : visits) add_visits(of, visits, made);
+    for (const Visits& of : visits) add_visits(each, of, visits, made);
     if (end_to_end_) made.visits.push_back({.point = *end_to_end_, .count = 1});
     run_.experiments.push_back(std::move(made));
     return true;
   }
 
-  void add_visits(const Visits& of, const std::vector<Visits>& all,
+  void add_visits(const Experiment& each, const Visits& of, const std::vector<Visits>& all,
                   stats::causal::Experiment& made) {
     const Counter& counter = counters_[of.counter];
     const std::string name = name_of(counter);
     const std::uint64_t count = of.after - of.before;
     switch (counter.kind) {
-      case throughput:
       case arrival:
+        made.arrivals += count;
+        [[fallthrough]];
+      case throughput:
       case breakpoint:
       case sampled:
-        made.visits.push_back({.point = point(name, PointKind::throughput), .count = count});
+        made.visits.push_back(
+            {.point = point(name, PointKind::throughput, counter.kind == arrival), .count = count});
         return;
       case begin:
         break;
@@ -144,7 +171,9 @@ class Reader {
           {.point = point(name, PointKind::latency),
            .count = count,
            .departures = other.after - other.before,
-           .inside = (inside(of.before, other.before) + inside(of.after, other.after)) / 2});
+           .inside = of.has_ns != 0 && other.has_ns != 0
+                         ? mean_inside(each, of, other)
+                         : (inside(of.before, other.before) + inside(of.after, other.after)) / 2});
       return;
     }
   }

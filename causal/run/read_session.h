@@ -24,10 +24,12 @@ struct Seen {
   std::uint64_t samples_outside = 0;
   std::uint64_t period_ns = 0;  // as measured; 0: no sample
   std::uint64_t duration_ns = 0;
-  std::uint32_t lost = 0;           // experiments for which there was no room
-  std::uint32_t damaged = 0;        // records that the program has written over
-  std::uint32_t unwound_short = 0;  // samples
-  std::uint32_t sampled_by = 0;     // Sampler
+  std::uint32_t lost = 0;            // experiments for which there was no room
+  std::uint32_t damaged = 0;         // records that the program has written over
+  std::uint32_t unwound_short = 0;   // samples
+  std::uint32_t timeless = 0;        // experiments left out: pauses took all of their time
+  std::uint32_t sampled_by = 0;      // Sampler
+  std::vector<Arrivals> arrivals{};  // of each thread or place that has some
 };
 
 // Adds the run to the profile, whatever the bytes are; they are `layout.size`. `passed_ns` is how long

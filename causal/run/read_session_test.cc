@@ -39,11 +39,12 @@ class SessionTest : public ::testing::Test {
     counter(1, begin, "q", 30);
     counter(2, end, "q", 20);
     at<LineCount>(layout_.line_counts).samples = 30;
-    at<Visits>(layout_.visits, 0) = {0, 0, 10, 60};
-    at<Visits>(layout_.visits, 1) = {1, 0, 4, 24};
-    at<Visits>(layout_.visits, 2) = {2, 0, 0, 14};
-    at<Experiment>(layout_.experiments, 0) = {5000, 4'000'000, 0, 9, 12, 0, 0, 0, 3, 0};
-    at<Experiment>(layout_.experiments, 1) = {9000, 5'000'000, 1'000'000, 8, 12, 1, 500, 0, 1, 0};
+    at<Visits>(layout_.visits, 0) = {0, 0, 10, 60, 0, 0};
+    at<Visits>(layout_.visits, 1) = {1, 0, 4, 24, 0, 0};
+    at<Visits>(layout_.visits, 2) = {2, 0, 0, 14, 0, 0};
+    at<Experiment>(layout_.experiments, 0) = {5000, 4'000'000, 0, 9, 12, 0, 0, 0, 3, 0, 0};
+    at<Experiment>(layout_.experiments, 1) = {9000, 5'000'000, 1'000'000, 8, 12, 1,
+                                              500,  0,         1,         0, 0};
   }
 
   template <class T>
@@ -89,6 +90,32 @@ TEST_F(SessionTest, ExperimentsPointsAndSamplesAreAsTheyWereWritten) {
   EXPECT_EQ(run.samples[0].count, 30U);
 }
 
+// Two are inside for a millisecond, and one for the three that follow: one leaves then, and twice one
+// comes when another leaves.
+TEST_F(SessionTest, TimesOfVisitsSayHowManyWereInside) {
+  const std::uint64_t wrapped = ~std::uint64_t{0} - 1'000'000;
+  auto& whole = at<Experiment>(layout_.experiments, 0);
+  whole.start_ns = 100'000'000;
+  whole.owed_ns = 30'000'000;
+  whole.duration_ns = 5'000'000;
+  whole.paused_ns = 1'000'000;
+  // By effective time it is from 70 to 74 ms.
+  at<Visits>(layout_.visits, 1) = {1, 1, 4, 6, wrapped, wrapped + 72'000'000 + 73'000'000};
+  at<Visits>(layout_.visits, 2) = {2, 1, 2, 5, 0, 71'000'000 + 72'000'000 + 73'000'000};
+  read();
+  EXPECT_EQ(profile_.runs[0].experiments[0].visits[1].inside, 5.0 / 4);
+}
+
+TEST_F(SessionTest, ArrivalsAreThoseOfThreadsThatHaveSome) {
+  at<Head>(0).arrivals[0] = {40, 160'000'000};
+  at<Head>(0).arrivals[2] = {3, ~std::uint64_t{0} - 5};
+  at<Head>(0).arrivals[63] = {7, 7'000};
+  const Seen seen = read();
+  ASSERT_EQ(seen.arrivals.size(), 2U) << "what is below 0 is no time";
+  EXPECT_EQ(seen.arrivals[0].gaps, 40U);
+  EXPECT_EQ(seen.arrivals[1].ns, 7'000U);
+}
+
 TEST_F(SessionTest, ARunIsOneVisitFromEndToEnd) {
   read(true);
   const auto& visits = profile_.runs[0].experiments[0].visits;
@@ -108,6 +135,14 @@ TEST_F(SessionTest, DamagedRecordsAreLeftOutAndCounted) {
   const Seen seen = read();
   EXPECT_EQ(seen.experiments, 0U);
   EXPECT_EQ(seen.damaged, 9U) << "all eight there is room for, and the number of them";
+}
+
+TEST_F(SessionTest, WhatGainedMoreTimeThanPassedIsLeftOut) {
+  at<Experiment>(layout_.experiments, 0).paused_ns = 4'000'000;
+  const Seen seen = read();
+  EXPECT_EQ(seen.experiments, 1U);
+  EXPECT_EQ(seen.timeless, 1U);
+  EXPECT_EQ(seen.damaged, 0U);
 }
 
 TEST_F(SessionTest, WhateverTheBytesAreTheProfileHoldsItsInvariants) {

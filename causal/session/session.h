@@ -10,17 +10,26 @@
 //   3. An experiment's visits are stored before Head::experiments counts it: one that is not counted
 //      is not there.
 //   4. Whatever a program does to the file, who reads it stays within its size.
+//   5. Of a latency's point `begun` grows before `ns` and `count` after it: where the two are equal, and
+//      were so before, `ns` is of all these visits.
 #pragma once
 
 #include <stdint.h>
 
 namespace stab::causal {
 
-constexpr uint64_t magic = 0x3130656c61737563;  // "cusale01"
+constexpr uint64_t magic = 0x3230656c61737563;  // "cusale02"
 constexpr uint32_t most_counters = 256;
 constexpr uint32_t counter_name_bytes = 112;
+constexpr uint32_t most_arrival_threads = 64;
 constexpr uint32_t no_line = 0xffffffff;
 constexpr int32_t drawn = -1;
+
+// Shared. From visit to visit of arrival points in one thread, by its own clock (thread.h), summed up.
+struct Arrivals {
+  uint64_t gaps;
+  uint64_t ns;
+};
 
 struct Head {
   uint64_t magic;
@@ -75,6 +84,11 @@ struct Head {
   uint64_t asked;         // shared: what the next sample in scope answers (Asked), or its line + 2
   uint64_t line_ns;       // shared: CPU time of the samples in chosen lines, summed up
   uint64_t slept_ns;      // shared: of all threads' pauses, summed up
+
+  // Shared. Threads that visited arrival points twice or more; those beyond the room share places.
+  Arrivals arrivals[most_arrival_threads];
+  uint32_t arrival_threads;
+  uint32_t unused;
 };
 
 // perf_event_user: as perf_event where only samples in user mode are allowed.
@@ -117,6 +131,10 @@ struct Counter {
   uint64_t backoff;
   uint32_t kind;  // 0: nobody has it yet; stored last
   uint32_t line;  // of a breakpoint or a sampled one
+  // Of a latency's beginnings and ends by stab_visit: when they were by their threads' own clocks, summed
+  // up. It wraps.
+  uint64_t begun;
+  uint64_t ns;
   char name[counter_name_bytes];
 };
 
@@ -131,17 +149,20 @@ struct Experiment {
   uint32_t first_visits;  // one for each counter there was
   uint32_t visits_count;
   uint64_t line_ns;  // CPU time that the line's samples stand for; its pauses are speedup of this
+  uint64_t owed_ns;  // at its start
 };
 
 // Of one counter in one experiment.
 struct Visits {
   uint32_t counter;
-  uint32_t unused;
+  uint32_t has_ns;
   uint64_t before;
   uint64_t after;
+  uint64_t ns_before;
+  uint64_t ns_after;
 };
 
-static_assert(sizeof(Object) == 24 && sizeof(Range) == 16 && sizeof(Counter) == 136);
-static_assert(sizeof(Experiment) == 64 && sizeof(Visits) == 24);
+static_assert(sizeof(Object) == 24 && sizeof(Range) == 16 && sizeof(Counter) == 152);
+static_assert(sizeof(Experiment) == 72 && sizeof(Visits) == 40);
 
 }  // namespace stab::causal

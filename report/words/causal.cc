@@ -36,16 +36,19 @@ std::string percent(double share) {
   return fmt::format("{:.1f}", std::fabs(value) < 0.05 ? 0.0 : value);
 }
 
-// "6.1 % [5.0, 7.2]"
-std::string gain_words(const Gain& gain) {
+}  // namespace
+
+std::string causal_gain(const Gain& gain) {
   return fmt::format("{} % [{}, {}]", percent(gain.value), percent(gain.interval.low),
                      percent(gain.interval.high));
 }
 
-std::string shorten(const std::string& name) {
+std::string short_line(const std::string& name) {
   const std::string line = one_line(name, 4096);
   return line.size() <= longest_name ? line : "..." + line.substr(line.size() - (longest_name - 3));
 }
+
+namespace {
 
 // Where one line helps it is that one.
 std::string answer_at(const Profile& profile, const PointResult& point) {
@@ -54,7 +57,7 @@ std::string answer_at(const Profile& profile, const PointResult& point) {
   for (const Line& line : point.lines)
     if (line.finding == Finding::helps)
       return fmt::format("make {} faster: 25 % less of it would give {} less {}.",
-                         shorten(profile.lines[line.line]), gain_words(line.at_quarter), less);
+                         short_line(profile.lines[line.line]), causal_gain(line.at_quarter), less);
   const auto has = [&](Finding finding) {
     return std::ranges::find(point.lines, finding, &Line::finding) != point.lines.end();
   };
@@ -108,14 +111,14 @@ class Text {
     std::size_t width = 4;
     for (const Line& line : point.lines) {
       most = std::max(most, std::fabs(line.at_quarter.value));
-      width = std::max(width, shorten(profile_.lines[line.line]).size());
+      width = std::max(width, short_line(profile_.lines[line.line]).size());
     }
     add("{:<{}}  {:>8}  {:<{}}  {:>24}  {:<11}{:>9}  {:>7}\n", "line", width, "samples", "",
         bar_width, "if it took 25 % less", "finding", "p", "+1 hour");
     std::size_t shown = 0;
     std::size_t too_few = 0;
     for (const Line& line : point.lines) {
-      const std::string name = shorten(profile_.lines[line.line]);
+      const std::string name = short_line(profile_.lines[line.line]);
       if (line.finding == Finding::too_few) ++too_few;
       if (shown == most_shown) continue;
       ++shown;
@@ -124,7 +127,7 @@ class Text {
         continue;
       }
       add("{:<{}}  {:>8}  {:<{}}  {:>24}  {:<11}{:>9}  {:>7}\n", name, width, line.samples,
-          bar(line.at_quarter.value, most), bar_width, gain_words(line.at_quarter),
+          bar(line.at_quarter.value, most), bar_width, causal_gain(line.at_quarter),
           finding_word(line.finding), p_text(line.adjusted_p),
           fmt::format("+-{}", percent(line.half_after_hour)));
     }

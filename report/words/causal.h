@@ -20,4 +20,9 @@ std::string causal_answer(const stats::causal::Profile& profile,
 std::string causal_text(const stats::causal::Profile& profile,
                         const stats::causal::Analysis& analysis, double alpha);
 
+// "6.1 % [5.0, 7.2]"
+std::string causal_gain(const stats::causal::Gain& gain);
+// A line's name, or the end of a long one.
+std::string short_line(const std::string& name);
+
 }  // namespace stab::report

@@ -24,7 +24,10 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
                      "With --end-to-end and --line: every other run is at this one, as 25%");
   causal->add_option("--arrival-speedup", of.arrival_speedup,
                      "By how long each visit of STAB_ARRIVAL makes its thread faster, as 250us");
-  causal->add_option("--runs", of.runs, "How often the program is run")
+  causal->add_option(
+      "--load", of.load,
+      "How much work is to come in at STAB_ARRIVAL, as 1.25x of what does, or several: 1x,1.5x");
+  causal->add_option("--runs", of.runs, "How often the program is run, at each load")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
   causal->add_option("--sample-period", of.sample_period, "CPU time from sample to sample")

@@ -195,6 +195,9 @@ class Analyser {
       return;
     }
     made.slope = gain_of(*slope, factor_of(*slope), phase);
+    const Gain one = gain_of(*slope, 1, phase);
+    made.slope_error = one.interval.high - one.value;
+    made.slope_df = slope->df;
     made.finding = Finding::unclear;
     const double error = std::sqrt(slope->variance);
     if (error > 0) made.p = t_two_sided(slope->value / error, slope->df).value_or(1);

@@ -73,8 +73,10 @@ struct Line {
   std::string too_few{};
   double phase = 1;  // the factor of all gains
   // What follows is there unless there are too few.
-  std::vector<Step> steps{};         // by speedup
-  Gain slope{};                      // what a speedup of 100 % would give by a straight line from 0
+  std::vector<Step> steps{};  // by speedup
+  Gain slope{};               // what a speedup of 100 % would give by a straight line from 0
+  double slope_error = 0;     // its standard error, and how well that is known
+  double slope_df = 0;
   double p = 1;                      // of slope 0
   double adjusted_p = 1;             // over all lines of all points (Holm)
   Gain at_quarter{};                 // the program's, if the line takes a quarter less time

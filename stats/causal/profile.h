@@ -15,6 +15,7 @@ enum class PointKind { throughput, latency };
 struct Point {
   std::string name{};
   PointKind kind = PointKind::throughput;
+  bool is_arrival = false;  // where work comes in; coz has none
   bool operator==(const Point&) const = default;
 };
 
@@ -33,6 +34,7 @@ struct Experiment {
   std::uint64_t effective_ns = 0;  // as it passed, less the pauses
   std::uint64_t paused_ns = 0;     // 0 also where it is not known
   std::uint64_t line_samples = 0;  // of the chosen line, in it
+  std::uint64_t arrivals = 0;      // visits of all arrival points
   std::vector<Visits> visits{};
   bool operator==(const Experiment&) const = default;
 };
@@ -43,20 +45,31 @@ struct LineSamples {
   bool operator==(const LineSamples&) const = default;
 };
 
+// What more work coming in was made of arrivals: each visit of an arrival point made its thread faster.
+struct Load {
+  double asked = 1;  // times the arrivals that there are without it
+  std::uint64_t speedup_ns = 0;
+  bool operator==(const Load&) const = default;
+};
+
 struct Run {
   std::uint64_t started_ns = 0;           // of any clock; 0: not known
   std::uint64_t effective_ns = 0;         // the whole run, less all pauses; 0: not known
+  std::size_t load = 0;                   // of Profile::loads, if that has any
+  double had = 0;                         // the load that it really had; 0: not known
   std::vector<Experiment> experiments{};  // in the order of time
   std::vector<LineSamples> samples{};     // in the whole run, a line at most once
   bool operator==(const Run&) const = default;
 };
 
-// Invariant: indices of lines and points are within their lists, speedups at most 1000, durations
+// Invariant: indices of lines, points and loads are within their lists, speedups at most 1000, durations
 // below 2^60.
 struct Profile {
   std::vector<std::string> lines{};  // "FILE:LINE", each once
   std::vector<Point> points{};       // each once
   std::vector<Run> runs{};
+  std::vector<Load>
+      loads{};  // ascending; none: arrivals are as they come, or made faster by the user
   bool operator==(const Profile&) const = default;
 };
 

@@ -30,11 +30,17 @@ static long now_us(void) {
   return now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* A request comes in after 4 ms or more. */
+/* A request comes in after 4 ms or more, and waits for another step. */
 static void arrive(void) {
   const long end = now_us() + 4000;
-  while (now_us() < end) hot();
+  while (now_us() < end) {
+    hot();
+    STAB_PROGRESS("step");
+  }
   STAB_ARRIVAL("request");
+  STAB_PROGRESS_BEGIN("wait");
+  hot();
+  STAB_PROGRESS_END("wait");
 }
 
 /* Fails the first time, as the file says that is there afterwards. */

@@ -176,6 +176,17 @@ TEST_F(CausalTest, TheDocumentHasAllFieldsOfTheJsonAndNoOther) {
     ASSERT_EQ(made.code, 0) << made.err;
     add_fields(json::parse(made.out), "", there);
   }
+  const Output compiled =
+      run_program({"/bin/sh", "-c",
+                   "clang-19 -g -O1 -I " STAB_SOURCE_DIR "/runtime -o subject " STAB_SOURCE_DIR
+                   "/tests/system/causal_subject.c"},
+                  lab_.folder());
+  ASSERT_EQ(compiled.code, 0) << compiled.err;
+  const Output loaded =
+      causal({"--json", "--load", "1x,1.25x", "--runs", "2", "--experiment", "20ms", "--scope",
+              "*/causal_subject.c", "--", lab_.path("subject"), "arrive", "150"});
+  ASSERT_EQ(loaded.code, 0) << loaded.err;
+  add_fields(json::parse(loaded.out), "", there);
   std::ifstream document(STAB_SOURCE_DIR "/doc/causal.md");
   std::set<std::string> documented;
   std::string row;

@@ -10,11 +10,13 @@
 #include "base/text.h"
 #include "report/json_causal.h"
 #include "report/words/causal.h"
+#include "stabd/client/causal/load_words.h"
 #include "stabd/client/exit_code.h"
 #include "stabd/client/input.h"
 #include "stabd/client/output.h"
 #include "stats/causal/analyse.h"
 #include "stats/causal/coz.h"
+#include "stats/causal/loads.h"
 
 namespace stab::client::causal {
 namespace {
@@ -32,15 +34,26 @@ Result<Profiled> read_all(const std::vector<std::string>& paths) {
   return Profiled{.profile = std::move(profile)};
 }
 
-Result<int> show(const CausalOptions& options, const Profile& profile) {
+Result<std::string> words_of(const CausalOptions& options, const Profile& profile) {
   const auto made = stats::causal::analyse(profile, {.alpha = options.alpha, .seed = options.seed});
   if (!made) return std::unexpected(made.error());
-  const std::string text =
-      options.json ? report::causal_json(profile, *made, options.alpha)
-                             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                         "\n"
-                   : report::causal_text(profile, *made, options.alpha);
-  if (auto written = write_output(text, options.output, Colours::none); !written)
+  return options.json ? as_json(profile, *made, options.alpha)
+                      : as_text(profile, *made, options.alpha);
+}
+
+Result<std::string> load_words(const CausalOptions& options, const Profile& profile) {
+  const auto made =
+      stats::causal::analyse_loads(profile, {.alpha = options.alpha, .seed = options.seed});
+  if (!made) return std::unexpected(made.error());
+  return options.json ? loads_as_json(profile, *made, options.alpha)
+                      : loads_as_text(profile, *made, options.alpha);
+}
+
+Result<int> show(const CausalOptions& options, const Profile& profile) {
+  const auto text =
+      profile.loads.empty() ? words_of(options, profile) : load_words(options, profile);
+  if (!text) return std::unexpected(text.error());
+  if (auto written = write_output(*text, options.output, Colours::none); !written)
     return std::unexpected(written.error());
   return exit_ok;
 }
@@ -50,6 +63,8 @@ Result<int> show(const CausalOptions& options, const Profile& profile) {
 Result<int> show_causal(const CausalOptions& options) {
   if (options.read.empty() == options.command.empty())
     return fail("give either --read FILE or, behind --, a program to run");
+  if (!options.read.empty() && !options.load.empty())
+    return fail("--load needs a program to run: a file does not say at which load it was");
   auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
   if (!made) return std::unexpected(made.error());
   // Written first: what cannot be analysed can be looked at.

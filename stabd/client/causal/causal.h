@@ -26,6 +26,7 @@ struct CausalOptions {
   std::string line{};                   // FILE:LINE
   std::string speedup{};                // "25%"
   std::string arrival_speedup{};        // a duration
+  std::string load{};                   // "1.25x" or "1x,1.25x"
   std::string sample_period = "1ms";
   std::string experiment = "500ms";
   bool end_to_end = false;

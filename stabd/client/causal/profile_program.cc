@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/duration.h"
 #include "base/random.h"
@@ -19,8 +20,10 @@
 #include "causal/run/read_session.h"
 #include "causal/run/run.h"
 #include "causal/run/session_file.h"
+#include "stabd/client/causal/arrivals.h"
 #include "stabd/client/causal/causal.h"
 #include "stabd/client/output.h"
+#include "stats/causal/loads.h"
 
 namespace stab::client::causal {
 namespace {
@@ -30,6 +33,7 @@ using stab::causal::Program;
 using stab::causal::Seen;
 using stab::causal::SessionFile;
 using stab::causal::Settings;
+using stats::causal::Profile;
 
 constexpr std::uint64_t short_run_ns = 1'000'000'000;
 
@@ -65,6 +69,9 @@ Result<void> read_times(const CausalOptions& options, Settings& settings) {
   settings.sample_ns = *sample;
   settings.experiment_ns = *experiment;
   if (options.arrival_speedup.empty()) return {};
+  if (!options.load.empty())
+    return fail(
+        "give either --load or --arrival-speedup: a load says by how much arrivals are faster");
   const auto arrival = duration_of("--arrival-speedup", options.arrival_speedup, 1ns, 10s);
   if (!arrival) return std::unexpected(arrival.error());
   settings.arrival_ns = *arrival;
@@ -87,6 +94,20 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
   return settings;
 }
 
+constexpr const char* did_not_begin =
+    "libstabcausal.so did not begin in the program: it may have dropped LD_PRELOAD, or may not "
+    "read "
+    "this process's files.";
+
+std::string end_words(const Ended& ended) {
+  return ended.signal != 0 ? fmt::format("was ended by {}", strsignal(ended.signal))
+                           : fmt::format("exited with {}", ended.exit_code);
+}
+
+bool has_failed(const Ended& ended) {
+  return ended.interrupted == 0 && (ended.signal != 0 || ended.exit_code != 0);
+}
+
 std::string by_sampler(std::uint32_t sampler) {
   return sampler == stab::causal::cpu_timer
              ? "a timer, because perf events are not permitted (kernel.perf_event_paranoid)"
@@ -103,9 +124,14 @@ class Runs {
         settings_(std::move(settings)),
         speedup_(speedup) {}
 
-  Result<Profiled> run_all() {
-    for (unsigned i = 0; i < options_.runs && made_.interrupted == 0; ++i)
-      if (auto ran = run(i); !ran) return std::unexpected(ran.error());
+  Result<Profiled> run_all(const std::vector<double>& loads) {
+    if (!loads.empty())
+      if (auto measured = measure(loads); !measured) return std::unexpected(measured.error());
+    for (unsigned block = 0; block < options_.runs; ++block)
+      for (const std::size_t load : order_of(block)) {
+        if (made_.interrupted != 0) break;
+        if (auto ran = run(block, load); !ran) return std::unexpected(ran.error());
+      }
     if (made_.profile.runs.empty() && made_.interrupted == 0)
       return fail("the program failed in all runs; nothing of them is kept");
     remark();
@@ -120,45 +146,95 @@ class Runs {
     return (run % 2 == 1) == is_second_faster ? *speedup_ : 0;
   }
 
-  Result<void> run(unsigned number) {
+  // A whole run, since what comes in may differ from phase to phase of the program.
+  Result<void> measure(const std::vector<double>& loads) {
     Settings settings = settings_;
+    settings.fixed_speedup = 0;
+    const auto session = SessionFile::make(program_.map, settings);
+    if (!session) return std::unexpected(session.error());
+    const auto ended = run_program(
+        {.path = program_.path, .argv = options_.command, .library = library_}, *session, [] {});
+    if (!ended) return std::unexpected(ended.error());
+    made_.interrupted = ended->interrupted;
+    if (has_failed(*ended))
+      return fail("the program " + end_words(*ended) + " in the run that measures arrivals");
+    Profile without;
+    const Seen seen = add_run(session->layout(), program_.map.lines, settings.is_end_to_end,
+                              session->copy(), ended->passed_ns, without);
+    has_begun_ = seen.has_begun;
+    if (made_.interrupted != 0) return {};
+    if (!has_begun_) return fail(did_not_begin);
+    for (const double load : loads) {
+      const auto speedup = speedup_for(load, seen.arrivals);
+      if (!speedup) return std::unexpected(speedup.error());
+      made_.profile.loads.push_back({.asked = load, .speedup_ns = *speedup});
+    }
+    base_rate_ = stats::causal::arrival_rate(without.runs.front());
+    const std::size_t threads = seen.arrivals.size();
+    tell(fmt::format("run before them: {} thread{} arrival points, each every {}", threads,
+                     threads == 1 ? " passes" : "s pass",
+                     format_duration(mean_gap(seen.arrivals))));
+    return {};
+  }
+
+  // What changes with time is in each load as much: they take turns, in a new order each time.
+  [[nodiscard]] std::vector<std::size_t> order_of(unsigned block) const {
+    std::vector<std::size_t> order(std::max<std::size_t>(made_.profile.loads.size(), 1));
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    Random(derive(options_.seed, "causal loads", {block})).shuffle(std::span(order));
+    return order;
+  }
+
+  // "run 2 of 5", and with loads "run 2 of 10 at 1.25x".
+  [[nodiscard]] std::string run_name(unsigned number, std::size_t load) const {
+    const auto& loads = made_.profile.loads;
+    if (loads.empty()) return fmt::format("run {} of {}", number + 1, options_.runs);
+    return fmt::format("run {} of {} at {}x", number + 1, options_.runs * loads.size(),
+                       loads[load].asked);
+  }
+
+  Result<void> run(unsigned block, std::size_t load) {
+    const unsigned number = begun_++;
+    Settings settings = settings_;
+    if (!made_.profile.loads.empty()) settings.arrival_ns = made_.profile.loads[load].speedup_ns;
     settings.seed = derive(options_.seed, "causal run", {number});
-    settings.fixed_speedup = speedup_of(number);
+    settings.fixed_speedup = speedup_of(block);
     const auto session = SessionFile::make(program_.map, settings);
     if (!session) return std::unexpected(session.error());
     last_visits_ = 0;
     unsigned looks = 0;
     const auto ended = run_program(
         {.path = program_.path, .argv = options_.command, .library = library_}, *session, [&] {
-          if (++looks % 5 == 0) look(number, *session);
+          if (++looks % 5 == 0) look(number, load, *session);
         });
     if (!ended) return std::unexpected(ended.error());
     made_.interrupted = ended->interrupted;
-    take(number, *ended, *session);
+    take(number, load, *ended, *session);
     return {};
   }
 
-  void look(unsigned number, const SessionFile& session) {
+  void look(unsigned number, std::size_t load, const SessionFile& session) {
     std::uint64_t visits = 0;
     for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
       visits += now_of(session.counters()[i].count);
-    tell(fmt::format("run {} of {}: {} experiments, {:.0f} visits a second", number + 1,
-                     options_.runs, now_of(session.head().experiments),
+    tell(fmt::format("{}: {} experiments, {:.0f} visits a second", run_name(number, load),
+                     now_of(session.head().experiments),
                      static_cast<double>(visits - last_visits_) / 5));
     last_visits_ = visits;
   }
 
-  void take(unsigned number, const Ended& ended, const SessionFile& session) {
-    const bool has_failed = ended.interrupted == 0 && (ended.signal != 0 || ended.exit_code != 0);
-    if (has_failed) {
-      tell(fmt::format("run {} of {}: the program {}; the run is left out", number + 1,
-                       options_.runs,
-                       ended.signal != 0 ? fmt::format("was ended by {}", strsignal(ended.signal))
-                                         : fmt::format("exited with {}", ended.exit_code)));
+  void take(unsigned number, std::size_t load, const Ended& ended, const SessionFile& session) {
+    if (has_failed(ended)) {
+      tell(fmt::format("{}: the program {}; the run is left out", run_name(number, load),
+                       end_words(ended)));
       return;
     }
     const Seen seen = add_run(session.layout(), program_.map.lines, settings_.is_end_to_end,
                               session.copy(), ended.passed_ns, made_.profile);
+    made_.profile.runs.back().load = load;
+    if (base_rate_ > 0)
+      made_.profile.runs.back().had =
+          stats::causal::arrival_rate(made_.profile.runs.back()) / base_rate_;
     if (seen.experiments == 0 && ended.interrupted == 0) ++empty_;
     has_begun_ = has_begun_ || seen.has_begun;
     all_.experiments += seen.experiments;
@@ -167,13 +243,13 @@ class Runs {
     all_.samples_outside += seen.samples_outside;
     all_.lost += seen.lost;
     all_.damaged += seen.damaged;
+    all_.timeless += seen.timeless;
     all_.unwound_short += seen.unwound_short;
     all_.sampled_by = seen.sampled_by;
     if (seen.period_ns != 0) all_.period_ns = seen.period_ns;
     all_.duration_ns = std::max(all_.duration_ns, seen.duration_ns);
-    tell(fmt::format("run {} of {}: {} experiments, {} visits in {:.1f} s", number + 1,
-                     options_.runs, seen.experiments, seen.visits,
-                     static_cast<double>(seen.duration_ns) / 1e9));
+    tell(fmt::format("{}: {} experiments, {} visits in {:.1f} s", run_name(number, load),
+                     seen.experiments, seen.visits, static_cast<double>(seen.duration_ns) / 1e9));
   }
 
   static double percent(std::uint64_t part, std::uint64_t whole) {
@@ -183,9 +259,7 @@ class Runs {
   // What makes the answer worse than it could be, and what to change.
   void remark() const {
     if (!has_begun_) {
-      tell(
-          "libstabcausal.so did not begin in the program: it may have dropped LD_PRELOAD, or may "
-          "not read this process's files.");
+      tell(did_not_begin);
       return;
     }
     if (all_.visits == 0 && !options_.end_to_end)
@@ -215,6 +289,11 @@ class Runs {
           fmt::format("{} experiments were lost, there was no room for them: make them longer by "
                       "--experiment.",
                       all_.lost));
+    if (all_.timeless != 0)
+      tell(fmt::format(
+          "{} experiments are left out: in them arrivals gained more time than passed; ask "
+          "for less by --load or --arrival-speedup.",
+          all_.timeless));
     if (all_.damaged != 0)
       tell(fmt::format("{} records were written over by the program and are left out.",
                        all_.damaged));
@@ -227,7 +306,9 @@ class Runs {
   std::optional<std::int32_t> speedup_;
   Profiled made_;
   Seen all_;
+  double base_rate_ = 0;  // of arrivals without a load; 0: not measured
   std::uint64_t last_visits_ = 0;
+  unsigned begun_ = 0;
   unsigned empty_ = 0;
   bool has_begun_ = false;
 };
@@ -235,6 +316,14 @@ class Runs {
 }  // namespace
 
 Result<Profiled> profile_program(const CausalOptions& options) {
+  std::vector<double> loads;
+  if (!options.load.empty()) {
+    auto read = read_loads(options.load);
+    if (!read) return std::unexpected(read.error());
+    loads = std::move(*read);
+    if (loads.size() > 1 && !options.coz.empty())
+      return fail("--coz: a file does not say at which load a run was; profile one load at a time");
+  }
   std::optional<std::int32_t> speedup;
   if (!options.speedup.empty()) {
     const auto permille = permille_of(options.speedup);
@@ -254,7 +343,7 @@ Result<Profiled> profile_program(const CausalOptions& options) {
   auto settings = settings_of(options, *program);
   if (!settings) return std::unexpected(settings.error());
   return Runs(options, std::move(*program), companions->library, std::move(*settings), speedup)
-      .run_all();
+      .run_all(loads);
 }
 
 }  // namespace stab::client::causal

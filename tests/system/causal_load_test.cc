@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// 'stabctl causal --load': more work comes in, as doc/causal.md says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/system/lab.h"
+
+namespace stab::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+using Words = std::vector<std::string>;
+
+class CausalLoadTest : public ::testing::Test {
+ protected:
+  std::string program() const {
+    const Output made =
+        run_program({"/bin/sh", "-c",
+                     "clang-19 -g -O1 -I " STAB_SOURCE_DIR "/runtime -o subject " STAB_SOURCE_DIR
+                     "/tests/system/causal_subject.c"},
+                    lab_.folder());
+    EXPECT_EQ(made.code, 0) << made.err;
+    return lab_.path("subject");
+  }
+  Output run(Words options, const Words& command) const {
+    options.insert(options.begin(), "causal");
+    options.insert(options.end(), {"--experiment", "20ms", "--scope", "*/causal_subject.c", "--"});
+    options.insert(options.end(), command.begin(), command.end());
+    return lab_.ctl(options);
+  }
+  Lab lab_;
+};
+
+// The subject's arrivals are 4 ms apart, or more where others have the CPU.
+TEST_F(CausalLoadTest, ALoadMakesArrivalsFasterByWhatWasMeasured) {
+  const std::string path = program();
+  const Output made = run({"--load", "1.25x", "--runs", "2", "--json"}, {path, "arrive", "100"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("run before them: 1 thread passes arrival points, each every "));
+  const json loads = json::parse(made.out)["loads"];
+  ASSERT_EQ(loads.size(), 1U);
+  EXPECT_EQ(loads[0]["asked"], 1.25);
+  EXPECT_GE(loads[0]["speedup_ns"].get<long>(), 800'000) << "a fifth of 4 ms";
+  EXPECT_EQ(loads[0]["runs"], 2);
+  EXPECT_GT(loads[0]["had"]["value"].get<double>(), 0);
+  EXPECT_FALSE(json::parse(made.out).contains("changes")) << "with what?";
+}
+
+// The loads of "run 1 of 4 at 1.25x: ..." and of those that follow.
+std::vector<std::string> order_in(const std::string& said) {
+  std::vector<std::string> order;
+  for (const char* run : {"run 1 of 4 at ", "run 2 of 4 at ", "run 3 of 4 at ", "run 4 of 4 at "}) {
+    const std::size_t at = said.find(run);
+    if (at == std::string::npos) return {};
+    const std::size_t from = at + std::string(run).size();
+    order.push_back(said.substr(from, said.find(':', from) - from));
+  }
+  return order;
+}
+
+TEST_F(CausalLoadTest, SeveralLoadsTakeTurnsAndAreComparedWithEachOther) {
+  const std::string path = program();
+  const Output made = run({"--load", "1.25x,1x", "--runs", "2", "--json"}, {path, "arrive", "150"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const json object = json::parse(made.out);
+  EXPECT_EQ(object["runs"], 4);
+  ASSERT_EQ(object["loads"].size(), 2U);
+  EXPECT_EQ(object["loads"][0]["asked"], 1);
+  EXPECT_EQ(object["loads"][0]["speedup_ns"], 0);
+  EXPECT_EQ(object["loads"][1]["asked"], 1.25);
+  std::set<std::string> names;
+  for (const json& point : object["loads"][1]["points"]) names.insert(point["name"]);
+  EXPECT_THAT(names, ElementsAre("item", "step", "wait")) << "what arrives is no point of its own";
+  std::set<double> loads;
+  for (const json& point : object["points"]) loads.insert(point["load"].get<double>());
+  EXPECT_THAT(loads, ElementsAre(1, 1.25));
+  EXPECT_TRUE(object["changes"].is_array());
+  const std::vector<std::string> order = order_in(made.err);
+  ASSERT_EQ(order.size(), 4U) << made.err;
+  for (const std::size_t block : {0U, 2U})
+    EXPECT_THAT((Words{order[block], order[block + 1]}), UnorderedElementsAre("1x", "1.25x"));
+}
+
+TEST_F(CausalLoadTest, TheSeedDecidesAboutTheOrderOfLoads) {
+  const std::string path = program();
+  const auto order = [&](const char* seed) {
+    return order_in(
+        run({"--load", "1x,1.25x", "--runs", "2", "--seed", seed}, {path, "arrive", "20"}).err);
+  };
+  const std::vector<std::string> first = order("1");
+  ASSERT_EQ(first.size(), 4U);
+  EXPECT_EQ(order("1"), first);
+  EXPECT_NE(order("4"), first);
+}
+
+TEST_F(CausalLoadTest, TheReportSaysTheLoadThatWasAskedForAndTheOneThatWasHad) {
+  const std::string path = program();
+  const Output made = run({"--load", "1x,1.25x", "--runs", "1"}, {path, "arrive", "100"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.out, StartsWith("load    had "));
+  EXPECT_THAT(made.out, HasSubstr("\n1x      "));
+  EXPECT_THAT(made.out, HasSubstr("\n1.25x   "));
+  EXPECT_THAT(made.out, HasSubstr("\nVisits a second of item against load\n"));
+  EXPECT_THAT(made.out, HasSubstr("\nLatency in us of wait against load\n"));
+  EXPECT_THAT(made.out, HasSubstr("At none of these loads is it known to be saturated."))
+      << "one run has no interval";
+  EXPECT_THAT(made.out, HasSubstr("\nAt a load of 1.25x\n\n"));
+}
+
+TEST_F(CausalLoadTest, WhatIsNoLoadOrCannotBeReachedIsRefusedWithWhatToChange) {
+  const std::string path = program();
+  const auto refused = [&](const Words& options, const Words& command) {
+    Words all{path};
+    all.insert(all.end(), command.begin(), command.end());
+    const Output made = run(options, all);
+    EXPECT_EQ(made.code, 1) << made.err;
+    EXPECT_EQ(made.out, "");
+    return made.err;
+  };
+  const Words arrives{"arrive", "30"};
+  EXPECT_THAT(refused({"--load", "0x"}, arrives), HasSubstr("takes loads like 1.25x"));
+  EXPECT_THAT(refused({"--load=-1x"}, arrives), HasSubstr("takes loads like 1.25x"));
+  EXPECT_THAT(refused({"--load", "0.5x"}, arrives), HasSubstr("not slower"));
+  EXPECT_THAT(refused({"--load", "2x", "--arrival-speedup", "1ms"}, arrives),
+              HasSubstr("give either --load or --arrival-speedup"));
+  EXPECT_THAT(refused({"--load", "2x,2x"}, arrives), HasSubstr("twice"));
+  EXPECT_THAT(refused({"--load", "1x,2x", "--coz", "-"}, arrives), HasSubstr("one load at a time"));
+  EXPECT_THAT(refused({"--load", "50x"}, arrives), HasSubstr("the most is 20.00x"));
+  EXPECT_THAT(refused({"--load", "2x"}, {"work", "30"}), HasSubstr("no arrival point was visited"));
+  EXPECT_THAT(refused({"--load", "2x"}, {"arrive", "5"}), HasSubstr("more than 10 visits"));
+  EXPECT_THAT(refused({"--load", "2x"}, {"crash", "5"}),
+              HasSubstr("was ended by Segmentation fault in the run that measures arrivals"));
+  const Output read = lab_.ctl({"causal", "--load", "2x", "--read", "any"});
+  EXPECT_EQ(read.code, 1);
+  EXPECT_THAT(read.err, HasSubstr("--load needs a program to run"));
+}
+
+}  // namespace
+}  // namespace stab::test
