@@ -37,8 +37,11 @@ Result<Profiled> read_all(const std::vector<std::string>& paths) {
 Result<std::string> words_of(const CausalOptions& options, const Profile& profile) {
   const auto made = stats::causal::analyse(profile, {.alpha = options.alpha, .seed = options.seed});
   if (!made) return std::unexpected(made.error());
-  return options.json ? as_json(profile, *made, options.alpha)
-                      : as_text(profile, *made, options.alpha);
+  return options.json ? report::causal_json(profile, *made, options.alpha)
+                                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                            "
+                            "
+                      : report::causal_text(profile, *made, options.alpha);
 }
 
 Result<std::string> load_words(const CausalOptions& options, const Profile& profile) {
