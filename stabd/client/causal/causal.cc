@@ -37,11 +37,10 @@ Result<Profiled> read_all(const std::vector<std::string>& paths) {
 Result<std::string> words_of(const CausalOptions& options, const Profile& profile) {
   const auto made = stats::causal::analyse(profile, {.alpha = options.alpha, .seed = options.seed});
   if (!made) return std::unexpected(made.error());
-  return options.json ? report::causal_json(profile, *made, options.alpha)
-                                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                            "
-                            "
-                      : report::causal_text(profile, *made, options.alpha);
+  if (!options.json) return report::causal_text(profile, *made, options.alpha);
+  return report::causal_json(profile, *made, options.alpha)
+             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
 }
 
 Result<std::string> load_words(const CausalOptions& options, const Profile& profile) {
