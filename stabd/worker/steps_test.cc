@@ -99,7 +99,7 @@ TEST_F(StepsTest, ATrialThatIsStoppedIsCleanedUp) {
   close(stop[1]);
   TrialContext context;
   context.stop_fd = stop[0];
-  protocol::RunRequest trial = request("true");
+  protocol::RunRequest trial = request("sleep 1000");
   trial.prepare.clear();
   trial.cleanup = "sleep 0.2; touch cleaned";
   const protocol::RunReply reply = run_trial(trial, context);
