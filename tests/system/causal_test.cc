@@ -183,8 +183,8 @@ TEST_F(CausalTest, TheDocumentHasAllFieldsOfTheJsonAndNoOther) {
                   lab_.folder());
   ASSERT_EQ(compiled.code, 0) << compiled.err;
   const Output loaded =
-      causal({"--json", "--load", "1x,1.25x", "--runs", "2", "--experiment", "20ms", "--scope",
-              "*/causal_subject.c", "--", lab_.path("subject"), "arrive", "150"});
+      causal({"--json", "--load", "1x,1.25x", "--runs", "2", "--experiment", "30ms", "--scope",
+              "*/causal_subject.c", "--", lab_.path("subject"), "arrive", "500"});
   ASSERT_EQ(loaded.code, 0) << loaded.err;
   add_fields(json::parse(loaded.out), "", there);
   std::ifstream document(STAB_SOURCE_DIR "/doc/causal.md");
