@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "stabd/protocol/lines.h"
+#include "stabd/protocol/messages.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -226,13 +227,14 @@ TEST_F(Faults, AnUnknownExperimentIsNamed) {
 }
 
 TEST_F(Faults, NonsenseOnTheSocketIsAnsweredLineByLine) {
+  const std::string hello = protocol::encode(protocol::HelloRequest{.protocol = protocol::version});
   const Fd socket = lab_.connect();
   protocol::Channel channel(socket.get(), 1 << 20);
   for (const char* line :
-       {"hello", "{}", R"({"verb":7})", R"({"verb":"hello","protocol":1e300})",
-        R"({"verb":"hello","protocol":7})", R"({"verb":"report","id":"x"})",
-        R"({"verb":"report","id":1.9})", R"({"verb":"report","id":-1})", R"({"verb":"dance"})",
-        "[]", R"({"verb":"submit","plan":1,"directory":"/"})", "\xff\xfe\x01"}) {
+       {"hello", "{}", R"({"verb":7})", R"({"verb":"hello","protocol":1e300})", hello.c_str(),
+        R"({"verb":"report","id":"x"})", R"({"verb":"report","id":1.9})",
+        R"({"verb":"report","id":-1})", R"({"verb":"dance"})", "[]",
+        R"({"verb":"submit","plan":1,"directory":"/"})", "\xff\xfe\x01"}) {
     ASSERT_TRUE(channel.send(line));
     const auto answer = channel.receive();
     ASSERT_TRUE(answer && *answer) << line;
@@ -248,7 +250,7 @@ TEST_F(Faults, NonsenseOnTheSocketIsAnsweredLineByLine) {
 TEST_F(Faults, AClientOfAnotherVersionIsToldWhatToDo) {
   const Fd socket = lab_.connect();
   protocol::Channel channel(socket.get(), 1 << 20);
-  const auto ask = [&](const char* line) {
+  const auto ask = [&](const std::string& line) {
     EXPECT_TRUE(channel.send(line));
     return json::parse(channel.receive().value().value_or("null"));
   };
@@ -257,7 +259,8 @@ TEST_F(Faults, AClientOfAnotherVersionIsToldWhatToDo) {
   const json refused = ask(R"({"verb":"hello","protocol":77,"version":"9.9"})");
   EXPECT_EQ(refused["ok"], false);
   EXPECT_THAT(refused["error"].get<std::string>(), HasSubstr("stabctl 9.9 speaks 77"));
-  EXPECT_EQ(ask(R"({"verb":"hello","protocol":7})")["ok"], true);
+  EXPECT_EQ(ask(protocol::encode(protocol::HelloRequest{.protocol = protocol::version}))["ok"],
+            true);
   EXPECT_EQ(ask(R"({"verb":"list"})")["ok"], true);
 }
 

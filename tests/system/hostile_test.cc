@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "stabd/protocol/lines.h"
+#include "stabd/protocol/work.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -223,8 +224,7 @@ TEST_F(Hostile, AWorkerOfAnotherVersionSaysWhatToDo) {
     EXPECT_THAT(json::parse(**answer)["error"].get<std::string>(),
                 HasSubstr("start the daemon anew"));
   }
-  ASSERT_TRUE(channel.send(
-      R"({"kind":"setup","protocol":7,"cpus":1,"earlier_cpus":[],"counters":[],"rotated":[],"profile":"","profile_hz":0,"refuse_absent":false,"needed":[],"simulate":false})"));
+  ASSERT_TRUE(channel.send(protocol::encode(protocol::SetupRequest{})));
   EXPECT_EQ(json::parse(channel.receive().value().value())["error"], "");
   ASSERT_TRUE(channel.send(R"({"kind":"run","argv":7})"));
   EXPECT_EQ(channel.receive().value(), std::nullopt);
