@@ -175,6 +175,10 @@ stats::Spec spec_of(const Side& before, const Side& after) {
     spec.seed = seed_column;
   }
   for (const Side* side : {&before, &after})
+    for (const plan::Benchmark& benchmark : side->plan.benchmarks)
+      if (spec.drawn.empty() && draws_builds(side->plan, benchmark))
+        spec.drawn.push_back({.treatment = experiment_column});
+  for (const Side* side : {&before, &after})
     if (side->plan.design.stop && side->plan.design.stop->rule == plan::StopRule::precision)
       spec.alpha = stats::precision_alpha(analysis.alpha);
   return spec;

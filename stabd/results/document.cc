@@ -46,6 +46,7 @@ stats::Spec spec_of(const plan::Plan& plan) {
   stats::Spec spec;
   spec.response = plan.analysis.response;
   spec.origin = origin_of(spec.response);
+  spec.drawn = drawn_builds(plan);
   spec.subject = subject_column;
   for (const std::size_t index : plan::treatments(plan))
     spec.treatments.push_back(plan.factors[index].name);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "counters/reading.h"
 #include "design/expand.h"
+#include "design/resolve.h"
 #include "design/turns.h"
 #include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
@@ -147,6 +148,24 @@ stats::Unit unit_of(const store::Trial& trial, const std::string& name) {
 stats::Origin origin_of(std::string_view name) {
   if (name == plan::code_size) return stats::Origin::build;
   return name == plan::compile_time ? stats::Origin::building : stats::Origin::trial;
+}
+
+bool draws_builds(const plan::Plan& plan, const plan::Benchmark& benchmark) {
+  return std::ranges::any_of(plan.factors, [&](const plan::Factor& factor) {
+    return !std::holds_alternative<plan::FixedLevels>(factor.levels) &&
+           plan::acts_on_build(plan, benchmark, factor);
+  });
+}
+
+std::vector<stats::DrawnBuilds> drawn_builds(const plan::Plan& plan) {
+  std::vector<stats::DrawnBuilds> result;
+  for (const plan::Benchmark& benchmark : plan.benchmarks) {
+    if (!draws_builds(plan, benchmark)) continue;
+    for (const plan::Factor& factor : plan.factors)
+      if (factor.is_treatment() && plan::acts_on_build(plan, benchmark, factor))
+        result.push_back({.subject = benchmark.name, .treatment = factor.name});
+  }
+  return result;
 }
 
 std::string definition_of(const plan::Plan& plan, const std::string& name) {

@@ -42,6 +42,11 @@ std::vector<SubjectNumber> numbers_of(const store::Trial& trial, const plan::Pla
 // How numbers of this name come about.
 stats::Origin origin_of(std::string_view name);
 
+// Whether the plan draws its builds at random, as by a random order of linking.
+bool draws_builds(const plan::Plan& plan, const plan::Benchmark& benchmark);
+// Of those that do: the treatments whose levels are built, too.
+std::vector<stats::DrawnBuilds> drawn_builds(const plan::Plan& plan);
+
 // Of `name`, as the trial has it.
 stats::Unit unit_of(const store::Trial& trial, const std::string& name);
 

@@ -68,6 +68,13 @@ struct Alike {
   std::string second{};
 };
 
+// A treatment whose levels have builds of their own that are drawn at random, as by a random order
+// of linking: each build is one of many.
+struct DrawnBuilds {
+  std::string subject{};  // "": all of them
+  std::string treatment{};
+};
+
 struct Spec {
   Method method = Method::standard;
   Design design = Design::factorial;
@@ -95,6 +102,7 @@ struct Spec {
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
   std::uint64_t random_seed = 1;        // of permutations that are drawn
   std::vector<Alike> alike{};           // comparisons that need no test: see alike.h
+  std::vector<DrawnBuilds> drawn{};     // where facts of builds are samples: see of_builds.h
   std::optional<Looks> looks{};  // then p and intervals of effects hold at all looks (repeated.h)
 };
 

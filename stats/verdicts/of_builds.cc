@@ -15,6 +15,16 @@ bool is_constant(const Effect& effect) {
          effect.estimate->variance == 0;
 }
 
+// Whether its builds are a few of many.
+bool is_of_few_drawn(const Spec& spec, const Effect& effect) {
+  return !effect.estimate->has_error() &&
+         std::ranges::any_of(spec.drawn, [&](const DrawnBuilds& each) {
+           return each.treatment == effect.treatment &&
+                  (each.subject.empty() || effect.subject.empty() ||
+                   each.subject == effect.subject);
+         });
+}
+
 void forget_tests(Effect& effect) {
   for (auto* number : {&effect.low, &effect.high, &effect.difference_low, &effect.difference_high,
                        &effect.tost_low, &effect.tost_high, &effect.df, &effect.p, &effect.p_same})
@@ -61,14 +71,18 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
   const Spec& spec = analysis.spec;
   if (spec.origin == Origin::trial) return;
   bool once = false;
+  bool few = false;
   for (Effect& effect : analysis.effects) {
     if (!is_constant(effect)) continue;
     forget_tests(effect);
-    if (spec.origin == Origin::build) {
-      settle_exact(analysis, effect);
-    } else {
+    if (spec.origin == Origin::building) {
       withhold(effect, "each level was built once, and all trials of a build have one number");
       once = true;
+    } else if (is_of_few_drawn(spec, effect)) {
+      withhold(effect, "builds are drawn at random, and so few of a level say nothing of others");
+      few = true;
+    } else {
+      settle_exact(analysis, effect);
     }
   }
   // An interval without a width is one of numbers that do not vary.
@@ -81,6 +95,13 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
         "where each level was built once there is no test of it, however many trials there are. It "
         "takes builds of their own in each block or for each seed (a random 'link_order' or "
         "'link_padding'), or an answer over several programs.",
+        spec.response));
+  if (few)
+    notes.add(fmt::format(
+        "{} is that of the builds that were measured, and a random 'link_order' or 'link_padding' "
+        "makes others: below five a level it shows nothing of those. It takes five blocks or seeds "
+        "('repetitions'), or a plan without the random factor, whose builds differ by exactly what "
+        "is measured.",
         spec.response));
 }
 

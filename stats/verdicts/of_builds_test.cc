@@ -106,6 +106,30 @@ TEST(OfBuilds, ADifferenceThatBlocksShareIsExactAlthoughTrialsDiffer) {
   EXPECT_EQ(analysis.effects.at(0).reason, "exactly, as the difference is the same in every block");
 }
 
+// Of few builds that are as different nobody knows what the next ones would be.
+TEST(OfBuilds, AFewBuildsOfManyShowNothingOfTheOthers) {
+  for (const std::uint32_t blocks : {1U, 4U, 5U}) {
+    Spec spec = spec_of(Origin::build);
+    spec.drawn = {{.subject = "a", .treatment = "opt"}, {.subject = "b", .treatment = "other"}};
+    const Analysis analysis = analyse(three_levels(blocks, bytes), spec);
+    ASSERT_EQ(analysis.effects.size(), 4U);
+    for (const Effect& effect : analysis.effects) {
+      expect_no_test(effect);
+      const bool known = blocks >= 5 || effect.subject == "b";
+      EXPECT_EQ(effect.exact, known);
+      EXPECT_EQ(is_withheld(effect), !known) << effect.reason;
+      EXPECT_TRUE(effect.ratio.has_value());
+    }
+    EXPECT_EQ(findings(analysis).unsure, blocks < 5);
+    const auto says_what_it_takes =
+        Contains(HasSubstr("It takes five blocks or seeds ('repetitions'), or a plan without"));
+    if (blocks < 5)
+      EXPECT_THAT(analysis.notes, says_what_it_takes);
+    else
+      EXPECT_THAT(analysis.notes, Not(says_what_it_takes));
+  }
+}
+
 // As with a random order of linking in each block.
 TEST(OfBuilds, WhatVariesIsTestedAsEver) {
   const auto varying = [](std::uint32_t bench, std::uint32_t opt, std::uint32_t block) {
