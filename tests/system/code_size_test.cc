@@ -152,6 +152,12 @@ TEST_F(CodeSize, AReportSaysExactlyHowMuchMoreCodeALevelHas) {
   const json other = run(plan(2, "")) > id ? report(id + 1, {"--response", "code-size"}) : json();
   EXPECT_NEAR(other["effects"].at(0)["ratio"].get<double>(), ratio, 1e-9);
 
+  const auto history = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"history", "b", "--response", "code-size"});
+    return lab_.ctl(more);
+  };
+  EXPECT_THAT(history({}).out, Not(HasSubstr("---- change")));
+
   // A size does not vary between sessions either.
   std::string grown = plan(2, "");
   grown.replace(grown.find("1000"), 4, "17000");
@@ -159,6 +165,10 @@ TEST_F(CodeSize, AReportSaysExactlyHowMuchMoreCodeALevelHas) {
   const json compared = json::parse(
       lab_.ctl({"compare", std::to_string(id), third, "--response", "code-size", "--json"}).out);
   ASSERT_EQ(compared["effects"].size(), 2U) << compared;
+  EXPECT_THAT(history({}).out,
+              AllOf(HasSubstr(fmt::format(" as much from {} on, worse (exactly)", third)),
+                    HasSubstr(fmt::format(" {} B ", less + 16'000)), Not(HasSubstr("too short"))));
+  EXPECT_EQ(json::parse(history({"--json"}).out)["series"].at(0)["exact"], true);
   for (const json& each : compared["effects"]) {
     const bool has_grown = each["benchmark"].get<std::string>().contains("big=no");
     EXPECT_NEAR(each["ratio"].get<double>(),
@@ -205,6 +215,26 @@ TEST_F(CodeSize, BuildsOfTheirOwnInEachBlockAreSamplesOfCompileTime) {
   EXPECT_EQ(effect["df"], 4);
   EXPECT_TRUE(effect["p"].is_number());
   EXPECT_EQ(effect["reason"], nullptr);
+}
+
+TEST_F(CodeSize, OneBuildOfManyIsNotExact) {
+  const int id = run(
+      plan(1, "[factor.link_order]\nrandom = { per = \"block\" }\n" + response("\"code-size\"")));
+  ASSERT_EQ(lab_.state(id), "done") << lab_.ctl({"status", std::to_string(id)}).out;
+  const json effect = report(id)["effects"].at(0);
+  EXPECT_EQ(effect["exact"], false) << effect;
+  EXPECT_EQ(effect["verdict"], "unsure");
+  EXPECT_GT(effect["ratio"].get<double>(), 1);
+  EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(id)}).out),
+              AllOf(HasSubstr("no verdict on big=yes against big=no"), Not(HasSubstr("exactly,")),
+                    HasSubstr("It takes five blocks or seeds ('repetitions'), or a plan without")));
+  // The builds of another experiment are others.
+  const int fixed = run(plan(1, response("\"code-size\"")));
+  EXPECT_EQ(report(fixed)["effects"].at(0)["exact"], true);
+  const json compared =
+      json::parse(lab_.ctl({"compare", std::to_string(id), std::to_string(fixed), "--json"}).out);
+  ASSERT_EQ(compared["effects"].size(), 2U) << compared;
+  for (const json& each : compared["effects"]) EXPECT_EQ(each["exact"], false) << each;
 }
 
 TEST_F(CodeSize, OfProgramsThatNobodyBuildsItIsThatOfTheFirstWord) {

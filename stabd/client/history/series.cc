@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "plan/measures/builds.h"
 
 namespace stab::client::history {
 namespace {
@@ -41,6 +42,13 @@ void read_means(const json& report, const std::string& benchmark, Experiment& ex
   }
 }
 
+// A size without a verdict may be that of a few of many builds.
+bool has_facts(const json& report) {
+  return report.at("analysis").at("response") == plan::code_size &&
+         std::ranges::none_of(report.at("effects"),
+                              [](const json& effect) { return effect.at("verdict") == "unsure"; });
+}
+
 Experiment read(const json& report, const std::string& benchmark) {
   const json& analysis = report.at("analysis");
   const json& layouts = report.at("layouts");
@@ -57,6 +65,7 @@ Experiment read(const json& report, const std::string& benchmark) {
   experiment.all_moved = layouts.at("randomized").get<std::uint64_t>() > 0 &&
                          layouts.at("unrandomized").get<std::uint64_t>() == 0 &&
                          layouts.at("without_runtime").get<std::uint64_t>() == 0;
+  experiment.facts = has_facts(report);
   read_means(report, benchmark, experiment);
   return experiment;
 }
@@ -141,6 +150,23 @@ void find_changes(Series& series, const stats::ChangePointOptions& options) {
   }
 }
 
+bool is_exact(const History& history, const Series& series) {
+  return std::ranges::all_of(series.points, [&](const Point& each) {
+    return history.experiments[each.experiment].facts && !each.mean.low;
+  });
+}
+
+// Bytes are whole.
+void find_steps(Series& series) {
+  for (std::size_t i = 1; i < series.points.size(); ++i) {
+    const double before = std::round(series.points[i - 1].mean.mean);
+    const double after = std::round(series.points[i].mean.mean);
+    if (before == after) continue;
+    series.changes.push_back({.at = i, .difference = after - before});
+    if (before > 0 && after > 0) series.changes.back().ratio = after / before;
+  }
+}
+
 // So many that 20 of them decide. Fewer where that would take long, which is where many series change:
 // a permutation takes time with the square of a series, and the work is some seconds.
 std::size_t permutations_for(double alpha, std::size_t tested, std::size_t longest) {
@@ -155,10 +181,15 @@ std::size_t permutations_for(double alpha, std::size_t tested, std::size_t longe
 
 // The series that are tested share alpha; those that are too short for any p below it are not.
 void test_all(History& history) {
+  for (Series& each : history.series) {
+    each.exact = is_exact(history, each);
+    if (each.exact) find_steps(each);
+  }
   std::size_t longest = 0;
   const auto count_tested = [&](double alpha) {
     std::size_t tested = 0;
     for (Series& each : history.series) {
+      if (each.exact) continue;
       longest = std::max(longest, each.points.size());
       each.tested = stats::least_p(each.points.size()) <= alpha;
       tested += each.tested ? 1 : 0;

@@ -39,6 +39,7 @@ struct Experiment {
   bool log_scale = false;
   bool higher_is_better = false;
   bool simulated = false;
+  bool facts = false;         // its numbers are those of builds, which no trial changes
   bool all_moved = false;     // the functions of every trial's program were placed at random
   std::vector<Mean> means{};  // of the benchmark; empty: it was not measured
   std::vector<std::string> others{};  // benchmarks that were
@@ -54,12 +55,13 @@ struct Change {
   std::size_t at = 0;             // of Series::points: the first one behind it
   double difference = 0;          // of the means of the parts that it divides
   std::optional<double> ratio{};  // of them; none unless all numbers are above 0
-  double p = 0;
+  std::optional<double> p{};      // none: both are facts
 };
 
 struct Series {
   Levels levels{};
   std::vector<Point> points{};
+  bool exact = false;  // of facts: each difference is a change, and there is no test
   bool tested = false;
   std::vector<Change> changes{};
 };

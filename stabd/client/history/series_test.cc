@@ -65,6 +65,33 @@ TEST(History, AStepIsAChangeWithItsSize) {
   EXPECT_EQ(object["permutations"], 999);
 }
 
+TEST(History, ADifferenceOfFactsIsAChangeHoweverFewThereAre) {
+  std::vector<Experiment> all;
+  for (const double size : {1000.0, 1000.0, 1016.0})
+    all.push_back(experiment(static_cast<std::int64_t>(all.size()) + 1, size));
+  for (Experiment& each : all) {
+    each.response = "code-size";
+    each.unit = "bytes";
+    each.facts = true;
+    each.means[0].low = each.means[0].high = std::nullopt;
+  }
+  const History history = make_history("sort", all, {});
+  ASSERT_EQ(history.series[0].changes.size(), 1U);
+  EXPECT_EQ(history.series[0].changes[0].at, 2U);
+  const std::string text = as_text(history);
+  EXPECT_THAT(text, HasSubstr("The same in all trials of each; less is better"));
+  EXPECT_THAT(text, HasSubstr("change: 1.6 % more from 3 on, worse (exactly)"));
+  EXPECT_THAT(text, HasSubstr(" 1016 B "));
+  EXPECT_THAT(text, Not(HasSubstr("too short")));
+  EXPECT_THAT(text, Not(HasSubstr("places of functions")));
+  const json series = json::parse(as_json(history))["series"][0];
+  EXPECT_EQ(series["exact"], true);
+  EXPECT_TRUE(series["changes"][0]["p"].is_null());
+  // Sizes that vary, as those of random builds, are tested as ever.
+  all[1].means[0] = {.n = 30, .mean = 1004, .low = 1001, .high = 1007};
+  EXPECT_FALSE(make_history("sort", all, {}).series[0].exact);
+}
+
 TEST(History, MoreIsBetterWhereThePlanSaysSo) {
   std::vector<Experiment> all = step(1.05);
   for (Experiment& each : all) each.higher_is_better = true;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "plan/measures/builds.h"
 #include "report/or_null.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
@@ -92,9 +93,11 @@ class Text {
         one_line(latest_.response, 60), history_.experiments.size(),
         history_.experiments.size() == 1 ? "" : "s",
         latest_.machine.empty() ? "a machine that is not known" : one_line(latest_.machine, 300));
-    text_ += fmt::format("{} means over the trials of each; {} is better\n",
-                         latest_.log_scale ? "Geometric" : "Arithmetic",
-                         latest_.higher_is_better ? "more" : "less");
+    const char* what = latest_.log_scale ? "Geometric means over the trials of each"
+                                         : "Arithmetic means over the trials of each";
+    if (std::ranges::all_of(history_.series, &Series::exact))
+      what = "The same in all trials of each";
+    text_ += fmt::format("{}; {} is better\n", what, latest_.higher_is_better ? "more" : "less");
   }
 
   void add(const Series& series) {
@@ -153,8 +156,11 @@ class Text {
                             history_.options.alpha)
               : ""));
     note_on_untested();
+    if (std::ranges::any_of(history_.series, &Series::exact))
+      note("A size is a fact of a build: each difference is a change, and there is no test.");
     const auto fixed = std::ranges::count(history_.experiments, false, &Experiment::all_moved);
-    if (fixed > 0 && !latest_.simulated)
+    // What is known before a program runs does not hang on where it lies.
+    if (fixed > 0 && !latest_.simulated && !plan::is_of_builds(latest_.response))
       note(fmt::format(
           "In {} of {} experiments the places of functions were not random: each build is one "
           "layout, and a change between builds may be that of a layout. Means over many layouts "
@@ -165,7 +171,8 @@ class Text {
   }
 
   void note_on_untested() {
-    const auto untested = std::ranges::count(history_.series, false, &Series::tested);
+    const auto untested = std::ranges::count_if(
+        history_.series, [](const Series& each) { return !each.tested && !each.exact; });
     if (untested == 0) return;
     const std::string some = fmt::format("{} of {} series {}", untested, history_.series.size(),
                                          untested == 1 ? "is" : "are");
@@ -218,8 +225,9 @@ Json json_of(const History& history, const Series& series) {
     changes.push_back({{"id", history.experiments[series.points[each.at].experiment].id},
                        {"ratio", or_null(each.ratio)},
                        {"difference", each.difference},
-                       {"p", each.p}});
+                       {"p", or_null(each.p)}});
   return {{"levels", series.levels},
+          {"exact", series.exact},
           {"tested", series.tested},
           {"points", std::move(points)},
           {"changes", std::move(changes)}};
@@ -235,6 +243,7 @@ std::string cell_name(const Levels& levels) {
 }
 
 report::Scale scale_of(const History& history, const Series& series) {
+  if (series.exact) return {.factor = 1, .unit = "B"};
   std::vector<stats::CellMean> means;
   for (const Point& each : series.points)
     means.push_back(
@@ -246,8 +255,9 @@ std::string change_words(const Change& change, const Series& series, const Histo
                          const report::Scale& scale) {
   const bool better = (change.difference < 0) != history.experiments.back().higher_is_better;
   const std::int64_t id = history.experiments[series.points[change.at].experiment].id;
-  return fmt::format("{} from {} on, {} (p = {})", change_size(change, scale), id,
-                     better ? "better" : "worse", report::p_text(change.p));
+  return fmt::format("{} from {} on, {} ({})", change_size(change, scale), id,
+                     better ? "better" : "worse",
+                     change.p ? "p = " + report::p_text(*change.p) : "exactly");
 }
 
 std::string as_text(const History& history) {
