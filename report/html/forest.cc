@@ -135,6 +135,23 @@ void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const 
              fmt::format("{}: {} ({})", row.name, words.change, words.interval));
 }
 
+// What its parts stand for. Facts, and what nothing could be computed for, have no interval.
+std::string legend_of(const Analysis& analysis, const std::vector<Row>& rows, bool margin) {
+  const auto has_bar = [](const Row& row) { return row.low && row.high; };
+  std::string text;
+  if (std::ranges::any_of(rows, has_bar)) {
+    text = fmt::format(
+        "Bars are {} intervals, thin lines those that hold for all comparisons together",
+        level_text(analysis.spec.alpha));
+    if (!std::ranges::all_of(rows, has_bar)) text += "; dots without a bar have none";
+  } else {
+    text = std::ranges::all_of(rows, [](const Row& row) { return row.effect->exact; })
+               ? "Dots are the exact changes, which have no intervals"
+               : "Dots are changes without intervals";
+  }
+  return text + (margin ? "; the shaded band is what counts as the same." : ".");
+}
+
 Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::string& unit) {
   // Of many those of all programs together come first.
   std::ranges::sort(rows, {}, [](const Row& row) {
@@ -158,7 +175,7 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
   const Axis axis(range.padded(), 14, width - 14);
   const double bottom = top + row_height * static_cast<double>(shown);
   Figure figure{.title = unit == "%" ? "Changes in percent" : "Changes as differences"};
-  Canvas canvas(bottom + 38, figure.title + " with their intervals, sorted");
+  Canvas canvas(bottom + 38, figure.title + ", sorted");
   if (margin)
     canvas.rectangle(axis.place(-equal / (1 + equal / 100)), top,
                      axis.place(equal) - axis.place(-equal / (1 + equal / 100)), bottom - top,
@@ -169,9 +186,7 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
   for (std::size_t i = 0; i < shown; ++i)
     draw_row(canvas, analysis, axis, rows[i], top + row_height * static_cast<double>(i));
   figure.picture = canvas.finish();
-  figure.words = fmt::format(
-      "Bars are {} intervals, thin lines those that hold for all comparisons together{}.",
-      level_text(analysis.spec.alpha), margin ? ", the shaded band what counts as the same" : "");
+  figure.words = legend_of(analysis, rows, margin);
   const bool controlled = std::ranges::any_of(
       rows, [&](const Row& row) { return stats::is_control(*row.effect, analysis.spec); });
   if (controlled)

@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr const char* hostile = "<script>alert(1)</script>\"&'";
 
@@ -229,6 +230,23 @@ TEST(Forest, ChangesAreSortedWithTheirIntervals) {
   for (std::size_t i = 1; i < dots.size(); ++i)
     EXPECT_LE(std::stod(dots[i - 1].attributes.at("cx")), std::stod(dots[i].attributes.at("cx")));
   EXPECT_EQ(figures[0].numbers.rows.size(), dots.size());
+}
+
+TEST(Forest, BarsAreExplainedWhereThereAreSome) {
+  stats::Analysis analysis = sample_document().analysis;
+  EXPECT_THAT(forest(analysis)[0].words, StartsWith("Bars are 95 % intervals"));
+  const auto without_interval = [](stats::Effect& effect) {
+    for (auto* number : {&effect.low, &effect.high, &effect.low_adjusted, &effect.high_adjusted})
+      number->reset();
+    effect.exact = true;
+  };
+  ASSERT_GT(analysis.effects.size(), 1U);
+  without_interval(analysis.effects.front());
+  EXPECT_THAT(forest(analysis)[0].words, HasSubstr("dots without a bar have none"));
+  std::ranges::for_each(analysis.effects, without_interval);
+  const Figure exact = forest(analysis)[0];
+  EXPECT_THAT(exact.words, StartsWith("Dots are the exact changes, which have no intervals"));
+  EXPECT_EQ(exact.picture.str().find(" faint"), std::string::npos);
 }
 
 TEST(Residuals, OfNumbersThatAreTheirMeansThereIsNoPicture) {
