@@ -46,7 +46,14 @@ void CommandLine::add_ab() {
   ab->add_option("--env", a.ab.env, "NAME or NAME=VALUE: a variable that versions get, beside PATH")
       ->expected(1)
       ->take_all();
-  ab->add_flag("--heap", a.ab.heap, "Blocks of the heap lie at random places, too");
+  CLI::Option* heap = ab->add_flag_callback(
+      "--heap", [&a] { a.ab.heap = client::ab::Heap::always; },
+      "Measure only if blocks of the heap lie at random places in all versions. Without a word of "
+      "it they do where that works with all of them");
+  ab->add_flag_callback(
+        "--no-heap", [&a] { a.ab.heap = client::ab::Heap::never; },
+        "The heap of the versions stays as it is")
+      ->excludes(heap);
   ab->add_flag_callback(
       "--no-control", [&a] { a.ab.control = false; },
       "Do not measure the first version once more under another name, by which a machine that "

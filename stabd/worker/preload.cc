@@ -41,24 +41,25 @@ bool is_plain_elf(const std::string& program) {
   return file && file->starts_with(magic) && !file->contains(note);
 }
 
-std::string installed_library() {
+}  // namespace
+
+std::string heap_library() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) return "";
   for (const char* folder : {"../lib/stabd", "../lib"}) {
     const fs::path path = (self.parent_path() / folder / "libstabheap.so").lexically_normal();
-    if (fs::exists(path, error)) return path;
+    if (fs::exists(path, error))
+      return path.string().find_first_of(" :") == std::string::npos ? path.string() : "";
   }
   return "";
 }
-
-}  // namespace
 
 std::string heap_library_for(const protocol::RunRequest& request) {
   if (!plan::wants_heap(request.options) || request.argv.empty()) return "";
   const std::string program = find_program(request);
   if (program.empty() || is_shell(program) || !is_plain_elf(program)) return "";
-  return installed_library();
+  return heap_library();
 }
 
 }  // namespace stab::worker

@@ -8,6 +8,9 @@
 
 namespace stab::worker {
 
+// Where it is installed; "" if it is not, or where LD_PRELOAD cannot name it.
+std::string heap_library();
+
 // The library's path if this trial is to have it: the plan says something of the heap, in whichever
 // arm, and the program is an ELF file without our runtime, and no shell, which would only start the
 // program. "" otherwise, or if the library is not installed.

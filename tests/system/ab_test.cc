@@ -2,6 +2,7 @@
 // Versions are compared without a plan.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -104,6 +105,71 @@ TEST_F(Ab, AProgramThatDoesTwentyTimesAsMuchIsSlowerAndThatIsAnAnswer) {
   EXPECT_LT(document["report"]["stopping"]["blocks"], document["report"]["stopping"]["most"]);
 }
 
+std::string randomized(const Output& told) {
+  const json document = json::parse(told.out, nullptr, false);
+  return document.is_object() ? document["randomized"].get<std::string>() : told.out + told.err;
+}
+
+TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
+  const std::vector<std::string> short_run = {"--budget", "2s", "--no-control", "--json"};
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), short_run.begin(), short_run.end());
+    const Output told = ab(more);
+    EXPECT_EQ(told.code, 0) << told.err;
+    return told;
+  };
+  lab_.write(
+      "a.c",
+      "#include <stdlib.h>\nint main(void) { char *volatile p = malloc(100); free(p); return "
+      "getenv(\"PICKY\") && getenv(\"LD_PRELOAD\") ? 9 : 0; }\n");
+  ASSERT_EQ(
+      run_program({"/bin/sh", "-c", "cc -O1 a.c -o a && cp a b && cc -O1 -static a.c -o fixed"},
+                  lab_.folder())
+          .code,
+      0);
+  const std::string on =
+      "the places of blocks in the heap. Not random: the places of functions, the "
+      "sizes of stack frames.";
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{"--program", "./a", "./b"}, {"--", "./a", "./b"}}) {
+    const Output told = run(how);
+    EXPECT_THAT(randomized(told), HasSubstr(on));
+    const json report = json::parse(told.out)["report"];
+    EXPECT_EQ(report["layouts"]["kinds"], "heap shuffled once");
+    EXPECT_EQ(report["layouts"]["randomized"], report["trials"]["ok"]);
+  }
+  // A program that breaks is measured without.
+  const Output picky = run({"--env", "PICKY=1", "--program", "./a", "./b"});
+  EXPECT_THAT(randomized(picky), HasSubstr("blocks in the heap (a does not run so: ended with exit "
+                                           "code 9, not 0), the sizes"));
+  EXPECT_EQ(json::parse(picky.out)["report"]["trials"]["failed"], 0);
+  const Output without = run({"--no-heap", "--", "./a", "./b"});
+  EXPECT_THAT(randomized(without), HasSubstr("blocks in the heap (--no-heap), the sizes"));
+  EXPECT_EQ(json::parse(without.out)["report"]["layouts"]["randomized"], 0);
+
+  const Output refused = ab({"--heap", "--program", "./a", "./fixed"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(
+      refused.err,
+      HasSubstr("--heap: fixed does not take libstabheap.so, as nothing does that is linked "
+                "statically, has more rights"));
+  EXPECT_NE(ab({"--heap", "--no-heap", "--program", "./a", "./b"}).code, 0);
+}
+
+// The loader ignores LD_PRELOAD for it.
+TEST_F(Ab, AProgramWithMoreRightsKeepsItsHeap) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a program another user's rights";
+  lab_.write("a.c",
+             "#include <stdio.h>\n#include <sys/auxv.h>\n"
+             "int main(void) { return getauxval(AT_SECURE) ? 0 : 3; }\n");
+  const Output made = run_program(
+      {"/bin/sh", "-c", "cc a.c -o a && chown 65534 a && chmod 4755 a && ./a"}, lab_.folder());
+  if (made.code != 0) GTEST_SKIP() << "nobody gets other rights here: " << made.err;
+  const Output refused = ab({"--heap", "--program", "./a", "./a"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("--heap: a does not take libstabheap.so"));
+}
+
 TEST_F(Ab, CommandsAreTakenAsTheyAreAndDifferentOutputIsSaid) {
   const Output told = ab({"--budget", "3s", "--env", "GREETING=a $ \"b\"", "--json", "--",
                           "printf '%s\\n' \"$GREETING\" | grep -qx 'a \\$ \"b\"' && echo one",
@@ -130,8 +196,10 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   arguments.insert(arguments.end(), {"--fail-on", "regressed"});
   const Output told = ab(arguments);
   EXPECT_EQ(told.code, 2) << told.err << told.out;
-  EXPECT_THAT(told.out, AllOf(HasSubstr("working-tree is slower than "),
-                              HasSubstr("libraries, the places of functions.")));
+  EXPECT_THAT(told.out,
+              AllOf(HasSubstr("working-tree is slower than "),
+                    HasSubstr("libraries, the places of functions, the places of blocks in the "
+                              "heap. Not random: the sizes of stack frames.")));
   EXPECT_FALSE(std::filesystem::exists(lab_.path("bench"))) << "the repository is as it was";
   // With --same all have the last one's source.
   std::vector<std::string> looks = {
@@ -164,6 +232,8 @@ TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
   ASSERT_EQ(document["conclusions"].size(), 1U);
   EXPECT_EQ(document["conclusions"][0]["version"], "exit-0");
   EXPECT_EQ(document["control"]["version"], "true-again");
+  EXPECT_THAT(document["randomized"].get<std::string>(),
+              HasSubstr("(true does not take libstabheap.so, as nothing does"));
   EXPECT_EQ(document["control"]["trusted"], document["control"]["can_tell"].is_number());
   EXPECT_THAT(read_file(lab_.path("plan.toml"), 1 << 20).value_or(""),
               HasSubstr("control = \"true-again\""));
@@ -209,7 +279,7 @@ TEST_F(Ab, AVersionThatFailsAtTimesIsNotCompared) {
              "#!/bin/sh\n[ -e once ] || { touch once; exit 0; }\n"
              "[ -e twice ] || { touch twice; exit 0; }\nexit 7\n",
              true);
-  const Output told = ab({"--budget", "2s", "--", "./fails", "true"});
+  const Output told = ab({"--budget", "2s", "--no-heap", "--", "./fails", "true"});
   EXPECT_EQ(told.code, 5) << told.err;
   EXPECT_THAT(told.out,
               ContainsRegex("cannot compare true with fails: fails failed in [0-9]+ of "));

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,11 +13,10 @@
 #include "base/duration.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "machine/child.h"
-#include "machine/environment.h"
 #include "machine/processes.h"
 #include "plan/measures/builds.h"
 #include "stabd/client/ab/conclusion.h"
+#include "stabd/client/ab/first_runs.h"
 #include "stabd/client/ab/prepare.h"
 #include "stabd/client/ab/versions.h"
 #include "stabd/client/follow.h"
@@ -36,88 +34,6 @@ using std::chrono::nanoseconds;
 
 constexpr std::uint64_t fewest_blocks = 5;
 constexpr std::uint64_t most_blocks = 5000;
-constexpr std::uint64_t bytes_kept = std::uint64_t{16} << 20;
-
-// Where a trial runs, and what ends it.
-struct Surroundings {
-  std::string directory;
-  int stop_fd = -1;
-};
-
-struct Tried {
-  nanoseconds all{0};
-  nanoseconds longest{0};  // of the trial and its steps
-};
-
-// Once. `what` says which of them it is.
-Result<void> run_once(const Comparison& comparison, std::vector<std::string> argv,
-                      const std::string& what, const Surroundings& around, nanoseconds most,
-                      Tried& tried) {
-  auto variables = machine::base_variables(geteuid());
-  for (const auto& [name, value] : comparison.env) variables[name] = value;
-  machine::Launch launch;
-  launch.argv = std::move(argv);
-  launch.environment = machine::make_environment(std::move(variables), 0);
-  launch.directory = around.directory;
-  launch.stop_fd = around.stop_fd;
-  launch.timeout = most;
-  launch.output_limit = bytes_kept;
-  const auto before = std::chrono::steady_clock::now();
-  const machine::Ended ended = machine::run(launch);
-  const nanoseconds took = std::chrono::steady_clock::now() - before;
-  tried.all += took;
-  tried.longest = std::max(tried.longest, took);
-  if (ended.how == machine::End::exited && ended.exit_code == 0) return {};
-  const std::string why = ended.how == machine::End::exited
-                              ? fmt::format("it ended with exit code {}", ended.exit_code)
-                              : ended.reason;
-  const std::string said = one_line(tail(ended.err, 400), 500);
-  return fail(fmt::format("{}: {}{}", what, why, said.empty() ? "" : ": " + said));
-}
-
-// Once, so that what cannot work is said at once, and how long a trial takes is known.
-Result<Tried> try_out(const Comparison& comparison, const Version& version,
-                      const Surroundings& around, nanoseconds most) {
-  Tried tried;
-  const auto run = [&](std::vector<std::string> argv, const std::string& what) {
-    return run_once(comparison, std::move(argv), what, around, most, tried);
-  };
-  const auto step = [&](const std::string& name, const std::string& command) -> Result<void> {
-    if (command.empty()) return {};
-    return run({"/bin/sh", "-c", step_of(comparison, version.text, command)},
-               fmt::format("--{} of {}", name, version.name));
-  };
-  auto done = step("prepare", comparison.prepare);
-  if (done) done = run(command_of(comparison, version), version.name + " cannot be measured");
-  auto cleaned = step("cleanup", comparison.cleanup);
-  if (!done) return std::unexpected(done.error());
-  if (!cleaned) return std::unexpected(cleaned.error());
-  return tried;
-}
-
-struct Pace {
-  nanoseconds round{0};    // of all versions once
-  nanoseconds longest{0};  // trial
-};
-
-// Twice: the first run of a program may be slow, and stands for the first trials.
-Result<Pace> pace_of(const Comparison& comparison, const Surroundings& around, nanoseconds budget) {
-  // What stabd itself takes between two trials, about.
-  constexpr nanoseconds between = std::chrono::milliseconds(3);
-  Pace pace;
-  for (int times = 0; times < 2; ++times) {
-    pace.round = nanoseconds(0);
-    for (const Version& version : comparison.versions) {
-      const auto took = try_out(comparison, version, around, budget);
-      if (!took) return std::unexpected(took.error());
-      const bool twice = comparison.control && &version == &comparison.versions.front();
-      pace.round += (twice ? 2 : 1) * (took->all + between);
-      pace.longest = std::max(pace.longest, took->longest);
-    }
-    if (pace.round > budget / 4) break;
-  }
-  return pace;
-}
 
 Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budget) {
   const nanoseconds rest = budget - pace.round;
@@ -130,8 +46,13 @@ Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budg
             "{}s",
             std::chrono::ceil<std::chrono::seconds>((fewest_blocks + 2) * pace.round).count())));
   comparison.blocks = std::min(blocks, most_blocks);
-  comparison.timeout = 10 * pace.longest + std::chrono::seconds(10);
+  comparison.timeout = most_of(pace);
   return {};
+}
+
+// Where only blocks of the heap were at random places, functions were not.
+bool has_moved(const store::Layout& layout) {
+  return layout.randomized.value_or(false) && !layout.kind.starts_with("heap ");
 }
 
 Result<Compared> what_was_compared(const Comparison& comparison, const Stored& stored,
@@ -139,7 +60,7 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
   Compared result;
   for (const Version& each : comparison.versions) result.versions.push_back(each.name);
   if (comparison.control) result.control = name_of_control(comparison);
-  result.heap = comparison.heap;
+  if (!comparison.heap) result.why_no_heap = comparison.why_no_heap;
   const auto read = stored.reader->for_each_trial(id, [&](const store::Trial& trial) {
     const auto version = trial.levels.find("version");
     if (!trial.last || trial.warmup || version == trial.levels.end()) return true;
@@ -149,7 +70,7 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
       return true;
     }
     ++of.ok;
-    of.moved += trial.layout.randomized.value_or(false) ? 1 : 0;
+    of.moved += has_moved(trial.layout) ? 1 : 0;
     of.printed.insert(trial.stdout_sha256);
     if (const auto size = store::number_of(trial, plan::code_size);
         size && size->status == counters::Status::counted)
@@ -264,7 +185,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   auto comparison = comparison_of(options, directory, work, stop_fd);
   if (!comparison) return std::unexpected(comparison.error());
   const auto began = std::chrono::steady_clock::now();
-  const auto pace = pace_of(*comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
+  const auto pace = first_runs(*comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
   if (auto fits = fit_into(*comparison, *pace, budget); !fits) return std::unexpected(fits.error());
   // A program that gets slower, or a machine, does not get more time.

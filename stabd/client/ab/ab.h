@@ -12,6 +12,13 @@
 
 namespace stab::client::ab {
 
+// Whether blocks of the heap lie at random places.
+enum class Heap {
+  where_possible,  // if that works with all versions
+  always,          // else it is an error
+  never,
+};
+
 struct AbOptions {
   std::vector<std::string> programs;  // the versions; empty: `words` are, as commands of /bin/sh
   std::vector<std::string> words;     // with programs: what each gets as its arguments
@@ -24,7 +31,7 @@ struct AbOptions {
   std::string budget = "5min";
   std::string margin = "1%";  // the smallest change that matters
   std::int64_t seed = 1;
-  bool heap = false;    // blocks of the heap at random places, too
+  Heap heap = Heap::where_possible;
   bool control = true;  // the first version is measured against itself, too
   std::string state_directory;
   std::string save;  // where the plan goes; "": nowhere

@@ -140,20 +140,31 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
     const TrialsOf trials = judge.trials_of(version);
     (trials.ok > 0 && trials.moved == trials.ok ? moved : fixed).push_back(version);
   }
-  std::string text =
-      "Random: the size of the environment in each block; in each trial the addresses of stack, "
-      "heap and libraries";
-  if (fixed.empty()) text += ", the places of functions";
-  if (compared.heap) text += ", the places of blocks in the heap";
-  if (!fixed.empty() && !moved.empty())
+  std::vector<std::string> random{"the addresses of stack, heap and libraries"};
+  std::vector<std::string> rest;
+  const bool some = !fixed.empty() && !moved.empty();
+  if (fixed.empty())
+    random.emplace_back("the places of functions");
+  else
+    rest.push_back("the places of functions" +
+                   (some ? fmt::format(" of {}", fmt::join(fixed, ", ")) : ""));
+  if (compared.why_no_heap.empty())
+    random.emplace_back("the places of blocks in the heap");
+  else
+    rest.push_back(fmt::format("the places of blocks in the heap ({})", compared.why_no_heap));
+  rest.emplace_back("the sizes of stack frames");
+  const std::string text = fmt::format(
+      "Random: the size of the environment in each block; in each trial {}. Not random: {}.",
+      fmt::join(random, ", "), fmt::join(rest, ", "));
+  if (some)
     return text + fmt::format(
-                      ". The places of functions are random of {} and not of {}: what szc's "
+                      " The places of functions are random of {} and not of {}: what szc's "
                       "runtime costs is part of the difference.",
                       fmt::join(moved, ", "), fmt::join(fixed, ", "));
-  if (fixed.empty()) return text + ".";
+  if (fixed.empty()) return text;
   return text +
-         ". Not random: the places of functions. Programs that szc built move theirs; without it "
-         "a difference may be that of two lucky layouts.";
+         " Programs that szc built move their functions; without it a difference may be that of "
+         "two lucky layouts.";
 }
 
 // "Code: old has 20000 bytes, new 25000 (25 % more)." Exactly so: it is a fact of the programs.

@@ -28,7 +28,7 @@ struct Compared {
   std::vector<std::string> versions;         // the first is what the others are compared with
   std::string control{};                     // that one once more; "": it was not wanted
   std::map<std::string, TrialsOf> trials{};  // of each
-  bool heap = false;                         // its blocks were placed at random
+  std::string why_no_heap{};  // why its blocks were not placed at random; "": they were
 };
 
 struct Line {

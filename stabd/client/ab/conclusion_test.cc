@@ -167,17 +167,21 @@ TEST(Conclusion, TheControlIsNoVersionAndItsChangeTakesTheAnswerBack) {
 TEST(Conclusion, WhatIsNotRandomIsNamed) {
   const json found = report(json::array({effect("new", "same", 1)}));
   Compared compared = versions({"old", "new"});
-  compared.heap = true;
   EXPECT_EQ(
       conclude(found, compared).randomized,
       "Random: the size of the environment in each block; in each trial the addresses of "
-      "stack, heap and libraries, the places of functions, the places of blocks in the heap.");
+      "stack, heap and libraries, the places of functions, the places of blocks in the heap. Not "
+      "random: the sizes of stack frames.");
   compared.trials["old"].moved = 49;
   EXPECT_THAT(conclude(found, compared).randomized,
-              HasSubstr("random of new and not of old: what szc's runtime costs is part"));
+              AllOf(HasSubstr("Not random: the places of functions of old, the sizes of"),
+                    HasSubstr("random of new and not of old: what szc's runtime costs is part")));
   compared.trials["new"].moved = 0;
+  compared.why_no_heap = "--no-heap";
   EXPECT_THAT(conclude(found, compared).randomized,
-              HasSubstr("Not random: the places of functions."));
+              AllOf(HasSubstr("stack, heap and libraries. Not random: the places of functions, the "
+                              "places of blocks in the heap (--no-heap), the sizes of"),
+                    HasSubstr("that of two lucky layouts.")));
 }
 
 TEST(Conclusion, OutputIsTheSameOnlyIfAllOfItIsKnownToBe) {

@@ -183,7 +183,7 @@ Result<Comparison> comparison_of(const AbOptions& options, const std::string& di
   result.cleanup = options.cleanup;
   result.margin = options.margin;
   result.seed = options.seed;
-  result.heap = options.heap;
+  result.wanted_heap = options.heap;
   result.control = options.control;
   return result;
 }

@@ -65,9 +65,23 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
+// For the \x01 that stands for it.
+void put_version(std::string& quoted_text) {
+  constexpr std::string_view place = "\\u0001";
+  quoted_text.replace(quoted_text.find(place), place.size(), "${VERSION}");
+}
+
 // In command_of().
 std::size_t place_of_version(Kind kind) {
   return kind == Kind::programs ? 0 : kind == Kind::commands ? 3 : 4;
+}
+
+// For what a shell starts: of its own heap nobody asks, and a program in its place has a report of
+// its own.
+std::string heap_line(const Comparison& comparison) {
+  if (comparison.heap_library.empty()) return "";
+  return fmt::format("export LD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}}\n",
+                     shell_quote(comparison.heap_library));
 }
 
 std::string level(const std::string& name, const Version& version, std::size_t number) {
@@ -132,9 +146,10 @@ std::string name_of_control(const Comparison& comparison) {
 }
 
 std::vector<std::string> command_of(const Comparison& comparison, const Version& version) {
-  if (comparison.kind == Kind::commands) return {"/bin/sh", "-c", "--", version.text};
+  const std::string line = heap_line(comparison);
+  if (comparison.kind == Kind::commands) return {"/bin/sh", "-c", "--", line + version.text};
   if (comparison.kind == Kind::folders)
-    return {"/bin/sh", "-c", "--", "cd \"$0\" || exit\n" + comparison.command, version.text};
+    return {"/bin/sh", "-c", "--", "cd \"$0\" || exit\n" + line + comparison.command, version.text};
   std::vector<std::string> command = {version.text};
   command.insert(command.end(), comparison.arguments.begin(), comparison.arguments.end());
   return command;
@@ -150,8 +165,9 @@ std::string plan_of(const Comparison& comparison) {
   std::string text;
   const auto out = std::back_inserter(text);
   std::vector<std::string> run;
-  for (const std::string& word : command_of(comparison, Version())) run.push_back(quoted(word));
-  run[place_of_version(comparison.kind)] = "\"${VERSION}\"";
+  for (const std::string& word : command_of(comparison, {.name = "", .text = "\x01", .said = ""}))
+    run.push_back(quoted(word));
+  put_version(run[place_of_version(comparison.kind)]);
   fmt::format_to(out,
                  "# SPDX-License-Identifier: MIT\n"
                  "# Written by 'stabctl ab'; 'stabctl run' measures it again.\n"
@@ -172,7 +188,7 @@ std::string plan_of(const Comparison& comparison) {
     if (step.empty()) continue;
     // The folder is the version's, the rest is as it stands.
     std::string command = quoted(step_of(comparison, "\x01", step));
-    if (comparison.kind == Kind::folders) command.replace(command.find("\\u0001"), 6, "${VERSION}");
+    if (comparison.kind == Kind::folders) put_version(command);
     fmt::format_to(out, "{} = {}\n", key, command);
   }
   // What differs between a version and its control; always as long.

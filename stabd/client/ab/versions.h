@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "stabd/client/ab/ab.h"
 
 namespace stab::client::ab {
 
@@ -42,7 +43,10 @@ struct Comparison {
   std::map<std::string, std::string> env;
   std::string margin;
   std::int64_t seed = 1;
-  bool heap = false;
+  Heap wanted_heap = Heap::where_possible;
+  bool heap = false;           // blocks of the heap lie at random places
+  std::string heap_library{};  // that what runs through a shell is preloaded with then
+  std::string why_no_heap{};   // where they do not
   bool control = false;
   std::uint64_t blocks = 0;          // at most
   std::chrono::nanoseconds time{0};  // in which no block may end later; 0: any

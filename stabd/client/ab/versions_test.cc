@@ -103,6 +103,23 @@ TEST(Versions, StepsStandInThePlanAsTheyAre) {
   EXPECT_EQ(plan.benchmarks[0].cleanup, std::nullopt);
 }
 
+// Of shells' own heaps nobody asks.
+TEST(Versions, WhatAShellStartsIsPreloadedWhereTheHeapIsRandom) {
+  Comparison comparison = of_commands({"a", "b"});
+  EXPECT_TRUE(read(comparison).randomize.empty());
+  comparison.heap = true;
+  comparison.heap_library = "/lib/it's.so";
+  plan::Plan plan = read(comparison);
+  EXPECT_TRUE(plan.randomize.contains("heap"));
+  const std::string line = "export LD_PRELOAD='/lib/it'\\''s.so'$${LD_PRELOAD:+:$$LD_PRELOAD}\n";
+  EXPECT_EQ(plan.benchmarks[0].run.back(), line + "${VERSION}");
+  comparison.kind = Kind::folders;
+  comparison.command = "./x";
+  plan = read(comparison);
+  EXPECT_EQ(plan.benchmarks[0].run[3], "cd \"$$0\" || exit\n" + line + "./x");
+  EXPECT_EQ(plan.benchmarks[0].run[4], "${VERSION}");
+}
+
 TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {
   Comparison comparison = of_commands({"a", "a-again", "b"});
   EXPECT_EQ(levels_of(read(comparison)).size(), 3U);
