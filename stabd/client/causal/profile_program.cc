@@ -160,7 +160,7 @@ class Runs {
       return fail("the program " + end_words(*ended) + " in the run that measures arrivals");
     Profile without;
     const Seen seen = add_run(session->layout(), program_.map.lines, settings.is_end_to_end,
-                              session->copy(), ended->passed_ns, without);
+                              session->bytes(), ended->passed_ns, without);
     has_begun_ = seen.has_begun;
     if (made_.interrupted != 0) return {};
     if (!has_begun_) return fail(did_not_begin);
@@ -230,7 +230,7 @@ class Runs {
       return;
     }
     const Seen seen = add_run(session.layout(), program_.map.lines, settings_.is_end_to_end,
-                              session.copy(), ended.passed_ns, made_.profile);
+                              session.bytes(), ended.passed_ns, made_.profile);
     made_.profile.runs.back().load = load;
     if (base_rate_ > 0)
       made_.profile.runs.back().had =

@@ -112,7 +112,7 @@ void CausalRun::wrap(machine::Launch& launch) const {
 
 std::string CausalRun::take(const machine::Ended& ended, protocol::RunReply& reply) const {
   stats::causal::Profile profile;
-  const causal::Seen seen = add_run(session_.layout(), map_.lines, is_end_to_end_, session_.copy(),
+  const causal::Seen seen = add_run(session_.layout(), map_.lines, is_end_to_end_, session_.bytes(),
                                     ns(ended.wall), profile);
   if (std::string why = why_useless(seen, is_end_to_end_); !why.empty()) return why;
   std::string text = stats::causal::run_text(profile);
