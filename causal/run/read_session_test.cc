@@ -215,14 +215,21 @@ TEST(SessionFileTest, WhatIsReadInPlaceTakesNoMoreMemoryThanWasWritten) {
 }
 
 TEST(MapTest, TextIsReadAndWhatIsWrongIsRefused) {
-  const auto map = parse_map("line\ta.cc:1\nline\ta.cc:2\nobject\t1\tp\nrange\t10\t8\t1\n");
+  const auto map = parse_map(
+      "line\ta.cc:1\nline\ta.cc:2\nobject\t1\tp\nrange\t10\t8\t1\nfile\t1\t2\t3\t4\t5\t/p\n");
   ASSERT_TRUE(map);
+  EXPECT_EQ(map->files.size(), 1U);
+  EXPECT_EQ(
+      map->files[0],
+      (FileRead{.path = "/p",
+                .state = {.device = 1, .inode = 2, .size = 3, .modified_ns = 4, .changed_ns = 5}}));
   EXPECT_EQ(map->objects[0].ranges[0], (LineRange{.start = 16, .size = 8, .line = 1}));
   for (const char* wrong :
        {"line\t\n", "hello\n", "range\t1\t1\t0\n", "line\ta:1\nobject\t1\tp\nrange\t1\t1\t1\n",
         "line\ta:1\nobject\t1\tp\nrange\tx\t1\t0\n", "line\ta:1\nobject\t1\tp\nrange\t1\t0\t0\n",
         "line\ta:1\nobject\t1\tp\nrange\t8\t8\t0\nrange\t9\t8\t0\n",
-        "line\ta:1\nobject\t1\tp\nrange\tffffffffffffffff\t8\t0\n"})
+        "line\ta:1\nobject\t1\tp\nrange\tffffffffffffffff\t8\t0\n", "file\t1\t2\t3\t4\t5\t\n",
+        "file\t1\t2\t3\t4\t/p\n", "file\t-1\t2\t3\t4\t5\t/p\n"})
     EXPECT_FALSE(parse_map(wrong)) << wrong;
 }
 
