@@ -153,6 +153,35 @@ TEST_F(CausalPlan, WhatCannotBeProfiledSaysWhatToChange) {
   EXPECT_THAT(report["answer"].get<std::string>(), HasSubstr("see the failures"));
 }
 
+TEST_F(CausalPlan, LinesOfFunctionsThatMoveAreTheirs) {
+  const std::string szc = "build = \"${CC} -g -O1 -I " STAB_SOURCE_DIR
+                          "/runtime -o ${OUT} subject.c\"\nsources = [\"subject.c\"]\n";
+  const int id = run("[variables]\nCC = \"szc\"\n" +
+                     plan("[[benchmark]]\nname = \"b\"\n" + szc +
+                              "run = [\"${OUT}\", \"both\", \"3000\"]\n[randomize]\ncode = true\n"
+                              "rerandomize = \"repeated\"\nperiod = \"20ms\"\nbudget = \"off\"\n",
+                          3));
+  const std::string number = std::to_string(id);
+  ASSERT_EQ(lab_.state(id), "done") << lab_.ctl({"logs", number}).out;
+  const json rows = json::parse(lab_.ctl({"export", number, "--format", "json"}).out);
+  ASSERT_EQ(rows.size(), 3U);
+  for (const json& row : rows) {
+    EXPECT_EQ(row["status"], "ok") << row["reason"];
+    EXPECT_GT(row["moved_functions"], 1);
+    EXPECT_GT(row["epochs"], 3);
+  }
+  // Each takes half of the time: samples choose both, and see both in experiments.
+  for (const char* mark : {"hot", "cold"})
+    EXPECT_EQ(ask("SELECT count(*) > 5 AND sum(line_samples) > 50 FROM causal_experiment WHERE "
+                  "line = '" +
+                  line_of(mark) + "'"),
+              "1")
+        << mark;
+  EXPECT_EQ(ask("SELECT count(*) FROM causal_experiment WHERE line NOT IN ('" + line_of("hot") +
+                "', '" + line_of("cold") + "')"),
+            "0");
+}
+
 TEST_F(CausalPlan, OfEachTwoRunsOneIsAtTheSpeedup) {
   const int id = run(plan(
       "[[benchmark]]\nname = \"b\"\n" + build() + "run = [\"${OUT}\", \"silent\", \"300\"]\n", 4,
