@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "causal/lines/file_state.h"
+
 namespace stab::causal {
 
 // Code at these addresses of the object, as it was linked.
@@ -22,11 +24,20 @@ struct ObjectLines {
   bool has_lines = false;           // there is a line table, whatever of it is in scope
 };
 
+struct FileRead {
+  std::string path{};
+  FileState state{};  // before it was read, or looked for where there was none
+  bool operator==(const FileRead&) const = default;
+};
+
 struct LineMap {
   std::vector<std::string> lines{};  // "FILE:LINE", each once
   std::vector<ObjectLines> objects{};
+  // All that decided it. None: they are too many to be named.
+  std::vector<FileRead> files{};
 };
 
 inline constexpr std::size_t most_ranges = 8'000'000;
+inline constexpr std::size_t most_files = 10'000;
 
 }  // namespace stab::causal

@@ -86,6 +86,23 @@ cp .debug/p5.debug mine.debug
 objcopy --add-gnu-debuglink=mine.debug mine
 "$lines" --scope main.c mine | grep -q "^object	0	mine" || fail "lines of another build"
 
+# Each file that decides the map is named as it is, or with zeros if it is missing.
+names() { awk -F '\t' -v path="$2" '$1 == "file" && $7 == path { print $2, $3, $4 }' "$1"; }
+[[ $(names linked p5) == "$(stat -c '%d %i %s' p5)" ]] || fail "the object is not named"
+[[ -n $(names linked "$folder/p5.debug") ]] || fail "the debug file is not named"
+"$lines" --scope main.c mine >without
+[[ $(names without "$folder/mine.debug") == "$(stat -c '%d %i %s' mine.debug)" ]] ||
+  fail "a debug file of another build is not named"
+[[ $(names without "$folder/.debug/mine.debug") == "0 0 0" ]] || fail "a missing file is not named"
+for version in 4 5; do
+  clang-19 -O1 -gdwarf-$version -gsplit-dwarf -c -o split.o "$folder/src/main.c"
+  clang-19 -o split split.o
+  "$lines" --scope main.c split >divided
+  [[ $(names divided "$folder/split.dwo") == "$(stat -c '%d %i %s' split.dwo)" ]] ||
+    fail "DWARF $version: the file of split debug information is not named"
+  [[ $(names divided split.dwp) == "0 0 0" ]] || fail "DWARF $version: a missing package is not named"
+done
+
 # What is wrong is said.
 refused() {
   ! "$lines" "$@" >out 2>err || fail "$*: not refused"

@@ -3,6 +3,8 @@
 //   line FILE:LINE         tab-separated; lines count from 0
 //   object 1 PATH          0: it has no line table; what follows is of it
 //   range START SIZE LINE  in hexadecimal, in hexadecimal, a number
+//   file DEVICE INODE SIZE MODIFIED CHANGED PATH   by what it is told that a file that was looked at has
+//                          changed; zeros: it was not there
 // Without a scope it is what lies below FOLDER, which is the current directory unless one is given, or,
 // if nothing does, all but /usr.
 #include <fmt/format.h>
@@ -85,6 +87,9 @@ std::string text_of(const LineMap& map) {
     for (const auto& range : object.ranges)
       fmt::format_to(out, "range\t{:x}\t{:x}\t{}\n", range.start, range.size, range.line);
   }
+  for (const auto& [path, state] : map.files)
+    fmt::format_to(out, "file\t{}\t{}\t{}\t{}\t{}\t{}\n", state.device, state.inode, state.size,
+                   state.modified_ns, state.changed_ns, stab::one_line(path, 4096));
   return text;
 }
 

@@ -6,6 +6,8 @@
 #include <llvm/DebugInfo/DIContext.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/DebugInfo/DWARF/DWARFDebugLine.h>
+#include <llvm/DebugInfo/DWARF/DWARFFormValue.h>
+#include <llvm/DebugInfo/DWARF/DWARFUnit.h>
 #include <llvm/Object/Binary.h>
 #include <llvm/Object/BuildID.h>
 #include <llvm/Object/ObjectFile.h>
@@ -18,6 +20,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "causal/lines/file_state.h"
 
 namespace stab::causal {
 namespace {
@@ -99,29 +102,53 @@ class Reader {
   explicit Reader(const Scope& scope) : scope_(scope) {}
 
   Result<void> read(const std::string& path) {
+    note(path);
     auto object = open_object(path);
     if (!object) return std::unexpected(object.error());
     ObjectLines made{.path = path};
+    std::string read = path;
     if (!has_line_table(*object->getBinary())) {
       for (const std::string& file : debug_files(*object->getBinary(), path)) {
+        note(file);
         auto debug = open_object(file);
         if (!debug || !has_line_table(*debug->getBinary()) ||
             !is_of_same_build(*object->getBinary(), *debug->getBinary()))
           continue;
         object = std::move(debug);
+        read = file;
         break;
       }
     }
     made.has_lines = has_line_table(*object->getBinary());
     if (made.has_lines)
-      if (auto taken = take(*object->getBinary(), made); !taken) return taken;
+      if (auto taken = take(*object->getBinary(), read, made); !taken) return taken;
     map_.objects.push_back(std::move(made));
     return {};
   }
 
-  LineMap end() { return std::move(map_); }
+  LineMap end() {
+    for (auto& [path, state] : files_) map_.files.push_back({.path = path, .state = state});
+    if (files_.size() > most_files) map_.files.clear();
+    return std::move(map_);
+  }
 
  private:
+  // Before the file is opened: a change that comes later makes another state.
+  void note(const std::string& path) {
+    if (files_.size() <= most_files && !files_.contains(path)) files_.emplace(path, state_of(path));
+  }
+
+  // LLVM opens these by itself, when it looks for callers of inlined code.
+  void note_split(llvm::DWARFUnit& unit, const std::string& object) {
+    if (!unit.getDWOId()) return;
+    const auto name = llvm::dwarf::toString(
+        unit.getUnitDIE().find({llvm::dwarf::DW_AT_dwo_name, llvm::dwarf::DW_AT_GNU_dwo_name}));
+    if (!name) return;
+    const char* folder = unit.getCompilationDir();
+    note(object + ".dwp");
+    note((fs::path(folder == nullptr ? "" : folder) / *name).string());
+  }
+
   // Where both have build ids.
   static bool is_of_same_build(const ObjectFile& object, const ObjectFile& debug) {
     const auto a = llvm::object::getBuildID(&object);
@@ -129,11 +156,12 @@ class Reader {
     return a.empty() || b.empty() || a == b;
   }
 
-  Result<void> take(const ObjectFile& object, ObjectLines& made) {
+  Result<void> take(const ObjectFile& object, const std::string& path, ObjectLines& made) {
     const auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
     const auto context = DWARFContext::create(
         object, DWARFContext::ProcessDebugRelocations::Process, nullptr, "", ignore, ignore);
     for (const auto& unit : context->compile_units()) {
+      note_split(*unit, path);
       auto table = context->getLineTableForUnit(unit.get(), ignore);
       if (!table) {
         llvm::consumeError(table.takeError());
@@ -223,6 +251,7 @@ class Reader {
   const Scope& scope_;
   LineMap map_;
   std::map<std::string, std::uint32_t> lines_;
+  std::map<std::string, FileState> files_;
   std::size_t count_ = 0;
 };
 

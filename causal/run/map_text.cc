@@ -41,9 +41,26 @@ bool add_range(LineMap& map, std::string_view fields) {
   return true;
 }
 
+bool add_file(LineMap& map, std::string_view fields) {
+  const auto device = number<std::uint64_t>(take_until(fields, '\t'), 10);
+  const auto inode = number<std::uint64_t>(take_until(fields, '\t'), 10);
+  const auto size = number<std::uint64_t>(take_until(fields, '\t'), 10);
+  const auto modified = number<std::int64_t>(take_until(fields, '\t'), 10);
+  const auto changed = number<std::int64_t>(take_until(fields, '\t'), 10);
+  if (!device || !inode || !size || !modified || !changed || fields.empty()) return false;
+  map.files.push_back({.path = std::string(fields),
+                       .state = {.device = *device,
+                                 .inode = *inode,
+                                 .size = *size,
+                                 .modified_ns = *modified,
+                                 .changed_ns = *changed}});
+  return map.files.size() <= most_files;
+}
+
 bool add(LineMap& map, std::string_view record, std::size_t& ranges) {
   const std::string_view kind = take_until(record, '\t');
   if (kind == "range") return ++ranges <= most_ranges && add_range(map, record);
+  if (kind == "file") return add_file(map, record);
   if (kind == "line") {
     map.lines.emplace_back(record);
     return !record.empty() && map.lines.size() <= most_lines && map.objects.empty();

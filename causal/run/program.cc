@@ -123,6 +123,13 @@ Result<std::string> read_all(int fd) {
   }
 }
 
+// Each build has a folder of its own, and a line of all of them is one line.
+void leave_out(const std::string& tree, LineMap& map) {
+  if (tree.empty()) return;
+  for (std::string& line : map.lines)
+    if (line.starts_with(tree + "/")) line.erase(0, tree.size() + 1);
+}
+
 Result<LineMap> run_lines(std::vector<std::string> words) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
@@ -175,7 +182,7 @@ Result<Companions> find_companions() {
   return found;
 }
 
-Result<Program> prepare_program(const Wanted& wanted, const Companions& companions) {
+Result<Program> Programs::prepare(const Wanted& wanted) {
   std::vector<std::string> environment = wanted.environment;
   if (environment.empty())
     for (char** each = environ; *each != nullptr; ++each) environment.emplace_back(*each);
@@ -188,7 +195,7 @@ Result<Program> prepare_program(const Wanted& wanted, const Companions& companio
   const auto binaries = expand(wanted.binaries, wanted.directory);
   if (!binaries) return std::unexpected(binaries.error());
   if (auto fit = check(*path, !binaries->empty()); !fit) return std::unexpected(fit.error());
-  std::vector<std::string> words{companions.lines};
+  std::vector<std::string> words{companions_.lines};
   for (const std::string& pattern : wanted.scope) {
     words.emplace_back("--scope");
     words.push_back(pattern);
@@ -200,12 +207,19 @@ Result<Program> prepare_program(const Wanted& wanted, const Companions& companio
   const Fd file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
   if (kind_of(file.get()) == Kind::dynamic) words.push_back(*path);
   words.insert(words.end(), binaries->begin(), binaries->end());
-  auto map = run_lines(std::move(words));
+  // Relative names are of the current directory, in which a default scope is, too.
+  std::vector<std::string> key{fs::current_path(error).string(), wanted.tree};
+  key.insert(key.end(), words.begin(), words.end());
+  auto map = known_.find(key, [&] {
+    auto read = run_lines(words);
+    if (read) leave_out(wanted.tree, *read);
+    return read;
+  });
   if (!map) return std::unexpected(map.error());
   const bool has_ranges = std::ranges::any_of(
-      map->objects, [](const ObjectLines& each) { return !each.ranges.empty(); });
-  if (has_ranges) return Program{.path = *path, .map = std::move(*map)};
-  const bool has_lines = std::ranges::any_of(map->objects, &ObjectLines::has_lines);
+      (*map)->objects, [](const ObjectLines& each) { return !each.ranges.empty(); });
+  if (has_ranges) return Program{.path = *path, .map = *std::move(map)};
+  const bool has_lines = std::ranges::any_of((*map)->objects, &ObjectLines::has_lines);
   if (!has_lines) return fail(*path + " has no debug information; build it with -g");
   return fail("no source of " + *path + " is in scope; --scope takes patterns like '*/src/*'");
 }

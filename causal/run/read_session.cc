@@ -2,8 +2,9 @@
 #include "causal/run/read_session.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cassert>
-#include <cstring>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -64,12 +65,16 @@ class Reader {
   }
 
  private:
+  // Each word is read once: what is checked is what is used, whoever writes there meanwhile.
   template <class T>
   T at(std::uint64_t offset, std::uint64_t index) const {
+    std::array<std::uint64_t, sizeof(T) / sizeof(std::uint64_t)> words{};
+    static_assert(sizeof words == sizeof(T));
     assert(offset + (index + 1) * sizeof(T) <= bytes_.size());
-    T value;
-    std::memcpy(static_cast<void*>(&value), bytes_.data() + offset + index * sizeof(T), sizeof(T));
-    return value;
+    const auto* from =
+        reinterpret_cast<const std::uint64_t*>(bytes_.data() + offset + index * sizeof(T));
+    for (std::uint64_t& word : words) word = __atomic_load_n(from++, __ATOMIC_ACQUIRE);
+    return std::bit_cast<T>(words);
   }
 
   void read_counters() {

@@ -32,8 +32,9 @@ struct Seen {
   std::vector<Arrivals> arrivals{};  // of each thread or place that has some
 };
 
-// Adds the run to the profile, whatever the bytes are; they are `layout.size`. `passed_ns` is how long
-// the program ran, which holds where it did not end by itself.
+// Adds the run to the profile, whatever the bytes are; they are `layout.size`, at a multiple of 8, and
+// processes that the program left may write them meanwhile. `passed_ns` is how long the program ran,
+// which holds where it did not end by itself.
 Seen add_run(const Layout& layout, const std::vector<std::string>& lines, bool is_end_to_end,
              std::span<const std::byte> bytes, std::uint64_t passed_ns,
              stats::causal::Profile& profile);

@@ -3,8 +3,11 @@
 #include "causal/run/read_session.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "base/random.h"
 #include "causal/run/map_text.h"
@@ -17,6 +20,20 @@ LineMap two_lines() {
           .objects = {{.path = "/proc/self/exe",
                        .ranges = {{.start = 16, .size = 4, .line = 0}},
                        .has_lines = true}}};
+}
+
+void expect_invariants(const stats::causal::Profile& profile) {
+  for (const auto& run : profile.runs) {
+    EXPECT_LT(run.effective_ns, std::uint64_t{1} << 60);
+    for (const auto& each : run.experiments) {
+      EXPECT_LT(each.line, profile.lines.size());
+      EXPECT_LE(each.speedup, 1000U);
+      EXPECT_GT(each.effective_ns, 0U);
+      EXPECT_LT(each.effective_ns, std::uint64_t{1} << 60);
+      for (const auto& visits : each.visits) EXPECT_LT(visits.point, profile.points.size());
+    }
+    for (const auto& samples : run.samples) EXPECT_LT(samples.line, profile.lines.size());
+  }
 }
 
 // A session of a run with two experiments and a latency.
@@ -154,29 +171,65 @@ TEST_F(SessionTest, WhateverTheBytesAreTheProfileHoldsItsInvariants) {
       bytes_[random.below(2) == 0 ? random.below(sizeof(Head)) : random.below(bytes_.size())] =
           std::byte{static_cast<unsigned char>(random.below(256))};
     read(i % 2 == 0);
-    for (const auto& run : profile_.runs) {
-      ASSERT_LT(run.effective_ns, std::uint64_t{1} << 60);
-      for (const auto& each : run.experiments) {
-        ASSERT_LT(each.line, profile_.lines.size());
-        ASSERT_LE(each.speedup, 1000U);
-        ASSERT_GT(each.effective_ns, 0U);
-        ASSERT_LT(each.effective_ns, std::uint64_t{1} << 60);
-        for (const auto& visits : each.visits) ASSERT_LT(visits.point, profile_.points.size());
-      }
-      for (const auto& samples : run.samples) ASSERT_LT(samples.line, profile_.lines.size());
-    }
+    expect_invariants(profile_);
+    ASSERT_FALSE(HasFailure());
   }
 }
 
+TEST_F(SessionTest, WhoStillWritesMeanwhileChangesNoInvariant) {
+  const std::vector<std::byte> whole = bytes_;
+  auto* const words = reinterpret_cast<std::uint64_t*>(bytes_.data());
+  std::atomic<bool> has_ended = false;
+  std::thread writer([&] {
+    Random random(8);
+    while (!has_ended) {
+      const std::uint64_t place =
+          random.below(random.below(2) == 0 ? sizeof(Head) / 8 : bytes_.size() / 8);
+      std::uint64_t word = 0;
+      if (random.below(2) == 0)
+        word = random.below(~std::uint64_t{0});
+      else
+        std::memcpy(&word, whole.data() + place * 8, sizeof word);
+      __atomic_store_n(words + place, word, __ATOMIC_RELAXED);
+    }
+  });
+  for (int i = 0; i < 5000; ++i) {
+    read(i % 2 == 0);
+    expect_invariants(profile_);
+  }
+  has_ended = true;
+  writer.join();
+}
+
+TEST(SessionFileTest, WhatIsReadInPlaceTakesNoMoreMemoryThanWasWritten) {
+  const LineMap map = two_lines();
+  const auto session = SessionFile::make(map, {});
+  ASSERT_TRUE(session) << session.error().message;
+  stats::causal::Profile profile;
+  EXPECT_FALSE(
+      add_run(session->layout(), map.lines, false, session->bytes(), 1000, profile).has_begun);
+  struct stat status{};
+  ASSERT_EQ(stat(session->path().c_str(), &status), 0);
+  EXPECT_EQ(static_cast<std::uint64_t>(status.st_size), session->layout().size);
+  EXPECT_LT(static_cast<std::uint64_t>(status.st_blocks) * 512, session->layout().size / 8);
+}
+
 TEST(MapTest, TextIsReadAndWhatIsWrongIsRefused) {
-  const auto map = parse_map("line\ta.cc:1\nline\ta.cc:2\nobject\t1\tp\nrange\t10\t8\t1\n");
+  const auto map = parse_map(
+      "line\ta.cc:1\nline\ta.cc:2\nobject\t1\tp\nrange\t10\t8\t1\nfile\t1\t2\t3\t4\t5\t/p\n");
   ASSERT_TRUE(map);
+  EXPECT_EQ(map->files.size(), 1U);
+  EXPECT_EQ(
+      map->files[0],
+      (FileRead{.path = "/p",
+                .state = {.device = 1, .inode = 2, .size = 3, .modified_ns = 4, .changed_ns = 5}}));
   EXPECT_EQ(map->objects[0].ranges[0], (LineRange{.start = 16, .size = 8, .line = 1}));
   for (const char* wrong :
        {"line\t\n", "hello\n", "range\t1\t1\t0\n", "line\ta:1\nobject\t1\tp\nrange\t1\t1\t1\n",
         "line\ta:1\nobject\t1\tp\nrange\tx\t1\t0\n", "line\ta:1\nobject\t1\tp\nrange\t1\t0\t0\n",
         "line\ta:1\nobject\t1\tp\nrange\t8\t8\t0\nrange\t9\t8\t0\n",
-        "line\ta:1\nobject\t1\tp\nrange\tffffffffffffffff\t8\t0\n"})
+        "line\ta:1\nobject\t1\tp\nrange\tffffffffffffffff\t8\t0\n", "file\t1\t2\t3\t4\t5\t\n",
+        "file\t1\t2\t3\t4\t/p\n", "file\t-1\t2\t3\t4\t5\t/p\n"})
     EXPECT_FALSE(parse_map(wrong)) << wrong;
 }
 

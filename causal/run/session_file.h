@@ -60,7 +60,8 @@ class SessionFile {
   [[nodiscard]] const Counter* counters() const {
     return reinterpret_cast<const Counter*>(start_ + layout_.counters);
   }
-  [[nodiscard]] std::vector<std::byte> copy() const { return {start_, start_ + layout_.size}; }
+  // The whole file, most of which nobody has written or ever reads: such a part takes no memory.
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {start_, layout_.size}; }
 
  private:
   SessionFile() = default;

@@ -105,9 +105,10 @@ void CommandLine::add_result_verbs() {
       "--archive", a.archive, "File for the whole experiment, which must not be there yet");
   rows->add_option("--format", a.export_format,
                    "csv or json: all attempts; hyperfine or benchstat: the measurements, as "
-                   "hyperfine --export-json and Go's benchmarks write theirs")
+                   "hyperfine --export-json and Go's benchmarks write theirs; coz: the runs of a "
+                   "causal plan with one cell, for coz's viewer")
       ->capture_default_str()
-      ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat"}));
+      ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat", "coz"}));
   rows->add_flag("--samples", a.samples, "The samples within the trials, a row each")
       ->excludes(archive);
   rows->add_option("-o,--output", a.output, "File to write; stdout if there is none")

@@ -90,8 +90,8 @@ Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request)
   if (results::find_export(request.format) != nullptr)
     return protocol::ReadRequest{.reading = Reading::rows, .format = request.format};
   return fail(fmt::format(
-      "there is no export format '{}': csv, json, samples, samples-json, hyperfine, benchstat "
-      "and archive are there",
+      "there is no export format '{}': csv, json, samples, samples-json, hyperfine, benchstat, "
+      "coz and archive are there",
       one_line(request.format, 50)));
 }
 

@@ -96,7 +96,7 @@ struct ExportRequest {
   using Reply = ExportReply;
   static constexpr Tag tag{.key = "verb", .value = "export"};
   std::int64_t id = 0;
-  // Or "json", "samples", "samples-json", "hyperfine", "benchstat", or "archive": a file as base64.
+  // Or "json", "samples", "samples-json", "hyperfine", "benchstat", "coz", or "archive", as base64.
   std::string format = "csv";
 };
 BOOST_DESCRIBE_STRUCT(ExportRequest, (), (id, format))

@@ -25,8 +25,8 @@ struct TrialContext {
   counters::Counting* counting = nullptr;  // of the trial's events; null: nothing is counted
   std::string simulator;                   // under which it runs; "": it runs by itself
   counters::Profiler* profiler = nullptr;  // of the trial's functions; null: nobody samples
-  const causal::Companions* causal = nullptr;  // of runs of a causal profile; null: it is none
-  CodeSizes* sizes = nullptr;  // of programs that no build made; null: they have none
+  causal::Programs* causal = nullptr;      // of runs of a causal profile; null: it is none
+  CodeSizes* sizes = nullptr;              // of programs that no build made; null: they have none
   std::string marker;  // "NAME=value" in the trial's environment, to find it after a crash; or ""
 };
 

@@ -49,7 +49,7 @@ class Worker {
     if (run.set && *run.set >= by_set_.size()) return std::nullopt;
     if (run.simulate == simulator_.empty())
       return std::nullopt;  // of an experiment all or none are
-    if (run.causal.has_value() != companions_.has_value()) return std::nullopt;  // too
+    if (run.causal.has_value() != programs_.has_value()) return std::nullopt;  // too
     const auto reply = run_trial(run, context(run.set));
     if (reply.status != store::TrialStatus::ok && has_lost_its_cpus()) return std::nullopt;
     return protocol::encode(reply);
@@ -96,7 +96,7 @@ class Worker {
     if (request.causal) {
       auto companions = causal::find_companions();
       if (companions)
-        companions_ = *std::move(companions);
+        programs_.emplace(*std::move(companions));
       else
         reply.error = companions.error().message;
     }
@@ -178,7 +178,7 @@ class Worker {
             .counting = counting_of(set),
             .simulator = simulator_,
             .profiler = profiler_ ? &*profiler_ : nullptr,
-            .causal = companions_ ? &*companions_ : nullptr,
+            .causal = programs_ ? &*programs_ : nullptr,
             .sizes = &sizes_,
             .marker = protocol::marker_from_environment()};
   }
@@ -204,7 +204,7 @@ class Worker {
   std::optional<counters::Counting> counting_;
   std::string simulator_;  // under which trials run; "": they run by themselves
   std::optional<counters::Profiler> profiler_;
-  std::optional<causal::Companions> companions_;  // where trials are runs of a causal profile
+  std::optional<causal::Programs> programs_;  // where trials are runs of a causal profile
   CodeSizes sizes_;
   std::vector<counters::Counting> by_set_;  // each with what all trials count
 };

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -117,6 +118,12 @@ TEST_F(CausalPlan, EachCellHasAProfileOfAllItsRuns) {
     EXPECT_EQ(refused.code, 1);
     EXPECT_THAT(refused.err, HasSubstr("is a causal profile"));
   }
+  const Output several = lab_.ctl({"export", number, "--format", "coz"});
+  EXPECT_EQ(several.code, 1);
+  EXPECT_EQ(several.out, "");
+  EXPECT_THAT(several.err, HasSubstr("has several cells, as 'b load="));
+  EXPECT_THAT(several.err, HasSubstr("run a plan with one benchmark and one level"));
+
   const Output replay = lab_.ctl({"replay", number, "0", "--print"});
   EXPECT_THAT(replay.out, Not(HasSubstr("LD_PRELOAD"))) << replay.err;
 
@@ -151,6 +158,56 @@ TEST_F(CausalPlan, WhatCannotBeProfiledSaysWhatToChange) {
   EXPECT_THAT(failures, HasSubstr("no performance experiment ended"));
   EXPECT_EQ(report["causal"].size(), 0U);
   EXPECT_THAT(report["answer"].get<std::string>(), HasSubstr("see the failures"));
+}
+
+TEST_F(CausalPlan, LinesOfFunctionsThatMoveAreTheirs) {
+  const std::string szc = "build = \"${CC} -g -O1 -I " STAB_SOURCE_DIR
+                          "/runtime -o ${OUT} subject.c\"\nsources = [\"subject.c\"]\n";
+  const int id = run("[variables]\nCC = \"szc\"\n" +
+                     plan("[[benchmark]]\nname = \"b\"\n" + szc +
+                              "run = [\"${OUT}\", \"both\", \"3000\"]\n[randomize]\ncode = true\n"
+                              "rerandomize = \"repeated\"\nperiod = \"20ms\"\nbudget = \"off\"\n",
+                          3));
+  const std::string number = std::to_string(id);
+  ASSERT_EQ(lab_.state(id), "done") << lab_.ctl({"logs", number}).out;
+  const json rows = json::parse(lab_.ctl({"export", number, "--format", "json"}).out);
+  ASSERT_EQ(rows.size(), 3U);
+  for (const json& row : rows) {
+    EXPECT_EQ(row["status"], "ok") << row["reason"];
+    EXPECT_GT(row["moved_functions"], 1);
+    EXPECT_GT(row["epochs"], 3);
+  }
+  // Each takes half of the time: samples choose both, and see both in experiments.
+  for (const char* mark : {"hot", "cold"})
+    EXPECT_EQ(ask("SELECT count(*) > 5 AND sum(line_samples) > 50 FROM causal_experiment WHERE "
+                  "line = '" +
+                  line_of(mark) + "'"),
+              "1")
+        << mark;
+  EXPECT_EQ(ask("SELECT count(*) FROM causal_experiment WHERE line NOT IN ('" + line_of("hot") +
+                "', '" + line_of("cold") + "')"),
+            "0");
+}
+
+TEST_F(CausalPlan, ThePlansRunsAreOneProfileOfCoz) {
+  const int id = run(plan(
+      "[[benchmark]]\nname = \"b\"\n" + build() + "run = [\"${OUT}\", \"both\", \"2000\"]\n", 5));
+  const std::string number = std::to_string(id);
+  ASSERT_EQ(lab_.state(id), "done") << lab_.ctl({"logs", number}).out;
+  const Output written =
+      lab_.ctl({"export", number, "--format", "coz", "-o", lab_.path("all.coz")});
+  ASSERT_EQ(written.code, 0) << written.err;
+  const json stored = json::parse(lab_.ctl({"report", number, "--json"}).out)["causal"][0];
+  const json read = json::parse(lab_.ctl({"causal", "--json", "--read", lab_.path("all.coz")}).out);
+  for (const char* same : {"runs", "experiments"}) EXPECT_EQ(read[same], stored[same]) << same;
+  EXPECT_NEAR(read["hours"], stored["hours"], 1e-9);
+  const auto samples_of = [](const json& profile) {
+    std::map<std::string, int> samples;
+    for (const json& line : profile["points"][0]["lines"]) samples[line["line"]] = line["samples"];
+    return samples;
+  };
+  EXPECT_EQ(samples_of(read).size(), 2U);
+  EXPECT_EQ(samples_of(read), samples_of(stored));
 }
 
 TEST_F(CausalPlan, OfEachTwoRunsOneIsAtTheSpeedup) {

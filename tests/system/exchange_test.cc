@@ -210,6 +210,10 @@ TEST_F(Exchange, ADaemonExportsThemToo) {
   const Output refused = lab_.ctl({"export", id, "--format", "benchstat", "--samples"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("--samples are rows: --format csv or json, not benchstat"));
+  const Output no_profile = lab_.ctl({"export", id, "--format", "coz"});
+  EXPECT_EQ(no_profile.code, 1);
+  EXPECT_EQ(no_profile.out, "");
+  EXPECT_THAT(no_profile.err, HasSubstr("experiment " + id + " has no causal profile"));
 }
 
 TEST_F(Exchange, WithoutTimesThereIsNothingForHyperfine) {

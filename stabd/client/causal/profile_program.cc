@@ -82,12 +82,12 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
   Settings settings{.is_end_to_end = options.end_to_end};
   if (auto read = read_times(options, settings); !read) return std::unexpected(read.error());
   if (!options.line.empty()) {
-    const auto line = find_line(program.map, options.line);
+    const auto line = find_line(*program.map, options.line);
     if (!line) return fail("--line: " + line.error().message);
     settings.fixed_line = *line;
   }
   for (const std::string& name : options.progress) {
-    const auto line = find_line(program.map, name);
+    const auto line = find_line(*program.map, name);
     if (!line) return fail("--progress: " + line.error().message);
     settings.sampled.push_back(*line);
   }
@@ -150,7 +150,7 @@ class Runs {
   Result<void> measure(const std::vector<double>& loads) {
     Settings settings = settings_;
     settings.fixed_speedup = 0;
-    const auto session = SessionFile::make(program_.map, settings);
+    const auto session = SessionFile::make(*program_.map, settings);
     if (!session) return std::unexpected(session.error());
     const auto ended = run_program(
         {.path = program_.path, .argv = options_.command, .library = library_}, *session, [] {});
@@ -159,8 +159,8 @@ class Runs {
     if (has_failed(*ended))
       return fail("the program " + end_words(*ended) + " in the run that measures arrivals");
     Profile without;
-    const Seen seen = add_run(session->layout(), program_.map.lines, settings.is_end_to_end,
-                              session->copy(), ended->passed_ns, without);
+    const Seen seen = add_run(session->layout(), program_.map->lines, settings.is_end_to_end,
+                              session->bytes(), ended->passed_ns, without);
     has_begun_ = seen.has_begun;
     if (made_.interrupted != 0) return {};
     if (!has_begun_) return fail(did_not_begin);
@@ -199,7 +199,7 @@ class Runs {
     if (!made_.profile.loads.empty()) settings.arrival_ns = made_.profile.loads[load].speedup_ns;
     settings.seed = derive(options_.seed, "causal run", {number});
     settings.fixed_speedup = speedup_of(block);
-    const auto session = SessionFile::make(program_.map, settings);
+    const auto session = SessionFile::make(*program_.map, settings);
     if (!session) return std::unexpected(session.error());
     last_visits_ = 0;
     unsigned looks = 0;
@@ -229,8 +229,8 @@ class Runs {
                        end_words(ended)));
       return;
     }
-    const Seen seen = add_run(session.layout(), program_.map.lines, settings_.is_end_to_end,
-                              session.copy(), ended.passed_ns, made_.profile);
+    const Seen seen = add_run(session.layout(), program_.map->lines, settings_.is_end_to_end,
+                              session.bytes(), ended.passed_ns, made_.profile);
     made_.profile.runs.back().load = load;
     if (base_rate_ > 0)
       made_.profile.runs.back().had =
@@ -336,13 +336,13 @@ Result<Profiled> profile_program(const CausalOptions& options) {
   }
   auto companions = stab::causal::find_companions();
   if (!companions) return std::unexpected(companions.error());
-  auto program = prepare_program(
-      {.word = options.command.front(), .scope = options.scope, .binaries = options.binaries},
-      *companions);
+  stab::causal::Programs programs(*std::move(companions));
+  auto program = programs.prepare(
+      {.word = options.command.front(), .scope = options.scope, .binaries = options.binaries});
   if (!program) return std::unexpected(program.error());
   auto settings = settings_of(options, *program);
   if (!settings) return std::unexpected(settings.error());
-  return Runs(options, std::move(*program), companions->library, std::move(*settings), speedup)
+  return Runs(options, std::move(*program), programs.library(), std::move(*settings), speedup)
       .run_all(loads);
 }
 

@@ -339,13 +339,14 @@ Result<void> export_samples_json(store::Reader& store, const store::Experiment& 
 }
 
 Export* find_export(std::string_view format) {
-  static constexpr std::array<std::pair<std::string_view, Export*>, 6> exports{
+  static constexpr std::array<std::pair<std::string_view, Export*>, 7> exports{
       {{"csv", export_csv},
        {"json", export_json},
        {"samples", export_samples_csv},
        {"samples-json", export_samples_json},
        {"hyperfine", export_hyperfine},
-       {"benchstat", export_benchstat}}};
+       {"benchstat", export_benchstat},
+       {"coz", export_coz}}};
   const auto found =
       std::ranges::find(exports, format, [](const auto& each) { return each.first; });
   return found == exports.end() ? nullptr : found->second;

@@ -38,7 +38,12 @@ Result<void> export_hyperfine(store::Reader& store, const store::Experiment& exp
 Result<void> export_benchstat(store::Reader& store, const store::Experiment& experiment,
                               const Sink& sink);
 
-// By what protocols call it: csv, json, samples, samples-json, hyperfine, benchstat; nullptr: there is
+// The runs of a causal plan's only cell, from these trials, as coz writes profiles; fails if there are
+// several cells, which the format cannot tell apart.
+Result<void> export_coz(store::Reader& store, const store::Experiment& experiment,
+                        const Sink& sink);
+
+// By what protocols call it: csv, json, samples, samples-json, hyperfine, benchstat, coz; nullptr: there is
 // no such one.
 using Export = decltype(export_csv);
 Export* find_export(std::string_view format);

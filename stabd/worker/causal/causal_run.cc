@@ -53,13 +53,6 @@ std::string in_words_of_plans(std::string text) {
   return text;
 }
 
-// Each build has a folder of its own, and a line of all of them is one line.
-void leave_out(const std::string& tree, causal::LineMap& map) {
-  if (tree.empty()) return;
-  for (std::string& line : map.lines)
-    if (line.starts_with(tree + "/")) line.erase(0, tree.size() + 1);
-}
-
 std::string why_useless(const causal::Seen& seen, bool is_end_to_end) {
   if (!seen.has_begun)
     return "libstabcausal.so did not begin in the program, which may have dropped LD_PRELOAD";
@@ -78,32 +71,31 @@ std::string why_useless(const causal::Seen& seen, bool is_end_to_end) {
 }  // namespace
 
 CausalRun::CausalRun(const protocol::CausalRequest& request, std::string library,
-                     causal::LineMap map, causal::SessionFile session)
+                     std::shared_ptr<const causal::LineMap> map, causal::SessionFile session)
     : library_(std::move(library)),
       map_(std::move(map)),
       session_(std::move(session)),
       is_end_to_end_(request.end_to_end) {}
 
 Result<std::optional<CausalRun>> CausalRun::prepare(
-    const std::optional<protocol::CausalRequest>& wanted, const causal::Companions* companions,
+    const std::optional<protocol::CausalRequest>& wanted, causal::Programs* programs,
     const machine::Launch& launch) {
   if (!wanted) return std::nullopt;
   const protocol::CausalRequest& request = *wanted;
-  assert(companions != nullptr);
-  auto program = prepare_program({.word = launch.argv.front(),
-                                  .scope = request.scope,
-                                  .binaries = request.binaries,
-                                  .directory = launch.directory,
-                                  .environment = launch.environment,
-                                  .below = request.tree.empty() ? launch.directory : request.tree},
-                                 *companions);
+  assert(programs != nullptr);
+  auto program = programs->prepare({.word = launch.argv.front(),
+                                    .scope = request.scope,
+                                    .binaries = request.binaries,
+                                    .directory = launch.directory,
+                                    .environment = launch.environment,
+                                    .below = request.tree.empty() ? launch.directory : request.tree,
+                                    .tree = request.tree});
   if (!program) return fail(in_words_of_plans(program.error().message));
-  leave_out(request.tree, program->map);
-  const auto settings = settings_of(request, program->map);
+  const auto settings = settings_of(request, *program->map);
   if (!settings) return std::unexpected(settings.error());
-  auto session = causal::SessionFile::make(program->map, *settings);
+  auto session = causal::SessionFile::make(*program->map, *settings);
   if (!session) return std::unexpected(session.error());
-  return CausalRun(request, companions->library, std::move(program->map), *std::move(session));
+  return CausalRun(request, programs->library(), std::move(program->map), *std::move(session));
 }
 
 void CausalRun::wrap(machine::Launch& launch) const {
@@ -112,8 +104,8 @@ void CausalRun::wrap(machine::Launch& launch) const {
 
 std::string CausalRun::take(const machine::Ended& ended, protocol::RunReply& reply) const {
   stats::causal::Profile profile;
-  const causal::Seen seen = add_run(session_.layout(), map_.lines, is_end_to_end_, session_.copy(),
-                                    ns(ended.wall), profile);
+  const causal::Seen seen = add_run(session_.layout(), map_->lines, is_end_to_end_,
+                                    session_.bytes(), ns(ended.wall), profile);
   if (std::string why = why_useless(seen, is_end_to_end_); !why.empty()) return why;
   std::string text = stats::causal::run_text(profile);
   if (text.size() > store::most_causal_bytes)

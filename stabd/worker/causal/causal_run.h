@@ -2,10 +2,12 @@
 // A trial whose program runs under the causal profiler (causal/run).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/error.h"
+#include "causal/lines/line_map.h"
 #include "causal/run/program.h"
 #include "causal/run/session_file.h"
 #include "machine/child.h"
@@ -15,10 +17,10 @@ namespace stab::worker {
 
 class CausalRun {
  public:
-  // Reads the lines of the program that the launch names, in a process of its own. Nothing if it is
+  // Has the lines of the program that the launch names, which `programs` may know. Nothing if it is
   // not asked for; an error says what to change in the plan or the program.
   static Result<std::optional<CausalRun>> prepare(
-      const std::optional<protocol::CausalRequest>& wanted, const causal::Companions* companions,
+      const std::optional<protocol::CausalRequest>& wanted, causal::Programs* programs,
       const machine::Launch& launch);
 
   // The program finds the profiler's library in its environment.
@@ -28,11 +30,11 @@ class CausalRun {
   std::string take(const machine::Ended& ended, protocol::RunReply& reply) const;
 
  private:
-  CausalRun(const protocol::CausalRequest& request, std::string library, causal::LineMap map,
-            causal::SessionFile session);
+  CausalRun(const protocol::CausalRequest& request, std::string library,
+            std::shared_ptr<const causal::LineMap> map, causal::SessionFile session);
 
   std::string library_;
-  causal::LineMap map_;
+  std::shared_ptr<const causal::LineMap> map_;
   causal::SessionFile session_;
   bool is_end_to_end_ = false;
 };
