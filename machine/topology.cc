@@ -10,7 +10,6 @@
 #include <array>
 #include <charconv>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include "base/fd.h"
@@ -41,24 +40,7 @@ CpuSet cpus_of(hwloc_const_bitmap_t bitmap) {
   return cpus;
 }
 
-bool contains(const CpuSet& cpus, unsigned cpu) {
-  return std::ranges::binary_search(cpus, cpu);
-}
-
-CpuSet intersection(const CpuSet& a, const CpuSet& b) {
-  CpuSet both;
-  std::ranges::set_intersection(a, b, std::back_inserter(both));
-  return both;
-}
-
-CpuSet difference(const CpuSet& a, const CpuSet& b) {
-  CpuSet rest;
-  std::ranges::set_difference(a, b, std::back_inserter(rest));
-  return rest;
-}
-
-// The CPUs of each object of the type, in hwloc's order; neighbours in it are neighbours in the
-// machine.
+// The CPUs of each object of the type.
 std::vector<CpuSet> groups(hwloc_topology_t topology, hwloc_obj_type_t type) {
   std::vector<CpuSet> all;
   for (hwloc_obj_t object = nullptr;
@@ -71,15 +53,6 @@ std::vector<CpuSet> groups(hwloc_topology_t topology, hwloc_obj_type_t type) {
 std::vector<CpuSet> cores_of(hwloc_topology_t topology) {
   auto cores = groups(topology, HWLOC_OBJ_CORE);
   return cores.empty() ? groups(topology, HWLOC_OBJ_PU) : cores;
-}
-
-// All CPUs of the cores that have one of these.
-CpuSet cores_with(const std::vector<CpuSet>& cores, const CpuSet& cpus) {
-  CpuSet all;
-  for (const CpuSet& core : cores)
-    if (!intersection(core, cpus).empty()) all.insert(all.end(), core.begin(), core.end());
-  std::ranges::sort(all);
-  return all;
 }
 
 // Those of the kind with the highest performance; all where only one kind is allowed or told.
@@ -95,123 +68,11 @@ CpuSet fastest_of(hwloc_topology_t topology, const CpuSet& allowed) {
   return fastest.empty() ? allowed : fastest;
 }
 
-// A core that has CPUs which may be used.
-struct Core {
-  CpuSet all;      // what the kernel has there
-  CpuSet allowed;  // what we may use
-};
-
-// One way to take n CPUs: those of a list, in its order.
-class Chooser {
- public:
-  Chooser(hwloc_topology_t topology, const CpuSet& allowed) : topology_(topology) {
-    for (CpuSet& cpus : cores_of(topology))
-      if (CpuSet usable = intersection(cpus, allowed); !usable.empty())
-        cores_.push_back({std::move(cpus), std::move(usable)});
-  }
-
-  // From the best list of candidates that is long enough; sorted.
-  [[nodiscard]] CpuSet choose(unsigned n) const {
-    for (const CpuSet& candidates :
-         {candidates_by_rank(1, false), candidates_by_rank(most_siblings(), false)})
-      if (candidates.size() >= n) return close_together(candidates, n);
-    return close_together(candidates_by_rank(most_siblings(), true), n);
-  }
-
-  [[nodiscard]] CpuSet siblings_of(const CpuSet& cpus) const {
-    CpuSet siblings;
-    for (const Core& core : cores_)
-      if (!intersection(core.allowed, cpus).empty())
-        std::ranges::set_difference(core.allowed, cpus, std::back_inserter(siblings));
-    std::ranges::sort(siblings);
-    return siblings;
-  }
-
-  [[nodiscard]] bool share_a_core(const CpuSet& cpus) const {
-    return std::ranges::any_of(
-        cores_, [&](const Core& core) { return intersection(core.allowed, cpus).size() > 1; });
-  }
-
- private:
-  static bool is_first(const Core& core) { return contains(core.all, 0); }
-
-  [[nodiscard]] std::size_t most_siblings() const {
-    std::size_t most = 0;
-    for (const Core& core : cores_) most = std::max(most, core.allowed.size());
-    return most;
-  }
-
-  // The first CPU of each core, then the second of each, up to `ranks`; those of the first core, if
-  // at all, at the end, with CPU 0 as the very last.
-  [[nodiscard]] CpuSet candidates_by_rank(std::size_t ranks, bool with_first_core) const {
-    CpuSet candidates;
-    for (std::size_t rank = 0; rank < ranks; ++rank)
-      for (const Core& core : cores_)
-        if (!is_first(core) && rank < core.allowed.size()) candidates.push_back(core.allowed[rank]);
-    if (with_first_core)
-      for (const Core& core : cores_)
-        if (is_first(core))
-          candidates.insert(candidates.end(), core.allowed.rbegin(), core.allowed.rend());
-    return candidates;
-  }
-
-  // The first n candidates inside the smallest part of the machine that has so many. Of parts of
-  // one kind the one without CPU 0 is better.
-  [[nodiscard]] CpuSet close_together(const CpuSet& candidates, unsigned n) const {
-    for (const auto type : {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_NUMANODE, HWLOC_OBJ_PACKAGE}) {
-      const auto parts = groups(topology_, type);
-      for (const bool with_cpu_0 : {false, true})
-        for (const CpuSet& part : parts)
-          if (contains(part, 0) == with_cpu_0)
-            if (CpuSet inside = first_inside(candidates, part, n); inside.size() == n)
-              return inside;
-    }
-    return first_inside(candidates, std::nullopt, n);
-  }
-
-  static CpuSet first_inside(const CpuSet& candidates, const std::optional<CpuSet>& part,
-                             unsigned n) {
-    CpuSet chosen;
-    for (const unsigned cpu : candidates)
-      if (chosen.size() < n && (!part || contains(*part, cpu))) chosen.push_back(cpu);
-    std::ranges::sort(chosen);
-    return chosen;
-  }
-
-  hwloc_topology_t topology_;
-  std::vector<Core> cores_;
-};
-
-// The smallest part of the machine that has all of them.
-std::string place_of(hwloc_topology_t topology, const CpuSet& cpus) {
-  constexpr std::array kinds{std::pair(HWLOC_OBJ_L3CACHE, "L3 cache"),
-                             std::pair(HWLOC_OBJ_NUMANODE, "NUMA node"),
-                             std::pair(HWLOC_OBJ_PACKAGE, "package")};
-  for (const auto& [type, name] : kinds)
-    for (const CpuSet& part : groups(topology, type))
-      if (difference(cpus, part).empty()) return fmt::format("they are in one {}", name);
-  return "they are in several NUMA nodes, and memory is farther from some of them";
-}
-
 const std::string elsewhere = "the topology is not that of this machine";
 
 // hwloc says success on another machine's topology, and does nothing.
 bool is_this_machine(hwloc_topology_t topology) {
   return hwloc_topology_is_thissystem(topology) != 0;
-}
-
-// What runs everywhere else: other cores if there are any, else the siblings, else the same CPUs.
-CpuChoice completed(CpuSet trial, const CpuSet& allowed, const Chooser& chooser) {
-  CpuChoice choice{.idle = chooser.siblings_of(trial), .siblings = chooser.share_a_core(trial)};
-  choice.others = difference(difference(allowed, trial), choice.idle);
-  if (choice.others.empty() && !choice.idle.empty()) {
-    choice.others = std::exchange(choice.idle, {});
-    choice.siblings = true;
-  }
-  choice.shared = choice.others.empty();
-  if (choice.shared) choice.others = trial;
-  choice.trial = std::move(trial);
-  return choice;
 }
 
 }  // namespace
@@ -253,9 +114,31 @@ CpuSet cpus_in(std::string_view list) {
   return cpus;
 }
 
+CpuSet intersection(const CpuSet& a, const CpuSet& b) {
+  CpuSet both;
+  std::ranges::set_intersection(a, b, std::back_inserter(both));
+  return both;
+}
+
+CpuSet difference(const CpuSet& a, const CpuSet& b) {
+  CpuSet rest;
+  std::ranges::set_difference(a, b, std::back_inserter(rest));
+  return rest;
+}
+
 void Topology::Destroy::operator()(hwloc_topology* topology) const {
   hwloc_topology_destroy(topology);
 }
+
+Topology::Topology(Handle handle, CpuSet allowed, CpuSet of_devices)
+    : handle_(std::move(handle)),
+      allowed_(std::move(allowed)),
+      of_devices_(std::move(of_devices)),
+      fastest_(fastest_of(handle_.get(), allowed_)),
+      cores_(cores_of(handle_.get())),
+      larger_parts_{{"L3 cache", groups(handle_.get(), HWLOC_OBJ_L3CACHE)},
+                    {"NUMA node", groups(handle_.get(), HWLOC_OBJ_NUMANODE)},
+                    {"package", groups(handle_.get(), HWLOC_OBJ_PACKAGE)}} {}
 
 Result<Topology::Handle> Topology::created() {
   hwloc_topology_t topology = nullptr;
@@ -308,69 +191,9 @@ Counts Topology::counts() const {
     return static_cast<unsigned>(std::max(0, hwloc_get_nbobjs_by_type(handle_.get(), type)));
   };
   return {.cpus = count(HWLOC_OBJ_PU),
-          .cores = static_cast<unsigned>(cores_of(handle_.get()).size()),
+          .cores = static_cast<unsigned>(cores_.size()),
           .packages = std::max(1U, count(HWLOC_OBJ_PACKAGE)),
           .numa_nodes = std::max(1U, count(HWLOC_OBJ_NUMANODE))};
-}
-
-Result<CpuChoice> Topology::choose_cpus(unsigned n, const CpuSet& earlier) const {
-  if (n == 0) return fail("a trial needs at least 1 CPU");
-  if (n > allowed_.size())
-    return fail(
-        fmt::format("{} CPUs were asked for, but only {} can be used here ({}); ask for fewer", n,
-                    allowed_.size(), to_string(allowed_)));
-  const Chooser chooser(handle_.get(), allowed_);
-  if (earlier.size() == n && difference(earlier, allowed_).empty())
-    return completed(earlier, allowed_, chooser);
-  const CpuSet fastest = fastest_of(handle_.get(), allowed_);
-  const CpuSet& kind = fastest.size() >= n ? fastest : allowed_;
-  CpuSet trial = Chooser(handle_.get(), kind).choose(n);
-  const auto cores = cores_of(handle_.get());
-  const auto unserved = difference(kind, cores_with(cores, of_devices_));
-  if (unserved.size() >= n) {
-    CpuSet other = Chooser(handle_.get(), unserved).choose(n);
-    const bool as_good = !chooser.share_a_core(other) &&
-                         intersection(cores_with(cores, {0}), other).empty() &&
-                         place_of(handle_.get(), other) == place_of(handle_.get(), trial);
-    if (as_good) trial = std::move(other);
-  }
-  return completed(std::move(trial), allowed_, chooser);
-}
-
-std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
-  std::vector<std::string> reasons;
-  const CpuSet fastest = fastest_of(handle_.get(), allowed_);
-  if (fastest != allowed_)
-    reasons.emplace_back(
-        difference(choice.trial, fastest).empty()
-            ? "they are the machine's fast cores"
-            : "they are not all of one kind: there are too few fast cores, and run times depend on "
-              "which one a thread gets");
-  const auto cores = cores_of(handle_.get());
-  const bool first = !intersection(cores_with(cores, {0}), choice.trial).empty();
-  reasons.emplace_back(
-      first ? "one is in the core of CPU 0, where the kernel's own work tends to be: "
-              "no other was left"
-            : "they are not in the core of CPU 0, where the kernel's own work tends "
-              "to be");
-  if (choice.shared)
-    reasons.emplace_back("everything else runs on them too: there are no others");
-  else if (choice.siblings)
-    reasons.emplace_back("they share a core with CPUs that are in use, which slow them down");
-  else if (choice.idle.empty())
-    reasons.emplace_back("each has a core of its own");
-  else
-    reasons.push_back(fmt::format("each has a core of its own, whose other CPUs ({}) stay idle",
-                                  to_string(choice.idle)));
-  if (!intersection(cores_with(cores, of_devices_), choice.trial).empty())
-    reasons.emplace_back(
-        "they or their core's other CPUs serve interrupts of devices, and no others are as good "
-        "otherwise or the experiment began there (the knob irq_affinity moves interrupts)");
-  else if (!of_devices_.empty())
-    reasons.push_back(
-        fmt::format("interrupts of devices are served elsewhere ({})", to_string(of_devices_)));
-  if (choice.trial.size() > 1) reasons.push_back(place_of(handle_.get(), choice.trial));
-  return reasons;
 }
 
 // By the kernel's calls: hwloc's keep memory, and a child that uses our memory must leave it as it was.

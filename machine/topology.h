@@ -22,6 +22,9 @@ using CpuSet = std::vector<unsigned>;  // ascending, each once
 std::string to_string(std::span<const unsigned> cpus);
 // The same back; {} for what is no such list.
 CpuSet cpus_in(std::string_view list);
+CpuSet intersection(const CpuSet& a, const CpuSet& b);
+// What of `a` is not in `b`.
+CpuSet difference(const CpuSet& a, const CpuSet& b);
 
 // The three sets are disjoint unless `shared`.
 struct CpuChoice {
@@ -43,6 +46,12 @@ struct Counts {
   unsigned numa_nodes = 0;
 
   bool operator==(const Counts&) const = default;
+};
+
+// All parts of a machine that are of one kind. In hwloc's order: neighbours in it are neighbours in the machine.
+struct Parts {
+  std::string kind{};  // "NUMA node"
+  std::vector<CpuSet> all{};
 };
 
 class Topology {
@@ -87,16 +96,16 @@ class Topology {
     void operator()(hwloc_topology* topology) const;
   };
   using Handle = std::unique_ptr<hwloc_topology, Destroy>;
-  Topology(Handle handle, CpuSet allowed, CpuSet of_devices)
-      : handle_(std::move(handle)),
-        allowed_(std::move(allowed)),
-        of_devices_(std::move(of_devices)) {}
+  Topology(Handle handle, CpuSet allowed, CpuSet of_devices);
   static Result<Handle> created();
   static Result<void> loaded(const Handle& handle);
 
   Handle handle_;
   CpuSet allowed_;
   CpuSet of_devices_;
+  CpuSet fastest_;  // of those that are allowed
+  std::vector<CpuSet> cores_;
+  std::vector<Parts> larger_parts_;  // those of the smallest kind first
 };
 
 }  // namespace stab::machine

@@ -7,11 +7,13 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/connection.h"
@@ -154,6 +156,16 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
           .causal = example_causal_run()};
 }
 
+using Columns = std::vector<std::string_view>;
+
+// As it was before there were these columns.
+inline Row without(const Row& row, const Columns& later) {
+  Row earlier;
+  for (const auto& [column, value] : row.values())
+    if (std::ranges::find(later, column) == later.end()) earlier.set_value(column, value);
+  return earlier;
+}
+
 // A database as version 6 wrote it: one experiment with all that belongs to it, each reading of its
 // trials a row. No unit was stored then.
 inline void make_version_6(const std::string& path, std::uint32_t trials,
@@ -168,12 +180,8 @@ inline void make_version_6(const std::string& path, std::uint32_t trials,
     connection.insert("event", to_row(Event{.experiment = experiment, .kind = "state"}));
     for (std::uint32_t position = 0; position < trials; ++position) {
       const Trial trial = example_trial(experiment, position);
-      Row row;
-      for (const auto& [column, value] : to_row(trial).values())
-        if (column != "reading_list" && column != "sample_list" && column != "profile" &&
-            column != "causal")
-          row.set_value(column, value);
-      const Id id = connection.insert("trial", row);
+      const Columns later{"reading_list", "sample_list", "profile", "causal"};
+      const Id id = connection.insert("trial", without(to_row(trial), later));
       std::int64_t ordinal = 0;
       for (const counters::Reading& reading : trial.readings) {
         Row of_reading;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What trials have as texts, asked for by SQL as rows.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <string>
+#include <vector>
 
 #include "store/reader.h"
-#include "store/schema.h"
 #include "store/test_support.h"
 
 namespace stab::store {
@@ -14,23 +13,36 @@ namespace {
 
 using testing::HasSubstr;
 
-// For people: as the table of earlier versions had them, and by their names.
-TEST(Views, ReadingsCanBeAskedForBySql) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "stab.db";
-  {
-    const auto store = open_or_fail(path);
+// A database of one experiment, closed, and asked as anybody would.
+class Views : public testing::Test {
+ protected:
+  // The position of each is its place in the list.
+  void write(const std::vector<Trial>& trials) const {
+    const auto store = open_or_fail(path_);
     const Id experiment = store->add_experiment(example_experiment()).value();
-    Trial trial = example_trial(experiment, 0);
-    trial.readings.push_back(counters::counted("steal-ns", "ns", 9223372036854775807));
-    trial.readings.push_back(counters::counted("whole", "", 2.0));
-    ASSERT_TRUE(store->add_trial(trial));
-    trial.position = 1;
-    trial.readings.clear();
-    ASSERT_TRUE(store->add_trial(trial));
+    for (std::uint32_t position = 0; position < trials.size(); ++position) {
+      Trial trial = trials[position];
+      trial.experiment = experiment;
+      trial.position = position;
+      ASSERT_TRUE(store->add_trial(trial));
+    }
   }
-  SQLite::Database database(path);
-  const auto one = [&](const std::string& sql) { return database.execAndGet(sql).getString(); };
+  [[nodiscard]] std::string one(const std::string& sql) const {
+    return SQLite::Database(path_).execAndGet(sql).getString();
+  }
+
+  TemporaryDirectory directory_;
+  std::string path_ = directory_ / "stab.db";
+};
+
+// For people: as the table of earlier versions had them, and by their names.
+TEST_F(Views, ReadingsCanBeAskedForBySql) {
+  Trial more = example_trial(0, 0);
+  more.readings.push_back(counters::counted("steal-ns", "ns", 9223372036854775807));
+  more.readings.push_back(counters::counted("whole", "", 2.0));
+  Trial none = more;
+  none.readings.clear();
+  write({more, none});
   EXPECT_EQ(one("SELECT value FROM reading WHERE name = 'steal-ns'"), "9223372036854775807");
   EXPECT_EQ(one("SELECT typeof(value) FROM reading WHERE name = 'whole'"), "real");
   EXPECT_EQ(one("SELECT group_concat(name || ' ' || status || ' ' || coalesce(value, 'NULL') || "
@@ -42,45 +54,25 @@ TEST(Views, ReadingsCanBeAskedForBySql) {
   EXPECT_EQ(one("SELECT count(*) FROM reading"), "7");
 }
 
-TEST(Views, ProfilesCanBeAskedForBySql) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "stab.db";
-  {
-    const auto store = open_or_fail(path);
-    const Id experiment = store->add_experiment(example_experiment()).value();
-    Trial trial = example_trial(experiment, 0);
-    ASSERT_TRUE(store->add_trial(trial));
-    trial.position = 1;
-    trial.profile = {};
-    ASSERT_TRUE(store->add_trial(trial));
-    trial.position = 2;
-    trial.profile = {.event = "cycles", .hz = 997, .reason = "no PMU"};
-    ASSERT_TRUE(store->add_trial(trial));
-  }
-  SQLite::Database database(path);
-  EXPECT_EQ(database
-                .execAndGet("SELECT group_concat(trial || ' ' || ordinal || ' ' || function || ' ' "
-                            "|| object || ' ' || samples || ' ' || weight || ' ' || event || ' ' "
-                            "|| unit, ';') FROM profile")
-                .getString(),
+TEST_F(Views, ProfilesCanBeAskedForBySql) {
+  const Trial full = example_trial(0, 0);
+  Trial none = full;
+  none.profile = {};
+  Trial absent = full;
+  absent.profile = {.event = "cycles", .hz = 997, .reason = "no PMU"};
+  write({full, none, absent});
+  EXPECT_EQ(one("SELECT group_concat(trial || ' ' || ordinal || ' ' || function || ' ' || object "
+                "|| ' ' || samples || ' ' || weight || ' ' || event || ' ' || unit, ';') FROM "
+                "profile"),
             "1 0 sort prog 451 452357000 task-clock:u ns;"
             "1 1 memcpy libc.so.6 3 3009000 task-clock:u ns");
 }
 
-TEST(Views, PerformanceExperimentsCanBeAskedForBySql) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "stab.db";
-  {
-    const auto store = open_or_fail(path);
-    const Id experiment = store->add_experiment(example_experiment()).value();
-    Trial trial = example_trial(experiment, 0);
-    ASSERT_TRUE(store->add_trial(trial));
-    trial.position = 1;
-    trial.causal = "";
-    ASSERT_TRUE(store->add_trial(trial));
-  }
-  SQLite::Database database(path);
-  const auto one = [&](const std::string& sql) { return database.execAndGet(sql).getString(); };
+TEST_F(Views, PerformanceExperimentsCanBeAskedForBySql) {
+  const Trial full = example_trial(0, 0);
+  Trial none = full;
+  none.causal = "";
+  write({full, none});
   EXPECT_EQ(one("SELECT group_concat(trial || ' ' || ordinal || ' ' || line || ' ' || speedup || "
                 "' ' || effective_ns || ' ' || paused_ns || ' ' || line_samples, ';') FROM "
                 "causal_experiment"),
@@ -91,32 +83,20 @@ TEST(Views, PerformanceExperimentsCanBeAskedForBySql) {
             "1 0 item throughput 40 NULL NULL;1 0 wait latency 4 3 1.5");
 }
 
-TEST(Views, ACausalProfileThatIsNoJsonIsDamage) {
-  const TemporaryDirectory directory;
-  const auto store = open_or_fail(directory / "stab.db");
-  const Id experiment = store->add_experiment(example_experiment()).value();
-  Trial trial = example_trial(experiment, 0);
+TEST_F(Views, ACausalProfileThatIsNoJsonIsDamage) {
+  Trial trial = example_trial(0, 0);
   trial.causal = "{";
-  ASSERT_TRUE(store->add_trial(trial));
-  const auto read = store->for_each_trial(experiment, [](const Trial&) { return true; });
+  write({trial});
+  const auto read = open_or_fail(path_)->for_each_trial(1, [](const Trial&) { return true; });
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, HasSubstr("its causal profile is no JSON"));
 }
 
-TEST(Views, SamplesCanBeAskedForBySql) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "stab.db";
-  {
-    const auto store = open_or_fail(path);
-    const Id experiment = store->add_experiment(example_experiment()).value();
-    Trial trial = example_trial(experiment, 0);
-    ASSERT_TRUE(store->add_trial(trial));
-    trial.position = 1;
-    trial.samples.clear();
-    ASSERT_TRUE(store->add_trial(trial));
-  }
-  SQLite::Database database(path);
-  const auto one = [&](const std::string& sql) { return database.execAndGet(sql).getString(); };
+TEST_F(Views, SamplesCanBeAskedForBySql) {
+  const Trial full = example_trial(0, 0);
+  Trial none = full;
+  none.samples.clear();
+  write({full, none});
   EXPECT_EQ(one("SELECT group_concat(trial || ' ' || measure || ' ' || subject || ' ' || "
                 "coalesce(ordinal, 'NULL') || ' ' || coalesce(value, 'NULL') || ' ' || reason || "
                 "' ' || unit, ';') FROM sample"),
@@ -125,15 +105,13 @@ TEST(Views, SamplesCanBeAskedForBySql) {
   EXPECT_EQ(one("SELECT avg(value) FROM sample WHERE subject = 'BM_sort/8'"), "12.5");
 }
 
-TEST(Views, TheViewOfReadingsIsNoProgramOfOthersAndAnyOtherIs) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "stab.db";
-  open_or_fail(path).reset();
-  EXPECT_TRUE(Reader::open(path));
-  cheat(path, "CREATE VIEW other AS SELECT 1");
-  EXPECT_THAT(Reader::open(path).error().message, HasSubstr("it holds views or triggers"));
-  cheat(path, "DROP VIEW other; DROP VIEW reading; CREATE VIEW reading AS SELECT 1");
-  EXPECT_THAT(Reader::open(path).error().message, HasSubstr("it holds views or triggers"));
+TEST_F(Views, TheViewOfReadingsIsNoProgramOfOthersAndAnyOtherIs) {
+  write({});
+  EXPECT_TRUE(Reader::open(path_));
+  cheat(path_, "CREATE VIEW other AS SELECT 1");
+  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("it holds views or triggers"));
+  cheat(path_, "DROP VIEW other; DROP VIEW reading; CREATE VIEW reading AS SELECT 1");
+  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("it holds views or triggers"));
 }
 
 }  // namespace

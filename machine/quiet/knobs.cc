@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -101,8 +100,7 @@ std::vector<std::string> files_here(const KnobFiles& files, const std::string& p
 // Of what is bound to some CPUs those that it may keep; of what is bound to none or to others only,
 // all that are quiet.
 std::string kept_of(const std::string& found, const CpuSet& quiet) {
-  CpuSet kept;
-  std::ranges::set_intersection(cpus_in(found), quiet, std::back_inserter(kept));
+  const CpuSet kept = intersection(cpus_in(found), quiet);
   return to_string(kept.empty() ? quiet : kept);
 }
 

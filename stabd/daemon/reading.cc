@@ -34,6 +34,18 @@ bool log_is_too_large(const std::string& database) {
   return !error && room.available < log;
 }
 
+// What a report and a comparison are asked alike.
+template <class Request>
+protocol::ReadRequest reading_as(protocol::Reading reading, const Request& request) {
+  return {.reading = reading,
+          .format = request.format,
+          .colour = request.colour,
+          .full = request.full,
+          .response = request.response,
+          .better = request.better,
+          .width = request.width};
+}
+
 }  // namespace
 
 Result<std::string> line_in(const Fd& file) {
@@ -63,25 +75,13 @@ Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer) {
 Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request) {
   if (auto known = results::check_report_format(request.format); !known)
     return std::unexpected(known.error());
-  return protocol::ReadRequest{.reading = protocol::Reading::report,
-                               .format = request.format,
-                               .colour = request.colour,
-                               .full = request.full,
-                               .response = request.response,
-                               .better = request.better,
-                               .width = request.width};
+  return reading_as(protocol::Reading::report, request);
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request) {
   if (request.ids.empty() || request.ids.size() > 2)
     return fail("one experiment or two can be compared");
-  return protocol::ReadRequest{.reading = protocol::Reading::compare,
-                               .format = request.format,
-                               .colour = request.colour,
-                               .full = request.full,
-                               .response = request.response,
-                               .better = request.better,
-                               .width = request.width};
+  return reading_as(protocol::Reading::compare, request);
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request) {

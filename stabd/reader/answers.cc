@@ -21,26 +21,27 @@ namespace {
 using protocol::Reading;
 using protocol::ReadRequest;
 
+// The client's request for a report or a comparison, without whose they are.
+template <class Request>
+Request asked_in(const ReadRequest& request) {
+  return {.format = request.format,
+          .colour = request.colour,
+          .full = request.full,
+          .response = request.response,
+          .better = request.better,
+          .width = request.width};
+}
+
 Result<void> report(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
   const auto reply =
       results::answer_any_report(store, request.experiments.front(), request.database,
-                                 {.format = request.format,
-                                  .colour = request.colour,
-                                  .full = request.full,
-                                  .response = request.response,
-                                  .better = request.better,
-                                  .width = request.width});
+                                 asked_in<protocol::ReportRequest>(request));
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 
 Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
   const auto reply = results::answer_compare(store, request.experiments,
-                                             {.format = request.format,
-                                              .colour = request.colour,
-                                              .full = request.full,
-                                              .response = request.response,
-                                              .better = request.better,
-                                              .width = request.width});
+                                             asked_in<protocol::CompareRequest>(request));
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
 }
 

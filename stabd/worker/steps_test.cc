@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a plan wants done before and after a trial.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,8 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "stabd/testing.h"
-#include "stabd/worker/trial.h"
+#include "stabd/worker/trial_testing.h"
 
 namespace stab::worker {
 namespace {
@@ -20,17 +18,11 @@ using namespace std::chrono_literals;
 using store::TrialStatus;
 using ::testing::HasSubstr;
 
-class StepsTest : public ::testing::Test {
+class StepsTest : public TrialTest {
  protected:
-  void SetUp() override { ASSERT_TRUE(machine::adopt_orphans()); }
-
   [[nodiscard]] protocol::RunRequest request(const std::string& script) const {
-    protocol::RunRequest request;
-    request.argv = {"/bin/sh", "-c", script};
+    protocol::RunRequest request = TrialTest::request(script);
     request.env = {{"WORD", "hello"}};
-    request.directory = folder_ / "";
-    request.timeout = 30s;
-    request.output_limit = 1 << 20;
     request.prepare = "echo $WORD > state";
     request.cleanup = "mv state cleaned";
     return request;
@@ -38,8 +30,6 @@ class StepsTest : public ::testing::Test {
   [[nodiscard]] bool is_there(const std::string& name) const {
     return std::filesystem::exists(folder_ / name);
   }
-
-  test::Folder folder_;
 };
 
 TEST_F(StepsTest, TheTrialFindsWhatWasPreparedAndLeavesWhatIsCleanedUp) {

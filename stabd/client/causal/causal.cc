@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -61,6 +62,16 @@ Result<int> show(const CausalOptions& options, const Profile& profile) {
 }
 
 }  // namespace
+
+Result<double> read_speedup(std::string_view text) {
+  double percent = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, percent);
+  if (error != std::errc{} || std::string_view(at, end) != "%" || !(percent > 0) || percent > 100)
+    return fail(fmt::format("--speedup takes a part of the line's time like 25%, not '{}'",
+                            one_line(text, 60)));
+  return percent;
+}
 
 Result<int> show_causal(const CausalOptions& options) {
   if (options.read.empty() == options.command.empty())

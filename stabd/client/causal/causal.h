@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -32,6 +33,9 @@ struct CausalOptions {
   bool end_to_end = false;
   unsigned runs = 5;
 };
+
+// Of "25%", 25: how much less time a line is to take, in percent.
+Result<double> read_speedup(std::string_view text);
 
 Result<int> show_causal(const CausalOptions& options);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -48,16 +47,6 @@ Result<std::uint64_t> duration_of(const char* option, const std::string& text,
   if (read && *read >= least && *read <= most) return static_cast<std::uint64_t>(read->count());
   return fail(fmt::format("{} takes a time from {} to {}, not '{}'", option, format_duration(least),
                           format_duration(most), one_line(text, 60)));
-}
-
-Result<std::int32_t> permille_of(std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || std::string_view(at, end) != "%" || !(value > 0) || value > 100)
-    return fail(fmt::format("--speedup takes a part of the line's time like 25%, not '{}'",
-                            one_line(text, 60)));
-  return static_cast<std::int32_t>(std::lround(10 * value));
 }
 
 Result<void> read_times(const CausalOptions& options, Settings& settings) {
@@ -326,13 +315,13 @@ Result<Profiled> profile_program(const CausalOptions& options) {
   }
   std::optional<std::int32_t> speedup;
   if (!options.speedup.empty()) {
-    const auto permille = permille_of(options.speedup);
-    if (!permille) return std::unexpected(permille.error());
+    const auto percent = read_speedup(options.speedup);
+    if (!percent) return std::unexpected(percent.error());
     if (!options.end_to_end || options.line.empty())
       return fail(
           "--speedup needs --end-to-end and --line: other experiments draw theirs, because "
           "each run wants some at speedup 0");
-    speedup = *permille;
+    speedup = static_cast<std::int32_t>(std::lround(10 * *percent));
   }
   auto companions = stab::causal::find_companions();
   if (!companions) return std::unexpected(companions.error());

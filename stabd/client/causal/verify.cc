@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "stabd/client/causal/causal.h"
 #include "stabd/client/client.h"
 #include "stabd/client/output.h"
 #include "stabd/client/plan_file.h"
@@ -54,16 +54,6 @@ Result<json> report_of(const Common& common, std::int64_t id) {
   auto client = Client::connect(common.sockets);
   if (!client) return std::unexpected(client.error());
   return parsed(client->ask(request));
-}
-
-Result<double> share_of(std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || std::string_view(at, end) != "%" || !(value > 0) || value > 100)
-    return fail(fmt::format("--speedup takes a part of the line's time like 25%, not '{}'",
-                            one_line(text, 60)));
-  return value / 100;
 }
 
 Result<json> cell_of(const json& report, const VerifyOptions& options) {
@@ -118,8 +108,9 @@ bool is_meant(const std::string& name, const std::string& wanted) {
 }
 
 Result<Prediction> predict(const json& report, const VerifyOptions& options) {
-  const auto speedup = share_of(options.speedup);
-  if (!speedup) return std::unexpected(speedup.error());
+  const auto percent = read_speedup(options.speedup);
+  if (!percent) return std::unexpected(percent.error());
+  const double speedup = *percent / 100;
   const auto cell = cell_of(report, options);
   if (!cell) return std::unexpected(cell.error());
   for (const json& point : cell->at("points"))
@@ -127,12 +118,12 @@ Result<Prediction> predict(const json& report, const VerifyOptions& options) {
       const std::string finding = line.at("finding");
       if (!is_meant(line.at("line"), options.line)) continue;
       if (options.line.empty() ? finding != "helps" : finding == "too few") continue;
-      const auto gain = gain_at(line, *speedup);
+      const auto gain = gain_at(line, speedup);
       if (!gain) return std::unexpected(gain.error());
       return Prediction{.point = point.at("name"),
                         .line = line.at("line"),
                         .is_latency = point.at("kind") == "latency",
-                        .speedup = *speedup,
+                        .speedup = speedup,
                         .gain = *gain};
     }
   if (options.line.empty())

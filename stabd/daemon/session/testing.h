@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <functional>
 #include <memory>
@@ -89,21 +88,16 @@ stop = { rule = "sequential", min = 5, max = 7, looks = 2 }
 when = "involuntary_switches_per_s > 50"
 )";
 
-inline sqlite3* opened_last = nullptr;
-inline int remember(sqlite3* database, char**, const sqlite3_api_routines*) {
-  opened_last = database;
-  return SQLITE_OK;
-}
-
 enum class Kind { setup, build, run };
 
 // Everything around a session. What it is asked for waits here until the test answers.
 class Around {
  public:
   explicit Around(const std::string& plan) {
-    sqlite3_auto_extension(reinterpret_cast<void (*)()>(remember));
-    store_ = store::open_or_fail(directory_ / "stab.db");
-    sqlite3_reset_auto_extension();
+    {
+      const store::Remembering opened;
+      store_ = store::open_or_fail(directory_ / "stab.db");
+    }
     sql("PRAGMA synchronous = OFF");  // no power fails in here
     auto read = plan::read_plan(plan);
     EXPECT_TRUE(read) << (read ? "" : toml::describe(read.error(), "plan"));
@@ -359,9 +353,7 @@ class Around {
     return count;
   }
   store::Experiment row() { return store_->experiment(id_).value().value(); }
-  void sql(const char* text) {
-    ASSERT_EQ(sqlite3_exec(opened_last, text, nullptr, nullptr, nullptr), SQLITE_OK) << text;
-  }
+  static void sql(const char* text) { store::Remembering::inside(text); }
 
   store::TemporaryDirectory directory_;
   std::unique_ptr<store::Store> store_;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// What ends a session before its last block, and when readers are asked for it.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <thread>
+
+#include "stabd/daemon/session/testing.h"
+
+namespace stab::daemon {
+namespace {
+
+TEST(Session, TheRuleIsAskedBeforeTheBlockAndEndsTheExperiment) {
+  Around around(with_rule);
+  around.session_->start();
+  around.answer_until_read();
+  EXPECT_EQ(around.reading_, Reading::look);
+  EXPECT_EQ(around.session_->counts().ok, 10U);
+  EXPECT_FALSE(around.asked_);
+  around.answer_reading(LookReply{.stop = true, .words = "all is decided"});
+  EXPECT_EQ(around.session_->state(), State::analysing);
+  around.settle();
+  EXPECT_EQ(around.row().state, "done");
+  EXPECT_EQ(around.row().reason, "stopped after 5 of 7 blocks: all is decided");
+}
+
+TEST(Session, AnAnswerToAQuestionOfAnotherStateIsOfNoUse) {
+  Around around(with_rule);
+  around.session_->start();
+  around.answer_until_read();
+  const auto late = around.done_;
+  ASSERT_TRUE(around.session_->hold(7));
+  late(protocol::encode(LookReply{.stop = true, .words = "too late"}));
+  EXPECT_EQ(around.session_->state(), State::paused);
+  around.end_worker();
+  EXPECT_TRUE(around.session_->finished());
+  EXPECT_EQ(around.row().held_by, 7U);
+}
+
+TEST(Session, ReadersGetTheirTimeWhereABlockBegins) {
+  Around around(two_levels);
+  around.readers_wait_ = true;
+  around.session_->start();
+  for (int i = 0; !around.go_on_ && i < 20; ++i) around.answer();
+  ASSERT_TRUE(around.go_on_);
+  EXPECT_FALSE(around.asked_);
+  EXPECT_EQ(around.session_->counts().ok, 4U);  // the warm-up block
+  around.readers_wait_ = false;
+  around.let_go_on();
+  EXPECT_EQ(around.asked_, Kind::run);
+}
+
+// An earlier daemon drove it for most of its time.
+TEST(Session, TheTimeOfThePlanGoesOnWhereTheLastDaemonWas) {
+  Around around(with_time);
+  store::Experiment row = around.row();
+  row.duration_ns = std::chrono::nanoseconds(std::chrono::minutes(11)).count();
+  ASSERT_TRUE(around.store_->update_experiment(row));
+  around.begin();
+  around.session_->start();
+  while (around.session_->state() != State::analysing) around.answer();
+  EXPECT_EQ(around.session_->counts().ok, 12U) << "a warm-up and the fewest blocks";
+  around.settle();
+  EXPECT_EQ(around.row().state, "done");
+  EXPECT_EQ(around.row().reason, "the time of 10 min 0 s was over after 5 of 9 blocks");
+}
+
+TEST(Session, WithinItsTimeAPlanRunsAllBlocks) {
+  Around around(with_time);
+  around.session_->start();
+  while (around.session_->state() != State::analysing) around.answer();
+  EXPECT_EQ(around.session_->counts().ok, 20U);
+  around.settle();
+  EXPECT_EQ(around.row().reason, "");
+}
+
+TEST(Session, APauseIsNoPartOfItsTime) {
+  Around around(with_time);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  ASSERT_TRUE(around.session_->hold(7));
+  around.end_worker();
+  const auto held = around.row().duration_ns.value_or(0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  around.begin();
+  around.session_->start();
+  EXPECT_LT(around.row().duration_ns.value_or(0) - held, 20'000'000);
+}
+
+}  // namespace
+}  // namespace stab::daemon
