@@ -7,8 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/random.h"
 #include "store/failure.h"
+#include "store/rows/changed_bytes_testing.h"
 
 namespace stab::store {
 namespace {
@@ -89,16 +89,7 @@ TEST(ProfileText, WhatIsNoProfileIsRefused) {
 }
 
 TEST(ProfileText, AnyChangedByteIsReadOrRefused) {
-  const std::string whole = profile_text(found);
-  Random random(9);
-  for (int round = 0; round < 20'000; ++round) {
-    std::string text = whole;
-    text[random.below(text.size())] = static_cast<char>(random.below(256));
-    try {
-      read(text);
-    } catch (const Failure&) {
-    }
-  }
+  read_with_changed_bytes(profile_text(found), read);
 }
 
 }  // namespace

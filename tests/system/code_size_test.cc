@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/system/lab.h"
+#include "tests/system/built_program_testing.h"
 
 namespace stab::test {
 namespace {
@@ -80,23 +80,9 @@ std::string joined(const std::string& text) {
   return result;
 }
 
-class CodeSize : public ::testing::Test {
+class CodeSize : public BuiltProgram {
  protected:
-  void SetUp() override {
-    lab_.write("b.c", program);
-    ASSERT_TRUE(lab_.start_daemon());
-  }
-  int run(const std::string& text) {
-    lab_.write("plan.toml", text);
-    const int id = lab_.submit("plan.toml");
-    EXPECT_GT(id, 0);
-    EXPECT_TRUE(id > 0 && lab_.wait_until_final(id));
-    return id;
-  }
-  [[nodiscard]] json report(int id, std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"report", std::to_string(id), "--json"});
-    return json::parse(lab_.ctl(more).out, nullptr, false);
-  }
+  CodeSize() : BuiltProgram(program) {}
   // The numbers that a level's trials have.
   [[nodiscard]] std::set<std::int64_t> numbers(int id, const std::string& factor,
                                                const std::string& level,
@@ -115,7 +101,6 @@ class CodeSize : public ::testing::Test {
                                .out)["out"];
     return "";
   }
-  Lab lab_;
 };
 
 TEST_F(CodeSize, AReportSaysExactlyHowMuchMoreCodeALevelHas) {

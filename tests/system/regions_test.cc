@@ -7,9 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
-#include "tests/system/lab.h"
+#include "tests/system/built_program_testing.h"
 
 namespace stab::test {
 namespace {
@@ -50,25 +49,9 @@ std::string plan(const std::string& compiler, int blocks, const std::string& mor
          more;
 }
 
-class Regions : public ::testing::Test {
+class Regions : public BuiltProgram {
  protected:
-  void SetUp() override {
-    lab_.write("b.c", program);
-    ASSERT_TRUE(lab_.start_daemon());
-  }
-  int run(const std::string& text) {
-    lab_.write("plan.toml", text);
-    const int id = lab_.submit("plan.toml");
-    EXPECT_GT(id, 0);
-    EXPECT_TRUE(id > 0 && lab_.wait_until_final(id));
-    return id;
-  }
-  json report(int id, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments{"report", std::to_string(id), "--json"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return json::parse(lab_.ctl(arguments).out, nullptr, false);
-  }
-  Lab lab_;
+  Regions() : BuiltProgram(program) {}
 };
 
 TEST_F(Regions, ANamedOneIsTheResponseWhereTheTotalTellsNothing) {

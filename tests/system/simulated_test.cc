@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/system/lab.h"
+#include "tests/system/built_program_testing.h"
 
 namespace stab::test {
 namespace {
@@ -75,23 +75,9 @@ const std::string simulate =
 const std::array<const char*, 7> times{"wall_ns",  "user_ns",   "system_ns",      "max_rss_bytes",
                                        "setup_ns", "region_ns", "main_to_exit_ns"};
 
-class Simulated : public ::testing::Test {
+class Simulated : public BuiltProgram {
  protected:
-  void SetUp() override {
-    lab_.write("b.c", program);
-    ASSERT_TRUE(lab_.start_daemon());
-  }
-  int run(const std::string& text) {
-    lab_.write("plan.toml", text);
-    const int id = lab_.submit("plan.toml");
-    EXPECT_GT(id, 0);
-    EXPECT_TRUE(id > 0 && lab_.wait_until_final(id));
-    return id;
-  }
-  json report(int id) const {
-    return json::parse(lab_.ctl({"report", std::to_string(id), "--json"}).out, nullptr, false);
-  }
-  Lab lab_;
+  Simulated() : BuiltProgram(program) {}
 };
 
 TEST_F(Simulated, InstructionsAreCountedExactlyAndNothingIsTimed) {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// For tests: a text that the store reads, with bytes that are anything.
+#pragma once
+
+#include <string>
+
+#include "base/random.h"
+#include "store/failure.h"
+
+namespace stab::store {
+
+// Any byte may become any other: `read` reads it, or throws Failure.
+template <class Read>
+void read_with_changed_bytes(const std::string& whole, Read read) {
+  Random random(9);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = whole;
+    text[random.below(text.size())] = static_cast<char>(random.below(256));
+    try {
+      read(text);
+    } catch (const Failure&) {
+    }
+  }
+}
+
+}  // namespace stab::store
