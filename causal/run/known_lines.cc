@@ -2,9 +2,9 @@
 #include "causal/run/known_lines.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "causal/lines/file_state.h"
 
 namespace stab::causal {
@@ -13,11 +13,6 @@ namespace {
 // File systems count time in steps, of 10 ms at most: a file that changes twice in one of them may have
 // the same state both times.
 constexpr std::int64_t settled_ns = 100'000'000;
-
-std::int64_t wall_clock_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 bool is_current(const LineMap& map) {
   return std::ranges::all_of(
