@@ -50,9 +50,9 @@ Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budg
   return {};
 }
 
-// Where only blocks of the heap were at random places, functions were not.
+// Other kinds of layouts, as those of the heap alone, say nothing of functions.
 bool has_moved(const store::Layout& layout) {
-  return layout.randomized.value_or(false) && !layout.kind.starts_with("heap ");
+  return layout.randomized.value_or(false) && layout.kind.starts_with("code ");
 }
 
 Result<Compared> what_was_compared(const Comparison& comparison, const Stored& stored,
