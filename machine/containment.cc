@@ -141,7 +141,11 @@ void report_ready(int ready) {
   reset_signals();
   report_ready(keep_only(start, ready));
   umask(022);
-  setsid();
+  // No signal of our terminal ends it.
+  if (start.own_session)
+    setsid();
+  else
+    setpgid(0, 0);
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set its namespace up");
   if (!start.privileged) empty_bounding_set();

@@ -34,6 +34,8 @@ struct ContainedStart {
   // Without it the program has no capabilities, also as root, and no program that it executes gains
   // rights (setuid, setgid, file capabilities).
   bool privileged = false;
+  // Else it leads a process group of our session only. The policy SCHED_IDLE means something inside of a session.
+  bool own_session = true;
 };
 
 struct Contained {

@@ -27,7 +27,7 @@ bool is_stopped(pid_t process) {
   return name_end != std::string::npos && (*stat)[name_end + 2] == 'T';
 }
 
-std::string silence_of(int socket) {
+std::string silence_of(int socket, bool greeted) {
   ucred daemon{};
   socklen_t size = sizeof daemon;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &daemon, &size) == 0 && is_stopped(daemon.pid))
@@ -35,7 +35,9 @@ std::string silence_of(int socket) {
         "stabd is stopped and does not answer: 'kill -CONT {}' lets it go on; this "
         "waits for it",
         daemon.pid);
-  return "stabd has not answered for 5 s; this waits for it";
+  // That it has greeted us does not say that it is well now.
+  return greeted ? "no word from stabd for 5 s: it may be reading many trials; this waits for it"
+                 : "stabd has not answered for 5 s; this waits for it";
 }
 
 // Either a connection, or why nobody listens there.
@@ -96,6 +98,7 @@ Result<Client> Client::connect(const std::vector<std::string>& sockets) {
   auto client = reach(sockets);
   if (!client) return client;
   if (auto greeted = client->greet(); !greeted) return std::unexpected(greeted.error());
+  client->greeted_ = true;
   return client;
 }
 
@@ -137,7 +140,7 @@ Result<std::optional<std::string>> Client::receive(int signal_fd) {
     const int ready = poll(fds.data(), fds.size(), told ? -1 : silence_ms);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) {
-      tell(silence_of(socket_.get()));
+      tell(silence_of(socket_.get(), greeted_));
       told = true;
       continue;
     }

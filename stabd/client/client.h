@@ -54,6 +54,7 @@ class Client {
 
   Fd socket_;
   std::unique_ptr<protocol::Channel> channel_;
+  bool greeted_ = false;
 };
 
 }  // namespace stab::client

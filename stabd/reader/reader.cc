@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/reader/reader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -9,7 +8,6 @@
 #include <memory>
 #include <string>
 
-#include "base/fd.h"
 #include "base/text.h"
 #include "machine/processes.h"
 #include "stabd/protocol/reading.h"
@@ -29,9 +27,6 @@ void give_way(protocol::Reading reading) {
   const sched_param none{};
   static_cast<void>(sched_setscheduler(0, SCHED_IDLE, &none));
   static_cast<void>(setpriority(PRIO_PROCESS, 0, 19));
-  // Between sessions, of which this process leads one, the kernel shares a CPU by this number alone.
-  const Fd session(open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
-  if (session) static_cast<void>(write_all(session.get(), "19"));
 }
 
 Result<void> refuse(AnswerFile& file, const std::string& why) {

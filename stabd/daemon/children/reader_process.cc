@@ -47,6 +47,7 @@ Result<std::shared_ptr<ReaderProcess>> ReaderProcess::start(uv_loop_t* loop,
   what.gid = getegid();
   what.passed_fd = file->get();
   what.privileged = true;  // it opens what the daemon opened
+  what.own_session = false;
 
   std::shared_ptr<ReaderProcess> reader(new ReaderProcess);
   // It lives as long as its process.
