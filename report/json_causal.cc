@@ -49,6 +49,7 @@ ordered_json line_object(const Profile& profile, const Line& line) {
     each.update(causal_gain_json(step.gain));
     each["experiments"] = step.experiments;
     each["visits"] = step.visits;
+    each["near"] = causal_gain_json(step.near);
     made["steps"].push_back(std::move(each));
   }
   return made;

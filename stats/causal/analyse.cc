@@ -17,6 +17,7 @@ namespace stab::stats::causal {
 namespace {
 
 constexpr double ns_of_hour = 3.6e12;
+constexpr double farthest = 0.1;  // of what is near a speedup
 
 bool is_number(const Gain& gain) {
   return std::isfinite(gain.value) && std::isfinite(gain.interval.low) &&
@@ -170,6 +171,14 @@ class Analyser {
     return fmt::format("{} runs, most without enough experiments at speedup 0", line.runs);
   }
 
+  // At the ends of the curve less far, so that as much lies on either side.
+  Gain gain_near(double x, const Fit& fit, const Fit::Estimate& alone, const Phase& phase) const {
+    constexpr double first = 0.05;
+    const double reach = std::clamp(std::min(x - first, 1 - x), 0.0, farthest);
+    const auto found = fit.around(x, reach).value_or(alone);
+    return gain_of(found, factor_of(found), phase);
+  }
+
   void fill(Line& made, const Fit& fit, const Phase& phase) {
     std::vector<Fit::Estimate> estimates;
     for (const unsigned speedup : fit.speedups()) {
@@ -179,6 +188,7 @@ class Analyser {
       if (!found) continue;
       made.steps.push_back({.speedup = x,
                             .gain = {.value = found->value},
+                            .near = gain_near(x, fit, *found, phase),
                             .experiments = found->experiments,
                             .visits = static_cast<std::uint64_t>(found->visits)});
       estimates.push_back(std::move(*found));
@@ -202,9 +212,11 @@ class Analyser {
     const double error = std::sqrt(slope->variance);
     if (error > 0) made.p = t_two_sided(slope->value / error, slope->df).value_or(1);
     fill_quarter(made, fit, *slope, phase);
-    const bool are_numbers =
-        is_number(made.slope) && is_number(made.at_quarter) && !std::isnan(made.p) &&
-        std::ranges::all_of(made.steps, [](const Step& each) { return is_number(each.gain); });
+    const bool are_numbers = is_number(made.slope) && is_number(made.at_quarter) &&
+                             !std::isnan(made.p) &&
+                             std::ranges::all_of(made.steps, [](const Step& each) {
+                               return is_number(each.gain) && is_number(each.near);
+                             });
     if (are_numbers) return;
     made.finding = Finding::too_few;
     made.too_few = "its times differ by so much that no number holds their ratio";

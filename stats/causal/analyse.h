@@ -50,6 +50,8 @@ struct Gain {
 struct Step {
   double speedup = 0;
   Gain gain{};
+  // From the experiments near it, too, by a straight line through them. Its interval holds by itself.
+  Gain near{};
   std::size_t experiments = 0;
   std::uint64_t visits = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <tuple>
 #include <vector>
 
@@ -196,9 +197,23 @@ TEST(CausalAnalysis, FewVisitsOfPartsOfRunsAreTooFew) {
 struct Kept {
   int lines = 0;
   int covered = 0;
+  int steps = 0;
+  int covered_near = 0;
   int profiles = 0;
   int alarms = 0;
 };
+
+// Each by itself, where the curve has no corner within reach.
+void count_near(const Line& line, const std::function<double(double)>& gain, Kept& kept) {
+  for (const Step& step : line.steps) {
+    const double truth = gain(step.speedup);
+    const double corner = gain(step.speedup - 0.1) + gain(step.speedup + 0.1) - 2 * truth;
+    if (std::fabs(corner) > 1e-9) continue;
+    ++kept.steps;
+    const Interval& near = step.near.interval;
+    kept.covered_near += near.low <= truth && truth <= near.high ? 1 : 0;
+  }
+}
 
 Kept simulate(std::size_t runs, std::size_t experiments, double slope_sd, int profiles) {
   Kept kept;
@@ -220,12 +235,27 @@ Kept simulate(std::size_t runs, std::size_t experiments, double slope_sd, int pr
         return step.gain.interval.low <= truth && truth <= step.gain.interval.high;
       });
       kept.covered += all ? 1 : 0;
+      count_near(line, gain, kept);
       if (line.line < 2) has_alarm = has_alarm || line.finding != Finding::unclear;
     }
     ++kept.profiles;
     kept.alarms += has_alarm ? 1 : 0;
   }
   return kept;
+}
+
+TEST(CausalAnalysis, NearASpeedupManyExperimentsTellMore) {
+  const auto made = analyse(Simulation(9).make({.lines = {{.gain = third}}}), {});
+  ASSERT_TRUE(made);
+  const Line& line = made->points.front().lines.front();
+  for (const Step& step : line.steps) {
+    EXPECT_NEAR(step.near.value, third(step.speedup), 0.03) << step.speedup;
+    const double alone = step.gain.interval.high - step.gain.interval.low;
+    const double near = step.near.interval.high - step.near.interval.low;
+    // Of the first and the last it is one experiment's speedup, and the interval is of one alone.
+    EXPECT_LT(near, (step.speedup > 0.14 && step.speedup < 0.91 ? 0.6 : 1.0) * alone)
+        << step.speedup;
+  }
 }
 
 class Coverage : public ::testing::TestWithParam<std::tuple<int, int, double>> {};
@@ -238,6 +268,9 @@ TEST_P(Coverage, IsNear95PercentAndFalseAlarmsAreRare) {
   ASSERT_GT(kept.lines, profiles * 2);
   const double covered = static_cast<double>(kept.covered) / kept.lines;
   const double alarms = static_cast<double>(kept.alarms) / kept.profiles;
+  // Steps of a line are not independent: as many as there are lines are counted.
+  EXPECT_GT(static_cast<double>(kept.covered_near) / kept.steps,
+            0.95 - 3 * std::sqrt(0.05 * 0.95 / kept.lines));
   // Three errors of a share of so many.
   EXPECT_GT(covered, 0.95 - 3 * std::sqrt(0.05 * 0.95 / kept.lines));
   EXPECT_LT(alarms, 0.05 + 3 * std::sqrt(0.05 * 0.95 / kept.profiles));

@@ -36,7 +36,10 @@ void check(const Gain& gain) {
 
 void check(const Line& line) {
   if (line.finding == Finding::too_few) return require(!line.too_few.empty());
-  for (const Step& step : line.steps) check(step.gain);
+  for (const Step& step : line.steps) {
+    check(step.gain);
+    check(step.near);
+  }
   check(line.slope);
   check(line.at_quarter);
   require(line.p >= 0 && line.p <= line.adjusted_p && line.adjusted_p <= 1);

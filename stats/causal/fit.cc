@@ -217,7 +217,7 @@ std::optional<Fit::Estimate> Fit::estimate(const std::function<double(double)>& 
   double norm = 0;
   for (const Sped& each : sped_) {
     const double w = weight(each.x);
-    if (w <= 0) continue;
+    if (w == 0) continue;
     sum += w * (each.expected - each.time);
     norm += w * scale(each.x) * each.expected;
     made.of_base[each.run] += w * each.expected;
@@ -242,6 +242,23 @@ std::optional<Fit::Estimate> Fit::estimate(const std::function<double(double)>& 
     if (made.variance > 0) below += part / made.variance * (part / made.variance) / df;
   made.df = below > 0 ? 1 / below : noise_df_;
   return made;
+}
+
+std::optional<Fit::Estimate> Fit::around(double x, double reach) const {
+  const auto is_near = [&](double other) { return std::fabs(other - x) < reach + 1e-9; };
+  double first = 0;
+  double second = 0;
+  for (const Sped& each : sped_) {
+    if (!is_near(each.x)) continue;
+    first += (each.x - x) * each.expected;
+    second += (each.x - x) * (each.x - x) * each.expected;
+  }
+  // Weights to which a slope adds nothing.
+  const auto weight = [&](double other) {
+    if (!is_near(other)) return 0.0;
+    return second > 0 ? 1 - first / second * (other - x) : 1.0;
+  };
+  return estimate(weight, [](double) { return 1.0; });
 }
 
 double Fit::variance_of(const Estimate& of, double base_noise, double noise,

@@ -49,6 +49,10 @@ class Fit {
   [[nodiscard]] std::optional<Estimate> estimate(const std::function<double(double)>& weight,
                                                  const std::function<double(double)>& scale) const;
 
+  // The gain at x by a straight line through what is at most so far from x: what a corner of the curve
+  // within that is, it does not see.
+  [[nodiscard]] std::optional<Estimate> around(double x, double reach) const;
+
   // By how many of its own errors the farthest of these is off, at most, (1 - alpha): drawn from the
   // model. The factor is at least that of one of them alone.
   [[nodiscard]] double simultaneous(const std::vector<Estimate>& estimates, double alpha,

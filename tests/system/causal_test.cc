@@ -82,6 +82,9 @@ TEST_F(CausalTest, JsonHasTheCurvesWithTheirBands) {
   for (const json& step : line["steps"]) {
     EXPECT_LT(step["low"].get<double>(), step["value"].get<double>());
     EXPECT_LT(step["value"].get<double>(), step["high"].get<double>());
+    EXPECT_NEAR(step["near"]["value"].get<double>(), step["speedup"].get<double>() / 3, 0.05);
+    EXPECT_LT(step["near"]["high"].get<double>() - step["near"]["low"].get<double>(),
+              step["high"].get<double>() - step["low"].get<double>());
   }
   EXPECT_EQ(object["points"][0]["lines"][2]["finding"], "contention");
 }

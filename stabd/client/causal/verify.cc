@@ -87,7 +87,7 @@ Result<Share> gain_at(const json& line, double speedup) {
   double from = 0;
   for (const json& step : line.at("steps")) {
     const double to = step.at("speedup");
-    const Share gain = gain_in(step);
+    const Share gain = gain_in(step.at("near"));
     if (to >= speedup) {
       const double part = to > from ? (speedup - from) / (to - from) : 1;
       const auto between = [&](double a, double b) { return a + part * (b - a); };
