@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Each item comes from a slow device (a thread that sleeps, behind a pipe) and is worked on while the
-// next one is on its way: the device decides as soon as the work takes less than it does.
+// next one is on its way: the device decides as soon as the work takes less than it does. The pipe
+// holds one item, so that none pile up before the work becomes faster.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <thread>
 
 #include "work.h"
@@ -18,17 +21,17 @@ __attribute__((noinline)) void use(const Bench& bench) {
 int main(int count, char** words) {
   const Bench bench(count, words);
   int ends[2];
-  if (pipe(ends) != 0) return 1;
+  std::array<char, 4096> sent{};
+  std::array<char, 4096> item{};
+  if (pipe(ends) != 0 || fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(sent.size())) < 0) return 1;
   std::thread device([&] {
     for (long i = 0; i < bench.visits(); ++i) {
       usleep(500);
-      const char byte = 0;
-      if (write(ends[1], &byte, 1) != 1) std::exit(1);
+      if (write(ends[1], sent.data(), sent.size()) != std::ssize(sent)) std::exit(1);
     }
   });
   for (long i = 0; i < bench.visits(); ++i) {
-    char byte;
-    if (read(ends[0], &byte, 1) != 1) return 1;
+    if (read(ends[0], item.data(), item.size()) != std::ssize(item)) return 1;
     use(bench);
     STAB_PROGRESS("item");
   }
