@@ -40,6 +40,7 @@ void sleep_for(uint64_t ns, bool in_handler) {
 void hand_excess_on() {
   const uint64_t excess = __atomic_exchange_n(&self.excess_ns, 0, __ATOMIC_RELAXED);
   if (load(shared_file.head->chosen) >> 32 == 0) return;
+  add(shared_file.head->handed_on_ns, excess);
   run_ahead(excess);
   settle();
 }

@@ -18,7 +18,7 @@
 
 namespace stab::causal {
 
-constexpr uint64_t magic = 0x3230656c61737563;  // "cusale02"
+constexpr uint64_t magic = 0x3330656c61737563;  // "cusale03"
 constexpr uint32_t most_counters = 256;
 constexpr uint32_t counter_name_bytes = 112;
 constexpr uint32_t most_arrival_threads = 64;
@@ -84,6 +84,7 @@ struct Head {
   uint64_t asked;         // shared: what the next sample in scope answers (Asked), or its line + 2
   uint64_t line_ns;       // shared: CPU time of the samples in chosen lines, summed up
   uint64_t slept_ns;      // shared: of all threads' pauses, summed up
+  uint64_t handed_on_ns;  // shared: at most so much of owed_ns is what last pauses took too long
 
   // Shared. Threads that visited arrival points twice or more; those beyond the room share places.
   Arrivals arrivals[most_arrival_threads];
