@@ -34,7 +34,8 @@ struct ContainedStart {
   // Without it the program has no capabilities, also as root, and no program that it executes gains
   // rights (setuid, setgid, file capabilities).
   bool privileged = false;
-  // Else it leads a process group of our session only. The policy SCHED_IDLE means something inside of a session.
+  // false: it leads a process group of our session, so that under SCHED_IDLE it gives way to us at
+  // once where the kernel groups processes by session.
   bool own_session = true;
 };
 

@@ -6,14 +6,12 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "causal/run/program.h"
-#include "causal/run/read_session.h"
 #include "causal/run/run.h"
 #include "causal/run/session_file.h"
 
