@@ -13,8 +13,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr std::array<std::pair<std::string_view, double>, 6> units{
-    {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}}};
+constexpr std::array<std::pair<std::string_view, double>, 7> units{
+    {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}, {"m", 60e9}, {"h", 3600e9}}};
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 
 namespace stab {
 
-// "500ms", "1.5s", "10min", "2h", "250us", "80ns"; no sign, no spaces. Nothing if it is not a
+// "500ms", "1.5s", "10min" or "10m", "2h", "250us", "80ns"; no sign, no spaces. Nothing if it is not a
 // duration.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 

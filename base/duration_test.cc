@@ -14,11 +14,12 @@ TEST(Duration, ReadsWhatPeopleWrite) {
   EXPECT_EQ(parse_duration("500ms"), 500ms);
   EXPECT_EQ(parse_duration("2h"), 2h);
   EXPECT_EQ(parse_duration("10min"), 10min);
+  EXPECT_EQ(parse_duration("10m"), 10min);
 }
 
 TEST(Duration, RefusesWhatIsNotADuration) {
   for (const char* text :
-       {"", "60", "s", "-1s", "1 s", "1m", "nan s", "infs", "1e3s", "99999999999999h"})
+       {"", "60", "s", "-1s", "1 s", "1M", "nan s", "infs", "1e3s", "99999999999999h"})
     EXPECT_EQ(parse_duration(text), std::nullopt) << text;
 }
 

@@ -36,7 +36,8 @@ std::string silence_of(int socket, bool greeted) {
         "waits for it",
         daemon.pid);
   // That it has greeted us does not say that it is well now.
-  return greeted ? "no word from stabd for 5 s: it may be reading many trials; this waits for it"
+  return greeted ? "no word from stabd for 5 s: it may be reading many trials, or wait for the "
+                   "end of a block of them; this waits for it"
                  : "stabd has not answered for 5 s; this waits for it";
 }
 

@@ -183,6 +183,7 @@ class Daemon {
   void look_at_machine(const machine::CpuSet& trial, const machine::CalmBounds& bounds,
                        SessionPorts::OnLook done);
   void looked_at_machine();
+  [[nodiscard]] bool readers_wait() const;
   bool let_readers_run(std::function<void()> go_on);
   void trials_go_on();
   void allow_readers();

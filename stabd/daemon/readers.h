@@ -5,8 +5,9 @@
 // Invariants
 //  R1  At most most_readers run for clients, at most one of them for a user. What the running
 //      experiment asks for itself starts at once.
-//  R2  A reader runs on none of the trials' CPUs. Where trials use all that there are, it runs only
-//      while allow() says so; at other times it is stopped.
+//  R2  A reader runs on none of the trials' CPUs. One of a client runs only while allow() says so: not
+//      while trials run that use all CPUs or whose plan asks for a quiet machine. At other times it
+//      is stopped.
 //  R3  A reader that has run for the limit is killed. The time in which it is stopped does not
 //      count.
 //  R4  Nothing is called back from within a call: a session that asks or forgets is not called

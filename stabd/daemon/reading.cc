@@ -225,8 +225,15 @@ void Daemon::looked_at_machine() {
   after_session_step();
 }
 
+// What a reader does on another CPU is seen in the caches that all share.
+bool Daemon::readers_wait() const {
+  if (!session_) return false;
+  const plan::Plan& plan = session_->plan();
+  return shared_cpus_ || plan.quiesce != plan::Quiesce::off || plan.wait_for_quiet;
+}
+
 bool Daemon::let_readers_run(std::function<void()> go_on) {
-  if (!shared_cpus_ || !readers_->wanted()) return false;
+  if (!readers_wait() || !readers_->wanted()) return false;
   between_blocks_ = std::move(go_on);
   allow_readers();
   uv_timer_start(
@@ -248,7 +255,7 @@ void Daemon::trials_go_on() {
 void Daemon::allow_readers() {
   const bool trials_run =
       session_ && session_->state() == State::running && !between_blocks_ && !leaving_;
-  readers_->allow(!shared_cpus_ || !trials_run);
+  readers_->allow(!trials_run || !readers_wait());
 }
 
 }  // namespace stab::daemon

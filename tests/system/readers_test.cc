@@ -1,146 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Reports and exports of 100,000 trials while other things go on. Nothing here measures time: a
 // reader is stopped, so that what is answered meanwhile did not wait for it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <poll.h>
-#include <sched.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <csignal>
-#include <filesystem>
+#include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <sstream>
-#include <string>
-#include <thread>
 
-#include "base/fd.h"
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/messages.h"
-#include "tests/system/lab.h"
+#include "tests/system/readers_testing.h"
 
 namespace stab::test {
 namespace {
 
-using nlohmann::json;
-using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr std::size_t many = 100'000;
-
-// "" of what is not there any more.
-std::string text_of(const std::string& path) {
-  return read_file(path, std::size_t{1} << 30U).value_or("");
-}
-
-template <class Condition>
-bool eventually(Condition condition) {
-  const auto end = steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    if (steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
-
-// Of a daemon, by what their command lines say.
-std::vector<pid_t> readers_of(pid_t daemon) {
-  std::vector<pid_t> found;
-  const std::string task = "/proc/" + std::to_string(daemon) + "/task/" + std::to_string(daemon);
-  std::istringstream children(text_of(task + "/children"));
-  for (pid_t child = 0; children >> child;)
-    if (text_of("/proc/" + std::to_string(child) + "/cmdline").contains("--reader"))
-      found.push_back(child);
-  return found;
-}
-
-bool is_there(pid_t process) {
-  const std::string stat = text_of("/proc/" + std::to_string(process) + "/stat");
-  return !stat.empty() && !stat.contains(") Z ");
-}
-
-bool has_open(pid_t process, const std::string& name) {
-  std::error_code error;
-  for (const auto& each :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd", error))
-    if (std::filesystem::read_symlink(each.path(), error).filename() == name) return true;
-  return false;
-}
-
-// A conversation that has been greeted.
-class Talk {
- public:
-  explicit Talk(const Lab& lab) : socket_(lab.connect()), channel_(socket_.get(), 1U << 30U) {
-    say(protocol::encode(
-        protocol::HelloRequest{.protocol = protocol::version, .version = STAB_VERSION}));
-    EXPECT_TRUE(answer());
-  }
-  void say(const std::string& line) { EXPECT_TRUE(channel_.send(line)); }
-  std::optional<std::string> answer() { return channel_.receive().value_or(std::nullopt); }
-  [[nodiscard]] bool has_answer() const {
-    pollfd waiting{socket_.get(), POLLIN, 0};
-    return poll(&waiting, 1, 0) == 1;
-  }
-  void hang_up() { socket_.reset(); }
-
- private:
-  Fd socket_;
-  protocol::Channel channel_;
-};
-
-std::string report_of(int id) {
-  return protocol::encode(protocol::ReportRequest{.id = id, .format = "json"});
-}
-
-class Readers : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    std::string folder = "/tmp/stabd-many-XXXXXX";
-    ASSERT_NE(mkdtemp(folder.data()), nullptr);
-    kept_ = folder;
-    const Output made = run_program({std::string(STAB_BIN_DIR) + "/../bench/make_trials",
-                                     kept_ + "/state", std::to_string(many)},
-                                    "/");
-    ASSERT_EQ(made.out, "1\n") << made.err;
-  }
-  static void TearDownTestSuite() { std::filesystem::remove_all(kept_); }
-
-  Readers() { std::filesystem::copy(kept_ + "/state", lab_.path("state")); }
-
-  // Waits until the reader that verifies the trials after the start has ended, well or not.
-  bool start(std::vector<std::string> extra = {}) {
-    unlink(lab_.path("stabd.log").c_str());
-    extra.insert(extra.end(), {"--log", "debug"});
-    return lab_.start_daemon(extra) && wait_for_text(lab_.path("stabd.log"), "verified");
-  }
-  // Asks for a report and stops its reader before it can answer.
-  pid_t ask_and_stop(Talk& talk) {
-    talk.say(report_of(1));
-    EXPECT_TRUE(eventually([&] { return !readers_of(lab_.daemon()).empty(); }));
-    const auto readers = readers_of(lab_.daemon());
-    if (readers.empty()) return 0;
-    kill(readers.front(), SIGSTOP);
-    EXPECT_FALSE(talk.has_answer());
-    return readers.front();
-  }
-  void expect_version(Talk& talk) {
-    talk.say(protocol::encode(protocol::VersionRequest()));
-    EXPECT_THAT(talk.answer().value_or("").substr(0, 200), HasSubstr("\"version\""));
-  }
-  static bool is_report(const std::optional<std::string>& line) {
-    const auto reply = protocol::decode_reply<protocol::ReportReply>(line.value_or(""));
-    return reply && json::parse(reply->text)["trials"]["ok"] == many;
-  }
-
-  static std::string kept_;
-  Lab lab_;
-};
-std::string Readers::kept_;
 
 TEST_F(Readers, OthersAreAnsweredBeforeTheReportThatWasAskedForFirst) {
   ASSERT_TRUE(start());
@@ -179,65 +51,6 @@ TEST_F(Readers, AnExperimentRunsToItsEndWhileAReportIsUnderWay) {
   EXPECT_TRUE(is_report(talk.answer()));
 }
 
-// Everything that this process starts runs on one CPU from here on.
-class OneCpu {
- public:
-  OneCpu() {
-    sched_getaffinity(0, sizeof before_, &before_);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    int cpu = 0;
-    while (!CPU_ISSET(cpu, &before_)) ++cpu;
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
-  }
-  OneCpu(const OneCpu&) = delete;
-  OneCpu& operator=(const OneCpu&) = delete;
-  ~OneCpu() { sched_setaffinity(0, sizeof before_, &before_); }
-
- private:
-  cpu_set_t before_{};
-};
-
-TEST_F(Readers, WithOneCpuAReportWaitsForTheNextBlockAndTheBlockForTheReport) {
-  const OneCpu one;
-  lab_.write("plan.toml",
-             "[experiment]\nname = \"slow\"\n[defaults]\nrepetitions = 60\n[[benchmark]]\n"
-             "name = \"b\"\nrun = [\"sleep\", \"1\"]\n");
-  ASSERT_TRUE(start());
-  const int id = lab_.submit("plan.toml");
-  ASSERT_TRUE(lab_.wait_for(id, "running"));
-  Talk talk(lab_);
-  talk.say(report_of(1));
-  EXPECT_TRUE(is_report(talk.answer()));
-  EXPECT_EQ(lab_.state(id), "running");
-  EXPECT_GE(lab_.trials(id).size(), 1U);  // it came after the trial that ran
-  EXPECT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
-}
-
-TEST_F(Readers, AReaderGivesWayToEverythingElse) {
-  ASSERT_TRUE(start());
-  Talk talk(lab_);
-  const pid_t reader = ask_and_stop(talk);
-  // It may have been stopped before it has done so, which is the first that it does.
-  EXPECT_TRUE(eventually([reader] {
-    const std::string stat = text_of("/proc/" + std::to_string(reader) + "/stat");
-    std::istringstream fields(stat.substr(stat.rfind(')') + 2));
-    const std::vector<std::string> words{std::istream_iterator<std::string>(fields), {}};
-    if (words.at(16) == "19" && words.at(38) == std::to_string(SCHED_IDLE)) return true;
-    kill(reader, SIGCONT);
-    usleep(1000);
-    kill(reader, SIGSTOP);
-    return false;
-  })) << "nice and policy";
-  // Where the kernel groups processes by session, the policy holds against the daemon in its session only. No signal of
-  // its terminal may end a reader.
-  EXPECT_EQ(getsid(reader), getsid(lab_.daemon()));
-  EXPECT_EQ(getpgid(reader), reader);
-  kill(reader, SIGCONT);
-  EXPECT_TRUE(is_report(talk.answer()));
-}
-
 TEST_F(Readers, AClientThatWaitsLongIsNotToldThatStabdDoesNotAnswer) {
   ASSERT_TRUE(start());
   Output report;
@@ -249,7 +62,8 @@ TEST_F(Readers, AClientThatWaitsLongIsNotToldThatStabdDoesNotAnswer) {
   asking.join();
   EXPECT_EQ(report.code, 0);
   EXPECT_EQ(report.err,
-            "no word from stabd for 5 s: it may be reading many trials; this waits for it\n");
+            "no word from stabd for 5 s: it may be reading many trials, or wait for the end of a "
+            "block of them; this waits for it\n");
 }
 
 TEST_F(Readers, OneThatIsKilledIsAnErrorAndTheNextOneAnswers) {

@@ -65,7 +65,8 @@ void Users::TearDown() {
   for (const char* folder : {"/run", "/var/lib", "/var/cache"}) umount2(folder, MNT_DETACH);
 }
 
-std::vector<std::string> Users::command(uid_t user, const std::vector<std::string>& arguments) {
+std::vector<std::string> Users::command(uid_t user, const std::vector<std::string>& arguments,
+                                        const std::string& socket) {
   std::vector<std::string> argv{"/usr/bin/setpriv",
                                 "--clear-groups",
                                 "--reuid",
@@ -74,7 +75,7 @@ std::vector<std::string> Users::command(uid_t user, const std::vector<std::strin
                                 std::to_string(user),
                                 std::string(STAB_BIN_DIR) + "/stabctl",
                                 "--socket",
-                                socket_path};
+                                socket};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   return argv;
 }

@@ -25,7 +25,8 @@ class Users : public ::testing::Test {
   // Another one, with these settings.
   void restart(const std::string& settings);
 
-  static std::vector<std::string> command(uid_t user, const std::vector<std::string>& arguments);
+  static std::vector<std::string> command(uid_t user, const std::vector<std::string>& arguments,
+                                          const std::string& socket = socket_path);
   Output as(uid_t user, const std::vector<std::string>& arguments) const;
   std::string plan_of(uid_t user) const { return lab_.path(std::to_string(user) + "/plan.toml"); }
   // What the daemon that was started last said.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Producers that wait by a timer, and consumers that work on the CPU: what a real load does, beside what
 // a virtual one says.
-//   arrivals LOAD REQUESTS CONSUMERS    LOAD: in permille of the base load
+//   arrivals LOAD REQUESTS CONSUMERS [FASTER]    LOAD: in permille of the base load, FASTER: by how many permille the
+//                                                line is faster
 // Prints how many requests are done a second, and their mean time from arrival to end.
 #include <sys/prctl.h>
 
@@ -34,11 +35,11 @@ bool is_over = false;
 Clock::duration in_system{};
 Clock::time_point last_end{};
 
-__attribute__((noinline)) void serve() {
-  BUSY(steps_of_request);  // line
+__attribute__((noinline)) void serve(long steps) {
+  BUSY(steps);  // line
 }
 
-void consume() {
+void consume(long steps) {
   for (;;) {
     std::unique_lock lock(mutex);
     has_request.wait(lock, [] { return !requests.empty() || is_over; });
@@ -46,7 +47,7 @@ void consume() {
     const Clock::time_point arrived = requests.front();
     requests.pop();
     lock.unlock();
-    serve();
+    serve(steps);
     STAB_PROGRESS_END("request");
     STAB_PROGRESS("served");
     lock.lock();
@@ -74,17 +75,20 @@ void produce(unsigned seed, long count, double load) {
 }  // namespace
 
 int main(int count, char** words) {
-  const double load = count == 4 ? std::atof(words[1]) / 1000 : 0;
-  const long each = count == 4 ? std::atol(words[2]) / producers : 0;
-  const int consumers = count == 4 ? std::atoi(words[3]) : 0;
-  if (load <= 0 || each < 1 || consumers < 1) {
-    std::fprintf(stderr, "usage: %s PERMILLE REQUESTS CONSUMERS\n", words[0]);
+  const bool is_whole = count == 4 || count == 5;
+  const double load = is_whole ? std::atof(words[1]) / 1000 : 0;
+  const long each = is_whole ? std::atol(words[2]) / producers : 0;
+  const int consumers = is_whole ? std::atoi(words[3]) : 0;
+  const long faster = count == 5 ? std::atol(words[4]) : 0;
+  if (load <= 0 || each < 1 || consumers < 1 || faster < 0 || faster >= 1000) {
+    std::fprintf(stderr, "usage: %s PERMILLE REQUESTS CONSUMERS [PERMILLE]\n", words[0]);
     return 2;
   }
+  const long steps = steps_of_request * (1000 - faster) / 1000;
   const Clock::time_point start = Clock::now();
   std::vector<std::thread> working;
   std::vector<std::thread> bringing;
-  for (int i = 0; i < consumers; ++i) working.emplace_back(consume);
+  for (int i = 0; i < consumers; ++i) working.emplace_back(consume, steps);
   for (unsigned i = 0; i < producers; ++i) bringing.emplace_back(produce, i + 1, each, load);
   for (std::thread& thread : bringing) thread.join();
   {

@@ -59,7 +59,7 @@ void Session::looked(const std::string& loud, const std::vector<std::string>& mi
   const bool in_vain = !loud.empty() && waited >= plan_.wait_for_quiet->most;
   if (loud.empty() || in_vain) return end_wait(waited, in_vain);
   std::get<Wait>(activity_).loud = loud;
-  // Readers of a machine with one CPU do not wait as long as the trials do.
+  // Readers do not wait as long as the trials do.
   const bool waits = ports_.let_readers_run([this, asked = ++question_] {
     if (asked == question_) look_at_machine();
   });

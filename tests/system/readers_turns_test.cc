@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// When readers run beside trials, and behind whom.
+#include <sched.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "tests/system/readers_testing.h"
+
+namespace stab::test {
+namespace {
+
+using std::string_literals::operator""s;
+
+// Everything that this process starts runs on one CPU from here on.
+class OneCpu {
+ public:
+  OneCpu() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &before_)) ++cpu;
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  OneCpu(const OneCpu&) = delete;
+  OneCpu& operator=(const OneCpu&) = delete;
+  ~OneCpu() { sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_{};
+};
+
+TEST_F(Readers, WithOneCpuAReportWaitsForTheNextBlockAndTheBlockForTheReport) {
+  const OneCpu one;
+  lab_.write("plan.toml",
+             "[experiment]\nname = \"slow\"\n[defaults]\nrepetitions = 60\n[[benchmark]]\n"
+             "name = \"b\"\nrun = [\"sleep\", \"1\"]\n");
+  ASSERT_TRUE(start());
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  Talk talk(lab_);
+  talk.say(report_of(1));
+  EXPECT_TRUE(is_report(talk.answer()));
+  EXPECT_EQ(lab_.state(id), "running");
+  EXPECT_GE(lab_.trials(id).size(), 1U);  // it came after the trial that ran
+  EXPECT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
+}
+
+TEST_F(Readers, BesideAPlanThatWantsAQuietMachineAReportIsReadBetweenBlocks) {
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "with one CPU all plans are like that";
+  lab_.write("stabd.toml", "[machine]\nquiesce_for = \"nobody\"\n");
+  ASSERT_TRUE(start());
+  const auto begun = [&] { return std::ranges::count(text_of(lab_.path("begun")), '\n'); };
+  for (const std::string& how : {"quiesce = \"off\""s, "quiesce = \"best-effort\""s,
+                                 "wait_for_quiet = \"1ms\"\nquiet_load = \"100%\""s}) {
+    for (const char* file : {"begun", "go"}) unlink(lab_.path(file).c_str());
+    lab_.write(
+        "plan.toml",
+        "[experiment]\nname = \"waits\"\n[machine]\n" + how +
+            "\n[[benchmark]]\nname = \"b\"\nrun = [\"sh\", \"-c\", \"echo >>begun; until test "
+            "-e go; do sleep 0.01; done\"]\nrepetitions = 2\n[factor.env_bytes]\nlevels = "
+            "[0, 64]\n");
+    const int id = lab_.submit("plan.toml");
+    ASSERT_TRUE(eventually([&] { return begun() == 1; })) << how;
+    Talk talk(lab_);
+    talk.say(report_of(1));
+    Talk other(lab_);
+    expect_version(other);  // so the report has been asked for
+    const bool waits = !how.ends_with("\"off\"");
+    if (waits) {
+      EXPECT_TRUE(readers_of(lab_.daemon()).empty()) << how;
+      lab_.write("go", "");
+    }
+    EXPECT_TRUE(is_report(talk.answer())) << how;
+    if (waits)
+      EXPECT_GE(begun(), 2) << how;
+    else
+      EXPECT_EQ(begun(), 1) << how;
+    lab_.write("go", "");
+    EXPECT_TRUE(lab_.wait_for(id, "done")) << how;
+  }
+}
+
+TEST_F(Readers, AReaderGivesWayToEverythingElse) {
+  ASSERT_TRUE(start());
+  Talk talk(lab_);
+  const pid_t reader = ask_and_stop(talk);
+  // It may have been stopped before it has done so, which is the first that it does.
+  EXPECT_TRUE(eventually([reader] {
+    const std::string stat = text_of("/proc/" + std::to_string(reader) + "/stat");
+    std::istringstream fields(stat.substr(stat.rfind(')') + 2));
+    const std::vector<std::string> words{std::istream_iterator<std::string>(fields), {}};
+    if (words.at(16) == "19" && words.at(38) == std::to_string(SCHED_IDLE)) return true;
+    kill(reader, SIGCONT);
+    usleep(1000);
+    kill(reader, SIGSTOP);
+    return false;
+  })) << "nice and policy";
+  // Where the kernel groups processes by session, the policy holds against the daemon in its session only. No signal of
+  // its terminal may end a reader.
+  EXPECT_EQ(getsid(reader), getsid(lab_.daemon()));
+  EXPECT_EQ(getpgid(reader), reader);
+  kill(reader, SIGCONT);
+  EXPECT_TRUE(is_report(talk.answer()));
+}
+
+}  // namespace
+}  // namespace stab::test
