@@ -1,44 +1,30 @@
 // SPDX-License-Identifier: MIT
-// Two threads meet at the end of each round. Who is there first polls under the lock that the other one
-// needs for each of its pieces of work: the shorter the pause between two polls, which the knob makes
-// shorter, the longer the other one waits for the lock.
-#include <mutex>
+// Two threads that wait for each other by spinning on a word that both write: who spins faster takes
+// the line away from who works. The knob makes the spinning thread pause for so many permille of the
+// time that it pauses for without it.
+#include <atomic>
 #include <thread>
 
 #include "work.h"
 
 namespace {
 
-constexpr long ms = 1'500'000;
+std::atomic<long> arrived{0};
+std::atomic<long> sum{0};
 
-std::mutex lock;
-long arrived = 0;
-
-bool all_are_there(long until) {
-  const std::lock_guard held(lock);
-  BUSY(2 * ms);
-  return arrived >= until;
+__attribute__((noinline)) void spin(long until, long pause) {
+  while (arrived.fetch_add(0) < until) BUSY(pause);  // knob
 }
 
-__attribute__((noinline)) void wait_for(long until, long pause) {
-  while (!all_are_there(until)) BUSY(pause);  // knob
-}
-
-__attribute__((noinline)) void work(int pieces) {
-  for (int i = 0; i < pieces; ++i) {
-    BUSY(4 * ms);
-    const std::lock_guard held(lock);
-  }
+__attribute__((noinline)) void work(long steps) {
+  for (long i = 0; i < steps; ++i) sum.fetch_add(1);
 }
 
 void rounds(const Bench& bench, bool is_slower) {
   for (long i = 1; i <= bench.visits(); ++i) {
-    work(is_slower ? 8 : 1);
-    {
-      const std::lock_guard held(lock);
-      ++arrived;
-    }
-    wait_for(2 * i, bench.faster(8 * ms));
+    work(is_slower ? 60'000 : 20'000);
+    arrived.fetch_add(1);
+    spin(2 * i, bench.faster(40));
     if (is_slower) STAB_PROGRESS("round");
   }
 }
