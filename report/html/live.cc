@@ -40,11 +40,13 @@ constexpr Literal script = R"(
       if (!same) next.dataset.report = live().dataset.report;
       live().replaceWith(next);
     } else {
-      const x = scrollX, y = scrollY;
+      const x = scrollX, y = scrollY, height = live().offsetHeight;
       const open = Array.from(document.querySelectorAll('details[open]'), name);
       document.body.replaceWith(page.body);
       document.querySelectorAll('details').forEach(function (each) { each.open = open.includes(name(each)); });
-      scrollTo(x, y);
+      // What is read stays in its place as it does where the browser anchors it: live() may have grown above it.
+      const above = live().offsetHeight - height;
+      scrollTo(x, Math.max(y, height) === y ? y + above : y);
     }
     document.title = live().dataset.title;
   }

@@ -29,7 +29,7 @@ struct Live {
 // What a browser may do with such a page: run the script and ask its own server.
 inline constexpr Literal live_policy =
     "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; "
-    "script-src 'sha256-GQNOxedO5c0AuQLN/K63fJ6bx/63jg70xtr67Qf8kbs='";
+    "script-src 'sha256-gdU8qCT5gPi5vwyZT3s3zhtK75pCe+9rUrpH3sJDcKc='";
 // For the test of the policy.
 Literal live_script();
 
