@@ -123,11 +123,18 @@ int main(int count, char **arguments) {
 C
 $szc -O1 -pthread drop.c -o drop || exit 1
 dropped() { STABILIZER_OPTIONS=budget=off:period=5ms:report=7 ./drop "$1" 7>steps >output; sed -n 's/.*"event": "exit".*"epochs": \([0-9]*\).*/\1/p' steps; }
-kept=$(dropped 0)
-[ "$(cat output)" = "0 1 0" ] || fail "privileges are kept: $(cat output)"
-given=$(dropped 1)
-[ "$(cat output)" = "65534 0 0" ] || fail "privileges are given up: $(cat output)"
-[ "${kept:-0}" -gt 30 ] && [ "${given:-0}" -gt $((kept / 2)) ] || fail "functions moved $kept times, and $given times without privileges: $(cat steps)"
+# Where one of the two runs beside much else it has fewer layouts: the most of three tries count.
+kept=0 given=0
+for _ in 1 2 3; do
+  epochs=$(dropped 0)
+  [ "$(cat output)" = "0 1 0" ] || fail "privileges are kept: $(cat output)"
+  [ "${epochs:-0}" -le $kept ] || kept=$epochs
+  epochs=$(dropped 1)
+  [ "$(cat output)" = "65534 0 0" ] || fail "privileges are given up: $(cat output)"
+  [ "${epochs:-0}" -le $given ] || given=$epochs
+  [ $kept -gt 30 ] && [ $given -gt $((kept / 2)) ] && break
+done
+[ $kept -gt 30 ] && [ $given -gt $((kept / 2)) ] || fail "functions moved $kept times, and $given times without privileges: $(cat steps)"
 
 [ $failures = 0 ] && echo "all as expected"
 [ $failures = 0 ]

@@ -34,7 +34,7 @@ class Faults : public ::testing::Test {
   // A plan of one benchmark beside one that works.
   std::string with_healthy(const std::string& benchmark, const std::string& defaults = "") {
     lab_.write("plan.toml",
-               "[experiment]\nname = \"faults\"\n[defaults]\nrepetitions = 2\ntimeout = \"1s\"\n" +
+               "[experiment]\nname = \"faults\"\n[defaults]\nrepetitions = 2\ntimeout = \"60s\"\n" +
                    defaults + "[[benchmark]]\nname = \"healthy\"\nrun = [\"true\"]\n" + benchmark);
     return "plan.toml";
   }
@@ -309,14 +309,17 @@ TEST_F(Faults, ManyKeysAreReadInNoTime) {
     EXPECT_TRUE(channel.receive().value_or(std::nullopt));
     return std::chrono::steady_clock::now() - begin;
   };
-  // An object whose look-ups go through all keys takes a hundred times as long for ten times as many.
-  EXPECT_LT(time_of(262'000), 40 * time_of(26'200) + std::chrono::seconds(1));
+  // An object whose look-ups go through all keys takes a hundred times as long for ten times as
+  // many. A try beside which the machine stood still is no proof of that.
+  int slow = 0;
+  while (slow < 5 && time_of(262'000) > 40 * time_of(26'200) + std::chrono::seconds(1)) ++slow;
+  EXPECT_LT(slow, 5);
 }
 
 TEST_F(Faults, ADaemonThatCouldNotListenReadsTheAnswerThatWaits) {
   lab_.write("stop.toml",
              "[experiment]\nname = \"stop\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
-             "\"0.05\"]\nrepetitions = 100\ntimeout = \"1s\"\n");
+             "\"0.05\"]\nrepetitions = 200\ntimeout = \"1s\"\n");
   const int id = lab_.submit("stop.toml");
   ASSERT_TRUE(lab_.wait_for(id, "running"));
   // Longer than a worker has for an answer: twice the timeout and 45 s.

@@ -87,6 +87,9 @@ Result<Share> gain_at(const json& line, double speedup) {
   double from = 0;
   for (const json& step : line.at("steps")) {
     const double to = step.at("speedup");
+    if (!step.contains("near"))
+      return fail(
+          "the daemon is of an older version, whose profiles say only what 25 % would give");
     const Share gain = gain_in(step.at("near"));
     if (to >= speedup) {
       const double part = to > from ? (speedup - from) / (to - from) : 1;
