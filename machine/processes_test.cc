@@ -33,7 +33,7 @@ pid_t start(const std::string& script, const std::string& marker = "MARKER=none"
 void wait_for_descendants(std::size_t count) {
   // One that changes its parent while the tree is read may be missing once.
   std::size_t most = 0;
-  for (int i = 0; i < 2000 && most < count; ++i) {
+  for (int i = 0; i < 60'000 && most < count; ++i) {
     usleep(1000);
     most = descendants().size();
   }

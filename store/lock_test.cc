@@ -108,7 +108,7 @@ TEST(Lock, IsNotInheritedByAProgramThatAChildExecutes) {
   // we close.
   store.reset();
   bool free = false;
-  for (int i = 0; i < 500 && !free; ++i) {
+  for (int i = 0; i < 6000 && !free; ++i) {
     free = Store::open(path).has_value();
     if (!free) usleep(10000);
   }

@@ -23,7 +23,7 @@ TEST_P(Chains, WhoWaitsForAnotherPaysNothingTwice) {
   EXPECT_EQ(exit_code(session.run(GetParam())), 7);
   ASSERT_EQ(session.head().experiments, 1);
   EXPECT_GT(session.head().owed_ns, 50 * ms);
-  // The waiter owes next to nothing: what accrues before it begins to wait.
+  // The waiter owes next to nothing: the other one works only while it waits.
   EXPECT_LT(session.head().slept_ns, session.head().owed_ns / 4);
 }
 

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdlib>
+#include <string>
 
 #include "base/fd.h"
 
@@ -46,11 +48,12 @@ class Terminal {
     size.ws_col = columns;
     ioctl(ours_.get(), TIOCSWINSZ, &size);
   }
-  std::string shown() const {
+  // So many bytes, however long they take, and what comes soon after them.
+  std::string shown(std::size_t bytes) const {
     std::string text;
     std::array<char, 4096> buffer;
     pollfd ready{ours_.get(), POLLIN, 0};
-    while (poll(&ready, 1, 200) > 0) {
+    while (poll(&ready, 1, text.size() < bytes ? 60'000 : 200) > 0) {
       const ssize_t n = read(ours_.get(), buffer.data(), buffer.size());
       if (n <= 0) break;
       text.append(buffer.data(), static_cast<std::size_t>(n));
@@ -66,9 +69,11 @@ class Terminal {
 TEST(WriteOutput, ATerminalGetsColoursOfOursAndNothingElseThatItObeys) {
   const Terminal terminal;
   ASSERT_TRUE(write_output("\x1b[1mbold\x1b[0m\x1b[2J\x1b]0;t\x07\x1b[\x1b", "", Colours::ours));
-  EXPECT_EQ(terminal.shown(), "\x1b[1mbold\x1b[0m [2J ]0;t  [ ");
+  const std::string ours = "\x1b[1mbold\x1b[0m [2J ]0;t  [ ";
+  EXPECT_EQ(terminal.shown(ours.size()), ours);
   ASSERT_TRUE(write_output("\x1b[1mbold\x1b[0m", "", Colours::none));
-  EXPECT_EQ(terminal.shown(), " [1mbold [0m");
+  const std::string none = " [1mbold [0m";
+  EXPECT_EQ(terminal.shown(none.size()), none);
 }
 
 TEST(TerminalWidth, IsThatOfStdoutUnlessColumnsSaysAnother) {

@@ -137,9 +137,10 @@ bool is_complete(const store::Experiment& experiment) {
   return experiment.state == "done" || experiment.state == "analysing";
 }
 
-// The plan's time may have ended it, which does not depend on what the trials show.
+// The plan's time or its last block ended it, which does not depend on what the trials show.
 bool is_over(const plan::Plan& plan, const store::Experiment& experiment) {
-  return plan.design.time && is_complete(experiment);
+  return plan.design.time && is_complete(experiment) &&
+         !experiment.reason.starts_with(ended_by_rule);
 }
 
 // A plan without a stopping rule is made for one look, at its end.

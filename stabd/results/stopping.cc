@@ -91,8 +91,8 @@ void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t bloc
   planned.push_back(stop.max);
   // The last look spends what is left. Earlier ones, planned for more blocks, have spent less than this
   // allows them: all together stay below alpha.
-  if (is_over && blocks > 0 && !std::ranges::binary_search(planned, std::size_t{blocks})) {
-    std::erase_if(planned, [&](std::size_t look) { return look > blocks; });
+  if (is_over && blocks > 0) {
+    std::erase_if(planned, [&](std::size_t look) { return look >= blocks; });
     planned.push_back(blocks);
   }
   spec.looks = stats::Looks{.planned = std::move(planned), .blocks = blocks};

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/plan.h"
@@ -15,9 +16,12 @@
 
 namespace stab::results {
 
+// So begins the reason of an experiment that its rule ended.
+inline constexpr std::string_view ended_by_rule = "stopped after ";
+
 // The rule's own error control: with precision the level of all intervals and tests, which
 // stopping early lowers; with a sequential rule its looks. `blocks`: measured so far. `is_over`:
-// there will be no more, and what these show did not decide that, unless it is a planned look.
+// there will be no more, and what these show did not decide that.
 void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t blocks,
                    bool is_over = false);
 

@@ -108,10 +108,12 @@ TEST(Stopping, WhereTheTimeEndedItTheLastLookSpendsWhatIsLeft) {
   stats::Spec cancelled;
   control_error(cancelled, sequential, 33);
   EXPECT_THAT(cancelled.looks->planned, ElementsAre(20, 40, 60));
-  // The rule may have ended it there.
   stats::Spec at_look;
   control_error(at_look, sequential, 40, true);
-  EXPECT_THAT(at_look.looks->planned, ElementsAre(20, 40, 60));
+  EXPECT_THAT(at_look.looks->planned, ElementsAre(20, 40));
+  stats::Spec at_first;
+  control_error(at_first, sequential, 20, true);
+  EXPECT_THAT(at_first.looks->planned, ElementsAre(20));
   stats::Spec at_end;
   control_error(at_end, sequential, 60, true);
   EXPECT_THAT(at_end.looks->planned, ElementsAre(20, 40, 60));

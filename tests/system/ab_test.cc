@@ -4,19 +4,20 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "tests/system/ab_testing.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
 namespace {
-
-namespace fs = std::filesystem;
 
 using nlohmann::json;
 using ::testing::AllOf;
@@ -38,6 +39,16 @@ class Ab : public ::testing::Test {
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     return run_program(argv, lab_.folder());
   }
+  // With a budget of so many seconds, or more.
+  Output ab(int seconds, const std::vector<std::string>& arguments,
+            const std::function<bool(const Output&)>& lacks = lacks_time) {
+    const auto run = [&](const std::string& budget) {
+      std::vector<std::string> all = {"--budget", budget};
+      all.insert(all.end(), arguments.begin(), arguments.end());
+      return ab(all);
+    };
+    return with_enough(seconds, run, lacks);
+  }
   void build(const std::string& name, const std::string& compiler, int rounds) {
     lab_.write(name + ".c",
                "#include <stdio.h>\nstatic unsigned next(unsigned x) { return x * 1664525u + 1; }\n"
@@ -58,10 +69,9 @@ class Ab : public ::testing::Test {
 TEST_F(Ab, WhatIsPreparedIsThereForEachRun) {
   const std::vector<std::string> commands = {"--", "cat given", "cat given given"};
   std::vector<std::string> arguments = {
-      "--budget",  "3s",      "--json", "--prepare", "test ! -e given && echo '$x' > given",
-      "--cleanup", "rm given"};
+      "--json", "--prepare", "test ! -e given && echo '$x' > given", "--cleanup", "rm given"};
   arguments.insert(arguments.end(), commands.begin(), commands.end());
-  const Output told = ab(arguments);
+  const Output told = ab(3, arguments);
   ASSERT_EQ(told.code, 0) << told.err;
   const json document = json::parse(told.out);
   EXPECT_EQ(document["report"]["trials"]["failed"], 0) << document["report"]["failures"];
@@ -78,9 +88,8 @@ TEST_F(Ab, WhatIsPreparedIsThereForEachRun) {
 TEST_F(Ab, AProgramThatDoesTwentyTimesAsMuchIsSlowerAndThatIsAnAnswer) {
   build("old", "cc", 50);
   build("new", STAB_BIN_DIR "/szc", 1000);
-  const std::vector<std::string> both = {"--budget", "1min", "--program", "./old",
-                                         "./new",    "--",   "--size",    "1000"};
-  const Output told = ab(both);
+  const std::vector<std::string> both = {"--program", "./old", "./new", "--", "--size", "1000"};
+  const Output told = ab(60, both);
   EXPECT_EQ(told.code, 0) << told.err;
   EXPECT_THAT(told.out,
               AllOf(HasSubstr("new is slower than old: "),
@@ -89,11 +98,15 @@ TEST_F(Ab, AProgramThatDoesTwentyTimesAsMuchIsSlowerAndThatIsAnAnswer) {
                     HasSubstr(" times as many).\n"), Not(HasSubstr("print different things"))));
   auto table = both;
   table.insert(table.begin(), "--markdown");
-  EXPECT_THAT(ab(table).out, AllOf(HasSubstr("|---|"), HasSubstr("| `new` |"),
-                                   HasSubstr("| slower |"), Not(HasSubstr("Assumptions"))));
+  EXPECT_THAT(ab(60, table).out, AllOf(HasSubstr("|---|"), HasSubstr("| `new` |"),
+                                       HasSubstr("| slower |"), Not(HasSubstr("Assumptions"))));
   auto more = both;
   more.insert(more.begin(), {"--fail-on", "regressed", "--json"});
-  const Output failed = ab(more);
+  // A slow machine has too few rounds for the rule in a minute.
+  const Output failed = ab(60, more, [](const Output& each) {
+    json document = json::parse(each.out, nullptr, false);
+    return !document.is_object() || !document["report"]["stopping"].is_object();
+  });
   EXPECT_EQ(failed.code, 2) << failed.err;
   const json document = json::parse(failed.out);
   EXPECT_THAT(document["conclusions"][0]["sentence"].get<std::string>(),
@@ -111,10 +124,10 @@ std::string randomized(const Output& told) {
 }
 
 TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
-  const std::vector<std::string> short_run = {"--budget", "2s", "--no-control", "--json"};
+  const std::vector<std::string> short_run = {"--no-control", "--json"};
   const auto run = [&](std::vector<std::string> more) {
     more.insert(more.begin(), short_run.begin(), short_run.end());
-    const Output told = ab(more);
+    const Output told = ab(2, more);
     EXPECT_EQ(told.code, 0) << told.err;
     return told;
   };
@@ -171,9 +184,9 @@ TEST_F(Ab, AProgramWithMoreRightsKeepsItsHeap) {
 }
 
 TEST_F(Ab, CommandsAreTakenAsTheyAreAndDifferentOutputIsSaid) {
-  const Output told = ab({"--budget", "3s", "--env", "GREETING=a $ \"b\"", "--json", "--",
-                          "printf '%s\\n' \"$GREETING\" | grep -qx 'a \\$ \"b\"' && echo one",
-                          "test -n \"$PATH\" && echo two"});
+  const Output told = ab(3, {"--env", "GREETING=a $ \"b\"", "--json", "--",
+                             "printf '%s\\n' \"$GREETING\" | grep -qx 'a \\$ \"b\"' && echo one",
+                             "test -n \"$PATH\" && echo two"});
   ASSERT_EQ(told.code, 0) << told.err;
   const json document = json::parse(told.out);
   EXPECT_EQ(document["report"]["trials"]["failed"], 0) << document["report"]["failures"];
@@ -186,15 +199,15 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   build("bench", "cc", 20);
   ASSERT_EQ(run_program({"/bin/sh", "-c",
                          "rm bench && git init -q -b main . && git add -A && git -c user.name=a "
-                         "-c user.email=a@b commit -qm one && sed -i 's/20 \\*/80 */' bench.c"},
+                         "-c user.email=a@b commit -qm one && sed -i 's/20 \\*/2000 */' bench.c"},
                         lab_.folder())
                 .code,
             0);
-  const std::vector<std::string> how = {"--budget",        "1min",  "--build",
-                                        "make CC=\"$CC\"", "--run", "test -d .git && ./bench"};
+  const std::vector<std::string> how = {"--build", "make CC=\"$CC\"", "--run",
+                                        "test -d .git && ./bench"};
   auto arguments = how;
   arguments.insert(arguments.end(), {"--fail-on", "regressed"});
-  const Output told = ab(arguments);
+  const Output told = ab(60, arguments);
   EXPECT_EQ(told.code, 2) << told.err << told.out;
   EXPECT_THAT(told.out,
               AllOf(HasSubstr("working-tree is slower than "),
@@ -202,16 +215,16 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
                               "heap. Not random: the sizes of stack frames.")));
   EXPECT_FALSE(std::filesystem::exists(lab_.path("bench"))) << "the repository is as it was";
   // With --same all have the last one's source.
-  std::vector<std::string> looks = {
-      "--budget", "3s", "--build", "true", "--run", "grep -q '80 ' bench.c", "main", "."};
+  std::vector<std::string> looks = {"--build", "true", "--run", "grep -q '2000 ' bench.c",
+                                    "main",    "."};
   EXPECT_THAT(ab(looks).err,
               ContainsRegex("main-[0-9a-f]{8} cannot be measured: it ended with exit code 1"));
   looks.insert(looks.begin(), {"--same", "bench.c"});
-  const Output alike = ab(looks);
+  const Output alike = ab(3, looks);
   EXPECT_EQ(alike.code, 0) << alike.err;
 
   auto broken = how;
-  broken[3] = "echo because; false";
+  broken[1] = "echo because; false";
   const Output refused = ab(broken);
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("working-tree cannot be built: it ended with exit"),
@@ -219,8 +232,7 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
 }
 
 TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
-  const Output told =
-      ab({"--budget", "3s", "--save", "plan.toml", "--json", "--", "true", "exit 0"});
+  const Output told = ab(3, {"--save", "plan.toml", "--json", "--", "true", "exit 0"});
   ASSERT_EQ(told.code, 0) << told.err;
   const json document = json::parse(told.out);
   EXPECT_EQ(document["report"]["means"].size(), 3U);
@@ -243,43 +255,76 @@ TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
   EXPECT_THAT(lab_.ctl({"help", "ab", "--json"}).out,
               AllOf(HasSubstr("\"--no-control\""), HasSubstr("\"--web\""), Not(HasSubstr("{0}"))));
   // Without it.
-  const Output alone = ab({"--budget", "2s", "--no-control", "--json", "--", "true", "exit 0"});
+  const Output alone = ab(2, {"--no-control", "--json", "--", "true", "exit 0"});
   ASSERT_EQ(alone.code, 0) << alone.err;
   EXPECT_EQ(json::parse(alone.out)["report"]["means"].size(), 2U);
   EXPECT_TRUE(json::parse(alone.out)["control"].is_null());
 }
 
-// Its first runs are quick, the others take a hundred times as long.
-TEST_F(Ab, AProgramThatGetsSlowerGetsNoMoreTime) {
-  lab_.write("slower", "#!/bin/sh\necho >>runs\n[ $(wc -l <runs) -le 12 ] || exec sleep 0.1\n");
-  fs::permissions(lab_.path("slower"), fs::perms::owner_all);
-  const Output told =
-      ab({"--budget", "8s", "--no-control", "--json", "--", "./slower", "./slower x"});
-  ASSERT_EQ(told.code, 0) << told.err;
+std::size_t planned_rounds(const Output& told) {
   std::smatch planned;
-  ASSERT_TRUE(std::regex_search(told.err, planned, std::regex("at most ([0-9]+) rounds")));
+  return std::regex_search(told.err, planned, std::regex("at most ([0-9]+) rounds"))
+             ? std::stoul(planned[1])
+             : 0;
+}
+
+// Until there is a database its runs are quick: up to 29 rounds are planned, which are too few for a
+// rule. Then five rounds, which there are in any case, last longer than the budget.
+TEST_F(Ab, AProgramThatGetsSlowerGetsNoMoreTime) {
+  const auto run = [this](const std::string& budget) {
+    const double seconds = std::stod(budget);
+    lab_.write("slower",
+               "#!/bin/sh\n[ ! -e state" + std::to_string(runs_ + 1) + " ] || exec sleep " +
+                   std::to_string(seconds / 8) + "\nexec sleep " + std::to_string(seconds / 60) +
+                   "\n",
+               true);
+    return ab({"--budget", budget, "--no-control", "--json", "--", "./slower", "./slower x"});
+  };
+  const Output told =
+      with_enough(6, run, [](const Output& each) { return planned_rounds(each) < 12; });
+  ASSERT_EQ(told.code, 0) << told.err;
   std::smatch over;
   ASSERT_TRUE(std::regex_search(
       told.err, over, std::regex("the time of [^\n]* was over after ([0-9]+) of ([0-9]+) blocks")))
       << told.err;
-  EXPECT_EQ(planned[1], over[2]);
+  EXPECT_EQ(planned_rounds(told), std::stoul(over[2]));
   EXPECT_LT(std::stoul(over[1]), std::stoul(over[2]) / 2);
+}
+
+// The ten rounds before the rule's first look last longer than the budget, and a first look of many
+// alone would come too early for any interval.
+TEST_F(Ab, WhereTheTimeEndsItAtTheFirstLookThereIsAnInterval) {
+  const auto run = [this](const std::string& budget) {
+    lab_.write("slower",
+               "#!/bin/sh\n[ ! -e state" + std::to_string(runs_ + 1) + " ] || sleep " +
+                   std::to_string(std::stod(budget) / 10) + "\n",
+               true);
+    return ab({"--budget", budget, "--no-control", "--json", "--", "./slower", "./slower x"});
+  };
+  const Output told =
+      with_enough(4, run, [](const Output& each) { return planned_rounds(each) < 60; });
+  ASSERT_EQ(told.code, 0) << told.err;
+  EXPECT_THAT(told.err, ContainsRegex("the time of [^\n]* was over after 10 of "));
+  const json report = json::parse(told.out)["report"];
+  EXPECT_EQ(report["stopping"]["blocks"], 10);
+  EXPECT_TRUE(report["effects"].at(0)["low"].is_number()) << report["effects"];
 }
 
 // Somebody who looks at the terminal's output as a file sees each look of the rule.
 TEST_F(Ab, WhatTheRuleSeesIsToldWhileItRuns) {
-  const Output told = ab({"--budget", "4s", "--margin", "0.001%", "--", "true", "exit 0"});
+  // That is from thirty rounds on.
+  const Output told = ab(4, {"--margin", "0.001%", "--", "true", "exit 0"}, [](const Output& each) {
+    return !each.err.contains("command exit-0 against true: ");
+  });
   ASSERT_EQ(told.code, 0) << told.err;
   EXPECT_THAT(told.err, AllOf(ContainsRegex("command exit-0 against true: [-+][0-9.]+ %"),
                               HasSubstr("control: ")));
 }
 
+// It fails as soon as it is measured: the first runs are over when there is a database.
 TEST_F(Ab, AVersionThatFailsAtTimesIsNotCompared) {
-  lab_.write("fails",
-             "#!/bin/sh\n[ -e once ] || { touch once; exit 0; }\n"
-             "[ -e twice ] || { touch twice; exit 0; }\nexit 7\n",
-             true);
-  const Output told = ab({"--budget", "2s", "--no-heap", "--", "./fails", "true"});
+  lab_.write("fails", "#!/bin/sh\nset -- state*\n[ ! -e \"$1\" ] || exit 7\n", true);
+  const Output told = ab(2, {"--no-heap", "--", "./fails", "true"});
   EXPECT_EQ(told.code, 5) << told.err;
   EXPECT_THAT(told.out,
               ContainsRegex("cannot compare true with fails: fails failed in [0-9]+ of "));
@@ -293,20 +338,22 @@ TEST_F(Ab, CtrlCEndsABuildAndWhatItStarted) {
                         lab_.folder())
                 .code,
             0);
-  const Output told =
-      run_program({"/bin/sh", "-c",
-                   "cd \"$0\" && exec timeout -s INT 2 " STAB_BIN_DIR
-                   "/stabctl ab --build 'sleep 4711.25 & sleep 4711.5' --run true HEAD .",
-                   lab_.folder()},
-                  lab_.folder());
-  EXPECT_THAT(told.err, HasSubstr("interrupted before anything was measured"));
+  const pid_t child =
+      start_program({STAB_BIN_DIR "/stabctl", "ab", "--build",
+                     "sleep 4711.25 & echo began >" + lab_.path("began") + "; sleep 4711.5",
+                     "--run", "true", "HEAD", "."},
+                    lab_.folder(), lab_.path("said"));
+  EXPECT_TRUE(wait_for_text(lab_.path("began"), "began"));
+  kill(child, SIGINT);
+  EXPECT_EQ(end_of(child), 128 + SIGINT);
+  EXPECT_THAT(read_file(lab_.path("said"), 1 << 20).value_or(""),
+              HasSubstr("interrupted before anything was measured"));
   EXPECT_NE(run_program({"/usr/bin/pgrep", "-f", "sleep 4711[.]"}, "/").code, 0);
 }
 
 TEST_F(Ab, ThePlanThatItSavesIsOneAndNoFileIsReplaced) {
-  const std::vector<std::string> twice = {"--budget", "2s",   "--save", "saved.toml",
-                                          "--",       "true", "exit 0"};
-  ASSERT_EQ(ab(twice).code, 0);
+  const std::vector<std::string> twice = {"--save", "saved.toml", "--", "true", "exit 0"};
+  ASSERT_EQ(ab(2, twice).code, 0);
   const Output check = lab_.ctl({"check", lab_.path("saved.toml")});
   EXPECT_EQ(check.code, 0) << check.err;
   EXPECT_THAT(check.out, HasSubstr("exit-0"));
@@ -329,7 +376,7 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THAT(refusal({"--build", "true", "--run", "true", "no-such-branch", "."}),
               HasSubstr("no-such-branch is no revision of the repository"));
   EXPECT_THAT(refusal({"--program", "/bin/true", "./nothing"}), HasSubstr("is no program"));
-  EXPECT_THAT(refusal({"--budget", "1s", "--", "true", "sleep 0.5"}), HasSubstr("--budget "));
+  EXPECT_THAT(refusal({"--budget", "10s", "--", "true", "sleep 3"}), HasSubstr("--budget "));
   EXPECT_THAT(refusal({"--budget", "soon", "--", "true", "exit 0"}), HasSubstr("--budget soon"));
   EXPECT_THAT(refusal({"--margin", "wide", "--", "true", "exit 0"}), HasSubstr("margin"));
   EXPECT_THAT(refusal({"--fail-on", "rain", "--", "true", "exit 0"}), HasSubstr("--fail-on rain"));

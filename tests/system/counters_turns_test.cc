@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -93,11 +94,20 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
 
 TEST_F(Counters, WhoGoesOnCountsTheSameSets) {
   write_plan(turns, "", 20);
+  // Where there is no "go" 15 trials run, and the next one waits.
+  std::string plan = read_file(lab_.path("plan.toml"), 65536).value_or("");
+  const std::size_t run = plan.find("run = ");
+  ASSERT_NE(run, std::string::npos);
+  plan.insert(run, "timeout = \"1h\"\nprepare = \"" + until_go(15) + "\"\n");
+  lab_.write("plan.toml", plan);
+  lab_.write("go", "");
   const int first = run_to_end();
   ASSERT_EQ(lab_.state(first), "done");
+  std::filesystem::remove(lab_.path("go"));
   const int second = lab_.submit("plan.toml");
-  ASSERT_TRUE(lab_.wait_for(second, "running"));
+  ASSERT_TRUE(lab_.wait_for_trials(second, 15));
   lab_.end_daemon(SIGKILL);
+  lab_.write("go", "");
   ASSERT_TRUE(lab_.start_daemon());
   ASSERT_TRUE(lab_.wait_until_final(second));
   EXPECT_EQ(sets_of(lab_.trials(first)), sets_of(lab_.trials(second)));

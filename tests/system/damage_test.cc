@@ -268,7 +268,7 @@ TEST_F(Damage, ABackupIsMadeWhileStabdRunsAndServesInItsPlace) {
   ASSERT_TRUE(lab_.start_daemon());
   lab_.write("long.toml",
              "[experiment]\nname = \"long\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
-             "\"0.02\"]\nrepetitions = 200\n");
+             "\"0.02\"]\nrepetitions = 100000\n");
   const int id = lab_.submit("long.toml");
   ASSERT_TRUE(lab_.wait_for(id, "running"));
   const Output output = lab_.ctl({"backup", "--json", lab_.path("backup.db")});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What scripts see: exit codes, by doc/exit_codes.md. The levels differ tenfold,
-// so that the verdicts do not depend on the machine.
+// What scripts see: exit codes, by doc/exit_codes.md. What is compared are numbers that the program
+// prints: the verdicts do not depend on the machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,10 +18,8 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-std::string plan_with(const std::string& levels, const std::string& more = "") {
-  return "[experiment]\nname = \"codes\"\n[defaults]\nrepetitions = 6\ngive_up_after = 0\n"
-         "[[benchmark]]\nname = \"b\"\nrun = [\"./nap.sh\", \"${TIME}\"]\n[factor.t]\nlevels = " +
-         levels + "\n" + more;
+std::string plan_with(const std::string& levels) {
+  return printing_plan("codes", levels, 6);
 }
 
 const std::string all = "trials,regressed,unsure";
@@ -29,14 +27,13 @@ const std::string all = "trials,regressed,unsure";
 class ExitCode : public ::testing::Test {
  protected:
   void SetUp() override {
-    lab_.write("nap.sh", "#!/bin/sh\n[ \"$1\" = fail ] && exit 1\nsleep $1\n", true);
-    lab_.write("slower.toml",
-               plan_with("{ short = { TIME = \"0.005\" }, long = { TIME = \"0.4\" } }"));
-    lab_.write("faster.toml",
-               plan_with("{ long = { TIME = \"0.4\" }, short = { TIME = \"0.005\" } }"));
-    lab_.write("failing.toml",
-               plan_with("{ short = { TIME = \"0.005\" }, long = { TIME = \"0.4\" }, broken = { "
-                         "TIME = \"fail\" } }"));
+    lab_.write("took.sh", took_script("case $1 in fail) exit 1 ;; wait*) sleep 1000 ;; esac\n"),
+               true);
+    lab_.write("slower.toml", plan_with(R"({ short = { NS = "100" }, long = { NS = "1000" } })"));
+    lab_.write("faster.toml", plan_with(R"({ long = { NS = "1000" }, short = { NS = "100" } })"));
+    lab_.write("failing.toml", plan_with(R"({ short = { NS = "100" }, long = { NS = "1000" }, )"
+                                         R"(broken = { NS = "fail" } })"));
+    lab_.write("long.toml", plan_with(R"({ a = { NS = "wait" }, b = { NS = "waits" } })"));
     lab_.write("alone.toml",
                "[experiment]\nname = \"alone\"\n[defaults]\nrepetitions = 2\n[[benchmark]]\nname = "
                "\"b\"\nrun = [\"/bin/true\"]\n");
@@ -76,7 +73,6 @@ TEST_F(ExitCode, VerdictsAndFailedTrialsInTheirOrder) {
 }
 
 TEST_F(ExitCode, ACancelledExperimentIsNoSuccess) {
-  lab_.write("long.toml", plan_with("{ a = { TIME = \"0.06\" }, b = { TIME = \"0.4\" } }"));
   ASSERT_TRUE(lab_.start_daemon());
   const int id = lab_.submit("long.toml");
   ASSERT_TRUE(lab_.wait_for(id, "running"));
@@ -145,7 +141,6 @@ TEST_F(ExitCode, EachRowOfTheDocumentIsWhatTheCommandSaysAndDoes) {
                   lab_.folder())
           .code;
   for (const auto& [code, got] : seen) EXPECT_EQ(std::to_string(got), code);
-  lab_.write("long.toml", plan_with("{ a = { TIME = \"2\" }, b = { TIME = \"3\" } }"));
   const pid_t run =
       start_program({stabctl, "run", "--state", lab_.path("long"), lab_.path("long.toml")},
                     lab_.folder(), lab_.path("said"));
@@ -158,11 +153,11 @@ TEST_F(ExitCode, EachRowOfTheDocumentIsWhatTheCommandSaysAndDoes) {
 }
 
 TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
-  lab_.write("first.toml", plan_with("{ a = { TIME = \"0.05\" }, b = { TIME = \"0.02\" } }"));
+  lab_.write("first.toml", plan_with(R"({ a = { NS = "500" }, b = { NS = "200" } })"));
   ASSERT_TRUE(lab_.start_daemon());
   submit("first.toml");
   // The program gets slower; the plan stays.
-  lab_.write("nap.sh", "#!/bin/sh\nsleep 0.3\n", true);
+  lab_.write("took.sh", took_script("set 3000\n"), true);
   submit("first.toml");
   const Output slower = lab_.ctl({"compare", "1", "2", "--fail-on", "unsure"});
   // One session an arm: the change is shown, and is no verdict.

@@ -38,10 +38,11 @@ TEST(FullDisk, PausesAnExperimentThatThenGoesOnAndLosesNothing) {
   fs::create_directory(lab.path("state"));
   ASSERT_EQ(mount("tmpfs", lab.path("state").c_str(), "tmpfs", 0, "size=16m"), 0);
   const int disks = times(2, 20);
+  // 20 s a disk, and what is left of them after the last one in no time.
   lab.write("plan.toml",
             "[experiment]\nname = \"full\"\n[[benchmark]]\nname = \"b\"\n"
-            "run = [\"sleep\", \"0.05\"]\nrepetitions = " +
-                std::to_string(40 * disks) + "\n");
+            "run = [\"/bin/sh\", \"-c\", \"[ -e go ] || sleep 0.2\"]\nrepetitions = " +
+                std::to_string(100 * disks) + "\n");
   ASSERT_TRUE(lab.start_daemon());
   const int id = lab.submit("plan.toml");
   ASSERT_TRUE(lab.wait_for(id, "running"));
@@ -52,10 +53,11 @@ TEST(FullDisk, PausesAnExperimentThatThenGoesOnAndLosesNothing) {
     fs::remove(lab.path("state/filler"));
     ASSERT_TRUE(lab.wait_for(id, "running")) << disk << ": " << lab.state(id);
   }
+  lab.write("go", "");
   ASSERT_TRUE(lab.wait_until_final(id, std::chrono::minutes(10)));
   EXPECT_EQ(lab.state(id), "done");
   const json rows = lab.trials(id);
-  ASSERT_EQ(rows.size(), 40U * static_cast<unsigned>(disks));
+  ASSERT_EQ(rows.size(), 100U * static_cast<unsigned>(disks));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EXPECT_EQ(rows[i]["position"], i);
     EXPECT_EQ(rows[i]["attempt"], 0);

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "report/drawing/testing.h"
+#include "tests/system/ab_testing.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -204,8 +205,10 @@ TEST_F(HtmlTest, EachPictureHasItsTable) {
 }
 
 TEST_F(HtmlTest, AbWritesAPageToo) {
-  const Output out = lab_.ctl({"ab", "--budget", "2s", "--state", lab_.path("ab"), "--html",
-                               lab_.path("ab.html"), "--", "true", ": 1"});
+  const Output out = with_enough(2, [this](const std::string& budget) {
+    return lab_.ctl({"ab", "--budget", budget, "--state", lab_.path("ab"), "--html",
+                     lab_.path("ab.html"), "--", "true", ": 1"});
+  });
   ASSERT_EQ(out.code, 0) << out.err;
   EXPECT_EQ(parse(read_file(lab_.path("ab.html"), 1 << 24).value()).problem, "");
 }

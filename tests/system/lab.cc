@@ -69,6 +69,19 @@ void collect(Pipe& out, Pipe& err, Output& output) {
   }
 }
 
+// To ask takes a process: what lasts is asked for less often, so that it gets the CPU.
+template <class Condition>
+bool comes_true(Condition condition, std::chrono::seconds limit) {
+  const auto end = steady_clock::now() + limit;
+  std::chrono::milliseconds pause(20);
+  while (!condition()) {
+    if (steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 3 / 2, std::chrono::milliseconds(300));
+  }
+  return true;
+}
+
 constexpr const char* clock_c = R"(#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -155,6 +168,36 @@ bool wait_for_text(const std::string& file, const std::string& text, std::chrono
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return false;
+}
+
+std::string until_go(int at_once) {
+  if (at_once == 0) return "until [ -e go ]; do sleep 0.02; done";
+  return fmt::format(
+      "[ -e go ] || echo >>began; "
+      "until [ -e go ] || [ $(wc -l <began) -le {} ]; do sleep 0.02; done",
+      at_once);
+}
+
+std::string waiting_plan(const std::string& name, int repetitions, int at_once) {
+  return fmt::format(
+      "[experiment]\nname = \"{}\"\n[[benchmark]]\nname = \"b\"\nrepetitions = {}\n"
+      "timeout = \"1h\"\nrun = [\"/bin/sh\", \"-c\", \"{}\"]\n",
+      name, repetitions, until_go(at_once));
+}
+
+std::string printing_plan(const std::string& name, const std::string& levels, int repetitions,
+                          const std::string& more) {
+  return fmt::format(
+      "[experiment]\nname = \"{}\"\n[defaults]\nrepetitions = {}\ngive_up_after = 0\n"
+      "timeout = \"1h\"\n[[benchmark]]\nname = \"b\"\nrun = [\"./took.sh\", \"${{NS}}\"]\n"
+      "[factor.t]\nlevels = {}\n"
+      "[[measure.output]]\nname = \"took\"\nunit = \"ns\"\nregex = 'took (\\d+)'\n"
+      "[analysis]\nresponse = \"took\"\n{}",
+      name, repetitions, levels, more);
+}
+
+std::string took_script(const std::string& first) {
+  return "#!/bin/sh\n" + first + "echo took $(($1 + $(od -An -N1 -tu1 /dev/urandom) % 8)) ns\n";
 }
 
 bool own_state_folder(const std::string& folder) {
@@ -273,16 +316,18 @@ bool Lab::wait_until_final(int id, std::chrono::seconds limit) const {
   return comes_to(id, {"done", "failed", "cancelled"}, limit);
 }
 
-// To ask takes a process: what lasts is asked for less often, so that it gets the CPU.
 bool Lab::comes_to(int id, const std::set<std::string>& wanted, std::chrono::seconds limit) const {
-  const auto end = steady_clock::now() + limit;
-  std::chrono::milliseconds pause(20);
-  while (!wanted.contains(state(id))) {
-    if (steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 3 / 2, std::chrono::milliseconds(300));
-  }
-  return true;
+  return comes_true([&] { return wanted.contains(state(id)); }, limit);
+}
+
+bool Lab::wait_for_trials(int id, int count, std::chrono::seconds limit) const {
+  const auto stored = [&] {
+    const std::string text = ctl({"status", "--json", std::to_string(id)}).out;
+    const json status = json::parse(text, nullptr, false);
+    if (!status.is_object()) return 0;
+    return status.value("progress", json::object()).value("done", 0);
+  };
+  return comes_true([&] { return stored() >= count; }, limit);
 }
 
 json Lab::trials(int id) const {

@@ -37,6 +37,20 @@ int end_of(pid_t child, std::chrono::seconds limit = std::chrono::seconds(60));
 bool wait_for_text(const std::string& file, const std::string& text,
                    std::chrono::seconds limit = std::chrono::seconds(60));
 
+// For the shell of a trial, which runs in the lab's folder: it waits until the test writes the file
+// "go". The first `at_once` that begin do not wait; the file "began" has a line for each.
+std::string until_go(int at_once = 0);
+// A plan of a benchmark "b" whose trials do that and nothing else, for as long as it takes.
+std::string waiting_plan(const std::string& name, int repetitions, int at_once = 0);
+
+// A plan whose verdicts do not depend on the machine: what is compared are numbers that took.sh
+// prints. The levels of its factor "t" say which, as in { short = { NS = "100" } }.
+std::string printing_plan(const std::string& name, const std::string& levels, int repetitions,
+                          const std::string& more = "");
+// A text for took.sh: prints its argument, and a little more each time; `first` are lines that come
+// before that.
+std::string took_script(const std::string& first = "");
+
 // Gives this process a default state folder of its own: below /var/lib for root, which is mounted
 // anew, and in `folder` for others. False if mounts are not allowed. End it by drop_state_folder().
 bool own_state_folder(const std::string& folder);
@@ -84,6 +98,9 @@ class Lab {
   bool wait_for(int id, const std::string& state,
                 std::chrono::seconds limit = std::chrono::seconds(120)) const;
   bool wait_until_final(int id, std::chrono::seconds limit = std::chrono::seconds(120)) const;
+  // Waits until so many trials of one that runs, and goes on meanwhile, are stored.
+  bool wait_for_trials(int id, int count,
+                       std::chrono::seconds limit = std::chrono::seconds(120)) const;
   // All attempts, as `export --format json`.
   nlohmann::json trials(int id) const;
 

@@ -121,12 +121,10 @@ TEST_F(Life, FromTheQueueToTheExport) {
 }
 
 TEST_F(Life, AOneWayDesignComparesWithinBlocks) {
-  lab_.write(
-      "one-way.toml",
-      "[experiment]\nname = \"w\"\n[defaults]\nrepetitions = 4\n[[benchmark]]\nname = \"b\"\nrun = "
-      "[\"sleep\", \"${TIME}\"]\n[factor.t]\nlevels = { short = { TIME = \"0.01\" }, long = { TIME "
-      "= "
-      "\"0.1\" } }\n[design]\nkind = \"one-way\"\n");
+  lab_.write("took.sh", took_script(), true);
+  lab_.write("one-way.toml",
+             printing_plan("w", R"({ short = { NS = "100" }, long = { NS = "1000" } })", 4,
+                           "[design]\nkind = \"one-way\"\n"));
   ASSERT_TRUE(lab_.start_daemon());
   ASSERT_EQ(lab_.ctl({"submit", "--wait", "--fail-on", "trials", lab_.path("one-way.toml")}).code,
             0);
@@ -170,8 +168,7 @@ TEST_F(Life, ASecondRunFindsItsBuildsInTheCache) {
 TEST_F(Life, CancelKeepsWhatWasMeasured) {
   ASSERT_TRUE(lab_.start_daemon());
   const int id = lab_.submit("long.toml");
-  ASSERT_TRUE(lab_.wait_for(id, "running"));
-  usleep(300'000);
+  ASSERT_TRUE(lab_.wait_for_trials(id, 1));
   EXPECT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
   ASSERT_TRUE(lab_.wait_until_final(id));
   EXPECT_EQ(lab_.state(id), "cancelled");
@@ -203,41 +200,44 @@ TEST_F(Life, ASecondDaemonOnTheSameDatabaseNamesTheFirst) {
 
 TEST_F(Life, ADaemonThatIsStoppedGoesOnLater) {
   ASSERT_TRUE(lab_.start_daemon());
-  lab_.write("short.toml",
-             "[experiment]\nname = \"s\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
-             "\"0.02\"]\nrepetitions = 40\n");
+  lab_.write("short.toml", waiting_plan("s", 40, 10));
   const int id = lab_.submit("short.toml");
-  ASSERT_TRUE(lab_.wait_for(id, "running"));
-  usleep(200'000);
+  ASSERT_TRUE(lab_.wait_for_trials(id, 10));
   lab_.end_daemon(SIGTERM);
+  lab_.write("go", "");
   ASSERT_TRUE(lab_.start_daemon());
   ASSERT_TRUE(lab_.wait_until_final(id));
   EXPECT_EQ(lab_.state(id), "done");
   EXPECT_EQ(lab_.trials(id).size(), 40U);
 }
 
-constexpr const char* slow_plan =
-    "[experiment]\nname = \"slow\"\n[[benchmark]]\nname = \"b\"\nrepetitions = 300\n"
-    "build = \"${CC} -DWORK=10 -o ${OUT} work.c\"\nsources = [\"work.c\"]\nrun = [\"${OUT}\"]\n";
+// All trials but the first wait.
+const std::string slow_plan =
+    "[experiment]\nname = \"slow\"\n[[benchmark]]\nname = \"b\"\nrepetitions = 30\n"
+    "timeout = \"1h\"\nprepare = \"" +
+    until_go(1) +
+    "\"\nbuild = \"${CC} -DWORK=10 -o ${OUT} work.c\"\nsources = [\"work.c\"]\nrun = "
+    "[\"${OUT}\"]\n";
 
 TEST_F(Life, AnInterruptedExperimentGoesOnWithTheBinariesThatItBeganWith) {
   lab_.write("slow.toml", slow_plan);
   ASSERT_TRUE(lab_.start_daemon());
   const int id = lab_.submit("slow.toml");
-  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  ASSERT_TRUE(lab_.wait_for_trials(id, 1));
   lab_.end_daemon(SIGTERM);
+  lab_.write("go", "");
   lab_.write("work.c", "this is no C");
   ASSERT_TRUE(lab_.start_daemon());
   ASSERT_TRUE(lab_.wait_until_final(id));
   EXPECT_EQ(lab_.state(id), "done");
-  EXPECT_EQ(lab_.trials(id).size(), 300U);
+  EXPECT_EQ(lab_.trials(id).size(), 30U);
 }
 
 TEST_F(Life, ChangedSourcesWithoutTheBinariesEndAnInterruptedExperiment) {
   lab_.write("slow.toml", slow_plan);
   ASSERT_TRUE(lab_.start_daemon());
   const int id = lab_.submit("slow.toml");
-  ASSERT_TRUE(lab_.wait_for(id, "running"));
+  ASSERT_TRUE(lab_.wait_for_trials(id, 1));
   lab_.end_daemon(SIGTERM);
   lab_.write("work.c", std::string(work_c) + "int changed;\n");
   std::filesystem::remove_all(lab_.path("cache"));

@@ -99,10 +99,10 @@ class Notices : public ::testing::Test {
 
 TEST_F(Notices, TheEndOfAnExperimentIsToldWithItsVerdict) {
   settings(lab_.path("tell.sh"));
+  lab_.write("took.sh", took_script(), true);
   lab_.write("compared.toml",
-             "[experiment]\nname = \"compared\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
-             "\"${TIME}\"]\nrepetitions = 4\n[factor.t]\nlevels = { short = { TIME = \"0.01\" }, "
-             "long = { TIME = \"0.1\" } }\n[design]\nkind = \"one-way\"\n");
+             printing_plan("compared", R"({ short = { NS = "100" }, long = { NS = "1000" } })", 4,
+                           "[design]\nkind = \"one-way\"\n"));
   ASSERT_TRUE(lab_.start_daemon());
   const int id = lab_.submit("compared.toml");
   const auto all = told(1);

@@ -53,17 +53,21 @@ TEST_F(Readers, AnExperimentRunsToItsEndWhileAReportIsUnderWay) {
 
 TEST_F(Readers, AClientThatWaitsLongIsNotToldThatStabdDoesNotAnswer) {
   ASSERT_TRUE(start());
-  Output report;
-  std::thread asking([&] { report = lab_.ctl({"report", "1"}); });
-  EXPECT_TRUE(eventually([&] { return !readers_of(lab_.daemon()).empty(); }));
-  for (const pid_t reader : readers_of(lab_.daemon())) kill(reader, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(6));
-  for (const pid_t reader : readers_of(lab_.daemon())) kill(reader, SIGCONT);
-  asking.join();
-  EXPECT_EQ(report.code, 0);
-  EXPECT_EQ(report.err,
-            "no word from stabd for 5 s: it may be reading many trials, or wait for the end of a "
-            "block of them; this waits for it\n");
+  stop_readers();
+  const std::string said = lab_.path("said");
+  const pid_t asking = start_program(
+      {std::string(STAB_BIN_DIR) + "/stabctl", "--socket", lab_.path("s.sock"), "report", "1"},
+      lab_.folder(), said);
+  const pid_t reader = stopped_reader();
+  ASSERT_NE(reader, 0);
+  EXPECT_TRUE(wait_for_text(said, "this waits for it\n"));
+  kill(reader, SIGCONT);
+  EXPECT_EQ(end_of(asking), 0);
+  const std::string text = text_of(said);
+  EXPECT_THAT(text.substr(0, 200),
+              StartsWith("no word from stabd for 5 s: it may be reading many trials, or wait for "
+                         "the end of a block of them; this waits for it\n"));
+  EXPECT_EQ(text.rfind("stabd for 5 s"), text.find("stabd for 5 s"));
 }
 
 TEST_F(Readers, OneThatIsKilledIsAnErrorAndTheNextOneAnswers) {
@@ -77,7 +81,6 @@ TEST_F(Readers, OneThatIsKilledIsAnErrorAndTheNextOneAnswers) {
 }
 
 TEST_F(Readers, OneThatCannotBeStartedIsAnErrorWithTheReason) {
-  lab_.copy_stabd();
   ASSERT_TRUE(start());
   std::filesystem::rename(lab_.path("stabd"), lab_.path("away"));
   const Output report = lab_.ctl({"report", "1"});
@@ -92,7 +95,8 @@ TEST_F(Readers, OneThatCannotBeStartedIsAnErrorWithTheReason) {
 TEST_F(Readers, OneThatTakesTooLongIsEndedWithTheReason) {
   ASSERT_TRUE(start({"--read-limit", "1"}));
   Talk talk(lab_);
-  ask_and_stop(talk);
+  stop_readers();
+  talk.say(report_of(1));
   EXPECT_THAT(talk.answer().value_or("").substr(0, 200),
               HasSubstr("start stabd with a larger --read-limit"));
   EXPECT_TRUE(readers_of(lab_.daemon()).empty());
@@ -164,17 +168,19 @@ TEST_F(Readers, OnASmallDiskAStoppedReportDoesNotKeepAnExperimentFromItsRoom) {
              "name = \"b\"\nrun = [\"/bin/true\"]\n");
   ASSERT_TRUE(start());
   Talk talk(lab_);
-  const pid_t reader = ask_and_stop(talk);
-  ASSERT_NE(reader, 0);
-  // A little at a time, until it reads: it has the log open, and its moment is that of the first row.
-  while (!has_open(reader, "stabd.db-wal")) {
-    kill(reader, SIGCONT);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    kill(reader, SIGSTOP);
-  }
-  kill(reader, SIGCONT);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  kill(reader, SIGSTOP);
+  // A little at a time, until it reads. One that answers first is too late for this.
+  const auto stops_within = [&](pid_t reader) {
+    while (is_there(reader) && !reads_a_moment(reader)) {
+      kill(reader, SIGCONT);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      kill(reader, SIGSTOP);
+      eventually([&] { return is_stopped(reader) || !is_there(reader); });
+    }
+    return is_there(reader);
+  };
+  int tries = 0;
+  while (!stops_within(ask_and_stop(talk)) && ++tries < 10) talk.answer();
+  ASSERT_LT(tries, 10);
   ASSERT_FALSE(talk.has_answer());
   const int id = lab_.submit("plan.toml");
   ASSERT_TRUE(eventually([&] { return talk.has_answer(); }));  // nobody lets it go on

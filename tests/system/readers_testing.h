@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -57,11 +59,23 @@ inline bool is_there(pid_t process) {
   return !stat.empty() && !stat.contains(") Z ");
 }
 
-inline bool has_open(pid_t process, const std::string& name) {
-  std::error_code error;
-  for (const auto& each :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd", error))
-    if (std::filesystem::read_symlink(each.path(), error).filename() == name) return true;
+inline bool is_stopped(pid_t process) {
+  return text_of("/proc/" + std::to_string(process) + "/stat").contains(") T ");
+}
+
+// Whether it has the database as it was at one moment: the lock by which SQLite keeps the log from
+// beginning anew is one of the bytes 123 to 127 of its file stabd.db-shm.
+inline bool reads_a_moment(pid_t process) {
+  std::istringstream lines(text_of("/proc/locks"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word;
+    pid_t holder = 0;
+    std::uint64_t first = 0;
+    // "7: POSIX  ADVISORY  READ 31453 fe:00:10952763 124 124"
+    words >> word >> word >> word >> word >> holder >> word >> first;
+    if (words && holder == process && first >= 123 && first <= 127) return true;
+  }
   return false;
 }
 
@@ -105,21 +119,46 @@ class Readers : public ::testing::Test {
 
   Readers() { std::filesystem::copy(kept_ + "/state", lab_.path("state")); }
 
-  // Waits until the reader that verifies the trials after the start has ended, well or not.
+  // Waits until the reader that verifies the trials after the start has ended, well or not. The
+  // daemon is a copy; what it starts later goes through a script.
   bool start(std::vector<std::string> extra = {}) {
+    const std::string program = lab_.path("stabd");
+    const std::string copy = lab_.path("copy-of-stabd");
+    if (std::filesystem::exists(copy))
+      std::filesystem::rename(copy, program);
+    else
+      lab_.copy_stabd();
     unlink(lab_.path("stabd.log").c_str());
     extra.insert(extra.end(), {"--log", "debug"});
-    return lab_.start_daemon(extra) && wait_for_text(lab_.path("stabd.log"), "verified");
+    if (!lab_.start_daemon(extra) || !wait_for_text(lab_.path("stabd.log"), "verified"))
+      return false;
+    std::filesystem::rename(program, copy);
+    lab_.write("stabd",
+               "#!/bin/sh\n[ \"$1\" = --reader ] && [ -e " + lab_.path("stop") +
+                   " ] && kill -STOP $$\nexec " + copy + " \"$@\"\n",
+               true);
+    return true;
   }
-  // Asks for a report and stops its reader before it can answer.
-  pid_t ask_and_stop(Talk& talk) {
+  // Readers that start from here on stop themselves before they read, until stopped_reader() has
+  // one.
+  void stop_readers() const { lab_.write("stop", ""); }
+  pid_t stopped_reader() const {
+    pid_t stopped = 0;
+    EXPECT_TRUE(eventually([&] {
+      for (const pid_t reader : readers_of(lab_.daemon()))
+        if (is_stopped(reader)) stopped = reader;
+      return stopped != 0;
+    }));
+    unlink(lab_.path("stop").c_str());
+    return stopped;
+  }
+  // Asks for a report, whose reader is stopped before it reads. Its process, or that of nobody.
+  pid_t ask_and_stop(Talk& talk) const {
+    stop_readers();
     talk.say(report_of(1));
-    EXPECT_TRUE(eventually([&] { return !readers_of(lab_.daemon()).empty(); }));
-    const auto readers = readers_of(lab_.daemon());
-    if (readers.empty()) return 0;
-    kill(readers.front(), SIGSTOP);
+    const pid_t reader = stopped_reader();
     EXPECT_FALSE(talk.has_answer());
-    return readers.front();
+    return reader != 0 ? reader : std::numeric_limits<pid_t>::max();
   }
   void expect_version(Talk& talk) {
     talk.say(protocol::encode(protocol::VersionRequest()));

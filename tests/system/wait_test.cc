@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "machine/quiet/tree_testing.h"
 #include "tests/system/lab.h"
@@ -32,17 +34,22 @@ class Wait : public machine::Tree {
                                         machine, repetitions));
     return lab_.submit("plan.toml");
   }
-  // A program that never waits, wherever the kernel lets it run.
+  // Programs that never wait, wherever the kernel lets them run. While one is stopped the other
+  // one goes on.
   void load() {
-    load_ = fork();
-    if (load_ != 0) return;
-    for (volatile unsigned i = 0;; i = i + 1) {
+    for (pid_t& each : loads_) {
+      each = fork();
+      if (each != 0) continue;
+      for (volatile unsigned i = 0;; i = i + 1) {
+      }
     }
   }
   void end_load() {
-    if (load_ <= 0) return;
-    kill(load_, SIGKILL);
-    waitpid(std::exchange(load_, 0), nullptr, 0);
+    for (pid_t& each : loads_) {
+      if (each <= 0) continue;
+      kill(each, SIGKILL);
+      waitpid(std::exchange(each, 0), nullptr, 0);
+    }
   }
   std::string status(int id) const { return lab_.ctl({"status", std::to_string(id)}).out; }
   // Whether it gets to wait, and says this.
@@ -59,7 +66,7 @@ class Wait : public machine::Tree {
   }
 
   Lab lab_;
-  pid_t load_ = 0;
+  std::array<pid_t, 2> loads_{};
 };
 
 TEST_F(Wait, BesideALoadABlockIsMeasuredAfterTheLongestWait) {

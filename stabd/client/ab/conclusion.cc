@@ -58,6 +58,11 @@ std::string how_lost(const std::string& version, const TrialsOf& trials) {
 
 constexpr const char* too_few = "there are too few trials; it takes a longer --budget";
 
+// Too few trials may have a ratio and none, as may a look that comes too early.
+bool has_interval(const json& effect) {
+  return effect["ratio"].is_number() && effect["low"].is_number() && effect["high"].is_number();
+}
+
 class Judge {
  public:
   Judge(const json& report, const Compared& compared) : report_(report), compared_(compared) {}
@@ -73,7 +78,7 @@ class Judge {
         return none(how_lost(each, trials));
     for (const json& effect : report_["effects"])
       if (effect["level"] == version && effect["baseline"] == baseline)
-        return effect["ratio"].is_null() ? none(too_few) : judged(effect);
+        return has_interval(effect) ? judged(effect) : none(too_few);
     return none(too_few);
   }
   [[nodiscard]] TrialsOf trials_of(const std::string& version) const {

@@ -96,8 +96,11 @@ TEST(Conclusion, AnUnknownVerdictAndNoneAtAllAreUnsure) {
       ElementsAre("cannot compare new with old: there are too few trials; it takes a longer "
                   "--budget"));
   json empty = effect("new", "unsure", 1);
-  empty["ratio"] = nullptr;
-  EXPECT_THAT(of(empty).sentences(), ElementsAre(HasSubstr("there are too few trials")));
+  for (const char* each : {"low", "high", "ratio"}) {
+    empty[each] = nullptr;
+    EXPECT_THAT(of(empty).sentences(), ElementsAre(HasSubstr("there are too few trials")));
+    if (each != std::string("ratio")) empty[each] = 1;
+  }
 }
 
 TEST(Conclusion, TheSizeOfCodeIsSaidWhereAllHaveOne) {

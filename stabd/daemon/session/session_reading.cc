@@ -9,6 +9,7 @@
 #include "base/duration.h"
 #include "design/expand.h"
 #include "stabd/daemon/session/session.h"
+#include "stabd/results/stopping.h"
 
 namespace stab::daemon {
 namespace {
@@ -129,8 +130,8 @@ void Session::rule_said(const protocol::LookReply& look, std::uint32_t position)
   last_look_ = fmt::format("after {} blocks {}", blocks, look.words);
   last_changes_ = look.changes;
   if (look.stop) {
-    stopped_ = fmt::format("stopped after {} of {} blocks: {}", blocks, plan_.design.stop->max,
-                           look.words);
+    stopped_ = fmt::format("{}{} of {} blocks: {}", results::ended_by_rule, blocks,
+                           plan_.design.stop->max, look.words);
     return apply(Event::trials_complete, stopped_);
   }
   if (!waits_for_readers(position)) pass(position);
