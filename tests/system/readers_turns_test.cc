@@ -83,6 +83,41 @@ TEST_F(Readers, BesideAPlanThatWantsAQuietMachineAReportIsReadBetweenBlocks) {
   }
 }
 
+// A reader that is not done ten seconds after the end of a block stands still during the next one.
+TEST_F(Readers, OneThatTakesLongerThanTheTimeBetweenTwoBlocksGoesOnBehindTheNext) {
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "its trials have a CPU of their own";
+  ASSERT_TRUE(start());
+  lab_.write("stabd",
+             "#!/bin/sh\nuntil [ \"$1\" != --reader ] || [ -e " + lab_.path("read") +
+                 " ]; do sleep 0.05; done\nexec " + lab_.path("copy-of-stabd") + " \"$@\"\n",
+             true);
+  lab_.write("plan.toml",
+             "[experiment]\nname = \"waits\"\n[machine]\nwait_for_quiet = \"1ms\"\nquiet_load = "
+             "\"100%\"\n[[benchmark]]\nname = \"b\"\nrepetitions = 3\ntimeout = \"1h\"\nrun = "
+             "[\"sh\", \"-c\", \"echo >>begun; until [ -e go$(wc -l <begun) ]; do sleep 0.01; "
+             "done\"]\n");
+  const auto begun = [&] { return std::ranges::count(text_of(lab_.path("begun")), '\n'); };
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(eventually([&] { return begun() == 1; }));
+  Talk talk(lab_);
+  talk.say(report_of(1));
+  lab_.write("go1", "");
+  ASSERT_TRUE(eventually([&] { return begun() == 2; }));
+  const auto readers = readers_of(lab_.daemon());
+  ASSERT_EQ(readers.size(), 1U);
+  EXPECT_TRUE(is_stopped(readers[0]));
+  lab_.write("read", "");
+  Talk other(lab_);
+  expect_version(other);
+  EXPECT_FALSE(talk.has_answer());
+  EXPECT_TRUE(is_stopped(readers[0]));
+  lab_.write("go2", "");
+  EXPECT_TRUE(is_report(talk.answer()));
+  ASSERT_TRUE(eventually([&] { return begun() == 3; }));
+  lab_.write("go3", "");
+  EXPECT_TRUE(lab_.wait_for(id, "done"));
+}
+
 TEST_F(Readers, AReaderGivesWayToEverythingElse) {
   ASSERT_TRUE(start());
   Talk talk(lab_);
