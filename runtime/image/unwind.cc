@@ -157,9 +157,14 @@ void build_unwind(const Image& image, Layout& layout) {
     entry += entry_size;
     ++entries;
   };
+  constexpr uint32_t near = 8;  // for caches: descriptions come in another order than theirs
+  constexpr uint32_t far = 16;
   for (uint32_t rank = 0; rank < layout.count; ++rank) {
     const uint32_t f = layout.order[rank];
     const abi::Function& function = image.functions()[f];
+    if (rank + far < layout.count) __builtin_prefetch(&image.functions()[layout.order[rank + far]]);
+    if (rank + near < layout.count)
+      __builtin_prefetch(image.base + image.functions()[layout.order[rank + near]].fde);
     if (const uint32_t lead = lead_size(image, layout, f)) {
       enter(layout.copy(f) - lead);
       write_entry_fde(layout.copy(f) - lead, lead, own_cie, at);
