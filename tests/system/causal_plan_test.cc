@@ -91,8 +91,11 @@ TEST_F(CausalPlan, EachCellHasAProfileOfAllItsRuns) {
     EXPECT_TRUE(cell["runs_are_clusters"]);
     EXPECT_EQ(cell["points"][0]["name"], "item");
     // Each block has a build of its own, and a line of all of them is one line.
+    // A sample may be between two calls.
     for (const json& line : cell["points"][0]["lines"])
-      EXPECT_TRUE(line["line"] == line_of("hot") || line["line"] == line_of("cold")) << line;
+      EXPECT_TRUE(line["line"] == line_of("hot") || line["line"] == line_of("cold") ||
+                  line["finding"] == "too few")
+          << line;
   }
   EXPECT_EQ(report["means"].size(), 0U);
   EXPECT_EQ(report["effects"].size(), 0U);
@@ -186,9 +189,10 @@ TEST_F(CausalPlan, LinesOfFunctionsThatMoveAreTheirs) {
                   line_of(mark) + "'"),
               "1")
         << mark;
-  EXPECT_EQ(ask("SELECT count(*) FROM causal_experiment WHERE line NOT IN ('" + line_of("hot") +
-                "', '" + line_of("cold") + "')"),
-            "0");
+  // Few samples are between two calls of them.
+  EXPECT_EQ(ask("SELECT 10 * sum(line NOT IN ('" + line_of("hot") + "', '" + line_of("cold") +
+                "')) < count(*) FROM causal_experiment"),
+            "1");
 }
 
 TEST_F(CausalPlan, ThePlansRunsAreOneProfileOfCoz) {
