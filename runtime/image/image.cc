@@ -111,7 +111,8 @@ void fetch(const Image& image, const Layout& layout, uint32_t rank) {
   constexpr uint32_t middle = 8;
   constexpr uint32_t near = 4;
   constexpr uint64_t line = 64;
-  constexpr uint32_t many = 8;  // lines, or fixups
+  constexpr uint32_t most_lines = 8;
+  constexpr uint32_t most_fixups = 8;
   const Layout& first = image.first();
   const auto* fixups = elements<abi::Fixup>(*image.table, image.table->fixups);
   if (rank + far < layout.count) {
@@ -126,14 +127,14 @@ void fetch(const Image& image, const Layout& layout, uint32_t rank) {
     const uint32_t f = layout.order[rank + middle];
     const abi::Function& function = image.functions()[f];
     const uint8_t* source = &layout == &first ? image.original(f) : first.copy(f);
-    for (uint64_t at = 0; at < function.size && at < many * line; at += line)
+    for (uint64_t at = 0; at < function.size && at < most_lines * line; at += line)
       __builtin_prefetch(source + at);
     __builtin_prefetch(fixups + function.first_fixup);
   }
   if (rank + near < layout.count) {
     const uint32_t f = layout.order[rank + near];
     const abi::Function& function = image.functions()[f];
-    for (uint32_t i = 0; i < function.fixup_count && i < many; ++i) {
+    for (uint32_t i = 0; i < function.fixup_count && i < most_fixups; ++i) {
       const abi::Fixup& fixup = fixups[function.first_fixup + i];
       __builtin_prefetch(image.original(f) + abi::offset_of(fixup));
       if (abi::kind_of(fixup) != abi::FixupKind::branch) continue;

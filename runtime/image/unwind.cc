@@ -157,7 +157,8 @@ void build_unwind(const Image& image, Layout& layout) {
     entry += entry_size;
     ++entries;
   };
-  constexpr uint32_t near = 8;  // for caches: descriptions come in another order than theirs
+  // For caches: descriptions are written in another order than they are read.
+  constexpr uint32_t near = 8;
   constexpr uint32_t far = 16;
   for (uint32_t rank = 0; rank < layout.count; ++rank) {
     const uint32_t f = layout.order[rank];

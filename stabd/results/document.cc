@@ -137,10 +137,10 @@ bool is_complete(const store::Experiment& experiment) {
   return experiment.state == "done" || experiment.state == "analysing";
 }
 
-// The plan's time or its last block ended it, which does not depend on what the trials show.
-bool is_over(const plan::Plan& plan, const store::Experiment& experiment) {
-  return plan.design.time && is_complete(experiment) &&
-         !experiment.reason.starts_with(ended_by_rule);
+// The plan's time ended it, which does not depend on what the trials show. Where its reason is any other
+// one, the rule may have.
+bool is_over(const store::Experiment& experiment) {
+  return is_complete(experiment) && experiment.reason.starts_with(ended_by_time);
 }
 
 // A plan without a stopping rule is made for one look, at its end.
@@ -265,8 +265,7 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
   spec.higher_is_better = plan.analysis.others[index].higher_is_better;
   spec.unit = rows.others[index].unit;
   spec.assumptions = false;
-  if (plan.design.stop)
-    control_error(spec, *plan.design.stop, rows.blocks, is_over(plan, experiment));
+  if (plan.design.stop) control_error(spec, *plan.design.stop, rows.blocks, is_over(experiment));
   return analysed(store, experiment, plan, expansion, rows.blocks, rows.others[index].data, spec);
 }
 
@@ -345,7 +344,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
     return document;
   }
   const auto& stop = plan->design.stop;
-  if (stop) control_error(spec, *stop, rows->blocks, is_over(*plan, experiment));
+  if (stop) control_error(spec, *stop, rows->blocks, is_over(experiment));
   auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec);
   if (!analysis) return fail(analysis.error().message);
   document.analysis = std::move(*analysis);

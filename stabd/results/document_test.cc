@@ -321,53 +321,6 @@ TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {
   EXPECT_EQ(document().quietness.loud, "");
 }
 
-TEST_F(DocumentTest, ALookBeforeTheEndOfAFixedNumberOfBlocksSaysSo) {
-  for (const std::string state : {"running", "cancelled", "done"}) {
-    begin(tables);
-    experiment_.state = state;
-    for (const plan::Trial& planned : expansion_.trials)
-      if (planned.warmup || planned.block < 2 || state == "done") store(trial(planned));
-    const auto seen = document();
-    EXPECT_EQ(seen.looked_early, state != "done") << state;
-    EXPECT_EQ(std::ranges::count_if(
-                  seen.analysis.notes,
-                  [](const std::string& note) { return note.contains("at 8 of 16 trials"); }),
-              state == "done" ? 0 : 1);
-  }
-}
-
-TEST_F(DocumentTest, LooksThatARuleAllowsForAreNotEarlyNorIsNoDataAtAll) {
-  begin(tables);
-  experiment_.state = "running";
-  EXPECT_FALSE(document().looked_early);
-  std::string stops = tables;
-  stops.replace(stops.find("repetitions = 4\n"), std::string("repetitions = 4\n").size(), "");
-  begin(stops + "[design]\nstop = { rule = 'sequential', min = 5, max = 30, looks = 3 }\n");
-  experiment_.state = "running";
-  for (const plan::Trial& planned : expansion_.trials)
-    if (planned.warmup || planned.block < 3) store(trial(planned));
-  EXPECT_FALSE(document().looked_early);
-}
-
-TEST_F(DocumentTest, WhatStopsAnExperimentIsWhatTheReportSays) {
-  for (const std::string rule :
-       {"rule = 'precision', half_width = '1%', min = 15", "rule = 'sequential', min = 15"}) {
-    std::string stops = tables;
-    stops.replace(stops.find("repetitions = 4\n"), std::string("repetitions = 4\n").size(), "");
-    begin(stops + "[design]\nstop = { " + rule + ", max = 20 }\n");
-    run([](Trial& trial) { *trial.wall_ns += trial.seed % 40'000; });
-    const auto seen = look_at_trials(*store_, experiment_, plan_, 20);
-    ASSERT_TRUE(seen);
-    const auto all = document();
-    ASSERT_TRUE(all.stopping);
-    EXPECT_THAT(all.stopping->words, HasSubstr("after 20 " + seen->words));
-    EXPECT_EQ(all.stopping->blocks, 20U);
-    EXPECT_TRUE(seen->stop) << seen->words;
-    const auto earlier = look_at_trials(*store_, experiment_, plan_, 15);
-    EXPECT_EQ(earlier->words == seen->words, rule.contains("sequential"));
-  }
-}
-
 TEST_F(DocumentTest, APlanThatIsNoLongerValidIsAnErrorThatSaysSo) {
   begin(tables);
   experiment_.plan = "[experiment]\nname = 7\n";

@@ -16,8 +16,8 @@
 
 namespace stab::results {
 
-// So begins the reason of an experiment that its rule ended.
-inline constexpr std::string_view ended_by_rule = "stopped after ";
+// So begins the reason of an experiment that the plan's time ended.
+inline constexpr std::string_view ended_by_time = "the time of ";
 
 // The rule's own error control: with precision the level of all intervals and tests, which
 // stopping early lowers; with a sequential rule its looks. `blocks`: measured so far. `is_over`:

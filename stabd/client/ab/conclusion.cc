@@ -58,7 +58,7 @@ std::string how_lost(const std::string& version, const TrialsOf& trials) {
 
 constexpr const char* too_few = "there are too few trials; it takes a longer --budget";
 
-// Too few trials may have a ratio and none, as may a look that comes too early.
+// Too few trials, and a look that comes too early, may give a ratio without an interval.
 bool has_interval(const json& effect) {
   return effect["ratio"].is_number() && effect["low"].is_number() && effect["high"].is_number();
 }

@@ -86,8 +86,8 @@ bool Session::time_is_up(const Schedule::Step& step) {
   const auto before = std::exchange(begun_, Begun{.position = step.position, .driven = driven});
   const auto next = before ? driven - before->driven : driven / std::max(1U, trial.block);
   if (trial.block < plan_.design.fewest_blocks() || driven + next <= *time) return false;
-  stopped_ = fmt::format("the time of {} was over after {} of {} blocks", format_duration(*time),
-                         trial.block, expansion_.blocks);
+  stopped_ = fmt::format("{}{} was over after {} of {} blocks", results::ended_by_time,
+                         format_duration(*time), trial.block, expansion_.blocks);
   apply(Event::trials_complete, stopped_);
   return true;
 }
@@ -130,8 +130,8 @@ void Session::rule_said(const protocol::LookReply& look, std::uint32_t position)
   last_look_ = fmt::format("after {} blocks {}", blocks, look.words);
   last_changes_ = look.changes;
   if (look.stop) {
-    stopped_ = fmt::format("{}{} of {} blocks: {}", results::ended_by_rule, blocks,
-                           plan_.design.stop->max, look.words);
+    stopped_ = fmt::format("stopped after {} of {} blocks: {}", blocks, plan_.design.stop->max,
+                           look.words);
     return apply(Event::trials_complete, stopped_);
   }
   if (!waits_for_readers(position)) pass(position);
