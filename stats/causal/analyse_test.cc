@@ -60,6 +60,17 @@ TEST(CausalAnalysis, AGainThatHoldsInOnePhaseIsOfThatPart) {
   EXPECT_NEAR(line.slope.value, 1.0 / 12, 0.01);
 }
 
+// Where a line is most of its phase, half of its experiments hold several times the work.
+TEST(CausalAnalysis, WorkUnderSpeedupsDoesNotMakeAPhaseLonger) {
+  const auto most = [](double x) { return 0.9 * x; };
+  const Profile profile = Simulation(2).make(
+      {.lines = {{.gain = most, .share = 0.9}, {.gain = none, .share = 0.1}}, .phase = 0.5});
+  const auto made = analyse(profile, {});
+  ASSERT_TRUE(made);
+  for (const Line& line : made->points.front().lines) EXPECT_NEAR(line.phase, 0.5, 0.02);
+  EXPECT_NEAR(line_of(made->points.front(), 0).slope.value, 0.45, 0.03);
+}
+
 TEST(CausalAnalysis, FewerThanFiveRunsAreSaid) {
   const auto made = analyse(Simulation(3).make({.lines = {{.gain = third}}, .runs = 2}), {});
   ASSERT_TRUE(made);

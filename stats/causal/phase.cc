@@ -7,7 +7,7 @@ namespace stab::stats::causal {
 
 Phases::Phases(const Profile& profile) : lines_(profile.lines.size()) {
   for (const Run& run : profile.runs) {
-    all_time_ += static_cast<double>(run.effective_ns);
+    base_time_ += static_cast<double>(run.effective_ns);
     for (const LineSamples& each : run.samples) {
       lines_[each.line].samples += static_cast<double>(each.count);
       is_known_ = true;
@@ -15,7 +15,11 @@ Phases::Phases(const Profile& profile) : lines_(profile.lines.size()) {
     for (const Experiment& each : run.experiments) {
       Sums& line = lines_[each.line];
       line.in_all += static_cast<double>(each.line_samples);
-      if (each.speedup != 0) continue;
+      if (each.speedup != 0) {
+        line.sped_time += static_cast<double>(each.effective_ns);
+        line.paused += static_cast<double>(each.paused_ns);
+        continue;
+      }
       line.in_base += static_cast<double>(each.line_samples);
       line.base_time += static_cast<double>(each.effective_ns);
       ++line.experiments;
@@ -29,6 +33,14 @@ Phases::Phases(const Profile& profile) : lines_(profile.lines.size()) {
                            line.in_base / line.base_time * static_cast<double>(each.effective_ns);
       line.squares += error * error;
     }
+  for (const Sums& line : lines_) base_time_ += line.saved();
+}
+
+double Phases::Sums::saved() const {
+  if (in_base <= 0) return 0;
+  const double without = (in_all - in_base) * base_time / in_base;
+  const double found = without - sped_time;
+  return paused > 0 ? std::clamp(found, -paused, paused) : found;
 }
 
 std::uint64_t Phases::samples(std::size_t line) const {
@@ -39,7 +51,7 @@ std::uint64_t Phases::samples(std::size_t line) const {
 Phase Phases::of(std::size_t line) const {
   const Sums& sums = lines_[line];
   if (!are_known() || sums.in_base <= 0 || sums.samples <= 0) return {};
-  const double factor = sums.base_time / sums.in_base * sums.samples / all_time_;
+  const double factor = sums.base_time / sums.in_base * sums.samples / base_time_;
   // Of s_obs, from experiment to experiment, and of s as if samples came one by one.
   const double n = static_cast<double>(sums.experiments);
   const double of_observed =

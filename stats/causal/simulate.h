@@ -19,7 +19,7 @@ struct TrueLine {
   std::function<double(double)> gain;  // of the speedup
   double noise = 0.05;                 // of an experiment's time per visit, relative
   double slope_sd = 0;                 // of the slope from run to run
-  double share = 0.2;                  // of samples, in its phase
+  double share = 0.2;  // of its phase's time without speedups, which its samples are
 };
 
 struct Simulated {
@@ -52,27 +52,32 @@ class Simulation {
     std::vector<double> slopes;
     for (const TrueLine& line : what.lines) slopes.push_back(line.slope_sd * normal());
     double all = 0;
+    double without = 0;  // the same work's time at speedup 0
     for (std::size_t e = 0; e < what.experiments; ++e) {
       const std::size_t at = random_.below(what.lines.size());
       const TrueLine& line = what.lines[at];
       const unsigned speedup =
           random_.below(2) == 0 ? 0 : 50 * (1 + static_cast<unsigned>(random_.below(20)));
       const double x = speedup / 1000.0;
-      const double per_visit = 5e8 / what.visits * luck * (1 - line.gain(x) - slopes[at] * x) *
-                               std::max(0.1, 1 + line.noise * unrest * normal());
+      const double gain = line.gain(x) + slopes[at] * x;
+      const double per_visit =
+          5e8 / what.visits * luck * (1 - gain) * std::max(0.1, 1 + line.noise * unrest * normal());
       const double ns = 5e8 * (0.9 + 0.2 * uniform());
+      const double real = ns / (1 - gain);
       all += ns;
+      without += real;
       made.experiments.push_back(
           {.line = at,
            .speedup = speedup,
            .effective_ns = static_cast<std::uint64_t>(ns),
-           .line_samples = static_cast<std::uint64_t>(ns / 1e6 * line.share),
+           .paused_ns = static_cast<std::uint64_t>(real * std::max({0.0, gain, x * line.share})),
+           .line_samples = static_cast<std::uint64_t>(real / 1e6 * line.share),
            .visits = {{.count = static_cast<std::uint64_t>(ns / per_visit + uniform())}}});
     }
-    made.effective_ns = static_cast<std::uint64_t>(all / what.phase);
+    made.effective_ns = static_cast<std::uint64_t>(all + without * (1 / what.phase - 1));
     for (std::size_t i = 0; i < what.lines.size(); ++i)
       made.samples.push_back(
-          {.line = i, .count = static_cast<std::uint64_t>(all / 1e6 * what.lines[i].share)});
+          {.line = i, .count = static_cast<std::uint64_t>(without / 1e6 * what.lines[i].share)});
     return made;
   }
 

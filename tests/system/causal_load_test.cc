@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/system/causal_testing.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -18,27 +19,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
-using Words = std::vector<std::string>;
 
-class CausalLoadTest : public ::testing::Test {
- protected:
-  std::string program() const {
-    const Output made =
-        run_program({"/bin/sh", "-c",
-                     "clang-19 -g -O1 -I " STAB_SOURCE_DIR "/runtime -o subject " STAB_SOURCE_DIR
-                     "/tests/system/causal_subject.c"},
-                    lab_.folder());
-    EXPECT_EQ(made.code, 0) << made.err;
-    return lab_.path("subject");
-  }
-  Output run(Words options, const Words& command) const {
-    options.insert(options.begin(), "causal");
-    options.insert(options.end(), {"--experiment", "20ms", "--scope", "*/causal_subject.c", "--"});
-    options.insert(options.end(), command.begin(), command.end());
-    return lab_.ctl(options);
-  }
-  Lab lab_;
-};
+using CausalLoadTest = CausalSubjectTest;
 
 // The subject's arrivals are 4 ms apart, or more where others have the CPU.
 TEST_F(CausalLoadTest, ALoadMakesArrivalsFasterByWhatWasMeasured) {

@@ -22,6 +22,7 @@
 
 #include "stats/causal/coz.h"
 #include "stats/causal/profile.h"
+#include "tests/system/causal_testing.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
@@ -37,9 +38,6 @@ using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
-using Words = std::vector<std::string>;
-
-const std::string subject = STAB_SOURCE_DIR "/tests/system/causal_subject.c";
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
@@ -48,37 +46,8 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-// FILE:LINE of the line of the subject that ends with the mark.
-std::string line_of(const std::string& mark) {
-  std::ifstream file(subject);
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number)
-    if (line.ends_with("/* " + mark + " */")) return "causal_subject.c:" + std::to_string(number);
-  ADD_FAILURE() << "no line is marked " << mark;
-  return "";
-}
-
-class CausalOptionsTest : public ::testing::Test {
+class CausalOptionsTest : public CausalSubjectTest {
  protected:
-  std::string compile(const std::string& name, const std::string& command) const {
-    const Output made =
-        run_program({"/bin/sh", "-c", command + " -O1 -I " STAB_SOURCE_DIR "/runtime -o " + name},
-                    lab_.folder());
-    EXPECT_EQ(made.code, 0) << made.err;
-    return lab_.path(name);
-  }
-  std::string program() const { return compile("subject", "clang-19 -g " + subject); }
-
-  Output causal(Words arguments) const {
-    arguments.insert(arguments.begin(), "causal");
-    return lab_.ctl(arguments);
-  }
-  // With short experiments and the subject's lines.
-  Output run(Words options, const Words& command) const {
-    options.insert(options.end(), {"--experiment", "20ms", "--scope", "*/causal_subject.c", "--"});
-    options.insert(options.end(), command.begin(), command.end());
-    return causal(options);
-  }
   // What such a run leaves in its --coz.
   Profile profile_of(Words options, const Words& command) const {
     options.insert(options.end(), {"--coz", lab_.path("p.coz")});
@@ -103,7 +72,6 @@ class CausalOptionsTest : public ::testing::Test {
     return all;
   }
 
-  Lab lab_;
   mutable std::string said_;
 };
 
@@ -193,6 +161,18 @@ TEST_F(CausalOptionsTest, NoOtherLineIsTried) {
   ASSERT_FALSE(one.runs.at(0).experiments.empty());
   for (const auto& each : one.runs[0].experiments)
     EXPECT_THAT(one.lines[each.line], EndsWith("/" + line_of("cold")));
+}
+
+// Each of two lines is all of one half. Under speedups much more work is done in a time.
+TEST_F(CausalOptionsTest, ALineOfOnePhaseIsOfThatPartOfTheProgram) {
+  const Output made = run({"--runs", "2", "--json"}, {program(), "phases", "30000"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const json object = json::parse(made.out);
+  const json& lines = object["points"].at(0)["lines"];
+  ASSERT_EQ(lines.size(), 2U) << lines;
+  double both = 0;
+  for (const json& line : lines) both += line["phase"].get<double>();
+  EXPECT_NEAR(both, 1, 0.25) << lines;
 }
 
 TEST_F(CausalOptionsTest, LinesOfALibraryAreLookedAtBesideTheProgram) {

@@ -68,9 +68,12 @@ int main(int count, char** words) {
   const int is_silent = strcmp(mode, "silent") == 0;
   const int has_arrivals = strcmp(mode, "arrive") == 0;
   const int is_both = strcmp(mode, "both") == 0;
+  const int has_phases = strcmp(mode, "phases") == 0;
   for (long i = 0; i < times; ++i) {
     if (has_arrivals)
       arrive();
+    else if (has_phases && i >= times / 2)
+      cold();
     else
       hot();
     if (is_both) cold();
