@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,6 +84,41 @@ Result<pid_t> start(const Command& command, const SessionFile& session, const si
   return child;
 }
 
+// The program is ended once this is over: by SIGTERM, and by SIGKILL if it goes on for five seconds.
+class Timeout {
+ public:
+  Timeout(std::chrono::nanoseconds time, Clock::time_point began)
+      : end_(time.count() == 0 ? Clock::time_point::max() : began + time) {}
+
+  // Whether it was over.
+  bool look(pid_t child) {
+    if (Clock::now() < end_) return is_over_;
+    kill(child, is_over_ ? SIGKILL : SIGTERM);
+    end_ = is_over_ ? Clock::time_point::max() : Clock::now() + std::chrono::seconds(5);
+    return is_over_ = true;
+  }
+
+ private:
+  Clock::time_point end_;
+  bool is_over_ = false;
+};
+
+// As long as this is, processes whose parents have ended are this one's children.
+class Orphans {
+ public:
+  Orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  Orphans(const Orphans&) = delete;
+  Orphans& operator=(const Orphans&) = delete;
+  ~Orphans() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
+
+  static bool go_on() {
+    pid_t got = 0;
+    while ((got = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    return got == 0;
+  }
+};
+
 }  // namespace
 
 std::vector<std::string> profiled(const std::vector<std::string>& environment,
@@ -105,11 +141,13 @@ std::vector<std::string> profiled(const std::vector<std::string>& environment,
 Result<Ended> run_program(const Command& command, const SessionFile& session,
                           const std::function<void()>& looked) {
   const Signals signals;
+  const Orphans orphans;
   const auto began = Clock::now();
   const auto child = start(command, session, signals.before());
   if (!child) return std::unexpected(child.error());
   Ended ended;
   int status = 0;
+  Timeout timeout(command.timeout, began);
   auto next_look = began + std::chrono::seconds(1);
   while (true) {
     const pid_t got = waitpid(*child, &status, WNOHANG);
@@ -117,6 +155,7 @@ Result<Ended> run_program(const Command& command, const SessionFile& session,
     if (got < 0 && errno != EINTR) return fail_errno("cannot wait for the program");
     signals.wait();
     if (const int asked = signals.pass(*child); asked != 0) ended.interrupted = asked;
+    ended.timed_out = timeout.look(*child);
     if (Clock::now() < next_look) continue;
     next_look = Clock::now() + std::chrono::seconds(1);
     looked();
@@ -124,6 +163,7 @@ Result<Ended> run_program(const Command& command, const SessionFile& session,
   if (const int asked = signals.pass(0); asked != 0) ended.interrupted = asked;
   ended.passed_ns =
       static_cast<std::uint64_t>((Clock::now() - began) / std::chrono::nanoseconds(1));
+  ended.others_go_on = Orphans::go_on();
   if (WIFSIGNALED(status)) ended.signal = WTERMSIG(status);
   if (WIFEXITED(status)) ended.exit_code = WEXITSTATUS(status);
   return ended;

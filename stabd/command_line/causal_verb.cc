@@ -34,6 +34,8 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
       ->capture_default_str();
   causal->add_option("--experiment", of.experiment, "How long the first experiment of a run lasts")
       ->capture_default_str();
+  causal->add_option("--timeout", of.timeout,
+                     "A run that takes longer is ended and left out, as 5min; else there is none");
 }
 
 void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {

@@ -4,19 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -39,13 +33,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 class CausalOptionsTest : public CausalSubjectTest {
  protected:
   // What such a run leaves in its --coz.
@@ -62,13 +49,6 @@ class CausalOptionsTest : public CausalSubjectTest {
   static std::vector<unsigned> speedups(const stats::causal::Run& run) {
     std::vector<unsigned> all;
     for (const auto& each : run.experiments) all.push_back(each.speedup);
-    return all;
-  }
-
-  std::set<std::string> files() const {
-    std::set<std::string> all;
-    for (const auto& each : fs::directory_iterator(lab_.folder()))
-      all.insert(each.path().filename().string());
     return all;
   }
 
@@ -261,55 +241,6 @@ TEST_F(CausalOptionsTest, TheAnswerFollowsTheProgramsOutputOrGoesToAFile) {
   EXPECT_THAT(text_of(lab_.path("answer")), HasSubstr("Progress point item: "));
 }
 
-TEST_F(CausalOptionsTest, ARunThatFailsIsLeftOutAndTheOthersAreKept) {
-  const Output made =
-      run({"--runs", "3", "--json"}, {program(), "once", "5000", lab_.path("has_failed")});
-  ASSERT_EQ(made.code, 0) << made.err;
-  EXPECT_THAT(made.err, HasSubstr("run 1 of 3: the program exited with 9; the run is left out"));
-  EXPECT_EQ(json::parse(made.out)["runs"], 2);
-}
-
-TEST_F(CausalOptionsTest, ACrashIsSaidAsItWas) {
-  const Output made = run({"--runs", "1"}, {program(), "crash", "1"});
-  EXPECT_EQ(made.code, 1);
-  EXPECT_THAT(made.err, HasSubstr("the program was ended by Segmentation fault; the run is left"));
-  EXPECT_EQ(made.out, "");
-}
-
-TEST_F(CausalOptionsTest, WhatIsTooShortOrHasNoPointsIsToldWhatToChange) {
-  const std::string path = program();
-  const auto refused = [&](const Words& command) {
-    const Output made =
-        causal({"--runs", "1", "--experiment", "5min", "--scope", "*/causal_subject.c", "--coz",
-                lab_.path("kept.coz"), "--", path, command[0], command[1]});
-    EXPECT_EQ(made.code, 1);
-    EXPECT_TRUE(fs::exists(lab_.path("kept.coz"))) << "what there is can be looked at";
-    return made.err;
-  };
-  // Of a program that was stopped for a second nobody says that it is short.
-  std::string said = refused({"work", "200"});
-  for (int i = 0; i < 10 && !said.contains("too short"); ++i) said = refused({"work", "200"});
-  EXPECT_THAT(said, AllOf(HasSubstr("too short: give it more work, or shorter experiments"),
-                          Not(HasSubstr("No progress point"))));
-  EXPECT_THAT(refused({"silent", "200"}), HasSubstr("No progress point was visited: add STAB_PRO"));
-}
-
-TEST_F(CausalOptionsTest, SigtermEndsTheProgramAndLeavesNothing) {
-  const std::string path = program();
-  std::set<std::string> expected = files();
-  expected.insert({"pid", "said"});
-  const pid_t child =
-      start_program({STAB_BIN_DIR "/stabctl", "causal", "--scope", "*/causal_subject.c",
-                     "--experiment", "20ms", "--", path, "pid", "100000000", lab_.path("pid")},
-                    lab_.folder(), lab_.path("said"));
-  ASSERT_TRUE(wait_for_text(lab_.path("pid"), "."));
-  kill(child, SIGTERM);
-  EXPECT_EQ(end_of(child), 128 + SIGTERM);
-  EXPECT_EQ(kill(std::stoi(text_of(lab_.path("pid"))), 0), -1);
-  EXPECT_EQ(errno, ESRCH);
-  EXPECT_EQ(files(), expected);
-}
-
 TEST_F(CausalOptionsTest, LibrariesThatTheUserPreloadsAreJoined) {
   lab_.write("own.c",
              "#include <unistd.h>\n"
@@ -326,21 +257,6 @@ TEST_F(CausalOptionsTest, LibrariesThatTheUserPreloadsAreJoined) {
   EXPECT_THAT(made.out.substr(0, made.out.find('\n')), EndsWith("/libstabcausal.so:" + own));
   EXPECT_THAT(made.err, HasSubstr("mine is here"));
   EXPECT_THAT(made.err, HasSubstr(" experiments, 5000 visits"));
-}
-
-TEST_F(CausalOptionsTest, ProgramsThatGainRightsAreRefused) {
-  // For root a program of another user's, for others one of root's.
-  std::string gaining = "/bin/su";
-  if (geteuid() == 0) {
-    gaining = program();
-    ASSERT_EQ(chown(gaining.c_str(), 65534, 65534), 0);
-    ASSERT_EQ(chmod(gaining.c_str(), 04755), 0);
-  }
-  const Output made = run({}, {gaining, "work", "1"});
-  EXPECT_EQ(made.code, 1);
-  EXPECT_EQ(made.out, "");
-  EXPECT_THAT(made.err, HasSubstr("is setuid or gains other rights"));
-  EXPECT_THAT(made.err, HasSubstr("profile a copy without them"));
 }
 
 TEST_F(CausalOptionsTest, ProgramsOfSzcWhoseFunctionsMoveHaveTheirLines) {

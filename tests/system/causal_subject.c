@@ -55,6 +55,13 @@ int main(int count, char** words) {
   const char* mode = words[1];
   const long times = atol(words[2]);
   if (strcmp(mode, "crash") == 0) raise(SIGSEGV);
+  if (strcmp(mode, "hang") == 0)
+    for (;;) pause();
+  if (strcmp(mode, "stubborn") == 0) {
+    signal(SIGTERM, SIG_IGN);
+    for (;;) pause();
+  }
+  if (strcmp(mode, "leave") == 0 && fork() != 0) return 0;
   if (strcmp(mode, "once") == 0 && fails_once(words[3]) != 0) return 9;
   if (strcmp(mode, "environment") == 0) {
     const char* preloaded = getenv("LD_PRELOAD");

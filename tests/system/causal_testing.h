@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,13 @@ namespace stab::test {
 using Words = std::vector<std::string>;
 
 inline const std::string subject = STAB_SOURCE_DIR "/tests/system/causal_subject.c";
+
+inline std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
 
 // FILE:LINE of the line of the subject that ends with the mark.
 inline std::string line_of(const std::string& mark) {

@@ -67,6 +67,14 @@ Result<void> read_times(const CausalOptions& options, Settings& settings) {
   return {};
 }
 
+Result<std::chrono::nanoseconds> read_timeout(const std::string& text) {
+  using namespace std::chrono_literals;
+  if (text.empty()) return 0ns;
+  const auto read = duration_of("--timeout", text, 1s, 24h);
+  if (!read) return std::unexpected(read.error());
+  return std::chrono::nanoseconds(*read);
+}
+
 Result<Settings> settings_of(const CausalOptions& options, const Program& program) {
   Settings settings{.is_end_to_end = options.end_to_end};
   if (auto read = read_times(options, settings); !read) return std::unexpected(read.error());
@@ -89,12 +97,13 @@ constexpr const char* did_not_begin =
     "this process's files.";
 
 std::string end_words(const Ended& ended) {
+  if (ended.timed_out) return "took longer than --timeout and was ended";
   return ended.signal != 0 ? fmt::format("was ended by {}", strsignal(ended.signal))
                            : fmt::format("exited with {}", ended.exit_code);
 }
 
 bool has_failed(const Ended& ended) {
-  return ended.interrupted == 0 && (ended.signal != 0 || ended.exit_code != 0);
+  return ended.interrupted == 0 && (ended.timed_out || ended.signal != 0 || ended.exit_code != 0);
 }
 
 std::string by_sampler(std::uint32_t sampler) {
@@ -106,12 +115,13 @@ std::string by_sampler(std::uint32_t sampler) {
 class Runs {
  public:
   Runs(const CausalOptions& options, Program program, std::string library, Settings settings,
-       std::optional<std::int32_t> speedup)
+       std::optional<std::int32_t> speedup, std::chrono::nanoseconds timeout)
       : options_(options),
         program_(std::move(program)),
         library_(std::move(library)),
         settings_(std::move(settings)),
-        speedup_(speedup) {}
+        speedup_(speedup),
+        timeout_(timeout) {}
 
   Result<Profiled> run_all(const std::vector<double>& loads) {
     if (!loads.empty())
@@ -128,6 +138,11 @@ class Runs {
   }
 
  private:
+  [[nodiscard]] stab::causal::Command command() const {
+    return {
+        .path = program_.path, .argv = options_.command, .library = library_, .timeout = timeout_};
+  }
+
   // Of each two runs one is at speedup 0, and the seed decides which.
   std::int32_t speedup_of(unsigned run) const {
     if (!speedup_) return stab::causal::drawn;
@@ -141,8 +156,7 @@ class Runs {
     settings.fixed_speedup = 0;
     const auto session = SessionFile::make(*program_.map, settings);
     if (!session) return std::unexpected(session.error());
-    const auto ended = run_program(
-        {.path = program_.path, .argv = options_.command, .library = library_}, *session, [] {});
+    const auto ended = run_program(command(), *session, [] {});
     if (!ended) return std::unexpected(ended.error());
     made_.interrupted = ended->interrupted;
     if (has_failed(*ended))
@@ -191,11 +205,11 @@ class Runs {
     const auto session = SessionFile::make(*program_.map, settings);
     if (!session) return std::unexpected(session.error());
     last_visits_ = 0;
+    looks_without_ = 0;
     unsigned looks = 0;
-    const auto ended = run_program(
-        {.path = program_.path, .argv = options_.command, .library = library_}, *session, [&] {
-          if (++looks % 5 == 0) look(number, load, *session);
-        });
+    const auto ended = run_program(command(), *session, [&] {
+      if (++looks % 5 == 0) look(number, load, *session);
+    });
     if (!ended) return std::unexpected(ended.error());
     made_.interrupted = ended->interrupted;
     take(number, load, *ended, *session);
@@ -209,7 +223,12 @@ class Runs {
     tell(fmt::format("{}: {} experiments, {:.0f} visits a second", run_name(number, load),
                      now_of(session.head().experiments),
                      static_cast<double>(visits - last_visits_) / 5));
+    looks_without_ = visits == last_visits_ ? looks_without_ + 1 : 0;
     last_visits_ = visits;
+    if (looks_without_ != 2 || options_.end_to_end) return;
+    tell(
+        "No progress point was visited for 10 s: if the program hangs, end it by Ctrl-C, or "
+        "give each run a --timeout.");
   }
 
   void take(unsigned number, std::size_t load, const Ended& ended, const SessionFile& session) {
@@ -226,6 +245,7 @@ class Runs {
           stats::causal::arrival_rate(made_.profile.runs.back()) / base_rate_;
     if (seen.experiments == 0 && ended.interrupted == 0) ++empty_;
     has_begun_ = has_begun_ || seen.has_begun;
+    left_behind_ = left_behind_ || ended.others_go_on;
     all_.experiments += seen.experiments;
     all_.visits += seen.visits;
     all_.samples += seen.samples;
@@ -251,6 +271,11 @@ class Runs {
       tell(did_not_begin);
       return;
     }
+    if (left_behind_)
+      tell(
+          "The program ended while processes that it began go on, of which nothing is known: let "
+          "it "
+          "wait for them, and a server stay in the foreground.");
     if (all_.visits == 0 && !options_.end_to_end)
       tell(
           "No progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h or "
@@ -268,6 +293,11 @@ class Runs {
           "A sample stands for {:.1f} ms of CPU time, not {:.1f}: they are taken by {}.",
           static_cast<double>(all_.period_ns) / 1e6, static_cast<double>(settings_.sample_ns) / 1e6,
           by_sampler(all_.sampled_by)));
+    if (all_.sampled_by == stab::causal::perf_event_user)
+      tell(
+          "Only user code is sampled (kernel.perf_event_paranoid is above 1): time in the kernel "
+          "is "
+          "no line's.");
     if (percent(all_.samples_outside, all_.samples) > 20)
       tell(fmt::format("{:.0f} % of {} samples are outside of the scope; see --scope and --binary.",
                        percent(all_.samples_outside, all_.samples), all_.samples));
@@ -293,13 +323,16 @@ class Runs {
   std::string library_;
   Settings settings_;
   std::optional<std::int32_t> speedup_;
+  std::chrono::nanoseconds timeout_;  // 0: none
   Profiled made_;
   Seen all_;
   double base_rate_ = 0;  // of arrivals without a load; 0: not measured
   std::uint64_t last_visits_ = 0;
+  unsigned looks_without_ = 0;  // a visit
   unsigned begun_ = 0;
   unsigned empty_ = 0;
   bool has_begun_ = false;
+  bool left_behind_ = false;
 };
 
 }  // namespace
@@ -313,6 +346,8 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     if (loads.size() > 1 && !options.coz.empty())
       return fail("--coz: a file does not say at which load a run was; profile one load at a time");
   }
+  const auto timeout = read_timeout(options.timeout);
+  if (!timeout) return std::unexpected(timeout.error());
   std::optional<std::int32_t> speedup;
   if (!options.speedup.empty()) {
     const auto percent = read_speedup(options.speedup);
@@ -331,7 +366,8 @@ Result<Profiled> profile_program(const CausalOptions& options) {
   if (!program) return std::unexpected(program.error());
   auto settings = settings_of(options, *program);
   if (!settings) return std::unexpected(settings.error());
-  return Runs(options, std::move(*program), programs.library(), std::move(*settings), speedup)
+  return Runs(options, std::move(*program), programs.library(), std::move(*settings), speedup,
+              *timeout)
       .run_all(loads);
 }
 

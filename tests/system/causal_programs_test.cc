@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// What 'stabctl causal -- PROGRAM' says of programs that cannot be profiled, or not well, as doc/causal.md
+// says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/system/causal_testing.h"
+
+namespace stab::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class CausalProgramsTest : public CausalSubjectTest {
+ protected:
+  std::set<std::string> files() const {
+    std::set<std::string> all;
+    for (const auto& each : fs::directory_iterator(lab_.folder()))
+      all.insert(each.path().filename().string());
+    return all;
+  }
+};
+
+TEST_F(CausalProgramsTest, ARunThatFailsIsLeftOutAndTheOthersAreKept) {
+  const Output made =
+      run({"--runs", "3", "--json"}, {program(), "once", "5000", lab_.path("has_failed")});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("run 1 of 3: the program exited with 9; the run is left out"));
+  EXPECT_EQ(json::parse(made.out)["runs"], 2);
+}
+
+TEST_F(CausalProgramsTest, ACrashIsSaidAsItWas) {
+  const Output made = run({"--runs", "1"}, {program(), "crash", "1"});
+  EXPECT_EQ(made.code, 1);
+  EXPECT_THAT(made.err, HasSubstr("the program was ended by Segmentation fault; the run is left"));
+  EXPECT_EQ(made.out, "");
+}
+
+TEST_F(CausalProgramsTest, WhatIsTooShortOrHasNoPointsIsToldWhatToChange) {
+  const std::string path = program();
+  const auto refused = [&](const Words& command) {
+    const Output made =
+        causal({"--runs", "1", "--experiment", "5min", "--scope", "*/causal_subject.c", "--coz",
+                lab_.path("kept.coz"), "--", path, command[0], command[1]});
+    EXPECT_EQ(made.code, 1);
+    EXPECT_TRUE(fs::exists(lab_.path("kept.coz"))) << "what there is can be looked at";
+    return made.err;
+  };
+  // Of a program that was stopped for a second nobody says that it is short.
+  std::string said = refused({"work", "200"});
+  for (int i = 0; i < 10 && !said.contains("too short"); ++i) said = refused({"work", "200"});
+  EXPECT_THAT(said, AllOf(HasSubstr("too short: give it more work, or shorter experiments"),
+                          Not(HasSubstr("No progress point"))));
+  EXPECT_THAT(refused({"silent", "200"}), HasSubstr("No progress point was visited: add STAB_PRO"));
+}
+
+TEST_F(CausalProgramsTest, SigtermEndsTheProgramAndLeavesNothing) {
+  const std::string path = program();
+  std::set<std::string> expected = files();
+  expected.insert({"pid", "said"});
+  const pid_t child =
+      start_program({STAB_BIN_DIR "/stabctl", "causal", "--scope", "*/causal_subject.c",
+                     "--experiment", "20ms", "--", path, "pid", "100000000", lab_.path("pid")},
+                    lab_.folder(), lab_.path("said"));
+  ASSERT_TRUE(wait_for_text(lab_.path("pid"), "."));
+  kill(child, SIGTERM);
+  EXPECT_EQ(end_of(child), 128 + SIGTERM);
+  EXPECT_EQ(kill(std::stoi(text_of(lab_.path("pid"))), 0), -1);
+  EXPECT_EQ(errno, ESRCH);
+  EXPECT_EQ(files(), expected);
+}
+
+TEST_F(CausalProgramsTest, ProgramsThatGainRightsAreRefused) {
+  // For root a program of another user's, for others one of root's.
+  std::string gaining = "/bin/su";
+  if (geteuid() == 0) {
+    gaining = program();
+    ASSERT_EQ(chown(gaining.c_str(), 65534, 65534), 0);
+    ASSERT_EQ(chmod(gaining.c_str(), 04755), 0);
+  }
+  const Output made = run({}, {gaining, "work", "1"});
+  EXPECT_EQ(made.code, 1);
+  EXPECT_EQ(made.out, "");
+  EXPECT_THAT(made.err, HasSubstr("is setuid or gains other rights"));
+  EXPECT_THAT(made.err, HasSubstr("profile a copy without them"));
+}
+
+TEST_F(CausalProgramsTest, ARunThatHangsIsEndedByTheTimeoutAndLeftOut) {
+  for (const char* mode : {"hang", "stubborn"}) {
+    const Output made = run({"--runs", "1", "--timeout", "1s"}, {program(), mode, "1"});
+    EXPECT_EQ(made.code, 1);
+    EXPECT_THAT(made.err,
+                HasSubstr("run 1 of 1: the program took longer than --timeout and was ended; "
+                          "the run is left out"))
+        << mode;
+  }
+}
+
+TEST_F(CausalProgramsTest, ALongTimeWithoutVisitsIsSaidWhileTheProgramRuns) {
+  const Output made = run({"--runs", "1", "--timeout", "11s"}, {program(), "hang", "1"});
+  EXPECT_THAT(made.err,
+              HasSubstr("No progress point was visited for 10 s: if the program hangs, end "));
+}
+
+TEST_F(CausalProgramsTest, ProcessesThatAProgramLeavesBehindAreSaid) {
+  const Output made = run({"--runs", "1"}, {program(), "leave", "10000"});
+  EXPECT_EQ(made.code, 1);
+  EXPECT_THAT(made.err, HasSubstr("The program ended while processes that it began go on"));
+}
+
+// Without the right to look at the kernel. Where everybody has it, nothing is said.
+TEST_F(CausalProgramsTest, SamplesOfUserCodeAloneAreSaid) {
+  int paranoid = 0;
+  std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
+  if (paranoid != 2 || geteuid() != 0)
+    GTEST_SKIP() << "perf events are not a matter of rights here";
+  const Output made =
+      run_program({"/usr/bin/setpriv", "--bounding-set=-sys_admin,-perfmon",
+                   STAB_BIN_DIR "/stabctl", "causal", "--runs", "1", "--experiment", "20ms",
+                   "--scope", "*/causal_subject.c", "--", program(), "work", "5000"},
+                  lab_.folder());
+  EXPECT_THAT(made.err,
+              HasSubstr("Only user code is sampled (kernel.perf_event_paranoid is above 1)"));
+}
+
+}  // namespace
+}  // namespace stab::test
