@@ -28,7 +28,23 @@ TEST_P(Chains, WhoWaitsForAnotherPaysNothingTwice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Chains,
-                         ::testing::Values("condition", "semaphore", "barrier", "mutex", "thread"));
+                         ::testing::Values("condition", "c11", "semaphore", "barrier", "futex",
+                                           "signal", "mutex", "rwlock", "'rwlock by a clock'",
+                                           "'reading by a clock'", "thread", "children"));
+
+// Nobody who is of the program ended these waits, so all that accrued is paid.
+class Debts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Debts, WhatEndsByItsTimeOrFromOutsideIsPaidFor) {
+  Session session({"hot"});
+  stop_all_for_the_line(session);
+  EXPECT_EQ(exit_code(session.run(GetParam())), 7);
+  ASSERT_EQ(session.head().experiments, 1);
+  EXPECT_GT(session.head().owed_ns, 50 * ms);
+  EXPECT_GT(session.head().slept_ns, session.head().owed_ns / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Debts, ::testing::Values("'in vain'", "eventfd"));
 
 // The handler pays what had accrued, so it is no credit any more. Too much of it is a debt of others.
 TEST(Waits, AHandlerOnAnAlternateStackAboveLeavesTheRestOfTheCredit) {

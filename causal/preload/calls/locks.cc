@@ -31,6 +31,8 @@ STAB_WAKES(pthread_kill, (pthread_t thread, int signal), (thread, signal))
 STAB_WAKES(pthread_sigqueue, (pthread_t thread, int signal, const sigval value),
            (thread, signal, value))
 STAB_WAKES(pthread_cancel, (pthread_t thread), (thread))
+STAB_WAKES(tgkill, (pid_t process, pid_t thread, int signal), (process, thread, signal))
+STAB_WAKES(killpg, (pid_t group, int signal), (group, signal))
 STAB_WAKES(kill, (pid_t process, int signal), (process, signal))
 STAB_WAKES(sigqueue, (pid_t process, int signal, const sigval value), (process, signal, value))
 STAB_WAKES(mtx_unlock, (mtx_t * mutex), (mutex))
@@ -61,6 +63,12 @@ STAB_LOCKS(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const timespec*
            (lock, until), pthread_rwlock_tryrdlock(lock))
 STAB_LOCKS(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const timespec* until),
            (lock, until), pthread_rwlock_trywrlock(lock))
+STAB_LOCKS(pthread_rwlock_clockrdlock,
+           (pthread_rwlock_t * lock, clockid_t clock, const timespec* until), (lock, clock, until),
+           pthread_rwlock_tryrdlock(lock))
+STAB_LOCKS(pthread_rwlock_clockwrlock,
+           (pthread_rwlock_t * lock, clockid_t clock, const timespec* until), (lock, clock, until),
+           pthread_rwlock_trywrlock(lock))
 STAB_LOCKS(mtx_lock, (mtx_t * mutex), (mutex),
            mtx_trylock(mutex) == thrd_success ? thrd_success : EBUSY)
 STAB_LOCKS(mtx_timedlock, (mtx_t * mutex, const timespec* until), (mutex, until),

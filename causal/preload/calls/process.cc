@@ -47,6 +47,10 @@ STAB_BECOMES(execv, (const char* path, char* const* arguments), (path, arguments
 STAB_BECOMES(execvp, (const char* file, char* const* arguments), (file, arguments))
 STAB_BECOMES(execvpe, (const char* file, char* const* arguments, char* const* environment),
              (file, arguments, environment))
+STAB_BECOMES(execveat,
+             (int fd, const char* path, char* const* arguments, char* const* environment,
+              int flags),
+             (fd, path, arguments, environment, flags))
 STAB_BECOMES(fexecve, (int fd, char* const* arguments, char* const* environment),
              (fd, arguments, environment))
 

@@ -108,6 +108,9 @@ STAB_WAITS_FOR_END(int, pthread_tryjoin_np, (pthread_t thread, void** value), (t
 STAB_WAITS_FOR_END(int, pthread_timedjoin_np,
                    (pthread_t thread, void** value, const timespec* until), (thread, value, until),
                    result == 0)
+STAB_WAITS_FOR_END(int, pthread_clockjoin_np,
+                   (pthread_t thread, void** value, clockid_t clock, const timespec* until),
+                   (thread, value, clock, until), result == 0)
 STAB_WAITS_FOR_END(int, thrd_join, (thrd_t thread, int* value), (thread, value),
                    result == thrd_success)
 STAB_WAITS_FOR_END(pid_t, wait, (int* status), (status), result > 0)
@@ -115,5 +118,7 @@ STAB_WAITS_FOR_END(pid_t, waitpid, (pid_t process, int* status, int options),
                    (process, status, options), result > 0)
 STAB_WAITS_FOR_END(int, waitid, (idtype_t kind, id_t id, siginfo_t* info, int options),
                    (kind, id, info, options), result == 0)
+STAB_WAITS_FOR_END(pid_t, wait3, (int* status, int options, rusage* usage),
+                   (status, options, usage), result > 0)
 STAB_WAITS_FOR_END(pid_t, wait4, (pid_t process, int* status, int options, rusage* usage),
                    (process, status, options, usage), result > 0)

@@ -17,14 +17,16 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "causal/preload/programs/work.h"
 #include "runtime/stabilizer.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-static uint64_t thread_ns(void) {
+uint64_t thread_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -121,111 +123,13 @@ static void crowd(int count) {
   free(threads);
 }
 
-/* Of the first thread, as "7 (name) S ..." says: S if it sleeps. */
-static char state_of_first(void) {
-  char line[128] = "";
-  const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (file < 0 || read(file, line, sizeof line - 1) <= 0) abort();
-  close(file);
-  const char* name_end = strrchr(line, ')');
-  if (name_end == NULL) abort();
-  return name_end[2];
-}
-static void await_sleep_of_first(void) {
-  while (state_of_first() != 'S') sched_yield();
-}
 static void* run_hot_for_first(void* ms) {
   await_sleep_of_first();
   return run_hot(ms);
 }
 
-/* A chain: of two threads one works and the other, which is the first, waits for it, in turns, by
- * each means. What accrues before it waits it would have to pay: the work begins when it waits. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-static pthread_barrier_t barrier;
 static sem_t semaphore;
-static int ready;
 enum { rounds = 20 };
-
-static void* produce_by_condition(void* unused) {
-  for (int i = 0; i < rounds; ++i) {
-    await_sleep_of_first();
-    hot(10);
-    pthread_mutex_lock(&mutex);
-    ++ready;
-    pthread_cond_signal(&condition);
-    pthread_mutex_unlock(&mutex);
-  }
-  return unused;
-}
-static void consume_by_condition(void) {
-  pthread_mutex_lock(&mutex);
-  for (int i = 0; i < rounds; ++i)
-    for (; ready <= i;) pthread_cond_wait(&condition, &mutex);
-  pthread_mutex_unlock(&mutex);
-}
-static void* produce_by_semaphore(void* unused) {
-  for (int i = 0; i < rounds; ++i) {
-    await_sleep_of_first();
-    hot(10);
-    sem_post(&semaphore);
-  }
-  return unused;
-}
-static void consume_by_semaphore(void) {
-  for (int i = 0; i < rounds; ++i)
-    while (sem_wait(&semaphore) != 0) {
-    }
-}
-static void* produce_by_barrier(void* unused) {
-  for (int i = 0; i < rounds; ++i) {
-    await_sleep_of_first();
-    hot(10);
-    pthread_barrier_wait(&barrier);
-  }
-  return unused;
-}
-static void consume_by_barrier(void) {
-  for (int i = 0; i < rounds; ++i) pthread_barrier_wait(&barrier);
-}
-static int is_at_lock;
-static void* produce_by_mutex(void* unused) {
-  for (int i = 0; i < rounds; ++i) {
-    pthread_mutex_lock(&mutex);
-    __atomic_store_n(&ready, i + 1, __ATOMIC_SEQ_CST);
-    while (!__atomic_load_n(&is_at_lock, __ATOMIC_SEQ_CST)) sched_yield();
-    await_sleep_of_first();
-    hot(10);
-    pthread_mutex_unlock(&mutex);
-    while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) > 0) sched_yield();
-  }
-  __atomic_store_n(&ready, -1, __ATOMIC_SEQ_CST);
-  return unused;
-}
-static void consume_by_mutex(void) {
-  for (int now = 0; (now = __atomic_load_n(&ready, __ATOMIC_SEQ_CST)) >= 0;) {
-    if (now == 0) {
-      sched_yield();
-      continue;
-    }
-    __atomic_store_n(&is_at_lock, 1, __ATOMIC_SEQ_CST);
-    pthread_mutex_lock(&mutex);
-    __atomic_store_n(&is_at_lock, 0, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&ready, 0, __ATOMIC_SEQ_CST);
-    pthread_mutex_unlock(&mutex);
-  }
-}
-
-static void chain(void* (*produce)(void*), void (*consume)(void)) {
-  pthread_t producer;
-  ready = 0;
-  pthread_barrier_init(&barrier, NULL, 2);
-  sem_init(&semaphore, 0, 0);
-  if (pthread_create(&producer, NULL, produce, NULL) != 0) abort();
-  consume();
-  pthread_join(producer, NULL);
-}
 
 /* A waiter whose alternate stack lies above its own: on the stack of main. */
 static void call_what_pays(int signal) {
@@ -236,7 +140,9 @@ static void call_what_pays(int signal) {
 static void* wait_below(void* alternate) {
   const stack_t stack = {.ss_sp = alternate, .ss_size = 65536};
   if (sigaltstack(&stack, NULL) != 0) abort();
-  consume_by_semaphore();
+  for (int i = 0; i < rounds; ++i)
+    while (sem_wait(&semaphore) != 0) {
+    }
   return NULL;
 }
 static void wait_with_handler_above(void) {
@@ -387,12 +293,14 @@ static void use_coz(void) {
   printf("same: %d, other kind: %d\n", count == early, other != count);
 }
 
+static int taken;
+
 /* Never finds its semaphore taken: only the look for a cancellation ends it. */
 static void* take_and_give(void* unused) {
   for (;;) {
     while (sem_wait(&semaphore) != 0) {
     }
-    __atomic_add_fetch(&ready, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&taken, 1, __ATOMIC_SEQ_CST);
     sem_post(&semaphore);
   }
   return unused;
@@ -401,7 +309,7 @@ static void cancel_a_taker(void) {
   pthread_t taker;
   sem_init(&semaphore, 0, 1);
   if (pthread_create(&taker, NULL, take_and_give, NULL) != 0) abort();
-  while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < 100) sched_yield();
+  while (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) < 100) sched_yield();
   pthread_cancel(taker);
   pthread_join(taker, NULL);
 }
@@ -436,10 +344,7 @@ static int run(const char* what, char** self) {
   else if (strcmp(what, "exiting") == 0) in_thread(exit_thread, 100);
   else if (strcmp(what, "many") == 0) many_threads(500);
   else if (strcmp(what, "crowd") == 0) crowd(2000);
-  else if (strcmp(what, "condition") == 0) chain(produce_by_condition, consume_by_condition);
-  else if (strcmp(what, "semaphore") == 0) chain(produce_by_semaphore, consume_by_semaphore);
-  else if (strcmp(what, "barrier") == 0) chain(produce_by_barrier, consume_by_barrier);
-  else if (strcmp(what, "mutex") == 0) chain(produce_by_mutex, consume_by_mutex);
+  else if (has_chain(what)) chain(what);
   else if (strcmp(what, "above") == 0) wait_with_handler_above();
   else if (strcmp(what, "tight") == 0) use_alternate(getauxval(AT_MINSIGSTKSZ) + 3584);
   else if (strcmp(what, "usual") == 0) use_alternate(getauxval(AT_MINSIGSTKSZ) + 4096);
