@@ -97,9 +97,12 @@ Task resolve(const Plan& plan, const Trial& trial) {
   if (benchmark.prepare) task.prepare = fill(*benchmark.prepare, variables);
   if (benchmark.cleanup) task.cleanup = fill(*benchmark.cleanup, variables);
   task.aslr = plan.aslr;
+  task.arrival_speedup = plan.causal.arrival_speedup;
   for (std::size_t i = 0; i < plan.factors.size(); ++i) {
     if (plan.factors[i].kind == FactorKind::aslr) task.aslr = trial.levels[i].number != 0;
     if (plan.factors[i].kind == FactorKind::env_bytes) task.env_bytes = trial.levels[i].number;
+    if (plan.factors[i].kind == FactorKind::arrival_speedup)
+      task.arrival_speedup = std::chrono::nanoseconds(trial.levels[i].number);
   }
   set_options(plan, trial, task);
   return task;

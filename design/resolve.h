@@ -2,6 +2,7 @@
 // What the worker is asked to do for a trial.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,8 +41,9 @@ struct Task {
   std::optional<std::string> prepare;
   std::optional<std::string> cleanup;
   bool aslr = false;
-  std::uint64_t env_bytes = 0;  // added to the environment's fixed size
-  Variables options;            // of the runtime that szc links in; "seed" is always there
+  std::uint64_t env_bytes = 0;                  // added to the environment's fixed size
+  std::chrono::nanoseconds arrival_speedup{0};  // of the causal profiler
+  Variables options;  // of the runtime that szc links in; "seed" is always there
   Needs needs = Needs::nothing;
 };
 Task resolve(const Plan& plan, const Trial& trial);

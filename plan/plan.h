@@ -54,12 +54,22 @@ struct Benchmark {
 // What a factor acts on. `user` sets variables, or says which revision is built; the others are built in. `option` is an option of
 // the runtime that szc links into programs (options.h), `layout` the seed of its random choices.
 // `arm` acts on nothing: a calibration's two arms differ in their names.
-enum class FactorKind { user, env_bytes, link_order, link_padding, aslr, layout, option, arm };
+enum class FactorKind {
+  user,
+  env_bytes,
+  link_order,
+  link_padding,
+  aslr,
+  layout,
+  option,
+  arm,
+  arrival_speedup
+};
 
 struct Level {
   std::string name;     // "O2", "true", "4096": how it is shown and stored
   Variables variables;  // user factors
-  // env_bytes: bytes; link_order, link_padding, layout: seed; aslr: 0 or 1; option: see options.h
+  // env_bytes: bytes; link_order, link_padding, layout: seed; arrival_speedup: ns; aslr: 0 or 1; option: see options.h
   std::uint64_t number = 0;
   // User factors without variables: the whole name of the git commit whose files are built, or
   // working_tree; what nobody has resolved yet is as the user wrote it. "": all others.

@@ -20,6 +20,7 @@ const std::set<std::string> described_above{"exclusions.effects_without[]",
                                             "exclusions.effects_vanished[]",
                                             "measures[]",
                                             "causal[]",
+                                            "causal_loads[]",
                                             "responses[].effects[]",
                                             "interactions[].variance",
                                             "calibration.any",
@@ -95,6 +96,7 @@ Document a_document() {
   document.samples = {{.subject = "sort"}};
   document.failures = {"it failed"};
   document.causal = {CausalCell{}};
+  document.causal_loads = {CausalLoads{}};
   document.analysis = an_analysis();
   stats::Analysis count = an_analysis();
   count.spec.response = "instructions";

@@ -6,6 +6,7 @@
 
 #include "report/json_analysis.h"
 #include "report/json_causal.h"
+#include "report/json_loads.h"
 #include "report/json_studies.h"
 #include "report/or_null.h"
 #include "report/sections/sections.h"
@@ -128,6 +129,18 @@ Json causal_of(const Document& document) {
   return list;
 }
 
+// Each has what 'stabctl causal --load --json' prints of loads, or why there is nothing.
+Json causal_loads_of(const Document& document) {
+  Json list = Json::array();
+  for (const CausalLoads& each : document.causal_loads) {
+    Json made{
+        {"benchmark", each.benchmark}, {"levels", each.levels}, {"reason", or_null(each.reason)}};
+    if (each.loads) made.update(loads_json(each.profile, *each.loads));
+    list.push_back(std::move(made));
+  }
+  return list;
+}
+
 std::string dumped(const Json& root) {
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -190,6 +203,7 @@ std::string json(const Document& document) {
             {"measures", counters_of(document.measures)},
             {"samples", samples_of(document.samples)},
             {"causal", causal_of(document)},
+            {"causal_loads", causal_loads_of(document)},
             {"responses", responses_of(document.others)},
             {"disagreements", disagreements(document)},
             {"duration_s", std::chrono::duration<double>(document.duration).count()},

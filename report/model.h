@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "stats/causal/analyse.h"
+#include "stats/causal/loads.h"
 #include "stats/causal/profile.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
@@ -178,6 +179,16 @@ struct CausalCell {
   std::string reason{};  // why there is none; else ""
 };
 
+// Cells of it that differ in nothing but by how much arrivals are faster: runs of one profile with loads.
+struct CausalLoads {
+  std::string name{};  // "sort opt=O2"
+  std::string benchmark{};
+  std::map<std::string, std::string> levels{};  // of the other treatments
+  stats::causal::Profile profile{};
+  std::optional<stats::causal::Loads> loads{};
+  std::string reason{};  // why there are none; else ""
+};
+
 struct Document {
   std::string experiment{};
   std::int64_t id = 0;
@@ -211,8 +222,9 @@ struct Document {
   std::vector<stats::Analysis> others{};  // of further responses, each a family of its own
   // Of a causal plan, which compares nothing; none: it is no such plan.
   std::optional<std::vector<CausalCell>> causal{};
-  std::set<std::string> counts{};  // the responses that count something
-  bool compares = true;            // the plan has a treatment
+  std::vector<CausalLoads> causal_loads{};  // of one with the factor
+  std::set<std::string> counts{};           // the responses that count something
+  bool compares = true;                     // the plan has a treatment
   // Of a fixed number of blocks not all were there: who looks again and again decides too often.
   bool looked_early = false;
 

@@ -115,6 +115,17 @@ void check_fractional(Draft& draft) {
   }
 }
 
+void check_arrivals(const DraftFactor& factor, Draft& draft) {
+  if (!draft.plan.is_causal())
+    draft.problems.add(factor.at,
+                       "'factor.arrival_speedup' belongs to design.kind = \"causal\": set it, or "
+                       "remove the factor");
+  else if (draft.plan.causal.arrival_speedup.count() != 0)
+    draft.problems.add(factor.at,
+                       "'factor.arrival_speedup' and 'causal.arrival_speedup' say the same: remove "
+                       "one of them");
+}
+
 }  // namespace
 
 void check_studies(Draft& draft) {
@@ -128,6 +139,8 @@ void check_studies(Draft& draft) {
 
 // Nothing is measured that virtual pauses would change.
 void check_causal(Draft& draft) {
+  for (const DraftFactor& factor : draft.factors)
+    if (factor.value.kind == FactorKind::arrival_speedup) check_arrivals(factor, draft);
   if (!draft.plan.is_causal()) return;
   if (draft.measure_at)
     draft.problems.add(

@@ -86,6 +86,7 @@ inline constexpr std::string_view response_words =
 inline constexpr std::uint32_t max_repeats = 100'000;
 inline constexpr std::uint64_t max_output = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t max_memory = std::uint64_t{1} << 50;
+inline constexpr std::chrono::nanoseconds max_arrival_speedup = std::chrono::seconds(10);
 inline constexpr std::uint32_t max_env_bytes = std::uint32_t{1} << 20;
 inline constexpr std::uint32_t max_blocks = 1'000'000;
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/duration.h"
 #include "plan/options.h"
 #include "plan/reading/draft.h"
 
@@ -29,7 +30,15 @@ Range range_of(FactorKind kind) {
 }
 
 bool has_numbers(FactorKind kind) {
-  return kind != FactorKind::aslr && kind != FactorKind::option;
+  return kind != FactorKind::aslr && kind != FactorKind::option &&
+         kind != FactorKind::arrival_speedup;
+}
+
+std::optional<Level> read_time(const Value& item) {
+  const auto* text = std::get_if<std::string>(&item.data);
+  const auto time = text == nullptr ? std::nullopt : parse_duration(*text);
+  if (!time || *time > max_arrival_speedup) return std::nullopt;
+  return Level{.name = *text, .variables = {}, .number = static_cast<std::uint64_t>(time->count())};
 }
 
 std::optional<Level> read_number(const Value& item, FactorKind kind) {
@@ -46,12 +55,15 @@ std::optional<Level> read_number(const Value& item, FactorKind kind) {
 std::optional<Level> read_level(const Value& item, const Factor& factor) {
   if (factor.kind == FactorKind::aslr) return read_flag(item);
   if (factor.kind == FactorKind::option) return read_option(*find_option(factor.name), item);
+  if (factor.kind == FactorKind::arrival_speedup) return read_time(item);
   return read_number(item, factor.kind);
 }
 
 std::string level_rule(const Factor& factor) {
   if (factor.kind == FactorKind::aslr) return "true or false";
   if (factor.kind == FactorKind::option) return option_rule(*find_option(factor.name));
+  if (factor.kind == FactorKind::arrival_speedup)
+    return "a time from \"0ns\" to \"10s\", as \"250us\"";
   return range_of(factor.kind).words;
 }
 

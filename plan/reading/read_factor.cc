@@ -17,12 +17,13 @@
 namespace stab::plan {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FactorKind>, 5> builtin{
+constexpr std::array<std::pair<std::string_view, FactorKind>, 6> builtin{
     {{"env_bytes", FactorKind::env_bytes},
      {"link_order", FactorKind::link_order},
      {"link_padding", FactorKind::link_padding},
      {"layout", FactorKind::layout},
-     {"aslr", FactorKind::aslr}}};
+     {"aslr", FactorKind::aslr},
+     {"arrival_speedup", FactorKind::arrival_speedup}}};
 
 Words builtin_names() {
   Words names = option_names();

@@ -88,7 +88,7 @@ void read_causal(const Table& root, Draft& draft) {
   causal.arrival_speedup = given<"causal.arrival_speedup">(*table).value_or(0ns);
   check_time(*table, "experiment", causal.experiment, 10ms, 10min);
   check_time(*table, "sample_period", causal.sample_period, 100us, 1s);
-  check_time(*table, "arrival_speedup", causal.arrival_speedup, 1ns, 10s);
+  check_time(*table, "arrival_speedup", causal.arrival_speedup, 1ns, max_arrival_speedup);
   if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
     draft.problems.add(table->find("speedup")->at,
                        "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': other "

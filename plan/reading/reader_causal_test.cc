@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <set>
 #include <string>
 
 #include "design/expand.h"
 #include "design/model.h"
+#include "design/resolve.h"
 #include "plan/reading/testing.h"
 
 namespace stab::plan {
@@ -57,6 +59,24 @@ TEST(ReaderCausal, LevelsMakeCellsAndNothingIsModelled) {
                               "'-O2' } }\n[factor.link_order]\nrandom = { per = 'block' }\n");
   EXPECT_EQ(expand(plan).cells.size(), 2U);
   EXPECT_TRUE(models(plan, expand(plan)).empty());
+}
+
+TEST(ReaderCausal, ArrivalsMayBeFasterBySeveralTimes) {
+  const std::string factor = "[factor.arrival_speedup]\nlevels = ['0us', '250us', '1ms']\n";
+  const Plan plan = good_plan(smallest + kind + factor);
+  const Expansion expansion = expand(plan);
+  EXPECT_EQ(expansion.cells.size(), 3U);
+  std::set<std::chrono::nanoseconds> times;
+  for (const Trial& trial : expansion.trials) times.insert(resolve(plan, trial).arrival_speedup);
+  EXPECT_THAT(times, ElementsAre(0us, 250us, 1ms));
+  EXPECT_THAT(problems_of(smallest + factor),
+              HasSubstr("'factor.arrival_speedup' belongs to design.kind = \"causal\""));
+  EXPECT_THAT(more(factor + "[causal]\narrival_speedup = '1us'\n"),
+              HasSubstr("remove one of them"));
+  EXPECT_THAT(more("[factor.arrival_speedup]\nlevels = ['0us', '11s']\n"),
+              HasSubstr("a time from \"0ns\" to \"10s\", as \"250us\""));
+  EXPECT_THAT(more("[factor.arrival_speedup]\nrandom = { per = 'block' }\n"),
+              HasSubstr("is not possible: use levels"));
 }
 
 TEST(ReaderCausal, TheTableIsOfThisKindAlone) {

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/client/causal/load_words.h"
+#include "report/words/loads.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/duration.h"
 #include "base/text.h"
-#include "report/json_causal.h"
 #include "report/words/causal.h"
 #include "report/words/quantity.h"
 
-namespace stab::client::causal {
+namespace stab::report {
 namespace {
 
-using nlohmann::ordered_json;
 using stats::causal::AtLoad;
 using stats::causal::Change;
+using stats::causal::Load;
 using stats::causal::Loads;
 using stats::causal::Measured;
 using stats::causal::Point;
@@ -43,16 +41,12 @@ std::string words_of(const Measured& measured, double unit = 1) {
 
 class Text {
  public:
-  Text(const Profile& profile, const Loads& loads, double alpha)
-      : profile_(profile), loads_(loads), alpha_(alpha) {}
+  Text(const Profile& profile, const Loads& loads) : profile_(profile), loads_(loads) {}
 
   std::string text() {
     table();
     for (std::size_t point = 0; point < profile_.points.size(); ++point) write(point);
     if (profile_.loads.size() > 1) changes();
-    for (const AtLoad& at : loads_.loads)
-      add("\nAt a load of {}x\n\n{}", asked(at.load),
-          report::causal_text(profile_, at.analysis, alpha_));
     return std::move(text_);
   }
 
@@ -62,8 +56,7 @@ class Text {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
   }
 
-  [[nodiscard]] double asked(std::size_t load) const { return profile_.loads[load].asked; }
-  [[nodiscard]] std::string name(std::size_t load) const { return fmt::format("{}x", asked(load)); }
+  [[nodiscard]] std::string name(std::size_t load) const { return load_name(profile_.loads[load]); }
 
   void table() {
     add("{:<8}{:<26}{:>10}{:>6}  {}\n", "load", "had", "a visit", "runs", "arrivals a second");
@@ -93,8 +86,8 @@ class Text {
     }
     if (is_latency || !is_known || loads_.loads.size() < 2) return;
     if (saturated)
-      add("It is saturated from a load of {}x on: its visits do not follow arrivals.\n",
-          asked(*saturated));
+      add("It is saturated from a load of {} on: its visits do not follow arrivals.\n",
+          name(*saturated));
     else
       add("At none of these loads is it known to be saturated.\n");
   }
@@ -117,102 +110,28 @@ class Text {
         "line\n");
     for (const Change& each : loads_.changes) {
       if (!each.differs) continue;
-      add("{}, {} {} (p {})\n", report::short_line(profile_.lines[each.line]),
+      add("{}, {} {} (p {})\n", short_line(profile_.lines[each.line]),
           profile_.points[each.point].kind == PointKind::latency ? "latency" : "point",
-          one_line(profile_.points[each.point].name, 200), report::p_text(each.adjusted_p));
+          one_line(profile_.points[each.point].name, 200), p_text(each.adjusted_p));
       for (std::size_t i = 0; i < each.loads.size(); ++i)
-        add("  {:<8}{}\n", name(each.loads[i]), report::causal_gain(each.slopes[i]));
+        add("  {:<8}{}\n", name(each.loads[i]), causal_gain(each.slopes[i]));
     }
   }
 
   const Profile& profile_;
   const Loads& loads_;
-  double alpha_;
   std::string text_;
 };
 
-ordered_json object_of(const Measured& measured) {
-  ordered_json made{{"value", measured.value}};
-  if (!measured.interval) return made;
-  made["low"] = measured.interval->low;
-  made["high"] = measured.interval->high;
-  return made;
-}
-
-ordered_json object_of(const Profile& profile, const AtLoad& at) {
-  const stats::causal::Load& load = profile.loads[at.load];
-  ordered_json made{
-      {"asked", load.asked}, {"speedup_ns", load.speedup_ns}, {"runs", at.analysis.runs}};
-  if (at.had) made["had"] = object_of(*at.had);
-  if (at.arrivals) made["arrivals"] = object_of(*at.arrivals);
-  made["points"] = ordered_json::array();
-  for (const PointAtLoad& point : at.points) {
-    const Point& of = profile.points[point.point];
-    const bool is_latency = of.kind == PointKind::latency;
-    ordered_json each{{"name", of.name}, {"kind", is_latency ? "latency" : "throughput"}};
-    each.update(object_of(point.measured));
-    if (is_latency) {
-      each["steady"] = point.is_steady;
-    } else {
-      each["per_arrival"] = point.per_arrival;
-      each["saturated"] = point.is_saturated;
-    }
-    made["points"].push_back(std::move(each));
-  }
-  return made;
-}
-
-ordered_json object_of(const Profile& profile, const Change& change) {
-  const Point& of = profile.points[change.point];
-  ordered_json made{{"point", of.name},
-                    {"kind", of.kind == PointKind::latency ? "latency" : "throughput"},
-                    {"line", profile.lines[change.line]},
-                    {"differs", change.differs},
-                    {"p", change.p},
-                    {"adjusted_p", change.adjusted_p}};
-  for (std::size_t i = 0; i < change.loads.size(); ++i) {
-    ordered_json each{{"load", profile.loads[change.loads[i]].asked}};
-    each.update(report::causal_gain_json(change.slopes[i]));
-    made["slopes"].push_back(std::move(each));
-  }
-  return made;
-}
-
-// The numbers of all loads together, and the points of each with its load.
-ordered_json all_of(const Profile& profile, const Loads& loads, double alpha) {
-  ordered_json made;
-  for (const AtLoad& at : loads.loads) {
-    ordered_json one = report::causal_json(profile, at.analysis, alpha);
-    for (ordered_json& point : one["points"]) point["load"] = profile.loads[at.load].asked;
-    if (made.is_null()) {
-      made = std::move(one);
-      continue;
-    }
-    for (const char* sum : {"runs", "experiments"})
-      made[sum] = made[sum].get<std::size_t>() + one[sum].get<std::size_t>();
-    made["hours"] = made["hours"].get<double>() + one["hours"].get<double>();
-    for (const char* both : {"runs_are_clusters", "end_to_end", "phase_known"})
-      made[both] = made[both].get<bool>() && one[both].get<bool>();
-    for (ordered_json& point : one["points"]) made["points"].push_back(std::move(point));
-  }
-  return made;
-}
-
 }  // namespace
 
-std::string loads_as_text(const Profile& profile, const Loads& loads, double alpha) {
-  return Text(profile, loads, alpha).text();
+std::string load_name(const Load& load) {
+  return load.asked > 0 ? fmt::format("{}x", load.asked)
+                        : format_duration(std::chrono::nanoseconds(load.speedup_ns));
 }
 
-std::string loads_as_json(const Profile& profile, const Loads& loads, double alpha) {
-  ordered_json made = all_of(profile, loads, alpha);
-  made["loads"] = ordered_json::array();
-  for (const AtLoad& at : loads.loads) made["loads"].push_back(object_of(profile, at));
-  if (profile.loads.size() > 1) {
-    made["changes"] = ordered_json::array();
-    for (const Change& each : loads.changes) made["changes"].push_back(object_of(profile, each));
-  }
-  return made.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+std::string loads_text(const Profile& profile, const Loads& loads) {
+  return Text(profile, loads).text();
 }
 
-}  // namespace stab::client::causal
+}  // namespace stab::report

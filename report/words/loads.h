@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A causal profile with loads for people and for programs.
+// What more load does, for people.
 #pragma once
 
 #include <string>
@@ -7,15 +7,12 @@
 #include "stats/causal/loads.h"
 #include "stats/causal/profile.h"
 
-namespace stab::client::causal {
+namespace stab::report {
 
-// The loads and what was had of them; throughput and latency against load; lines whose slopes differ;
-// then the report of each load.
-std::string loads_as_text(const stats::causal::Profile& profile, const stats::causal::Loads& loads,
-                          double alpha);
+// "1.25x" where that was asked for, else by how much arrivals are faster: "250us".
+std::string load_name(const stats::causal::Load& load);
 
-// One object, as doc/causal.md describes it.
-std::string loads_as_json(const stats::causal::Profile& profile, const stats::causal::Loads& loads,
-                          double alpha);
+// The loads and what was had of them; throughput and latency against load; lines whose slopes differ.
+std::string loads_text(const stats::causal::Profile& profile, const stats::causal::Loads& loads);
 
-}  // namespace stab::client::causal
+}  // namespace stab::report

@@ -32,7 +32,8 @@ bool runs_alike(const plan::Plan& plan, const plan::Trial& trial, std::size_t fa
                     (a.prepare && uses_tree(*a.prepare)) || (a.cleanup && uses_tree(*a.cleanup));
   return !tree && a.prepare == b.prepare && a.cleanup == b.cleanup && a.run == b.run &&
          a.env == b.env && a.stdin_file == b.stdin_file && a.aslr == b.aslr &&
-         a.env_bytes == b.env_bytes && a.options == b.options;
+         a.env_bytes == b.env_bytes && a.arrival_speedup == b.arrival_speedup &&
+         a.options == b.options;
 }
 
 std::vector<Binary> stored_binaries(const plan::Plan& plan, const plan::Expansion& expansion,

@@ -3,34 +3,105 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "design/expand.h"
 #include "stabd/results/trials.h"
 #include "stats/causal/analyse.h"
+#include "stats/causal/loads.h"
 #include "stats/causal/run_text.h"
 
 namespace stab::results {
+namespace {
 
-Result<void> CausalCells::add(const plan::Plan& plan, const store::Trial& trial) {
-  std::string name = cell_text(plan, trial);
-  const auto [place, is_new] = places_.try_emplace(name, cells_.size());
-  if (is_new) {
-    report::CausalCell cell{.name = std::move(name), .benchmark = trial.benchmark};
-    for (const std::size_t index : plan::treatments(plan)) {
-      const std::string& factor = plan.factors[index].name;
-      if (const auto level = trial.levels.find(factor); level != trial.levels.end())
-        cell.levels.insert(*level);
-    }
-    cells_.push_back(std::move(cell));
+using stats::causal::Load;
+using stats::causal::Profile;
+using stats::causal::Run;
+
+// nullptr: the plan has no such factor.
+const plan::Factor* arrivals_of(const plan::Plan& plan) {
+  const auto found =
+      std::ranges::find(plan.factors, plan::FactorKind::arrival_speedup, &plan::Factor::kind);
+  return found == plan.factors.end() ? nullptr : &*found;
+}
+
+// Ascending, as an analysis wants them.
+std::vector<plan::Level> levels_of(const plan::Factor& arrivals) {
+  std::vector<plan::Level> levels = std::get<plan::FixedLevels>(arrivals.levels).levels;
+  std::ranges::sort(levels, {}, &plan::Level::number);
+  return levels;
+}
+
+template <class Cell>
+Cell cell_of(const plan::Plan& plan, const store::Trial& trial, const plan::Factor* without) {
+  Cell cell{.name = trial.benchmark, .benchmark = trial.benchmark};
+  for (const std::size_t index : plan::treatments(plan)) {
+    const plan::Factor& factor = plan.factors[index];
+    const auto level = trial.levels.find(factor.name);
+    if (&factor == without || level == trial.levels.end()) continue;
+    cell.levels.insert(*level);
+    cell.name += fmt::format(" {}={}", level->first, level->second);
   }
-  if (auto read = stats::causal::read_run(trial.causal, cells_[place->second].profile); !read)
+  return cell;
+}
+
+// By the mean of the runs in which arrivals are no faster; without any it stays unknown.
+void set_what_was_had(Profile& profile) {
+  double sum = 0;
+  double count = 0;
+  for (const Run& run : profile.runs) {
+    const double rate = stats::causal::arrival_rate(run);
+    if (profile.loads[run.load].speedup_ns != 0 || rate <= 0) continue;
+    sum += rate;
+    ++count;
+  }
+  if (count == 0) return;
+  for (Run& run : profile.runs) run.had = stats::causal::arrival_rate(run) / (sum / count);
+}
+
+Result<void> add_run(const store::Trial& trial, Profile& profile) {
+  if (auto read = stats::causal::read_run(trial.causal, profile); !read)
     return fail(fmt::format("trial {}, attempt {}: {}", trial.position, trial.attempt,
                             read.error().message));
   return {};
 }
 
-std::vector<report::CausalCell> CausalCells::result(const plan::Plan& plan) && {
+}  // namespace
+
+Result<void> CausalCells::add(const plan::Plan& plan, const store::Trial& trial) {
+  auto cell = cell_of<report::CausalCell>(plan, trial, nullptr);
+  const auto [place, is_new] = places_.try_emplace(cell.name, cells_.size());
+  if (is_new) cells_.push_back(std::move(cell));
+  if (auto added = add_run(trial, cells_[place->second].profile); !added) return added;
+  const plan::Factor* arrivals = arrivals_of(plan);
+  return arrivals == nullptr ? Result<void>() : add_to_loads(plan, trial, *arrivals);
+}
+
+Result<void> CausalCells::add_to_loads(const plan::Plan& plan, const store::Trial& trial,
+                                       const plan::Factor& arrivals) {
+  const std::vector<plan::Level> levels = levels_of(arrivals);
+  auto cell = cell_of<report::CausalLoads>(plan, trial, &arrivals);
+  const auto [place, is_new] = places_with_loads_.try_emplace(cell.name, loads_.size());
+  if (is_new) {
+    for (const plan::Level& level : levels)
+      cell.profile.loads.push_back({.asked = 0, .speedup_ns = level.number});
+    loads_.push_back(std::move(cell));
+  }
+  Profile& profile = loads_[place->second].profile;
+  if (auto added = add_run(trial, profile); !added) return added;
+  const auto level = trial.levels.find(arrivals.name);
+  const auto load = std::ranges::find(levels, level == trial.levels.end() ? "" : level->second,
+                                      &plan::Level::name);
+  if (load == levels.end())
+    return fail(fmt::format("trial {}, attempt {}: the plan has no such level of {}",
+                            trial.position, trial.attempt, arrivals.name));
+  profile.runs.back().load = static_cast<std::size_t>(load - levels.begin());
+  return {};
+}
+
+std::vector<report::CausalCell> CausalCells::result(const plan::Plan& plan) {
   for (report::CausalCell& cell : cells_) {
     auto made =
         stats::causal::analyse(cell.profile, {.alpha = plan.analysis.alpha, .seed = plan.seed});
@@ -40,6 +111,19 @@ std::vector<report::CausalCell> CausalCells::result(const plan::Plan& plan) && {
       cell.reason = made.error().message;
   }
   return std::move(cells_);
+}
+
+std::vector<report::CausalLoads> CausalCells::loads(const plan::Plan& plan) {
+  for (report::CausalLoads& each : loads_) {
+    set_what_was_had(each.profile);
+    auto made = stats::causal::analyse_loads(each.profile,
+                                             {.alpha = plan.analysis.alpha, .seed = plan.seed});
+    if (made)
+      each.loads = *std::move(made);
+    else
+      each.reason = made.error().message;
+  }
+  return std::move(loads_);
 }
 
 }  // namespace stab::results

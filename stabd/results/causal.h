@@ -17,12 +17,19 @@ class CausalCells {
  public:
   // Of trials that count. An error names the trial whose text is none of ours.
   Result<void> add(const plan::Plan& plan, const store::Trial& trial);
-  // Analysed, in the order in which they first came.
-  std::vector<report::CausalCell> result(const plan::Plan& plan) &&;
+  // Analysed, in the order in which they first came. Once.
+  std::vector<report::CausalCell> result(const plan::Plan& plan);
+  // Of a plan that makes arrivals faster by several times: cells that differ in that alone, together. Once.
+  std::vector<report::CausalLoads> loads(const plan::Plan& plan);
 
  private:
+  Result<void> add_to_loads(const plan::Plan& plan, const store::Trial& trial,
+                            const plan::Factor& arrivals);
+
   std::vector<report::CausalCell> cells_;
   std::map<std::string, std::size_t> places_;  // by name
+  std::vector<report::CausalLoads> loads_;
+  std::map<std::string, std::size_t> places_with_loads_;
 };
 
 }  // namespace stab::results

@@ -275,7 +275,8 @@ void add_causal(const plan::Plan& plan, Rows rows, stats::Spec spec, report::Doc
   document.analysis.notes.emplace_back(
       "The times of these trials have virtual pauses in them: they are stored, and not compared "
       "between cells.");
-  document.causal = std::move(rows.causal).result(plan);
+  document.causal = rows.causal.result(plan);
+  document.causal_loads = rows.causal.loads(plan);
   if (rows.tally) document.exclusions = rows.tally->result();
 }
 

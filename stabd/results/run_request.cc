@@ -51,7 +51,8 @@ std::optional<std::uint32_t> speedup_of(const plan::Plan& plan, const plan::Tria
 }
 
 protocol::CausalRequest causal_request(const plan::Plan& plan, const plan::Trial& trial,
-                                       const plan::Variables& late, const std::string& tree) {
+                                       const plan::Task& task, const plan::Variables& late,
+                                       const std::string& tree) {
   const plan::Causal& causal = plan.causal;
   protocol::CausalRequest request{.seed = derive(trial.seed, "causal run"),
                                   .scope = causal.scope,
@@ -60,7 +61,7 @@ protocol::CausalRequest causal_request(const plan::Plan& plan, const plan::Trial
                                   .line = causal.line,
                                   .experiment = causal.experiment,
                                   .sample_period = causal.sample_period,
-                                  .arrival_speedup = causal.arrival_speedup,
+                                  .arrival_speedup = task.arrival_speedup,
                                   .speedup = speedup_of(plan, trial),
                                   .end_to_end = causal.end_to_end,
                                   .tree = tree};
@@ -102,7 +103,7 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
       .set = trial.set,
       .simulate = plan.simulated,
       .built = built.readings};
-  if (plan.is_causal()) request.causal = causal_request(plan, trial, late, built.tree);
+  if (plan.is_causal()) request.causal = causal_request(plan, trial, task, late, built.tree);
   add_measures(plan, benchmark.name, request);
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);

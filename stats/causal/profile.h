@@ -47,7 +47,7 @@ struct LineSamples {
 
 // What more work coming in was made of arrivals: each visit of an arrival point made its thread faster.
 struct Load {
-  double asked = 1;  // times the arrivals that there are without it
+  double asked = 1;  // times the arrivals that there are without it; 0: a time was asked for
   std::uint64_t speedup_ns = 0;
   bool operator==(const Load&) const = default;
 };

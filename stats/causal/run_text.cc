@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,13 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint64_t most_ns = std::uint64_t{1} << 60;
 constexpr const char* latency = "latency";
 constexpr const char* throughput = "throughput";
+constexpr const char* arrival = "arrival";
+
+Json point_json(const Point& of) {
+  Json made = Json::array({of.name, of.kind == PointKind::latency ? latency : throughput});
+  if (of.is_arrival) made.push_back(arrival);
+  return made;
+}
 
 Json visits_json(const Profile& profile, const Visits& each) {
   Json made = Json::array({each.point, each.count});
@@ -79,12 +87,15 @@ class Reader {
   }
 
   void add_point(const Json& value) {
-    if (!has(value, 2)) return;
-    good_ = value[0].is_string() && (value[1] == throughput || value[1] == latency);
+    const bool is_arrival = value.is_array() && value.size() == 3;
+    if (!has(value, is_arrival ? 3 : 2)) return;
+    good_ = value[0].is_string() && (value[1] == throughput || value[1] == latency) &&
+            (!is_arrival || (value[1] == throughput && value[2] == arrival));
     if (good_)
       made_.points.push_back(
           {.name = value[0].get<std::string>(),
-           .kind = value[1] == latency ? PointKind::latency : PointKind::throughput});
+           .kind = value[1] == latency ? PointKind::latency : PointKind::throughput,
+           .is_arrival = is_arrival});
   }
 
   void add_experiment(const Json& value, Run& run) {
@@ -110,6 +121,7 @@ class Reader {
       made.inside = value[3].is_number() ? value[3].get<double>() : -1;
       good_ = good_ && std::isfinite(made.inside) && made.inside >= 0;
     }
+    if (good_ && made_.points[made.point].is_arrival) to.arrivals += made.count;
     to.visits.push_back(made);
   }
 
@@ -134,8 +146,9 @@ std::vector<std::size_t> places_of(std::vector<T> names, std::vector<T>& all, Ke
 void add(Profile from, Profile& to) {
   const auto lines =
       places_of(std::move(from.lines), to.lines, [](const std::string& line) { return line; });
-  const auto points = places_of(std::move(from.points), to.points,
-                                [](const Point& of) { return std::pair(of.name, of.kind); });
+  const auto points = places_of(std::move(from.points), to.points, [](const Point& of) {
+    return std::tuple(of.name, of.kind, of.is_arrival);
+  });
   Run run = std::move(from.runs.front());
   for (Experiment& each : run.experiments) {
     each.line = lines[each.line];
@@ -151,9 +164,7 @@ std::string run_text(const Profile& profile) {
   assert(profile.runs.size() == 1);
   const Run& run = profile.runs.front();
   Json points = Json::array();
-  for (const Point& each : profile.points)
-    points.push_back(
-        Json::array({each.name, each.kind == PointKind::latency ? latency : throughput}));
+  for (const Point& each : profile.points) points.push_back(point_json(each));
   Json experiments = Json::array();
   for (const Experiment& each : run.experiments) {
     Json visits = Json::array();

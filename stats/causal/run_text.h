@@ -4,6 +4,8 @@
 //
 //   {"started_ns":1,"effective_ns":2,"lines":["a.c:3"],"points":[["item","throughput"]],
 //    "experiments":[[0,250,500000000,1000,12,[[0,40]]]],"samples":[[0,451]]}
+//
+// A point where work comes in has "arrival" behind its kind.
 #pragma once
 
 #include <string>

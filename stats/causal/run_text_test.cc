@@ -35,6 +35,16 @@ TEST(RunText, IsReadBackAsItWas) {
   EXPECT_EQ(read, a_run());
 }
 
+TEST(RunText, ArrivalsAreTheVisitsOfTheirPoints) {
+  Profile made = a_run();
+  made.points.push_back({.name = "item", .is_arrival = true});
+  made.runs[0].experiments[0].visits.push_back({.point = 2, .count = 7});
+  made.runs[0].experiments[0].arrivals = 7;
+  Profile read;
+  ASSERT_TRUE(read_run(run_text(made), read));
+  EXPECT_EQ(read, made);
+}
+
 TEST(RunText, RunsShareLinesAndPointsByTheirNames) {
   Profile other = a_run();
   std::swap(other.lines[0], other.lines[1]);

@@ -72,6 +72,34 @@ class CausalPlan : public ::testing::Test {
   Lab lab_;
 };
 
+TEST_F(CausalPlan, ArrivalsThatAreFasterBySeveralTimesAreLoads) {
+  const int id = run(plan("[[benchmark]]\nname = \"b\"\n" + build() +
+                              "run = [\"${OUT}\", \"arrive\", \"60\"]\n"
+                              "[factor.arrival_speedup]\nlevels = [\"0us\", \"800us\"]\n",
+                          3));
+  const std::string number = std::to_string(id);
+  ASSERT_EQ(lab_.state(id), "done") << lab_.ctl({"logs", number}).out;
+  const json report = json::parse(lab_.ctl({"report", number, "--json"}).out, nullptr, false);
+  ASSERT_EQ(report["trials"]["ok"], 6) << report["failures"];
+  EXPECT_EQ(report["causal"].size(), 2U) << "a profile of each";
+  ASSERT_EQ(report["causal_loads"].size(), 1U);
+  const json& both = report["causal_loads"][0];
+  EXPECT_EQ(both["benchmark"], "b");
+  EXPECT_TRUE(both["levels"].empty());
+  EXPECT_EQ(both["reason"], nullptr);
+  ASSERT_EQ(both["loads"].size(), 2U) << both;
+  EXPECT_EQ(both["loads"][0]["speedup_ns"], 0);
+  EXPECT_EQ(both["loads"][1]["speedup_ns"], 800'000);
+  EXPECT_EQ(both["loads"][1]["asked"], nullptr);
+  EXPECT_NEAR(both["loads"][0]["had"]["value"].get<double>(), 1, 1e-9) << "the mean is of these";
+  EXPECT_GT(both["loads"][1]["had"]["value"].get<double>(), 0);
+  EXPECT_EQ(both["loads"][1]["points"][0]["kind"], "throughput");
+  EXPECT_TRUE(both.contains("changes"));
+  const std::string text = lab_.ctl({"report", number}).out;
+  EXPECT_THAT(text, HasSubstr("Load against b\n"));
+  EXPECT_THAT(text, HasSubstr("\n800 us  "));
+}
+
 TEST_F(CausalPlan, EachCellHasAProfileOfAllItsRuns) {
   const int id = run(plan("[[benchmark]]\nname = \"b\"\n" + build() +
                               "run = [\"${OUT}\", \"${MODE}\", \"2000\"]\n"

@@ -10,8 +10,9 @@
 
 #include "base/text.h"
 #include "report/json_causal.h"
+#include "report/json_loads.h"
 #include "report/words/causal.h"
-#include "stabd/client/causal/load_words.h"
+#include "report/words/loads.h"
 #include "stabd/client/exit_code.h"
 #include "stabd/client/input.h"
 #include "stabd/client/output.h"
@@ -22,6 +23,9 @@
 namespace stab::client::causal {
 namespace {
 
+using nlohmann::ordered_json;
+using stats::causal::AtLoad;
+using stats::causal::Loads;
 using stats::causal::Profile;
 
 Result<Profiled> read_all(const std::vector<std::string>& paths) {
@@ -35,21 +39,49 @@ Result<Profiled> read_all(const std::vector<std::string>& paths) {
   return Profiled{.profile = std::move(profile)};
 }
 
+std::string dumped(const ordered_json& object) {
+  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
 Result<std::string> words_of(const CausalOptions& options, const Profile& profile) {
   const auto made = stats::causal::analyse(profile, {.alpha = options.alpha, .seed = options.seed});
   if (!made) return std::unexpected(made.error());
   if (!options.json) return report::causal_text(profile, *made, options.alpha);
-  return report::causal_json(profile, *made, options.alpha)
-             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return dumped(report::causal_json(profile, *made, options.alpha));
+}
+
+// The numbers of all loads together, and the points of each with its load.
+ordered_json all_of(const Profile& profile, const Loads& loads, double alpha) {
+  ordered_json made;
+  for (const AtLoad& at : loads.loads) {
+    ordered_json one = report::causal_json(profile, at.analysis, alpha);
+    for (ordered_json& point : one["points"])
+      point["load"] = report::asked_json(profile.loads[at.load]);
+    if (made.is_null()) {
+      made = std::move(one);
+      continue;
+    }
+    for (const char* sum : {"runs", "experiments"})
+      made[sum] = made[sum].get<std::size_t>() + one[sum].get<std::size_t>();
+    made["hours"] = made["hours"].get<double>() + one["hours"].get<double>();
+    for (const char* both : {"runs_are_clusters", "end_to_end", "phase_known"})
+      made[both] = made[both].get<bool>() && one[both].get<bool>();
+    for (ordered_json& point : one["points"]) made["points"].push_back(std::move(point));
+  }
+  made.update(report::loads_json(profile, loads));
+  return made;
 }
 
 Result<std::string> load_words(const CausalOptions& options, const Profile& profile) {
   const auto made =
       stats::causal::analyse_loads(profile, {.alpha = options.alpha, .seed = options.seed});
   if (!made) return std::unexpected(made.error());
-  return options.json ? loads_as_json(profile, *made, options.alpha)
-                      : loads_as_text(profile, *made, options.alpha);
+  if (options.json) return dumped(all_of(profile, *made, options.alpha));
+  std::string text = report::loads_text(profile, *made);
+  for (const AtLoad& at : made->loads)
+    text += fmt::format("\nAt a load of {}\n\n{}", report::load_name(profile.loads[at.load]),
+                        report::causal_text(profile, at.analysis, options.alpha));
+  return text;
 }
 
 Result<int> show(const CausalOptions& options, const Profile& profile) {
