@@ -30,6 +30,22 @@ for allocator in $allocators; do
   done
 done
 
+# The first blocks that are freed are messages of dlsym's failures, inside of dlsym.
+cat >unfound.c <<'END'
+#include <dlfcn.h>
+#include <stddef.h>
+int main(void) {
+  for (int i = 0; i < 3; ++i)
+    if (dlsym(NULL, "there is no such name") != NULL) return 1;
+  return dlerror() == NULL;
+}
+END
+clang-19 -o unfound unfound.c && "$szc" -o unfound_ours unfound.c || exit 1
+for allocator in $allocators; do
+  under "allocator=$allocator" ./unfound || fail "preloaded, $allocator: dlsym that finds nothing"
+  STABILIZER_OPTIONS=heap=1:allocator=$allocator ./unfound_ours || fail "linked, $allocator: dlsym that finds nothing"
+done
+
 # Programs of others, with their children.
 echo 'create table t(a integer primary key, b text); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)
   insert into t select i, hex(i*7919) from n; create index b on t(b); select count(*), max(b) from t; ' >small.sql

@@ -23,6 +23,8 @@ void look_for(Function& function, const char* name) {
     function = reinterpret_cast<Function>(found);
 }
 
+size_t (*usable)(void*);
+
 }  // namespace
 
 constinit System system_heap = {__libc_malloc, __libc_calloc, __libc_memalign, __libc_realloc,
@@ -34,6 +36,8 @@ void find_system_heap() {
   look_for(system_heap.allocate_aligned, "memalign");
   look_for(system_heap.resize, "realloc");
   look_for(system_heap.release, "free");
+  // Not at its first call: dlsym frees the message of an earlier failure, and that would ask for it.
+  look_for(usable, "malloc_usable_size");
 }
 
 // The object that defines __register_atfork is libc; other allocators may define __libc_malloc.
@@ -51,13 +55,7 @@ const char* file_of_other_heap() {
 }
 
 size_t usable_in_system(void* block) {
-  static size_t (*usable)(void*);
-  auto found = __atomic_load_n(&usable, __ATOMIC_RELAXED);
-  if (found == nullptr) {
-    look_for(found, "malloc_usable_size");
-    __atomic_store_n(&usable, found, __ATOMIC_RELAXED);
-  }
-  return found == nullptr ? 0 : found(block);
+  return usable == nullptr ? 0 : usable(block);
 }
 
 }  // namespace stab::heap

@@ -17,12 +17,13 @@ struct System {
 
 extern System system_heap;
 
-// Fills system_heap, which is libc's until then.
+// Fills system_heap, which is libc's until then, and finds what usable_in_system calls.
 void find_system_heap();
 // The file of the system's allocator; nullptr: it is libc's. Others define more functions than we
 // do (operator new, sized delete, sdallocx), and blocks of ours must not reach those.
 const char* file_of_other_heap();
 
+// 0 before find_system_heap.
 size_t usable_in_system(void* block);
 
 }  // namespace stab::heap
