@@ -85,12 +85,14 @@ function(stab_test source)
 endfunction()
 
 # stab_script_test(a_test.sh [SLOW] [PROCESSORS N]): a script that is run with the source and the build directory as arguments.
+# What it cannot test it says by tests/skips.sh.
 function(stab_script_test source)
   cmake_parse_arguments(arg "SLOW" "TIMEOUT;PROCESSORS" "ENVIRONMENT" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   cmake_path(REMOVE_EXTENSION source LAST_ONLY OUTPUT_VARIABLE stem)
   stab_register_test(${folder}/${stem} SLOW ${arg_SLOW} TIMEOUT "${arg_TIMEOUT}" ENVIRONMENT "${arg_ENVIRONMENT}"
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  set_tests_properties(${folder}/${stem} PROPERTIES SKIP_RETURN_CODE 77)
   if(arg_PROCESSORS)
     set_tests_properties(${folder}/${stem} PROPERTIES PROCESSORS ${arg_PROCESSORS})
   endif()

@@ -12,6 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failures=0 tested=0
 fail() { echo "FAILED: $*"; failures=1; }
+. "$source_directory/tests/skips.sh"
 unset STABILIZER_OPTIONS LD_PRELOAD
 program=$source_directory/tests/programs/other_allocators.cpp
 
@@ -55,7 +56,7 @@ done
 
 other="another allocator.*other_allocator\": \".*"
 for name in jemalloc tcmalloc_minimal mimalloc; do
-  build clang++-19 plain "-l$name" 2>/dev/null || { echo "skipped: there is no lib$name to link with"; continue; }
+  build clang++-19 plain "-l$name" 2>/dev/null || { skipped "there is no lib$name to link with"; continue; }
   file=$(ldd plain | awk -v name="lib$name.so" 'index($1, name) == 1 { print $3 }')
   build "$szc++" ours "-l$name" && build "$szc++" ours_own_new -DOWN_NEW "-l$name" || exit 1
   refuses "linked with $name" "$other$name" ./ours
@@ -69,11 +70,10 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
   refuses "libstabheap.so before $name" "$other$name" env "LD_PRELOAD=$library $file" ./plain_alone
   refuses "libstabheap.so behind $name" "malloc of its own" env "LD_PRELOAD=$file $library" ./plain_alone
   archive=${file%/*}/lib$name.a
-  [ -f "$archive" ] || { echo "skipped: there is no $archive"; continue; }
+  [ $name != mimalloc ] || { not_to_be_had "mimalloc linked statically: Debian has no archive of it"; continue; }
   build "$szc++" ours "$archive" -ldl -lm || exit 1
   refuses "$name linked statically" "malloc of its own" ./ours
   strict "$name linked statically" ./ours
 done
 echo "$tested ways"
-[ $tested -gt 0 ] || exit 77
 exit $failures

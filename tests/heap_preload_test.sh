@@ -12,6 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failures=0
 fail() { echo "FAILED: $*"; failures=1; }
+. "$source_directory/tests/skips.sh"
 field() { sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p" report | tail -1; }
 allocators="shuffled power2 bitmap tlsf system stretched"
 unset STABILIZER_OPTIONS LD_PRELOAD
@@ -50,8 +51,8 @@ done
 echo 'create table t(a integer primary key, b text); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)
   insert into t select i, hex(i*7919) from n; create index b on t(b); select count(*), max(b) from t; ' >small.sql
 others=("bash -c 'for i in {1..200}; do x=\$(echo \$i | tr 0-9 a-j); echo \$x; done | sort | md5sum'" "clang-19 -O1 -w -S -o - $source_directory/tests/programs/heap_family.c")
-command -v sqlite3 >/dev/null && others+=("sqlite3 :memory: '.read small.sql'")
-command -v git >/dev/null && [ -d "$source_directory/.git" ] && others+=("git -C $source_directory log --stat -20")
+command -v sqlite3 >/dev/null && others+=("sqlite3 :memory: '.read small.sql'") || skipped "no sqlite3 here"
+git -C "$source_directory" log -1 >/dev/null 2>&1 && others+=("git -C $source_directory log --stat -20") || skipped "no git, or no repository"
 for command in "${others[@]}"; do
   expected=$(timeout 300 bash -c "$command" 2>&1)
   for allocator in $allocators; do

@@ -14,6 +14,7 @@ fail() {
   echo "FAILED: $1"
   failures=$((failures + 1))
 }
+. "$1/tests/skips.sh"
 
 cat >program.c <<'END'
 #include <stdio.h>
@@ -36,7 +37,7 @@ grep -q '^[0-9a-f]* [0-9a-f]* inner$' "$map" || fail "perf map: $(cat "$map")"
 rm -f "$map"
 
 if ! command -v gdb >/dev/null; then
-  echo "skipped: no gdb here"
+  skipped "no gdb here"
   exit $failures
 fi
 

@@ -15,6 +15,7 @@ fail() {
   echo "FAILED: $1"
   failures=$((failures + 1))
 }
+. "$source_directory/tests/skips.sh"
 
 cat >good.c <<'END'
 #include <stdio.h>
@@ -106,7 +107,7 @@ if ./refuse exec /bin/true 2>/dev/null; then
   [ "$(STABILIZER_OPTIONS=report=placed ./refuse mremap ./good)" = works ] &&
     grep -q '"why_once": "code cannot be put in place.*"randomized": "yes"' placed || fail "mremap refused: $(cat placed)"
 else
-  echo "skipped: no seccomp here"
+  skipped "no seccomp here"
 fi
 # Filters that ask another process how to answer.
 if ./refuse exec:0 /bin/true 2>/dev/null; then
@@ -116,13 +117,13 @@ if ./refuse exec:0 /bin/true 2>/dev/null; then
   refused_later epoch_vtables.cpp "-O2 -std=c++20 -fvisibility=hidden" 40 :leads=1
   refused_later epoch_signals.c -O2 15 :stack=1:heap=1
 else
-  echo "skipped: no seccomp here that counts"
+  skipped "no seccomp here that counts"
 fi
 
 if unshare -rm true 2>/dev/null; then
   works "no /proc" unshare -rm sh -c "mount -t tmpfs none /proc && exec $work/good"
 else
-  echo "skipped: no user namespaces here, so /proc cannot be hidden"
+  skipped "no user namespaces here, so /proc cannot be hidden"
 fi
 
 # Unknown options warn; under strict=1 they refuse.

@@ -9,6 +9,11 @@ source_directory=$1 build_directory=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+. "$source_directory/tests/skips.sh"
 most_layouts=64
 
 # forgets FILE FLAGS [MOST [MILLISECONDS [:OPTIONS]]]: with at most so many old layouts kept at a time.
@@ -22,8 +27,7 @@ forgets() {
   if grep -qx 'exit 0' "$folder/output" && [ "${epochs:-0}" -gt $((most_layouts + 10)) ] && [ "${kept:-64}" -le "${3:-64}" ]; then
     echo "$1 $2: ${epochs} layouts, ${kept} kept"
   else
-    echo "FAILED: $1 $2: ${epochs:-no} layouts, ${kept:-?} kept; $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
-    failures=$((failures + 1))
+    fail "$1 $2: ${epochs:-no} layouts, ${kept:-?} kept; $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
   fi
 }
 
@@ -36,8 +40,7 @@ stays() {
   if grep -qx 'exit 0' "$folder/output" && tail -n 1 "$folder/report" | grep 'all are kept' | grep -q "\"layouts_stay_for\": \"[^\"]*${1%.*}_library.so\""; then
     echo "$1 $2: layouts stay"
   else
-    echo "FAILED: $1 $2: $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
-    failures=$((failures + 1))
+    fail "$1 $2: $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
   fi
 }
 
@@ -53,15 +56,14 @@ bounded() {
     [ "${epochs:-0}" -ge 5 ] && [ "${bytes:-0}" -gt 0 ] && [ "${bytes:-0}" -le $((256 << 20)) ]; then
     echo "$1 $2: $epochs layouts of $bytes bytes"
   else
-    echo "FAILED: $1 $2: ${epochs:-no} layouts of ${bytes:-?} bytes; $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
-    failures=$((failures + 1))
+    fail "$1 $2: ${epochs:-no} layouts of ${bytes:-?} bytes; $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
   fi
 }
 
 forgets epoch_sleepers.c '-O2 -pthread'
 forgets epoch_many_sleepers.c '-O2 -pthread' 64 5000
 given_up=$(sed -n 's/.*"event": "exit".*"given_up": \([0-9]*\).*/\1/p' "$work/epoch_many_sleepers/report")
-[ "$given_up" = 0 ] || { echo "FAILED: epoch_many_sleepers.c: ${given_up:-unknown} epochs were given up"; failures=$((failures + 1)); }
+[ "$given_up" = 0 ] || fail "epoch_many_sleepers.c: ${given_up:-unknown} epochs were given up"
 forgets epoch_long_jumps.c -O0
 forgets epoch_long_jumps.c -O2
 forgets epoch_kept_places.c -O0
@@ -88,8 +90,8 @@ bounded epoch_bytes.c -O2
 crypto=$(ldconfig -p 2>/dev/null | sed -n 's/.*libcrypto\.so\.3 .*x86-64.*=> //p' | head -1)
 if [ -n "$crypto" ]; then
   forgets epoch_guarded.c "-O2 -Wl,--no-as-needed $crypto" 3
-  readelf -d "$work/epoch_guarded/ours/program" | grep -q libcrypto || { echo "FAILED: libcrypto is not linked"; failures=$((failures + 1)); }
+  readelf -d "$work/epoch_guarded/ours/program" | grep -q libcrypto || fail "libcrypto is not linked"
 else
-  echo "libcrypto.so.3 is not on this machine: not tested"
+  skipped "libcrypto.so.3 is not on this machine"
 fi
 [ $failures = 0 ]

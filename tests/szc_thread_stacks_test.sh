@@ -12,6 +12,7 @@ fail() {
   echo "FAILED: $*"
   failures=$((failures + 1))
 }
+. "$1/tests/skips.sh"
 # run OPTIONS COMMAND...: with a report in $work/report.
 run() {
   rm -f "$work/report"
@@ -65,7 +66,7 @@ expect() {
   )
   [ "$got" = "$3" ] || fail "$1, $2: $got, not $3"
 }
-[ "$(ulimit -Hs)" = unlimited ] || [ "$(ulimit -Hs)" -ge 65536 ] || { echo "skipped: stacks may not be larger here"; exit 77; }
+[ "$(ulimit -Hs)" = unlimited ] || [ "$(ulimit -Hs)" -ge 65536 ] || skip_all "stacks may not be larger here"
 expect 'ulimit -Ss 8192' code=1 '8192 8192 8192 64'
 expect 'ulimit -Ss 8192' code=0:stack=1 '8192 65536 65536 640'
 grep -q '"small_' "$work/report" && fail "small stacks that nobody has: $(cat "$work/report")"
@@ -109,7 +110,7 @@ if run code=0:stack=0 "$work/pins" >"$work/without" && run code=0:stack=1 "$work
   [ $((main_with - main_without)) -ge 60 ] && [ $((main_with - main_without)) -le 66 ] || fail "of the main stack $((main_with - main_without)) MB are pinned, not 63 (doc/runtime.md, README.md)"
   [ $((thread_with - thread_without)) -ge 54 ] && [ $((thread_with - thread_without)) -le 58 ] || fail "of a thread's stack $((thread_with - thread_without)) MB more are pinned, not 56 (doc/runtime.md, README.md)"
 else
-  echo "memory cannot be pinned here"
+  skipped "memory cannot be pinned here"
 fi
 # Where the address space is limited, threads have what the program gives them.
 expect "ulimit -Ss 8192; ulimit -v 60000" stack=1 '65536 8192 8192 64'

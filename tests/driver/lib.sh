@@ -5,6 +5,7 @@ set -u
 build=$2
 szc=$build/bin/szc
 szcxx=$build/bin/szc++
+. "$1/tests/skips.sh"
 unset CCACHE_EXTRAFILES STABILIZER_OPTIONS CFLAGS CXXFLAGS LDFLAGS CC CXX
 for variable in $(env | sed -n 's/^\(STAB_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
 work=$(mktemp -d)
@@ -42,8 +43,8 @@ lacks() { ! grep -qF -e "$3" "$2" || { fail "$1: '$3' in:"; cat "$2" >&2; }; }
 moves() { "$szc" --stab-explain "$2" >/dev/null 2>"$work/.err" || { fail "$1: $2 is not randomized"; cat "$work/.err" >&2; }; }
 stays() { ! "$szc" --stab-explain "$2" >/dev/null 2>&1 || fail "$1: $2 is randomized"; }
 
-# Optional programs: a test that cannot run says so and counts as nothing.
-have() { command -v "$1" >/dev/null || { echo "not tested: $1 is not installed" >&2; return 1; }; }
+# have PROGRAM: it is installed.
+have() { command -v "$1" >/dev/null || { skipped "$1 is not installed"; return 1; }; }
 
 finish() {
   [ "$failures" -eq 0 ] || { echo "$failures failures" >&2; exit 1; }

@@ -8,9 +8,10 @@ fail() {
   echo "FAILED: $*" >&2
   exit 1
 }
+. "$source_dir/tests/skips.sh"
 
 if [[ ${3-} != inside ]]; then
-  reason=$(unshare -m true 2>&1) || { echo "skipped: no mounts of its own here: $reason"; exit 77; }
+  reason=$(unshare -m true 2>&1) || skip_all "no mounts of its own here: $reason"
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   # Mounts end with their namespace, however the test ends.
@@ -23,14 +24,14 @@ work=$4
 # mounted ARGUMENT...: where that is forbidden nothing can be tried.
 mounted() {
   local said
-  said=$(mount "$@" 2>&1) || { echo "skipped: mount $* is refused here: $said"; exit 77; }
+  said=$(mount "$@" 2>&1) || skip_all "mount $* is refused here: $said"
 }
 mounted --make-rprivate /
 mounted -t tmpfs -o mode=755 tmpfs "$work"
 mkdir -p "$work"/{packages,upper,work,root} "$work"/mask/{etc,var/{lib,cache}}
 root=$work/root
 # What another stabd has on this machine is not seen: such a device is overlayfs' mark of what was removed.
-for folder in etc var/lib var/cache; do mknod "$work/mask/$folder/stabd" c 0 0 || { echo "skipped: no mknod"; exit 77; }; done
+for folder in etc var/lib var/cache; do mknod "$work/mask/$folder/stabd" c 0 0 || skip_all "no mknod"; done
 mounted -t overlay overlay -o "lowerdir=$work/mask:/,upperdir=$work/upper,workdir=$work/work" "$root"
 mounted -t proc proc "$root/proc"
 mounted --rbind /sys "$root/sys"
