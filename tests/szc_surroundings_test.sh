@@ -17,6 +17,7 @@ fail() {
   echo "FAILED: $1"
   failures=$((failures + 1))
 }
+. "$source_directory/tests/skips.sh"
 
 cat >program.cc <<'END'
 #include <pthread.h>
@@ -120,37 +121,45 @@ int from_library(int (*call)(int), int x) {
 END
 flags="-std=c++20 -O1 -w -pthread"
 
-# program NAME LINKER-OF-LIBRARY FLAGS: NAME by szc and NAME.plain by clang, with a library of its own each.
+# program NAME LIBRARY'S-COMPILER FLAGS [WHY]: NAME/program by szc with a library of its own, of program.o or of what `from`
+# names. The compilers say nothing, or WHY szc does not randomize it.
 program() {
-  local name=$1 other=$2 more=${3-}
+  local name=$1 other=$2 more=${3-} why=${4-}
   mkdir -p "$name"
-  $other -O1 -fPIC -shared library.cc -Wl,-soname,library.so -o "$name/library.so" || { fail "$name: the library"; return; }
-  $clang $flags $more program.cc library.cc -o "$name/plain" && $szc $flags $more program.cc "$name/library.so" "-Wl,-rpath,$work/$name:\$ORIGIN" -o "$name/program" ||
-    fail "$name is not built"
+  { $other -O1 -fPIC -shared library.cc -Wl,-soname,library.so -o "$name/library.so" &&
+    $szc $flags ${from-program.o} "$name/library.so" "-Wl,-rpath,$work/$name:\$ORIGIN" $more -o "$name/program"; } 2>"$name/said" ||
+    fail "$name is not built: $(cat "$name/said")"
+  if [ -n "$why" ]; then grep -qF "$why" "$name/said"; else [ ! -s "$name/said" ]; fi ||
+    fail "$name: szc says '$(cat "$name/said")' and not '${why:-nothing}'"
 }
 
-# same TITLE PROGRAM COMMAND...: with all eight toggles what clang's program says without any surroundings.
+# same TITLE COMMAND...: with all eight toggles what clang's program says without any surroundings. Each of the allocators
+# meets, in turn, each combination of the others.
+allocators=(shuffled power2 bitmap tlsf system stretched)
 same() {
-  local title=$1 name=$2 code stack heap output status expected
-  shift 2
-  expected=$("./$name/plain" ${arguments-})
+  local title=$1 code stack heap output status expected options
+  shift
+  expected=$(./plain ${arguments-})
   for code in 0 1; do for stack in 0 1; do for heap in 0 1; do
     runs=$((runs + 1))
-    output=$(STABILIZER_OPTIONS=code=$code:stack=$stack:heap=$heap:period=2ms:budget=off:seed=$runs:poison=1 timeout 120 "$@" 2>errors)
+    options=code=$code:stack=$stack:heap=$heap
+    [ $heap = 0 ] || options+=:allocator=${allocators[(runs / 2 + runs / 8) % 6]}
+    output=$(STABILIZER_OPTIONS=$options:period=2ms:budget=off:seed=$runs:poison=1 timeout 120 "$@" 2>errors)
     status=$?
     [ $status = 42 ] && [ "$(tail -n 1 <<<"$output")" = "$expected" ] ||
-      fail "$title, code=$code stack=$stack heap=$heap: status $status, '$output' and not '$expected'; $(head -3 errors)"
+      fail "$title, $options: status $status, '$output' and not '$expected'; $(head -3 errors)"
   done; done; done
 }
 
+$clang $flags program.cc library.cc -o plain && $szc $flags -c program.cc -o program.o || exit 1
 program ordinary "$szc"
-same ordinary ordinary ordinary/program
+same ordinary ordinary/program
 
 # Limits. What a limit refuses the program itself counts: it does that work by itself.
-same "ulimit -v" ordinary bash -c 'ulimit -v 600000; exec ordinary/program'
-same "ulimit -s" ordinary bash -c 'ulimit -s 512; exec ordinary/program'
+same "ulimit -v" bash -c 'ulimit -v 600000; exec ordinary/program'
+same "ulimit -s" bash -c 'ulimit -s 512; exec ordinary/program'
 # Room for one file beside the three that every program has: what else is open is closed.
-same "ulimit -n" ordinary bash -c '
+same "ulimit -n" bash -c '
   for file in /proc/$$/fd/*; do [ "${file##*/}" -lt 3 ] || eval "exec ${file##*/}>&-"; done
   ulimit -n 4; exec ordinary/program'
 # Functions before and behind 16 MB that stay: the second range of text cannot be made writable.
@@ -160,98 +169,135 @@ int behind(int x) { return x + 3; }
 END
 program large "$szc" "blob.s behind.cc"
 for kilobytes in 8000 18000; do
-  arguments=1 same "ulimit -d $kilobytes" large bash -c "ulimit -d $kilobytes; exec large/program 1"
+  arguments=1 same "ulimit -d $kilobytes" bash -c "ulimit -d $kilobytes; exec large/program 1"
 done
-same "ulimit -i" ordinary bash -c 'ulimit -i 2; exec ordinary/program'
-arguments=3000 same "3,000 threads" ordinary ordinary/program 3000
+same "ulimit -i" bash -c 'ulimit -i 2; exec ordinary/program'
+arguments=3000 same "3,000 threads" ordinary/program 3000
 
 # Sandboxes, and what cannot be read.
 $clang -x c -O1 "$source_directory/tests/szc_refuse.c" -o refuse || exit 1
 if ./refuse exec /bin/true 2>/dev/null; then
-  for what in mprotect exec near mremap; do same "refused: $what" ordinary ./refuse $what ordinary/program; done
+  for what in mprotect exec near mremap; do same "refused: $what" ./refuse $what ordinary/program; done
 else
-  echo "skipped: no seccomp here"
+  skipped "no seccomp here"
 fi
 # From the second call on, at the start, and from the 13th on, in the midst of the run.
 if ./refuse exec:0 /bin/true 2>/dev/null; then
-  for what in mremap:1 mremap:12; do same "refused: $what" ordinary ./refuse $what ordinary/program; done
+  for what in mremap:1 mremap:12; do same "refused: $what" ./refuse $what ordinary/program; done
 else
-  echo "skipped: no seccomp here that counts"
+  skipped "no seccomp here that counts"
 fi
 if unshare -rm true 2>/dev/null; then
-  same "no /proc" ordinary unshare -rm sh -c 'mount -t tmpfs none /proc && exec ordinary/program'
+  same "no /proc" unshare -rm sh -c 'mount -t tmpfs none /proc && exec ordinary/program'
 else
-  echo "skipped: no user namespaces here, so /proc cannot be hidden"
+  skipped "no user namespaces here, so /proc cannot be hidden"
 fi
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   mkdir -p jail mine && chmod 777 mine
   for file in $(ldd ordinary/program | grep -o '/[^ )]*'); do mkdir -p "jail$(dirname "$file")" && cp -L "$file" "jail$file"; done
   cp ordinary/program ordinary/library.so jail/
-  same chroot ordinary chroot jail /program
+  same chroot chroot jail /program
   chmod u+s ordinary/program
-  same setuid ordinary setpriv --reuid=65534 --regid=65534 --clear-groups ordinary/program
+  same setuid setpriv --reuid=65534 --regid=65534 --clear-groups ordinary/program
   (STABILIZER_OPTIONS=report=$work/mine/report LD_LIBRARY_PATH=/x setpriv --reuid=65534 --regid=65534 --clear-groups ordinary/program) >/dev/null
   [ -z "$(find mine -type f -user 0)" ] || fail "setuid: a file was written for the caller"
   chmod u-s ordinary/program
 else
-  echo "skipped: chroot and setuid need root"
+  skipped "chroot and setuid need root"
 fi
 # Gdb's own lines about threads may begin in the middle of the program's.
-if gdb -batch -ex "set print thread-events off" -ex run ordinary/plain 2>/dev/null | grep -q '^[0-9]* [0-9]*$'; then
-  same debugger ordinary bash -c 'gdb -batch -ex "set print thread-events off" -ex run ordinary/program 2>/dev/null | grep -E "^[0-9]+ [0-9]+$"; exit 42'
+if gdb -batch -ex "set print thread-events off" -ex run ./plain 2>/dev/null | grep -q '^[0-9]* [0-9]*$'; then
+  same debugger bash -c 'gdb -batch -ex "set print thread-events off" -ex run ordinary/program 2>/dev/null | grep -E "^[0-9]+ [0-9]+$"; exit 42'
 else
-  echo "skipped: gdb cannot run programs here"
+  skipped "gdb cannot run programs here"
 fi
-
-# Other allocators, libraries of other linkers, link-time optimization, static parts, sanitizers.
-for allocator in jemalloc tcmalloc_minimal mimalloc; do
-  file=$(ls /usr/lib/x86_64-linux-gnu/lib$allocator.so.? 2>/dev/null | head -1)
-  [ -z "$file" ] && echo "skipped: no $allocator" && continue
-  same "$allocator preloaded" ordinary env LD_PRELOAD="$file" ordinary/program
-done
-same "libstabheap.so preloaded" ordinary env LD_PRELOAD="$build_directory/lib/libstabheap.so" ordinary/program
-# Who looks at the program while it runs: a profiler whose handler walks stacks by nongnu libunwind, and return probes of the kernel.
+if strace -o /dev/null true 2>reason; then
+  same strace strace -f -o /dev/null ordinary/program
+else
+  skipped "strace cannot run programs here: $(cat reason)"
+fi
+$clang -x c -O1 "$source_directory/tests/szc_attach.c" -o attach || exit 1
+if ./attach sleep 0.1 2>reason; then
+  same "a tracer that comes and goes" ./attach ordinary/program
+else
+  skipped "$(cat reason)"
+fi
+# A profiler whose handler walks stacks by nongnu libunwind, and probes of the kernel.
 profiler=$(ls /usr/lib/x86_64-linux-gnu/libprofiler.so.? 2>/dev/null | head -1)
 if [ -n "$profiler" ]; then
-  same "a profiler by libunwind" ordinary env LD_PRELOAD="$profiler" CPUPROFILE="$work/profile" CPUPROFILE_FREQUENCY=1000 ordinary/program
+  same "a profiler by libunwind" env LD_PRELOAD="$profiler" CPUPROFILE="$work/profile" CPUPROFILE_FREQUENCY=1000 ordinary/program
 else
-  echo "skipped: no libprofiler"
+  skipped "no libprofiler"
 fi
 $clang -x c -O1 "$source_directory/tests/szc_probe.c" -o probe || exit 1
-if ./probe libc.so.6 malloc /bin/true 2>reason; then
-  same "a return probe of malloc" ordinary ./probe libc.so.6 malloc ordinary/program
-  same "a return probe of our code" ordinary ./probe ordinary/library.so _Z12from_libraryPFiiEi ordinary/program
+if ./probe return libc.so.6 malloc /bin/true 2>reason; then
+  for when in entry return; do
+    same "a probe of malloc's $when" ./probe $when libc.so.6 malloc ordinary/program
+    same "a probe of our code's $when" ./probe $when ordinary/library.so _Z12from_libraryPFiiEi ordinary/program
+  done
 else
-  echo "skipped: $(cat reason)"
+  skipped "$(cat reason)"
 fi
-program foreign g++
-same "a library of g++" foreign foreign/program
-command -v mold >/dev/null && program molded "g++ -fuse-ld=mold" && same "a library of mold" molded molded/program
-program thin "$szc" -flto=thin
-same "-flto=thin" thin thin/program
-program full "$szc" -flto
-same "-flto" full full/program
-program parts "$szc" "-static-libstdc++ -static-libgcc"
-same "static parts" parts parts/program
-program checked "$clang" -fsanitize=address
-same "AddressSanitizer" checked checked/program
-program undefined "$clang" -fsanitize=undefined
-same "UndefinedBehaviorSanitizer" undefined undefined/program
 
-# ThreadSanitizer starts a thread in code that we would change: szc says that it does not randomize, and so does the post-link
-# step where szc does not know the library by its name.
-says() { grep -qF "$2" reason || fail "$1: szc says '$(cat reason)' and not '$2'"; }
-program watched "$clang" -fsanitize=thread 2>reason
-says "ThreadSanitizer" "program is not randomized: -fsanitize=thread needs code to stay where it is"
-same "ThreadSanitizer" watched watched/program
-library=$($clang -print-file-name=lib/linux/libclang_rt.tsan-x86_64.a) name=watched_by_another
+# Other allocators, preloaded and linked.
+folder=/usr/lib/x86_64-linux-gnu
+for allocator in jemalloc tcmalloc_minimal mimalloc; do
+  file=$(ls $folder/lib$allocator.so.? 2>/dev/null | head -1)
+  [ -z "$file" ] && skipped "no $allocator" && continue
+  same "$allocator preloaded" env LD_PRELOAD="$file" ordinary/program
+  program $allocator "$szc" -l$allocator
+  same "$allocator linked" $allocator/program
+  [ $allocator = mimalloc ] && not_to_be_had "mimalloc linked statically: Debian has no archive of it" && continue
+  program "${allocator}_inside" "$szc" "$folder/lib$allocator.a -lm"
+  same "$allocator linked statically" "${allocator}_inside/program"
+done
+library_of_heap=$build_directory/lib/libstabheap.so
+same "libstabheap.so preloaded" env LD_PRELOAD="$library_of_heap" ordinary/program
+
+# Libraries of other compilers and linkers, link-time optimization, static parts.
+program foreign g++
+same "a library of g++" foreign/program
+program optimized "g++ -flto"
+same "a library of g++ -flto" optimized/program
+for linker in mold gold; do
+  command -v ld.$linker >/dev/null || { skipped "no $linker"; continue; }
+  program $linker "g++ -fuse-ld=$linker"
+  same "a library of $linker" $linker/program
+  program by_$linker "$szc -fuse-ld=$linker" -fuse-ld=$linker "program is not randomized: it is linked by ld.$linker, not by lld"
+  same "all by $linker" by_$linker/program
+done
+from=program.cc program thin "$szc" -flto=thin
+same "-flto=thin" thin/program
+from=program.cc program full "$szc" -flto
+same "-flto" full/program
+program parts "$szc" "-static-libstdc++ -static-libgcc"
+same "static parts" parts/program
+
+# Sanitizers. Those with a library in the program that needs its code, stack or blocks where they are, szc does not randomize.
+stays="program is not randomized: -fsanitize=SANITIZER needs code to stay where it is"
+for sanitizer in address thread memory leak hwaddress safe-stack; do
+  more=
+  # Processors without tagged addresses have those of aliased pages.
+  [ $sanitizer != hwaddress ] || more=-fsanitize-hwaddress-experimental-aliasing
+  # libstdc++ is not instrumented: what it writes counts as not written.
+  [ $sanitizer != memory ] || more=-fsanitize-recover=memory
+  from=program.cc program $sanitizer "$clang" "-fsanitize=$sanitizer $more" "${stays/SANITIZER/$sanitizer}"
+  same "-fsanitize=$sanitizer" env MSAN_OPTIONS=report_umrs=0:exitcode=0 $sanitizer/program
+  same "-fsanitize=$sanitizer, libstabheap.so preloaded" env MSAN_OPTIONS=report_umrs=0:exitcode=0 LD_PRELOAD="$library_of_heap" $sanitizer/program
+done
+from=program.cc program undefined "$szc" -fsanitize=undefined
+same "-fsanitize=undefined" undefined/program
+from=program.cc program cfi "$szc" "-fsanitize=cfi -flto -fvisibility=hidden"
+same "-fsanitize=cfi" cfi/program
+
+# ThreadSanitizer starts a thread in code that we would change. So says the post-link step where szc does not know the library
+# by its name.
+library=$($clang -print-file-name=lib/linux/libclang_rt.tsan-x86_64.a)
 [ -f "$library" ] || library=$($clang -fsanitize=thread -### program.cc 2>&1 | grep -o '[^" ]*/libclang_rt\.tsan[-_a-z0-9]*\.a' | head -1)
-mkdir -p $name && cp "$library" $name/renamed.a && cp watched/plain watched/library.so $name/ &&
-  $clang $flags -fsanitize=thread -c program.cc -o $name/program.o &&
-  $szc $flags $name/program.o watched/library.so "-Wl,-rpath,$work/watched" -Wl,--whole-archive $name/renamed.a -Wl,--no-whole-archive \
-    -rdynamic -lm -ldl -o $name/program 2>reason || fail "$name is not built: $(cat reason)"
-says "ThreadSanitizer by another name" "ThreadSanitizer is linked in, and starts a thread too early"
-same "ThreadSanitizer by another name" $name $name/program
+cp "$library" renamed.a && $clang $flags -fsanitize=thread -c program.cc -o watched.o || fail "ThreadSanitizer by another name"
+from=watched.o program watched "$clang" "-Wl,--whole-archive renamed.a -Wl,--no-whole-archive -rdynamic -lm -ldl" \
+  "ThreadSanitizer is linked in, and starts a thread too early"
+same "ThreadSanitizer by another name" watched/program
 
 echo "$runs runs, $failures failures"
 [ "$failures" -eq 0 ]

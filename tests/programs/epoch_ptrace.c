@@ -57,25 +57,22 @@ static void seize(int rounds, double ms) {
   pid_t pid = fork();
   CHECK(pid >= 0);
   if (pid == 0) _exit(child(ms));
-  CHECK(ptrace(PTRACE_SEIZE, pid, NULL, (void *)PTRACE_O_EXITKILL) == 0);
   int ended = 0;
   for (int i = 0; i < rounds && !ended; ++i) {
+    if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0) break;  // it has ended
     work_ms(0.5);
     ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
     for (;;) {
       CHECK(waitpid(pid, &status, 0) == pid);
       ended = !WIFSTOPPED(status);
       if (ended) break;
-      const int of_interrupt = status >> 16 == PTRACE_EVENT_STOP;
-      if (ptrace(PTRACE_CONT, pid, NULL, (void *)(long)(of_interrupt ? 0 : WSTOPSIG(status))) != 0) CHECK(errno == ESRCH);
+      const int of_interrupt = status >> 16 == PTRACE_EVENT_STOP, signal = of_interrupt ? 0 : WSTOPSIG(status);
+      if (ptrace(of_interrupt ? PTRACE_DETACH : PTRACE_CONT, pid, NULL, (void *)(long)signal) != 0) CHECK(errno == ESRCH);
       if (of_interrupt) break;
     }
+    work_ms(0.5);
   }
-  while (!ended) {
-    CHECK(waitpid(pid, &status, 0) == pid);
-    ended = !WIFSTOPPED(status);
-    if (!ended) ptrace(PTRACE_CONT, pid, NULL, (void *)(long)WSTOPSIG(status));
-  }
+  if (!ended) CHECK(waitpid(pid, &status, 0) == pid);
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 13);
 }
 
