@@ -7,10 +7,10 @@
 //   | STAB_DEBUG     | where STAB_CHECKS is 1 or more: a few comparisons anywhere |
 //   | STAB_EXPENSIVE | where STAB_CHECKS is 2: whole structures are checked |
 //
-// The unit tests are built with STAB_CHECKS 2, programs with 0 or what `cmake
-// -DSTAB_RUNTIME_CHECKS=2` says. A check that is off is not evaluated. A check that fails writes a
-// line to standard error by a system call and traps, also in a signal handler and whatever locks
-// are held.
+// The unit tests and the programs of szc_checked_test.sh are built with STAB_CHECKS 2, others with 0
+// or what `cmake -DSTAB_RUNTIME_CHECKS=2` says. A check that is off is not evaluated. A check that
+// fails writes a line to standard error by a system call and traps, also in a signal handler and
+// whatever locks are held.
 #pragma once
 
 namespace stab::rt {
