@@ -15,10 +15,14 @@
 
 namespace stab::rt {
 
-// Of one epoch, when the threads that stopped were walked.
+// Of one epoch, when the threads that stopped were walked. It proves nothing of any layout unless
+// all of the thread that runs the epoch was seen, and neither images of ours nor libraries keep
+// addresses of code where nobody looks.
 class Reclamation {
  public:
-  Reclamation(uint64_t epoch, bool own_seen) : epoch_(epoch), own_seen_(own_seen) {}
+  Reclamation(uint64_t epoch, bool own_seen, bool addresses_are_hidden, Libraries libraries)
+      : epoch_(epoch),
+        all_is_seen_(own_seen && !addresses_are_hidden && libraries == Libraries::harmless) {}
 
   // Nothing changes, and it returns false, where something may refer to this old layout.
   [[nodiscard]] bool reclaim(Layout& layout) const {
@@ -36,14 +40,14 @@ class Reclamation {
   }
 
   [[nodiscard]] bool may_be_referred_to(const Layout& layout) const {
-    if (layout.referred || layout.is_held() || !own_seen_) return true;
+    if (layout.referred || layout.is_held() || !all_is_seen_) return true;
     for (uint32_t i = 0; i < thread_count(); ++i)
       if (may_refer_to(thread(i), layout)) return true;
     return false;
   }
 
   uint64_t epoch_;
-  bool own_seen_;  // all of the thread that runs the epoch
+  bool all_is_seen_;  // but for threads that may_refer_to() asks
 };
 
 namespace one_epoch {
@@ -88,9 +92,9 @@ void begin_image(Image& image, void* context) {
 }
 
 // Layouts that nothing refers to may be written again.
-void reclaim(Image& image, void* /*context*/) {
+void reclaim(Image& image, void* context) {
   if (!image.board.in_use()) return;
-  const Reclamation reclamation(epoch_number, own_seen);
+  const auto& reclamation = *static_cast<const Reclamation*>(context);
   uint64_t kept = 0;
   for (uint32_t i = 1; i < image.used; ++i) {
     Layout& layout = image.layouts[i];
@@ -237,7 +241,8 @@ void run_epoch(void* interruption) {
   outcome.change = find_active_functions(proof, context);
   for_each_image(begin_image, &outcome);
   migrate_threads(proof, context);
-  if (!addresses_are_hidden && libraries == Libraries::harmless) for_each_image(reclaim, nullptr);
+  Reclamation reclamation(epoch_number, own_seen, addresses_are_hidden, libraries);
+  for_each_image(reclaim, &reclamation);
   remember_threads(epoch_number, own_clear_since);
   resume_others(proof);
   if (outcome.problem != nullptr) {
