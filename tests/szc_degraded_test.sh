@@ -67,6 +67,15 @@ refused_later() {
   [ "$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' <<<"$last")" -ge 3 ] || fail "$name, mremap refused later: $last"
 }
 
+# apart FILE FLAGS OPTIONS: code is never writable and executable at one time (Image 4), at start and in epochs.
+apart() {
+  build apart "$programs/$1" "$szc" "$szc" "$2" >log 2>&1 || { fail "$1 is not built: $(tail -3 log)"; return; }
+  rm -f report
+  (cd apart && HAZARD_MS=200 STABILIZER_OPTIONS=strict=1:budget=off:period=2ms:seed=5:report=$work/report$3 \
+    timeout 300 ../refuse both ./program) >output 2>errors || fail "$1, code never writable: status $?, $(cat output errors)"
+  [ "$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' <<<"$(tail -n 1 report)")" -ge 3 ] || fail "$1: $(cat report)"
+}
+
 section_offset() { readelf -SW "$1" | sed -n "s/.* $2  *[A-Z]* *[0-9a-f]* \([0-9a-f]*\) .*/\1/p"; }
 poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }
 
@@ -104,6 +113,12 @@ if ./refuse exec /bin/true 2>/dev/null; then
   expect "mprotect refused" "memory cannot be made executable" ./refuse mprotect ./good
   expect "executable memory refused" "memory cannot be made executable" ./refuse exec ./good
   expect "no memory near the image" "no memory near the image" ./refuse near ./good
+  echo '#include <sys/mman.h>
+int main(void) { return mmap(0, 4096, PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED; }' >both.c
+  $clang both.c -o both && { ./refuse both ./both; } 2>/dev/null
+  [ $? = $((128 + $(kill -l SYS))) ] || fail "memory may be writable and executable"
+  apart epoch_libraries.cpp -O2 :stack=1:heap=1
+  apart epoch_vtables.cpp "-O2 -std=c++20 -fvisibility=hidden" :leads=1:stack=1
   [ "$(STABILIZER_OPTIONS=report=placed ./refuse mremap ./good)" = works ] &&
     grep -q '"why_once": "code cannot be put in place.*"randomized": "yes"' placed || fail "mremap refused: $(cat placed)"
 else

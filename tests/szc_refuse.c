@@ -2,6 +2,7 @@
 // szc_refuse mprotect|exec|near|mremap[:N] PROGRAM...: runs the program with these system calls refused (EPERM) by seccomp:
 // any mprotect that makes memory writable again or executable; only executable ones; mappings at fixed places; mremap to a
 // place that the caller chose. With N the first N of them are allowed.
+// szc_refuse both PROGRAM...: a call that makes memory writable and executable at one time ends the program (SIGSYS).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/audit.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -22,6 +24,7 @@
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define REFUSE BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1)
 #define ASK BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF)
+#define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 static int stop(const char *what) {
@@ -108,7 +111,19 @@ int main(int count, char **arguments) {
       colon ? ask : refuse,
       ALLOW,
   };
+  struct sock_filter both[] = {
+      LOAD(nr),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pkey_mprotect, 0, 4),
+      LOAD(args[2]),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, PROT_WRITE | PROT_EXEC),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROT_WRITE | PROT_EXEC, 0, 1),
+      KILL,
+      ALLOW,
+  };
   struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+  if (strcmp(what, "both") == 0) program = (struct sock_fprog){sizeof both / sizeof *both, both};
   const int socket = colon ? start_answering(atol(colon + 1)) : -1;
   if (colon && socket < 0) return stop("fork");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return stop("seccomp");
