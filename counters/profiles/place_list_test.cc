@@ -129,6 +129,7 @@ TEST(PlaceList, AnImageThatIsGoneHasNoNames) {
   EXPECT_EQ(name_at(list, 50, 0x30000), "not there");  // of an image that nobody knows
 }
 
+// Places 3.
 TEST(PlaceList, FromWhereItLacksSomethingItIsNotComplete) {
   File file = two_layouts();
   file.head().ended_ns = 25;

@@ -30,6 +30,7 @@ TEST(Validate, RefusesEveryTruncation) {
               TableError::ok);
 }
 
+// Table 9.
 TEST(Validate, RefusesEveryFlippedBitOfWhatTheRuntimeReads) {
   const auto table = SampleTable().build();
   const std::size_t end = reinterpret_cast<const abi::Header*>(table.data())->pinned.offset / 8;
@@ -48,6 +49,7 @@ TEST(Validate, NamesAnotherVersion) {
   EXPECT_STREQ(describe(TableError::other_version), "the table has another version");
 }
 
+// Table 1.
 TEST(Validate, RefusesArraysThatOverlapOrLeaveTheTable) {
   auto table = SampleTable().build();
   auto* header = reinterpret_cast<abi::Header*>(table.data());
@@ -61,6 +63,7 @@ TEST(Validate, RefusesArraysThatOverlapOrLeaveTheTable) {
   EXPECT_EQ(check(table), TableError::bad_array);
 }
 
+// Table 2.
 TEST(Validate, RefusesFunctionsOutsideOfTheCode) {
   EXPECT_EQ(after([](auto& t) { t.functions[1].start = 0x1ff0; }), TableError::bad_function);
   EXPECT_EQ(after([](auto& t) { t.functions[1].start = 0x1020; }), TableError::bad_function);
@@ -80,6 +83,7 @@ TEST(Validate, RefusesAnEntryThatCannotBePatched) {
   EXPECT_EQ(after([](auto& t) { t.ranges[0].size = 4; }), TableError::bad_function);
 }
 
+// Table 3.
 TEST(Validate, RefusesFixupsOutsideOfTheFunction) {
   EXPECT_EQ(after([](auto& t) { t.fixups[2] = t.fixup(abi::FixupKind::shift, 37, 0); }),
             TableError::bad_fixup);
@@ -91,6 +95,7 @@ TEST(Validate, RefusesFixupsOutsideOfTheFunction) {
   EXPECT_EQ(after([](auto& t) { t.functions[1].fixup_count = 2; }), TableError::bad_fixup);
 }
 
+// Table 4 and Table 5.
 TEST(Validate, RefusesLabelsSlotsAndRangesThatAreElsewhere) {
   EXPECT_EQ(after([](auto& t) { t.labels[0].offset = 20; }), TableError::bad_label);
   EXPECT_EQ(after([](auto& t) { t.labels[0].function = 2; }), TableError::bad_label);
@@ -105,6 +110,7 @@ TEST(Validate, RefusesLabelsSlotsAndRangesThatAreElsewhere) {
   EXPECT_EQ(after([](auto& t) { t.ranges[1].start = 0x900; }), TableError::bad_range);
 }
 
+// Table 6 and Table 7.
 TEST(Validate, RefusesFramesOutsideOfTheImage) {
   EXPECT_EQ(after([](auto& t) { t.functions[0].fde = 0x7f0; }), TableError::bad_frame);
   EXPECT_EQ(after([](auto& t) { t.functions[0].lsda_field = 21; }), TableError::bad_frame);
@@ -116,6 +122,7 @@ TEST(Validate, RefusesFramesOutsideOfTheImage) {
   EXPECT_EQ(after([](auto& t) { t.cies[0].size = 0x10000; }), TableError::bad_frame);
 }
 
+// Table 8.
 TEST(Validate, RefusesSizesOfFramesThatAreElsewhere) {
   EXPECT_EQ(after([](auto& t) { t.frames.pop_back(); }), TableError::bad_frame_size);
   EXPECT_EQ(after([](auto& t) { t.frames[0].first_field = 2; }), TableError::bad_frame_size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/base/place_file.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
 
@@ -50,6 +51,8 @@ places::Record* take_record(uint64_t item_bytes, uint64_t time_ns) {
   } while (!__atomic_compare_exchange_n(&file->used, &at, at + size, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED));
   auto* record = reinterpret_cast<places::Record*>(reinterpret_cast<uint8_t*>(file) + at);
+  STAB_DEBUG(Places, 1,
+             address_of(record) % places::alignment == 0 && record->kind == places::nothing);
   __atomic_store_n(&record->size, static_cast<uint32_t>(size), __ATOMIC_RELEASE);
   record->process = static_cast<uint32_t>(os::process_id());
   record->time_ns = time_ns;

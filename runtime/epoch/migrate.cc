@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "runtime/abi/abi.h"
+#include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
 #include "runtime/epoch/return_probes.h"
@@ -39,13 +40,21 @@ Spot spot_of(uint64_t address) {
   return spot;
 }
 
+bool has_frame_of(const Spot& spot, uint64_t address) {
+  const Spot other = spot_of(address);
+  return other.found() && other.function == spot.function &&
+         other.location.layout->pads[other.function] == spot.location.layout->pads[spot.function];
+}
+
 // The same spot in the present layout, or the address itself.
 uint64_t present(const Spot& spot, uint64_t address) {
   if (!spot.found() || spot.in_mark() || spot.location.image->present == 0) return address;
   const Layout& now = spot.location.image->current();
   if (spot.location.layout == &now || !now.has(spot.function)) return address;
   if (spot.location.layout->pads[spot.function] != now.pads[spot.function]) return address;
-  return address_of(now.copy(spot.function)) + spot.offset;
+  const uint64_t moved = address_of(now.copy(spot.function)) + spot.offset;
+  STAB_EXPENSIVE(Pads, 1, has_frame_of(spot, moved));
+  return moved;
 }
 
 bool is_table(const Spot& spot) {

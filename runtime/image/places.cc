@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The image's records in the file of the option places=.
+#include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/place_file.h"
 #include "runtime/image/image.h"
@@ -43,6 +44,7 @@ void note_image(const Image& image, uint64_t time_ns) {
 
 void note_layout(const Image& image, const Layout& layout, uint64_t time_ns) {
   if (!places_wanted()) return;
+  STAB_DEBUG(Places, 2, &layout == &image.first() || layout.state() == LayoutState::unused);
   places::Record* record = take_record(layout.count * sizeof(places::Place), time_ns);
   if (record == nullptr) return;
   record->count = layout.count;

@@ -28,6 +28,7 @@ TEST(IdIndex, TellsNumbersOfOneSlotApart) {
   EXPECT_EQ(index.find(0), nullptr);
 }
 
+// Index 1: a search for what is not there ends.
 TEST(IdIndex, IsFullAtItsMost) {
   static IdIndex<most> index;
   for (int id = 1; id <= static_cast<int>(most); ++id) EXPECT_TRUE(index.add(id, 0));
@@ -35,6 +36,7 @@ TEST(IdIndex, IsFullAtItsMost) {
   EXPECT_EQ(index.find(100), nullptr);
 }
 
+// Index 2.
 TEST(IdIndex, ForgetsAll) {
   static IdIndex<most> index;
   for (int round = 0; round < 5; ++round) {

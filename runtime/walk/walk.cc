@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/walk/walk.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/walk/code.h"
 #include "runtime/walk/frame.h"
@@ -57,9 +58,16 @@ bool is_plausible(Walk& caller) {
          row.rules[return_column] == Rule::undefined;
 }
 
+bool grows(const Walk& walk, const Walk& caller) {
+  const uint64_t from = walk.registers.value[rsp];
+  const uint64_t to = caller.registers.value[rsp];
+  return caller.registers.is_known(rsp) && (to > from || (walk.interrupted && to == from));
+}
+
 // Reads no more of the stack. Nothing is copied by assignment, since the compiler would call
 // memcpy.
 Step enter(Walk& walk, Walk& caller, FindDescription find, void* context) {
+  STAB_DEBUG(Walks, 2, caller.interrupted || grows(walk, caller));
   look_up(caller, find, context);
   if (!is_plausible(caller)) return Step::lost;
   copy_bytes(&walk, &caller, sizeof walk);

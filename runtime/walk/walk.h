@@ -8,7 +8,8 @@
 //      only on pages that were found to be readable. At a signal frame this starts anew, at most
 //      most_stacks times.
 //   2. The stack pointer grows with each step that is not over a signal frame, by less than
-//      most_stack in all: every walk ends.
+//      most_stack in all, so every walk ends. (It stays in a step out of an interrupted function that
+//      has taken its return address off the stack.)
 //   3. A return address is preceded by a call, or is a signal trampoline, or the end of the stack.
 //   4. Where a step is not sure it says `lost`; the walk then still describes the last sure frame.
 #pragma once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Walks over stacks, registers, descriptions and search tables that the input makes up. The
-// descriptions are in memory of exactly their size, the stack ends at a page that can't be read.
+// descriptions are in memory of exactly their size, the stack ends at a page that can't be read
+// (Walks 1).
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -139,6 +140,18 @@ void check_frame(const World& world, const ucontext_t& context, const Walk& walk
       require(*walk.saved[i] == walk.registers.value[i]);
 }
 
+// A step that does not lead to a caller leaves the walk where it was (Walks 4).
+bool steps(Walk& walk, Finder& finder) {
+  const uint64_t pc = walk.pc;
+  const uint64_t* slot = walk.pc_slot;
+  const Registers registers = walk.registers;
+  if (step(walk, find, &finder) == Step::caller) return true;
+  require(walk.pc == pc && walk.pc_slot == slot && walk.registers.known == registers.known);
+  for (uint32_t i = 0; i < register_count; ++i)
+    require(!registers.is_known(i) || walk.registers.value[i] == registers.value[i]);
+  return false;
+}
+
 void walk_frames(Input input) {
   static const World world;
   const uint8_t shape = input.byte();
@@ -152,9 +165,10 @@ void walk_frames(Input input) {
                static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RSP]));
   else
     begin_walk(walk, context);
-  uint64_t steps = 0;
-  while (step(walk, find, &finder) == Step::caller) {
-    require(++steps <= (most_stacks + 2) * (stack_size / 8 + 8));
+  uint64_t count = 0;
+  while (steps(walk, finder)) {
+    // Walks 2.
+    require(++count <= (most_stacks + 2) * (stack_size / 8 + 8));
     check_frame(world, context, walk);
   }
 }

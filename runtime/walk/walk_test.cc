@@ -238,7 +238,8 @@ TEST_F(WalkFromSignal, MovesAFrameToACopyOfItsFunction) {
   munmap(mapped, 4096);
 }
 
-// Overwrites the return address of frame 4 for the time of a walk.
+// Walks 3 and Walks 4: what no call can have left there is no return address, and what was walked before
+// is still known. Overwrites the return address of frame 4 for the time of a walk.
 uint64_t overwriting;
 
 void overwrite_and_walk(int, siginfo_t*, void* context) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is read from a vtable stays right for ever, wherever it is kept: in the heap, in a copy of the vtable, in the frame of
-// a coroutine, in a register of a long loop, on another thread.
+// a coroutine, in a register of a long loop, on another thread (Layout 3).
 // link: -pthread
 // variants: -O0 -std=c++20 -fvisibility=hidden | -O2 -std=c++20 -fvisibility=hidden | -O2 -std=c++20 -fno-pie -no-pie -fvisibility=hidden | -O2 -std=c++20 -fno-pie -no-pie
 #include "hazard.h"
