@@ -101,6 +101,56 @@ void Decoder::Impl::number_registers() {
         }
 }
 
+// What pops take, as far as it was pushed in the same straight line of code: an instruction counts what
+// the ones before it left on the stack. A pop of what lies deeper takes what another block saved.
+class Decoder::Impl::Pushed {
+ public:
+  explicit Pushed(const Impl& decoder) : decoder_(decoder) {}
+
+  // Whether the instruction pops a register that got there as another one, or as no register.
+  bool mixes(const llvm::MCInst& instruction) {
+    const llvm::StringRef name = decoder_.instructions->getName(instruction.getOpcode());
+    bool mixed = false;
+    if (name == "PUSH64r")
+      stack_.push_back(number_of(instruction, 0));
+    else if (name.starts_with("PUSH"))
+      stack_.push_back(no_register);
+    else if (name == "POP64r")
+      mixed = !stack_.empty() && take() != number_of(instruction, 0);
+    else if (name.starts_with("POP"))
+      take();
+    else if (name.starts_with("SUB64ri") && number_of(instruction, 0) == rsp_number)
+      grow(instruction.getOperand(2).getImm());
+    else if (name.starts_with("ADD64ri") && number_of(instruction, 0) == rsp_number)
+      grow(-instruction.getOperand(2).getImm());
+    else if ((name == "LEA64r" && number_of(instruction, 0) == rsp_number) ||
+             decoder_.sets_stack_pointer(instruction) ||
+             decoder_.instructions->get(instruction.getOpcode()).isBarrier())
+      stack_.clear();
+    return mixed;
+  }
+
+ private:
+  [[nodiscard]] std::uint8_t number_of(const llvm::MCInst& instruction, unsigned operand) const {
+    return decoder_.general_numbers[instruction.getOperand(operand).getReg()];
+  }
+  std::uint8_t take() {
+    if (stack_.empty()) return no_register;
+    const std::uint8_t top = stack_.back();
+    stack_.pop_back();
+    return top;
+  }
+  void grow(std::int64_t bytes) {
+    constexpr std::int64_t most = 4096;
+    if (bytes % 8 != 0 || bytes > most || bytes < -most) return stack_.clear();
+    for (; bytes > 0; bytes -= 8) stack_.push_back(no_register);
+    for (; bytes < 0; bytes += 8) take();
+  }
+
+  const Impl& decoder_;
+  std::vector<std::uint8_t> stack_;
+};
+
 // Of 32 bits the processor makes 64, which are no address where copies lie.
 std::uint32_t Decoder::Impl::values_written(const llvm::MCInst& instruction) const {
   const llvm::MCInstrDesc& description = instructions->get(instruction.getOpcode());
@@ -153,11 +203,14 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
   DecodedFunction result;
   result.starts.resize(code.size());
   bool runs_on = true;
+  Impl::Pushed pushed(*impl_);
   result.complete = impl_->read(code, address, [&](const Decoded& at) {
     result.starts[at.offset] = true;
     impl_->collect(at.instruction, code.subspan(at.offset, at.length), at.offset, result.operands);
     result.sets_stack_pointer |= impl_->sets_stack_pointer(at.instruction);
     result.values |= impl_->values_written(at.instruction);
+    if (pushed.mixes(at.instruction))
+      result.values |= 1u << impl_->general_numbers[at.instruction.getOperand(0).getReg()];
     // Padding after the end of the last block belongs to the function's size with some assemblers.
     const bool padding =
         impl_->instructions->getName(at.instruction.getOpcode()).starts_with("NOOP");

@@ -29,7 +29,7 @@ struct DecodedFunction {
   bool complete = false;            // every byte belongs to an instruction that the decoder knows
   bool open_end = false;            // control may run past the last byte
   bool sets_stack_pointer = false;  // not only by pushing, popping, and adding numbers
-  // A part of them is written, or 64 bits that neither lea with rip nor pop gives. As stack_moves.h
+  // A part of them is written, or 64 bits that neither lea with rip nor a pop of the same register gives. As stack_moves.h
   // numbers registers.
   std::uint32_t values = 0;
   std::vector<Operand> operands;  // by offset

@@ -87,6 +87,8 @@ struct Decoded {
 };
 
 struct Decoder::Impl {
+  class Pushed;
+
   Impl();
   // Calls `each` for one instruction after the other. Returns false at bytes that the decoder does
   // not know, and reads nothing behind them.

@@ -61,10 +61,26 @@ TEST(Decoder, FindsRegistersThatGetMoreThanAddresses) {
   EXPECT_EQ(decode({0xc9, 0xc3}).values & ~rsp, rbp);                         // leave
   EXPECT_EQ(decode({0x48, 0x8d, 0x1d, 0, 1, 0, 0, 0xc3}).values & ~rsp, 0u);  // lea 256(%rip),%rbx
   EXPECT_EQ(decode({0x5b, 0x41, 0x5c, 0xc3}).values & ~rsp, 0u);              // pop %rbx; pop %r12
+  EXPECT_EQ(decode({0x50, 0x5b, 0xc3}).values & ~rsp, rbx);                   // push %rax; pop %rbx
+  EXPECT_EQ(decode({0x6a, 7, 0x5b, 0xc3}).values & ~rsp, rbx);                // push $7; pop %rbx
   EXPECT_EQ(decode({0xbb, 7, 0, 0, 0, 0xc3}).values & ~rsp, 0u);              // mov $7,%ebx
   EXPECT_EQ(decode({0x0f, 0xb6, 0xdb, 0xc3}).values & ~rsp, 0u);              // movzbl %bl,%ebx
   EXPECT_EQ(decode({0x88, 0x1f, 0xc3}).values & ~rsp, 0u);                    // mov %bl,(%rdi)
   EXPECT_EQ(decode({0x41, 0xbc, 7, 0, 0, 0, 0xc3}).values & ~rsp, 0u);        // mov $7,%r12d
+}
+
+TEST(Decoder, ARegisterThatIsPoppedAsItWasPushedKeepsItsValue) {
+  constexpr std::uint32_t rcx = 2, rbx = 8, rsp = 16;
+  // push %rbx; sub $24,%rsp; push %rax; call; pop %rcx; add $24,%rsp; pop %rbx; ret; add $24,%rsp; pop %rbx; ret
+  EXPECT_EQ(decode({0x53, 0x48, 0x83, 0xec, 24,   0x50, 0xe8, 0,    0,    0,  0,    0x59,
+                    0x48, 0x83, 0xc4, 24,   0x5b, 0xc3, 0x48, 0x83, 0xc4, 24, 0x5b, 0xc3})
+                    .values &
+                ~rsp,
+            rcx);
+  // push %rbx; push %rax; add $8,%rsp; pop %rbx; ret
+  EXPECT_EQ(decode({0x53, 0x50, 0x48, 0x83, 0xc4, 8, 0x5b, 0xc3}).values & ~rsp, 0u);
+  // push %rbx; sub $8,%rsp; pop %rbx: what was stored there
+  EXPECT_EQ(decode({0x53, 0x48, 0x83, 0xec, 8, 0x5b, 0xc3}).values & ~rsp, rbx);
 }
 
 TEST(Decoder, TellsLeaFromAccess) {
