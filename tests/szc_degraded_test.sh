@@ -118,7 +118,7 @@ int main(void) { return mmap(0, 4096, PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_
   $clang both.c -o both && { ./refuse both ./both; } 2>/dev/null
   [ $? = $((128 + $(kill -l SYS))) ] || fail "memory may be writable and executable"
   apart epoch_libraries.cpp -O2 :stack=1:heap=1
-  apart epoch_vtables.cpp "-O2 -std=c++20 -fvisibility=hidden" :leads=1:stack=1
+  apart epoch_vtables.cpp "-O2 -std=c++20 -fvisibility=hidden" :stack=1
   [ "$(STABILIZER_OPTIONS=report=placed ./refuse mremap ./good)" = works ] &&
     grep -q '"why_once": "code cannot be put in place.*"randomized": "yes"' placed || fail "mremap refused: $(cat placed)"
 else
@@ -129,7 +129,6 @@ if ./refuse exec:0 /bin/true 2>/dev/null; then
   expect "no stubs put in place" "code cannot be put in place" ./refuse mremap:1 ./good
   refused_later epoch_dispatch.c -O2 10 ""
   refused_later epoch_exceptions.cpp "-O2 -std=c++14" 20 :stack=1
-  refused_later epoch_vtables.cpp "-O2 -std=c++20 -fvisibility=hidden" 40 :leads=1
   refused_later epoch_signals.c -O2 15 :stack=1:heap=1
 else
   skipped "no seccomp here that counts"

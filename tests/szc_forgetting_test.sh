@@ -69,8 +69,7 @@ forgets epoch_long_jumps.c -O2
 forgets epoch_kept_places.c -O0
 forgets epoch_kept_places.c -O2
 forgets epoch_own_stack.c -O0
-VTABLES_STAY=0 forgets epoch_vtables.cpp '-O2 -std=c++20 -fvisibility=hidden' 64 1500 :leads=1
-VTABLES_STAY=1 forgets epoch_vtables.cpp '-O2 -std=c++20 -fvisibility=hidden'
+forgets epoch_vtables.cpp '-O2 -std=c++20 -fvisibility=hidden'
 forgets epoch_own_stack.c -O2
 forgets epoch_own_stack.c '-O2 -flto'
 forgets epoch_slow_loading.c '-O2 -ldl'

@@ -103,9 +103,7 @@ void reclaim(Image& image, void* context) {
       ++kept;
       continue;
     }
-    if (poison)
-      os::protect(reinterpret_cast<uint64_t>(layout.start) + layout.homes_size,
-                  layout.size() - layout.homes_size, os::none);
+    if (poison) os::protect(reinterpret_cast<uint64_t>(layout.start), layout.size(), os::none);
   }
   if (kept > counted.layouts_kept) counted.layouts_kept = kept;
 }
@@ -124,9 +122,8 @@ uint32_t count_kept(const Image& image) {
 
 // Long walks are worth their time when layouts run out.
 void find_scarcity(Image& image, void* context) {
-  const uint32_t taken = image.leads ? count_kept(image) : image.used;
   const uint32_t last = image.layouts_at_most() - 2;  // the first one and the present one are there
-  if (taken >= (last < scarce_layouts ? last : scarce_layouts))
+  if (image.used >= (last < scarce_layouts ? last : scarce_layouts))
     *static_cast<uint32_t*>(context) = UINT32_MAX;
 }
 

@@ -84,14 +84,6 @@ bool anything_called(const Image& image) {
   return false;
 }
 
-// Programs with vtables: which functions they hold.
-void find_virtual(Image& image) {
-  const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
-  for (uint32_t i = 0; i < image.table->pointers.count; ++i)
-    image.uses[pointers[i].function] |= is_in_vtable;
-  image.leads = image.leads && image.marks_calls() && image.table->pointers.count != 0;
-}
-
 const char* make_switchboard(Image& image) {
   Switchboard board = measure_switchboard(*image.table);
   const auto low = address_of(image.base);
@@ -151,7 +143,6 @@ void fill(const Image& image, Layout& layout) {
     write_copy(image, layout, f);
     link_copy(image, layout, f);
     if (image.marks_calls() && &layout == &image.first()) write_mark(image, layout, f);
-    if (layout.homes[f] != no_copy) write_lead(image, layout, f);
   }
   build_unwind(image, layout);
 }
@@ -183,7 +174,6 @@ const char* build(Image& image, bool again) {
   adopt_places(image, layout, placement);
   layout.life.stay();
   find_stubs(image);
-  find_virtual(image);
   draw_pads(image, layout);
   draw_pad_bytes(image);
   fill(image, layout);
@@ -201,44 +191,23 @@ const char* build(Image& image, bool again) {
   const OwnText text(image);
   if (!patch_originals(image)) return "the code cannot be made writable (mprotect was refused)";
   // From here on there is no way back. Vtables that stay as they are lead to the entries.
-  if (!image.leads) set_pointers(image);
+  set_pointers(image);
   text.take();
   return nullptr;
 }
 
-uint64_t smaller(uint64_t a, uint64_t b) {
-  return a < b ? a : b;
-}
-
-// Layouts among which homes are chosen: each keeps the pages of its own. Making one costs more than
-// using one again, so a short run has fewer.
-uint64_t layouts_wanted(const Image& image, uint64_t epoch) {
-  constexpr uint64_t most_memory = uint64_t{64} << 20;
-  constexpr uint64_t at_least = 2;
-  constexpr uint64_t at_once = 8;
-  if (!image.leads || image.used < at_least) return 0;
-  const uint64_t fit = most_memory / image.layouts[1].size();
-  const uint64_t most = smaller(smaller(fit, most_layouts / 2), at_once + epoch / 4);
-  return most < at_least ? at_least : most;
-}
-
 Layout* unused_layout(Image& image) {
-  uint32_t unused = 0;
   for (uint32_t i = 1; i < image.used; ++i)
-    unused += image.layouts[i].state() == LayoutState::unused ? 1 : 0;
-  if (unused == 0) return nullptr;
-  uint64_t left = image.leads ? image.random.below(unused) : 0;
-  for (uint32_t i = 1;; ++i)
-    if (image.layouts[i].state() == LayoutState::unused && left-- == 0) return &image.layouts[i];
+    if (image.layouts[i].state() == LayoutState::unused) return &image.layouts[i];
+  return nullptr;
 }
 
 Layout* new_layout(Image& image) {
   if (image.used >= image.layouts_at_most()) return nullptr;
   Layout& layout = image.layouts[image.used];
   if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return nullptr;
-  choose_homes(image, layout);
   Placement all(image);
-  choose_all(image, layout, all);
+  choose_all(image, all);
   if (reserve(image, layout, all) != nullptr) return nullptr;
   layout.life.begin();
   ++image.used;
@@ -246,11 +215,9 @@ Layout* new_layout(Image& image) {
 }
 
 // One that nothing refers to. Each one has room for all functions.
-Layout* take_layout(Image& image, uint64_t epoch) {
-  if (image.used > layouts_wanted(image, epoch))
-    if (Layout* unused = unused_layout(image)) return unused;
-  if (Layout* fresh = new_layout(image)) return fresh;
-  return unused_layout(image);
+Layout* take_layout(Image& image) {
+  if (Layout* unused = unused_layout(image)) return unused;
+  return new_layout(image);
 }
 
 const char* why_no_layout(const Image& image) {
@@ -320,7 +287,6 @@ const char* randomize(Image& image, const Random& random, Wishes wishes) {
   image.pad_random = random.derived();
   image.moves = wishes.code;
   image.padded = wishes.stack;
-  image.leads = wishes.leads;
   image.lowest = UINT64_MAX;
   image.highest = 0;
   const char* problem = allocate(image) ? build(image, wishes.again) : "no memory";
@@ -332,13 +298,13 @@ const char* randomize(Image& image, const Random& random, Wishes wishes) {
 
 const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   if (!anything_called(image)) return nullptr;
-  Layout* layout = take_layout(image, epoch);
+  Layout* layout = take_layout(image);
   if (layout == nullptr) return why_no_layout(image);
   const uint64_t unused_at = os::monotonic_ns();
   STAB_ALWAYS(Image, 3, layout != &image.first() && layout != &image.layouts[image.present]);
   if (!make_writable(*layout)) return "memory cannot be made writable (mprotect was refused)";
   Placement placement(image);
-  choose_called(image, *layout, placement);
+  choose_called(image, placement);
   choose_places(image, placement);
   adopt_places(image, *layout, placement);
   draw_pads_again(image, *layout, change);
@@ -357,7 +323,6 @@ const char* randomize_again(Image& image, uint64_t epoch, PadChange change) {
   before.life.retire();
   before.retired = epoch;
   image.present = static_cast<uint32_t>(layout - image.layouts);
-  enter_leads(image, *layout);
   return nullptr;
 }
 

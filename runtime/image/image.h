@@ -32,8 +32,6 @@ constexpr uint32_t saved_bytes =
     16;  // of the beginning of each original, the patch may cut a field in two
 constexpr uint32_t mark_bytes = 16;  // before a copy that notes its first call
 constexpr uint32_t mark_code = 7;    // of these, the last ones
-constexpr uint32_t lead_bytes = 16;  // before a copy at home: what vtables lead to, and its way out
-constexpr uint32_t lead_code = 9;    // of these, the last ones: where it is entered
 
 struct Image {
   uint8_t* base = nullptr;
@@ -51,7 +49,6 @@ struct Image {
   Random pad_random{0};
   bool moves = true;        // false: copies lie as the originals do, and only their frames differ
   bool padded = false;      // frames of copies get pads
-  bool leads = false;       // vtables lead to the present copies of several layouts
   uint8_t* uses = nullptr;  // by function, as pads.h says
   uint32_t* scratch = nullptr;  // for placements: 6 numbers a function
   uint8_t* memory = nullptr;    // of all arrays
@@ -84,12 +81,10 @@ struct Image {
   [[nodiscard]] bool marks_calls() const { return board.in_use() && moves; }
   // Bytes before each copy of a layout, and how many of them are code where there is any.
   [[nodiscard]] uint32_t lead(const Layout& layout) const {
-    if (&layout == &first()) return marks_calls() ? mark_bytes : 0;
-    return leads ? lead_bytes : 0;
+    return &layout == &first() && marks_calls() ? mark_bytes : 0;
   }
   [[nodiscard]] uint32_t lead_code_of(const Layout& layout) const {
-    if (&layout == &first()) return marks_calls() ? mark_code : 0;
-    return leads ? lead_bytes : 0;
+    return &layout == &first() && marks_calls() ? mark_code : 0;
   }
   // Later layouts are all of one size. Before the second one the first is what they may be like.
   [[nodiscard]] uint32_t layouts_at_most() const {
@@ -119,10 +114,9 @@ uint32_t function_at(const Image& image, const Layout& layout, uint64_t address)
 const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf);
 
 struct Wishes {
-  bool code = true;    // places at random
-  bool stack = true;   // pads of frames at random
-  bool again = true;   // both again later
-  bool leads = false;  // then vtables follow
+  bool code = true;   // places at random
+  bool stack = true;  // pads of frames at random
+  bool again = true;  // both again later
 };
 
 // Copies all functions whose code is as it was linked. nullptr, or why nothing was moved.

@@ -12,13 +12,11 @@ namespace {
 uint64_t bytes_of_all;
 
 uint64_t arrays_size(uint32_t functions) {
-  return align_up(uint64_t{functions} * (5 * sizeof(uint32_t) + sizeof(uint16_t)), os::page_size);
+  return align_up(uint64_t{functions} * (3 * sizeof(uint32_t) + sizeof(uint16_t)), os::page_size);
 }
 
 bool is_whole_pages(const Layout& layout) {
-  return (address_of(layout.start) | layout.code_size | layout.unwind_size | layout.homes_size) %
-             os::page_size ==
-         0;
+  return (address_of(layout.start) | layout.code_size | layout.unwind_size) % os::page_size == 0;
 }
 
 }  // namespace
@@ -64,17 +62,13 @@ bool allocate_arrays(Layout& layout, uint32_t functions) {
   layout.offsets = reinterpret_cast<uint32_t*>(got);
   layout.order = layout.offsets + functions;
   layout.descriptions = layout.order + functions;
-  layout.homes = layout.descriptions + functions;
-  layout.home_order = layout.homes + functions;
-  layout.pads = reinterpret_cast<uint16_t*>(layout.home_order + functions);
+  layout.pads = reinterpret_cast<uint16_t*>(layout.descriptions + functions);
   fill_bytes(layout.offsets, 0xff, uint64_t{functions} * 4);
-  fill_bytes(layout.homes, 0xff, uint64_t{functions} * 4);
   return true;
 }
 
 void release(Layout& layout, uint32_t functions, const ImageIsGone& /*proof*/) {
   STAB_ALWAYS(Layout, 1, is_whole_pages(layout));
-  if (layout.draft != nullptr) os::unmap(address_of(layout.draft), layout.homes_size);
   if (layout.start != nullptr) os::unmap(address_of(layout.start), layout.size());
   if (layout.offsets != nullptr) os::unmap(address_of(layout.offsets), arrays_size(functions));
   __atomic_fetch_sub(&bytes_of_all, layout.counted, __ATOMIC_RELAXED);
@@ -112,44 +106,18 @@ bool is_valid(const Layout& layout, uint32_t functions) {
   return true;
 }
 
-namespace {
-
-void drop_draft(Layout& layout) {
-  if (layout.draft != nullptr) os::unmap(address_of(layout.draft), layout.homes_size);
-  layout.draft = nullptr;
-}
-
-bool bring_home(Layout& layout) {
-  if (layout.homes_size == 0) return true;
-  if (!put_code(address_of(layout.draft), layout.homes_size, address_of(layout.start)))
-    return false;
-  layout.draft = nullptr;
-  return true;
-}
-
-}  // namespace
-
 bool make_writable(Layout& layout) {
   STAB_ALWAYS(Image, 3, layout.state() == LayoutState::unused);
-  drop_draft(layout);
-  if (os::failed(os::protect(address_of(layout.start) + layout.homes_size,
-                             layout.size() - layout.homes_size, os::read | os::write)))
-    return false;
-  if (layout.homes_size == 0) return true;
-  const long draft = os::map(0, layout.homes_size, os::read | os::write);
-  if (os::failed(draft)) return false;
-  layout.draft = reinterpret_cast<uint8_t*>(draft);
-  return true;
+  return !os::failed(os::protect(address_of(layout.start), layout.size(), os::read | os::write));
 }
 
 const char* seal(Layout& layout) {
   STAB_ALWAYS(Layout, 1, is_whole_pages(layout));
-  if (os::failed(os::protect(address_of(layout.start) + layout.homes_size,
-                             layout.code_size - layout.homes_size, os::read | os::execute)) ||
+  if (os::failed(os::protect(address_of(layout.start), layout.code_size, os::read | os::execute)) ||
       (layout.unwind_size != 0 &&
        os::failed(os::protect(address_of(layout.unwind()), layout.unwind_size, os::read))))
     return "memory cannot be made executable (mprotect was refused)";
-  return bring_home(layout) ? nullptr : place_refused;
+  return nullptr;
 }
 
 constinit const char* const place_refused = "code cannot be put in place (mremap was refused)";

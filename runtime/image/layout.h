@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One placement of an image's functions: memory, and where in it each copy lies.
 //
-//   | copies at home | copies | call frame descriptions of the copies |
+//   | copies | call frame descriptions of the copies |
 //
 // Written while it is no one's, then executable and never changed again until nothing refers to it.
 //
@@ -9,8 +9,6 @@
 //   1. It starts at a page, and its code and its descriptions are whole pages.
 //   2. A function is in the order, once, exactly if it has an offset. Places ascend and lie in the
 //      code; copies do not overlap.
-//   3. What lies before a copy at home leads to the present copy of the same function at every
-//      moment from when it was written first: the program may keep its address anywhere.
 #pragma once
 
 #include <stdint.h>
@@ -86,17 +84,12 @@ class LayoutLife {
 
 struct Layout {
   uint8_t* start = nullptr;
-  uint64_t code_size = 0;          // whole pages, those of homes included
-  uint64_t homes_size = 0;         // whole pages
-  uint64_t unwind_size = 0;        // whole pages
-  uint64_t counted = 0;            // bytes of it among layout_bytes()
-  uint32_t* offsets = nullptr;     // of copies from `start`, by function, or no_copy
-  uint32_t* order = nullptr;       // functions that have copies, by place
-  uint32_t count = 0;              // of these
-  uint32_t* homes = nullptr;       // offsets by function, or no_copy: never change
-  uint32_t* home_order = nullptr;  // functions that have homes, by place
-  uint32_t home_count = 0;
-  uint8_t* draft = nullptr;          // where the copies at home are written
+  uint64_t code_size = 0;            // whole pages
+  uint64_t unwind_size = 0;          // whole pages
+  uint64_t counted = 0;              // bytes of it among layout_bytes()
+  uint32_t* offsets = nullptr;       // of copies from `start`, by function, or no_copy
+  uint32_t* order = nullptr;         // functions that have copies, by place
+  uint32_t count = 0;                // of these
   uint32_t* descriptions = nullptr;  // of frames, from unwind(), by function, where it has a copy
   uint16_t* pads = nullptr;          // of frames, in abi::pad_unit, by function
   const uint8_t* unwind_header = nullptr;
@@ -113,11 +106,6 @@ struct Layout {
   [[nodiscard]] bool is_held() const { return __atomic_load_n(&held, __ATOMIC_ACQUIRE); }
   [[nodiscard]] bool has(uint32_t f) const { return offsets[f] != no_copy; }
   [[nodiscard]] uint8_t* copy(uint32_t f) const { return start + offsets[f]; }
-  // Where a byte of a copy is written: the memory at home is never writable.
-  [[nodiscard]] uint8_t* written(uint8_t* at) const {
-    const auto offset = static_cast<uint64_t>(at - start);
-    return draft != nullptr && offset < homes_size ? draft + offset : at;
-  }
   [[nodiscard]] uint8_t* unwind() const { return start + code_size; }
   // Of a function that has a copy and a description.
   [[nodiscard]] const uint8_t* description(uint32_t f) const { return unwind() + descriptions[f]; }
@@ -161,9 +149,8 @@ bool is_valid(const Layout& layout, uint32_t functions);
 
 // The layout must be unused. Returns false if the kernel refuses.
 bool make_writable(Layout& layout);
-// The copies become executable, the descriptions read-only. What was at home before is replaced in
-// one step, as other threads see it. nullptr, or what the kernel refused: then the layout is as
-// unused as it was.
+// The copies become executable, the descriptions read-only. nullptr, or what the kernel refused: then
+// the layout is as unused as it was.
 const char* seal(Layout& layout);
 extern const char* const place_refused;
 

@@ -14,8 +14,7 @@ namespace stab::rt {
 
 // Bits of Image::uses.
 constexpr uint8_t has_stub = 1;
-constexpr uint8_t is_in_vtable = 4;  // image.h
-constexpr uint8_t is_active = 2;     // a frame of it was seen: asked anew at each epoch
+constexpr uint8_t is_active = 2;  // a frame of it was seen: asked anew at each epoch
 
 // nullptr: the frames of the function have one size.
 const abi::Frame* frame_of(const Image& image, uint32_t f);

@@ -37,11 +37,7 @@ uint64_t largest(const Image& image) {
     const uint64_t size = copy_size(image.functions()[f]);
     most = size > most ? size : most;
   }
-  return most + (mark_bytes > lead_bytes ? mark_bytes : lead_bytes);
-}
-
-bool may_have_home(const Image& image, uint32_t f) {
-  return image.may_move_again(f) && (image.uses[f] & is_in_vtable) != 0;
+  return most + mark_bytes;
 }
 
 }  // namespace
@@ -61,40 +57,22 @@ void choose_functions(Image& image, Placement& placement) {
   }
 }
 
-void choose_all(const Image& image, const Layout& layout, Placement& placement) {
+void choose_all(const Image& image, Placement& placement) {
   for (uint32_t f = 0; f < image.count(); ++f)
-    if (image.may_move_again(f) && layout.homes[f] == no_copy)
-      placement.add(f, copy_size(image.functions()[f]) + (image.leads ? lead_bytes : 0));
+    if (image.may_move_again(f)) placement.add(f, copy_size(image.functions()[f]));
 }
 
-void choose_called(const Image& image, const Layout& layout, Placement& placement) {
+void choose_called(const Image& image, Placement& placement) {
   for (uint32_t f = 0; f < image.count(); ++f)
-    if (image.may_move_again(f) && image.was_called(f) && layout.homes[f] == no_copy)
-      placement.add(f, copy_size(image.functions()[f]) + (image.leads ? lead_bytes : 0));
-}
-
-void choose_homes(Image& image, Layout& layout) {
-  if (!image.leads || layout.homes_size != 0) return;
-  Placement placement(image);
-  for (uint32_t f = 0; f < image.count(); ++f)
-    if (may_have_home(image, f)) placement.add(f, copy_size(image.functions()[f]) + lead_bytes);
-  const uint64_t span = span_for(placement.total);
-  if (placement.count == 0 || span * unit > largest_code) return;
-  choose_places(image, placement);
-  layout.home_count = placement.count;
-  for (uint32_t rank = 0; rank < placement.count; ++rank) {
-    const uint32_t f = placement.functions[placement.order[rank]];
-    layout.home_order[rank] = f;
-    layout.homes[f] = placement.positions[rank] * unit + lead_bytes;
-  }
-  layout.homes_size = align_up(span * unit + largest(image), os::page_size);
+    if (image.may_move_again(f) && image.was_called(f))
+      placement.add(f, copy_size(image.functions()[f]));
 }
 
 const char* reserve(Image& image, Layout& layout, Placement& placement) {
   if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return "no memory";
   const uint64_t span = span_of(image, placement) * unit;
   if (span > largest_code) return "the code is too large";
-  layout.code_size = layout.homes_size + align_up(span + largest(image), os::page_size);
+  layout.code_size = align_up(span + largest(image), os::page_size);
   layout.unwind_size = align_up(unwind_bytes(image), os::page_size);
   const auto low = address_of(image.base);
   layout.start =
@@ -103,8 +81,7 @@ const char* reserve(Image& image, Layout& layout, Placement& placement) {
   count_bytes(layout);
   // Where most pages will hold a function anyway.
   if (2 * uint64_t{image.count()} > layout.code_size / os::page_size)
-    os::populate(address_of(layout.start) + layout.homes_size,
-                 layout.code_size - layout.homes_size);
+    os::populate(address_of(layout.start), layout.code_size);
   image.lowest = address_of(layout.start) < image.lowest ? address_of(layout.start) : image.lowest;
   const uint64_t end = address_of(layout.start) + layout.code_size;
   image.highest = end > image.highest ? end : image.highest;
@@ -125,21 +102,16 @@ void adopt_places(const Image& image, Layout& layout, const Placement& placement
               placement.count == 0 || (uint64_t{placement.positions[placement.count - 1]} +
                                        placement.sizes[placement.order[placement.count - 1]]) *
                                               unit <=
-                                          layout.code_size - layout.homes_size);
+                                          layout.code_size);
   for (uint32_t i = 0; i < layout.count; ++i) layout.offsets[layout.order[i]] = no_copy;
   layout.count = 0;
   const auto add = [&](uint32_t f, uint64_t offset) {
     layout.order[layout.count++] = f;
     layout.offsets[f] = static_cast<uint32_t>(offset);
   };
-  for (uint32_t i = 0; i < layout.home_count; ++i)
-    if (image.was_called(layout.home_order[i]))
-      add(layout.home_order[i], layout.homes[layout.home_order[i]]);
-  if (2 * uint64_t{layout.count} > layout.homes_size / os::page_size)
-    os::populate(address_of(layout.draft), layout.homes_size);
   for (uint32_t rank = 0; rank < placement.count; ++rank)
     add(placement.functions[placement.order[rank]],
-        layout.homes_size + uint64_t{placement.positions[rank]} * unit + lead);
+        uint64_t{placement.positions[rank]} * unit + lead);
 }
 
 }  // namespace stab::rt

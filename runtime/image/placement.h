@@ -39,13 +39,9 @@ struct Placement {
 // For the first layout: all whose code is as it was linked. Code that is not (a debugger's
 // breakpoint, say) stays in place.
 void choose_functions(Image& image, Placement& placement);
-// For a later layout: all functions that may move again, or those of them that were called. Neither
-// takes a function that has a home in the layout.
-void choose_all(const Image& image, const Layout& layout, Placement& placement);
-void choose_called(const Image& image, const Layout& layout, Placement& placement);
-
-// The functions of vtables have one place in each layout, for good (Layout 3).
-void choose_homes(Image& image, Layout& layout);
+// For a later layout: all functions that may move again, or those of them that were called.
+void choose_all(const Image& image, Placement& placement);
+void choose_called(const Image& image, Placement& placement);
 
 // Memory that any placement of these functions fits in. nullptr, or why there is none.
 const char* reserve(Image& image, Layout& layout, Placement& placement);
@@ -53,7 +49,7 @@ const char* reserve(Image& image, Layout& layout, Placement& placement);
 // Draws a place for each, or takes them in the order of the originals.
 void choose_places(Image& image, Placement& placement);
 
-// The layout holds the placement's copies, and those at home that were called.
+// The layout holds the placement's copies.
 void adopt_places(const Image& image, Layout& layout, const Placement& placement);
 
 }  // namespace stab::rt

@@ -139,14 +139,14 @@ void link_frame(const Image& image, const Layout& layout, uint32_t f) {
       elements<uint32_t>(*image.table, image.table->frame_fields) + frame->first_field;
   const uint32_t pad = layout.pads[f] * abi::pad_unit;
   for (uint32_t i = 0; i < frame->code_fields; ++i)
-    store32(layout.written(layout.copy(f) + fields[i]), linked_field(image, f, fields[i]) + pad);
+    store32(layout.copy(f) + fields[i], linked_field(image, f, fields[i]) + pad);
 }
 
 }  // namespace
 
 void write_copy(const Image& image, const Layout& layout, uint32_t f) {
   const abi::Function& function = image.functions()[f];
-  uint8_t* copy = layout.written(layout.copy(f));
+  uint8_t* copy = layout.copy(f);
   // The original may have been changed since (a probe, say); the permanent copy has not.
   if (&layout != &image.first())
     return copy_bytes(copy, image.first().copy(f), copy_size(function));
@@ -169,18 +169,6 @@ void write_mark(const Image& image, const Layout& layout, uint32_t f) {
   store32(at + 2,
           static_cast<uint32_t>(address_of(image.board.called(f)) - address_of(at + mark_code)));
   at[6] = 1;
-}
-
-// jmp stub; cmpb $number, present(%rip); jne to the jump; and the copy follows.
-void write_lead(const Image& image, const Layout& layout, uint32_t f) {
-  uint8_t* at = layout.copy(f) - lead_bytes;
-  uint8_t lead[lead_bytes] = {0xe9, 0, 0, 0, 0, trap_opcode, trap_opcode, 0x80,
-                              0x3d, 0, 0, 0, 0, 0,           0x75};
-  store32(lead + 1, distance(at + 1, address_of(image.board.function_stub(f))));
-  store32(lead + 9, distance(at + 9, address_of(image.board.present()) - 1));  // a byte follows
-  lead[13] = static_cast<uint8_t>(&layout - image.layouts);
-  lead[15] = static_cast<uint8_t>(-static_cast<int>(lead_bytes));
-  copy_bytes(layout.written(at), lead, lead_bytes);
 }
 
 void link_copy(const Image& image, const Layout& layout, uint32_t f) {
@@ -207,7 +195,7 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f) {
         field = distance(copy + offset, label_address(image, value));
         break;
     }
-    store32(layout.written(copy + offset), field);
+    store32(copy + offset, field);
   }
   link_frame(image, layout, f);
 }
@@ -240,24 +228,6 @@ void set_pointers(const Image& image) {
     if (image.first().has(f) && *where == address_of(image.original(f)))
       *where =
           address_of(image.board.in_use() ? image.board.function_stub(f) : image.first().copy(f));
-  }
-  protect_pointers(image, os::read);
-}
-
-void enter_leads(const Image& image, const Layout& layout) {
-  if (!image.leads) return;
-  __atomic_store_n(image.board.present(), static_cast<uint8_t>(&layout - image.layouts),
-                   __ATOMIC_RELEASE);
-  if (!protect_pointers(image, os::read | os::write)) return;
-  const auto* pointers = elements<abi::Pointer>(*image.table, image.table->pointers);
-  for (uint32_t i = 0; i < image.table->pointers.count; ++i) {
-    const uint32_t f = pointers[i].function;
-    auto* where = reinterpret_cast<uint64_t*>(image.base + pointers[i].where);
-    // What the program has put there itself stays.
-    if (layout.homes[f] == no_copy || !layout.has(f) ||
-        (*where != address_of(image.original(f)) && !image.near(*where)))
-      continue;
-    __atomic_store_n(where, address_of(layout.copy(f) - lead_code), __ATOMIC_RELEASE);
   }
   protect_pointers(image, os::read);
 }

@@ -18,13 +18,6 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f);
 // Lets the stubs of functions and labels lead to the layout, as far as it has them.
 void lead_to(const Image& image, const Layout& layout, StubsDraft& stubs);
 
-// Before a copy at home: it runs into the copy as long as the layout is the present one, else it
-// jumps to the copy that is.
-void write_lead(const Image& image, const Layout& layout, uint32_t f);
-
-// Makes the layout the one whose leads run into its copies, and lets vtables lead there.
-void enter_leads(const Image& image, const Layout& layout);
-
 // Makes the originals jump to the copies of the first layout, or to their stubs, and sets
 // the slots in data. Returns false if the text could not be made writable; then nothing was
 // changed. If it cannot be made executable again, the process ends: it has nothing left to run.

@@ -40,9 +40,7 @@ Switchboard measure_switchboard(const abi::Header& table) {
   Switchboard board;
   board.functions = table.functions.count;
   board.labels = table.labels.count;
-  constexpr uint64_t line = 64;
-  board.present_offset = align_up(board.functions, line);
-  board.data_size = align_up(board.present_offset + line, os::page_size);
+  board.data_size = align_up(board.functions, os::page_size);
   board.stubs_size =
       align_up((uint64_t{board.functions} + board.labels) * Switchboard::stub_bytes, os::page_size);
   board.exceptions_size = align_up(table.exceptions.count, 8);

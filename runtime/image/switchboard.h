@@ -2,7 +2,7 @@
 // What stays where it is while functions move again and again: which of them were called, and a
 // stub for each address of code that the program may keep (functions, labels, landing pads).
 //
-//   | called | present | stubs (functions, then labels) | exception tables |
+//   | called | stubs (functions, then labels) | exception tables |
 //   | descriptions of functions' stubs | of labels' stubs |
 //
 // A stub is `jmp copy`. All of them are written elsewhere and put in place at once, so no code that
@@ -26,20 +26,17 @@ struct Switchboard {
   static constexpr uint64_t label_header_bytes = 20;  // of a label's description
 
   uint8_t* start = nullptr;  // null: functions move once
-  uint64_t data_size = 0;    // marks and the present layout's number: writable
+  uint64_t data_size = 0;    // marks: writable
   uint64_t stubs_size = 0;   // executable
   uint64_t tables_size = 0;  // read-only
   uint64_t labels_size = 0;  // writable
   uint64_t exceptions_size = 0;
-  uint64_t present_offset = 0;
   uint32_t functions = 0;
   uint32_t labels = 0;
 
   [[nodiscard]] bool in_use() const { return start != nullptr; }
   [[nodiscard]] uint64_t size() const { return data_size + stubs_size + tables_size + labels_size; }
   [[nodiscard]] uint8_t* called(uint32_t f) const { return start + f; }
-  // The number of the present layout, on a cache line of its own.
-  [[nodiscard]] uint8_t* present() const { return start + present_offset; }
   [[nodiscard]] uint8_t* function_stub(uint32_t f) const {
     return start + data_size + f * stub_bytes;
   }

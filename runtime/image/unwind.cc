@@ -86,8 +86,7 @@ constexpr uint32_t entry_fde_size = 20;
 
 // Code before the copy, or 0.
 uint32_t lead_size(const Image& image, const Layout& layout, uint32_t f) {
-  if (&layout != &image.first()) return layout.homes[f] != no_copy ? lead_bytes : 0;
-  return image.marks_calls() && !image.anchored(f) ? mark_code : 0;
+  return &layout == &image.first() && image.marks_calls() && !image.anchored(f) ? mark_code : 0;
 }
 
 // Of code at whose every instruction the state is that of a function's entry.

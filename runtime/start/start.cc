@@ -118,9 +118,8 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   const char* problem = open_image(*image, note, elf);
   if (problem == nullptr) {
     look_for_small_stacks(*image);
-    problem =
-        randomize(*image, random_for_next_image(),
-                  {options.code, options.stack, options.again() && can_replace, options.leads});
+    problem = randomize(*image, random_for_next_image(),
+                        {options.code, options.stack, options.again() && can_replace});
   }
   if (problem != nullptr) return problem;
   publish_image(image);
