@@ -74,6 +74,8 @@ expect 'ulimit -Ss 1024' stack=1 '1024 8320 8320 640'
 expect 'ulimit -Ss 262144' stack=1 '262144 262144 262144 640'
 expect 'ulimit -s 8192' stack=1 '8192 65536 65536 640'
 grep -q '"small_stack": "the limit' "$work/report" || fail "the small limit is not reported: $(cat "$work/report")"
+expect 'ulimit -Ss 4096; ulimit -Hs 16384' stack=1 '4096 32896 32896 640'
+grep -q '"small_stack": "the limit' "$work/report" || fail "the hard limit is not reported: $(cat "$work/report")"
 # mlockall pins larger stacks as a whole, though little of them is used: 56 MB more each where they were 8 MB. Of the main
 # thread's, which grows as it is used, it is all but a little.
 cat >"$work/pins.c" <<'C'
@@ -149,6 +151,7 @@ C
 [ "$(ulimit -Ss 8192; ulimit -v 300000; run stack=1 "$work/room" 24 100)" = 100 ] || fail "fewer threads with larger stacks"
 [ "$(ulimit -Ss 8192; ulimit -v 300000; run stack=1 "$work/room" 1 40000)" = 40000 ] || fail "the stack does not grow beyond its limit where the address space has one"
 [ "$(ulimit -Ss 8192; run stack=1 "$work/room" 1 50000)" = 50000 ] || fail "the stack does not grow beyond its limit"
+[ "$(ulimit -Ss 4096; ulimit -Hs 16384; run stack=1 "$work/room" 1 10000)" = 10000 ] || fail "the stack does not grow to its hard limit"
 [ "$(ulimit -Ss 8192; run stack=1 env A="$(printf '%*s' 100000 '')" "$work/room" 1 50000)" = 50000 ] || fail "the stack does not grow beyond its limit and a large environment"
 
 cat >"$work/threads.cc" <<'C'

@@ -96,18 +96,25 @@ bool set_limit(long which, const rlimit64& limit) {
   return !failed(call(__NR_prlimit64, 0, which, address_of(&limit), 0));
 }
 
-// Reading the lowest page is what makes the kernel extend the stack, within the limit of the
-// moment. Large pages would take more memory than a stack that grows does. (Not for a part of the
-// stack: what has two kinds of pages is two mappings.)
-bool extend_stack(uint64_t bytes) {
-  constexpr long no_large_pages = 15;
-  const uint64_t lowest =
-      (reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - bytes) & -page_size;
-  if (!readable(lowest)) return false;
-  const char* last = reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // then 8 bytes
-  if (last == nullptr) return true;
+// Where the first thread's stack ends: 8 bytes after the name of the executed file. 0: unknown.
+uint64_t end_of_stack() {
+  const char* last = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (last == nullptr) return 0;
   while (*last != '\0') ++last;
-  const uint64_t end = (reinterpret_cast<uint64_t>(last) + 9 + page_size - 1) & -page_size;
+  return (reinterpret_cast<uint64_t>(last) + 9 + page_size - 1) & -page_size;
+}
+
+// By so many bytes, or up to the limit of the moment. Reading the lowest page is what makes the
+// kernel extend the stack. Large pages would take more memory than a stack that grows does. (Not
+// for a part of the stack: what has two kinds of pages is two mappings.)
+bool extend_stack(uint64_t bytes, uint64_t limit) {
+  constexpr long no_large_pages = 15;
+  const uint64_t end = end_of_stack();
+  const uint64_t least = end > limit ? end - limit + page_size - 1 : 0;
+  const uint64_t wanted = reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - bytes;
+  const uint64_t lowest = (wanted > least ? wanted : least) & -page_size;
+  if (!readable(lowest)) return false;
+  if (end == 0) return true;
   call(__NR_madvise, static_cast<long>(lowest), static_cast<long>(end - lowest), no_large_pages);
   return true;
 }
@@ -118,16 +125,14 @@ bool allow_stack(uint64_t size) {
   constexpr uint64_t most_above = uint64_t{8} << 20;
   rlimit64 limit = {};
   if (!get_limit(RLIMIT_STACK, limit)) return false;
-  if (limit.rlim_cur >= size) return true;
-  const auto raise_to = [&limit](uint64_t wanted) {
-    return set_limit(RLIMIT_STACK,
-                     {limit.rlim_max < wanted ? limit.rlim_max : wanted, limit.rlim_max});
-  };
-  const bool allowed = limit.rlim_max >= size;
-  if (allowed && !address_space_is_limited() && raise_to(size + most_above) &&
-      extend_stack(size - above))
-    return set_limit(RLIMIT_STACK, limit);
-  return raise_to(size) && allowed;
+  const uint64_t hard = limit.rlim_max;
+  const uint64_t possible = hard < size ? hard : size;
+  if (limit.rlim_cur >= possible) return possible == size;
+  const uint64_t most = hard < size + most_above ? hard : size + most_above;
+  if (!address_space_is_limited() && set_limit(RLIMIT_STACK, {most, hard}) &&
+      extend_stack(size - above, most))
+    return set_limit(RLIMIT_STACK, limit) && possible == size;
+  return set_limit(RLIMIT_STACK, {possible, hard}) && possible == size;
 }
 
 bool address_space_is_limited() {

@@ -47,8 +47,8 @@ struct Piece {  // struct iovec
 };
 bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count);
 
-// Lets the first thread's stack, on which this is called, grow to `size` bytes if that is allowed.
-// Returns false if it is smaller. The limit stays as it is, for children inherit it; but not where
+// Lets the first thread's stack, on which this is called, grow to `size` bytes, or as far as is
+// allowed: then it returns false. The limit stays as it is, for children inherit it; but not where
 // the address space is limited, too, or there is no room.
 bool allow_stack(uint64_t size);
 // Whether `ulimit -v` limits it. A limit that cannot be read counts as one.
