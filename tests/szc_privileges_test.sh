@@ -124,6 +124,11 @@ int main(int count, char **arguments) {
 C
 $szc -O1 -pthread drop.c -o drop || exit 1
 dropped() { STABILIZER_OPTIONS=budget=off:period=5ms:report=7 ./drop "$1" 7>steps >output; sed -n 's/.*"event": "exit".*"epochs": \([0-9]*\).*/\1/p' steps; }
+# A report by path cannot be opened after that.
+rm -rf private && mkdir -m 700 private
+STABILIZER_OPTIONS=report=private/dropped ./drop 1 >output
+[ "$(cat output)" = "65534 0 0" ] && grep -q '"event": "start"' private/dropped || fail "no report of what gives up its privileges: $(cat output)"
+grep -q '"event": "exit"' private/dropped && fail "README.md says that the exit line is lost"
 # Where one of the two runs beside much else it has fewer layouts: the most of three tries count.
 kept=0 given=0
 for _ in 1 2 3; do
