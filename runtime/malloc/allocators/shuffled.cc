@@ -186,8 +186,8 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return reinterpret_cast<void*>(aligned);
 }
 
-// The only check of each free() for a block that was freed before: a mark in the block, or the bit
-// of its slab, would cost some percent.
+// The only check of each free() for a block that was freed before: a mark in the block would cost
+// programs of threads some percent (doc/decisions/0028-marks-in-freed-blocks.md).
 inline bool is_newest(const Bag& bag, const void* slot) {
   return bag.count != 0 && bag.slots[bag.count - 1] == slot;
 }

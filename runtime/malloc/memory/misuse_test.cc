@@ -2,6 +2,8 @@
 // What programs do wrong with their heap ends them as libc's heap would.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "runtime/malloc/interface/testing.h"
 #include "runtime/malloc/memory/span.h"
 #include "runtime/malloc/slabs/classes.h"
@@ -63,18 +65,50 @@ TEST_P(OurHeap, KnowsNoSizeOfALargeBlockThatWasFreed) {
   }));
 }
 
-TEST(ShuffledHeap, EndsAProgramThatFreesABlockTwiceInARow) {
+TEST_P(OurHeap, EndsAProgramThatFreesABlockTwiceInARow) {
+  for (const std::size_t size : {1, 24, 64, 1000, 30000}) {
+    EXPECT_TRUE(ends([=] {
+      const Allocator& a = open(GetParam());
+      void* block = a.allocate(size);
+      a.release(block);
+      a.release(block);
+    }));
+    EXPECT_TRUE(ends([=] {
+      const Allocator& a = open(GetParam());
+      void* block = a.allocate_aligned(1024, size);
+      a.release(block);
+      a.resize(block, 2 * size);
+    }));
+  }
+}
+
+TEST(BitmapHeap, EndsAProgramThatFreesABlockTwiceWithOthersInBetweenOrInAnotherThread) {
   EXPECT_TRUE(ends([] {
-    const Allocator& a = open(Base::shuffled);
-    void* block = a.allocate(64);
-    a.release(block);
-    a.release(block);
+    const Allocator& a = open(Base::bitmap);
+    void* blocks[600];
+    for (void*& block : blocks) block = a.allocate(64);
+    for (int i = 0; i < 300; ++i) a.release(blocks[i]);
+    a.release(blocks[7]);
   }));
   EXPECT_TRUE(ends([] {
-    const Allocator& a = open(Base::shuffled);
-    void* block = a.allocate_aligned(1024, 64);
+    const Allocator& a = open(Base::bitmap);
+    void* block = a.allocate(64);
     a.release(block);
-    a.release(block);
+    std::thread([&] { a.release(block); }).join();
+  }));
+}
+
+TEST_P(OurHeap, KnowsABlockAgainThatWasFreedAndTakenAgain) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(GetParam());
+    for (const std::size_t size : {16, 24, 64, 1000, 30000, 300000})
+      for (int round = 0; round < 300; ++round) {
+        void* block = a.allocate(size);
+        a.release(a.allocate_aligned(256, size));
+        a.release(a.allocate_zeroed(size));
+        a.release(a.resize(block, 2 * size));
+      }
+    return true;
   }));
 }
 

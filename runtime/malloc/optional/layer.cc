@@ -56,8 +56,24 @@ void* take(Cache& cache, unsigned c) {
   return block;
 }
 
+__attribute__((noinline)) bool lies_in(const Bag& bag, const void* block) {
+  for (uint32_t i = 0; i < bag.count; ++i)
+    if (bag.slots[i] == block) return true;
+  return false;
+}
+
+// Whether the block is the one that was put there last, and was not taken since.
+bool is_newest(const Bag& bag, const void* block) {
+  return __builtin_expect(bag.newest == block, 0) && lies_in(bag, block);
+}
+
 void put(Cache& cache, unsigned c, void* block) {
   Bag& bag = cache.bags[c];
+  if (is_newest(bag, block)) {
+    note_damage(freed_twice);
+    return end_unless_shared(cache);
+  }
+  bag.newest = block;
   __atomic_store_n(&bag.given, bag.given + 1, __ATOMIC_RELAXED);
   if (bag.slots == nullptr && !fill(bag, c)) {
     source().give(c, &block, 1);
@@ -114,6 +130,12 @@ void check_block(const Span* span, void* block) {
   if (!begins || address % 16 != 0) damaged(no_block);
 }
 
+bool was_given_last(int c, const void* block) {
+  if (c == no_class) return false;
+  const AnyCache cache;
+  return is_newest((*cache).bags[c], block);
+}
+
 void release(void* block) {
   if (block == nullptr) return;
   check_block(span_of(block), block);
@@ -130,11 +152,13 @@ size_t usable(void* block) {
 void* resize(void* block, size_t size) {
   Span* span = span_of(block);
   check_block(span, block);
+  const int c = below.class_of(block);
+  if (was_given_last(c, block)) damaged(freed_twice);
   if (span != nullptr && span->purpose == Purpose::large && size > classes->largest()) {
     void* resized = resize_large(span, size);
     return resized == nullptr ? no_memory() : resized;
   }
-  if (below.class_of(block) == no_class && (span == nullptr || span->purpose != Purpose::large))
+  if (c == no_class && (span == nullptr || span->purpose != Purpose::large))
     return system_heap.resize(block, size);
   const size_t old = usable(block);
   return stays(old, size) ? block : move_block(layered, block, old, size);

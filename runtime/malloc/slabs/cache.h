@@ -17,10 +17,13 @@ namespace stab::heap {
 struct Bag {
   void** slots;
   uint32_t count;
-  uint32_t low;        // with no more than this the bag is filled again
-  uint32_t capacity;   // the length of `slots`
-  uint32_t target;     // the count to which it is filled
-  Row row;             // fresh slots that are taken in order
+  uint32_t low;       // with no more than this the bag is filled again
+  uint32_t capacity;  // the length of `slots`
+  uint32_t target;    // the count to which it is filled
+  union {
+    Row row;       // of the default allocator: fresh slots that are taken in order
+    void* newest;  // of the layer: the block that was put there last
+  };
   uint64_t taken;      // how many blocks the program got
   uint64_t given;      // how many it gave back
   uint64_t near_from;  // `taken` of the first block that was kept near others; 0: none is
