@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -23,21 +24,27 @@
 
 enum { rounds = 20 };
 
-/* Of the first thread, as "7 (name) S ..." says: S if it sleeps. */
-static char state_of_first(void) {
+/* Of a process's first thread, as "7 (name) S ..." says: S if it sleeps. */
+static char state_of(pid_t process) {
   char line[128] = "";
-  const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0 || read(file, line, sizeof line - 1) <= 0) abort();
   close(file);
   const char* name_end = strrchr(line, ')');
   if (name_end == NULL) abort();
   return name_end[2];
 }
+static void await_sleep_of(pid_t process) {
+  while (state_of(process) != 'S') sched_yield();
+}
 void await_sleep_of_first(void) {
-  while (state_of_first() != 'S') sched_yield();
+  await_sleep_of(getpid());
 }
 
-/* By an event: the first thread waits until the other has caused it. */
+/* By an event: the first thread waits until the other has caused it. Each counts, for a thread that
+ * pauses sleeps, too, and the next event may come before it has waited for the last. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
@@ -109,14 +116,14 @@ static void wait_for_futex(int i) {
     syscall(SYS_futex, &caused, FUTEX_WAIT_PRIVATE, i, NULL, NULL, 0);
 }
 static void kill_first(void) {
-  pthread_kill(first, SIGUSR1);
+  pthread_kill(first, SIGRTMIN);
 }
 static void wait_for_signal(int i) {
   (void)i;
   sigset_t awaited;
   int number = 0;
   sigemptyset(&awaited);
-  sigaddset(&awaited, SIGUSR1);
+  sigaddset(&awaited, SIGRTMIN);
   while (sigwait(&awaited, &number) != 0) {
   }
 }
@@ -232,6 +239,7 @@ static void wait_for_children(void) {
     const pid_t child = fork();
     if (child < 0) abort();
     if (child == 0) {
+      await_sleep_of(getppid());
       hot(10);
       _exit(0);
     }
@@ -266,10 +274,10 @@ void chain(const char* means) {
   if (event == NULL && lock == NULL) return wait_for_children();
   sigset_t awaited;
   sigemptyset(&awaited);
-  sigaddset(&awaited, SIGUSR1);
+  sigaddset(&awaited, SIGRTMIN);
   pthread_sigmask(SIG_BLOCK, &awaited, NULL);
   first = pthread_self();
-  events = eventfd(0, 0);
+  events = eventfd(0, EFD_SEMAPHORE);
   pthread_barrier_init(&barrier, NULL, 2);
   sem_init(&semaphore, 0, 0);
   mtx_init(&c11_mutex, mtx_plain);
