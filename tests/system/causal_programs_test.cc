@@ -37,6 +37,25 @@ class CausalProgramsTest : public CausalSubjectTest {
   }
 };
 
+// The same name in two translation units is one point.
+TEST_F(CausalProgramsTest, AProgramWithDebiansCozHIsProfiledUnchanged) {
+  if (!fs::exists("/usr/include/coz.h")) GTEST_SKIP() << "coz-profiler is not installed";
+  const std::string source = STAB_SOURCE_DIR "/tests/system/causal_coz.c";
+  const Output objects = run_program(
+      {"/bin/sh", "-c", "clang-19 -g -O1 -DSECOND -c -o second.o " + source}, lab_.folder());
+  ASSERT_EQ(objects.code, 0) << objects.err;
+  const std::string program = compile("with_coz", "clang-19 -g " + source + " second.o -ldl");
+  const Output made = causal({"--runs", "1", "--experiment", "20ms", "--scope", "*/causal_coz.c",
+                              "--json", "--coz", lab_.path("kept.coz"), "--", program});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr(" 12000 visits in "))
+      << "6000 items, and as many begins and ends";
+  std::set<std::string> points;
+  for (const json& point : json::parse(made.out)["points"])
+    points.insert(point["kind"].get<std::string>() + " " + point["name"].get<std::string>());
+  EXPECT_EQ(points, (std::set<std::string>{"latency piece", "throughput item"}));
+}
+
 TEST_F(CausalProgramsTest, ARunThatFailsIsLeftOutAndTheOthersAreKept) {
   const Output made =
       run({"--runs", "3", "--json"}, {program(), "once", "5000", lab_.path("has_failed")});
