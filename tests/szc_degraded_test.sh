@@ -71,7 +71,7 @@ refused_later() {
 apart() {
   build apart "$programs/$1" "$szc" "$szc" "$2" >log 2>&1 || { fail "$1 is not built: $(tail -3 log)"; return; }
   rm -f report
-  (cd apart && HAZARD_MS=200 STABILIZER_OPTIONS=strict=1:budget=off:period=2ms:seed=5:report=$work/report$3 \
+  (cd apart && HAZARD_MS=400 STABILIZER_OPTIONS=strict=1:budget=off:period=2ms:seed=5:report=$work/report$3 \
     timeout 300 ../refuse both ./program) >output 2>errors || fail "$1, code never writable: status $?, $(cat output errors)"
   [ "$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' <<<"$(tail -n 1 report)")" -ge 3 ] || fail "$1: $(cat report)"
 }

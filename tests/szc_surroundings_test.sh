@@ -217,7 +217,7 @@ else
   skipped "strace cannot run programs here: $(cat reason)"
 fi
 $clang -x c -O1 "$source_directory/tests/szc_attach.c" -o attach || exit 1
-if ./attach sleep 0.1 2>reason; then
+if ./attach sleep 2 2>reason; then
   same "a tracer that comes and goes" ./attach ordinary/program
 else
   skipped "$(cat reason)"

@@ -11,7 +11,10 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <fstream>
+#include <set>
 #include <string_view>
+#include <thread>
 
 #include "base/fd.h"
 
@@ -103,20 +106,49 @@ class Timeout {
   bool is_over_ = false;
 };
 
-// As long as this is, processes whose parents have ended are this one's children.
+// As long as this is, processes of the program whose parents have ended are this one's children.
 class Orphans {
  public:
-  Orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  Orphans() : before_(children()) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
   Orphans(const Orphans&) = delete;
   Orphans& operator=(const Orphans&) = delete;
   ~Orphans() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
 
-  static bool go_on() {
-    pid_t got = 0;
-    while ((got = waitpid(-1, nullptr, WNOHANG)) > 0) {
-    }
-    return got == 0;
+  // Whether there are some. Those that have ended are gone afterwards.
+  [[nodiscard]] bool go_on() const {
+    bool some = false;
+    for (const pid_t child : children())
+      some = (!before_.contains(child) && waitpid(child, nullptr, WNOHANG) == 0) || some;
+    return some;
   }
+  // Helpers of a program may end a moment after it.
+  [[nodiscard]] bool go_on_for(std::chrono::milliseconds time) const {
+    const auto end = Clock::now() + time;
+    while (go_on()) {
+      if (Clock::now() > end) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  // Also those that they leave.
+  void end() const {
+    const auto most = Clock::now() + std::chrono::seconds(5);
+    while (go_on() && Clock::now() < most) {
+      for (const pid_t child : children())
+        if (!before_.contains(child)) kill(child, SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+
+ private:
+  static std::set<pid_t> children() {
+    std::set<pid_t> found;
+    std::ifstream file("/proc/thread-self/children");
+    for (pid_t child = 0; file >> child;) found.insert(child);
+    return found;
+  }
+
+  std::set<pid_t> before_;
 };
 
 }  // namespace
@@ -163,7 +195,8 @@ Result<Ended> run_program(const Command& command, const SessionFile& session,
   if (const int asked = signals.pass(0); asked != 0) ended.interrupted = asked;
   ended.passed_ns =
       static_cast<std::uint64_t>((Clock::now() - began) / std::chrono::nanoseconds(1));
-  ended.others_go_on = Orphans::go_on();
+  if (ended.timed_out) orphans.end();
+  ended.others_go_on = orphans.go_on_for(std::chrono::seconds(1));
   if (WIFSIGNALED(status)) ended.signal = WTERMSIG(status);
   if (WIFEXITED(status)) ended.exit_code = WEXITSTATUS(status);
   return ended;

@@ -85,7 +85,10 @@ FixedLevels read_levels(const Table& table, const Factor& factor) {
     auto level = read_level(item, factor);
     if (!level) {
       table.refuse_item(pair, item, level_rule(factor));
-    } else if (std::ranges::find(fixed.levels, level->name, &Level::name) != fixed.levels.end()) {
+    } else if (std::ranges::any_of(fixed.levels, [&](const Level& other) {
+                 return other.name == level->name || (factor.kind == FactorKind::arrival_speedup &&
+                                                      other.number == level->number);
+               })) {
       table.problems().add(item.at, fmt::format("'{}' has the level {} twice: remove one",
                                                 table.path("levels"), level->name));
     } else {

@@ -75,6 +75,8 @@ TEST(ReaderCausal, ArrivalsMayBeFasterBySeveralTimes) {
               HasSubstr("remove one of them"));
   EXPECT_THAT(more("[factor.arrival_speedup]\nlevels = ['0us', '11s']\n"),
               HasSubstr("a time from \"0ns\" to \"10s\", as \"250us\""));
+  EXPECT_THAT(more("[factor.arrival_speedup]\nlevels = ['1ms', '1000us']\n"),
+              HasSubstr("has the level 1000us twice"));
   EXPECT_THAT(more("[factor.arrival_speedup]\nrandom = { per = 'block' }\n"),
               HasSubstr("is not possible: use levels"));
 }

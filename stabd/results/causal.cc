@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "design/expand.h"
@@ -16,7 +15,6 @@
 namespace stab::results {
 namespace {
 
-using stats::causal::Load;
 using stats::causal::Profile;
 using stats::causal::Run;
 

@@ -142,7 +142,8 @@ class Analyser {
       runs.insert(made_.is_end_to_end ? each.cluster : each.run);
     }
     made.runs = runs.size();
-    const Phase phase = phases_.of(line);
+    // From end to end an experiment is the whole run.
+    const Phase phase = made_.is_end_to_end ? Phase() : phases_.of(line);
     made.phase = phase.factor;
     const std::uint64_t wanted = wanted_visits(seen);
     const auto fit = Fit::make(seen.observations, wanted);

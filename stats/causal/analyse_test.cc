@@ -71,6 +71,17 @@ TEST(CausalAnalysis, WorkUnderSpeedupsDoesNotMakeAPhaseLonger) {
   EXPECT_NEAR(line_of(made->points.front(), 0).slope.value, 0.45, 0.03);
 }
 
+// Its times of whole runs have the pauses in them, and it does not say how long they were.
+TEST(CausalAnalysis, PhasesOfCozsFilesAreByTheirOwnTimes) {
+  const auto most = [](double x) { return 0.9 * x; };
+  Profile profile = Simulation(2).make({.lines = {{.gain = most, .share = 0.9}}, .phase = 0.5});
+  for (auto& run : profile.runs)
+    for (auto& each : run.experiments) run.effective_ns += std::exchange(each.paused_ns, 0);
+  const auto made = analyse(profile, {});
+  ASSERT_TRUE(made);
+  EXPECT_NEAR(made->points.front().lines.front().phase, 0.5, 0.02);
+}
+
 TEST(CausalAnalysis, FewerThanFiveRunsAreSaid) {
   const auto made = analyse(Simulation(3).make({.lines = {{.gain = third}}, .runs = 2}), {});
   ASSERT_TRUE(made);
@@ -90,7 +101,7 @@ TEST(CausalAnalysis, TooFewIsSaidAsSuch) {
 TEST(CausalAnalysis, ALineWhosePointIsNeverVisitedAtASpeedupSaysSo) {
   Profile profile = Simulation(5).make({.lines = {{.gain = third}}});
   for (causal::Run& run : profile.runs)
-    for (Experiment& each : run.experiments)
+    for (auto& each : run.experiments)
       if (each.speedup != 0) each.visits.clear();
   const auto made = analyse(profile, {});
   ASSERT_TRUE(made) << made.error().message;
@@ -105,7 +116,7 @@ TEST(CausalAnalysis, TimesThatNoNumberComparesAreSaid) {
     Profile profile = Simulation(5).make({.lines = {{.gain = third}}});
     profile.points.front().kind = PointKind::latency;
     for (causal::Run& run : profile.runs)
-      for (Experiment& each : run.experiments)
+      for (auto& each : run.experiments)
         for (Visits& visits : each.visits) visits.inside = each.speedup == 0 ? inside : 1 / inside;
     const auto made = analyse(profile, {});
     ASSERT_TRUE(made) << made.error().message;
@@ -118,7 +129,7 @@ TEST(CausalAnalysis, TimesThatNoNumberComparesAreSaid) {
 TEST(CausalAnalysis, APointThatIsNotVisitedIsAnErrorThatSaysWhatToDo) {
   Profile profile = Simulation(5).make({.lines = {{.gain = third}}});
   for (causal::Run& run : profile.runs)
-    for (Experiment& each : run.experiments) each.visits.clear();
+    for (auto& each : run.experiments) each.visits.clear();
   const auto made = analyse(profile, {});
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, HasSubstr("no progress point was visited"));
@@ -130,7 +141,7 @@ Profile with_latency(bool is_steady) {
   Profile profile = Simulation(6).make({.lines = {{.gain = third}}, .run_sd = 0});
   profile.points.front().kind = PointKind::latency;
   for (causal::Run& run : profile.runs)
-    for (Experiment& each : run.experiments) {
+    for (auto& each : run.experiments) {
       Visits& visits = each.visits.front();
       visits.count = each.effective_ns / 1'000'000;
       visits.departures = is_steady ? visits.count : visits.count / 2;

@@ -138,6 +138,11 @@ class Reader {
     is_in_run_ = false;
   }
 
+  static Result<std::uint64_t> count_or_0(const Record& record, const char* key) {
+    return record.text(key) ? record.count(key) : Result<std::uint64_t>(std::uint64_t{0});
+  }
+
+  // Coz does not say how long it paused; we do.
   Result<void> experiment(const Record& record) {
     const auto line = record.name("selected");
     if (!line) return std::unexpected(line.error());
@@ -147,10 +152,10 @@ class Reader {
       return record.wrong(fmt::format("speedup={} is not from 0 to 1", *speedup));
     const auto duration = record.count("duration");
     if (!duration) return std::unexpected(duration.error());
-    const auto selected = record.text("selected-samples");
-    const auto count =
-        selected ? record.count("selected-samples") : Result<std::uint64_t>(std::uint64_t{0});
+    const auto count = count_or_0(record, "selected-samples");
     if (!count) return std::unexpected(count.error());
+    const auto paused = count_or_0(record, "paused");
+    if (!paused) return std::unexpected(paused.error());
     if (++experiments_ > most_experiments)
       return record.wrong(fmt::format("there are more than {} experiments", most_experiments));
     const auto index = line_of(record, *line);
@@ -158,6 +163,7 @@ class Reader {
     run().experiments.push_back({.line = *index,
                                  .speedup = static_cast<unsigned>(std::lround(*speedup * 1000)),
                                  .effective_ns = *duration,
+                                 .paused_ns = *paused,
                                  .line_samples = *count});
     return {};
   }
@@ -292,9 +298,10 @@ std::string as_coz(const Profile& profile) {
   for (const Run& run : profile.runs) {
     fmt::format_to(out, "startup\ttime={}\n", run.started_ns);
     for (const Experiment& each : run.experiments) {
-      fmt::format_to(out, "experiment\tselected={}\tspeedup={}\tduration={}\tselected-samples={}\n",
-                     field(profile.lines[each.line]), each.speedup / 1000.0, each.effective_ns,
-                     each.line_samples);
+      fmt::format_to(
+          out, "experiment\tselected={}\tspeedup={}\tduration={}\tselected-samples={}\tpaused={}\n",
+          field(profile.lines[each.line]), each.speedup / 1000.0, each.effective_ns,
+          each.line_samples, each.paused_ns);
       for (const Visits& visits : each.visits) write_visits(profile, visits, text);
     }
     for (const auto& [name, count] : samples_by_name(profile, run))

@@ -33,14 +33,23 @@ Phases::Phases(const Profile& profile) : lines_(profile.lines.size()) {
                            line.in_base / line.base_time * static_cast<double>(each.effective_ns);
       line.squares += error * error;
     }
-  for (const Sums& line : lines_) base_time_ += line.saved();
+  base_time_ += saved();
 }
 
-double Phases::Sums::saved() const {
-  if (in_base <= 0) return 0;
-  const double without = (in_all - in_base) * base_time / in_base;
-  const double found = without - sped_time;
-  return paused > 0 ? std::clamp(found, -paused, paused) : found;
+double Phases::saved() const {
+  double found = 0;
+  double paused = 0;
+  double unseen = 0;  // pauses for lines without an experiment at speedup 0
+  for (const Sums& line : lines_) {
+    if (line.in_base <= 0) {
+      unseen += line.paused;
+      continue;
+    }
+    const double without = (line.in_all - line.in_base) * line.base_time / line.in_base;
+    found += std::clamp(without - line.sped_time, -line.paused, line.paused);
+    paused += line.paused;
+  }
+  return paused > 0 ? found * (1 + unseen / paused) : 0;
 }
 
 std::uint64_t Phases::samples(std::size_t line) const {

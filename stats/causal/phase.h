@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How much of the program's time a line's experiments stand for: (t_obs / s_obs) (s / T). Experiments
 // begin when the line runs, so a line that runs in one phase only is measured in that one. s counts all
-// that the line did, under speedups too, so T is what the runs would have taken without them.
+// that the line did, under speedups too, so T is what the runs would have taken without them. (Coz's
+// files do not say how long pauses were; their T has them in it.)
 #pragma once
 
 #include <cstddef>
@@ -33,13 +34,13 @@ class Phases {
     double in_base = 0;  // at speedup 0
     double base_time = 0;
     double sped_time = 0;  // at other speedups, as it counts
-    double paused = 0;     // in that; 0: not known
+    double paused = 0;     // in that
     double squares = 0;    // of in_base - rate * time, of experiments
     std::size_t experiments = 0;
-
-    // By the line's samples, what its speedups took off: no more than the pauses, either way.
-    [[nodiscard]] double saved() const;
   };
+  // By the samples of each line, what its speedups took off: no more than the pauses, either way.
+  [[nodiscard]] double saved() const;
+
   std::vector<Sums> lines_;
   double base_time_ = 0;  // of all runs, without speedups
   bool is_known_ = false;

@@ -53,10 +53,10 @@ struct Load {
 };
 
 struct Run {
-  std::uint64_t started_ns = 0;           // of any clock; 0: not known
-  std::uint64_t effective_ns = 0;         // the whole run, less all pauses; 0: not known
-  std::size_t load = 0;                   // of Profile::loads, if that has any
-  double had = 0;                         // the load that it really had; 0: not known
+  std::uint64_t started_ns = 0;    // of any clock; 0: not known
+  std::uint64_t effective_ns = 0;  // the whole run, less all pauses (coz: with them); 0: not known
+  std::size_t load = 0;            // of Profile::loads, if that has any
+  double had = 0;                  // the load that it really had; 0: not known
   std::vector<Experiment> experiments{};  // in the order of time
   std::vector<LineSamples> samples{};     // in the whole run, a line at most once
   bool operator==(const Run&) const = default;

@@ -59,7 +59,10 @@ static void seize(int rounds, double ms) {
   if (pid == 0) _exit(child(ms));
   int ended = 0;
   for (int i = 0; i < rounds && !ended; ++i) {
-    if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0) break;  // it has ended
+    if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0) {  // it has ended
+      CHECK(i > 0);
+      break;
+    }
     work_ms(0.5);
     ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
     for (;;) {

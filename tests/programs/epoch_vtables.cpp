@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is read from a vtable stays right for ever, wherever it is kept: in the heap, in a copy of the vtable, in the frame of
-// a coroutine, in a register of a long loop, on another thread (Layout 3).
+// a coroutine, in a register of a long loop, on another thread.
 // link: -pthread
 // variants: -O0 -std=c++20 -fvisibility=hidden | -O2 -std=c++20 -fvisibility=hidden | -O2 -std=c++20 -fno-pie -no-pie -fvisibility=hidden | -O2 -std=c++20 -fno-pie -no-pie
 #include "hazard.h"
@@ -110,11 +110,11 @@ static Steps steps(const Counter *object) {
 }
 
 // How many different addresses a function had.
-static size_t homes_of(const std::vector<Kept> &kept, const Counter *object) {
-  std::set<Entry> homes;
+static size_t entries_of(const std::vector<Kept> &kept, const Counter *object) {
+  std::set<Entry> entries;
   for (const Kept &one : kept)
-    if (one.object == object) homes.insert(one.entries[NEXT]);
-  return homes.size();
+    if (one.object == object) entries.insert(one.entries[NEXT]);
+  return entries.size();
 }
 
 static int stop;
@@ -171,6 +171,6 @@ int main() {
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   for (const pthread_t thread : threads) join_thread(thread);
   CHECK(read(&twice, NEXT) == first);
-  CHECK(homes_of(kept, &twice) == 1);
+  CHECK(entries_of(kept, &twice) == 1);
   puts("all entries led to their functions");
 }

@@ -132,13 +132,13 @@ TEST_F(CausalProgramsTest, ARunThatHangsIsEndedByTheTimeoutAndLeftOut) {
 }
 
 TEST_F(CausalProgramsTest, ALongTimeWithoutVisitsIsSaidWhileTheProgramRuns) {
-  const Output made = run({"--runs", "1", "--timeout", "11s"}, {program(), "hang", "1"});
+  const Output made = run({"--runs", "1", "--timeout", "25s"}, {program(), "hang", "1"});
   EXPECT_THAT(made.err,
               HasSubstr("No progress point was visited for 10 s: if the program hangs, end "));
 }
 
 TEST_F(CausalProgramsTest, ProcessesThatAProgramLeavesBehindAreSaid) {
-  const Output made = run({"--runs", "1"}, {program(), "leave", "10000"});
+  const Output made = run({"--runs", "1"}, {program(), "leave", "1"});
   EXPECT_EQ(made.code, 1);
   EXPECT_THAT(made.err, HasSubstr("The program ended while processes that it began go on"));
 }
@@ -154,6 +154,7 @@ TEST_F(CausalProgramsTest, SamplesOfUserCodeAloneAreSaid) {
                    STAB_BIN_DIR "/stabctl", "causal", "--runs", "1", "--experiment", "20ms",
                    "--scope", "*/causal_subject.c", "--", program(), "work", "5000"},
                   lab_.folder());
+  if (made.err.contains("taken by a timer")) GTEST_SKIP() << "perf events are refused altogether";
   EXPECT_THAT(made.err,
               HasSubstr("Only user code is sampled (kernel.perf_event_paranoid is above 1)"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What causal_options_test.cc profiles: MODE TIMES [FILE]. A line that ends with a mark is named
+ * What tests of `stabctl causal` profile: MODE TIMES [FILE]. A line that ends with a mark is named
  * there by its mark. */
 #include <signal.h>
 #include <stdio.h>
@@ -61,7 +61,10 @@ int main(int count, char** words) {
     signal(SIGTERM, SIG_IGN);
     for (;;) pause();
   }
-  if (strcmp(mode, "leave") == 0 && fork() != 0) return 0;
+  if (strcmp(mode, "leave") == 0) {
+    if (fork() == 0) sleep(20);
+    return 0;
+  }
   if (strcmp(mode, "once") == 0 && fails_once(words[3]) != 0) return 9;
   if (strcmp(mode, "environment") == 0) {
     const char* preloaded = getenv("LD_PRELOAD");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Threads begin and are waited for.
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <threads.h>
 
@@ -122,3 +124,5 @@ STAB_WAITS_FOR_END(pid_t, wait3, (int* status, int options, rusage* usage),
                    (status, options, usage), result > 0)
 STAB_WAITS_FOR_END(pid_t, wait4, (pid_t process, int* status, int options, rusage* usage),
                    (process, status, options, usage), result > 0)
+STAB_WAITS_FOR_END(int, system, (const char* command), (command), result != -1)
+STAB_WAITS_FOR_END(int, pclose, (FILE * pipe), (pipe), result != -1)

@@ -117,8 +117,10 @@ class Decoder::Impl::Pushed {
       stack_.push_back(no_register);
     else if (name == "POP64r")
       mixed = !stack_.empty() && take() != number_of(instruction, 0);
-    else if (name.starts_with("POP"))
+    else if (llvm::is_contained({"POP64rmr", "POP64rmm", "POPF64", "POPFS64", "POPGS64"}, name))
       take();
+    else if (name.starts_with("POP") && !name.starts_with("POPCNT"))
+      stack_.assign(stack_.size(), no_register);
     else if (name.starts_with("SUB64ri") && number_of(instruction, 0) == rsp_number)
       grow(instruction.getOperand(2).getImm());
     else if (name.starts_with("ADD64ri") && number_of(instruction, 0) == rsp_number)
@@ -127,10 +129,37 @@ class Decoder::Impl::Pushed {
              decoder_.sets_stack_pointer(instruction) ||
              decoder_.instructions->get(instruction.getOpcode()).isBarrier())
       stack_.clear();
+    else
+      overwrite(instruction);
     return mixed;
   }
 
  private:
+  // What the program may store over what it pushed: a place by rsp alone, or any.
+  void overwrite(const llvm::MCInst& instruction) {
+    if (!decoder_.instructions->get(instruction.getOpcode()).mayStore()) return;
+    for (unsigned i = 0; i + 3 < instruction.getNumOperands(); ++i) {
+      if (!instruction.getOperand(i).isReg() || number_of(instruction, i) != rsp_number) continue;
+      const llvm::MCOperand& index = instruction.getOperand(i + 2);
+      const llvm::MCOperand& by = instruction.getOperand(i + 3);
+      if (!index.isReg() || index.getReg() != 0 || !by.isImm())
+        return stack_.assign(stack_.size(), no_register);
+      const std::int64_t first = by.getImm() >> 3;
+      const std::int64_t last = (by.getImm() + bytes_stored(instruction) - 1) >> 3;
+      const auto size = static_cast<std::int64_t>(stack_.size());
+      for (std::int64_t slot = std::max<std::int64_t>(first, 0); slot <= last && slot < size;
+           ++slot)
+        stack_[static_cast<std::size_t>(size - 1 - slot)] = no_register;
+    }
+  }
+  // At most.
+  [[nodiscard]] std::int64_t bytes_stored(const llvm::MCInst& instruction) const {
+    const llvm::MCOperand& from = instruction.getOperand(instruction.getNumOperands() - 1);
+    if (from.isImm() || (from.isReg() && decoder_.general_numbers[from.getReg()] != no_register))
+      return 8;
+    return decoder_.instructions->getName(instruction.getOpcode()).starts_with("V") ? 64 : 16;
+  }
+
   [[nodiscard]] std::uint8_t number_of(const llvm::MCInst& instruction, unsigned operand) const {
     return decoder_.general_numbers[instruction.getOperand(operand).getReg()];
   }

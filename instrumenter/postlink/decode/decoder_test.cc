@@ -79,6 +79,11 @@ TEST(Decoder, ARegisterThatIsPoppedAsItWasPushedKeepsItsValue) {
             rcx);
   // push %rbx; push %rax; add $8,%rsp; pop %rbx; ret
   EXPECT_EQ(decode({0x53, 0x50, 0x48, 0x83, 0xc4, 8, 0x5b, 0xc3}).values & ~rsp, 0u);
+  // push %rax; popcnt %rcx,%rcx; pop %rbx; ret
+  EXPECT_EQ(decode({0x50, 0xf3, 0x48, 0x0f, 0xb8, 0xc9, 0x5b, 0xc3}).values & ~rsp, rbx | rcx);
+  // push %rbx; mov %rax,(%rsp); pop %rbx; ret, and the same with 8(%rsp)
+  EXPECT_EQ(decode({0x53, 0x48, 0x89, 0x04, 0x24, 0x5b, 0xc3}).values & ~rsp, rbx);
+  EXPECT_EQ(decode({0x53, 0x48, 0x89, 0x44, 0x24, 8, 0x5b, 0xc3}).values & ~rsp, 0u);
   // push %rbx; sub $8,%rsp; pop %rbx: what was stored there
   EXPECT_EQ(decode({0x53, 0x48, 0x83, 0xec, 8, 0x5b, 0xc3}).values & ~rsp, rbx);
 }

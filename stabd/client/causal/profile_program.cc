@@ -156,7 +156,7 @@ class Runs {
     settings.fixed_speedup = 0;
     const auto session = SessionFile::make(*program_.map, settings);
     if (!session) return std::unexpected(session.error());
-    const auto ended = run_program(command(), *session, [] {});
+    const auto ended = run_watched("run before them", *session);
     if (!ended) return std::unexpected(ended.error());
     made_.interrupted = ended->interrupted;
     if (has_failed(*ended))
@@ -204,23 +204,27 @@ class Runs {
     settings.fixed_speedup = speedup_of(block);
     const auto session = SessionFile::make(*program_.map, settings);
     if (!session) return std::unexpected(session.error());
-    last_visits_ = 0;
-    looks_without_ = 0;
-    unsigned looks = 0;
-    const auto ended = run_program(command(), *session, [&] {
-      if (++looks % 5 == 0) look(number, load, *session);
-    });
+    const auto ended = run_watched(run_name(number, load), *session);
     if (!ended) return std::unexpected(ended.error());
     made_.interrupted = ended->interrupted;
     take(number, load, *ended, *session);
     return {};
   }
 
-  void look(unsigned number, std::size_t load, const SessionFile& session) {
+  Result<Ended> run_watched(const std::string& name, const SessionFile& session) {
+    last_visits_ = 0;
+    looks_without_ = 0;
+    unsigned looks = 0;
+    return run_program(command(), session, [&] {
+      if (++looks % 5 == 0) look(name, session);
+    });
+  }
+
+  void look(const std::string& name, const SessionFile& session) {
     std::uint64_t visits = 0;
     for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
       visits += now_of(session.counters()[i].count);
-    tell(fmt::format("{}: {} experiments, {:.0f} visits a second", run_name(number, load),
+    tell(fmt::format("{}: {} experiments, {:.0f} visits a second", name,
                      now_of(session.head().experiments),
                      static_cast<double>(visits - last_visits_) / 5));
     looks_without_ = visits == last_visits_ ? looks_without_ + 1 : 0;
@@ -232,6 +236,7 @@ class Runs {
   }
 
   void take(unsigned number, std::size_t load, const Ended& ended, const SessionFile& session) {
+    left_behind_ = left_behind_ || ended.others_go_on;
     if (has_failed(ended)) {
       tell(fmt::format("{}: the program {}; the run is left out", run_name(number, load),
                        end_words(ended)));
@@ -245,7 +250,6 @@ class Runs {
           stats::causal::arrival_rate(made_.profile.runs.back()) / base_rate_;
     if (seen.experiments == 0 && ended.interrupted == 0) ++empty_;
     has_begun_ = has_begun_ || seen.has_begun;
-    left_behind_ = left_behind_ || ended.others_go_on;
     all_.experiments += seen.experiments;
     all_.visits += seen.visits;
     all_.samples += seen.samples;
@@ -288,7 +292,7 @@ class Runs {
                       all_.duration_ns / 1'000'000));
     if (all_.samples == 0)
       tell("No sample was taken: the program used no CPU time to speak of.");
-    else if (all_.period_ns > 2 * settings_.sample_ns)
+    else if (all_.period_ns > 2 * settings_.sample_ns || all_.sampled_by == stab::causal::cpu_timer)
       tell(fmt::format(
           "A sample stands for {:.1f} ms of CPU time, not {:.1f}: they are taken by {}.",
           static_cast<double>(all_.period_ns) / 1e6, static_cast<double>(settings_.sample_ns) / 1e6,
