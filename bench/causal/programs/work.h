@@ -9,7 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 
+#ifdef WITH_COZ
+#include <coz.h>
+#define STAB_PROGRESS(name) COZ_PROGRESS_NAMED(name)
+#else
 #include "stabilizer.h"
+#endif
 
 // Takes about `steps` times a third of a nanosecond, all of it on the line that uses it.
 #define BUSY(steps) \
