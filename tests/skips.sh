@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # Read by scripts that cannot test everything everywhere. Each line that begins with "skipped: " is repeated by ./dev test at
-# its end. Where nothing may be skipped (STAB_NO_SKIPS=1, which .ci/run sets) it is a failure.
+# its end. Where nothing may be skipped (STAB_NO_SKIPS=1) it is a failure.
 no_skips=${STAB_NO_SKIPS-}
 
 # skipped WHY...: a part is not tested. The script has a function `fail`.
