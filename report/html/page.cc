@@ -55,7 +55,15 @@ void add_pictures(Markup& markup, const Document& document, const Background& ba
   const std::vector<Figure> by_padding = seeds(analysis);
   const std::vector<Figure> by_treatment = factors(analysis, background.levels);
   const std::size_t by_two = by_treatment.empty() ? 0 : by_treatment.size() - 1;
-  markup.add(section("effects", "Changes", "", changes))
+  markup
+      .add(section("causal", "What faster lines give",
+                   "Dots are experiments in which the line was virtually faster, against those in "
+                   "which it was not; the bands of a line hold all at once. The best lines have "
+                   "curves, the numbers are of all. What is beyond 150 % is drawn there.",
+                   causal_curves(document)))
+      .add(section("loads", "More load", "Means of runs with their intervals.",
+                   causal_loads(document)))
+      .add(section("effects", "Changes", "", changes))
       .add(section("seeds", "Changes under each padding",
                    first_words(by_padding.size(), paddings(analysis), "comparisons"), by_padding))
       .add(section("floors", "What cannot be resolved", "", floors(analysis)))

@@ -31,6 +31,10 @@ Markup residual_part(const stats::Analysis& analysis, const Shots& shots,
 std::vector<Figure> factors(const stats::Analysis& analysis, const PlannedLevels& levels);
 // Each cell against the one in which all treatments have their first planned level.
 std::vector<Figure> overheads(const stats::Analysis& analysis, const PlannedLevels& levels);
+// Causal plans: what the speedups of lines give, a picture for each progress point of a cell, and
+// progress points against load.
+std::vector<Figure> causal_curves(const Document& document);
+std::vector<Figure> causal_loads(const Document& document);
 // Padding studies: the change under each padding.
 std::vector<Figure> seeds(const stats::Analysis& analysis);
 // Calibrations: what no comparison can resolve.

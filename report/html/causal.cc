@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// Causal profiles: what the speedups of lines give, with their bands, and what more load does.
+#include "report/words/causal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "report/drawing/axis.h"
+#include "report/drawing/canvas.h"
+#include "report/html/parts.h"
+#include "report/html/plots.h"
+#include "report/words/loads.h"
+#include "report/words/quantity.h"
+
+namespace stab::report::html {
+namespace {
+
+using stats::Interval;
+using stats::causal::AtLoad;
+using stats::causal::Finding;
+using stats::causal::Gain;
+using stats::causal::Line;
+using stats::causal::Measured;
+using stats::causal::Point;
+using stats::causal::PointAtLoad;
+using stats::causal::PointKind;
+using stats::causal::PointResult;
+using stats::causal::Profile;
+
+constexpr double top = 26;
+constexpr double bottom = 230;
+constexpr double left = 62;
+
+struct Spot {
+  double x = 0;
+  double y = 0;
+  std::optional<Interval> band{};
+  std::string tip{};
+};
+using Curve = std::vector<Spot>;  // by x
+
+struct Chart {
+  std::string title{};
+  std::string across{};
+  std::string up{};
+  std::vector<Curve> curves{};
+};
+
+// Bands of several curves lie side by side.
+Markup draw(const Chart& chart) {
+  constexpr double apart = 3;
+  Range x;
+  Range y;
+  for (const Curve& curve : chart.curves)
+    for (const Spot& spot : curve) {
+      x.include(spot.x);
+      y.include(spot.y);
+      if (spot.band) y.include(spot.band->low);
+      if (spot.band) y.include(spot.band->high);
+    }
+  const Axis across(x.padded(), left + 10, width - 20);
+  const Axis up(y.padded(), bottom, top);
+  Canvas canvas(bottom + 40, chart.title);
+  canvas.vertical(up, left, width - 10, chart.up);
+  canvas.horizontal(across, top, bottom, chart.across);
+  const double middle = static_cast<double>(chart.curves.size() - 1) / 2;
+  for (std::size_t i = 0; i < chart.curves.size(); ++i) {
+    const std::string colour = colour_class(i);
+    const auto place = [&](const Spot& spot) {
+      return across.place(spot.x) + apart * (static_cast<double>(i) - middle);
+    };
+    const Curve& curve = chart.curves[i];
+    for (std::size_t at = 0; at < curve.size(); ++at) {
+      const Spot& spot = curve[at];
+      if (spot.band)
+        canvas.line(place(spot), up.place(spot.band->low), place(spot), up.place(spot.band->high),
+                    colour + " thin");
+      if (at + 1 < curve.size())
+        canvas.line(place(spot), up.place(spot.y), place(curve[at + 1]), up.place(curve[at + 1].y),
+                    colour + " thin");
+      canvas.dot(place(spot), up.place(spot.y), 3, colour, spot.tip);
+    }
+  }
+  return canvas.finish();
+}
+
+// In percent. A gain is at most 100 %; one wide band would make all others small.
+double drawn(double share) {
+  return std::clamp(100 * share, -150.0, 150.0);
+}
+
+Spot spot_of(double speedup, const Gain& gain, const std::string& line) {
+  return {
+      .x = 100 * speedup,
+      .y = drawn(gain.value),
+      .band = Interval{drawn(gain.interval.low), drawn(gain.interval.high)},
+      .tip = fmt::format("{}, {:.0f} % less of it: {}", line, 100 * speedup, causal_gain(gain))};
+}
+
+std::vector<std::string> row_of(const std::string& name, const Line& line) {
+  if (line.finding == Finding::too_few)
+    return {name, fmt::format("{}", line.samples), "-", "too few", "-"};
+  return {name, fmt::format("{}", line.samples), causal_gain(line.at_quarter),
+          finding_word(line.finding), p_text(line.adjusted_p)};
+}
+
+// Lines that say something; the best have curves.
+std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
+  const Point& point = cell.profile.points[of.point];
+  const bool is_latency = point.kind == PointKind::latency;
+  Chart chart{.title = fmt::format("{}: {} {}", cell.name, is_latency ? "latency" : "point",
+                                   one_line(point.name, 100)),
+              .across = "so much less of the line's time, %",
+              .up = is_latency ? "less latency, %" : "less time per visit, %"};
+  Figure figure{.title = chart.title};
+  figure.numbers.columns = {
+      {"line"}, {"samples", true}, {"25 % less of it", true}, {"finding"}, {"p", true}};
+  for (const Line& line : of.lines) {
+    const std::string name = short_line(cell.profile.lines[line.line]);
+    figure.numbers.rows.push_back(row_of(name, line));
+    if (line.finding == Finding::too_few || chart.curves.size() == colours) continue;
+    Curve curve;
+    for (const auto& step : line.steps) curve.push_back(spot_of(step.speedup, step.gain, name));
+    chart.curves.push_back(std::move(curve));
+    figure.legend.push_back(name);
+  }
+  if (chart.curves.empty()) return std::nullopt;
+  figure.picture = draw(chart);
+  return figure;
+}
+
+std::string words_of(const Measured& measured, double unit) {
+  if (!measured.interval) return fmt::format("{:.4g}", measured.value / unit);
+  return fmt::format("{:.4g} [{:.4g}, {:.4g}]", measured.value / unit,
+                     measured.interval->low / unit, measured.interval->high / unit);
+}
+
+// One point at all loads.
+std::optional<Figure> against_load(const CausalLoads& cell, std::size_t number) {
+  const Point& point = cell.profile.points[number];
+  const bool is_latency = point.kind == PointKind::latency;
+  const double unit = is_latency ? 1000 : 1;
+  Chart chart{.title = fmt::format("{}: {} {}", cell.name, is_latency ? "latency" : "point",
+                                   one_line(point.name, 100)),
+              .across = "faster arrivals by, us a visit",
+              .up = is_latency ? "latency, us" : "visits a second",
+              .curves = {{}}};
+  Figure figure{.title = chart.title};
+  figure.numbers.columns = {{"load"}, {"had", true}, {chart.up, true}};
+  for (const AtLoad& at : cell.loads->loads) {
+    const auto found = std::ranges::find(at.points, number, &PointAtLoad::point);
+    if (found == at.points.end()) continue;
+    const Measured& measured = found->measured;
+    const auto& load = cell.profile.loads[at.load];
+    Spot spot{.x = static_cast<double>(load.speedup_ns) / 1000, .y = measured.value / unit};
+    if (measured.interval)
+      spot.band = Interval{measured.interval->low / unit, measured.interval->high / unit};
+    spot.tip = load_name(load) + ": " + words_of(measured, unit);
+    figure.numbers.rows.push_back(
+        {load_name(load), at.had ? words_of(*at.had, 1) : "unknown", words_of(measured, unit)});
+    chart.curves[0].push_back(std::move(spot));
+  }
+  if (chart.curves[0].size() < 2) return std::nullopt;
+  figure.picture = draw(chart);
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> causal_curves(const Document& document) {
+  std::vector<Figure> figures;
+  for (const CausalCell& cell : document.causal.value_or(std::vector<CausalCell>())) {
+    if (!cell.analysis) continue;
+    for (const PointResult& point : cell.analysis->points)
+      if (auto figure = curves_of(cell, point); figure && figures.size() < most_pictures)
+        figures.push_back(*std::move(figure));
+  }
+  return figures;
+}
+
+std::vector<Figure> causal_loads(const Document& document) {
+  std::vector<Figure> figures;
+  for (const CausalLoads& cell : document.causal_loads) {
+    if (!cell.loads) continue;
+    for (std::size_t point = 0; point < cell.profile.points.size(); ++point)
+      if (auto figure = against_load(cell, point); figure && figures.size() < most_pictures)
+        figures.push_back(*std::move(figure));
+  }
+  return figures;
+}
+
+}  // namespace stab::report::html
