@@ -176,8 +176,7 @@ std::vector<Figure> causal_curves(const Document& document) {
   for (const CausalCell& cell : document.causal.value_or(std::vector<CausalCell>())) {
     if (!cell.analysis) continue;
     for (const PointResult& point : cell.analysis->points)
-      if (auto figure = curves_of(cell, point); figure && figures.size() < most_pictures)
-        figures.push_back(*std::move(figure));
+      if (auto figure = curves_of(cell, point); figure) figures.push_back(*std::move(figure));
   }
   return figures;
 }
@@ -187,8 +186,7 @@ std::vector<Figure> causal_loads(const Document& document) {
   for (const CausalLoads& cell : document.causal_loads) {
     if (!cell.loads) continue;
     for (std::size_t point = 0; point < cell.profile.points.size(); ++point)
-      if (auto figure = against_load(cell, point); figure && figures.size() < most_pictures)
-        figures.push_back(*std::move(figure));
+      if (auto figure = against_load(cell, point); figure) figures.push_back(*std::move(figure));
   }
   return figures;
 }

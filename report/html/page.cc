@@ -41,6 +41,29 @@ std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
              analysis.spec.log_scale ? ", as equal ratios are equally far apart" : "");
 }
 
+// The first of them, and words that say so.
+std::string cut(std::vector<Figure>& figures) {
+  const std::size_t all = figures.size();
+  figures.resize(std::min(all, most_pictures));
+  return first_words(figures.size(), all, "pictures");
+}
+
+void add_causal(Markup& markup, const Document& document) {
+  std::vector<Figure> curves = causal_curves(document);
+  std::vector<Figure> loads = causal_loads(document);
+  const std::string curve_words = cut(curves);
+  const std::string load_words = cut(loads);
+  markup
+      .add(section("causal", "What faster lines give",
+                   curve_words +
+                       "Dots are experiments in which the line was virtually faster, against those "
+                       "in which it was not; the bands of a line hold all at once. The best lines "
+                       "have curves, the numbers are of all. What is beyond 150 % is drawn there.",
+                   curves))
+      .add(
+          section("loads", "More load", load_words + "Means of runs with their intervals.", loads));
+}
+
 void add_pictures(Markup& markup, const Document& document, const Background& background) {
   const stats::Analysis& analysis = document.analysis;
   const Shots& shots = background.shots;
@@ -55,15 +78,8 @@ void add_pictures(Markup& markup, const Document& document, const Background& ba
   const std::vector<Figure> by_padding = seeds(analysis);
   const std::vector<Figure> by_treatment = factors(analysis, background.levels);
   const std::size_t by_two = by_treatment.empty() ? 0 : by_treatment.size() - 1;
-  markup
-      .add(section("causal", "What faster lines give",
-                   "Dots are experiments in which the line was virtually faster, against those in "
-                   "which it was not; the bands of a line hold all at once. The best lines have "
-                   "curves, the numbers are of all. What is beyond 150 % is drawn there.",
-                   causal_curves(document)))
-      .add(section("loads", "More load", "Means of runs with their intervals.",
-                   causal_loads(document)))
-      .add(section("effects", "Changes", "", changes))
+  add_causal(markup, document);
+  markup.add(section("effects", "Changes", "", changes))
       .add(section("seeds", "Changes under each padding",
                    first_words(by_padding.size(), paddings(analysis), "comparisons"), by_padding))
       .add(section("floors", "What cannot be resolved", "", floors(analysis)))
