@@ -59,6 +59,13 @@ class Reader {
     if (count != head_.experiments) ++seen_.damaged;
     for (std::uint32_t i = 0; i < count; ++i) take(at<Experiment>(layout_.experiments, i));
     read_samples();
+    run_.sampling = {.samples = std::min(seen_.samples, most_ns),
+                     .outside = std::min(seen_.samples_outside, most_ns),
+                     .unwound_short = seen_.unwound_short,
+                     .sampled_ns = std::min(head_.sampled_ns, most_ns),
+                     .lost = seen_.lost,
+                     .is_by_timer = seen_.sampled_by == cpu_timer,
+                     .is_of_user_code = seen_.sampled_by == perf_event_user};
     seen_.experiments = run_.experiments.size();
     profile_.runs.push_back(std::move(run_));
     return seen_;

@@ -189,4 +189,49 @@ std::string causal_text(const Profile& profile, const Analysis& analysis, double
   return Text(profile, analysis, alpha).text();
 }
 
+std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::nanoseconds asked,
+                                          const SamplingKeys& keys) {
+  stats::causal::Sampling all;
+  bool is_known = false;
+  for (const auto& run : profile.runs) {
+    if (!run.sampling) continue;
+    is_known = true;
+    all.samples += run.sampling->samples;
+    all.outside += run.sampling->outside;
+    all.unwound_short += run.sampling->unwound_short;
+    all.sampled_ns += run.sampling->sampled_ns;
+    all.lost += run.sampling->lost;
+    all.is_by_timer = all.is_by_timer || run.sampling->is_by_timer;
+    all.is_of_user_code = all.is_of_user_code || run.sampling->is_of_user_code;
+  }
+  std::vector<std::string> said;
+  if (!is_known) return said;
+  if (all.samples == 0) return {"No sample was taken: the program used no CPU time to speak of."};
+  const double samples = static_cast<double>(all.samples);
+  const double period = static_cast<double>(all.sampled_ns) / samples;
+  const auto wanted = static_cast<double>(asked.count());
+  if (period > 2 * wanted || all.is_by_timer)
+    said.push_back(fmt::format(
+        "A sample stands for {:.1f} ms of CPU time, not {:.1f}: they are taken by {}.",
+        period / 1e6, wanted / 1e6,
+        all.is_by_timer
+            ? "a timer, because perf events are not permitted (kernel.perf_event_paranoid)"
+            : "perf events"));
+  if (all.is_of_user_code)
+    said.emplace_back(
+        "Only user code is sampled (kernel.perf_event_paranoid is above 1): time in the kernel is "
+        "no "
+        "line's.");
+  if (const double percent = 100 * static_cast<double>(all.outside) / samples; percent > 20)
+    said.push_back(fmt::format("{:.0f} % of {} samples are outside of the scope; see {}.", percent,
+                               all.samples, keys.scope));
+  if (100 * static_cast<double>(all.unwound_short) / samples > 5)
+    said.push_back(fmt::format("Of {} samples the callers could not be found.", all.unwound_short));
+  if (all.lost != 0)
+    said.push_back(
+        fmt::format("{} experiments were lost, there was no room for them: make them longer by {}.",
+                    all.lost, keys.experiment));
+  return said;
+}
+
 }  // namespace stab::report

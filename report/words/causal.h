@@ -2,7 +2,9 @@
 // A causal profile for people.
 #pragma once
 
+#include <chrono>
 #include <string>
+#include <vector>
 
 #include "stats/causal/analyse.h"
 #include "stats/causal/profile.h"
@@ -19,6 +21,15 @@ std::string causal_answer(const stats::causal::Profile& profile,
 // For each progress point the answer in a sentence, then a line of source a line.
 std::string causal_text(const stats::causal::Profile& profile,
                         const stats::causal::Analysis& analysis, double alpha);
+
+// What the user can change: "--scope" here, "'causal.scope'" there.
+struct SamplingKeys {
+  std::string scope{};
+  std::string experiment{};
+};
+// What makes a profile worse than it could be, by how its runs were sampled: a sentence each.
+std::vector<std::string> sampling_remarks(const stats::causal::Profile& profile,
+                                          std::chrono::nanoseconds asked, const SamplingKeys& keys);
 
 // "6.1 % [5.0, 7.2]"
 std::string causal_gain(const stats::causal::Gain& gain);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "design/expand.h"
+#include "report/words/causal.h"
 #include "stabd/results/trials.h"
 #include "stats/causal/analyse.h"
 #include "stats/causal/loads.h"
@@ -122,6 +123,20 @@ std::vector<report::CausalLoads> CausalCells::loads(const plan::Plan& plan) {
       each.reason = made.error().message;
   }
   return std::move(loads_);
+}
+
+void CausalCells::finish(const plan::Plan& plan, report::Document& document) {
+  std::vector<std::string>& notes = document.analysis.notes;
+  notes.emplace_back(
+      "The times of these trials have virtual pauses in them: they are stored, and not compared "
+      "between cells.");
+  document.causal = result(plan);
+  document.causal_loads = loads(plan);
+  for (const report::CausalCell& cell : *document.causal)
+    for (const std::string& each : report::sampling_remarks(
+             cell.profile, plan.causal.sample_period,
+             {.scope = "'causal.scope' and 'causal.binary'", .experiment = "'causal.experiment'"}))
+      notes.push_back(cell.name + ": " + each);
 }
 
 }  // namespace stab::results

@@ -17,12 +17,14 @@ class CausalCells {
  public:
   // Of trials that count. An error names the trial whose text is none of ours.
   Result<void> add(const plan::Plan& plan, const store::Trial& trial);
-  // Analysed, in the order in which they first came. Once.
-  std::vector<report::CausalCell> result(const plan::Plan& plan);
-  // Of a plan that makes arrivals faster by several times: cells that differ in that alone, together. Once.
-  std::vector<report::CausalLoads> loads(const plan::Plan& plan);
+  // Into the document, analysed, in the order in which they first came, with notes on what makes them
+  // worse than they could be. Once.
+  void finish(const plan::Plan& plan, report::Document& document);
 
  private:
+  std::vector<report::CausalCell> result(const plan::Plan& plan);
+  // Of a plan that makes arrivals faster by several times: cells that differ in that alone, together.
+  std::vector<report::CausalLoads> loads(const plan::Plan& plan);
   Result<void> add_to_loads(const plan::Plan& plan, const store::Trial& trial,
                             const plan::Factor& arrivals);
 

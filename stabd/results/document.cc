@@ -272,11 +272,7 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
 // All that there is of it: nothing is compared.
 void add_causal(const plan::Plan& plan, Rows rows, stats::Spec spec, report::Document& document) {
   document.analysis.spec = std::move(spec);
-  document.analysis.notes.emplace_back(
-      "The times of these trials have virtual pauses in them: they are stored, and not compared "
-      "between cells.");
-  document.causal = rows.causal.result(plan);
-  document.causal_loads = rows.causal.loads(plan);
+  rows.causal.finish(plan, document);
   if (rows.tally) document.exclusions = rows.tally->result();
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,18 @@ struct Load {
   bool operator==(const Load&) const = default;
 };
 
+// How a run was sampled.
+struct Sampling {
+  std::uint64_t samples = 0;
+  std::uint64_t outside = 0;        // of the scope
+  std::uint64_t unwound_short = 0;  // whose callers could not be found
+  std::uint64_t sampled_ns = 0;     // CPU time from sample to sample, summed up
+  std::uint64_t lost = 0;           // experiments for which there was no room
+  bool is_by_timer = false;         // perf events were not permitted
+  bool is_of_user_code = false;     // they were permitted for that alone
+  bool operator==(const Sampling&) const = default;
+};
+
 struct Run {
   std::uint64_t started_ns = 0;    // of any clock; 0: not known
   std::uint64_t effective_ns = 0;  // the whole run, less all pauses (coz: with them); 0: not known
@@ -59,6 +72,7 @@ struct Run {
   double had = 0;                  // the load that it really had; 0: not known
   std::vector<Experiment> experiments{};  // in the order of time
   std::vector<LineSamples> samples{};     // in the whole run, a line at most once
+  std::optional<Sampling> sampling{};     // none: not known
   bool operator==(const Run&) const = default;
 };
 

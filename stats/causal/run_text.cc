@@ -52,6 +52,7 @@ class Reader {
     for (const Json& each : list(root["samples"]))
       if (has(each, 2))
         run.samples.push_back({.line = index(each[0], made_.lines), .count = number(each[1])});
+    if (root.contains("sampling")) add_sampling(root["sampling"], run);
     if (!good_) return std::nullopt;
     made_.runs.push_back(std::move(run));
     return std::move(made_);
@@ -79,6 +80,19 @@ class Reader {
     const std::uint64_t at = number(value);
     good_ = good_ && at < in.size();
     return good_ ? at : 0;
+  }
+
+  void add_sampling(const Json& value, Run& run) {
+    if (!has(value, 7)) return;
+    good_ = value[5].is_boolean() && value[6].is_boolean();
+    if (!good_) return;
+    run.sampling = {.samples = number(value[0]),
+                    .outside = number(value[1]),
+                    .unwound_short = number(value[2]),
+                    .sampled_ns = number(value[3]),
+                    .lost = number(value[4]),
+                    .is_by_timer = value[5].get<bool>(),
+                    .is_of_user_code = value[6].get<bool>()};
   }
 
   void add_line(const Json& name) {
@@ -175,13 +189,16 @@ std::string run_text(const Profile& profile) {
   Json samples = Json::array();
   for (const LineSamples& each : run.samples)
     samples.push_back(Json::array({each.line, each.count}));
-  return Json{{"started_ns", run.started_ns},
-              {"effective_ns", run.effective_ns},
-              {"lines", profile.lines},
-              {"points", std::move(points)},
-              {"experiments", std::move(experiments)},
-              {"samples", std::move(samples)}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json made{{"started_ns", run.started_ns},
+            {"effective_ns", run.effective_ns},
+            {"lines", profile.lines},
+            {"points", std::move(points)},
+            {"experiments", std::move(experiments)},
+            {"samples", std::move(samples)}};
+  if (const auto& of = run.sampling)
+    made["sampling"] = Json::array({of->samples, of->outside, of->unwound_short, of->sampled_ns,
+                                    of->lost, of->is_by_timer, of->is_of_user_code});
+  return made.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<void> read_run(std::string_view text, Profile& profile) {

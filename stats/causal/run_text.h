@@ -5,7 +5,8 @@
 //   {"started_ns":1,"effective_ns":2,"lines":["a.c:3"],"points":[["item","throughput"]],
 //    "experiments":[[0,250,500000000,1000,12,[[0,40]]]],"samples":[[0,451]]}
 //
-// A point where work comes in has "arrival" behind its kind.
+// A point where work comes in has "arrival" behind its kind. `sampling`, which may be missing, are the
+// members of Sampling.
 #pragma once
 
 #include <string>

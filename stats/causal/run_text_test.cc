@@ -35,6 +35,19 @@ TEST(RunText, IsReadBackAsItWas) {
   EXPECT_EQ(read, a_run());
 }
 
+TEST(RunText, HowItWasSampledIsReadBackOrNotKnown) {
+  Profile made = a_run();
+  made.runs[0].sampling = {.samples = 9,
+                           .outside = 2,
+                           .unwound_short = 1,
+                           .sampled_ns = 7,
+                           .lost = 3,
+                           .is_by_timer = true};
+  Profile read;
+  ASSERT_TRUE(read_run(run_text(made), read));
+  EXPECT_EQ(read, made);
+}
+
 TEST(RunText, ArrivalsAreTheVisitsOfTheirPoints) {
   Profile made = a_run();
   made.points.push_back({.name = "item", .is_arrival = true});

@@ -100,6 +100,29 @@ TEST_F(CausalPlan, ArrivalsThatAreFasterBySeveralTimesAreLoads) {
   EXPECT_THAT(text, HasSubstr("\n800 us  "));
 }
 
+// A thread of another file takes about half of the time.
+TEST_F(CausalPlan, WhatMakesAProfileWorseIsANote) {
+  lab_.write("spin.c",
+             "#include <pthread.h>\n"
+             "static void* spin(void* unused) {\n  for (volatile long i = 0;; ++i) {\n  }\n"
+             "  return unused;\n}\n"
+             "void start_spinning(void) {\n  pthread_t thread;\n"
+             "  pthread_create(&thread, 0, spin, 0);\n}\n");
+  lab_.write("main.c",
+             "#include \"stabilizer.h\"\nvoid start_spinning(void);\nint main(void) {\n"
+             "  start_spinning();\n  for (int i = 0; i < 3000; ++i) {\n"
+             "    for (volatile long left = 100000; left > 0; --left) {\n    }\n"
+             "    STAB_PROGRESS(\"item\");\n  }\n  return 0;\n}\n");
+  const int id = run(plan("[[benchmark]]\nname = \"b\"\nbuild = \"clang-19 -g -I " STAB_SOURCE_DIR
+                          "/runtime -o ${OUT} main.c spin.c\"\nsources = [\"main.c\", \"spin.c\"]\n"
+                          "run = [\"${OUT}\"]\n",
+                          1, "[causal]\nexperiment = \"10ms\"\nscope = [\"*/main.c\"]\n"));
+  const Output report = lab_.ctl({"report", std::to_string(id), "--json"});
+  const json notes = json::parse(report.out, nullptr, false)["notes"];
+  EXPECT_THAT(notes.dump(), HasSubstr(" samples are outside of the scope; see 'causal.scope'"))
+      << report.out << report.err;
+}
+
 TEST_F(CausalPlan, EachCellHasAProfileOfAllItsRuns) {
   const int id = run(plan("[[benchmark]]\nname = \"b\"\n" + build() +
                               "run = [\"${OUT}\", \"${MODE}\", \"2000\"]\n"

@@ -19,6 +19,7 @@
 #include "causal/run/read_session.h"
 #include "causal/run/run.h"
 #include "causal/run/session_file.h"
+#include "report/words/causal.h"
 #include "stabd/client/causal/arrivals.h"
 #include "stabd/client/causal/causal.h"
 #include "stabd/client/output.h"
@@ -104,12 +105,6 @@ std::string end_words(const Ended& ended) {
 
 bool has_failed(const Ended& ended) {
   return ended.interrupted == 0 && (ended.timed_out || ended.signal != 0 || ended.exit_code != 0);
-}
-
-std::string by_sampler(std::uint32_t sampler) {
-  return sampler == stab::causal::cpu_timer
-             ? "a timer, because perf events are not permitted (kernel.perf_event_paranoid)"
-             : "perf events";
 }
 
 class Runs {
@@ -252,21 +247,11 @@ class Runs {
     has_begun_ = has_begun_ || seen.has_begun;
     all_.experiments += seen.experiments;
     all_.visits += seen.visits;
-    all_.samples += seen.samples;
-    all_.samples_outside += seen.samples_outside;
-    all_.lost += seen.lost;
     all_.damaged += seen.damaged;
     all_.timeless += seen.timeless;
-    all_.unwound_short += seen.unwound_short;
-    all_.sampled_by = seen.sampled_by;
-    if (seen.period_ns != 0) all_.period_ns = seen.period_ns;
     all_.duration_ns = std::max(all_.duration_ns, seen.duration_ns);
     tell(fmt::format("{}: {} experiments, {} visits in {:.1f} s", run_name(number, load),
                      seen.experiments, seen.visits, static_cast<double>(seen.duration_ns) / 1e9));
-  }
-
-  static double percent(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
   }
 
   // What makes the answer worse than it could be, and what to change.
@@ -290,28 +275,10 @@ class Runs {
           fmt::format("The program runs {} ms; too short: give it more work, or shorter "
                       "experiments by --experiment.",
                       all_.duration_ns / 1'000'000));
-    if (all_.samples == 0)
-      tell("No sample was taken: the program used no CPU time to speak of.");
-    else if (all_.period_ns > 2 * settings_.sample_ns || all_.sampled_by == stab::causal::cpu_timer)
-      tell(fmt::format(
-          "A sample stands for {:.1f} ms of CPU time, not {:.1f}: they are taken by {}.",
-          static_cast<double>(all_.period_ns) / 1e6, static_cast<double>(settings_.sample_ns) / 1e6,
-          by_sampler(all_.sampled_by)));
-    if (all_.sampled_by == stab::causal::perf_event_user)
-      tell(
-          "Only user code is sampled (kernel.perf_event_paranoid is above 1): time in the kernel "
-          "is "
-          "no line's.");
-    if (percent(all_.samples_outside, all_.samples) > 20)
-      tell(fmt::format("{:.0f} % of {} samples are outside of the scope; see --scope and --binary.",
-                       percent(all_.samples_outside, all_.samples), all_.samples));
-    if (percent(all_.unwound_short, all_.samples) > 5)
-      tell(fmt::format("Of {} samples the callers could not be found.", all_.unwound_short));
-    if (all_.lost != 0)
-      tell(
-          fmt::format("{} experiments were lost, there was no room for them: make them longer by "
-                      "--experiment.",
-                      all_.lost));
+    for (const std::string& each :
+         report::sampling_remarks(made_.profile, std::chrono::nanoseconds(settings_.sample_ns),
+                                  {.scope = "--scope and --binary", .experiment = "--experiment"}))
+      tell(each);
     if (all_.timeless != 0)
       tell(fmt::format(
           "{} experiments are left out: in them arrivals gained more time than passed; ask "
