@@ -133,12 +133,6 @@ std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
   return figure;
 }
 
-std::string words_of(const Measured& measured, double unit) {
-  if (!measured.interval) return fmt::format("{:.4g}", measured.value / unit);
-  return fmt::format("{:.4g} [{:.4g}, {:.4g}]", measured.value / unit,
-                     measured.interval->low / unit, measured.interval->high / unit);
-}
-
 // One point at all loads.
 std::optional<Figure> against_load(const CausalLoads& cell, std::size_t number) {
   const Point& point = cell.profile.points[number];
@@ -159,9 +153,9 @@ std::optional<Figure> against_load(const CausalLoads& cell, std::size_t number) 
     Spot spot{.x = static_cast<double>(load.speedup_ns) / 1000, .y = measured.value / unit};
     if (measured.interval)
       spot.band = Interval{measured.interval->low / unit, measured.interval->high / unit};
-    spot.tip = load_name(load) + ": " + words_of(measured, unit);
-    figure.numbers.rows.push_back(
-        {load_name(load), at.had ? words_of(*at.had, 1) : "unknown", words_of(measured, unit)});
+    spot.tip = load_name(load) + ": " + measured_words(measured, unit);
+    figure.numbers.rows.push_back({load_name(load), at.had ? measured_words(*at.had) : "unknown",
+                                   measured_words(measured, unit)});
     chart.curves[0].push_back(std::move(spot));
   }
   if (chart.curves[0].size() < 2) return std::nullopt;

@@ -32,13 +32,6 @@ const PointAtLoad* at_point(const AtLoad& at, std::size_t point) {
   return found == at.points.end() ? nullptr : &*found;
 }
 
-// "250.1 [249.0, 251.2]"; without an interval the number alone.
-std::string words_of(const Measured& measured, double unit = 1) {
-  if (!measured.interval) return fmt::format("{:.4g}", measured.value / unit);
-  return fmt::format("{:.4g} [{:.4g}, {:.4g}]", measured.value / unit,
-                     measured.interval->low / unit, measured.interval->high / unit);
-}
-
 class Text {
  public:
   Text(const Profile& profile, const Loads& loads) : profile_(profile), loads_(loads) {}
@@ -61,9 +54,10 @@ class Text {
   void table() {
     add("{:<8}{:<26}{:>10}{:>6}  {}\n", "load", "had", "a visit", "runs", "arrivals a second");
     for (const AtLoad& at : loads_.loads)
-      add("{:<8}{:<26}{:>10}{:>6}  {}\n", name(at.load), at.had ? words_of(*at.had) : "unknown",
+      add("{:<8}{:<26}{:>10}{:>6}  {}\n", name(at.load),
+          at.had ? measured_words(*at.had) : "unknown",
           format_duration(std::chrono::nanoseconds(profile_.loads[at.load].speedup_ns)),
-          at.analysis.runs, at.arrivals ? words_of(*at.arrivals) : "unknown");
+          at.analysis.runs, at.arrivals ? measured_words(*at.arrivals) : "unknown");
     if (loads_.loads.size() < profile_.loads.size())
       add("{} of {} loads have no experiment to be analysed.\n",
           profile_.loads.size() - loads_.loads.size(), profile_.loads.size());
@@ -81,7 +75,7 @@ class Text {
         add("\n{} of {} against load\n", is_latency ? "Latency in us" : "Visits a second",
             one_line(of.name, 200));
       if (found->is_saturated && !saturated) saturated = at.load;
-      add("{:<8}{}{}\n", name(at.load), words_of(found->measured, is_latency ? 1000 : 1),
+      add("{:<8}{}{}\n", name(at.load), measured_words(found->measured, is_latency ? 1000 : 1),
           found->is_steady ? "" : "  arrivals outrun departures, or the reverse: it does not hold");
     }
     if (is_latency || !is_known || loads_.loads.size() < 2) return;
@@ -128,6 +122,12 @@ class Text {
 std::string load_name(const Load& load) {
   return load.asked > 0 ? fmt::format("{}x", load.asked)
                         : format_duration(std::chrono::nanoseconds(load.speedup_ns));
+}
+
+std::string measured_words(const Measured& measured, double unit) {
+  if (!measured.interval) return fmt::format("{:.4g}", measured.value / unit);
+  return fmt::format("{:.4g} [{:.4g}, {:.4g}]", measured.value / unit,
+                     measured.interval->low / unit, measured.interval->high / unit);
 }
 
 std::string loads_text(const Profile& profile, const Loads& loads) {
