@@ -96,53 +96,32 @@ const char* make_switchboard(Image& image) {
   return seal(board) ? nullptr : "memory cannot be made executable (mprotect was refused)";
 }
 
-// Copies come in another order than what they are made of, so caches are told what comes next: first
-// where things are, and then these.
-void fetch(const Image& image, const Layout& layout, uint32_t rank) {
-  constexpr uint32_t far = 12;
-  constexpr uint32_t middle = 8;
-  constexpr uint32_t near = 4;
+// Functions come in the order of the tables, so places, and later what is copied, lie anywhere: caches
+// are told before.
+void fetch(const Image& image, const Layout& layout, uint32_t f) {
   constexpr uint64_t line = 64;
-  constexpr uint32_t most_lines = 8;
-  constexpr uint32_t most_fixups = 8;
-  const Layout& first = image.first();
-  const auto* fixups = elements<abi::Fixup>(*image.table, image.table->fixups);
-  if (rank + far < layout.count) {
-    const uint32_t f = layout.order[rank + far];
-    __builtin_prefetch(&image.functions()[f]);
-    __builtin_prefetch(&first.offsets[f]);
-    __builtin_prefetch(&layout.offsets[f]);
-    __builtin_prefetch(elements<abi::Frame>(*image.table, image.table->frames) + f);
-    if (&layout == &first) __builtin_prefetch(image.saved + uint64_t{f} * saved_bytes);
-  }
-  if (rank + middle < layout.count) {
-    const uint32_t f = layout.order[rank + middle];
-    const abi::Function& function = image.functions()[f];
-    const uint8_t* source = &layout == &first ? image.original(f) : first.copy(f);
-    for (uint64_t at = 0; at < function.size && at < most_lines * line; at += line)
-      __builtin_prefetch(source + at);
-    __builtin_prefetch(fixups + function.first_fixup);
-  }
-  if (rank + near < layout.count) {
-    const uint32_t f = layout.order[rank + near];
-    const abi::Function& function = image.functions()[f];
-    for (uint32_t i = 0; i < function.fixup_count && i < most_fixups; ++i) {
-      const abi::Fixup& fixup = fixups[function.first_fixup + i];
-      __builtin_prefetch(image.original(f) + abi::offset_of(fixup));
-      if (abi::kind_of(fixup) != abi::FixupKind::branch) continue;
-      __builtin_prefetch(&first.offsets[fixup.value]);
-      __builtin_prefetch(&layout.offsets[fixup.value]);
-    }
+  constexpr uint64_t most_lines = 8;
+  if (f >= image.count() || !layout.has(f)) return;
+  const bool again = &layout != &image.first();
+  for (uint64_t at = 0; at < image.functions()[f].size && at < most_lines * line; at += line) {
+    __builtin_prefetch(layout.copy(f) + at, 1);
+    if (again) __builtin_prefetch(image.first().copy(f) + at);
   }
 }
 
 void fill(const Image& image, Layout& layout) {
-  for (uint32_t rank = 0; rank < layout.count; ++rank) {
-    const uint32_t f = layout.order[rank];
-    fetch(image, layout, rank);
-    write_copy(image, layout, f);
-    link_copy(image, layout, f);
-    if (image.marks_calls() && &layout == &image.first()) write_mark(image, layout, f);
+  constexpr uint32_t ahead = 6;
+  const bool again = &layout != &image.first();
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    fetch(image, layout, f + ahead);
+    if (!layout.has(f)) continue;
+    if (again) {
+      copy_again(image, layout, f);
+    } else {
+      write_copy(image, layout, f);
+      link_copy(image, layout, f);
+      if (image.marks_calls()) write_mark(image, layout, f);
+    }
   }
   build_unwind(image, layout);
 }

@@ -84,14 +84,15 @@ class LayoutLife {
 
 struct Layout {
   uint8_t* start = nullptr;
-  uint64_t code_size = 0;            // whole pages
-  uint64_t unwind_size = 0;          // whole pages
-  uint64_t counted = 0;              // bytes of it among layout_bytes()
-  uint32_t* offsets = nullptr;       // of copies from `start`, by function, or no_copy
-  uint32_t* order = nullptr;         // functions that have copies, by place
-  uint32_t count = 0;                // of these
-  uint32_t* descriptions = nullptr;  // of frames, from unwind(), by function, where it has a copy
-  uint16_t* pads = nullptr;          // of frames, in abi::pad_unit, by function
+  uint64_t code_size = 0;       // whole pages
+  uint64_t unwind_size = 0;     // whole pages
+  uint64_t counted = 0;         // bytes of it among layout_bytes()
+  uint32_t* offsets = nullptr;  // of copies from `start`, by function, or no_copy
+  uint32_t* order = nullptr;    // functions that have copies, by place
+  uint32_t count = 0;           // of these
+  uint32_t* descriptions =
+      nullptr;               // of frames, from unwind(), by function that has a copy; 0: none
+  uint16_t* pads = nullptr;  // of frames, in abi::pad_unit, by function
   const uint8_t* unwind_header = nullptr;
   const uint8_t* unwind_frames = nullptr;  // ended by a zero word
   uint64_t unwind_frames_size = 0;

@@ -29,12 +29,10 @@ uint8_t* first_entry(const Image& image, uint32_t f) {
   return image.first().copy(f) - (fits_mark(image, f) ? mark_code : 0);
 }
 
-// Where a branch of `f` in this layout leads, that goes `inside` bytes behind the start of
+// Where a branch of `f` in the first layout leads, that goes `inside` bytes behind the start of
 // `callee`.
-uint8_t* branch_target(const Image& image, const Layout& layout, uint32_t f, uint32_t callee,
-                       uint64_t inside) {
+uint8_t* branch_target(const Image& image, uint32_t f, uint32_t callee, uint64_t inside) {
   if (!image.first().has(callee)) return image.original(callee) + inside;
-  if (&layout != &image.first() && layout.has(callee)) return layout.copy(callee) + inside;
   if (inside != 0) return image.first().copy(callee) + inside;
   // What stays in the permanent layout must not keep others there.
   const bool by_stub = image.board.in_use() && image.anchored(f);
@@ -55,14 +53,27 @@ uint32_t distance(const uint8_t* field, uint64_t target) {
   return static_cast<uint32_t>(value);
 }
 
-uint32_t branch_value(const Image& image, const Layout& layout, uint32_t f, uint32_t offset,
-                      uint32_t callee) {
+uint32_t branch_value(const Image& image, uint32_t f, uint32_t offset, uint32_t callee) {
   const uint32_t linked = linked_field(image, f, offset);
   const uint64_t target = address_of(image.original(f)) + offset + 4 +
                           static_cast<uint64_t>(static_cast<int32_t>(linked));
   const uint64_t inside = target - address_of(image.original(callee));
-  return distance(layout.copy(f) + offset,
-                  address_of(branch_target(image, layout, f, callee, inside)));
+  return distance(image.first().copy(f) + offset,
+                  address_of(branch_target(image, f, callee, inside)));
+}
+
+// Where the first layout's copy leads to a copy there, a later layout's leads to its own. `field` is
+// of the first one's. What has a copy in a later layout is not anchored, and is entered at its
+// start or at the mark before it.
+uint32_t branch_again(const Image& image, const Layout& layout, const uint8_t* field,
+                      const uint8_t* own_field, uint32_t callee) {
+  const uint64_t target =
+      address_of(field) + 4 + static_cast<uint64_t>(static_cast<int32_t>(load32(field)));
+  const uint64_t start = address_of(image.first().copy(callee));
+  const uint64_t inside = target > start ? target - start : 0;
+  STAB_DEBUG(Image, 2,
+             inside < copy_size(image.functions()[callee]) && target + mark_code >= start);
+  return distance(own_field, address_of(layout.copy(callee)) + inside);
 }
 
 struct Pages {
@@ -131,15 +142,14 @@ void restore(const Image& image) {
   }
 }
 
-// The size of the frame, wherever it is said.
-void link_frame(const Image& image, const Layout& layout, uint32_t f) {
+// The frame grows by this pad, wherever its size is said.
+void pad_frame(const Image& image, uint8_t* copy, uint32_t f, uint32_t pad) {
   const abi::Frame* frame = frame_of(image, f);
-  if (frame == nullptr) return;
+  if (frame == nullptr || pad == 0) return;
   const uint32_t* fields =
       elements<uint32_t>(*image.table, image.table->frame_fields) + frame->first_field;
-  const uint32_t pad = layout.pads[f] * abi::pad_unit;
   for (uint32_t i = 0; i < frame->code_fields; ++i)
-    store32(layout.copy(f) + fields[i], linked_field(image, f, fields[i]) + pad);
+    store32(copy + fields[i], load32(copy + fields[i]) + pad * abi::pad_unit);
 }
 
 }  // namespace
@@ -147,9 +157,6 @@ void link_frame(const Image& image, const Layout& layout, uint32_t f) {
 void write_copy(const Image& image, const Layout& layout, uint32_t f) {
   const abi::Function& function = image.functions()[f];
   uint8_t* copy = layout.copy(f);
-  // The original may have been changed since (a probe, say); the permanent copy has not.
-  if (&layout != &image.first())
-    return copy_bytes(copy, image.first().copy(f), copy_size(function));
   const uint64_t code =
       function.word_count == 0 ? copy_size(function) : abi::tables_offset(function.size);
   copy_bytes(copy, image.original(f), function.size);
@@ -186,7 +193,7 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f) {
         field = linked_field(image, f, offset) + shift;
         break;
       case abi::FixupKind::branch:
-        field = branch_value(image, layout, f, offset, value);
+        field = branch_value(image, f, offset, value);
         break;
       case abi::FixupKind::constant:
         field = value;
@@ -197,7 +204,36 @@ void link_copy(const Image& image, const Layout& layout, uint32_t f) {
     }
     store32(copy + offset, field);
   }
-  link_frame(image, layout, f);
+  pad_frame(image, copy, f, layout.pads[f]);
+}
+
+void copy_again(const Image& image, const Layout& layout, uint32_t f) {
+  const abi::Function& function = image.functions()[f];
+  const auto* fixups =
+      elements<abi::Fixup>(*image.table, image.table->fixups) + function.first_fixup;
+  const uint8_t* from = image.first().copy(f);
+  uint8_t* copy = layout.copy(f);
+  copy_bytes(copy, from, copy_size(function));
+  const auto shift = static_cast<uint32_t>(address_of(from) - address_of(copy));
+  for (uint32_t i = 0; i < function.fixup_count; ++i) {
+    const uint32_t offset = abi::offset_of(fixups[i]);
+    const uint32_t callee = fixups[i].value;
+    switch (abi::kind_of(fixups[i])) {
+      case abi::FixupKind::branch:
+        if (layout.has(callee)) {
+          store32(copy + offset, branch_again(image, layout, from + offset, copy + offset, callee));
+          break;
+        }
+        [[fallthrough]];  // it leads to a fixed place, as these do
+      case abi::FixupKind::shift:
+      case abi::FixupKind::label:
+        store32(copy + offset, load32(copy + offset) + shift);
+        break;
+      case abi::FixupKind::constant:
+        break;
+    }
+  }
+  pad_frame(image, copy, f, uint32_t{layout.pads[f]} - image.first().pads[f]);
 }
 
 void lead_to(const Image& image, const Layout& layout, StubsDraft& stubs) {

@@ -6,14 +6,19 @@
 
 namespace stab::rt {
 
-// The bytes of the original (the entry as it was linked), padding, and jump tables.
+// In the first layout: the bytes of the original (the entry as it was linked), padding, and jump
+// tables.
 void write_copy(const Image& image, const Layout& layout, uint32_t f);
 
-// Before a copy of the permanent layout: code that notes the first call and runs into the copy.
+// Before a copy of the first layout: code that notes the first call and runs into the copy.
 void write_mark(const Image& image, const Layout& layout, uint32_t f);
 
-// Gives every field of the copy that depends on places its value.
+// Gives every field of a copy of the first layout that depends on places its value.
 void link_copy(const Image& image, const Layout& layout, uint32_t f);
+
+// In a later layout: the first one's copy, linked for this place. The original is not read: it may
+// have been changed since (a probe, say), and lies in no cache.
+void copy_again(const Image& image, const Layout& layout, uint32_t f);
 
 // Lets the stubs of functions and labels lead to the layout, as far as it has them.
 void lead_to(const Image& image, const Layout& layout, StubsDraft& stubs);

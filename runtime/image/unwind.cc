@@ -144,37 +144,35 @@ uint64_t unwind_bytes(const Image& image) {
 
 void build_unwind(const Image& image, Layout& layout) {
   uint8_t* header = layout.unwind();
-  uint8_t* entry = header + header_size;
-  uint8_t* frames = entry + 2 * layout.count * entry_size;
+  uint8_t* frames = header + header_size + 2 * layout.count * entry_size;
   uint8_t* own_cie = clone_cies(image, frames);
   copy_bytes(own_cie, entry_cie, sizeof entry_cie);
   uint8_t* at = own_cie + sizeof entry_cie;
+  // The descriptions in the order of the tables that they come from, what leads to them by address.
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    const abi::Function& function = image.functions()[f];
+    if (!layout.has(f)) continue;
+    layout.descriptions[f] = function.fde == 0 ? 0 : static_cast<uint32_t>(at - header);
+    if (function.fde == 0) continue;
+    clone_fde(image, layout, f, frames + offset_of_cie(image, function.cie), at);
+    at += function.fde_size;
+  }
+  uint8_t* entry = header + header_size;
   uint32_t entries = 0;
-  const auto enter = [&](const uint8_t* code) {
+  const auto enter = [&](const uint8_t* code, const uint8_t* description) {
     store32(entry, difference(code, header));
-    store32(entry + 4, difference(at, header));
+    store32(entry + 4, difference(description, header));
     entry += entry_size;
     ++entries;
   };
-  // For caches: descriptions are written in another order than they are read.
-  constexpr uint32_t near = 8;
-  constexpr uint32_t far = 16;
   for (uint32_t rank = 0; rank < layout.count; ++rank) {
     const uint32_t f = layout.order[rank];
-    const abi::Function& function = image.functions()[f];
-    if (rank + far < layout.count) __builtin_prefetch(&image.functions()[layout.order[rank + far]]);
-    if (rank + near < layout.count)
-      __builtin_prefetch(image.base + image.functions()[layout.order[rank + near]].fde);
     if (const uint32_t lead = lead_size(image, layout, f)) {
-      enter(layout.copy(f) - lead);
+      enter(layout.copy(f) - lead, at);
       write_entry_fde(layout.copy(f) - lead, lead, own_cie, at);
       at += entry_fde_size;
     }
-    if (function.fde == 0) continue;
-    enter(layout.copy(f));
-    layout.descriptions[f] = static_cast<uint32_t>(at - header);
-    clone_fde(image, layout, f, frames + offset_of_cie(image, function.cie), at);
-    at += function.fde_size;
+    if (layout.descriptions[f] != 0) enter(layout.copy(f), layout.description(f));
   }
   store32(at, 0);
   write_header(header, frames, entries);
