@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "base/text.h"
@@ -180,7 +181,7 @@ class Reader {
   // False: there are too many.
   bool take_table(DWARFContext& context, const DWARFDebugLine::LineTable& table,
                   const std::string& folder, ObjectLines& made) {
-    std::map<std::uint64_t, std::optional<std::string>> files;
+    std::map<std::uint64_t, std::optional<std::uint32_t>> files;
     for (const auto& sequence : table.Sequences) {
       // Code that the linker dropped is at 0.
       if (sequence.LowPC == 0 || sequence.LastRowIndex > table.Rows.size()) continue;
@@ -191,9 +192,9 @@ class Reader {
         if (end <= start || end - start > largest_range) continue;
         const auto [at, is_new] = files.try_emplace(row.File);
         if (is_new) at->second = file_in_scope(table, row.File, folder);
-        const std::optional<std::uint32_t> line =
-            at->second && row.Line != 0 ? index(fmt::format("{}:{}", *at->second, row.Line))
-                                        : caller_in_scope(context, row.Address);
+        const std::optional<std::uint32_t> line = at->second && row.Line != 0
+                                                      ? line_index(*at->second, row.Line)
+                                                      : caller_in_scope(context, row.Address);
         if (!line) continue;
         if (++count_ > most_ranges) return false;
         made.ranges.push_back(
@@ -203,12 +204,20 @@ class Reader {
     return true;
   }
 
-  std::optional<std::string> file_in_scope(const DWARFDebugLine::LineTable& table,
-                                           std::uint64_t file, const std::string& folder) const {
+  std::optional<std::uint32_t> file_in_scope(const DWARFDebugLine::LineTable& table,
+                                             std::uint64_t file, const std::string& folder) {
     std::string name;
     if (!table.getFileNameByIndex(file, folder, absolute, name)) return std::nullopt;
-    name = fs::path(name).lexically_normal().string();
-    return scope_(name) ? std::optional(std::move(name)) : std::nullopt;
+    return file_in_scope(name);
+  }
+
+  std::optional<std::uint32_t> file_in_scope(const std::string& path) {
+    std::string name = fs::path(path).lexically_normal().string();
+    if (!scope_(name)) return std::nullopt;
+    const auto [at, is_new] =
+        known_files_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+    if (is_new) names_.push_back(std::move(name));
+    return at->second;
   }
 
   // Of code that was inlined there, the innermost.
@@ -218,16 +227,16 @@ class Reader {
         address, {absolute, DILineInfoSpecifier::FunctionNameKind::None});
     for (std::uint32_t i = 1; i < frames.getNumberOfFrames(); ++i) {
       const auto& frame = frames.getFrame(i);
-      const std::string name = fs::path(frame.FileName).lexically_normal().string();
-      if (frame.Line != 0 && scope_(name)) return index(fmt::format("{}:{}", name, frame.Line));
+      if (frame.Line == 0) continue;
+      if (const auto file = file_in_scope(frame.FileName)) return line_index(*file, frame.Line);
     }
     return std::nullopt;
   }
 
-  std::uint32_t index(const std::string& name) {
-    const auto [at, is_new] =
-        lines_.try_emplace(name, static_cast<std::uint32_t>(map_.lines.size()));
-    if (is_new) map_.lines.push_back(name);
+  std::uint32_t line_index(std::uint32_t file, std::uint32_t line) {
+    const auto [at, is_new] = known_lines_.try_emplace(
+        std::uint64_t{file} << 32 | line, static_cast<std::uint32_t>(map_.lines.size()));
+    if (is_new) map_.lines.push_back(fmt::format("{}:{}", names_[file], line));
     return at->second;
   }
 
@@ -250,7 +259,9 @@ class Reader {
 
   const Scope& scope_;
   LineMap map_;
-  std::map<std::string, std::uint32_t> lines_;
+  std::unordered_map<std::string, std::uint32_t> known_files_;
+  std::vector<std::string> names_;                                // of these
+  std::unordered_map<std::uint64_t, std::uint32_t> known_lines_;  // by file and line
   std::map<std::string, FileState> files_;
   std::size_t count_ = 0;
 };
