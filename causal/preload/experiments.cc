@@ -13,13 +13,12 @@
 namespace stab::causal {
 namespace {
 
-constexpr uint64_t look_ns = 1000000;  // from look to look, where something is waited for
-constexpr uint32_t steps = 20;         // of speedup, up to the whole line
+constexpr uint32_t steps = 20;  // of speedup, up to the whole line
 constexpr uint32_t permille_of_step = 50;
 constexpr uint64_t longest_times = 64;
 
 bool is_coordinator;
-bool is_over;
+uint32_t is_over;  // 1: the program ends, and wakes who waits for something
 pthread_t coordinating;
 bool has_thread;
 uint32_t storing;  // 1: an experiment is written down, by the thread or at the end
@@ -74,17 +73,29 @@ Reading reading_of(uint32_t counter) {
   return made;
 }
 
-void wait_a_look() {
-  kernel::sleep_until(os::monotonic_ns() + look_ns);
-}
+// Looks for something, from time to time: the longer it is not there, the later again.
+class Looks {
+ public:
+  // False: the program ends.
+  bool wait() {
+    kernel::wait_until(os::monotonic_ns() + rest_ns_, is_over);
+    if (rest_ns_ < most_ns) rest_ns_ *= 2;
+    return load(is_over) == 0;
+  }
+
+ private:
+  static constexpr uint64_t most_ns = 16000000;
+  uint64_t rest_ns_ = 1000000;
+};
 
 // The line of the first sample in scope from now on; no_line: the program ends.
 uint32_t next_line() {
   if (head().fixed_line != no_line) return head().fixed_line;
   __atomic_store_n(&head().asked, line_asked, __ATOMIC_RELAXED);
   uint64_t answer = line_asked;
-  while (!load(is_over) && (answer = load(head().asked)) < first_answer) wait_a_look();
-  return answer < first_answer ? no_line : static_cast<uint32_t>(answer - first_answer);
+  for (Looks looks; (answer = load(head().asked)) < first_answer;)
+    if (!looks.wait()) return no_line;
+  return static_cast<uint32_t>(answer - first_answer);
 }
 
 uint32_t next_speedup(rt::Random& random) {
@@ -119,12 +130,10 @@ uint64_t effective_ns() {
 
 void wait_for_end(uint64_t length_ns) {
   constexpr uint64_t most_times = 8;
-  while (!load(is_over) && os::monotonic_ns() - running.start_ns < most_times * length_ns) {
+  while (load(is_over) == 0 && os::monotonic_ns() - running.start_ns < most_times * length_ns) {
     const uint64_t passed = effective_ns();
     if (passed >= length_ns) return;
-    const uint64_t rest = length_ns - passed;
-    constexpr uint64_t most = 20000000;  // the program may end
-    kernel::sleep_until(os::monotonic_ns() + (rest < most ? rest : most));
+    kernel::wait_until(os::monotonic_ns() + length_ns - passed, is_over);
   }
 }
 
@@ -203,20 +212,20 @@ void run_one(rt::Random& random, uint64_t& length_ns) {
   begin(line, next_speedup(random));
   wait_for_end(length_ns);
   // Who has the store for good is the end of the program.
-  if (load(is_over) || !may_store()) return;
+  if (load(is_over) != 0 || !may_store()) return;
   const bool is_short = store() < head().least_visits;
   __atomic_store_n(&storing, 0u, __ATOMIC_RELEASE);
   if (is_short && length_ns < longest_times * head().experiment_ns) length_ns *= 2;
-  const uint64_t end = os::monotonic_ns() + head().cooldown_ns;
-  while (!load(is_over) && os::monotonic_ns() < end) wait_a_look();
+  kernel::wait_until(os::monotonic_ns() + head().cooldown_ns, is_over);
 }
 
 void* coordinate(void*) {
   rt::Random random(head().seed + load(head().experiments));
   uint64_t length_ns = head().experiment_ns;
   // Without a progress point there is nothing to be seen.
-  while (!load(is_over) && counters_there() == 0) wait_a_look();
-  while (!load(is_over)) run_one(random, length_ns);
+  for (Looks looks; counters_there() == 0;)
+    if (!looks.wait()) return nullptr;
+  while (load(is_over) == 0) run_one(random, length_ns);
   return nullptr;
 }
 
@@ -273,8 +282,9 @@ void begin_experiments() {
 }
 
 void end_experiments() {
-  if (!is_coordinator || load(is_over)) return;
-  __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
+  if (!is_coordinator || load(is_over) != 0) return;
+  __atomic_store_n(&is_over, 1u, __ATOMIC_RELAXED);
+  kernel::wake(is_over);
   // What the thread stores just now is stored in a moment.
   for (uint32_t i = 0; !may_store() && i < 1000; ++i) os::yield();
   running.counters = head().is_end_to_end != 0 ? counters_there() : 0;

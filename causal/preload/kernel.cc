@@ -3,6 +3,7 @@
 
 #include <asm/unistd.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/perf_event.h>
 
 #include "runtime/base/memory.h"
@@ -15,6 +16,16 @@ namespace {
 using os::address_of;
 using os::call;
 using os::failed;
+
+struct Time {
+  int64_t seconds;
+  int64_t nanoseconds;
+};
+
+Time time_of(uint64_t ns) {
+  constexpr uint64_t second = 1000000000;
+  return {static_cast<int64_t>(ns / second), static_cast<int64_t>(ns % second)};
+}
 
 long open_clock(uint64_t period_ns, bool is_of_user_mode_only) {
   perf_event_attr attributes;
@@ -62,16 +73,21 @@ bool identify(const char* path, uint64_t& device, uint64_t& inode) {
 
 void sleep_until(uint64_t monotonic_ns) {
   constexpr long absolute = 1;
-  constexpr uint64_t second = 1000000000;
-  const struct {
-    int64_t seconds;
-    int64_t nanoseconds;
-  } end = {static_cast<int64_t>(monotonic_ns / second),
-           static_cast<int64_t>(monotonic_ns % second)};
+  const Time end = time_of(monotonic_ns);
   constexpr long interrupted = -4;
   while (call(__NR_clock_nanosleep, os::monotonic_clock, absolute, address_of(&end)) ==
          interrupted) {
   }
+}
+
+void wait_until(uint64_t monotonic_ns, const uint32_t& flag) {
+  const Time end = time_of(monotonic_ns);
+  call(__NR_futex, address_of(&flag), FUTEX_WAIT_BITSET_PRIVATE, 0, address_of(&end), 0,
+       FUTEX_BITSET_MATCH_ANY);
+}
+
+void wake(const uint32_t& flag) {
+  call(__NR_futex, address_of(&flag), FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
 // The mapping keeps the event alive without its descriptor, which a program might close, count or

@@ -15,6 +15,10 @@ bool identify(const char* path, uint64_t& device, uint64_t& inode);
 // Returns not before the monotonic clock shows this, whatever signals come.
 void sleep_until(uint64_t monotonic_ns);
 
+// Returns when the monotonic clock shows this, or another thread has set the flag and woken, or sooner.
+void wait_until(uint64_t monotonic_ns, const uint32_t& flag);
+void wake(const uint32_t& flag);
+
 // Counts the CPU time of the calling thread, which gets the signal every `period_ns` of it, and holds
 // no descriptor. A page to give to stop_clock, or null: it is not allowed.
 void* start_clock(uint64_t period_ns, int signal, bool is_of_user_mode_only);
