@@ -51,10 +51,10 @@ Summary summarize(const Program& program, std::size_t table_bytes) {
 
 Program analyse(const ElfFile& file) {
   const Decoder decoder;
-  Program program = find_functions(file);
+  Program program = find_functions(file, decoder);
   find_unsized(program, decoder);
   read_frames(program);
-  const CodeIsKnown code = analyse_code(program, decoder);
+  const CodeIsKnown code = analyse_code(program);
   find_address_registers(program, code);
   const TablesAreKnown tables = analyse_data(program, code);
   const LandingPadsAreKnown pads = analyse_exceptions(program, code);

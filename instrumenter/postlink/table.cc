@@ -142,7 +142,8 @@ class TableBuilder {
 
   void add_pinned(const Function& function) {
     header_.pinned_bytes += function.size;
-    pinned_.push_back({place(function.start), function.size, add_name(function.name),
+    const std::string_view name = function.name.empty() ? "(code without a name)" : function.name;
+    pinned_.push_back({place(function.start), function.size, add_name(name),
                        static_cast<std::uint32_t>(function.pin)});
   }
 

@@ -10,7 +10,7 @@ namespace stab::instrumenter {
 
 class CodeIsKnown {
   CodeIsKnown() = default;
-  friend CodeIsKnown analyse_code(Program& program, const Decoder& decoder);
+  friend CodeIsKnown analyse_code(Program& program);
 };
 
 class TablesAreKnown {
@@ -35,8 +35,8 @@ class PinsAreKnown {
                                      SwitchesAreKnown switches);
 };
 
-// Decodes every function and turns its operands into fixups, checked against the relocations.
-CodeIsKnown analyse_code(Program& program, const Decoder& decoder);
+// Turns every function's operands into fixups, checked against the relocations.
+CodeIsKnown analyse_code(Program& program);
 
 // Registers that hold jump tables' addresses and no other values of 64 bits.
 void find_address_registers(Program& program, CodeIsKnown code);

@@ -233,7 +233,8 @@ class Analysis {
     if (stays_inside(operand)) return;
     if (operand.size != 4) return function_.pin_because(PinReason::outside_reference);
     Function* callee = program_.find(operand.target);
-    const bool at_entry = callee != nullptr && callee->start == operand.target;
+    const bool at_entry = callee != nullptr ? callee->start == operand.target
+                                            : program_.begins_unsized(operand.target);
     if (!at_entry && !has_relocation(operand))
       return function_.pin_because(PinReason::relocation_mismatch);
     if (callee != nullptr)
@@ -283,9 +284,8 @@ std::span<const Relocation> inside(std::span<const Relocation> all, const Functi
 
 }  // namespace
 
-CodeIsKnown analyse_code(Program& program, const Decoder& decoder) {
+CodeIsKnown analyse_code(Program& program) {
   for (Function& function : program.functions) {
-    function.decoded = decoder.decode(function.code, function.start);
     if (!function.decoded.complete) function.pin_because(PinReason::undecodable);
     if (function.decoded.open_end) function.pin_because(PinReason::falls_through);
   }

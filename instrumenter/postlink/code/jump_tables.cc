@@ -108,14 +108,7 @@ class DataAnalysis {
 
   // Others may look these up by their names, or have them in vtables of their own.
   void collect_exported() {
-    const Elf64_Shdr* section = program_.file->section(".dynsym");
-    if (section == nullptr) return;
-    const auto bytes = program_.file->at(section->sh_addr, section->sh_size);
-    for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.size(); at += sizeof(Elf64_Sym)) {
-      Elf64_Sym symbol{};
-      std::memcpy(&symbol, bytes.data() + at, sizeof symbol);
-      if (symbol.st_shndx != SHN_UNDEF) named_.insert(symbol.st_value);
-    }
+    for (const std::uint64_t place : program_.file->exported_places()) named_.insert(place);
   }
 
   // All that is no call through the linker's table may be the address of a function.

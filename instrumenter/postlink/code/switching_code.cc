@@ -36,7 +36,7 @@ class SwitchAnalysis {
     join_parts();
     for (std::size_t first = 0; first < group_of_.size(); ++first)
       if (group_of_[first] == first) check(first);
-    for (const auto& [address, code] : code_without_function(program_)) check_gap(address, code);
+    for (const Gap& gap : code_without_function(program_)) check_gap(gap.start, gap.code);
   }
 
  private:

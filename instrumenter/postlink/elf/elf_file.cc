@@ -94,6 +94,16 @@ bool ElfFile::exports(std::string_view wanted) const {
   });
 }
 
+std::vector<std::uint64_t> ElfFile::exported_places() const {
+  std::vector<std::uint64_t> places;
+  const Elf64_Shdr* table = section(".dynsym");
+  if (table == nullptr) return places;
+  for (const Elf64_Sym& symbol :
+       copy_table<Elf64_Sym>(bytes_, table->sh_offset, table->sh_size / sizeof(Elf64_Sym)))
+    if (symbol.st_shndx != SHN_UNDEF) places.push_back(symbol.st_value);
+  return places;
+}
+
 std::span<const std::uint8_t> ElfFile::contents(const Elf64_Shdr& section) const {
   if (section.sh_type == SHT_NOBITS) return {};
   return {reinterpret_cast<const std::uint8_t*>(bytes_.data()) + section.sh_offset,

@@ -39,6 +39,8 @@ class ElfFile {
   [[nodiscard]] const Elf64_Shdr* section(std::string_view name) const;
   // Whether other images can find this name here; false without dynamic symbols.
   [[nodiscard]] bool exports(std::string_view name) const;
+  // Where what other images can find here lies.
+  [[nodiscard]] std::vector<std::uint64_t> exported_places() const;
   [[nodiscard]] std::span<const std::uint8_t> contents(const Elf64_Shdr& section) const;
 
   // The bytes that the file gives for these addresses; empty if it gives none or not all.

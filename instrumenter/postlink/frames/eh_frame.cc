@@ -166,6 +166,7 @@ class FrameReader {
                                 static_cast<std::uint64_t>(static_cast<std::int64_t>(
                                     static_cast<std::int32_t>(word_at(at + 8))));
     const std::uint32_t range = word_at(at + 12);
+    pin_behind(begin, begin + range);
     Function* function = program_.find(begin);
     if (function == nullptr || range == 0) return;
     if (function->start != begin || range > function->size || function->frame.fde != 0 ||
@@ -173,6 +174,15 @@ class FrameReader {
       return function->pin_because(PinReason::unwind_info);
     function->frame = {address_ + at, size, cie.index, 0, 0, 0};
     if (!read_lsda(at, size, cie, function->frame)) function->pin_because(PinReason::unwind_info);
+  }
+
+  // One description of several functions could not be carried along by those that it does not begin
+  // with.
+  void pin_behind(std::uint64_t begin, std::uint64_t end) {
+    auto& functions = program_.functions;
+    auto next = std::ranges::upper_bound(functions, begin, {}, &Function::start);
+    for (; next != functions.end() && next->start < end; ++next)
+      next->pin_because(PinReason::unwind_info);
   }
 
   bool read_lsda(std::size_t at, std::uint32_t size, const Cie& cie, FrameInfo& frame) {

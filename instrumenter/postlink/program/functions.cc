@@ -104,16 +104,30 @@ bool near_runtime(const ElfFile& file, const Function& function) {
          (function.end() - 1) / page >= runtime->sh_addr / page;
 }
 
+void complete(const ElfFile& file, Function& function, const std::set<std::uint64_t>& places) {
+  const auto code = file.at(function.start, function.size);
+  function.code.assign(code.begin(), code.end());
+  function.keeps_entry = !has_room(file, function, places);
+  if (function.size > abi::fixup_offset_mask / 2 || code.empty())
+    function.pin_because(PinReason::too_large);
+  if (starts_program(function.name)) function.pin_because(PinReason::startup);
+  if (file.name(file.sections()[function.section]) == abi::fixed_section)
+    function.pin_because(PinReason::marked);
+  if (is_large(file.name(file.sections()[function.section])))
+    function.pin_because(PinReason::large_model);
+  if (near_runtime(file, function)) function.pin_because(PinReason::runtime_page);
+}
+
 }  // namespace
 
-std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> code_without_function(
-    const Program& program) {
-  std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> found;
-  const auto add = [&](std::uint64_t begin, std::uint64_t end) {
-    if (end > begin) found.emplace_back(begin, program.file->at(begin, end - begin));
-  };
-  for (const Elf64_Shdr& section : program.file->sections()) {
+std::vector<Gap> code_without_function(const Program& program) {
+  std::vector<Gap> found;
+  for (std::size_t i = 0; i < program.file->sections().size(); ++i) {
+    const Elf64_Shdr& section = program.file->sections()[i];
     if (!holds_functions(*program.file, section)) continue;
+    const auto add = [&](std::uint64_t begin, std::uint64_t end) {
+      if (end > begin) found.push_back({begin, program.file->at(begin, end - begin), i});
+    };
     std::uint64_t at = section.sh_addr;
     for (const Function& function : program.functions) {
       if (function.start < at || function.start >= section.sh_addr + section.sh_size) continue;
@@ -125,25 +139,23 @@ std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> code_withou
   return found;
 }
 
-Program find_functions(const ElfFile& file) {
+Program find_functions(const ElfFile& file, const Decoder& decoder) {
   Program program;
   program.file = &file;
-  program.functions = without_overlap(functions_of_symbols(file));
-  const auto places = named_places(file);
-  for (Function& function : program.functions) {
-    const auto code = file.at(function.start, function.size);
-    function.code.assign(code.begin(), code.end());
-    function.keeps_entry = !has_room(file, function, places);
-    if (function.size > abi::fixup_offset_mask / 2 || code.empty())
-      function.pin_because(PinReason::too_large);
-    if (starts_program(function.name)) function.pin_because(PinReason::startup);
-    if (file.name(file.sections()[function.section]) == abi::fixed_section)
-      function.pin_because(PinReason::marked);
-    if (is_large(file.name(file.sections()[function.section])))
-      function.pin_because(PinReason::large_model);
-    if (near_runtime(file, function)) function.pin_because(PinReason::runtime_page);
-  }
+  add_functions(program, without_overlap(functions_of_symbols(file)));
+  for (Function& function : program.functions)
+    function.decoded = decoder.decode(function.code, function.start);
   return program;
+}
+
+void add_functions(Program& program, std::vector<Function> more) {
+  if (more.empty()) return;
+  const auto places = named_places(*program.file);
+  for (Function& function : more) {
+    complete(*program.file, function, places);
+    program.functions.push_back(std::move(function));
+  }
+  std::ranges::sort(program.functions, {}, &Function::start);
 }
 
 Function* Program::find(std::uint64_t address) {
@@ -151,6 +163,11 @@ Function* Program::find(std::uint64_t address) {
   if (after == functions.begin()) return nullptr;
   --after;
   return after->contains(address) ? &*after : nullptr;
+}
+
+bool Program::begins_unsized(std::uint64_t address) const {
+  const auto found = std::ranges::lower_bound(unsized, address, {}, &Function::start);
+  return found != unsized.end() && found->start == address && !found->name.empty();
 }
 
 std::uint32_t Program::label(const Function& function, std::uint32_t offset) {
@@ -202,7 +219,7 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::runtime_page:
       return "shares a page with the runtime";
     case PinReason::unsized:
-      return "no symbol tells its size";
+      return "no symbol tells its size, nor does its code for sure";
     case PinReason::large_model:
       return "compiled with -mcmodel=large, whose distances have 64 bits";
     case PinReason::count:

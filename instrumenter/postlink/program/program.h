@@ -130,7 +130,7 @@ struct Hider {
 struct Program {
   const ElfFile* file = nullptr;
   std::vector<Function> functions;  // by start, without overlap
-  std::vector<Function> unsized;    // code that lies between them
+  std::vector<Function> unsized;    // code that lies between them and stays, by start
   std::vector<Hider> hiders;        // of addresses of code: on other stacks, in a jmp_buf
   bool small_stacks = false;        // that the program makes
   std::vector<CieInfo> cies;
@@ -146,19 +146,30 @@ struct Program {
   [[nodiscard]] std::uint32_t index(const Function& function) const {
     return static_cast<std::uint32_t>(&function - functions.data());
   }
+  // Whether code without a size, but with a name, begins there.
+  [[nodiscard]] bool begins_unsized(std::uint64_t address) const;
   std::uint32_t label(const Function& function, std::uint32_t offset);
   // Once a function is enough.
   void hides_by(const Function& function, abi::HideReason reason);
 };
 
-// Sized functions of the executable sections; what cannot be told apart is pinned.
-Program find_functions(const ElfFile& file);
+// Sized functions of the executable sections, decoded; what cannot be told apart is pinned.
+Program find_functions(const ElfFile& file, const Decoder& decoder);
 
-// What lies between them in executable sections, hand-written code above all.
-std::vector<std::pair<std::uint64_t, std::span<const std::uint8_t>>> code_without_function(
-    const Program& program);
+// Takes more functions in, which overlap none.
+void add_functions(Program& program, std::vector<Function> more);
 
-// Names that code, as far as it is more than padding.
+struct Gap {
+  std::uint64_t start = 0;
+  std::span<const std::uint8_t> code;
+  std::size_t section = 0;
+};
+
+// What lies between functions in executable sections, hand-written code above all.
+std::vector<Gap> code_without_function(const Program& program);
+
+// Makes functions of that code where it shows their sizes, and names the rest, as far as it is more
+// than padding.
 void find_unsized(Program& program, const Decoder& decoder);
 
 std::string_view describe(abi::PinReason reason);

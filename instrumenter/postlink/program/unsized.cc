@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: MIT
-// Code that no sized symbol covers: functions of assemblers that give no sizes, above all. It stays
-// where it is, and is counted, so that nobody takes the rest for the whole.
+// Code that no sized symbol covers: functions of assemblers that give no sizes, above all. Up to the
+// next symbol it becomes a function where that is sure. The rest stays where it is, and is counted,
+// so that nobody takes what moves for the whole.
 #include <algorithm>
 
-#include "instrumenter/postlink/program/program.h"
+#include "instrumenter/postlink/program/references.h"
 
 namespace stab::instrumenter {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
-
-constexpr std::string_view no_name = "(code without a name)";
-
 struct Piece {
-  std::uint64_t start = 0;
-  Bytes code;
-  std::string_view name;
+  Function function;        // without padding; without a name if no symbol begins here
+  std::uint64_t limit = 0;  // where the next piece or function begins
+  std::span<const std::uint8_t> code;
+  bool typed = false;  // a symbol says that it is a function
+  bool stays = false;
 };
+
+bool is_typed(const Elf64_Sym& symbol) {
+  const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+  return type == STT_FUNC || type == STT_GNU_IFUNC;
+}
 
 // Labels inside of such a function may be symbols, too: only what others can refer to, or what is
 // called a function, begins another one.
 bool begins_function(const ElfFile& file, const Elf64_Sym& symbol) {
-  const unsigned type = ELF64_ST_TYPE(symbol.st_info);
   return symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < SHN_LORESERVE &&
          !file.name(symbol).empty() &&
-         (type == STT_FUNC || type == STT_GNU_IFUNC ||
-          (type == STT_NOTYPE && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL));
+         (is_typed(symbol) || (ELF64_ST_TYPE(symbol.st_info) == STT_NOTYPE &&
+                               ELF64_ST_BIND(symbol.st_info) != STB_LOCAL));
 }
 
 // Padding may be single bytes that are an instruction, or anything where the code is none.
@@ -33,63 +36,190 @@ bool is_filler(std::uint8_t byte) {
   return byte == 0xcc || byte == 0x90 || byte == 0;
 }
 
-Piece without_filler(Piece piece) {
-  while (!piece.code.empty() && is_filler(piece.code.back()))
-    piece.code = piece.code.first(piece.code.size() - 1);
-  while (!piece.code.empty() && is_filler(piece.code.front())) {
-    piece.code = piece.code.subspan(1);
-    ++piece.start;
-  }
-  return piece;
+void keep(Piece& piece, std::size_t begin, std::size_t end) {
+  piece.stays |= begin != 0;
+  piece.code = piece.code.subspan(begin, end - begin);
+  piece.function.start += begin;
 }
 
-Piece without_padding(Piece piece, const Decoder& decoder) {
-  const std::vector<StackStep> steps = decoder.stack_steps(piece.code, piece.start);
+void drop_filler(Piece& piece) {
+  const auto is_code = [](std::uint8_t byte) { return !is_filler(byte); };
+  const auto first = std::ranges::find_if(piece.code, is_code);
+  std::size_t end = piece.code.size();
+  while (end > 0 && is_filler(piece.code[end - 1])) --end;
+  const auto begin = static_cast<std::size_t>(first - piece.code.begin());
+  keep(piece, begin, std::max(begin, end));
+}
+
+void drop_padding(Piece& piece, const Decoder& decoder) {
+  const std::vector<StackStep> steps = decoder.stack_steps(piece.code, piece.function.start);
+  if (steps.empty()) return drop_filler(piece);
   const auto first = std::ranges::find(steps, false, &StackStep::padding);
-  if (steps.empty()) return without_filler(piece);
-  if (first == steps.end()) return {piece.start, {}, piece.name};
+  if (first == steps.end()) return keep(piece, piece.code.size(), piece.code.size());
   std::size_t end = 0;
   for (const StackStep& step : steps)
     if (!step.padding) end = step.offset + step.length;
-  return {piece.start + first->offset, piece.code.subspan(first->offset, end - first->offset),
-          piece.name};
+  keep(piece, first->offset, end);
 }
 
-std::vector<Piece> split(Piece whole, std::span<const Elf64_Sym> beginnings, const ElfFile& file) {
-  std::vector<Piece> pieces = {whole};
-  for (const Elf64_Sym& symbol : beginnings) {
-    Piece& last = pieces.back();
-    if (symbol.st_value < last.start || symbol.st_value - last.start >= last.code.size()) continue;
-    const std::size_t at = symbol.st_value - last.start;
-    const Piece next = {symbol.st_value, last.code.subspan(at), file.name(symbol)};
-    last.code = last.code.first(at);
-    if (at == 0)
-      last = next;
-    else
-      pieces.push_back(next);
+std::vector<Piece> split(const Gap& gap, std::span<const Elf64_Sym> beginnings,
+                         const ElfFile& file) {
+  std::vector<Piece> pieces(1);
+  pieces.back().function.start = gap.start;
+  const std::uint64_t end = gap.start + gap.code.size();
+  const auto first = std::ranges::lower_bound(beginnings, gap.start, {}, &Elf64_Sym::st_value);
+  for (auto symbol = first; symbol != beginnings.end() && symbol->st_value < end; ++symbol) {
+    if (pieces.back().function.start != symbol->st_value) pieces.emplace_back();
+    Piece& piece = pieces.back();
+    piece.function.start = symbol->st_value;
+    piece.function.name = file.name(*symbol);
+    piece.typed |= is_typed(*symbol);
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::uint64_t start = pieces[i].function.start;
+    pieces[i].limit = i + 1 < pieces.size() ? pieces[i + 1].function.start : end;
+    pieces[i].code = gap.code.subspan(start - gap.start, pieces[i].limit - start);
+    pieces[i].function.section = gap.section;
   }
   return pieces;
 }
 
-}  // namespace
-
-void find_unsized(Program& program, const Decoder& decoder) {
+std::vector<Piece> find_pieces(const Program& program, const Decoder& decoder) {
   std::vector<Elf64_Sym> beginnings;
   for (const Elf64_Sym& symbol : program.file->symbols())
     if (begins_function(*program.file, symbol)) beginnings.push_back(symbol);
   std::ranges::sort(beginnings, {}, &Elf64_Sym::st_value);
-  for (const auto& [start, code] : code_without_function(program))
-    for (Piece piece : split({start, code, no_name}, beginnings, *program.file)) {
-      piece = without_padding(piece, decoder);
+  std::vector<Piece> found;
+  for (const Gap& gap : code_without_function(program))
+    for (Piece& piece : split(gap, beginnings, *program.file)) {
+      drop_padding(piece, decoder);
       if (piece.code.empty()) continue;
-      Function function;
-      function.start = piece.start;
+      Function& function = piece.function;
       function.size = static_cast<std::uint32_t>(piece.code.size());
-      function.name = piece.name;
-      function.pin_because(abi::PinReason::unsized);
-      function.decoded = decoder.decode(piece.code, piece.start);
-      program.unsized.push_back(std::move(function));
+      function.code.assign(piece.code.begin(), piece.code.end());
+      function.decoded = decoder.decode(piece.code, function.start);
+      found.push_back(std::move(piece));
     }
+  std::ranges::sort(found, {}, &Piece::limit);
+  return found;
+}
+
+// By a word at a fixed place, as to another image.
+bool jumps_through_one_word(const StackMove& move) {
+  return move.has_memory && !move.foreign && move.base == no_register && move.index == no_register;
+}
+
+class Judge {
+ public:
+  Judge(Program& program, const Decoder& decoder, std::vector<Piece>& pieces)
+      : program_(program), decoder_(decoder), pieces_(pieces) {}
+
+  void run() {
+    for (Piece& piece : pieces_) piece.stays |= !is_whole(piece) || !leads_to_starts(piece);
+    look_at_symbols();
+    const TakeReference take = [this](const Reference& reference) { look_at(reference); };
+    for (const Function& function : program_.functions) references_of(function, take);
+    for (const Piece& piece : pieces_) references_of(piece.function, take);
+    references_of(*program_.file, [this](std::uint64_t place) { return is_decoded(place); }, take);
+  }
+
+ private:
+  // Decoded from end to end, and left by jumps and returns that are understood.
+  [[nodiscard]] bool is_whole(const Piece& piece) const {
+    const Function& function = piece.function;
+    if (function.name.empty() || !function.decoded.complete || function.decoded.open_end)
+      return false;
+    const std::vector<StackMove> moves = decoder_.stack_moves(piece.code, function.start);
+    using Kind = StackMove::Kind;
+    const auto is_clear = [&](const StackMove& move) {
+      if (move.kind == Kind::jump_anywhere) return jumps_through_one_word(move);
+      // It may be to learn where it is.
+      return move.kind != Kind::call || move.target == function.start ||
+             !function.contains(move.target);
+    };
+    // What the last call calls may return.
+    const bool ends =
+        !moves.empty() && moves.back().kind != Kind::call && moves.back().kind != Kind::other;
+    return ends && std::ranges::all_of(moves, is_clear);
+  }
+
+  [[nodiscard]] bool leads_to_starts(const Piece& piece) const {
+    return std::ranges::all_of(piece.function.decoded.operands, [&](const Operand& operand) {
+      const std::uint64_t target = operand.target;
+      if (operand.use != Operand::Use::branch) return true;
+      if (operand.size == 2) return false;  // processors differ in what that is
+      if (piece.function.contains(target)) return true;
+      if (const Function* other = program_.find(target)) return other->start == target;
+      const Piece* other = find(target);
+      return other == nullptr || (other->function.start == target && !other->function.name.empty());
+    });
+  }
+
+  // The piece whose code or padding this is.
+  [[nodiscard]] Piece* find(std::uint64_t address) const {
+    const auto piece = std::ranges::upper_bound(pieces_, address, {}, &Piece::limit);
+    return piece != pieces_.end() && piece->function.start <= address ? &*piece : nullptr;
+  }
+
+  [[nodiscard]] bool is_decoded(std::uint64_t address) const {
+    if (const Function* function = program_.find(address)) return function->decoded.complete;
+    const Piece* piece = find(address);
+    return piece != nullptr && piece->function.decoded.complete;
+  }
+
+  // A label in the middle of an instruction is one of data, or the instruction is none.
+  void look_at_symbols() {
+    for (const Elf64_Sym& symbol : program_.file->symbols()) {
+      const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+      if (symbol.st_shndx == SHN_UNDEF || type == STT_SECTION || type == STT_FILE ||
+          type == STT_TLS)
+        continue;
+      Piece* piece = find(symbol.st_value);
+      if (piece == nullptr) continue;
+      const Function& function = piece->function;
+      piece->stays |= type == STT_OBJECT || (function.contains(symbol.st_value) &&
+                                             !function.starts_instruction(symbol.st_value));
+    }
+  }
+
+  void look_at(const Reference& reference) {
+    auto piece = std::ranges::upper_bound(pieces_, reference.first, {}, &Piece::limit);
+    for (; piece != pieces_.end() && piece->function.start <= reference.last; ++piece)
+      piece->stays |= !is_harmless(reference, *piece);
+  }
+
+  // A call from anywhere, a jump within; and of what is called a function, the address.
+  static bool is_harmless(const Reference& reference, const Piece& piece) {
+    const Function& function = piece.function;
+    const bool at_start = reference.first == function.start && reference.last == function.start;
+    switch (reference.kind) {
+      case Reference::Kind::branch:
+        return at_start ||
+               (function.contains(reference.from) && function.starts_instruction(reference.first));
+      case Reference::Kind::address:
+        return at_start && piece.typed;
+      case Reference::Kind::content:
+        break;
+    }
+    return false;
+  }
+
+  Program& program_;
+  const Decoder& decoder_;
+  std::vector<Piece>& pieces_;
+};
+
+}  // namespace
+
+void find_unsized(Program& program, const Decoder& decoder) {
+  std::vector<Piece> pieces = find_pieces(program, decoder);
+  Judge(program, decoder, pieces).run();
+  std::vector<Function> whole;
+  for (Piece& piece : pieces) {
+    if (piece.stays) piece.function.pin_because(abi::PinReason::unsized);
+    (piece.stays ? program.unsized : whole).push_back(std::move(piece.function));
+  }
+  add_functions(program, std::move(whole));
 }
 
 }  // namespace stab::instrumenter

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/program/references.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace stab::instrumenter {
+namespace {
+
+using Kind = Reference::Kind;
+
+constexpr std::uint64_t field = 4;  // bytes; a distance counts from behind it
+
+Reference to(Kind kind, std::uint64_t target, std::uint64_t from) {
+  return {kind, target, target, from};
+}
+
+Kind kind_of(Operand::Use use) {
+  switch (use) {
+    case Operand::Use::branch:
+      return Kind::branch;
+    case Operand::Use::address:
+      return Kind::address;
+    case Operand::Use::access:
+      break;
+  }
+  return Kind::content;
+}
+
+template <class Distance>
+void references_of_bytes(const Function& function, const TakeReference& take) {
+  for (std::size_t at = 0; at + sizeof(Distance) <= function.code.size(); ++at) {
+    Distance distance = 0;
+    std::memcpy(&distance, function.code.data() + at, sizeof distance);
+    const std::uint64_t from = function.start + at;
+    const std::uint64_t target =
+        from + sizeof distance + static_cast<std::uint64_t>(std::int64_t{distance});
+    if (!function.contains(target)) take(to(Kind::branch, target, from));
+  }
+}
+
+bool is_absolute(std::uint32_t type) {
+  return type == R_X86_64_64 || type == R_X86_64_32 || type == R_X86_64_32S;
+}
+
+bool is_distance(std::uint32_t type) {
+  return type == R_X86_64_PC32 || type == R_X86_64_PLT32;
+}
+
+bool goes_through_got(std::uint32_t type) {
+  return type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
+}
+
+class RelocationReader {
+ public:
+  RelocationReader(const ElfFile& file, const std::function<bool(std::uint64_t)>& is_decoded,
+                   const TakeReference& take)
+      : file_(file), is_decoded_(is_decoded), take_(take) {}
+
+  // Frame descriptions are read elsewhere, and one that begins in the middle is found there.
+  void run() {
+    for (std::size_t i = 0; i < file_.sections().size(); ++i) {
+      const Elf64_Shdr& section = file_.sections()[i];
+      if ((section.sh_flags & SHF_ALLOC) == 0 || file_.name(section) == ".eh_frame") continue;
+      if ((section.sh_flags & SHF_EXECINSTR) != 0)
+        read_code(i);
+      else
+        read_data(i);
+    }
+  }
+
+ private:
+  void read_code(std::size_t section) {
+    for (const Relocation& relocation : file_.relocations(section)) {
+      const Elf64_Sym* symbol = symbol_of(relocation);
+      if (symbol == nullptr || ELF64_ST_TYPE(symbol->st_info) == STT_TLS) continue;
+      if (is_absolute(relocation.type))
+        take_(to(Kind::address, relocation.target, relocation.where));
+      else if (goes_through_got(relocation.type))
+        take_(to(Kind::address, symbol->st_value, relocation.where));
+      else if (!is_distance(relocation.type))
+        take_({Kind::content, relocation.target, relocation.target + field, relocation.where});
+      else if (!is_decoded_(relocation.where))
+        take_(to(Kind::address, relocation.target + field, relocation.where));
+    }
+  }
+
+  // Words that lie side by side may be a table, whose distances count from any of them.
+  void read_data(std::size_t section) {
+    std::uint64_t table = 0;
+    std::uint64_t end = 0;
+    for (const Relocation& relocation : file_.relocations(section)) {
+      if (relocation.where > end) table = relocation.where;
+      end = relocation.where + 8;
+      if (is_absolute(relocation.type))
+        take_(to(Kind::address, relocation.target, relocation.where));
+      else if (refers_to_code(relocation))
+        take_({Kind::address,
+               relocation.target - std::min(relocation.target, relocation.where - table),
+               relocation.target, relocation.where});
+    }
+  }
+
+  [[nodiscard]] const Elf64_Sym* symbol_of(const Relocation& relocation) const {
+    const auto symbols = file_.symbols();
+    return relocation.symbol < symbols.size() ? &symbols[relocation.symbol] : nullptr;
+  }
+
+  [[nodiscard]] bool refers_to_code(const Relocation& relocation) const {
+    const Elf64_Sym* symbol = symbol_of(relocation);
+    return symbol != nullptr && symbol->st_shndx < file_.sections().size() &&
+           (file_.sections()[symbol->st_shndx].sh_flags & SHF_EXECINSTR) != 0;
+  }
+
+  const ElfFile& file_;
+  const std::function<bool(std::uint64_t)>& is_decoded_;
+  const TakeReference& take_;
+};
+
+}  // namespace
+
+void references_of(const Function& function, const TakeReference& take) {
+  if (!function.decoded.complete) {
+    references_of_bytes<std::int8_t>(function, take);
+    references_of_bytes<std::int32_t>(function, take);
+    return;
+  }
+  for (const Operand& operand : function.decoded.operands)
+    take(to(kind_of(operand.use), operand.target, function.start + operand.offset));
+}
+
+void references_of(const ElfFile& file, const std::function<bool(std::uint64_t)>& is_decoded,
+                   const TakeReference& take) {
+  RelocationReader(file, is_decoded, take).run();
+  for (const std::uint64_t place : file.exported_places()) take(to(Kind::address, place, 0));
+  take(to(Kind::content, file.header().e_entry, 0));
+}
+
+}  // namespace stab::instrumenter
