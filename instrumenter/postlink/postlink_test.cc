@@ -246,6 +246,18 @@ TEST_F(PostLink, TakesFunctionsWithoutSizesWhereTheirCodeShowsThem) {
   }
 }
 
+TEST_F(PostLink, KeepsWhatCodeWithoutASizeEntersNearItsStart) {
+  std::ofstream(folder_ / "b.s") << ".globl entered, enters\n.type entered, @function\n.p2align 4\n"
+                                    "entered: cmp %eax, %ebx\n1: ret\n.size entered, .-entered\n"
+                                    ".p2align 4\nenters: jmp 1b\n";
+  const std::string path = link_program((folder_ / "b.s").string());
+  ASSERT_TRUE(instrument(path, {}));
+  const auto explanation = explain(path);
+  ASSERT_TRUE(explanation) << explanation.error().message;
+  EXPECT_THAT(function(*explanation, "enters").pinned, HasSubstr("size"));
+  EXPECT_THAT(function(*explanation, "entered").pinned, HasSubstr("label"));
+}
+
 TEST_F(PostLink, CarriesNoDescriptionOfSeveralFunctionsAlong) {
   std::ofstream(folder_ / "b.s") << ".globl first\n.type first, @function\n.globl second\n"
                                     ".type second, @function\nfirst:\n.cfi_startproc\nret\n"
