@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/fd.h"
 #include "instrumenter/postlink/frames/frames.h"
@@ -39,7 +40,7 @@ Summary summarize(const Program& program, std::size_t table_bytes) {
   summary.table_bytes = table_bytes;
   for (const Function& function : program.functions) {
     summary.text_bytes += function.size;
-    summary.large_functions += function.pin == abi::PinReason::large_model ? 1 : 0;
+    summary.large_functions += function.pin() == abi::PinReason::large_model ? 1 : 0;
     if (!function.movable()) continue;
     ++summary.movable_functions;
     summary.movable_bytes += function.size;
@@ -49,17 +50,23 @@ Summary summarize(const Program& program, std::size_t table_bytes) {
   return summary;
 }
 
+PinsAreKnown decide_what_moves(Program& program, const Decoder& decoder) {
+  Pinning pinning = find_functions(program, decoder);
+  const SymbolsAreSized sizes = find_unsized(program, decoder, pinning);
+  const FramesAreRead frames = read_frames(program, sizes, pinning);
+  const CodeIsKnown code = analyse_code(program, frames, pinning);
+  find_address_registers(program, code);
+  const TablesAreKnown tables = analyse_data(program, code, pinning);
+  const LandingPadsAreKnown pads = analyse_exceptions(program, code, pinning);
+  const SwitchesAreKnown switches = analyse_switches(program, decoder, pads);
+  return pin_dependents(program, tables, switches, std::move(pinning));
+}
+
 Program analyse(const ElfFile& file) {
   const Decoder decoder;
-  Program program = find_functions(file, decoder);
-  find_unsized(program, decoder);
-  read_frames(program);
-  const CodeIsKnown code = analyse_code(program);
-  find_address_registers(program, code);
-  const TablesAreKnown tables = analyse_data(program, code);
-  const LandingPadsAreKnown pads = analyse_exceptions(program, code);
-  const SwitchesAreKnown switches = analyse_switches(program, decoder, pads);
-  analyse_stack(program, decoder, pin_dependents(program, tables, switches));
+  Program program;
+  program.file = &file;
+  analyse_stack(program, decoder, decide_what_moves(program, decoder));
   return program;
 }
 

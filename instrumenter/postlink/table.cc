@@ -144,7 +144,7 @@ class TableBuilder {
     header_.pinned_bytes += function.size;
     const std::string_view name = function.name.empty() ? "(code without a name)" : function.name;
     pinned_.push_back({place(function.start), function.size, add_name(name),
-                       static_cast<std::uint32_t>(function.pin)});
+                       static_cast<std::uint32_t>(function.pin())});
   }
 
   void grow(abi::RangeKind kind, std::size_t group, std::uint64_t begin, std::uint64_t end) {

@@ -6,14 +6,14 @@ namespace stab::instrumenter {
 namespace {
 
 // Returns whether any was pinned.
-bool pin_those_entered_by(const Function& function, Program& program) {
+bool pin_those_entered_by(const Function& function, Program& program, const Pinning& pinning) {
   bool any = false;
   for (const Operand& operand : function.decoded.operands) {
     if (operand.use != Operand::Use::branch || function.contains(operand.target)) continue;
     Function* other = program.find(operand.target);
     if (other == nullptr || !other->movable() || other->start == operand.target) continue;
     if (operand.target - other->start >= abi::entry_bytes) continue;
-    other->pin_because(abi::PinReason::label_reference);
+    pinning.pin(*other, abi::PinReason::label_reference);
     any = true;
   }
   return any;
@@ -22,12 +22,12 @@ bool pin_those_entered_by(const Function& function, Program& program) {
 }  // namespace
 
 PinsAreKnown pin_dependents(Program& program, TablesAreKnown /*tables*/,
-                            SwitchesAreKnown /*switches*/) {
-  for (const Function& function : program.unsized) pin_those_entered_by(function, program);
+                            SwitchesAreKnown /*switches*/, Pinning pinning) {
+  for (const Function& function : program.unsized) pin_those_entered_by(function, program, pinning);
   for (bool changed = true; changed;) {
     changed = false;
     for (const Function& function : program.functions)
-      if (!function.movable()) changed |= pin_those_entered_by(function, program);
+      if (!function.movable()) changed |= pin_those_entered_by(function, program, pinning);
   }
   return {};
 }

@@ -118,8 +118,9 @@ bool never_returns(std::string_view name) {
 // One function at a time, with the relocations that lie in it.
 class Analysis {
  public:
-  Analysis(Program& program, Function& function, std::span<const Relocation> relocations)
-      : program_(program), function_(function), relocations_(relocations) {}
+  Analysis(Program& program, const Pinning& pinning, Function& function,
+           std::span<const Relocation> relocations)
+      : program_(program), pinning_(pinning), function_(function), relocations_(relocations) {}
 
   void run() {
     check_relocations();
@@ -149,8 +150,7 @@ class Analysis {
 
   void check_relocations() {
     for (const Relocation& relocation : relocations_) {
-      if (looks_at_its_caller(name_of(relocation)))
-        function_.pin_because(PinReason::caller_sensitive);
+      if (looks_at_its_caller(name_of(relocation))) pin(PinReason::caller_sensitive);
       if (keeps_its_callers_place(name_of(relocation))) function_.anchored = true;
       if (comes_back(name_of(relocation))) program_.hides_by(function_, HideReason::comes_back);
       if (is_setjmp(name_of(relocation))) check_setjmp();
@@ -162,7 +162,7 @@ class Analysis {
       else if (absolute(relocation.type))
         check_absolute(relocation);
       else
-        function_.pin_because(PinReason::unknown_relocation);
+        pin(PinReason::unknown_relocation);
     }
   }
 
@@ -197,7 +197,7 @@ class Analysis {
       return;
     if (may_be_relaxed(relocation.type)) return;
     if (relocation.type == R_X86_64_PLT32 && belongs_to_relaxed_tls(relocation)) return;
-    function_.pin_because(PinReason::relocation_mismatch);
+    pin(PinReason::relocation_mismatch);
   }
 
   // The call of __tls_get_addr that a relaxed general or local dynamic access no longer makes.
@@ -214,7 +214,7 @@ class Analysis {
       return;
     Function* other = program_.find(relocation.target);
     if (other != nullptr && other->start != relocation.target)
-      other->pin_because(PinReason::label_reference);
+      pinning_.pin(*other, PinReason::label_reference);
   }
 
   void add(FixupKind kind, const Operand& operand, std::uint32_t value) {
@@ -231,12 +231,11 @@ class Analysis {
 
   void add_branch(const Operand& operand) {
     if (stays_inside(operand)) return;
-    if (operand.size != 4) return function_.pin_because(PinReason::outside_reference);
+    if (operand.size != 4) return pin(PinReason::outside_reference);
     Function* callee = program_.find(operand.target);
     const bool at_entry = callee != nullptr ? callee->start == operand.target
                                             : program_.begins_unsized(operand.target);
-    if (!at_entry && !has_relocation(operand))
-      return function_.pin_because(PinReason::relocation_mismatch);
+    if (!at_entry && !has_relocation(operand)) return pin(PinReason::relocation_mismatch);
     if (callee != nullptr)
       add(FixupKind::branch, operand, program_.index(*callee));
     else
@@ -247,17 +246,16 @@ class Analysis {
     if (function_.contains(operand.target)) return add_reference_to_itself(operand);
     Function* other = program_.find(operand.target);
     const bool at_entry = other != nullptr && other->start == operand.target;
-    if (!at_entry && !has_relocation(operand))
-      return function_.pin_because(PinReason::relocation_mismatch);
+    if (!at_entry && !has_relocation(operand)) return pin(PinReason::relocation_mismatch);
     if (other != nullptr && !at_entry && operand.use == Operand::Use::address)
-      other->pin_because(PinReason::label_reference);
+      pinning_.pin(*other, PinReason::label_reference);
     add_shift(operand);
   }
 
   // Nothing further than the image is allowed: the runtime puts copies within 2 GB of all of it.
   void add_shift(const Operand& operand) {
     if (operand.target < program_.file->lowest() || operand.target > program_.file->highest())
-      return function_.pin_because(PinReason::outside_reference);
+      return pin(PinReason::outside_reference);
     add(FixupKind::shift, operand, 0);
   }
 
@@ -265,13 +263,16 @@ class Analysis {
   void add_reference_to_itself(const Operand& operand) {
     if (operand.target == function_.start) return add(FixupKind::shift, operand, 0);
     if (operand.use != Operand::Use::address || !function_.starts_instruction(operand.target))
-      return function_.pin_because(PinReason::data_in_code);
+      return pin(PinReason::data_in_code);
     function_.anchored = true;
     add(FixupKind::label, operand,
         program_.label(function_, static_cast<std::uint32_t>(operand.target - function_.start)));
   }
 
+  void pin(PinReason reason) { pinning_.pin(function_, reason); }
+
   Program& program_;
+  const Pinning& pinning_;
   Function& function_;
   std::span<const Relocation> relocations_;
 };
@@ -284,10 +285,10 @@ std::span<const Relocation> inside(std::span<const Relocation> all, const Functi
 
 }  // namespace
 
-CodeIsKnown analyse_code(Program& program) {
+CodeIsKnown analyse_code(Program& program, FramesAreRead /*frames*/, const Pinning& pinning) {
   for (Function& function : program.functions) {
-    if (!function.decoded.complete) function.pin_because(PinReason::undecodable);
-    if (function.decoded.open_end) function.pin_because(PinReason::falls_through);
+    if (!function.decoded.complete) pinning.pin(function, PinReason::undecodable);
+    if (function.decoded.open_end) pinning.pin(function, PinReason::falls_through);
   }
   std::size_t section = 0;
   std::vector<Relocation> relocations;
@@ -296,7 +297,7 @@ CodeIsKnown analyse_code(Program& program) {
       section = function.section;
       relocations = program.file->relocations(section);
     }
-    Analysis(program, function, inside(relocations, function)).run();
+    Analysis(program, pinning, function, inside(relocations, function)).run();
   }
   return {};
 }

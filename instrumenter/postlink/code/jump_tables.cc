@@ -20,7 +20,7 @@ using abi::PinReason;
 
 class DataAnalysis {
  public:
-  explicit DataAnalysis(Program& program) : program_(program) {}
+  DataAnalysis(Program& program, const Pinning& pinning) : program_(program), pinning_(pinning) {}
 
   void run() {
     collect_vtables();
@@ -73,7 +73,7 @@ class DataAnalysis {
           function->starts_instruction(relocation.target))
         add_slot(relocation.where, *function, relocation.target, section);
       else
-        function->pin_because(PinReason::label_reference);
+        pinning_.pin(*function, PinReason::label_reference);
     }
   }
 
@@ -194,7 +194,7 @@ class DataAnalysis {
       if (place == placed.end()) {
         std::vector<std::uint32_t> offsets;
         const Shape shape = read_table(function, operand.target, offsets);
-        if (shape == Shape::unclear) return function.pin_because(PinReason::label_reference);
+        if (shape == Shape::unclear) return pinning_.pin(function, PinReason::label_reference);
         if (shape == Shape::something_else) continue;
         place = placed.emplace(operand.target, append_table(function, offsets)).first;
       }
@@ -223,6 +223,7 @@ class DataAnalysis {
   }
 
   Program& program_;
+  const Pinning& pinning_;
   std::map<std::uint64_t, std::uint64_t> vtables_;          // start and end
   std::unordered_set<std::uint64_t> named_;                 // whose address others may compare
   std::unordered_set<std::uint64_t> distances_;             // places of 32-bit distances in data
@@ -231,8 +232,8 @@ class DataAnalysis {
 
 }  // namespace
 
-TablesAreKnown analyse_data(Program& program, CodeIsKnown /*code*/) {
-  DataAnalysis(program).run();
+TablesAreKnown analyse_data(Program& program, CodeIsKnown /*code*/, const Pinning& pinning) {
+  DataAnalysis(program, pinning).run();
   return {};
 }
 

@@ -142,10 +142,11 @@ class ExceptionWriter {
 
 }  // namespace
 
-LandingPadsAreKnown analyse_exceptions(Program& program, CodeIsKnown /*code*/) {
+LandingPadsAreKnown analyse_exceptions(Program& program, CodeIsKnown /*code*/,
+                                       const Pinning& pinning) {
   for (Function& function : program.functions)
     if (function.movable() && function.frame.lsda != 0 && !ExceptionReader(program, function).run())
-      function.pin_because(abi::PinReason::unwind_info);
+      pinning.pin(function, abi::PinReason::unwind_info);
   return {};
 }
 

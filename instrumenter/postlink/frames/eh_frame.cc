@@ -82,8 +82,11 @@ bool moves_location_absolutely(ByteReader& reader) {
 
 class FrameReader {
  public:
-  FrameReader(Program& program, const Elf64_Shdr& section)
-      : program_(program), address_(section.sh_addr), bytes_(program.file->contents(section)) {}
+  FrameReader(Program& program, const Pinning& pinning, const Elf64_Shdr& section)
+      : program_(program),
+        pinning_(pinning),
+        address_(section.sh_addr),
+        bytes_(program.file->contents(section)) {}
 
   void run() {
     std::size_t at = 0;
@@ -108,7 +111,7 @@ class FrameReader {
   }
 
   void pin_all() {
-    for (Function& function : program_.functions) function.pin_because(PinReason::unwind_info);
+    for (Function& function : program_.functions) pinning_.pin(function, PinReason::unwind_info);
   }
 
   void read_cie(std::size_t at, std::uint32_t size) {
@@ -171,9 +174,9 @@ class FrameReader {
     if (function == nullptr || range == 0) return;
     if (function->start != begin || range > function->size || function->frame.fde != 0 ||
         !cie.understood)
-      return function->pin_because(PinReason::unwind_info);
+      return pinning_.pin(*function, PinReason::unwind_info);
     function->frame = {address_ + at, size, cie.index, 0, 0, 0};
-    if (!read_lsda(at, size, cie, function->frame)) function->pin_because(PinReason::unwind_info);
+    if (!read_lsda(at, size, cie, function->frame)) pinning_.pin(*function, PinReason::unwind_info);
   }
 
   // One description of several functions could not be carried along by those that it does not begin
@@ -182,7 +185,7 @@ class FrameReader {
     auto& functions = program_.functions;
     auto next = std::ranges::upper_bound(functions, begin, {}, &Function::start);
     for (; next != functions.end() && next->start < end; ++next)
-      next->pin_because(PinReason::unwind_info);
+      pinning_.pin(*next, PinReason::unwind_info);
   }
 
   bool read_lsda(std::size_t at, std::uint32_t size, const Cie& cie, FrameInfo& frame) {
@@ -218,6 +221,7 @@ class FrameReader {
   }
 
   Program& program_;
+  const Pinning& pinning_;
   std::uint64_t address_;
   std::span<const std::uint8_t> bytes_;
   std::map<std::size_t, Cie> cies_;
@@ -225,9 +229,10 @@ class FrameReader {
 
 }  // namespace
 
-void read_frames(Program& program) {
+FramesAreRead read_frames(Program& program, SymbolsAreSized /*sizes*/, const Pinning& pinning) {
   if (const Elf64_Shdr* section = program.file->section(".eh_frame"))
-    FrameReader(program, *section).run();
+    FrameReader(program, pinning, *section).run();
+  return {};
 }
 
 }  // namespace stab::instrumenter

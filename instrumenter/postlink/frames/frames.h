@@ -7,7 +7,7 @@
 namespace stab::instrumenter {
 
 // Fills in Function::frame; pins what has unwind information that a clone could not carry.
-void read_frames(Program& program);
+FramesAreRead read_frames(Program& program, SymbolsAreSized sizes, const Pinning& pinning);
 
 // Finds the fields that hold the size of a frame, and takes the pass's static pads out again.
 void analyse_stack(Program& program, const Decoder& decoder, PinsAreKnown pins);

@@ -50,7 +50,7 @@ std::vector<Function> functions_of_symbols(const ElfFile& file) {
 
 // Aliases and folded functions are one; a symbol inside of another makes the two one pinned
 // function.
-std::vector<Function> without_overlap(std::vector<Function> sorted) {
+std::vector<Function> without_overlap(std::vector<Function> sorted, const Pinning& pinning) {
   std::vector<Function> result;
   for (Function& function : sorted) {
     if (!result.empty() && function.start < result.back().end()) {
@@ -58,7 +58,7 @@ std::vector<Function> without_overlap(std::vector<Function> sorted) {
       if (function.start == previous.start && function.size == previous.size) continue;
       previous.size =
           static_cast<std::uint32_t>(std::max(previous.end(), function.end()) - previous.start);
-      previous.pin_because(PinReason::overlaps);
+      pinning.pin(previous, PinReason::overlaps);
       continue;
     }
     result.push_back(std::move(function));
@@ -104,18 +104,19 @@ bool near_runtime(const ElfFile& file, const Function& function) {
          (function.end() - 1) / page >= runtime->sh_addr / page;
 }
 
-void complete(const ElfFile& file, Function& function, const std::set<std::uint64_t>& places) {
+void complete(const ElfFile& file, Function& function, const std::set<std::uint64_t>& places,
+              const Pinning& pinning) {
   const auto code = file.at(function.start, function.size);
   function.code.assign(code.begin(), code.end());
   function.keeps_entry = !has_room(file, function, places);
   if (function.size > abi::fixup_offset_mask / 2 || code.empty())
-    function.pin_because(PinReason::too_large);
-  if (starts_program(function.name)) function.pin_because(PinReason::startup);
+    pinning.pin(function, PinReason::too_large);
+  if (starts_program(function.name)) pinning.pin(function, PinReason::startup);
   if (file.name(file.sections()[function.section]) == abi::fixed_section)
-    function.pin_because(PinReason::marked);
+    pinning.pin(function, PinReason::marked);
   if (is_large(file.name(file.sections()[function.section])))
-    function.pin_because(PinReason::large_model);
-  if (near_runtime(file, function)) function.pin_because(PinReason::runtime_page);
+    pinning.pin(function, PinReason::large_model);
+  if (near_runtime(file, function)) pinning.pin(function, PinReason::runtime_page);
 }
 
 }  // namespace
@@ -139,20 +140,19 @@ std::vector<Gap> code_without_function(const Program& program) {
   return found;
 }
 
-Program find_functions(const ElfFile& file, const Decoder& decoder) {
-  Program program;
-  program.file = &file;
-  add_functions(program, without_overlap(functions_of_symbols(file)));
+Pinning find_functions(Program& program, const Decoder& decoder) {
+  Pinning pinning;
+  add_functions(program, without_overlap(functions_of_symbols(*program.file), pinning), pinning);
   for (Function& function : program.functions)
     function.decoded = decoder.decode(function.code, function.start);
-  return program;
+  return pinning;
 }
 
-void add_functions(Program& program, std::vector<Function> more) {
+void add_functions(Program& program, std::vector<Function> more, const Pinning& pinning) {
   if (more.empty()) return;
   const auto places = named_places(*program.file);
   for (Function& function : more) {
-    complete(*program.file, function, places);
+    complete(*program.file, function, places, pinning);
     program.functions.push_back(std::move(function));
   }
   std::ranges::sort(program.functions, {}, &Function::start);

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -71,12 +72,12 @@ struct EntryPad {
   bool modest = false;
 };
 
-struct Function {
+class Function {
+ public:
   std::uint64_t start = 0;
   std::uint32_t size = 0;
   std::size_t section = 0;
   std::string_view name;
-  abi::PinReason pin = abi::PinReason::none;
   bool keeps_entry = false;
   bool anchored = false;
   FrameInfo frame;
@@ -94,18 +95,19 @@ struct Function {
   std::vector<std::uint32_t> called_types;  // by pointers
 
   [[nodiscard]] std::uint64_t end() const { return start + size; }
-  [[nodiscard]] bool movable() const { return pin == abi::PinReason::none; }
+  [[nodiscard]] abi::PinReason pin() const { return pin_; }
+  [[nodiscard]] bool movable() const { return pin_ == abi::PinReason::none; }
   [[nodiscard]] bool contains(std::uint64_t address) const {
     return address >= start && address < end();
-  }
-  // The first reason stays.
-  void pin_because(abi::PinReason reason) {
-    if (movable()) pin = reason;
   }
   // At an address inside the function.
   [[nodiscard]] bool starts_instruction(std::uint64_t address) const {
     return contains(address) && decoded.complete && decoded.starts[address - start];
   }
+
+ private:
+  friend class Pinning;
+  abi::PinReason pin_ = abi::PinReason::none;
 };
 
 struct Slot {
@@ -153,11 +155,34 @@ struct Program {
   void hides_by(const Function& function, abi::HideReason reason);
 };
 
-// Sized functions of the executable sections, decoded; what cannot be told apart is pinned.
-Program find_functions(const ElfFile& file, const Decoder& decoder);
+// The right to pin functions, which comes with them. There is one, and pin_dependents (code/code.h)
+// takes it: after that nothing is pinned any more.
+class Pinning {
+ public:
+  Pinning(Pinning&&) = default;
+
+  // The first reason stays.
+  void pin(Function& function, abi::PinReason reason) const {
+    if (function.movable()) function.pin_ = reason;
+  }
+
+ private:
+  Pinning() = default;
+  friend Pinning find_functions(Program& program, const Decoder& decoder);
+};
+static_assert(!std::is_copy_constructible_v<Pinning> && !std::is_default_constructible_v<Pinning>);
+
+class SymbolsAreSized {
+  SymbolsAreSized() = default;
+  friend SymbolsAreSized find_unsized(Program& program, const Decoder& decoder,
+                                      const Pinning& pinning);
+};
+
+// Sized functions of the file's executable sections, decoded; what cannot be told apart is pinned.
+Pinning find_functions(Program& program, const Decoder& decoder);
 
 // Takes more functions in, which overlap none.
-void add_functions(Program& program, std::vector<Function> more);
+void add_functions(Program& program, std::vector<Function> more, const Pinning& pinning);
 
 struct Gap {
   std::uint64_t start = 0;
@@ -170,7 +195,7 @@ std::vector<Gap> code_without_function(const Program& program);
 
 // Makes functions of that code where it shows their sizes, and names the rest, as far as it is more
 // than padding.
-void find_unsized(Program& program, const Decoder& decoder);
+SymbolsAreSized find_unsized(Program& program, const Decoder& decoder, const Pinning& pinning);
 
 std::string_view describe(abi::PinReason reason);
 std::string_view describe(abi::HideReason reason);

@@ -211,15 +211,16 @@ class Judge {
 
 }  // namespace
 
-void find_unsized(Program& program, const Decoder& decoder) {
+SymbolsAreSized find_unsized(Program& program, const Decoder& decoder, const Pinning& pinning) {
   std::vector<Piece> pieces = find_pieces(program, decoder);
   Judge(program, decoder, pieces).run();
   std::vector<Function> whole;
   for (Piece& piece : pieces) {
-    if (piece.stays) piece.function.pin_because(abi::PinReason::unsized);
+    if (piece.stays) pinning.pin(piece.function, abi::PinReason::unsized);
     (piece.stays ? program.unsized : whole).push_back(std::move(piece.function));
   }
-  add_functions(program, std::move(whole));
+  add_functions(program, std::move(whole), pinning);
+  return {};
 }
 
 }  // namespace stab::instrumenter
