@@ -28,12 +28,17 @@ bool contexts_come_back;
 uint64_t maker;
 uint64_t holder;
 
+void find_function(uint32_t which, const OutsideHandlers& /*proof*/) {
+  stab_next_functions[which] = dlsym(RTLD_NEXT, names[which]);
+}
+
+__attribute__((noinline)) void find_function_before_start(uint32_t which) {
+  find_function(which, BeforeStart::outside());
+}
+
 void* next_function(uint32_t which) {
-  void* next = __atomic_load_n(&stab_next_functions[which], __ATOMIC_RELAXED);
-  if (next != nullptr) return next;
-  next = dlsym(RTLD_NEXT, names[which]);
-  __atomic_store_n(&stab_next_functions[which], next, __ATOMIC_RELAXED);
-  return next;
+  if (stab_next_functions[which] == nullptr) find_function_before_start(which);
+  return stab_next_functions[which];
 }
 
 // Not if the address is 0.
@@ -101,10 +106,10 @@ __attribute__((visibility("hidden"), used)) void* stab_look_at_registers(
 }
 }
 
-void prepare_contexts(bool watched) {
+void prepare_contexts(bool watched, const OutsideHandlers& proof) {
   stab_contexts_watched = watched;
   for (uint32_t i = 0; i < interposed_count; ++i) {
-    next_function(i);
+    find_function(i, proof);
     const auto own = reinterpret_cast<uint64_t>(stab_contexts_entries) +
                      static_cast<uint64_t>(int64_t{stab_contexts_entries[i]});
     const auto used = reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, names[i]));

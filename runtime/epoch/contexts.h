@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "runtime/base/outside_handlers.h"
+
 namespace stab::rt {
 
 enum class Interposed : uint32_t {
@@ -28,7 +30,7 @@ enum class Interposed : uint32_t {
 
 // Finds libc's functions, before the program runs. Not `watched`: layouts stay anyway, so calls are
 // not looked at.
-void prepare_contexts(bool watched);
+void prepare_contexts(bool watched, const OutsideHandlers& proof);
 
 const char* name_of(Interposed which);
 // The address of our function, to which calls by other libraries must lead; 0: the program or a

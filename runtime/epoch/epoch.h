@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "runtime/base/options.h"
+#include "runtime/base/outside_handlers.h"
 #include "runtime/epoch/counts.h"
-#include "runtime/epoch/outside_handlers.h"
 
 namespace stab::rt {
 

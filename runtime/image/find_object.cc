@@ -17,7 +17,16 @@ namespace {
 
 using FindObject = int (*)(void*, dl_find_object*);
 
-FindObject next_find_object;
+int find_before_start(void* pc, dl_find_object* result) {
+  prepare_find_object(BeforeStart::outside());
+  return find_object_of_libc(pc, result);
+}
+
+int find_nothing(void* /*pc*/, dl_find_object* /*result*/) {
+  return -1;
+}
+
+FindObject next_find_object = find_before_start;
 
 // The image whose stub this address is, and the stub's descriptions; nullptr: there is none, or
 // nothing describes it.
@@ -36,12 +45,7 @@ const Image* image_with_stub(uint64_t address, uint8_t*& descriptions) {
 }  // namespace
 
 int find_object_of_libc(void* pc, dl_find_object* result) {
-  FindObject next = __atomic_load_n(&next_find_object, __ATOMIC_RELAXED);
-  if (next == nullptr) {
-    prepare_find_object();
-    next = __atomic_load_n(&next_find_object, __ATOMIC_RELAXED);
-  }
-  return next == nullptr ? -1 : next(pc, result);
+  return next_find_object(pc, result);
 }
 
 const char* file_of(const void* address) {
@@ -52,9 +56,10 @@ const char* file_of(const void* address) {
   return *found.dlfo_link_map->l_name == '\0' ? nullptr : found.dlfo_link_map->l_name;
 }
 
-void prepare_find_object() {
+// libc has it since 2.35.
+void prepare_find_object(const OutsideHandlers& /*proof*/) {
   void* found = dlsym(RTLD_NEXT, "_dl_find_object");
-  __atomic_store_n(&next_find_object, reinterpret_cast<FindObject>(found), __ATOMIC_RELAXED);
+  next_find_object = found == nullptr ? find_nothing : reinterpret_cast<FindObject>(found);
 }
 
 }  // namespace stab::rt

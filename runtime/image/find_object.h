@@ -3,10 +3,13 @@
 
 #include <dlfcn.h>
 
+#include "runtime/base/outside_handlers.h"
+
 namespace stab::rt {
 
-// Looks up libc's _dl_find_object now, so that an exception need not.
-void prepare_find_object();
+// Looks up libc's _dl_find_object now: who unwinds may be in a handler, and another thread may have
+// the loader's lock for long.
+void prepare_find_object(const OutsideHandlers& proof);
 
 // The file of the library that holds this address, as the loader knows it; nullptr: it does not.
 const char* file_of(const void* address);

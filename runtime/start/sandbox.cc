@@ -47,7 +47,10 @@ void arrive(bool refused) {
   }
 }
 
-int set_seccomp(unsigned long mode, unsigned long filter, unsigned long c, unsigned long d) {
+// Waits: who asks for a sandbox is in no handler. A function of its own, so that handler_test.sh
+// can tell it from the rest of prctl.
+__attribute__((noinline)) int set_seccomp(unsigned long mode, unsigned long filter, unsigned long c,
+                                          unsigned long d) {
   const bool going = go_to_sandbox(mode == SECCOMP_MODE_FILTER, filter);
   const int result = prctl_of_libc(PR_SET_SECCOMP, mode, filter, c, d);
   if (going) arrive(result == -1);
@@ -59,15 +62,14 @@ int set_seccomp(unsigned long mode, unsigned long filter, unsigned long c, unsig
 extern "C" {
 __attribute__((visibility("hidden"))) void* stab_syscall_of_libc;
 
-__attribute__((visibility("hidden"))) void stab_before_syscall() {
-  stab::rt::prepare_sandbox(stab::rt::BeforeSandbox::outside());
+__attribute__((visibility("hidden"), noinline)) void stab_find_syscall_before_start() {
+  stab::rt::prepare_sandbox(stab::rt::BeforeStart::outside());
 }
 
 // Operations beyond the first two only ask.
 __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operation, long flags,
                                                         long filter, long d, long e) {
-  if (stab_syscall_of_libc == nullptr)
-    stab::rt::prepare_sandbox(stab::rt::BeforeSandbox::outside());
+  if (stab_syscall_of_libc == nullptr) stab_find_syscall_before_start();
   const bool asks = operation == SECCOMP_GET_ACTION_AVAIL || operation == SECCOMP_GET_NOTIF_SIZES;
   const bool going =
       !asks && go_to_sandbox(operation == SECCOMP_SET_MODE_FILTER, static_cast<uint64_t>(filter));
@@ -83,7 +85,7 @@ __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operat
 // Weak: a program may have its own.
 __attribute__((weak, visibility("default"))) int prctl(int option, unsigned long a, unsigned long b,
                                                        unsigned long c, unsigned long d) {
-  if (prctl_of_libc == nullptr) stab::rt::prepare_sandbox(stab::rt::BeforeSandbox::outside());
+  if (prctl_of_libc == nullptr) stab_find_syscall_before_start();
   if (option == PR_SET_SECCOMP) return set_seccomp(a, b, c, d);
   return prctl_of_libc(option, a, b, c, d);
 }
@@ -111,7 +113,7 @@ __attribute__((weak, naked, visibility("default"))) long syscall(long /*number*/
       ".cfi_adjust_cfa_offset 8\n"
       "subq $8, %rsp\n"
       ".cfi_adjust_cfa_offset 8\n"
-      "callq stab_before_syscall\n"
+      "callq stab_find_syscall_before_start\n"
       "addq $8, %rsp\n"
       ".cfi_adjust_cfa_offset -8\n"
       "popq %r9\n"

@@ -133,7 +133,9 @@ void start(char** environment) {
   open_places(options);
   check_heap();
   prepare_sandbox(AtStartAndEnd::outside());
-  prepare_contexts((options.code || options.stack) && options.again());
+  prepare_contexts((options.code || options.stack) && options.again(), AtStartAndEnd::outside());
+  prepare_find_object(AtStartAndEnd::outside());
+  BeforeStart::end();
   if (options.code || options.stack || options.heap) seed = run_seed(options);
   if (!options.code && !options.stack) {
     if (report_wanted()) report_start(options, seed, nullptr, "code=0", nullptr, nullptr);
@@ -146,7 +148,6 @@ void start(char** environment) {
     // The kernel keeps 128 MB free below the stack in any case.
     if (!os::allow_stack(stack_wanted)) small_stack = "the limit of the stack cannot be raised";
   }
-  prepare_find_object();
   prepare_libraries();
   if (options.stack && libraries_make_stacks()) keep_pads_small();
   can_replace = !options.again() || can_put_code();

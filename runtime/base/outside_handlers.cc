@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/base/outside_handlers.h"
+
+#include "runtime/base/check.h"
+
+namespace stab::rt {
+namespace {
+
+bool started;
+
+}  // namespace
+
+OutsideHandlers BeforeStart::outside() {
+  STAB_ALWAYS(Handlers, 2, !started);
+  return {};
+}
+
+void BeforeStart::end() {
+  started = true;
+}
+
+}  // namespace stab::rt
