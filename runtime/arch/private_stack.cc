@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/arch/private_stack.h"
 
-#include <stdint.h>
-
 namespace stab::rt {
 namespace {
 
 constexpr uint64_t stack_size = 64 << 10;
 alignas(16) uint8_t stack[stack_size];
 
+}  // namespace
+
 // rdi: top of the new stack, rsi: function, rdx: argument.
-__attribute__((naked)) void call_on(uint8_t* /*top*/, void (* /*function*/)(void*),
-                                    void* /*argument*/) {
+__attribute__((naked)) void call_on_stack(uint8_t* /*top*/, void (* /*function*/)(void*),
+                                          void* /*argument*/) {
   __asm__ volatile(
       "pushq %rbp\n"
       ".cfi_def_cfa_offset 16\n"
@@ -27,10 +27,8 @@ __attribute__((naked)) void call_on(uint8_t* /*top*/, void (* /*function*/)(void
       "retq\n");
 }
 
-}  // namespace
-
 void call_on_private_stack(void (*function)(void*), void* argument) {
-  call_on(stack + stack_size, function, argument);
+  call_on_stack(stack + stack_size, function, argument);
 }
 
 }  // namespace stab::rt

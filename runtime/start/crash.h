@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A crash of the program stays what it would be without us: the same signal, exit status and core.
-// The runtime only writes a line first.
+// The runtime only writes a line first, on a stack of its own.
 #pragma once
 
 namespace stab::rt {
