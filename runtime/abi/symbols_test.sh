@@ -27,6 +27,7 @@ __libc_free
 __libc_malloc
 __libc_memalign
 __libc_realloc
+__libc_single_threaded
 __libc_stack_end
 __register_atfork
 __start_stab_text

@@ -15,14 +15,17 @@ namespace {
 uint32_t pauses;  // that have not ended
 bool paused;      // and epochs ran before
 int owner;        // the process that the schedule belongs to
-uint32_t busy;
+__thread char mark __attribute__((tls_model("initial-exec")));  // its address names the thread
+const char* inside;  // who runs an epoch or keeps them out; nullptr: nobody
 
 bool enter() {
-  return __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) == 0;
+  const char* nobody = nullptr;
+  return __atomic_compare_exchange_n(&inside, &nobody, &mark, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED);
 }
 
 void leave() {
-  __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&inside, nullptr, __ATOMIC_RELEASE);
 }
 
 void plan_next_epoch(bool by_timer, uint64_t cost_ns) {
@@ -59,12 +62,22 @@ const char* start_schedule() {
   return problem;
 }
 
+// Forks by handlers of the program that interrupted this thread inside: nobody may wait then.
+__thread uint32_t forks_inside __attribute__((tls_model("initial-exec")));
+
 void before_fork() {
+  if (__atomic_load_n(&inside, __ATOMIC_RELAXED) == &mark) {
+    ++forks_inside;
+    return;
+  }
   while (!enter()) os::yield();
 }
 
-void after_fork_in_parent() {
-  leave();
+void leave_after_fork() {
+  if (forks_inside != 0)
+    --forks_inside;
+  else
+    leave();
 }
 
 // The child has our memory and none of our timers.
@@ -80,7 +93,7 @@ void after_fork_in_child() {
   pauses = 0;
   if (was_paused) resume_report();
   if (epoch_signal::is_answered() || was_paused) start_schedule();
-  leave();
+  leave_after_fork();
 }
 
 }  // namespace
@@ -93,7 +106,7 @@ const char* start_epochs(const Options& options, const OutsideHandlers& /*proof*
   schedule::configure(options, {epoch_signal::number, &epoch_signal::timer, &epoch_signal::alarm});
   if (!epoch_signal::install(answer)) return "there is no signal (sigaction was refused)";
   if (&__register_atfork != nullptr)
-    __register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, nullptr);
+    __register_atfork(before_fork, leave_after_fork, after_fork_in_child, nullptr);
   return start_schedule();
 }
 

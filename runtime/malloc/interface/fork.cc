@@ -11,17 +11,30 @@
 #include "runtime/malloc/slabs/cache.h"
 #include "runtime/malloc/slabs/slabs.h"
 
-extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
+extern "C" {
+__attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
+__attribute__((weak)) extern char __libc_single_threaded;  // since 2.32
+}
 
 namespace stab::heap {
 namespace {
 
 uint64_t seed_of_process;
 uint64_t forks;
+bool locked;
+
+// With one thread a lock that is taken is taken by whom a handler interrupted to fork here; the
+// rest of the heap is whole. libc leaves out its locks by the same word.
+bool is_single_threaded() {
+  return &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
+}
 
 // The locks are taken in the order that holds everywhere else, so that no two threads wait for each
 // other.
 void before_fork() {
+  ++forks;
+  locked = !is_single_threaded();
+  if (!locked) return;
   lock_caches();
   lock_bitmap();
   slabs.lock_all();
@@ -30,10 +43,10 @@ void before_fork() {
   arena.lock.lock();
   metadata_lock.lock();
   holds_every_lock = true;
-  ++forks;
 }
 
 void after_fork() {
+  if (!locked) return;
   holds_every_lock = false;
   metadata_lock.unlock();
   arena.lock.unlock();
