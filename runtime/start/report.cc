@@ -60,6 +60,15 @@ void report_region(const NamedRegion& region) {
   write_line(line.close());
 }
 
+// A handler that interrupts this and leaves by _exit goes on behind what was written.
+void report_regions(const NamedRegions& named) {
+  static size_t done;
+  for (size_t i = __atomic_load_n(&done, __ATOMIC_RELAXED); i < max_regions; ++i) {
+    if (const NamedRegion* region = named.at(i)) report_region(*region);
+    __atomic_store_n(&done, i + 1, __ATOMIC_RELAXED);
+  }
+}
+
 }  // namespace
 
 void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
@@ -133,8 +142,7 @@ void report_child(const EpochCounts& epochs) {
 
 void report_exit(uint64_t run_ns, const RegionClock& plain, const NamedRegions& named,
                  const EpochCounts& epochs) {
-  for (size_t i = 0; i < max_regions; ++i)
-    if (const NamedRegion* region = named.at(i)) report_region(*region);
+  report_regions(named);
   Line line;
   line.field("event", "exit").field("pid", report_owner()).field("run_ns", run_ns);
   line.field("region_ns", plain.time()).field("regions", plain.count());

@@ -53,6 +53,7 @@ uint64_t main_began;
 bool active;
 bool can_replace;  // code, while functions move again and again
 bool ended;  // the executable's destructors have run; what its libraries' destructors call goes on
+bool told;   // and the report has its last line
 
 void print(const char* line, size_t size) {
   os::write_all(1, line, size);
@@ -183,6 +184,7 @@ void fini_last() {
   ended = true;
   stop_epochs(AtStartAndEnd::outside());
   report_end();
+  told = true;
 }
 
 __attribute__((section(".preinit_array"), used)) void (*const preinit_entry)(int, char**,
@@ -220,9 +222,9 @@ extern "C" __attribute__((visibility("default"))) void stab_remove_image(
 }
 
 // It runs no destructors, so the report's last line is written here. May be called by a signal
-// handler: it takes no locks. Weak: a program may have its own.
+// handler, also while that line is written: it takes no locks. Weak: a program may have its own.
 extern "C" __attribute__((weak, visibility("default"), noreturn)) void _exit(int status) {
-  if (!ended) report_end();
+  if (!told) report_end();
   stab::os::exit_process(status);
 }
 extern "C" __attribute__((weak, visibility("default"), noreturn)) void _Exit(int status) {
