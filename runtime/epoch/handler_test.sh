@@ -1,11 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# handler_test.sh SOURCE BUILD: the objects whose functions an epoch's signal handler calls, and all that these refer to, take
-# nothing of libc's and nothing of the heap (Epochs 1). Not looked at: epoch.cc, which runs outside of handlers, too: there the type of
-# outside_handlers.h keeps what waits or asks libc out of handlers.
+# handler_test.sh SOURCE BUILD: what runs in signal handlers leaves locks, libc and the heap alone.
+# The objects whose functions an epoch's handler calls, and all that these refer to, take nothing of libc's and nothing of the heap
+# (Epochs 1). Not looked at: epoch.cc, which runs outside of handlers, too: there the type of outside_handlers.h keeps what waits or
+# asks libc out of handlers. What handlers of the program may call is looked at function by function (Handlers 1).
 set -u
 source_directory=$(realpath "$1")
+build_directory=$(realpath "$2")
 library=$2/lib/libstabrt.a
+reached_script=$source_directory/runtime/epoch/reached.awk
 
 starts="alarms epoch_signal images image migrate one_epoch private_stack restart schedule signal_return walk"
 # What takes the proof of in_handler.h is for handlers alone.
@@ -58,15 +61,58 @@ for taker in migrate one_epoch threads; do grep -qx $taker <<<"$takers" || fail 
 
 # compiles DECLARATION: a file that knows what waits for epochs and what an epoch does, with this in it.
 compiles() {
-  printf '#include "runtime/epoch/epoch.h"\n#include "runtime/epoch/one_epoch.h"\nnamespace stab::rt { %s }\n' "$*" |
+  printf '#include "runtime/%s"\n' epoch/epoch.h epoch/one_epoch.h image/find_object.h |
+    cat - <(echo "namespace stab::rt { $* }") |
     clang++-19 -std=c++20 -I"$source_directory" -fsyntax-only -x c++ - 2>diagnosis
 }
 cd "$(mktemp -d)" || exit 1
 compiles 'struct BeforeSandbox { void f() { const NoEpochs guard(OutsideHandlers{}); } };' || fail "an entry point cannot wait: $(cat diagnosis)"
 compiles 'struct Handler { void f() { const NoEpochs guard(OutsideHandlers{}); } };' && fail "anybody may wait for epochs"
 grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)"
+compiles 'struct Handler { void f() { prepare_find_object(OutsideHandlers{}); } };' && fail "anybody may ask libc for its functions"
+grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)"
 compiles 'struct EpochHandler { void f(ucontext_t& at) { one_epoch::run(InHandler{}, at); } };' || fail "the handler runs no epoch: $(cat diagnosis)"
 compiles 'struct AtStartAndEnd { void f(ucontext_t& at) { one_epoch::run(InHandler{}, at); } };' && fail "anybody may run an epoch"
 grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)"
+
+# Every function of a program that the runtime is linked to, but for the program's own.
+echo 'int main(void) { return 0; }' >main.c
+clang-19 -fuse-ld=lld main.c "$build_directory/lib/stab-runtime.o" -o program || fail "the runtime is not linked"
+{ nm -nS program; readelf -rW program; objdump -d --no-show-raw-insn program; } >listing
+# reach CUTS ROOT...: what these reach, each with the way to it.
+reach() { awk -v cuts="$1" -v roots="${*:2}" -f "$reached_script" listing | c++filt | sort; }
+of_libc='^[^ ]*@'
+waits='^stab::os::(yield|wait_for_change)\(|^stab::heap::Lock::|NoEpochs'
+# functions_named REGEX: their names in the symbols.
+functions_named() { nm program | awk -v name="$1" '$3 ~ name { print $3 }'; }
+
+# Not followed: what is called before our start only, and says so by BeforeStart; how a program asks for a sandbox; and the tables of
+# two allocators, whose addresses are compared.
+cuts='before_start|set_seccomp|stab_seccomp|^_ZN4stab4heap(5plain|6bitmap)E$'
+# Whatever name the runtime gives a program may be called in a handler, but for these and the heap's.
+not_in_handlers="stab_add_image stab_remove_image pthread_create thrd_create pthread_cancel __jit_debug_descriptor __jit_debug_register_code"
+mapfile -t names < <(sed -n 's/^STAB_NAME(\(ours\|libc\|found\), "\([^"]*\)", .*/\2/p' "$source_directory/runtime/abi/interposed.inc" |
+  grep -vxF "$(tr ' ' '\n' <<<"$not_in_handlers")")
+mapfile -t entries < <(functions_named '8on_crashE|12epoch_signal.*9on_signalE')
+[ ${#entries[@]} = 2 ] || fail "the handlers' entries are ${entries[*]}"
+mapfile -t called < <(reach "$cuts" "${names[@]}" "$(functions_named '8on_crashE')")
+bad=$(printf '%s\n' "${called[@]}" | grep -E "there is no|$of_libc|$waits")
+[ -z "$bad" ] || fail "handlers of the program reach what waits or is libc's:"$'\n'"$bad"
+heap=$(printf '%s\n' "${called[@]%% <*}" | sed -n 's/^stab::heap:://p' | LC_ALL=C sort | xargs)
+counts="all all choice counts shared_cache()::storage where_from add_counts(stab::rt::Line&) bitmap bitmap_counts() cache_counts() heap_counts() large_counts() plain"
+[ "${heap//(anonymous namespace)::/}" = "$counts" ] || fail "handlers of the program reach of the heap: $heap"
+[ ${#called[@]} -ge 100 ] || fail "only these were looked at: ${called[*]}"
+
+# The epoch's handler may wait for other threads, for a while.
+mapfile -t of_epochs < <(functions_named '12epoch_signal.*9on_signalE|9InHandlerE')
+mapfile -t called < <(reach "$cuts" "${of_epochs[@]}")
+bad=$(printf '%s\n' "${called[@]}" | grep -E "there is no|$of_libc|^stab::heap::|NoEpochs")
+[ -z "$bad" ] || fail "the epoch's handler reaches:"$'\n'"$bad"
+[ ${#called[@]} -ge 200 ] || fail "only these were looked at: ${called[*]}"
+
+# What is there to be found is found: by a call, by a pointer in data, by a table that is compared.
+for way in 'prctl dlsym@plt' 'syscall dlsym@plt' '_dl_find_object dlsym@plt' 'malloc pthread_key_create@plt' '_exit abort@plt' 'prctl stab::os::yield()'; do
+  reach '' "${way%% *}" | grep -qF "${way#* } < " || fail "no way from ${way%% *} to ${way#* } is seen"
+done
 rm -r "$PWD"
 exit $failures
