@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/arch/private_stack.h"
 
+#include "runtime/base/check.h"
+
 namespace stab::rt {
 namespace {
 
@@ -28,7 +30,11 @@ __attribute__((naked)) void call_on_stack(uint8_t* /*top*/, void (* /*function*/
 }
 
 void call_on_private_stack(void (*function)(void*), void* argument) {
+  static bool taken;
+  const bool was_taken = __atomic_exchange_n(&taken, true, __ATOMIC_ACQUIRE);
+  STAB_DEBUG(Epochs, 4, !was_taken);
   call_on_stack(stack + stack_size, function, argument);
+  __atomic_store_n(&taken, false, __ATOMIC_RELEASE);
 }
 
 }  // namespace stab::rt

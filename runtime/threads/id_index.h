@@ -4,9 +4,12 @@
 // Invariants:
 //   1. At most half of the slots are taken, so every search ends.
 //   2. A slot counts only if it was written since the last clear(), which touches none of them.
+//   3. An id is in it once.
 #pragma once
 
 #include <stdint.h>
+
+#include "runtime/base/check.h"
 
 namespace stab::rt {
 
@@ -19,6 +22,7 @@ class IdIndex {
   }
   // The id must not be there yet. Returns false if the index is full.
   bool add(int id, uint32_t place) {
+    STAB_DEBUG(Index, 3, find(id) == nullptr);
     if (count_ == most) return false;
     ++count_;
     uint32_t at = first(id);

@@ -12,6 +12,9 @@ constexpr uint64_t one_second = 1000000000;
 }  // namespace
 
 __thread bool holds_every_lock = false;
+#if STAB_CHECKS >= 1
+__thread int held = 0;
+#endif
 
 void Lock::wait() {
   if (holds_every_lock) return;

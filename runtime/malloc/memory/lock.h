@@ -4,11 +4,29 @@
 
 #include <stdint.h>
 
+#include "runtime/base/check.h"
+
 namespace stab::heap {
 
 // A thread that forks holds all locks of the heap until it has forked. It skips locking meanwhile,
 // because fork handlers of others may allocate.
 extern __thread bool holds_every_lock __attribute__((tls_model("initial-exec")));
+
+// How many this thread holds; known where checks are on.
+#if STAB_CHECKS >= 1
+extern __thread int held __attribute__((tls_model("initial-exec")));
+inline int locks_held() {
+  return held;
+}
+inline void count_lock(int change) {
+  if (!holds_every_lock) held += change;
+}
+#else
+inline int locks_held() {
+  return 0;
+}
+inline void count_lock(int /*change*/) {}
+#endif
 
 class Lock {
  public:
@@ -16,9 +34,11 @@ class Lock {
     uint32_t open = 0;
     if (!__atomic_compare_exchange_n(&state_, &open, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
       wait();
+    count_lock(1);
   }
   void unlock() {
     if (holds_every_lock) return;
+    count_lock(-1);
     if (__atomic_exchange_n(&state_, 0, __ATOMIC_RELEASE) == 2) wake();
   }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/memory/misuse.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
+#include "runtime/malloc/memory/lock.h"
 
 extern "C" [[noreturn]] void abort() noexcept;
 
@@ -14,6 +16,7 @@ __thread const char* noted __attribute__((tls_model("initial-exec")));
 }  // namespace
 
 void damaged(const char* why) {
+  STAB_DEBUG(Misuse, 1, locks_held() == 0);
   os::write_all(2, "stabilizer: the heap is damaged: ", 33);
   os::write_all(2, why, rt::length_of(why));
   os::write_all(2, "\n", 1);
