@@ -21,6 +21,13 @@ __asm__(
     "begins lets_pass\n.cfi_startproc\n  pushq %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx, -16\n"
     "  movl $77, %ebx\n  tells 3\n  call throws\n  popq %rbx\n.cfi_def_cfa_offset 8\n  ret\n.cfi_endproc\n"
     "begins goes_on\n  incl %edi\n  jmp by_loop\n"
+    // As nasm's code for images: it aligns its frame, goes through an object there, and stores below what it saved.
+    "begins aligns\n  pushq %rbp\n  movq %rsp, %rax\n  subq $4, %rsp\n  andq $-32, %rsp\n  movq %rax, (%rsp)\n"
+    "  movq %rsp, %rbp\n  leaq -0x120(%rbp), %rsp\n  pushq %rbx\n  pushq %r12\n  movq %rdi, %rbx\n  pxor %xmm0, %xmm0\n"
+    "  leaq -0x120(%rbp), %rdi\n  movl $2, %ecx\n1: movaps %xmm0, (%rdi)\n  movaps %xmm0, 0x70(%rdi)\n  addq $0x80, %rdi\n"
+    "  decq %rcx\n  jnz 1b\n  testl %esi, %esi\n  jz 2f\n  vmovdqa %ymm0, -32(%rbp)\n  vzeroupper\n"
+    "2: call *%rbx\n  movl %eax, %r12d\n  tells 9\n  leal 1(%r12), %eax\n  popq %r12\n  popq %rbx\n  movq %rbp, %rsp\n"
+    "  popq %rsp\n  popq %rbp\n  ret\n"
     // Staying, but for the one that is run into.
     "begins runs_on\n  pushq %rdi\n  tells 4\n  popq %rdi\n  incl %edi\n"
     "begins is_run_into\n  pushq %rdi\n  tells 5\n  popq %rax\n  ret\n"
@@ -36,6 +43,7 @@ void calls_back(void (*back)(uint32_t), uint32_t count);
 uint32_t counts_down(uint32_t count);
 void lets_pass();
 uint32_t goes_on(uint32_t count);
+uint32_t aligns(uint32_t (*back)(), int has_avx);
 uint32_t runs_on(uint32_t value);
 uint32_t is_run_into(uint32_t value);
 uint32_t is_entered(uint32_t value);
@@ -45,7 +53,7 @@ uint32_t holds_bytes(uint32_t value);
 extern const char __executable_start, etext;
 }
 
-static bool elsewhere[9];
+static bool elsewhere[10];
 extern "C" __attribute__((noinline)) void here(uint32_t number) {
   const char *place = static_cast<const char *>(__builtin_return_address(0));
   if (place < &__executable_start || place >= &etext) elsewhere[number] = true;
@@ -54,6 +62,10 @@ extern "C" __attribute__((noinline)) void throws() { throw 5; }
 
 static uint32_t called;
 NOINLINE static void back(uint32_t number) { called += number + 0 * work(3); }
+static uint32_t for_some_epochs() {
+  work_ms(9);
+  return work(WORK);
+}
 NOINLINE static int caught() {
   try {
     lets_pass();
@@ -72,12 +84,13 @@ int main() {
     CHECK(counts_down(20) == 210);
     CHECK(caught() == 5);
     CHECK(goes_on(9) == 55);
+    CHECK(aligns(for_some_epochs, __builtin_cpu_supports("avx")) == WORKED + 1);
     CHECK(runs_on(3) == 4 && is_run_into(3) == 3);
     CHECK(is_entered(3) == 8 && enters(3) == 10);
     CHECK(holds_data(3) == 4u + 0xc3c3c3c3 && holds_bytes(3) == 3);
   }
   fputs("elsewhere:", stderr);
-  for (int i = 0; i < 9; ++i)
+  for (int i = 0; i < 10; ++i)
     if (elsewhere[i]) fprintf(stderr, " %d", i);
   fputs("\n", stderr);
   puts("done");

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "instrumenter/postlink/decode/decoder_impl.h"
@@ -47,6 +48,9 @@ Decoder::Impl::Impl() {
   context = std::make_unique<llvm::MCContext>(llvm::Triple(triple), assembly.get(), registers.get(),
                                               subtarget.get());
   disassembler.reset(target->createMCDisassembler(*subtarget, *context));
+  constexpr unsigned intel = 1;
+  printer.reset(target->createMCInstPrinter(llvm::Triple(triple), intel, *assembly, *instructions,
+                                            *registers));
   auto owned = std::make_unique<FieldCollector>(*context);
   collector = owned.get();
   disassembler->setSymbolizer(std::move(owned));
@@ -145,21 +149,13 @@ class Decoder::Impl::Pushed {
       if (!index.isReg() || index.getReg() != 0 || !by.isImm())
         return stack_.assign(stack_.size(), no_register);
       const std::int64_t first = by.getImm() >> 3;
-      const std::int64_t last = (by.getImm() + bytes_stored(instruction) - 1) >> 3;
+      const std::int64_t last = (by.getImm() + decoder_.memory_bytes(instruction) - 1) >> 3;
       const auto size = static_cast<std::int64_t>(stack_.size());
       for (std::int64_t slot = std::max<std::int64_t>(first, 0); slot <= last && slot < size;
            ++slot)
         stack_[static_cast<std::size_t>(size - 1 - slot)] = no_register;
     }
   }
-  // At most.
-  [[nodiscard]] std::int64_t bytes_stored(const llvm::MCInst& instruction) const {
-    const llvm::MCOperand& from = instruction.getOperand(instruction.getNumOperands() - 1);
-    if (from.isImm() || (from.isReg() && decoder_.general_numbers[from.getReg()] != no_register))
-      return 8;
-    return decoder_.instructions->getName(instruction.getOpcode()).starts_with("V") ? 64 : 16;
-  }
-
   [[nodiscard]] std::uint8_t number_of(const llvm::MCInst& instruction, unsigned operand) const {
     return decoder_.general_numbers[instruction.getOperand(operand).getReg()];
   }
@@ -223,6 +219,24 @@ bool Decoder::Impl::may_run_on(const llvm::MCInst& instruction) const {
   const bool traps = name == "TRAP" || name == "UD1Lm" || name == "INT3" || name == "HLT" ||
                      name.starts_with("UD1") || name.starts_with("UD2");
   return !(description.isBarrier() || description.isReturn() || description.isCall() || traps);
+}
+
+std::uint32_t Decoder::Impl::memory_bytes(const llvm::MCInst& instruction) const {
+  constexpr std::array<std::pair<std::string_view, std::uint32_t>, 8> sizes = {{{"byte", 1},
+                                                                                {"word", 2},
+                                                                                {"dword", 4},
+                                                                                {"qword", 8},
+                                                                                {"tbyte", 10},
+                                                                                {"xmmword", 16},
+                                                                                {"ymmword", 32},
+                                                                                {"zmmword", 64}}};
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  printer->printInst(&instruction, 0, "", *subtarget, stream);
+  const std::string_view before = std::string_view(text).substr(0, stream.str().find(" ptr "));
+  const std::string_view word = before.substr(before.find_last_of(" \t") + 1);
+  const auto size = std::ranges::find(sizes, word, &decltype(sizes)::value_type::first);
+  return size == sizes.end() ? any_bytes : size->second;
 }
 
 Decoder::Decoder() : impl_(std::make_unique<Impl>()) {}

@@ -8,6 +8,7 @@
 #include <llvm/MC/MCDisassembler/MCDisassembler.h>
 #include <llvm/MC/MCDisassembler/MCSymbolizer.h>
 #include <llvm/MC/MCInst.h>
+#include <llvm/MC/MCInstPrinter.h>
 #include <llvm/MC/MCInstrInfo.h>
 #include <llvm/MC/MCRegisterInfo.h>
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -53,6 +54,7 @@ class FieldCollector : public llvm::MCSymbolizer {
   std::vector<Field> fields;
 };
 
+constexpr std::uint32_t any_bytes = UINT32_MAX;
 constexpr unsigned memory_operands = 5;  // base, scale, index, displacement, segment
 
 // The first of an instruction's memory_operands; nothing if it has none.
@@ -114,6 +116,8 @@ struct Decoder::Impl {
   [[nodiscard]] bool sets_stack_pointer(const llvm::MCInst& instruction) const;
   [[nodiscard]] std::uint32_t values_written(const llvm::MCInst& instruction) const;
   [[nodiscard]] bool may_run_on(const llvm::MCInst& instruction) const;
+  // Of the memory operand; any_bytes where the instruction does not say.
+  [[nodiscard]] std::uint32_t memory_bytes(const llvm::MCInst& instruction) const;
 
   llvm::MCTargetOptions options;
   std::unique_ptr<llvm::MCRegisterInfo> registers;
@@ -122,7 +126,8 @@ struct Decoder::Impl {
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
   std::unique_ptr<llvm::MCContext> context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
-  FieldCollector* collector = nullptr;  // owned by the disassembler
+  std::unique_ptr<llvm::MCInstPrinter> printer;  // of Intel's syntax, which names sizes
+  FieldCollector* collector = nullptr;           // owned by the disassembler
   unsigned rip = 0;
   unsigned rsp = 0;
   unsigned rbp = 0;

@@ -78,12 +78,20 @@ class Step {
     const StackValue value = value_of(move_.from);
     if (value != state_.rsp()) give_away(value);
     write_memory();
-    if (place().is_place()) state_.words.write(place(), value, false);
+    if (place().is_place()) state_.words.write(place(), value, is_like_push(value));
+  }
+
+  // nasm's code saves the stack pointer where aligning it has led to.
+  [[nodiscard]] bool is_like_push(const StackValue& value) const {
+    const StackValue where = place();
+    return where == state_.rsp() && where == StackValue::at(where.base, 0) &&
+           where.base != value.base;
   }
 
   void write_memory() {
     const StackValue where = place();
-    if (where.is_place())
+    const bool by_itself = where.is_own() && move_.index == no_register && !compiled_;
+    if (where.is_place() || by_itself)
       state_.words.overwrite(where, move_.stored_bytes);
     else if (!compiled_)
       overwrite_unknown(where);

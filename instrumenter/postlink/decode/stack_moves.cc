@@ -10,8 +10,6 @@ namespace {
 
 using Kind = StackMove::Kind;
 
-constexpr std::uint32_t largest_store = 64;
-
 bool is_one_of(llvm::StringRef name, std::initializer_list<llvm::StringRef> names) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -21,15 +19,10 @@ bool is_string_store(llvm::StringRef name) {
                           "INSB", "INSW", "INSL"});
 }
 
-// What an instruction of this name stores, at most.
-std::uint32_t bytes_of(llvm::StringRef name) {
-  if (name.starts_with("SETCC") || name.contains("8m")) return 1;
-  if (name.contains("16m")) return 2;
-  if (name.contains("32m") || name.contains("SSm")) return 4;
-  if (name.contains("64m") || name.contains("SDm")) return 8;
-  const bool packed = name.contains("PSm") || name.contains("PDm") || name.contains("DQAm") ||
-                      name.contains("DQUm");
-  return packed ? 16 : largest_store;
+// Bits are counted from the operand by a register.
+bool sets_any_bit(llvm::StringRef name) {
+  return is_one_of(name, {"BTC16mr", "BTC32mr", "BTC64mr", "BTR16mr", "BTR32mr", "BTR64mr",
+                          "BTS16mr", "BTS32mr", "BTS64mr"});
 }
 
 // One instruction.
@@ -42,11 +35,12 @@ class MoveReader {
         name_(instructions.getName(instruction.getOpcode())),
         instruction_(instruction) {}
 
-  StackMove read(std::uint64_t address, std::uint64_t length) {
+  // `bytes`: of its memory operand.
+  StackMove read(std::uint64_t address, std::uint64_t length, std::uint32_t bytes) {
     move_.address = address;
     move_.length = static_cast<std::uint32_t>(length);
     move_.padding = name_.starts_with("NOOP") || name_ == "INT3";
-    find_memory();
+    find_memory(bytes);
     find_registers();
     if (!is_flow(address + length) && !is_push_or_pop() && !is_move() && !is_arithmetic())
       classify_other();
@@ -67,7 +61,13 @@ class MoveReader {
     return number == no_register ? std::uint16_t{0} : static_cast<std::uint16_t>(1U << number);
   }
 
-  void find_memory() {
+  // Of a scatter, which stores to as many places as the vector has numbers.
+  [[nodiscard]] bool has_vector_index() const {
+    return move_.index == no_register && instruction_.getOperand(memory_ + 2).isReg() &&
+           instruction_.getOperand(memory_ + 2).getReg() != 0;
+  }
+
+  void find_memory(std::uint32_t bytes) {
     const bool lea = name_.starts_with("LEA");
     const auto found = find_memory_operands(description_, instruction_, lea);
     if (!found) return;
@@ -78,7 +78,9 @@ class MoveReader {
     move_.displacement = immediate(memory_ + 3);
     const llvm::MCOperand& segment = instruction_.getOperand(memory_ + 4);
     move_.foreign = segment.isReg() && segment.getReg() != 0;
-    if (!lea && description_.mayStore()) move_.stored_bytes = bytes_of(name_);
+    if (lea || !description_.mayStore()) return;
+    move_.stored_bytes = bytes;
+    if (has_vector_index() || sets_any_bit(name_)) move_.index = move_.base;
   }
 
   void find_registers() {
@@ -197,8 +199,10 @@ std::vector<StackMove> Decoder::stack_moves(std::span<const std::uint8_t> code,
                                             std::uint64_t address) const {
   std::vector<StackMove> moves;
   (void)impl_->read(code, address, [&](const Decoded& at) {
+    const bool stores = impl_->instructions->get(at.instruction.getOpcode()).mayStore();
     moves.push_back(MoveReader(*impl_->instructions, impl_->general_numbers, at.instruction)
-                        .read(address + at.offset, at.length));
+                        .read(address + at.offset, at.length,
+                              stores ? impl_->memory_bytes(at.instruction) : 0));
   });
   return moves;
 }

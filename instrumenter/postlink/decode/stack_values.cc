@@ -5,11 +5,30 @@
 
 namespace stab::instrumenter {
 
+namespace {
+
+// What a loop makes of a pointer that it moves up through an object.
+bool is_step_up(const StackValue& from, const StackValue& to) {
+  constexpr std::int64_t largest = 128;
+  const std::int64_t step = to.distance - from.distance;
+  return step == to.highest - from.highest && step > 0 && step <= largest;
+}
+
+StackValue join_near(const StackValue& a, const StackValue& b) {
+  const std::int64_t lowest = std::min(a.distance, b.distance);
+  const std::int64_t highest = std::max(a.highest, b.highest);
+  // The exact ones are few, so this ends.
+  if (a.exact || b.exact) return StackValue::between(a.base, lowest, highest);
+  const bool is_inside = lowest == a.distance && highest == a.highest;
+  return is_inside || is_step_up(a, b) ? a : StackValue::somewhere(a.base);
+}
+
+}  // namespace
+
 StackValue join(const StackValue& a, const StackValue& b) {
   if (a == b) return a;
-  if (a.is_own() && b.is_own())
-    return StackValue::somewhere(a.base == b.base ? a.base : StackValue::no_base);
-  return StackValue::unclear();
+  if (!a.is_own() || !b.is_own()) return StackValue::unclear();
+  return a.base == b.base ? join_near(a, b) : StackValue::somewhere(StackValue::no_base);
 }
 
 void StackWords::join(const StackWords& other) {
@@ -22,8 +41,7 @@ void StackWords::join(const StackWords& other) {
     word.pushed = word.pushed && same->pushed;
     return !word.value.is_own();
   });
-  for (const Given& given : other.given_)
-    for (const std::int64_t place : given.places) add_given(given.base, place);
+  for (const Given& more : other.given_) add_given(more);
 }
 
 StackValue StackWords::read(const StackValue& place) const {
@@ -44,10 +62,11 @@ void StackWords::write(const StackValue& place, const StackValue& value, bool pu
 }
 
 void StackWords::overwrite(const StackValue& place, std::uint32_t bytes) {
-  if (!place.is_place()) return overwrite_near(place);
+  if (!place.is_own() || place.base == StackValue::no_base) return overwrite_near(place);
   std::erase_if(words_, [&](const Word& word) {
-    return word.base == place.base && word.distance < place.distance + bytes &&
-           word.distance + 8 > place.distance;
+    if (word.base != place.base) return false;
+    const bool there = word.distance < place.highest + bytes && word.distance + 8 > place.distance;
+    return there || !(place.exact || word.pushed);
   });
 }
 
@@ -58,25 +77,33 @@ void StackWords::overwrite_near(const StackValue& place) {
   });
 }
 
-void StackWords::add_given(std::uint32_t base, std::int64_t lowest) {
-  auto at = std::ranges::lower_bound(given_, base, {}, &Given::base);
-  if (at == given_.end() || at->base != base) at = given_.insert(at, {base, lowest, {}});
-  at->lowest = std::min(at->lowest, lowest);
-  const auto place = std::ranges::lower_bound(at->places, lowest);
-  if (place == at->places.end() || *place != lowest) at->places.insert(place, lowest);
+void StackWords::add_given(const Given& more) {
+  auto at = std::ranges::lower_bound(given_, more.base, {}, &Given::base);
+  if (at == given_.end() || at->base != more.base) at = given_.insert(at, {.base = more.base});
+  at->lowest = std::min(at->lowest, more.lowest);
+  at->first = std::min(at->first, more.first);
+  at->last = std::max(at->last, more.last);
+  std::vector<std::int64_t> places;
+  std::ranges::set_union(at->places, more.places, std::back_inserter(places));
+  at->places = std::move(places);
 }
 
 void StackWords::give_away(const StackValue& place) {
   if (!place.is_own()) return;
-  add_given(place.base, place.exact ? place.distance : INT64_MIN);
+  if (place.exact) return add_given({place.base, place.distance, {place.distance}});
+  const bool near = place.highest != StackValue::anywhere;
+  Given some{.base = place.base, .lowest = -StackValue::anywhere};
+  if (near) some.first = place.distance, some.last = place.highest;
+  add_given(some);
 }
 
 void StackWords::overwrite_given_away() {
   std::erase_if(words_, [&](const Word& word) {
     return std::ranges::any_of(given_, [&](const Given& given) {
       if (given.base != word.base && given.base != StackValue::no_base) return false;
-      return word.pushed ? std::ranges::binary_search(given.places, word.distance)
-                         : given.lowest <= word.distance;
+      if (!word.pushed) return given.lowest <= word.distance;
+      return std::ranges::binary_search(given.places, word.distance) ||
+             (given.first <= word.distance && word.distance <= given.last);
     });
   });
 }

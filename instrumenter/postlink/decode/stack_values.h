@@ -20,30 +20,38 @@ struct StackValue {
     own,    // a place of the own stack
     mixed,  // made of such a place and other things
   };
-  static constexpr std::uint32_t no_base = UINT32_MAX;  // one of several
+  static constexpr std::uint32_t no_base = UINT32_MAX;     // one of several
+  static constexpr std::int64_t anywhere = INT64_MAX / 4;  // further than any distance
   Kind kind = Kind::unknown;
-  bool exact = true;  // false: the distance is not known
+  bool exact = true;  // false: one from `distance` to `highest`, or in steps up from there
   std::uint32_t base = 0;
   std::int64_t distance = 0;
+  std::int64_t highest = 0;
   bool operator==(const StackValue&) const = default;
 
   static StackValue at(std::uint32_t base, std::int64_t distance) {
-    return {Kind::own, true, base, distance};
+    return {Kind::own, true, base, distance, distance};
   }
-  static StackValue somewhere(std::uint32_t base) { return {Kind::own, false, base, 0}; }
-  static StackValue unclear() { return {Kind::mixed, true, 0, 0}; }
+  static StackValue between(std::uint32_t base, std::int64_t lowest, std::int64_t highest) {
+    return {Kind::own, false, base, lowest, highest};
+  }
+  static StackValue somewhere(std::uint32_t base) { return between(base, -anywhere, anywhere); }
+  static StackValue unclear() { return {Kind::mixed, true, 0, 0, 0}; }
   [[nodiscard]] bool is_own() const { return kind == Kind::own; }
   [[nodiscard]] bool is_place() const { return is_own() && exact; }
   [[nodiscard]] StackValue plus(std::int64_t number) const {
-    return is_place() ? at(base, distance + number) : *this;
+    if (!is_own() || highest == anywhere) return *this;
+    return {kind, exact, base, distance + number, highest + number};
   }
 };
 
-// What is known where two paths of control meet.
+// What is known where two paths of control meet, of which `a` was known before.
 StackValue join(const StackValue& a, const StackValue& b);
 
 // Words of the own stack that hold such places. What others may write, because they were given the
-// address of something below in the frame, is forgotten when they run.
+// address of something below in the frame, is forgotten when they run. A pushed word is no part of
+// an object: neither they nor a pointer that goes up through an object in steps come to it, as they
+// do not come to a return address; they would destroy the stack that they run on.
 class StackWords {
  public:
   bool operator==(const StackWords&) const = default;
@@ -52,7 +60,8 @@ class StackWords {
   [[nodiscard]] StackValue read(const StackValue& place) const;
   // `pushed`: no object of the program lies there.
   void write(const StackValue& place, const StackValue& value, bool pushed);
-  // So many bytes from there, or anything near it.
+  // So many bytes from there, and of what was not pushed anything near it if it is not exact; or
+  // anything near it.
   void overwrite(const StackValue& place, std::uint32_t bytes);
   void overwrite_near(const StackValue& place);
   void give_away(const StackValue& place);
@@ -72,11 +81,13 @@ class StackWords {
   };
   struct Given {
     std::uint32_t base = 0;
-    std::int64_t lowest = 0;
-    std::vector<std::int64_t> places;
+    std::int64_t lowest = StackValue::anywhere;
+    std::vector<std::int64_t> places{};
+    std::int64_t first = StackValue::anywhere;  // of those that are not exact
+    std::int64_t last = -StackValue::anywhere;
     bool operator==(const Given&) const = default;
   };
-  void add_given(std::uint32_t base, std::int64_t lowest);
+  void add_given(const Given& more);
 
   std::vector<Word> words_;
   std::vector<Given> given_;  // by base
