@@ -258,6 +258,27 @@ TEST_F(PostLink, KeepsWhatCodeWithoutASizeEntersNearItsStart) {
   EXPECT_THAT(function(*explanation, "entered").pinned, HasSubstr("label"));
 }
 
+TEST_F(PostLink, KeepsWhatLearnsItsPlaceByACall) {
+  const Form forms[] = {{"pops", "call 1f\n1: pop %rax\nret"},
+                        {"pops_later",
+                         "push %rbx\nxor %eax, %eax\ncall 1f\nud2\n"
+                         "1: mov (%rsp), %rax\nadd $8, %rsp\npop %rbx\nret"},
+                        {"jumps", "jmp 1f\nud2\n1: ret"},
+                        {"calls_itself", "dec %edi\njz 1f\ncall calls_itself\n1: ret"}};
+  std::ofstream source(folder_ / "b.s");
+  for (const Form& form : forms)
+    source << section_of(form, true) << ".size " << form.name << ", .-" << form.name << "\n";
+  source.close();
+  const std::string path = link_program((folder_ / "b.s").string());
+  ASSERT_TRUE(instrument(path, {}));
+  const auto explanation = explain(path);
+  ASSERT_TRUE(explanation) << explanation.error().message;
+  for (const char* name : {"pops", "pops_later"})
+    EXPECT_THAT(function(*explanation, name).pinned, HasSubstr("where it is")) << name;
+  for (const char* name : {"jumps", "calls_itself"})
+    EXPECT_EQ(function(*explanation, name).pinned, "") << name;
+}
+
 TEST_F(PostLink, CarriesNoDescriptionOfSeveralFunctionsAlong) {
   std::ofstream(folder_ / "b.s") << ".globl first\n.type first, @function\n.globl second\n"
                                     ".type second, @function\nfirst:\n.cfi_startproc\nret\n"

@@ -281,6 +281,7 @@ enum class PinReason : uint32_t {
   runtime_page,
   unsized,
   large_model,
+  own_place,
   count,
 };
 

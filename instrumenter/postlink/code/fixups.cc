@@ -229,7 +229,15 @@ class Analysis {
             !has_relocation(operand));
   }
 
+  // The address that this leaves on the stack may be kept, or lead to data by a distance.
+  [[nodiscard]] bool calls_a_label(const Operand& operand) const {
+    constexpr std::uint8_t call = 0xe8;
+    return operand.offset > 0 && function_.code[operand.offset - 1] == call &&
+           operand.target != function_.start && function_.contains(operand.target);
+  }
+
   void add_branch(const Operand& operand) {
+    if (calls_a_label(operand)) return pin(PinReason::own_place);
     if (stays_inside(operand)) return;
     if (operand.size != 4) return pin(PinReason::outside_reference);
     Function* callee = program_.find(operand.target);

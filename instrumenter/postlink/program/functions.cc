@@ -222,6 +222,8 @@ std::string_view describe(abi::PinReason reason) {
       return "no symbol tells its size, nor does its code for sure";
     case PinReason::large_model:
       return "compiled with -mcmodel=large, whose distances have 64 bits";
+    case PinReason::own_place:
+      return "calls one of its labels, perhaps to learn where it is";
     case PinReason::count:
       break;
   }
