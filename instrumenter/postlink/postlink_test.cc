@@ -246,6 +246,20 @@ TEST_F(PostLink, TakesFunctionsWithoutSizesWhereTheirCodeShowsThem) {
   }
 }
 
+TEST_F(PostLink, TakesHiddenSymbolsForFunctions) {
+  std::ofstream(folder_ / "b.s") << ".globl before, unseen\n.hidden unseen\n.p2align 4\n"
+                                    "before: call unseen\nret\n.p2align 4\n"
+                                    "unseen: dec %edi\nlabel: jnz label\nret\n";
+  const std::string path = link_program((folder_ / "b.s").string());
+  ASSERT_TRUE(instrument(path, {}));
+  const auto explanation = explain(path);
+  ASSERT_TRUE(explanation) << explanation.error().message;
+  for (const auto& [name, size] : {std::pair{"before", 6u}, {"unseen", 5u}}) {
+    EXPECT_EQ(function(*explanation, name).pinned, "") << name;
+    EXPECT_EQ(function(*explanation, name).size, size) << name;
+  }
+}
+
 TEST_F(PostLink, KeepsWhatCodeWithoutASizeEntersNearItsStart) {
   std::ofstream(folder_ / "b.s") << ".globl entered, enters\n.type entered, @function\n.p2align 4\n"
                                     "entered: cmp %eax, %ebx\n1: ret\n.size entered, .-entered\n"

@@ -22,13 +22,19 @@ bool is_typed(const Elf64_Sym& symbol) {
   return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
+// The linker makes hidden ones local, and leaves them marked.
+bool is_for_others(const Elf64_Sym& symbol) {
+  return ELF64_ST_BIND(symbol.st_info) != STB_LOCAL ||
+         ELF64_ST_VISIBILITY(symbol.st_other) != STV_DEFAULT;
+}
+
 // Labels inside of such a function may be symbols, too: only what others can refer to, or what is
 // called a function, begins another one.
 bool begins_function(const ElfFile& file, const Elf64_Sym& symbol) {
   return symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < SHN_LORESERVE &&
          !file.name(symbol).empty() &&
-         (is_typed(symbol) || (ELF64_ST_TYPE(symbol.st_info) == STT_NOTYPE &&
-                               ELF64_ST_BIND(symbol.st_info) != STB_LOCAL));
+         (is_typed(symbol) ||
+          (ELF64_ST_TYPE(symbol.st_info) == STT_NOTYPE && is_for_others(symbol)));
 }
 
 // Padding may be single bytes that are an instruction, or anything where the code is none.
