@@ -61,6 +61,7 @@ ordered_json causal_json(const Profile& profile, const Analysis& analysis, doubl
   ordered_json made{{"alpha", alpha},
                     {"runs", analysis.runs},
                     {"experiments", analysis.experiments},
+                    {"left_out", profile.left_out},
                     {"hours", analysis.hours},
                     {"runs_are_clusters", analysis.runs_are_clusters},
                     {"end_to_end", analysis.is_end_to_end},

@@ -150,6 +150,10 @@ class Text {
         analysis_.experiments, analysis_.runs, analysis_.runs == 1 ? "" : "s",
         format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
         level_text(alpha_));
+    if (profile_.left_out != 0)
+      add("{} {} left out: {} below 0, as coz writes it where pauses took longer than that.\n",
+          profile_.left_out, profile_.left_out == 1 ? "more experiment is" : "more experiments are",
+          profile_.left_out == 1 ? "its duration is" : "their durations are");
     if (!analysis_.runs_are_clusters)
       add("Fewer than {} runs: the intervals are of these runs, whose parts stand for others; what "
           "differs from run to run is not in them.\n",

@@ -66,6 +66,18 @@ class Record {
     return value;
   }
 
+  // Coz computes without signs: what is below 0 may be written as 2^64 less it.
+  [[nodiscard]] bool is_below_0(std::string_view key) const {
+    const std::string_view found = text(key).value_or("");
+    const bool has_sign = found.starts_with('-');
+    const std::string_view digits = found.substr(has_sign ? 1 : 0);
+    std::uint64_t value = 0;
+    const char* end = digits.data() + digits.size();
+    const auto [at, error] = std::from_chars(digits.data(), end, value);
+    if (digits.empty() || at != end || error != std::errc{}) return false;
+    return has_sign ? value > 0 : value > INT64_MAX;
+  }
+
   [[nodiscard]] Result<double> number(std::string_view key) const {
     const auto found = text(key);
     if (!found) return std::unexpected(found.error());
@@ -107,8 +119,15 @@ class Reader {
     return {};
   }
 
+  // Of this text.
+  [[nodiscard]] std::size_t left_out() const { return left_out_; }
+  [[nodiscard]] bool has_only_left_out() const {
+    return left_out_ != 0 && left_out_ == experiments_;
+  }
+
   Profile end() {
     leave_run();
+    made_.left_out += left_out_;
     return std::move(made_);
   }
 
@@ -123,6 +142,7 @@ class Reader {
   void begin_run(std::uint64_t started_ns) {
     made_.runs.push_back({.started_ns = started_ns});
     is_in_run_ = true;
+    is_left_out_ = false;
   }
 
   // The run of a record that has none: files may have lost their beginning.
@@ -150,14 +170,20 @@ class Reader {
     if (!speedup) return std::unexpected(speedup.error());
     if (*speedup < 0 || *speedup > 1)
       return record.wrong(fmt::format("speedup={} is not from 0 to 1", *speedup));
+    if (++experiments_ > most_experiments)
+      return record.wrong(fmt::format("there are more than {} experiments", most_experiments));
+    run();
+    is_left_out_ = record.is_below_0("duration");
+    if (is_left_out_) {
+      ++left_out_;
+      return {};
+    }
     const auto duration = record.count("duration");
     if (!duration) return std::unexpected(duration.error());
     const auto count = count_or_0(record, "selected-samples");
     if (!count) return std::unexpected(count.error());
     const auto paused = count_or_0(record, "paused");
     if (!paused) return std::unexpected(paused.error());
-    if (++experiments_ > most_experiments)
-      return record.wrong(fmt::format("there are more than {} experiments", most_experiments));
     const auto index = line_of(record, *line);
     if (!index) return std::unexpected(index.error());
     run().experiments.push_back({.line = *index,
@@ -189,6 +215,7 @@ class Reader {
   Result<void> visits(const Record& record, PointKind kind, Visits made) {
     const auto name = record.name("name");
     if (!name) return std::unexpected(name.error());
+    if (is_left_out_) return {};
     if (!is_in_run_ || made_.runs.back().experiments.empty())
       return record.wrong("a point stands before the first experiment of its run");
     const auto [at, is_new] = points_.try_emplace(std::pair(*name, kind), made_.points.size());
@@ -238,7 +265,9 @@ class Reader {
   std::map<std::pair<std::string, PointKind>, std::size_t> points_;
   std::map<std::size_t, std::uint64_t> samples_;  // of the run that is read
   std::size_t experiments_ = 0;
+  std::size_t left_out_ = 0;
   bool is_in_run_ = false;
+  bool is_left_out_ = false;  // the experiment whose points are read
 };
 
 std::string field(std::string_view name) {
@@ -288,6 +317,9 @@ Result<void> read_coz(std::string_view text, Profile& profile) {
     has_record = true;
   }
   if (!has_record) return fail("it is empty");
+  if (reader.has_only_left_out())
+    return fail(
+        fmt::format("no experiment is left, of {} with a duration below 0", reader.left_out()));
   profile = reader.end();
   return {};
 }

@@ -78,11 +78,35 @@ TEST(Coz, ErrorsNameTheLineAndLeaveTheProfileAlone) {
               HasSubstr("line 2: speedup=2 is not from 0 to 1"));
   EXPECT_THAT(error(begin + "experiment\tselected=a:1\tspeedup=nan\tduration=1\n"),
               HasSubstr("is not a number"));
-  EXPECT_THAT(error(begin + "experiment\tselected=a:1\tspeedup=0\tduration=-1\n"),
-              HasSubstr("duration=-1 is not a whole number"));
+  EXPECT_THAT(error(begin + "experiment\tselected=a:1\tspeedup=0\tduration=-x\n"),
+              HasSubstr("duration=-x is not a whole number"));
   EXPECT_THAT(error(begin + "experiment\tspeedup=0\tduration=1\n"), HasSubstr("has no selected="));
   EXPECT_THAT(error(begin + "throughput-point\tname=p\tdelta=1\n"),
               HasSubstr("before the first experiment"));
+}
+
+// As -500 and as 2^64 - 500.
+TEST(Coz, ExperimentsWithDurationsBelow0AreLeftOutWithTheirPoints) {
+  for (const char* below : {"-500", "18446744073709551116"}) {
+    const std::string bad = std::string("experiment\tselected=b.c:9\tspeedup=1\tduration=") +
+                            below + "\tselected-samples=7\nthroughput-point\tname=p\tdelta=1000\n";
+    Profile profile;
+    ASSERT_TRUE(read_coz(bad + std::string(small) + bad + std::string(small), profile)) << below;
+    EXPECT_EQ(profile.left_out, 2U);
+    EXPECT_THAT(profile.lines, ::testing::ElementsAre("a.c:3", "b.c:1"));
+    ASSERT_EQ(profile.runs.size(), 3U) << "one has lost its beginning";
+    EXPECT_TRUE(profile.runs[0].experiments.empty());
+    for (const std::size_t run : {1U, 2U}) {
+      ASSERT_EQ(profile.runs[run].experiments.size(), 1U);
+      ASSERT_EQ(profile.runs[run].experiments[0].visits.size(), 2U);
+      EXPECT_EQ(profile.runs[run].experiments[0].visits[0].count, 12U);
+    }
+    Profile alone;
+    const auto refused = read_coz(bad + bad, alone);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "no experiment is left, of 2 with a duration below 0");
+    EXPECT_EQ(alone, Profile{});
+  }
 }
 
 TEST(Coz, BytesThatWereChangedAreReadOrRefused) {

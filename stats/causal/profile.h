@@ -84,6 +84,7 @@ struct Profile {
   std::vector<Run> runs{};
   std::vector<Load>
       loads{};  // ascending; none: arrivals are as they come, or made faster by the user
+  std::size_t left_out = 0;  // experiments whose durations were below 0: none of the runs has them
   bool operator==(const Profile&) const = default;
 };
 

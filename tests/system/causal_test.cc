@@ -125,6 +125,34 @@ TEST_F(CausalTest, WhatCannotBeSaidIsSaid) {
                                      "does not hold"));
 }
 
+TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
+  const std::string good = profile_of(6);
+  const std::string below =
+      "experiment\tselected=a.cc:3\tspeedup=0\tduration=-2000\tselected-samples=9\n"
+      "throughput-point\tname=point\tdelta=1000000\n";
+  // Behind the first experiment of its run and the points of that.
+  const std::size_t at = good.find("experiment\t", good.find("experiment\t") + 1);
+  const std::string bad = good.substr(0, at) + below + good.substr(at);
+  const Output wanted = causal({"--read", put("good.coz", good)});
+  const Output text = causal({"--read", put("bad.coz", bad)});
+  ASSERT_EQ(text.code, 0) << text.err;
+  const std::string said =
+      "1 more experiment is left out: its duration is below 0, as coz writes it where pauses took "
+      "longer than that.\n";
+  EXPECT_EQ(text.out, wanted.out + said);
+  const Output both = causal({"--json", "--read", lab_.path("bad.coz"), lab_.path("good.coz"),
+                              lab_.path("bad.coz"), "--coz", lab_.path("all.coz")});
+  ASSERT_EQ(both.code, 0) << both.err;
+  EXPECT_EQ(json::parse(both.out)["left_out"], 2);
+  EXPECT_EQ(json::parse(both.out)["experiments"], 3 * 720);
+  EXPECT_THAT(read_file(lab_.path("all.coz"), std::size_t{1} << 26).value_or("-"),
+              Not(HasSubstr("=-")));
+  const Output refused = causal({"--read", lab_.path("good.coz"), put("none.coz", below)});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err,
+              EndsWith("none.coz: no experiment is left, of 1 with a duration below 0\n"));
+}
+
 TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {
   const auto refused = [&](const std::string& text) {
     const Output made = causal({"--read", put("bad.coz", text)});
