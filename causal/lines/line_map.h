@@ -22,6 +22,7 @@ struct ObjectLines {
   std::string path{};
   std::vector<LineRange> ranges{};  // they ascend and do not overlap
   bool has_lines = false;           // there is a line table, whatever of it is in scope
+  std::string stranger{};           // a file that should have it and is of another build; or ""
 };
 
 struct FileRead {

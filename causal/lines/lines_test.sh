@@ -8,6 +8,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 fail() { echo "$*"; exit 1; }
+# shellcheck source=tests/skips.sh
+. "$1/tests/skips.sh"
 
 mkdir src other
 cat >src/main.c <<'END'
@@ -84,7 +86,20 @@ clang-19 -O2 -g -Wl,--build-id -o mine "$folder/src/main.c"
 strip --strip-debug mine
 cp .debug/p5.debug mine.debug
 objcopy --add-gnu-debuglink=mine.debug mine
-"$lines" --scope main.c mine | grep -q "^object	0	mine" || fail "lines of another build"
+"$lines" --scope main.c mine >another
+grep -q "^object	0	mine" another || fail "lines of another build"
+grep -q "^stranger	$folder/mine.debug$" another || fail "the file of another build is not named"
+# Without build ids it is the checksum of the debug link that tells.
+clang-19 -O1 -g -Wl,--build-id=none -o old "$folder/src/main.c"
+objcopy --only-keep-debug old old.debug
+strip --strip-debug old
+objcopy --add-gnu-debuglink=old.debug old
+"$lines" --scope main.c old | grep -q "^object	1	old" || fail "no lines of a file with this checksum"
+clang-19 -O2 -g -Wl,--build-id=none -o newer "$folder/src/main.c"
+objcopy --only-keep-debug newer old.debug
+"$lines" --scope main.c old >another
+grep -q "^object	0	old" another || fail "lines of a file with another checksum"
+grep -q "^stranger	$folder/old.debug$" another || fail "the file with another checksum is not named"
 
 # Each file that decides the map is named as it is, or with zeros if it is missing.
 names() { awk -F '\t' -v path="$2" '$1 == "file" && $7 == path { print $2, $3, $4 }' "$1"; }
@@ -102,6 +117,28 @@ for version in 4 5; do
     fail "DWARF $version: the file of split debug information is not named"
   [[ $(names divided split.dwp) == "0 0 0" ]] || fail "DWARF $version: a missing package is not named"
 done
+
+# By the build id, below /usr/lib/debug.
+id=$(readelf -n mine | sed -n 's/.*Build ID: //p')
+clang-19 -O2 -g -Wl,--build-id -o mine_whole "$folder/src/main.c"
+[[ $(readelf -n mine_whole) == *"$id"* ]] || fail "a second build has another id"
+mkdir -p "system/.build-id/${id:0:2}"
+objcopy --only-keep-debug mine_whole "system/.build-id/${id:0:2}/${id:2}.debug"
+rm mine.debug
+with_system() { unshare -m bash -c 'mount --bind system /usr/lib/debug && exec "$@"' bash "$@"; }
+if [[ -d /usr/lib/debug ]] && with_system true 2>/dev/null; then
+  "$lines" --scope main.c mine_whole | grep ^range >wanted
+  with_system "$lines" --scope main.c mine >by_id
+  [[ $(grep ^range by_id) == "$(cat wanted)" ]] || fail "the build id is not followed"
+  # A file of this name that is another's, or that says nothing of whose it is.
+  for other in linked_id newer; do
+    objcopy --only-keep-debug $other "system/.build-id/${id:0:2}/${id:2}.debug"
+    with_system "$lines" --scope main.c mine >by_id
+    grep -q "^object	0	mine" by_id || fail "$other: lines of another build by the build id"
+  done
+else
+  skipped "debug files by build id: it takes the right to mount"
+fi
 
 # What is wrong is said.
 refused() {

@@ -2,6 +2,7 @@
 // stab-lines [--scope PATTERN]... OBJECT...: which code is which line, as text:
 //   line FILE:LINE         tab-separated; lines count from 0
 //   object 1 PATH          0: it has no line table; what follows is of it
+//   stranger PATH          a file that should have the object's debug information and is of another build
 //   range START SIZE LINE  in hexadecimal, in hexadecimal, a number
 //   file DEVICE INODE SIZE MODIFIED CHANGED PATH   by what it is told that a file that was looked at has
 //                          changed; zeros: it was not there
@@ -84,6 +85,8 @@ std::string text_of(const LineMap& map) {
   for (const ObjectLines& object : map.objects) {
     fmt::format_to(out, "object\t{}\t{}\n", object.has_lines ? 1 : 0,
                    stab::one_line(object.path, 4096));
+    if (!object.stranger.empty())
+      fmt::format_to(out, "stranger\t{}\n", stab::one_line(object.stranger, 4096));
     for (const auto& range : object.ranges)
       fmt::format_to(out, "range\t{:x}\t{:x}\t{}\n", range.start, range.size, range.line);
   }

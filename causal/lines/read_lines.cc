@@ -9,7 +9,6 @@
 #include <llvm/DebugInfo/DWARF/DWARFFormValue.h>
 #include <llvm/DebugInfo/DWARF/DWARFUnit.h>
 #include <llvm/Object/Binary.h>
-#include <llvm/Object/BuildID.h>
 #include <llvm/Object/ObjectFile.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "causal/lines/debug_file.h"
 #include "causal/lines/file_state.h"
 
 namespace stab::causal {
@@ -58,46 +58,6 @@ bool has_line_table(const ObjectFile& object) {
   return false;
 }
 
-std::optional<std::string> debug_link(const ObjectFile& object) {
-  for (const auto& section : object.sections()) {
-    auto name = section.getName();
-    if (!name) {
-      llvm::consumeError(name.takeError());
-      continue;
-    }
-    if (*name != ".gnu_debuglink") continue;
-    auto contents = section.getContents();
-    if (!contents) {
-      llvm::consumeError(contents.takeError());
-      return std::nullopt;
-    }
-    const std::string file = contents->split('\0').first.str();
-    // It names a file beside the object, not one anywhere.
-    if (!file.empty() && !file.contains('/')) return file;
-  }
-  return std::nullopt;
-}
-
-// Where the object's debug information may be, the likeliest first.
-std::vector<std::string> debug_files(const ObjectFile& object, const std::string& path) {
-  std::vector<std::string> found;
-  const auto id = llvm::object::getBuildID(&object);
-  if (id.size() > 1) {
-    std::string hex;
-    for (const std::uint8_t byte : id) hex += fmt::format("{:02x}", byte);
-    found.push_back("/usr/lib/debug/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) +
-                    ".debug");
-  }
-  if (const auto link = debug_link(object)) {
-    std::error_code error;
-    const fs::path folder = fs::weakly_canonical(path, error).parent_path();
-    found.push_back((folder / *link).string());
-    found.push_back((folder / ".debug" / *link).string());
-    found.push_back("/usr/lib/debug" + (folder / *link).string());
-  }
-  return found;
-}
-
 class Reader {
  public:
   explicit Reader(const Scope& scope) : scope_(scope) {}
@@ -108,18 +68,11 @@ class Reader {
     if (!object) return std::unexpected(object.error());
     ObjectLines made{.path = path};
     std::string read = path;
-    if (!has_line_table(*object->getBinary())) {
-      for (const std::string& file : debug_files(*object->getBinary(), path)) {
-        note(file);
-        auto debug = open_object(file);
-        if (!debug || !has_line_table(*debug->getBinary()) ||
-            !is_of_same_build(*object->getBinary(), *debug->getBinary()))
-          continue;
-        object = std::move(debug);
-        read = file;
-        break;
+    if (!has_line_table(*object->getBinary()))
+      if (auto debug = open_debug_file(*object->getBinary(), made)) {
+        object = std::move(debug->opened);
+        read = std::move(debug->path);
       }
-    }
     made.has_lines = has_line_table(*object->getBinary());
     if (made.has_lines)
       if (auto taken = take(*object->getBinary(), read, made); !taken) return taken;
@@ -134,6 +87,24 @@ class Reader {
   }
 
  private:
+  struct Debug {
+    Owned opened;
+    std::string path;
+  };
+
+  // One of another build is noted: whoever has it wonders why there are no lines.
+  std::optional<Debug> open_debug_file(const ObjectFile& object, ObjectLines& made) {
+    for (const auto& [path, checksum] : debug_files(object, made.path)) {
+      note(path);
+      auto opened = open_object(path);
+      if (!opened || !has_line_table(*opened->getBinary())) continue;
+      if (is_of_same_build(object, *opened->getBinary(), checksum))
+        return Debug{.opened = std::move(*opened), .path = path};
+      if (made.stranger.empty()) made.stranger = path;
+    }
+    return std::nullopt;
+  }
+
   // Before the file is opened: a change that comes later makes another state.
   void note(const std::string& path) {
     if (files_.size() <= most_files && !files_.contains(path)) files_.emplace(path, state_of(path));
@@ -148,13 +119,6 @@ class Reader {
     const char* folder = unit.getCompilationDir();
     note(object + ".dwp");
     note((fs::path(folder == nullptr ? "" : folder) / *name).string());
-  }
-
-  // Where both have build ids.
-  static bool is_of_same_build(const ObjectFile& object, const ObjectFile& debug) {
-    const auto a = llvm::object::getBuildID(&object);
-    const auto b = llvm::object::getBuildID(&debug);
-    return a.empty() || b.empty() || a == b;
   }
 
   Result<void> take(const ObjectFile& object, const std::string& path, ObjectLines& made) {

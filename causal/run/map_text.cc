@@ -65,6 +65,11 @@ bool add(LineMap& map, std::string_view record, std::size_t& ranges) {
     map.lines.emplace_back(record);
     return !record.empty() && map.lines.size() <= most_lines && map.objects.empty();
   }
+  if (kind == "stranger") {
+    if (record.empty() || map.objects.empty()) return false;
+    map.objects.back().stranger = record;
+    return true;
+  }
   if (kind != "object") return false;
   const std::string_view has_lines = take_until(record, '\t');
   map.objects.push_back({.path = std::string(record), .has_lines = has_lines == "1"});

@@ -130,6 +130,15 @@ void leave_out(const std::string& tree, LineMap& map) {
     if (line.starts_with(tree + "/")) line.erase(0, tree.size() + 1);
 }
 
+std::string why_no_lines(const std::string& path, const LineMap& map) {
+  const auto found = std::ranges::find_if(
+      map.objects, [](const ObjectLines& each) { return !each.stranger.empty(); });
+  if (found == map.objects.end()) return path + " has no debug information; build it with -g";
+  return fmt::format(
+      "{} has no debug information, and {} is of another build than {}; build it with -g", path,
+      found->stranger, found->path);
+}
+
 Result<LineMap> run_lines(std::vector<std::string> words) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
@@ -220,7 +229,7 @@ Result<Program> Programs::prepare(const Wanted& wanted) {
       (*map)->objects, [](const ObjectLines& each) { return !each.ranges.empty(); });
   if (has_ranges) return Program{.path = *path, .map = *std::move(map)};
   const bool has_lines = std::ranges::any_of((*map)->objects, &ObjectLines::has_lines);
-  if (!has_lines) return fail(*path + " has no debug information; build it with -g");
+  if (!has_lines) return fail(why_no_lines(*path, **map));
   return fail("no source of " + *path + " is in scope; --scope takes patterns like '*/src/*'");
 }
 

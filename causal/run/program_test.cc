@@ -90,9 +90,10 @@ TEST_F(ProgramsTest, AnotherDebugFileIsReadThoughTheProgramIsTheSame) {
   const std::string strip =
       "objcopy --only-keep-debug p p.debug && strip --strip-debug p && "
       "objcopy --add-gnu-debuglink=p.debug p";
-  build(3);
+  const std::string same_id = "-g -Wl,--build-id=0x12345678";
+  build(3, same_id);
   shell(strip + " && mv p.debug other.debug");
-  build(0);
+  build(0, same_id);
   shell(strip + " && mv p.debug one.debug");
   pass_time();
   EXPECT_EQ(prepare(), nullptr);
