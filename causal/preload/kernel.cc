@@ -57,7 +57,71 @@ bool send_signals(long fd, int signal) {
          !failed(call(__NR_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK));
 }
 
+// A file of the kernel's, byte by byte.
+class Text {
+ public:
+  explicit Text(const char* path) : fd_(os::open_read(path)) {}
+  ~Text() {
+    if (!failed(fd_)) os::close_file(static_cast<int>(fd_));
+  }
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+
+  // -1: it has ended.
+  int next() {
+    if (at_ < count_) return buffer_[at_++];
+    const long count =
+        failed(fd_) ? 0 : os::read_some(static_cast<int>(fd_), buffer_, sizeof buffer_);
+    if (failed(count) || count == 0) return -1;
+    count_ = static_cast<uint32_t>(count);
+    at_ = 1;
+    return buffer_[0];
+  }
+
+ private:
+  long fd_;
+  uint32_t at_ = 0;
+  uint32_t count_ = 0;
+  uint8_t buffer_[512];
+};
+
+// A number in hexadecimal and what stands behind it.
+uint64_t read_number(Text& text, int& behind) {
+  uint64_t value = 0;
+  for (behind = text.next();; behind = text.next()) {
+    if (behind >= '0' && behind <= '9') {
+      value = value * 16 + static_cast<uint64_t>(behind - '0');
+    } else if (behind >= 'a' && behind <= 'f') {
+      value = value * 16 + static_cast<uint64_t>(behind - 'a' + 10);
+    } else {
+      return value;
+    }
+  }
+}
+
 }  // namespace
+
+bool name_of_mapping(uint64_t address, char* path, uint32_t room) {
+  Text maps("/proc/self/maps");
+  int next = 0;
+  while (next != -1) {
+    const uint64_t start = read_number(maps, next);
+    const uint64_t end = read_number(maps, next);
+    while (next != '/' && next != '\n' && next != -1) next = maps.next();
+    if (address < start || address >= end) {
+      while (next != '\n' && next != -1) next = maps.next();
+      continue;
+    }
+    uint32_t length = 0;
+    for (; next != '\n' && next != -1; next = maps.next()) {
+      if (length + 1 >= room) return false;
+      path[length++] = static_cast<char>(next);
+    }
+    path[length] = '\0';
+    return length != 0;
+  }
+  return false;
+}
 
 bool identify(const char* path, uint64_t& device, uint64_t& inode) {
   struct {

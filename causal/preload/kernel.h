@@ -12,6 +12,10 @@ namespace stab::causal::kernel {
 // Of the file that a path names. Returns false if there is none.
 bool identify(const char* path, uint64_t& device, uint64_t& inode);
 
+// The path of the file that is mapped at an address. Returns false if there is none, or no room for its
+// zero. The program has a descriptor more until this returns.
+bool name_of_mapping(uint64_t address, char* path, uint32_t room);
+
 // Returns not before the monotonic clock shows this, whatever signals come.
 void sleep_until(uint64_t monotonic_ns);
 

@@ -18,6 +18,8 @@ namespace {
 
 constexpr uint32_t no_object = UINT32_MAX;
 constexpr uint32_t most_frames = 200;
+// Stacks of handlers are small.
+constexpr uint32_t longest_path = 1024;
 
 // Which of the session's objects a loaded one is. A slot is written once for each generation, by
 // who turns its stamp from an old one to `writing`.
@@ -33,12 +35,19 @@ constexpr uint32_t known_count = 256;
 Known known[known_count];
 uint64_t generation;
 
-uint32_t object_of_file(const link_map& map) {
-  const bool is_program = map.l_name == nullptr || *map.l_name == '\0';
+// A library's name is that by which it was opened: the current directory may be another now.
+bool identify(const link_map& map, uint64_t start, uint64_t& device, uint64_t& inode) {
+  if (map.l_name == nullptr || *map.l_name == '\0')
+    return kernel::identify("/proc/self/exe", device, inode);
+  if (*map.l_name == '/') return kernel::identify(map.l_name, device, inode);
+  char path[longest_path];
+  return kernel::name_of_mapping(start, path, sizeof path) && kernel::identify(path, device, inode);
+}
+
+uint32_t object_of_file(const link_map& map, uint64_t start) {
   uint64_t device = 0;
   uint64_t inode = 0;
-  if (!kernel::identify(is_program ? "/proc/self/exe" : map.l_name, device, inode))
-    return no_object;
+  if (!identify(map, start, device, inode)) return no_object;
   for (uint32_t i = 0; i < shared_file.object_count; ++i)
     if (shared_file.objects[i].device == device && shared_file.objects[i].inode == inode) return i;
   return no_object;
@@ -56,7 +65,7 @@ uint32_t object_of(const dl_find_object& found) {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (load(slot.stamp) == stamp) return object;
   }
-  const uint32_t object = object_of_file(*map);
+  const uint32_t object = object_of_file(*map, start);
   if (before < stamp && __atomic_compare_exchange_n(&slot.stamp, &before, writing, false,
                                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
     __atomic_store_n(&slot.map, map, __ATOMIC_RELAXED);
