@@ -33,14 +33,9 @@ getauxval
 getenv
 memcpy
 memset
-mtx_trylock
 pthread_key_create
-pthread_mutex_trylock
-pthread_rwlock_tryrdlock
-pthread_rwlock_trywrlock
 pthread_setspecific
 pthread_testcancel
-sem_trywait
 sigaddset
 sigdelset
 sigfillset

@@ -137,11 +137,14 @@ class Session {
   Ran run(const std::string& pieces, const std::string& variables = "") {
     return run_command("'" + program_ + "' " + pieces, variables);
   }
-  Ran run_command(const std::string& command, const std::string& variables = "") {
+  // `behind`: libraries that are preloaded behind ours, each after a colon.
+  Ran run_command(const std::string& command, const std::string& variables = "",
+                  const std::string& behind = "") {
     const std::string out = path_ + ".out";
     // Only the command itself is profiled, not what watches over it.
     const std::string line = "timeout 100 env STAB_CAUSAL='" + path_ + "' " + variables +
-                             " LD_PRELOAD='" + library + "' " + command + " >'" + out + "' 2>&1";
+                             " LD_PRELOAD='" + library + behind + "' " + command + " >'" + out +
+                             "' 2>&1";
     Ran ran;
     const long before = preempted_children();
     ran.status = system(line.c_str());

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -54,6 +55,26 @@ TEST_F(CausalProgramsTest, AProgramWithDebiansCozHIsProfiledUnchanged) {
   for (const json& point : json::parse(made.out)["points"])
     points.insert(point["kind"].get<std::string>() + " " + point["name"].get<std::string>());
   EXPECT_EQ(points, (std::set<std::string>{"latency piece", "throughput item"}));
+}
+
+// From end to end all visits are in the one experiment of a run: of programs that stand before functions
+// themselves, too.
+TEST_F(CausalProgramsTest, EachVisitIsCountedOnce) {
+  const std::string source = STAB_SOURCE_DIR "/causal/preload/programs/layers.c";
+  for (const std::string compiler : {"clang-19", STAB_BIN_DIR "/szc"})
+    for (const char* own : {"", " -DOWN"}) {
+      const std::string program =
+          compile("layers", compiler + " -g -I " STAB_SOURCE_DIR + own + " " + source);
+      const Output made = causal({"--runs", "2", "--end-to-end", "--scope", "*/layers.c", "--json",
+                                  "--output", lab_.path("answer"), "--", program, "300"});
+      ASSERT_EQ(made.code, 0) << made.err;
+      std::map<std::string, int> visits;
+      for (const json& point : json::parse(text_of(lab_.path("answer")))["points"])
+        visits[point["name"]] = point["visits"];
+      EXPECT_EQ(visits, (std::map<std::string, int>{
+                            {"call", 2 * 300}, {"thread", 2 * 600}, {"end to end", 2}}))
+          << compiler << own;
+    }
 }
 
 TEST_F(CausalProgramsTest, ARunThatFailsIsLeftOutAndTheOthersAreKept) {

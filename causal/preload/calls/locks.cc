@@ -39,40 +39,41 @@ STAB_WAKES(mtx_unlock, (mtx_t * mutex), (mutex))
 STAB_WAKES(cnd_signal, (cnd_t * condition), (condition))
 STAB_WAKES(cnd_broadcast, (cnd_t * condition), (condition))
 
-// Who need not wait is credited with nothing: `attempt` comes first, and only `busy` waits.
-#define STAB_LOCKS(name, parameters, arguments, attempt)             \
-  STAB_EXPORT int name parameters {                                  \
-    if (!is_counted()) return STAB_REAL(name) arguments;             \
-    const int attempted = attempt;                                   \
-    if (attempted == 0 || attempted == EOWNERDEAD) return attempted; \
-    Wait waits;                                                      \
-    const int result = STAB_REAL(name) arguments;                    \
-    waits.end(result == 0 || result == EOWNERDEAD);                  \
-    return result;                                                   \
+// Who need not wait is credited with nothing: `attempt` comes first, and only what fails waits.
+#define STAB_LOCKS(name, parameters, arguments, attempt, lock)                           \
+  STAB_EXPORT int name parameters {                                                      \
+    if (!is_counted()) return STAB_REAL(name) arguments;                                 \
+    if (auto* take = STAB_ATTEMPT(name, attempt); take != nullptr) {                     \
+      if (const int taken = take(lock); taken == 0 || taken == EOWNERDEAD) return taken; \
+    }                                                                                    \
+    Wait waits;                                                                          \
+    const int result = STAB_REAL(name) arguments;                                        \
+    waits.end(result == 0 || result == EOWNERDEAD);                                      \
+    return result;                                                                       \
   }
 
-STAB_LOCKS(pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex), pthread_mutex_trylock(mutex))
+static_assert(thrd_success == 0 && thrd_busy != EOWNERDEAD && thrd_error != EOWNERDEAD);
+STAB_LOCKS(pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex), pthread_mutex_trylock, mutex)
 STAB_LOCKS(pthread_mutex_timedlock, (pthread_mutex_t * mutex, const timespec* until),
-           (mutex, until), pthread_mutex_trylock(mutex))
+           (mutex, until), pthread_mutex_trylock, mutex)
 STAB_LOCKS(pthread_mutex_clocklock,
            (pthread_mutex_t * mutex, clockid_t clock, const timespec* until), (mutex, clock, until),
-           pthread_mutex_trylock(mutex))
-STAB_LOCKS(pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock), pthread_rwlock_tryrdlock(lock))
-STAB_LOCKS(pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock), pthread_rwlock_trywrlock(lock))
+           pthread_mutex_trylock, mutex)
+STAB_LOCKS(pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock), pthread_rwlock_tryrdlock, lock)
+STAB_LOCKS(pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock), pthread_rwlock_trywrlock, lock)
 STAB_LOCKS(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const timespec* until),
-           (lock, until), pthread_rwlock_tryrdlock(lock))
+           (lock, until), pthread_rwlock_tryrdlock, lock)
 STAB_LOCKS(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const timespec* until),
-           (lock, until), pthread_rwlock_trywrlock(lock))
+           (lock, until), pthread_rwlock_trywrlock, lock)
 STAB_LOCKS(pthread_rwlock_clockrdlock,
            (pthread_rwlock_t * lock, clockid_t clock, const timespec* until), (lock, clock, until),
-           pthread_rwlock_tryrdlock(lock))
+           pthread_rwlock_tryrdlock, lock)
 STAB_LOCKS(pthread_rwlock_clockwrlock,
            (pthread_rwlock_t * lock, clockid_t clock, const timespec* until), (lock, clock, until),
-           pthread_rwlock_trywrlock(lock))
-STAB_LOCKS(mtx_lock, (mtx_t * mutex), (mutex),
-           mtx_trylock(mutex) == thrd_success ? thrd_success : EBUSY)
-STAB_LOCKS(mtx_timedlock, (mtx_t * mutex, const timespec* until), (mutex, until),
-           mtx_trylock(mutex) == thrd_success ? thrd_success : EBUSY)
+           pthread_rwlock_trywrlock, lock)
+STAB_LOCKS(mtx_lock, (mtx_t * mutex), (mutex), mtx_trylock, mutex)
+STAB_LOCKS(mtx_timedlock, (mtx_t * mutex, const timespec* until), (mutex, until), mtx_trylock,
+           mutex)
 
 // What ended because its time was over was woken by nobody.
 #define STAB_WAITS(name, parameters, arguments, is_woken) \
@@ -99,12 +100,12 @@ STAB_WAITS(cnd_timedwait, (cnd_t * condition, mtx_t* mutex, const timespec* unti
 
 namespace {
 
-// As sem_trywait, with errno as it was if it must be waited. A thread that is cancelled ends here,
-// also where the semaphore is free.
-bool takes(sem_t* semaphore) {
+// With errno as it was if it must be waited. A thread that is cancelled ends here, also where the
+// semaphore is free.
+bool takes(decltype(&sem_trywait) take, sem_t* semaphore) {
   pthread_testcancel();
   const int before = errno;
-  const bool has_taken = is_counted() && sem_trywait(semaphore) == 0;
+  const bool has_taken = is_counted() && take != nullptr && take(semaphore) == 0;
   errno = before;
   return has_taken;
 }
@@ -126,7 +127,7 @@ long call_with(long number, const long* a) {
 }  // namespace
 
 STAB_EXPORT int sem_wait(sem_t* semaphore) {
-  if (takes(semaphore)) return 0;
+  if (takes(STAB_ATTEMPT(sem_wait, sem_trywait), semaphore)) return 0;
   Wait waits;
   const int result = STAB_REAL(sem_wait)(semaphore);
   waits.end(result == 0);
@@ -134,7 +135,7 @@ STAB_EXPORT int sem_wait(sem_t* semaphore) {
 }
 
 STAB_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* until) {
-  if (is_time(until) && takes(semaphore)) return 0;
+  if (is_time(until) && takes(STAB_ATTEMPT(sem_timedwait, sem_trywait), semaphore)) return 0;
   Wait waits;
   const int result = STAB_REAL(sem_timedwait)(semaphore, until);
   waits.end(result == 0);
@@ -142,7 +143,8 @@ STAB_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* until) {
 }
 
 STAB_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
-  if (is_time(until) && (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && takes(semaphore))
+  if (is_time(until) && (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) &&
+      takes(STAB_ATTEMPT(sem_clockwait, sem_trywait), semaphore))
     return 0;
   Wait waits;
   const int result = STAB_REAL(sem_clockwait)(semaphore, clock, until);
