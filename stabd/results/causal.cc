@@ -10,6 +10,7 @@
 #include "report/words/causal.h"
 #include "stabd/results/trials.h"
 #include "stats/causal/analyse.h"
+#include "stats/causal/had.h"
 #include "stats/causal/loads.h"
 #include "stats/causal/run_text.h"
 
@@ -17,7 +18,6 @@ namespace stab::results {
 namespace {
 
 using stats::causal::Profile;
-using stats::causal::Run;
 
 // nullptr: the plan has no such factor.
 const plan::Factor* arrivals_of(const plan::Plan& plan) {
@@ -46,18 +46,13 @@ Cell cell_of(const plan::Plan& plan, const store::Trial& trial, const plan::Fact
   return cell;
 }
 
-// By the mean of the runs in which arrivals are no faster; without any it stays unknown.
-void set_what_was_had(Profile& profile) {
-  double sum = 0;
-  double count = 0;
-  for (const Run& run : profile.runs) {
-    const double rate = stats::causal::arrival_rate(run);
-    if (profile.loads[run.load].speedup_ns != 0 || rate <= 0) continue;
-    sum += rate;
-    ++count;
-  }
-  if (count == 0) return;
-  for (Run& run : profile.runs) run.had = stats::causal::arrival_rate(run) / (sum / count);
+// By the runs in which arrivals are no faster; without such a level it stays unknown.
+void set_what_was_had(const Profile& profile, double alpha, stats::causal::Loads& loads) {
+  const auto base = std::ranges::find(profile.loads, 0U, &stats::causal::Load::speedup_ns);
+  if (base == profile.loads.end()) return;
+  const auto index = static_cast<std::size_t>(base - profile.loads.begin());
+  for (stats::causal::AtLoad& at : loads.loads)
+    at.had = stats::causal::had_by(profile, at.load, index, alpha);
 }
 
 Result<void> add_run(const store::Trial& trial, Profile& profile) {
@@ -97,6 +92,7 @@ Result<void> CausalCells::add_to_loads(const plan::Plan& plan, const store::Tria
     return fail(fmt::format("trial {}, attempt {}: the plan has no such level of {}",
                             trial.position, trial.attempt, arrivals.name));
   profile.runs.back().load = static_cast<std::size_t>(load - levels.begin());
+  profile.runs.back().block = trial.block;
   return {};
 }
 
@@ -114,13 +110,14 @@ std::vector<report::CausalCell> CausalCells::result(const plan::Plan& plan) {
 
 std::vector<report::CausalLoads> CausalCells::loads(const plan::Plan& plan) {
   for (report::CausalLoads& each : loads_) {
-    set_what_was_had(each.profile);
     auto made = stats::causal::analyse_loads(each.profile,
                                              {.alpha = plan.analysis.alpha, .seed = plan.seed});
-    if (made)
+    if (made) {
+      set_what_was_had(each.profile, plan.analysis.alpha, *made);
       each.loads = *std::move(made);
-    else
+    } else {
       each.reason = made.error().message;
+    }
   }
   return std::move(loads_);
 }

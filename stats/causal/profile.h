@@ -70,6 +70,7 @@ struct Run {
   std::uint64_t effective_ns = 0;  // the whole run, less all pauses (coz: with them); 0: not known
   std::size_t load = 0;            // of Profile::loads, if that has any
   double had = 0;                  // the load that it really had; 0: not known
+  std::size_t block = 0;           // of a plan, whose runs of a block are alike in some way
   std::vector<Experiment> experiments{};  // in the order of time
   std::vector<LineSamples> samples{};     // in the whole run, a line at most once
   std::optional<Sampling> sampling{};     // none: not known
