@@ -98,9 +98,8 @@ Result<protocol::ExportReply> answer_stored(const std::string& folder,
     text += piece;
     return {};
   };
-  results::Export* const write = results::find_export(request.format);
-  if (write == nullptr) return fail("there is no such format");
-  const auto written = write(*stored->reader, *experiment, add);
+  const auto written = results::write_export(*stored->reader, *experiment,
+                                             {.format = request.format, .cell = request.cell}, add);
   if (!written) return std::unexpected(written.error());
   return protocol::ExportReply{.text = std::move(text)};
 }

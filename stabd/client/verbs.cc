@@ -202,16 +202,15 @@ Result<int> profile(const Common& common, const ProfileOptions& options) {
   return exit_ok;
 }
 
-Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
-                        bool samples, const std::string& output) {
-  std::string wanted = common.json ? "json" : format;
-  if (samples && wanted != "csv" && wanted != "json")
+Result<int> export_rows(const Common& common, std::int64_t id, const ExportOptions& options) {
+  std::string wanted = common.json ? "json" : options.format;
+  if (options.samples && wanted != "csv" && wanted != "json")
     return fail(fmt::format("--samples are rows: --format csv or json, not {}", wanted));
-  if (samples) wanted = wanted == "json" ? "samples-json" : "samples";
-  const auto answer =
-      look_up(common, protocol::ExportRequest{.id = id, .format = std::move(wanted)});
+  if (options.samples) wanted = wanted == "json" ? "samples-json" : "samples";
+  const auto answer = look_up(
+      common, protocol::ExportRequest{.id = id, .format = std::move(wanted), .cell = options.cell});
   if (!answer) return std::unexpected(answer.error());
-  if (auto written = write_output(answer->text, output, Colours::none); !written)
+  if (auto written = write_output(answer->text, options.output, Colours::none); !written)
     return std::unexpected(written.error());
   return exit_ok;
 }

@@ -44,9 +44,13 @@ Result<int> report(const Common& common, std::int64_t id, const std::string& for
                    const std::string& output, const std::optional<FailOn>& fail_on);
 // One experiment: its verdicts. Two: the same benchmarks in both, the second against the first.
 Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids);
-// `samples`: of the trials, in place of these.
-Result<int> export_rows(const Common& common, std::int64_t id, const std::string& format,
-                        bool samples, const std::string& output);
+struct ExportOptions {
+  std::string format = "csv";
+  bool samples = false;  // of the trials, in place of these
+  std::string cell{};    // with the format coz: of this one alone
+  std::string output{};
+};
+Result<int> export_rows(const Common& common, std::int64_t id, const ExportOptions& options);
 
 struct ProfileOptions {
   std::int64_t id = 0;

@@ -50,9 +50,8 @@ struct Arguments {
   bool queue = false;
   bool dry = false;
   bool follow = false;
-  bool samples = false;
   std::string report_format = "text";
-  std::string export_format = "csv";
+  client::ExportOptions rows;
   std::string output;
   std::string from;
   std::string archive;

@@ -98,20 +98,23 @@ void CommandLine::add_result_verbs() {
       "All trials, a row each, or in the format of another tool; or all of an experiment as an "
       "archive",
       [&a] {
-        return a.archive.empty() ? export_rows(a.common, a.id, a.export_format, a.samples, a.output)
+        return a.archive.empty() ? export_rows(a.common, a.id, a.rows)
                                  : export_archive(a.common, a.id, a.archive);
       }));
   CLI::Option* archive = rows->add_option(
       "--archive", a.archive, "File for the whole experiment, which must not be there yet");
-  rows->add_option("--format", a.export_format,
+  rows->add_option("--format", a.rows.format,
                    "csv or json: all attempts; hyperfine or benchstat: the measurements, as "
                    "hyperfine --export-json and Go's benchmarks write theirs; coz: the runs of a "
-                   "causal plan with one cell, for coz's viewer")
+                   "causal plan, for coz's viewer")
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat", "coz"}));
-  rows->add_flag("--samples", a.samples, "The samples within the trials, a row each")
+  rows->add_option("--cell", a.rows.cell,
+                   "With --format coz: which one, as reports name it, if there are several")
       ->excludes(archive);
-  rows->add_option("-o,--output", a.output, "File to write; stdout if there is none")
+  rows->add_flag("--samples", a.rows.samples, "The samples within the trials, a row each")
+      ->excludes(archive);
+  rows->add_option("-o,--output", a.rows.output, "File to write; stdout if there is none")
       ->excludes(archive);
   json_flag(rows);
 }

@@ -87,12 +87,10 @@ Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request) {
   using protocol::Reading;
   if (request.format == "archive") return protocol::ReadRequest{.reading = Reading::archive};
-  if (results::find_export(request.format) != nullptr)
-    return protocol::ReadRequest{.reading = Reading::rows, .format = request.format};
-  return fail(fmt::format(
-      "there is no export format '{}': csv, json, samples, samples-json, hyperfine, benchstat, "
-      "coz and archive are there",
-      one_line(request.format, 50)));
+  if (auto known = results::check_export({.format = request.format, .cell = request.cell}); !known)
+    return std::unexpected(known.error());
+  return protocol::ReadRequest{
+      .reading = Reading::rows, .format = request.format, .cell = request.cell};
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request) {

@@ -29,7 +29,7 @@ inline constexpr Field field<&store::Experiment::plan>{.most = plan::max_plan_by
 enum class Reading {
   report,   // ReportReply
   compare,  // ReportReply
-  rows,     // ExportReply, in `format` (results::find_export)
+  rows,     // ExportReply, in `format` (results::write_export)
   replay,   // ReplayReply
   profile,  // ProfileReply
   logs,     // LogsReply
@@ -47,6 +47,7 @@ struct ReadRequest {
   Reading reading = Reading::verify;
   std::vector<store::Experiment> experiments{};  // as they are shown, whatever their rows say
   std::string format{};                          // "text" or "json", or of rows
+  std::string cell{};                            // of rows, as results::write_export has it
   bool colour = false;
   bool full = false;
   std::string response{};  // of a report or a comparison, as Asked of results/trials.h
@@ -68,9 +69,9 @@ struct ReadRequest {
   bool believed = false;
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
-                      (protocol, database, reading, experiments, format, colour, full, response,
-                       better, width, blocks, cache, position, attempt, profile, after, file, parts,
-                       name, uid, gid, believed))
+                      (protocol, database, reading, experiments, format, cell, colour, full,
+                       response, better, width, blocks, cache, position, attempt, profile, after,
+                       file, parts, name, uid, gid, believed))
 
 // What the plan's stopping rule says.
 struct LookReply {

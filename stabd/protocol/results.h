@@ -98,12 +98,15 @@ struct ExportRequest {
   std::int64_t id = 0;
   // Or "json", "samples", "samples-json", "hyperfine", "benchstat", "coz", or "archive", as base64.
   std::string format = "csv";
+  std::string cell{};  // with "coz": of this one alone
 };
-BOOST_DESCRIBE_STRUCT(ExportRequest, (), (id, format))
+BOOST_DESCRIBE_STRUCT(ExportRequest, (), (id, format, cell))
 template <>
 inline constexpr Field field<&ExportRequest::id>{.least = 1};
 template <>
 inline constexpr Field field<&ExportRequest::format>{.most = 20, .may_lack = true};
+template <>
+inline constexpr Field field<&ExportRequest::cell>{.most = 4096, .may_lack = true};
 
 struct ImportReply {
   static constexpr Tag tag = ok;

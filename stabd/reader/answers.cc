@@ -51,10 +51,10 @@ Result<void> write_export(store::Reader& store, const ReadRequest& request, Answ
     const std::string quoted = protocol::dump(piece);
     return file.add(std::string_view(quoted).substr(1, quoted.size() - 2));
   };
-  results::Export* const write = results::find_export(request.format);
-  if (write == nullptr) return fail("there is no such format");
-  return file.add_around(protocol::encode(protocol::ExportReply()),
-                         [&] { return write(store, request.experiments.front(), add); });
+  return file.add_around(protocol::encode(protocol::ExportReply()), [&] {
+    return results::write_export(store, request.experiments.front(),
+                                 {.format = request.format, .cell = request.cell}, add);
+  });
 }
 
 Result<void> replay(store::Reader& store, const ReadRequest& request, AnswerFile& file) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -24,10 +25,36 @@ Result<std::string> as_coz(const store::Trial& trial) {
   return stats::causal::as_coz(profile);
 }
 
+std::string listed(const std::set<std::string>& cells) {
+  std::string text;
+  for (const std::string& cell : cells)
+    text += fmt::format("{}'{}'", text.empty() ? "" : ", ", one_line(cell, 200));
+  return text;
+}
+
+// Of all the names one has been written, or none.
+Result<void> check_cells(const store::Experiment& experiment, const std::string& cell,
+                         const std::set<std::string>& cells) {
+  if (cells.empty())
+    return fail(fmt::format("no trial of experiment {} is ok: there is nothing for coz's format",
+                            experiment.id));
+  if (cell.empty() && cells.size() > 1)
+    return fail(
+        fmt::format("experiment {} has several cells, and coz's format has no place for their "
+                    "names: name one by --cell: {}",
+                    experiment.id, listed(cells)));
+  if (!cell.empty() && !cells.contains(cell))
+    return fail(
+        fmt::format("experiment {} has no trial that is ok of a cell '{}': name one by "
+                    "--cell: {}",
+                    experiment.id, one_line(cell, 200), listed(cells)));
+  return {};
+}
+
 }  // namespace
 
 Result<void> export_coz(store::Reader& store, const store::Experiment& experiment,
-                        const Sink& sink) {
+                        const std::string& cell, const Sink& sink) {
   const auto plan = plan_of(experiment);
   if (!plan) return std::unexpected(plan.error());
   if (!plan->is_causal())
@@ -35,33 +62,20 @@ Result<void> export_coz(store::Reader& store, const store::Experiment& experimen
         fmt::format("experiment {} has no causal profile, and coz's format holds nothing else: a "
                     "plan with design.kind = \"causal\" makes some",
                     experiment.id));
-  std::string cell;
-  std::string other;
+  std::set<std::string> cells;
   Result<void> sunk;
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!is_measured(trial)) return true;
-    std::string name = cell_text(*plan, trial);
-    if (cell.empty()) cell = name;
-    if (name != cell) {
-      other = std::move(name);
-      return false;
-    }
+    const std::string name = cell_text(*plan, trial);
+    cells.insert(name);
+    if (cell.empty() ? cells.size() > 1 : name != cell) return true;
     const auto text = as_coz(trial);
     sunk = text ? sink(*text) : std::unexpected(text.error());
     return sunk.has_value();
   });
   if (!read) return fail(read.error().message);
   if (!sunk) return sunk;
-  if (!other.empty())
-    return fail(fmt::format(
-        "experiment {} has several cells, as '{}' and '{}', and coz's format has no place for "
-        "their names: 'stabctl report {}' shows the profile of each; for coz's viewer run a plan "
-        "with one benchmark and one level of each treatment",
-        experiment.id, one_line(cell, 200), one_line(other, 200), experiment.id));
-  if (cell.empty())
-    return fail(fmt::format("no trial of experiment {} is ok: there is nothing for coz's format",
-                            experiment.id));
-  return {};
+  return check_cells(experiment, cell, cells);
 }
 
 }  // namespace stab::results

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -336,20 +335,6 @@ Result<void> export_samples_csv(store::Reader& store, const store::Experiment& e
 Result<void> export_samples_json(store::Reader& store, const store::Experiment& experiment,
                                  const Sink& sink) {
   return write_json(store, experiment, table_of_samples, sink);
-}
-
-Export* find_export(std::string_view format) {
-  static constexpr std::array<std::pair<std::string_view, Export*>, 7> exports{
-      {{"csv", export_csv},
-       {"json", export_json},
-       {"samples", export_samples_csv},
-       {"samples-json", export_samples_json},
-       {"hyperfine", export_hyperfine},
-       {"benchstat", export_benchstat},
-       {"coz", export_coz}}};
-  const auto found =
-      std::ranges::find(exports, format, [](const auto& each) { return each.first; });
-  return found == exports.end() ? nullptr : found->second;
 }
 
 }  // namespace stab::results

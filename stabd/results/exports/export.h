@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -38,14 +39,20 @@ Result<void> export_hyperfine(store::Reader& store, const store::Experiment& exp
 Result<void> export_benchstat(store::Reader& store, const store::Experiment& experiment,
                               const Sink& sink);
 
-// The runs of a causal plan's only cell, from these trials, as coz writes profiles; fails if there are
-// several cells, which the format cannot tell apart.
-Result<void> export_coz(store::Reader& store, const store::Experiment& experiment,
-                        const Sink& sink);
-
-// By what protocols call it: csv, json, samples, samples-json, hyperfine, benchstat, coz; nullptr: there is
-// no such one.
 using Export = decltype(export_csv);
-Export* find_export(std::string_view format);
+
+// The runs of a causal plan's cell of this name, or of its only one for "", from these trials, as coz
+// writes profiles. The format cannot tell several cells apart: an error names those that there are.
+Result<void> export_coz(store::Reader& store, const store::Experiment& experiment,
+                        const std::string& cell, const Sink& sink);
+
+struct ExportAsked {
+  std::string format{};  // csv, json, samples, samples-json, hyperfine, benchstat or coz
+  std::string cell{};    // of coz
+};
+// Whether there is such a format, and takes a cell if one is named.
+Result<void> check_export(const ExportAsked& asked);
+Result<void> write_export(store::Reader& store, const store::Experiment& experiment,
+                          const ExportAsked& asked, const Sink& sink);
 
 }  // namespace stab::results
