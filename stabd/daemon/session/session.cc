@@ -80,9 +80,9 @@ void Session::add_duration() {
 
 store::Experiment Session::shown() const {
   store::Experiment row = experiment_;
-  if (!is_final(state_) || finished()) return row;
+  if ((!is_final(state_) && !is_held()) || finished()) return row;
   row.state = to_string(before_);
-  row.reason = "it is being ended: " + row.reason;
+  row.reason = (is_final(state_) ? "it is being ended: " : "it is being paused: ") + row.reason;
   row.ended_ns = 0;
   return row;
 }

@@ -115,7 +115,7 @@ class Session {
     return (is_final(state_) || is_held()) && !has_worker_ && !unsaved_ && !pending_;
   }
   [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
-  // As it is shown: it has not ended while something of it may be alive.
+  // As it is shown: it has not ended, and nobody can let it go on, while something of it may be alive.
   [[nodiscard]] store::Experiment shown() const;
   // Its builds and trials keep root's capabilities.
   [[nodiscard]] bool privileged() const { return plan_.privileges && experiment_.uid == 0; }

@@ -168,6 +168,18 @@ TEST(Session, IsNotShownAsEndedWhileItsWorkerIsThere) {
   EXPECT_TRUE(around.session_->finished());
 }
 
+TEST(Session, IsShownAsPausedOnceItMayGoOn) {
+  Around around(two_levels);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  ASSERT_TRUE(around.session_->hold(7));
+  EXPECT_EQ(around.session_->state(), State::paused);
+  EXPECT_EQ(around.session_->shown().state, "running");
+  around.end_worker();
+  EXPECT_EQ(around.session_->shown().state, "paused");
+  EXPECT_TRUE(around.session_->finished());
+}
+
 TEST(Session, ATrialThatEndsItsWorkerThreeTimesCountsAsFailedAndTheOthersGoOn) {
   Around around(two_levels);
   around.session_->start();
