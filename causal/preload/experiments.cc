@@ -73,28 +73,21 @@ Reading reading_of(uint32_t counter) {
   return made;
 }
 
-// Looks for something, from time to time: the longer it is not there, the later again.
-class Looks {
- public:
-  // False: the program ends.
-  bool wait() {
-    kernel::wait_until(os::monotonic_ns() + rest_ns_, is_over);
-    if (rest_ns_ < most_ns) rest_ns_ *= 2;
-    return load(is_over) == 0;
-  }
+constexpr uint64_t look_ns = 1000000;  // from look to look, where something is waited for
 
- private:
-  static constexpr uint64_t most_ns = 16000000;
-  uint64_t rest_ns_ = 1000000;
-};
+// False: the program ends.
+bool wait_for_look(uint64_t ns) {
+  kernel::wait_until(os::monotonic_ns() + ns, is_over);
+  return load(is_over) == 0;
+}
 
 // The line of the first sample in scope from now on; no_line: the program ends.
 uint32_t next_line() {
   if (head().fixed_line != no_line) return head().fixed_line;
   __atomic_store_n(&head().asked, line_asked, __ATOMIC_RELAXED);
   uint64_t answer = line_asked;
-  for (Looks looks; (answer = load(head().asked)) < first_answer;)
-    if (!looks.wait()) return no_line;
+  while ((answer = load(head().asked)) < first_answer)
+    if (!wait_for_look(look_ns)) return no_line;
   return static_cast<uint32_t>(answer - first_answer);
 }
 
@@ -130,10 +123,13 @@ uint64_t effective_ns() {
 
 void wait_for_end(uint64_t length_ns) {
   constexpr uint64_t most_times = 8;
-  while (load(is_over) == 0 && os::monotonic_ns() - running.start_ns < most_times * length_ns) {
+  const uint64_t latest = running.start_ns + most_times * length_ns;
+  while (load(is_over) == 0) {
     const uint64_t passed = effective_ns();
-    if (passed >= length_ns) return;
-    kernel::wait_until(os::monotonic_ns() + length_ns - passed, is_over);
+    const uint64_t now = os::monotonic_ns();
+    if (passed >= length_ns || now >= latest) return;
+    const uint64_t end = now + length_ns - passed;
+    kernel::wait_until(end < latest ? end : latest, is_over);
   }
 }
 
@@ -223,8 +219,9 @@ void* coordinate(void*) {
   rt::Random random(head().seed + load(head().experiments));
   uint64_t length_ns = head().experiment_ns;
   // Without a progress point there is nothing to be seen.
-  for (Looks looks; counters_there() == 0;)
-    if (!looks.wait()) return nullptr;
+  constexpr uint64_t most_ns = 16 * look_ns;
+  for (uint64_t ns = look_ns; counters_there() == 0; ns = ns < most_ns ? 2 * ns : ns)
+    if (!wait_for_look(ns)) return nullptr;
   while (load(is_over) == 0) run_one(random, length_ns);
   return nullptr;
 }

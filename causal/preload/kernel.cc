@@ -102,7 +102,7 @@ uint64_t read_number(Text& text, int& behind) {
 }  // namespace
 
 bool name_of_mapping(uint64_t address, char* path, uint32_t room) {
-  Text maps("/proc/self/maps");
+  Text maps("/proc/thread-self/maps");
   int next = 0;
   while (next != -1) {
     const uint64_t start = read_number(maps, next);

@@ -35,11 +35,19 @@ constexpr uint32_t known_count = 256;
 Known known[known_count];
 uint64_t generation;
 
-// A library's name is that by which it was opened: the current directory may be another now.
+bool has_slash(const char* name) {
+  while (*name != '\0' && *name != '/') ++name;
+  return *name == '/';
+}
+
+// A library's name is that by which it was opened: the current directory may be another now. The
+// loader gives each file's a slash; the kernel's own library has none. (The process itself has
+// nothing in /proc any more once its first thread has ended.)
 bool identify(const link_map& map, uint64_t start, uint64_t& device, uint64_t& inode) {
   if (map.l_name == nullptr || *map.l_name == '\0')
-    return kernel::identify("/proc/self/exe", device, inode);
+    return kernel::identify("/proc/thread-self/exe", device, inode);
   if (*map.l_name == '/') return kernel::identify(map.l_name, device, inode);
+  if (!has_slash(map.l_name)) return false;
   char path[longest_path];
   return kernel::name_of_mapping(start, path, sizeof path) && kernel::identify(path, device, inode);
 }

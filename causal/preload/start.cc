@@ -28,6 +28,7 @@ void begin_child() {
   leave_experiments();
   add(shared_file.head->processes, 1u);
   if (!is_counted()) return;
+  begin_alone();
   add(shared_file.head->threads, 1u);
   self.id = os::thread_id();
   start_sampling();
@@ -44,6 +45,7 @@ void join_session() {
   find_sampled_points();
   prepare_sampling();
   __register_atfork(nullptr, nullptr, begin_child, &__dso_handle);
+  expect_thread();
   begin_thread(load(head.owed_ns));
   begin_experiments();
 }

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "causal/preload/experiments.h"
 #include "causal/preload/kernel.h"
 #include "causal/preload/sampler.h"
 #include "runtime/base/os.h"
@@ -15,6 +16,7 @@ bool has_left;
 
 namespace {
 
+uint32_t living;
 pthread_key_t end_key;
 bool has_end_key;
 
@@ -120,6 +122,19 @@ void end_thread() {
   self.state = Thread::has_ended;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   stop_sampling();
+  expect_no_thread();
+}
+
+void expect_thread() {
+  __atomic_add_fetch(&living, 1, __ATOMIC_RELAXED);
+}
+
+void expect_no_thread() {
+  if (__atomic_sub_fetch(&living, 1, __ATOMIC_RELAXED) == 0) end_experiments();
+}
+
+void begin_alone() {
+  living = 1;
 }
 
 }  // namespace stab::causal

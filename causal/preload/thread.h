@@ -89,6 +89,12 @@ class Wait {
 void begin_thread(uint64_t paid_ns);
 void end_thread();
 
+// How many counted threads are there or about to begin. After the last one nobody visits or samples
+// anything, and the thread that makes experiments must not keep the process.
+void expect_thread();
+void expect_no_thread();  // the last one that was expected does not begin
+void begin_alone();       // in a child: there is this one
+
 // Called for each thread that begins; the key's destructor ends it however it ends.
 bool prepare_threads();
 

@@ -21,11 +21,10 @@ __asm__(
     "begins lets_pass\n.cfi_startproc\n  pushq %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx, -16\n"
     "  movl $77, %ebx\n  tells 3\n  call throws\n  popq %rbx\n.cfi_def_cfa_offset 8\n  ret\n.cfi_endproc\n"
     "begins goes_on\n  incl %edi\n  jmp by_loop\n"
-    // As nasm's code for images: it aligns its frame, goes through an object there, and stores below what it saved.
+    // As nasm's code for images: it aligns its frame, fills an object there, and stores below what it saved.
     "begins aligns\n  pushq %rbp\n  movq %rsp, %rax\n  subq $4, %rsp\n  andq $-32, %rsp\n  movq %rax, (%rsp)\n"
     "  movq %rsp, %rbp\n  leaq -0x120(%rbp), %rsp\n  pushq %rbx\n  pushq %r12\n  movq %rdi, %rbx\n  pxor %xmm0, %xmm0\n"
-    "  leaq -0x120(%rbp), %rdi\n  movl $2, %ecx\n1: movaps %xmm0, (%rdi)\n  movaps %xmm0, 0x70(%rdi)\n  addq $0x80, %rdi\n"
-    "  decq %rcx\n  jnz 1b\n  testl %esi, %esi\n  jz 2f\n  vmovdqa %ymm0, -32(%rbp)\n  vzeroupper\n"
+    "  leaq -0x120(%rbp), %rdi\n  movaps %xmm0, (%rdi)\n  movaps %xmm0, 0xf0(%rdi)\n  testl %esi, %esi\n  jz 2f\n  vmovdqa %ymm0, -32(%rbp)\n  vzeroupper\n"
     "2: call *%rbx\n  movl %eax, %r12d\n  tells 9\n  leal 1(%r12), %eax\n  popq %r12\n  popq %rbx\n  movq %rbp, %rsp\n"
     "  popq %rsp\n  popq %rbp\n  ret\n"
     // Staying, but for the one that is run into.

@@ -39,6 +39,9 @@ class CausalAllocatorTest : public CausalSubjectTest, public ::testing::WithPara
 
 TEST_P(CausalAllocatorTest, APreloadedOneOrTheProgramsOwnStaysAndIsProfiled) {
   if (!library().empty() && !fs::exists(library())) GTEST_SKIP() << library() + " is not there";
+#if __has_feature(address_sanitizer)
+  if (library().contains("tcmalloc")) GTEST_SKIP() << "the sanitizer has an allocator, too";
+#endif
   const std::string compiler = std::get<0>(GetParam());
   const std::string program =
       compile("allocator", compiler + " -g " + (library().empty() ? "-DOWN " : "") +

@@ -185,7 +185,7 @@ TEST_F(CausalPlan, EachCellHasAProfileOfAllItsRuns) {
   EXPECT_THAT(unknown.err, HasSubstr("of a cell 'b load=three': name one by --cell: 'b load=one'"));
   const Output rows = lab_.ctl({"export", number, "--format", "csv", "--cell", "b load=two"});
   EXPECT_EQ(rows.code, 1);
-  EXPECT_THAT(rows.err, HasSubstr("only the format coz is of one cell"));
+  EXPECT_THAT(rows.err, HasSubstr("--cell goes with --format coz alone"));
   for (const json& cell : json::parse(lab_.ctl({"report", number, "--json"}).out)["causal"]) {
     const Output one = lab_.ctl({"export", number, "--format", "coz", "--cell", cell["cell"],
                                  "--output", lab_.path("cell.coz")});
@@ -283,7 +283,7 @@ TEST_F(CausalPlan, ThePlansRunsAreOneProfileOfCoz) {
     for (const json& line : profile["points"][0]["lines"]) samples[line["line"]] = line["samples"];
     return samples;
   };
-  EXPECT_EQ(samples_of(read).size(), 2U);
+  EXPECT_GE(samples_of(read).size(), 2U);
   EXPECT_EQ(samples_of(read), samples_of(stored));
 }
 

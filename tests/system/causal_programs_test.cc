@@ -77,6 +77,21 @@ TEST_F(CausalProgramsTest, EachVisitIsCountedOnce) {
     }
 }
 
+TEST_F(CausalProgramsTest, AProgramWhoseFirstThreadEndsFirstIsProfiledAndEnds) {
+  lab_.write("first.c",
+             "#include <pthread.h>\n#include <stabilizer.h>\n"
+             "static void *work(void *a) {\n  for (int i = 0; i < 3000; ++i) {\n"
+             "    for (long k = 300000; k > 0; --k) __asm__ volatile(\"\" : \"+r\"(k));\n"
+             "    STAB_PROGRESS(\"x\");\n  }\n  return a;\n}\n"
+             "int main(void) {\n  pthread_t t;\n  pthread_create(&t, 0, work, 0);\n"
+             "  pthread_detach(t);\n  pthread_exit(0);\n}\n");
+  const std::string program = compile("first", "clang-19 -O1 -g " + lab_.path("first.c"));
+  const Output made = causal({"--runs", "2", "--end-to-end", "--timeout", "2min", "--scope",
+                              "*/first.c", "--json", "--", program});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(json::parse(made.out)["points"][0]["visits"], 2 * 3000) << made.out;
+}
+
 TEST_F(CausalProgramsTest, ARunThatFailsIsLeftOutAndTheOthersAreKept) {
   const Output made =
       run({"--runs", "3", "--json"}, {program(), "once", "5000", lab_.path("has_failed")});

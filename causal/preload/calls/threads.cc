@@ -70,7 +70,13 @@ Beginning* prepare(void* argument) {
   if (place == nullptr) return nullptr;
   place->argument = argument;
   place->paid_ns = load(self.paid_ns);
+  expect_thread();
   return place;
+}
+
+void take_back(Beginning& place) {
+  __atomic_store_n(&place.is_taken, 0u, __ATOMIC_RELEASE);
+  expect_no_thread();
 }
 
 }  // namespace
@@ -81,7 +87,7 @@ STAB_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attribut
   if (place == nullptr) return STAB_REAL(pthread_create)(thread, attributes, run, argument);
   place->run = run;
   const int result = STAB_REAL(pthread_create)(thread, attributes, run_thread, place);
-  if (result != 0) __atomic_store_n(&place->is_taken, 0u, __ATOMIC_RELEASE);
+  if (result != 0) take_back(*place);
   return result;
 }
 
@@ -90,7 +96,7 @@ STAB_EXPORT int thrd_create(thrd_t* thread, thrd_start_t run, void* argument) {
   if (place == nullptr) return STAB_REAL(thrd_create)(thread, run, argument);
   place->run_c11 = run;
   const int result = STAB_REAL(thrd_create)(thread, run_c11_thread, place);
-  if (result != thrd_success) __atomic_store_n(&place->is_taken, 0u, __ATOMIC_RELEASE);
+  if (result != thrd_success) take_back(*place);
   return result;
 }
 

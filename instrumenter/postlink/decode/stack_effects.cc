@@ -47,7 +47,7 @@ class Step {
       case Kind::copy:
         return set(move_.to, value_of(move_.from));
       case Kind::load:
-        return set(move_.to, state_.words.read(place()));
+        return set(move_.to, is_bottom(place()) ? StackValue{} : state_.words.read(place()));
       case Kind::store:
         return store();
       case Kind::address:
@@ -81,11 +81,16 @@ class Step {
     if (place().is_place()) state_.words.write(place(), value, is_like_push(value));
   }
 
-  // nasm's code saves the stack pointer where aligning it has led to.
+  // Where aligning or lowering has led the stack pointer to.
+  static bool is_bottom(const StackValue& where) {
+    return where.base != 0 && where == StackValue::at(where.base, 0);
+  }
+
+  // nasm's code saves the stack pointer there and pops it. Who loads it may have given an object to
+  // others that ends with it.
   [[nodiscard]] bool is_like_push(const StackValue& value) const {
     const StackValue where = place();
-    return where == state_.rsp() && where == StackValue::at(where.base, 0) &&
-           where.base != value.base;
+    return where == state_.rsp() && is_bottom(where) && where.base != value.base;
   }
 
   void write_memory() {

@@ -7,20 +7,13 @@ namespace stab::instrumenter {
 
 namespace {
 
-// What a loop makes of a pointer that it moves up through an object.
-bool is_step_up(const StackValue& from, const StackValue& to) {
-  constexpr std::int64_t largest = 128;
-  const std::int64_t step = to.distance - from.distance;
-  return step == to.highest - from.highest && step > 0 && step <= largest;
-}
-
 StackValue join_near(const StackValue& a, const StackValue& b) {
   const std::int64_t lowest = std::min(a.distance, b.distance);
   const std::int64_t highest = std::max(a.highest, b.highest);
   // The exact ones are few, so this ends.
   if (a.exact || b.exact) return StackValue::between(a.base, lowest, highest);
   const bool is_inside = lowest == a.distance && highest == a.highest;
-  return is_inside || is_step_up(a, b) ? a : StackValue::somewhere(a.base);
+  return is_inside ? a : StackValue::somewhere(a.base);
 }
 
 }  // namespace

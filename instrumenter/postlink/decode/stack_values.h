@@ -23,7 +23,7 @@ struct StackValue {
   static constexpr std::uint32_t no_base = UINT32_MAX;     // one of several
   static constexpr std::int64_t anywhere = INT64_MAX / 4;  // further than any distance
   Kind kind = Kind::unknown;
-  bool exact = true;  // false: one from `distance` to `highest`, or in steps up from there
+  bool exact = true;  // false: one from `distance` to `highest`
   std::uint32_t base = 0;
   std::int64_t distance = 0;
   std::int64_t highest = 0;
@@ -50,8 +50,8 @@ StackValue join(const StackValue& a, const StackValue& b);
 
 // Words of the own stack that hold such places. What others may write, because they were given the
 // address of something below in the frame, is forgotten when they run. A pushed word is no part of
-// an object: neither they nor a pointer that goes up through an object in steps come to it, as they
-// do not come to a return address; they would destroy the stack that they run on.
+// an object: they do not come to it unless they were given its own address, as they do not come to a
+// return address.
 class StackWords {
  public:
   bool operator==(const StackWords&) const = default;

@@ -53,9 +53,9 @@ bool goes_through_got(std::uint32_t type) {
 
 class RelocationReader {
  public:
-  RelocationReader(const ElfFile& file, const std::function<bool(std::uint64_t)>& is_decoded,
-                   const TakeReference& take)
-      : file_(file), is_decoded_(is_decoded), take_(take) {}
+  RelocationReader(const ElfFile& file, std::span<const std::uint64_t> named,
+                   const std::function<bool(std::uint64_t)>& is_decoded, const TakeReference& take)
+      : file_(file), named_(named), is_decoded_(is_decoded), take_(take) {}
 
   // Frame descriptions are read elsewhere, and one that begins in the middle is found there.
   void run() {
@@ -85,20 +85,23 @@ class RelocationReader {
     }
   }
 
-  // Words that lie side by side may be a table, whose distances count from any of them.
+  // What lies between two named places may be a table, whose distances count from any of its words.
   void read_data(std::size_t section) {
-    std::uint64_t table = 0;
-    std::uint64_t end = 0;
     for (const Relocation& relocation : file_.relocations(section)) {
-      if (relocation.where > end) table = relocation.where;
-      end = relocation.where + 8;
       if (is_absolute(relocation.type))
         take_(to(Kind::address, relocation.target, relocation.where));
       else if (refers_to_code(relocation))
         take_({Kind::address,
-               relocation.target - std::min(relocation.target, relocation.where - table),
+               relocation.target - std::min(relocation.target, depth(relocation, section)),
                relocation.target, relocation.where});
     }
+  }
+
+  // How far behind the beginning of its table the word lies at most.
+  [[nodiscard]] std::uint64_t depth(const Relocation& relocation, std::size_t section) const {
+    const auto behind = std::ranges::upper_bound(named_, relocation.where);
+    const std::uint64_t named = behind == named_.begin() ? 0 : *(behind - 1);
+    return relocation.where - std::max(named, file_.sections()[section].sh_addr);
   }
 
   [[nodiscard]] const Elf64_Sym* symbol_of(const Relocation& relocation) const {
@@ -113,6 +116,7 @@ class RelocationReader {
   }
 
   const ElfFile& file_;
+  const std::span<const std::uint64_t> named_;
   const std::function<bool(std::uint64_t)>& is_decoded_;
   const TakeReference& take_;
 };
@@ -129,9 +133,10 @@ void references_of(const Function& function, const TakeReference& take) {
     take(to(kind_of(operand.use), operand.target, function.start + operand.offset));
 }
 
-void references_of(const ElfFile& file, const std::function<bool(std::uint64_t)>& is_decoded,
+void references_of(const ElfFile& file, std::span<const std::uint64_t> named,
+                   const std::function<bool(std::uint64_t)>& is_decoded,
                    const TakeReference& take) {
-  RelocationReader(file, is_decoded, take).run();
+  RelocationReader(file, named, is_decoded, take).run();
   for (const std::uint64_t place : file.exported_places()) take(to(Kind::address, place, 0));
   take(to(Kind::content, file.header().e_entry, 0));
 }

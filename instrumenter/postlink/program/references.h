@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "instrumenter/postlink/program/program.h"
 
@@ -27,8 +28,9 @@ using TakeReference = std::function<void(const Reference&)>;
 void references_of(const Function& function, const TakeReference& take);
 
 // Those that relocations tell of, as far as they are no operands of decoded instructions, and what
-// is known of the file's places elsewhere. `is_decoded` says so of an address of code.
-void references_of(const ElfFile& file, const std::function<bool(std::uint64_t)>& is_decoded,
-                   const TakeReference& take);
+// is known of the file's places elsewhere. Distances in data count from a place up to which nothing
+// is `named` (ascending), or behind. `is_decoded` says so of an address of code.
+void references_of(const ElfFile& file, std::span<const std::uint64_t> named,
+                   const std::function<bool(std::uint64_t)>& is_decoded, const TakeReference& take);
 
 }  // namespace stab::instrumenter

@@ -13,7 +13,8 @@ struct Piece {
   Function function;        // without padding; without a name if no symbol begins here
   std::uint64_t limit = 0;  // where the next piece or function begins
   std::span<const std::uint8_t> code;
-  bool typed = false;  // a symbol says that it is a function
+  bool typed = true;     // all symbols that begin here say that it is a function
+  bool entered = false;  // another one's branch leads to its start
   bool stays = false;
 };
 
@@ -78,8 +79,8 @@ std::vector<Piece> split(const Gap& gap, std::span<const Elf64_Sym> beginnings,
     if (pieces.back().function.start != symbol->st_value) pieces.emplace_back();
     Piece& piece = pieces.back();
     piece.function.start = symbol->st_value;
-    piece.function.name = file.name(*symbol);
-    piece.typed |= is_typed(*symbol);
+    if (piece.function.name.empty() || is_typed(*symbol)) piece.function.name = file.name(*symbol);
+    piece.typed &= is_typed(*symbol);
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const std::uint64_t start = pieces[i].function.start;
@@ -94,7 +95,9 @@ std::vector<Piece> find_pieces(const Program& program, const Decoder& decoder) {
   std::vector<Elf64_Sym> beginnings;
   for (const Elf64_Sym& symbol : program.file->symbols())
     if (begins_function(*program.file, symbol)) beginnings.push_back(symbol);
-  std::ranges::sort(beginnings, {}, &Elf64_Sym::st_value);
+  std::ranges::sort(beginnings, {}, [](const Elf64_Sym& symbol) {
+    return std::pair(symbol.st_value, symbol.st_name);
+  });
   std::vector<Piece> found;
   for (const Gap& gap : code_without_function(program))
     for (Piece& piece : split(gap, beginnings, *program.file)) {
@@ -126,10 +129,30 @@ class Judge {
     const TakeReference take = [this](const Reference& reference) { look_at(reference); };
     for (const Function& function : program_.functions) references_of(function, take);
     for (const Piece& piece : pieces_) references_of(piece.function, take);
-    references_of(*program_.file, [this](std::uint64_t place) { return is_decoded(place); }, take);
+    references_of(
+        *program_.file, named_places(), [this](std::uint64_t place) { return is_decoded(place); },
+        take);
+    // What nobody calls a function or enters may be data that looks like one.
+    for (Piece& piece : pieces_) piece.stays |= !piece.typed && !piece.entered;
   }
 
  private:
+  // Where something may begin that distances count from.
+  [[nodiscard]] std::vector<std::uint64_t> named_places() const {
+    std::vector<std::uint64_t> places;
+    for (const Elf64_Sym& symbol : program_.file->symbols())
+      if (symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < SHN_LORESERVE)
+        places.push_back(symbol.st_value);
+    const auto add = [&places](const Function& function) {
+      for (const Operand& operand : function.decoded.operands)
+        if (operand.use == Operand::Use::address) places.push_back(operand.target);
+    };
+    for (const Function& function : program_.functions) add(function);
+    for (const Piece& piece : pieces_) add(piece.function);
+    std::ranges::sort(places);
+    return places;
+  }
+
   // Decoded from end to end, and left by jumps and returns that are understood.
   [[nodiscard]] bool is_whole(const Piece& piece) const {
     const Function& function = piece.function;
@@ -139,9 +162,8 @@ class Judge {
     using Kind = StackMove::Kind;
     const auto is_clear = [&](const StackMove& move) {
       if (move.kind == Kind::jump_anywhere) return jumps_through_one_word(move);
-      // It may be to learn where it is.
-      return move.kind != Kind::call || move.target == function.start ||
-             !function.contains(move.target);
+      // It may be to learn where it is, or what it calls may find data behind the call.
+      return move.kind != Kind::call || move.target == function.start || !is_piece(move.target);
     };
     // What the last call calls may return.
     const bool ends =
@@ -167,6 +189,8 @@ class Judge {
     return piece != pieces_.end() && piece->function.start <= address ? &*piece : nullptr;
   }
 
+  [[nodiscard]] bool is_piece(std::uint64_t address) const { return find(address) != nullptr; }
+
   [[nodiscard]] bool is_decoded(std::uint64_t address) const {
     if (const Function* function = program_.find(address)) return function->decoded.complete;
     const Piece* piece = find(address);
@@ -189,9 +213,25 @@ class Judge {
   }
 
   void look_at(const Reference& reference) {
-    auto piece = std::ranges::upper_bound(pieces_, reference.first, {}, &Piece::limit);
-    for (; piece != pieces_.end() && piece->function.start <= reference.last; ++piece)
+    auto piece = std::ranges::lower_bound(pieces_, reference.first, {}, &Piece::limit);
+    if (piece != pieces_.end() && piece->limit == reference.first) {
+      piece->stays |= piece->function.end() == piece->limit && !is_harmless_end(reference);
+      ++piece;
+    }
+    for (; piece != pieces_.end() && piece->function.start <= reference.last; ++piece) {
       piece->stays |= !is_harmless(reference, *piece);
+      piece->entered |= reference.kind == Reference::Kind::branch &&
+                        reference.first == piece->function.start &&
+                        !piece->function.contains(reference.from);
+    }
+  }
+
+  // Who has the address of its end may ask whether code lies in it, or copy it.
+  [[nodiscard]] bool is_harmless_end(const Reference& reference) const {
+    if (reference.kind == Reference::Kind::branch) return true;
+    const Piece* next = find(reference.first);
+    return program_.find(reference.first) != nullptr ||
+           (next != nullptr && next->typed && !next->function.name.empty());
   }
 
   // A call from anywhere, a jump within; and of what is called a function, the address.
@@ -203,7 +243,7 @@ class Judge {
         return at_start ||
                (function.contains(reference.from) && function.starts_instruction(reference.first));
       case Reference::Kind::address:
-        return at_start && piece.typed;
+        return at_start && piece.typed && !function.contains(reference.from);
       case Reference::Kind::content:
         break;
     }

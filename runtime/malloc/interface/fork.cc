@@ -32,9 +32,10 @@ bool is_single_threaded() {
 // The locks are taken in the order that holds everywhere else, so that no two threads wait for each
 // other.
 void before_fork() {
-  ++forks;
-  locked = !is_single_threaded();
-  if (!locked) return;
+  if (is_single_threaded()) {
+    ++forks;
+    return;
+  }
   lock_caches();
   lock_bitmap();
   slabs.lock_all();
@@ -43,10 +44,13 @@ void before_fork() {
   arena.lock.lock();
   metadata_lock.lock();
   holds_every_lock = true;
+  locked = true;
+  ++forks;
 }
 
 void after_fork() {
   if (!locked) return;
+  locked = false;
   holds_every_lock = false;
   metadata_lock.unlock();
   arena.lock.unlock();

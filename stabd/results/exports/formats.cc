@@ -35,7 +35,8 @@ Result<void> check_export(const ExportAsked& asked) {
         "there is no export format '{}': csv, json, samples, samples-json, hyperfine, benchstat, "
         "coz and archive are there",
         one_line(asked.format, 50)));
-  if (!asked.cell.empty()) return fail("only the format coz is of one cell");
+  if (!asked.cell.empty())
+    return fail("--cell goes with --format coz alone: leave out --cell, or --json");
   return {};
 }
 
