@@ -257,9 +257,10 @@ TEST_F(PostLink, TakesFunctionsWithoutSizesWhereTheirCodeShowsThem) {
 }
 
 TEST_F(PostLink, TakesHiddenSymbolsForFunctions) {
-  std::ofstream(folder_ / "b.s") << ".globl before, unseen\n.type before, @function\n.hidden unseen\n.p2align 4\n"
-                                    "before: jmp unseen\n.p2align 4\n"
-                                    "unseen: dec %edi\nlabel: jnz label\nret\n";
+  std::ofstream(folder_ / "b.s")
+      << ".globl before, unseen\n.type before, @function\n.hidden unseen\n.p2align 4\n"
+         "before: jmp unseen\n.p2align 4\n"
+         "unseen: dec %edi\nlabel: jnz label\nret\n";
   const std::string path = link_program((folder_ / "b.s").string());
   ASSERT_TRUE(instrument(path, {}));
   const auto explanation = explain(path);
