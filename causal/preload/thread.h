@@ -92,7 +92,7 @@ void end_thread();
 // How many counted threads are there or about to begin. After the last one nobody visits or samples
 // anything, and the thread that makes experiments must not keep the process.
 void expect_thread();
-void expect_no_thread();  // the last one that was expected does not begin
+void expect_no_thread();  // one that was expected does not begin, or has ended
 void begin_alone();       // in a child: there is this one
 
 // Called for each thread that begins; the key's destructor ends it however it ends.
