@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/pass/loop_pads.h"
 
+#include <llvm/Analysis/DomTreeUpdater.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <algorithm>
@@ -66,10 +69,40 @@ bool calls(const llvm::Loop& loop) {
   });
 }
 
-void add_pad(llvm::Loop& loop, llvm::BasicBlock& before, llvm::GlobalVariable& byte) {
+// Writes zeroes. No call, which sanitizers or the program might have replaced, and no word of it to
+// the optimizer: nobody reads there.
+void clear(llvm::IRBuilder<>& at, llvm::Value* start, llvm::Value* size) {
+  llvm::Type* address = start->getType();
+  llvm::Type* number = size->getType();
+  auto* shape = llvm::FunctionType::get(llvm::StructType::get(address, number),
+                                        {at.getInt8Ty(), address, number}, false);
+  at.CreateCall(
+        llvm::InlineAsm::get(shape, "rep stosb", "={di},={cx},{ax},0,1,~{dirflag},~{fpsr},~{flags}",
+                             /*hasSideEffects=*/true),
+        {at.getInt8(0), start, size})
+      ->setDoesNotThrow();
+}
+
+// What a pad newly covers are remains of frames, return addresses among them, which would keep old
+// layouts for as long as the loop runs.
+void clear_new_part(llvm::Instruction& next, llvm::Value* pad, llvm::Value* before,
+                    llvm::DominatorTree& dominators, llvm::LoopInfo& loops) {
+  llvm::IRBuilder<> at(&next);
+  llvm::Value* grows = at.CreateICmpULT(pad, before);
+  llvm::DomTreeUpdater updater(dominators, llvm::DomTreeUpdater::UpdateStrategy::Eager);
+  llvm::Instruction* then = llvm::SplitBlockAndInsertIfThen(
+      grows, next.getIterator(), /*Unreachable=*/false,
+      llvm::MDBuilder(next.getContext()).createUnlikelyBranchWeights(), &updater, &loops);
+  llvm::IRBuilder<> rarely(then);
+  clear(rarely, pad, rarely.CreatePtrDiff(rarely.getInt8Ty(), before, pad));
+}
+
+void add_pad(llvm::Loop& loop, llvm::BasicBlock& before, llvm::GlobalVariable& byte,
+             llvm::DominatorTree& dominators, llvm::LoopInfo& loops) {
   llvm::IRBuilder<> outside(before.getTerminator());
   llvm::Value* saved = outside.CreateStackSave();
   llvm::IRBuilder<> inside(loop.getHeader(), loop.getHeader()->getFirstInsertionPt());
+  llvm::Value* last = inside.CreateStackSave();
   inside.CreateStackRestore(saved);
   llvm::Value* units = inside.CreateLoad(inside.getInt8Ty(), &byte, /*isVolatile=*/true);
   llvm::Value* size = inside.CreateShl(inside.CreateZExt(units, inside.getInt64Ty()), 4);
@@ -79,8 +112,10 @@ void add_pad(llvm::Loop& loop, llvm::BasicBlock& before, llvm::GlobalVariable& b
       "stack-protector",
       llvm::MDNode::get(byte.getContext(), llvm::ConstantAsMetadata::get(inside.getInt32(0))));
   auto* shape = llvm::FunctionType::get(inside.getVoidTy(), {pad->getType()}, false);
-  inside.CreateCall(llvm::InlineAsm::get(shape, "", "r", /*hasSideEffects=*/true), {pad})
-      ->setDoesNotThrow();
+  llvm::CallInst* use =
+      inside.CreateCall(llvm::InlineAsm::get(shape, "", "r", /*hasSideEffects=*/true), {pad});
+  use->setDoesNotThrow();
+  clear_new_part(*use->getNextNode(), pad, last, dominators, loops);
 }
 
 unsigned add_pads(llvm::Function& function) {
@@ -104,7 +139,7 @@ unsigned add_pads(llvm::Function& function) {
       byte->setSection(section);
       byte->setAlignment(llvm::Align(1));
     }
-    add_pad(*loop, *before, *byte);
+    add_pad(*loop, *before, *byte, dominators, loops);
     ++count;
   }
   return count;

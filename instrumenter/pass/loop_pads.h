@@ -3,7 +3,7 @@
 // in a loop would always start at the same stack address. Such functions (main, and those that
 // threads start with) take a new pad in each iteration of their outermost loops: the stack pointer
 // goes back to where it was before the loop, and down by 16 times a byte, which the runtime
-// changes.
+// changes. What it newly covers is cleared.
 #pragma once
 
 #include <llvm/IR/Module.h>

@@ -29,7 +29,7 @@
 
 namespace stab::abi {
 
-constexpr uint32_t version = 6;
+constexpr uint32_t version = 7;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
@@ -245,6 +245,7 @@ struct Frame {
   uint16_t most;   // pad units
   uint8_t step;    // a pad is a multiple of so many units
   uint8_t reason;  // PadReason; none: it has fields
+  uint32_t above;  // bytes from the end of the pad, which nothing uses, to the CFA; 0: unknown
 };
 constexpr uint32_t largest_pad = 4080;
 constexpr uint32_t modest_pad = 112;          // of frames that are many, or lie on a small stack
@@ -312,7 +313,7 @@ static_assert(sizeof(Note) == 48 && offsetof(Note, own_address) == 24);
 static_assert(sizeof(Array) == 8);
 static_assert(sizeof(Header) == 184 && offsetof(Header, functions) == 72);
 static_assert(sizeof(Function) == 64 && offsetof(Function, flags) == 44);
-static_assert(sizeof(Pointer) == 8 && sizeof(Frame) == 12);
+static_assert(sizeof(Pointer) == 8 && sizeof(Frame) == 16);
 static_assert(sizeof(Fixup) == 8 && sizeof(Label) == 8 && sizeof(Slot) == 8);
 static_assert(sizeof(ExceptionTable) == exception_types_field + exception_types_bytes);
 static_assert(sizeof(Range) == 16 && sizeof(Cie) == 16 && sizeof(Pinned) == 16 &&

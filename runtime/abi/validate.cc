@@ -203,9 +203,9 @@ class Checker {
       return false;
     if (frame.reason >= static_cast<uint8_t>(abi::PadReason::count)) return false;
     const bool on_entry = frame.reason == static_cast<uint8_t>(abi::PadReason::taken_on_entry);
-    if (frame.reason != 0) return count == 0 && (frame.most == 0 || on_entry);
+    if (frame.reason != 0) return count == 0 && frame.above == 0 && (frame.most == 0 || on_entry);
     if (frame.step == 0 || frame.most % frame.step != 0 ||
-        frame.most > abi::largest_pad / abi::pad_unit)
+        frame.most > abi::largest_pad / abi::pad_unit || frame.above % 8 != 0)
       return false;
     const uint32_t* fields = elements<uint32_t>(h_, h_.frame_fields) + frame.first_field;
     return code_fields_hold(f, fields, frame.code_fields) &&

@@ -131,6 +131,8 @@ TEST(Validate, RefusesSizesOfFramesThatAreElsewhere) {
   EXPECT_EQ(after([](auto& t) { t.frames[0].most = 256; }), TableError::bad_frame_size);
   EXPECT_EQ(after([](auto& t) { t.frames[1].most = 1; }), TableError::bad_frame_size);
   EXPECT_EQ(after([](auto& t) { t.frames[1].reason = 200; }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames[0].above = 12; }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames[1].above = 16; }), TableError::bad_frame_size);
   EXPECT_EQ(after([](auto& t) { t.frame_fields[0] = 37; }),
             TableError::bad_frame_size);  // beyond the code
   EXPECT_EQ(after([](auto& t) { t.frame_fields[0] = 12; }),

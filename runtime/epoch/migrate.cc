@@ -184,10 +184,12 @@ class Migrator {
     for (uint32_t frames = 0; last == Step::caller && frames < most_frames; ++frames) {
       copy_bytes(&frame_, &walk_, sizeof frame_);
       last = step(walk_, find_description, nullptr);
-      move_program_counter();
-      move_registers(last == Step::caller);
+      const Spot own = spot_of(frame_.interrupted ? frame_.pc : frame_.pc - 1);
+      move_program_counter(own);
+      move_registers(own, last == Step::caller);
       const uint64_t stack_pointer = frame_.registers.value[rsp];
       scan_to(stack_pointer);
+      find_pad(own, last == Step::caller && walk_.stacks == frame_.stacks);
       if (last == Step::caller && walk_.stacks != frame_.stacks) {
         scan_signal_frame(stack_pointer + signal_frame_size);
         begin_scan();
@@ -227,9 +229,8 @@ class Migrator {
     ++migration_.moved;
   }
 
-  void move_program_counter() {
+  void move_program_counter(const Spot& spot) {
     const uint64_t back = frame_.interrupted ? 0 : 1;
-    const Spot spot = spot_of(frame_.pc - back);
     follow(frame_.pc_slot, frame_.pc, spot, present(spot, frame_.pc - back) + back);
   }
 
@@ -248,8 +249,7 @@ class Migrator {
   // A register that holds the address of a jump table of its own function, if nothing else can look
   // like one there: not a value of which a byte was changed, nor one of a callee that did not save
   // the register, nor the caller's. All other addresses in registers keep their layout.
-  void move_registers(bool caller_is_known) {
-    const Spot own = spot_of(frame_.interrupted ? frame_.pc : frame_.pc - 1);
+  void move_registers(const Spot& own, bool caller_is_known) {
     for (uint32_t r = 0; r < register_count; ++r) {
       const uint32_t bit = 1u << r;
       const bool is_own = caller_is_known && is_saved_here(r);
@@ -286,8 +286,30 @@ class Migrator {
     refer_to(location, migration_);
   }
 
+  // Where the pad of this frame lies, whose words are scanned next: nothing of the program's.
+  void find_pad(const Spot& own, bool caller_is_known) {
+    pad_end_ = 0;
+    if (!caller_is_known || !own.found()) return;
+    const abi::Frame* frame = frame_of(*own.location.image, own.function);
+    if (frame == nullptr || frame->above == 0) return;
+    const uint64_t end = walk_.registers.value[rsp] - frame->above;
+    pad_start_ = end - own.location.layout->pads[own.function] * uint64_t{abi::pad_unit};
+    // Otherwise the frame has not been made yet, or is gone already.
+    if (frame_.registers.value[rsp] > pad_start_) return;
+    pad_end_ = end;
+    STAB_EXPENSIVE(Pads, 3, spoil_pad());
+  }
+
+  // What the program reads there is wrong from now on.
+  [[nodiscard]] bool spoil_pad() const {
+    if (pad_start_ < walk_.readable_start || pad_end_ > walk_.readable_end) return true;
+    fill_bytes(reinterpret_cast<void*>(pad_start_), 0xdb, pad_end_ - pad_start_);
+    return true;
+  }
+
   void scan_to(uint64_t end) {
     for (scanned_ &= -uint64_t{8}; scanned_ < end; scanned_ += 8) {
+      if (scanned_ >= pad_start_ && scanned_ < pad_end_) continue;
       if (scanned_ < frame_.readable_start || scanned_ + 8 > frame_.readable_end) continue;
       scan(reinterpret_cast<const uint64_t*>(scanned_));
     }
@@ -299,6 +321,8 @@ class Migrator {
   Walk frame_;                  // this one
   uint32_t kept_ = UINT32_MAX;  // registers that no callee can have changed
   uint64_t scanned_ = 0;
+  uint64_t pad_start_ = 0;
+  uint64_t pad_end_ = 0;  // 0: no pad is known
 };
 
 void mark_active(uint64_t pc) {

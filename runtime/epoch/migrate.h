@@ -9,6 +9,7 @@
 //   3. in a frame that was interrupted, registers that hold a place in the function itself.
 // No other word is written: it may be left over, with bytes of the program's over a part of it.
 // A frame stays in its layout if frames of its function have another size in the present one.
+// The words of a pad are nobody's, where it is known which they are (abi::Frame::above).
 // Every other word that looks like an address in an old layout stays as it is (a handler may have
 // taken it from a ucontext_t, an unwinder may be at work), and the layout is kept for it.
 #pragma once

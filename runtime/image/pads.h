@@ -6,6 +6,7 @@
 //      thread to another layout leaves a function alone whose pad there differs.
 //   2. A function that is entered through a stub (a landing pad, a label in a table) has one pad in
 //      all layouts of a run: the stub leads to the present one, whatever copy made the frame.
+//   3. Nobody reads or writes a pad whose place is known (abi::Frame::above).
 #pragma once
 
 #include "runtime/image/image.h"

@@ -55,6 +55,7 @@ struct StackPad {
   abi::PadReason reason = abi::PadReason::calls_nothing;  // none: they do
   std::uint32_t step = abi::pad_unit;                     // of the size, in bytes
   std::uint32_t most = 0;
+  std::int64_t above = 0;                         // bytes from its end to the CFA; 0: unknown
   std::vector<std::uint32_t> code_fields;         // 32-bit numbers in the code
   std::vector<std::uint32_t> description_fields;  // as abi::description_field says
 };
