@@ -10,7 +10,6 @@
 #include "report/words/causal.h"
 #include "stabd/results/trials.h"
 #include "stats/causal/analyse.h"
-#include "stats/causal/had.h"
 #include "stats/causal/loads.h"
 #include "stats/causal/run_text.h"
 
@@ -44,15 +43,6 @@ Cell cell_of(const plan::Plan& plan, const store::Trial& trial, const plan::Fact
     cell.name += fmt::format(" {}={}", level->first, level->second);
   }
   return cell;
-}
-
-// By the runs in which arrivals are no faster; without such a level it stays unknown.
-void set_what_was_had(const Profile& profile, double alpha, stats::causal::Loads& loads) {
-  const auto base = std::ranges::find(profile.loads, 0U, &stats::causal::Load::speedup_ns);
-  if (base == profile.loads.end()) return;
-  const auto index = static_cast<std::size_t>(base - profile.loads.begin());
-  for (stats::causal::AtLoad& at : loads.loads)
-    at.had = stats::causal::had_by(profile, at.load, index, alpha);
 }
 
 Result<void> add_run(const store::Trial& trial, Profile& profile) {
@@ -112,12 +102,10 @@ std::vector<report::CausalLoads> CausalCells::loads(const plan::Plan& plan) {
   for (report::CausalLoads& each : loads_) {
     auto made = stats::causal::analyse_loads(each.profile,
                                              {.alpha = plan.analysis.alpha, .seed = plan.seed});
-    if (made) {
-      set_what_was_had(each.profile, plan.analysis.alpha, *made);
+    if (made)
       each.loads = *std::move(made);
-    } else {
+    else
       each.reason = made.error().message;
-    }
   }
   return std::move(loads_);
 }

@@ -45,6 +45,16 @@ Rates rates_of(const Profile& profile, std::size_t load) {
   return made;
 }
 
+// `variance`: of the value as a share of it.
+Measured with_interval(double value, double variance, double blocks, double alpha) {
+  Measured made{.value = value};
+  const auto factor = t_upper_quantile(alpha / 2, blocks - 1);
+  if (!factor) return made;
+  const double half = *factor * std::sqrt(variance) * value;
+  made.interval = Interval{.low = value - half, .high = value + half};
+  return made;
+}
+
 }  // namespace
 
 std::optional<Measured> had_by(const Profile& profile, std::size_t load, std::size_t base,
@@ -52,9 +62,9 @@ std::optional<Measured> had_by(const Profile& profile, std::size_t load, std::si
   const Rates of = rates_of(profile, load);
   const Rates by = rates_of(profile, base);
   if (of.blocks.empty() || by.blocks.empty()) return std::nullopt;
-  Measured made{.value = of.mean() / by.mean()};
+  const double value = of.mean() / by.mean();
   const double blocks = std::min(of.count(), by.count());
-  if (blocks < 2) return made;
+  if (blocks < 2) return Measured{.value = value};
   double variance = 0;
   for (const auto& [block, sum] : of.blocks) {
     const double moved = of.influence(block) - by.influence(block);
@@ -62,11 +72,28 @@ std::optional<Measured> had_by(const Profile& profile, std::size_t load, std::si
   }
   for (const auto& [block, sum] : by.blocks)
     if (!of.blocks.contains(block)) variance += by.influence(block) * by.influence(block);
-  const auto factor = t_upper_quantile(alpha / 2, blocks - 1);
-  if (!factor) return made;
-  const double half = *factor * std::sqrt(variance) * made.value;
-  made.interval = Interval{.low = made.value - half, .high = made.value + half};
-  return made;
+  return with_interval(value, variance, blocks, alpha);
+}
+
+std::optional<Measured> had_by_one(const Profile& profile, std::size_t load, double base_rate,
+                                   double alpha) {
+  const Rates of = rates_of(profile, load);
+  if (of.blocks.empty()) return std::nullopt;
+  const double value = of.mean() / base_rate;
+  if (of.count() < 2) return Measured{.value = value};
+  double variance = 0;
+  for (const auto& [block, sum] : of.blocks) variance += of.influence(block) * of.influence(block);
+  // Of a mean of so many, and of one.
+  return with_interval(value, variance * (1 + of.count()), of.count(), alpha);
+}
+
+std::optional<Measured> had_of(const Profile& profile, std::size_t load, double alpha) {
+  const auto base = std::ranges::find(profile.loads, 0U, &Load::speedup_ns);
+  if (base != profile.loads.end()) {
+    const auto index = static_cast<std::size_t>(base - profile.loads.begin());
+    if (auto had = had_by(profile, load, index, alpha)) return had;
+  }
+  return profile.base_rate > 0 ? had_by_one(profile, load, profile.base_rate, alpha) : std::nullopt;
 }
 
 }  // namespace stab::stats::causal

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "stats/causal/had.h"
 #include "stats/numbers/distribution.h"
 
 namespace stab::stats::causal {
@@ -151,11 +152,9 @@ class LoadAnalyser {
 
  private:
   [[nodiscard]] AtLoad look_at(std::size_t load, const Profile& part, Analysis analysis) const {
-    AtLoad made{.load = load, .analysis = std::move(analysis)};
-    std::vector<double> had;
-    for (const Run& run : part.runs)
-      if (run.had > 0) had.push_back(run.had);
-    if (!had.empty()) made.had = measured(had, options_.alpha);
+    AtLoad made{.load = load,
+                .had = had_of(profile_, load, options_.alpha),
+                .analysis = std::move(analysis)};
     for (std::size_t point = 0; point < part.points.size(); ++point) {
       const std::vector<Sums> runs = sums_of(part, point);
       if (runs.empty()) break;

@@ -41,10 +41,9 @@ Profile profile_at(std::uint64_t seed, const std::vector<Situation>& situations,
     Profile part = Simulation(derive(seed, "load", {i}))
                        .make({.lines = at.lines, .runs = runs, .experiments = experiments});
     made.lines = part.lines;
-    made.loads.push_back({.asked = at.asked});
+    made.loads.push_back({.asked = at.asked, .speedup_ns = i});
     for (Run& run : part.runs) {
       run.load = i;
-      run.had = at.asked * near_one(random, 0.01);
       const double luck = near_one(random, 0.03);
       for (Experiment& each : run.experiments) {
         const auto count = static_cast<double>(each.visits.front().count);
@@ -67,8 +66,7 @@ TEST(Loads, EachHasItsArrivalsThroughputAndLatency) {
   ASSERT_TRUE(made) << made.error().message;
   ASSERT_EQ(made->loads.size(), 2U);
   for (const AtLoad& at : made->loads) {
-    const double asked = at.load == 0 ? 1 : 1.5;
-    EXPECT_NEAR(at.had.value().value, asked, 0.01 * asked);
+    EXPECT_NEAR(at.had.value().value, at.arrivals->value / made->loads[0].arrivals->value, 1e-9);
     ASSERT_EQ(at.points.size(), 2U);
     // 200 visits in half a second; four inside of which each takes 4 / 400 s.
     EXPECT_NEAR(at.points[0].measured.value, 400, 40);

@@ -69,8 +69,7 @@ struct Run {
   std::uint64_t started_ns = 0;    // of any clock; 0: not known
   std::uint64_t effective_ns = 0;  // the whole run, less all pauses (coz: with them); 0: not known
   std::size_t load = 0;            // of Profile::loads, if that has any
-  double had = 0;                  // the load that it really had; 0: not known
-  std::size_t block = 0;           // of a plan, whose runs of a block are alike in some way
+  std::size_t block = 0;           // of runs that are alike in some way: a block's, or a turn's
   std::vector<Experiment> experiments{};  // in the order of time
   std::vector<LineSamples> samples{};     // in the whole run, a line at most once
   std::optional<Sampling> sampling{};     // none: not known
@@ -84,7 +83,8 @@ struct Profile {
   std::vector<Point> points{};       // each once
   std::vector<Run> runs{};
   std::vector<Load>
-      loads{};  // ascending; none: arrivals are as they come, or made faster by the user
+      loads{};           // ascending; none: arrivals are as they come, or made faster by the user
+  double base_rate = 0;  // of arrivals in one more run, at no load; 0: not known
   std::size_t left_out = 0;  // experiments whose durations were below 0: none of the runs has them
   bool operator==(const Profile&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -35,6 +36,36 @@ TEST_F(CausalLoadTest, ALoadMakesArrivalsFasterByWhatWasMeasured) {
   EXPECT_EQ(loads[0]["runs"], 2);
   EXPECT_GT(loads[0]["had"]["value"].get<double>(), 0);
   EXPECT_FALSE(json::parse(made.out).contains("changes")) << "with what?";
+}
+
+double half_width(const json& interval) {
+  return (interval["high"].get<double>() - interval["low"].get<double>()) / 2;
+}
+
+// By one run: the arrivals of two runs have an error of s / sqrt(2), a ratio to one more sqrt(3) times that.
+TEST_F(CausalLoadTest, WhatWasHadOfOneLoadHasTheErrorOfTheRunBefore) {
+  const std::string path = program();
+  const Output made = run({"--load", "1.25x", "--runs", "2", "--json"}, {path, "arrive", "100"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const json load = json::parse(made.out)["loads"][0];
+  const auto share = [&](const char* name) {
+    return half_width(load[name]) / load[name]["value"].get<double>();
+  };
+  EXPECT_NEAR(share("had"), std::sqrt(3.0) * share("arrivals"), 1e-6 + 1e-3 * share("had"));
+}
+
+TEST_F(CausalLoadTest, WhatWasHadIsByTheRunsAtOneIfThereAreSuch) {
+  const std::string path = program();
+  const Output made = run({"--load", "1x,1.25x", "--runs", "2", "--json"}, {path, "arrive", "100"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const json loads = json::parse(made.out)["loads"];
+  ASSERT_EQ(loads.size(), 2U);
+  for (const char* of : {"value", "low", "high"}) EXPECT_EQ(loads[0]["had"][of], 1);
+  const auto arrivals = [&](std::size_t at) {
+    return loads[at]["arrivals"]["value"].get<double>();
+  };
+  EXPECT_NEAR(loads[1]["had"]["value"].get<double>(), arrivals(1) / arrivals(0), 1e-6);
+  EXPECT_GT(half_width(loads[1]["had"]), 0);
 }
 
 // The loads of "run 1 of 4 at 1.25x: ..." and of those that follow.

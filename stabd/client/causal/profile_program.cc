@@ -167,7 +167,7 @@ class Runs {
       if (!speedup) return std::unexpected(speedup.error());
       made_.profile.loads.push_back({.asked = load, .speedup_ns = *speedup});
     }
-    base_rate_ = stats::causal::arrival_rate(without.runs.front());
+    made_.profile.base_rate = stats::causal::arrival_rate(without.runs.front());
     const std::size_t threads = seen.arrivals.size();
     tell(fmt::format("run before them: {} thread{} arrival points, each every {}", threads,
                      threads == 1 ? " passes" : "s pass",
@@ -202,7 +202,7 @@ class Runs {
     const auto ended = run_watched(run_name(number, load), *session);
     if (!ended) return std::unexpected(ended.error());
     made_.interrupted = ended->interrupted;
-    take(number, load, *ended, *session);
+    take(number, block, load, *ended, *session);
     return {};
   }
 
@@ -230,7 +230,8 @@ class Runs {
         "give each run a --timeout.");
   }
 
-  void take(unsigned number, std::size_t load, const Ended& ended, const SessionFile& session) {
+  void take(unsigned number, unsigned block, std::size_t load, const Ended& ended,
+            const SessionFile& session) {
     left_behind_ = left_behind_ || ended.others_go_on;
     if (has_failed(ended)) {
       tell(fmt::format("{}: the program {}; the run is left out", run_name(number, load),
@@ -240,9 +241,7 @@ class Runs {
     const Seen seen = add_run(session.layout(), program_.map->lines, settings_.is_end_to_end,
                               session.bytes(), ended.passed_ns, made_.profile);
     made_.profile.runs.back().load = load;
-    if (base_rate_ > 0)
-      made_.profile.runs.back().had =
-          stats::causal::arrival_rate(made_.profile.runs.back()) / base_rate_;
+    made_.profile.runs.back().block = block;
     if (seen.experiments == 0 && ended.interrupted == 0) ++empty_;
     has_begun_ = has_begun_ || seen.has_begun;
     all_.experiments += seen.experiments;
@@ -297,7 +296,6 @@ class Runs {
   std::chrono::nanoseconds timeout_;  // 0: none
   Profiled made_;
   Seen all_;
-  double base_rate_ = 0;  // of arrivals without a load; 0: not measured
   std::uint64_t last_visits_ = 0;
   unsigned looks_without_ = 0;  // a visit
   unsigned begun_ = 0;
