@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include "causal/preload/kernel.h"
+#include "causal/preload/known_objects.h"
 #include "causal/preload/shared_file.h"
 #include "runtime/base/memory.h"
 #include "runtime/walk/header.h"
@@ -21,19 +22,7 @@ constexpr uint32_t most_frames = 200;
 // Stacks of handlers are small.
 constexpr uint32_t longest_path = 1024;
 
-// Which of the session's objects a loaded one is. A slot is written once for each generation, by
-// who turns its stamp from an old one to `writing`.
-struct Known {
-  uint64_t stamp;  // generation * 2 + 1 when it holds; `writing`
-  const link_map* map;
-  uint64_t start;
-  uint32_t object;
-};
-constexpr uint64_t writing = UINT64_MAX;
-constexpr uint32_t known_count = 256;
-
-Known known[known_count];
-uint64_t generation;
+KnownObjects known;
 
 bool has_slash(const char* name) {
   while (*name != '\0' && *name != '/') ++name;
@@ -64,23 +53,13 @@ uint32_t object_of_file(const link_map& map, uint64_t start) {
 uint32_t object_of(const dl_find_object& found) {
   const link_map* map = found.dlfo_link_map;
   if (map == nullptr) return no_object;
-  const uint64_t start = rt::address_of(found.dlfo_map_start);
-  const uint64_t stamp = load(generation) * 2 + 1;
-  Known& slot = known[(rt::address_of(map) >> 4) % known_count];
-  uint64_t before = __atomic_load_n(&slot.stamp, __ATOMIC_ACQUIRE);
-  if (before == stamp && load(slot.map) == map && load(slot.start) == start) {
-    const uint32_t object = load(slot.object);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (load(slot.stamp) == stamp) return object;
-  }
-  const uint32_t object = object_of_file(*map, start);
-  if (before < stamp && __atomic_compare_exchange_n(&slot.stamp, &before, writing, false,
-                                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-    __atomic_store_n(&slot.map, map, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot.start, start, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot.object, object, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot.stamp, stamp, __ATOMIC_RELEASE);
-  }
+  const KnownObjects::File file = {.record = rt::address_of(map),
+                                   .start = rt::address_of(found.dlfo_map_start)};
+  const uint64_t generation = known.now();
+  uint32_t object = no_object;
+  if (known.find(generation, file, object)) return object;
+  object = object_of_file(*map, file.start);
+  known.add(generation, file, object);
   return object;
 }
 
@@ -140,7 +119,7 @@ uint32_t innermost_line(ucontext_t& interrupted, bool& is_whole) {
 }
 
 void forget_objects() {
-  add(generation, uint64_t{1});
+  known.forget();
 }
 
 }  // namespace stab::causal

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Which of the session's objects a loaded file is, kept so that /proc is not read for each sample. All of it
+// is safe in a signal handler and takes no lock; it is valid when zero.
+//
+// Invariants:
+//   1. A slot is written once for each generation, by who turns its stamp from an old one to `writing`: while
+//      its stamp is of this generation it stays as it is.
+//   2. A file stands in the first slot from its own place on that was free when it was added. It may stand in
+//      two: threads add it at once, or a slot before it is free again. Both say the same.
+#pragma once
+
+#include <stdint.h>
+
+namespace stab::causal {
+
+class KnownObjects {
+ public:
+  static constexpr uint32_t room = 256;
+
+  // What a file is known by: the loader's record of it and where it is mapped.
+  struct File {
+    uint64_t record;
+    uint64_t start;
+  };
+
+  // Ask before the file is looked at, and add what was found by this: what is forgotten meanwhile stays so.
+  [[nodiscard]] uint64_t now() const { return __atomic_load_n(&generation_, __ATOMIC_RELAXED); }
+
+  // Returns false if it is not there.
+  bool find(uint64_t generation, const File& file, uint32_t& object) const {
+    const uint64_t current = stamp_of(generation);
+    for (uint32_t i = 0; i < room; ++i) {
+      const Slot& slot = slots_[(place_of(file) + i) % room];
+      const uint64_t stamp = __atomic_load_n(&slot.stamp, __ATOMIC_ACQUIRE);
+      if (is_free(stamp, current)) return false;
+      if (stamp == current && holds(slot, file, current, object)) return true;
+    }
+    return false;
+  }
+
+  // Without room it is not kept.
+  void add(uint64_t generation, const File& file, uint32_t object) {
+    const uint64_t current = stamp_of(generation);
+    for (uint32_t i = 0; i < room; ++i) {
+      Slot& slot = slots_[(place_of(file) + i) % room];
+      uint64_t before = __atomic_load_n(&slot.stamp, __ATOMIC_RELAXED);
+      if (!is_free(before, current) ||
+          !__atomic_compare_exchange_n(&slot.stamp, &before, writing, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED))
+        continue;
+      __atomic_store_n(&slot.file.record, file.record, __ATOMIC_RELAXED);
+      __atomic_store_n(&slot.file.start, file.start, __ATOMIC_RELAXED);
+      __atomic_store_n(&slot.object, object, __ATOMIC_RELAXED);
+      __atomic_store_n(&slot.stamp, current, __ATOMIC_RELEASE);
+      return;
+    }
+  }
+
+  // Another file may be where one was.
+  void forget() { __atomic_add_fetch(&generation_, 1, __ATOMIC_RELAXED); }
+
+ private:
+  struct Slot {
+    uint64_t stamp;
+    File file;
+    uint32_t object;
+  };
+  static constexpr uint64_t writing = UINT64_MAX;
+
+  static uint64_t stamp_of(uint64_t generation) { return generation * 2 + 1; }
+  static bool is_free(uint64_t stamp, uint64_t current) { return stamp < current; }
+  static uint32_t place_of(const File& file) {
+    return static_cast<uint32_t>(file.record >> 4) % room;
+  }
+
+  // The stamp is looked at again after the rest: a later generation may have begun to write.
+  static bool holds(const Slot& slot, const File& file, uint64_t current, uint32_t& object) {
+    if (__atomic_load_n(&slot.file.record, __ATOMIC_RELAXED) != file.record ||
+        __atomic_load_n(&slot.file.start, __ATOMIC_RELAXED) != file.start)
+      return false;
+    const uint32_t found = __atomic_load_n(&slot.object, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&slot.stamp, __ATOMIC_RELAXED) != current) return false;
+    object = found;
+    return true;
+  }
+
+  uint64_t generation_;
+  Slot slots_[room];
+};
+
+}  // namespace stab::causal
