@@ -32,14 +32,14 @@ class Step {
     if (number != no_register) state_.registers[number] = value;
   }
 
-  // The address of the memory operand, as far as it is one of the own stack.
+  // The address of the memory operand, as far as the own stack is involved.
   [[nodiscard]] StackValue place() const {
     const StackValue base = value_of(move_.base);
     const StackValue index = value_of(move_.index);
     if (move_.foreign) return {};
     if (move_.index == no_register) return base.plus(move_.displacement);
     if (base.is_own()) return StackValue::somewhere(base.base);
-    return index.is_own() ? StackValue::somewhere(index.base) : StackValue{};
+    return index.is_own() ? StackValue::somewhere(index.base) : mix(base, index);
   }
 
   void apply() {
@@ -113,9 +113,7 @@ class Step {
 
   [[nodiscard]] StackValue address() const {
     if (move_.index == no_register) return place();
-    const bool involved = value_of(move_.base).kind != StackValue::Kind::unknown ||
-                          value_of(move_.index).kind != StackValue::Kind::unknown;
-    return involved ? StackValue::unclear() : StackValue{};
+    return mix(value_of(move_.base), value_of(move_.index));
   }
 
   void begin_base(std::uint8_t number) {
@@ -125,10 +123,9 @@ class Step {
 
   void lower() {
     const StackValue number = value_of(move_.from);
-    const bool involved = number.kind != StackValue::Kind::unknown;
-    if (value_of(move_.to).is_own() && !involved) return begin_base(move_.to);
-    if (involved || value_of(move_.to).kind != StackValue::Kind::unknown)
-      set(move_.to, StackValue::unclear());
+    const StackValue before = value_of(move_.to);
+    if (before.is_own() && !number.is_involved()) return begin_base(move_.to);
+    set(move_.to, mix(before, number));
   }
 
   void push() {
@@ -164,12 +161,11 @@ class Step {
         if (has(arguments, i) || i == 10) give_away(state_.registers[i]);
     if (move_.kernel) state_.words.overwrite_given_away();
     if (move_.stored_bytes != 0) write_memory();
-    bool involved = false;
+    StackValue made;
     for (std::size_t i = 0; i < register_count; ++i)
-      involved |= has(move_.reads, i) && state_.registers[i].kind != StackValue::Kind::unknown;
+      if (has(move_.reads, i)) made = mix(made, state_.registers[i]);
     for (std::size_t i = 0; i < register_count; ++i)
-      if (has(move_.writes, i))
-        state_.registers[i] = involved ? StackValue::unclear() : StackValue{};
+      if (has(move_.writes, i)) state_.registers[i] = made;
   }
 
   const StackMove& move_;

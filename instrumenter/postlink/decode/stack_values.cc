@@ -20,8 +20,14 @@ StackValue join_near(const StackValue& a, const StackValue& b) {
 
 StackValue join(const StackValue& a, const StackValue& b) {
   if (a == b) return a;
-  if (!a.is_own() || !b.is_own()) return StackValue::unclear();
+  if (!a.is_own() || !b.is_own()) return mix(a, b);
   return a.base == b.base ? join_near(a, b) : StackValue::somewhere(StackValue::no_base);
+}
+
+StackValue mix(const StackValue& a, const StackValue& b) {
+  if (!a.is_involved()) return b.is_involved() ? StackValue::made_of(b.base) : StackValue{};
+  const bool same = !b.is_involved() || a.base == b.base;
+  return StackValue::made_of(same ? a.base : StackValue::no_base);
 }
 
 void StackWords::join(const StackWords& other) {
@@ -64,7 +70,7 @@ void StackWords::overwrite(const StackValue& place, std::uint32_t bytes) {
 }
 
 void StackWords::overwrite_near(const StackValue& place) {
-  if (!place.is_own()) return;
+  if (!place.is_involved()) return;
   std::erase_if(words_, [&](const Word& word) {
     return place.base == StackValue::no_base || word.base == place.base;
   });
@@ -82,9 +88,9 @@ void StackWords::add_given(const Given& more) {
 }
 
 void StackWords::give_away(const StackValue& place) {
-  if (!place.is_own()) return;
+  if (!place.is_involved()) return;
   if (place.exact) return add_given({place.base, place.distance, {place.distance}});
-  const bool near = place.highest != StackValue::anywhere;
+  const bool near = place.is_own() && place.highest != StackValue::anywhere;
   Given some{.base = place.base, .lowest = -StackValue::anywhere};
   if (near) some.first = place.distance, some.last = place.highest;
   add_given(some);
@@ -126,7 +132,9 @@ void StackState::join(const StackState& other) {
 
 void StackState::forget_base(std::uint32_t base) {
   for (StackValue& value : registers)
-    if (value.is_own() && value.base == base) value = StackValue::somewhere(StackValue::no_base);
+    if (value.is_involved() && value.base == base)
+      value = value.is_own() ? StackValue::somewhere(StackValue::no_base)
+                             : StackValue::made_of(StackValue::no_base);
   words.forget_base(base);
 }
 

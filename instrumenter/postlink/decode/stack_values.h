@@ -18,7 +18,7 @@ struct StackValue {
   enum class Kind : std::uint8_t {
     unknown,
     own,    // a place of the own stack
-    mixed,  // made of such a place and other things
+    mixed,  // made of such a place and other things: as an address, it may be any near that base
   };
   static constexpr std::uint32_t no_base = UINT32_MAX;     // one of several
   static constexpr std::int64_t anywhere = INT64_MAX / 4;  // further than any distance
@@ -36,8 +36,9 @@ struct StackValue {
     return {Kind::own, false, base, lowest, highest};
   }
   static StackValue somewhere(std::uint32_t base) { return between(base, -anywhere, anywhere); }
-  static StackValue unclear() { return {Kind::mixed, true, 0, 0, 0}; }
+  static StackValue made_of(std::uint32_t base) { return {Kind::mixed, false, base, 0, 0}; }
   [[nodiscard]] bool is_own() const { return kind == Kind::own; }
+  [[nodiscard]] bool is_involved() const { return kind != Kind::unknown; }
   [[nodiscard]] bool is_place() const { return is_own() && exact; }
   [[nodiscard]] StackValue plus(std::int64_t number) const {
     if (!is_own() || highest == anywhere) return *this;
@@ -47,6 +48,9 @@ struct StackValue {
 
 // What is known where two paths of control meet, of which `a` was known before.
 StackValue join(const StackValue& a, const StackValue& b);
+
+// What an instruction that is not understood makes of both.
+StackValue mix(const StackValue& a, const StackValue& b);
 
 // Words of the own stack that hold such places. What others may write, because they were given the
 // address of something below in the frame, is forgotten when they run. A pushed word is no part of

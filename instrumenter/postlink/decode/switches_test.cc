@@ -161,6 +161,13 @@ TEST_F(AligningByNasm, IsASwitchWhereAPointerMayLeadToTheSavedOne) {
   EXPECT_TRUE(
       switches_around("lea -64(%rbp),%rdi; test %rsi,%rsi; jz 1f; lea 64(%rbp),%rdi; "
                       "1: mov %rsi,(%rdi); "));
+  // What is made of the frame's address and a number that nobody knows.
+  EXPECT_TRUE(switches_around("lea -64(%rbp,%rcx,8),%rdi; mov %rax,(%rdi); "));
+  EXPECT_TRUE(switches_around("lea (%rcx,%rbp),%rdi; mov %rax,-8(%rdi); "));
+  EXPECT_TRUE(switches_around("lea -64(%rbp),%rdi; add %rcx,%rdi; movaps %xmm0,(%rdi); "));
+  EXPECT_TRUE(switches_around("lea -64(%rbp,%rcx,8),%rdi; mov %rax,(%rsi,%rdi); "));
+  EXPECT_TRUE(switches_around("lea -64(%rbp,%rcx,8),%rdi; rep stosq; "));
+  EXPECT_FALSE(switches_around("lea -64(%rbp,%rcx,8),%rdi; mov (%rdi),%rax; mov %rax,(%rsi); "));
   // Down, and further than through an object.
   EXPECT_TRUE(
       switches_around("lea 64(%rbp),%rdi; 1: mov %rsi,(%rdi); sub $16,%rdi; dec %rcx; "
