@@ -208,7 +208,8 @@ bool Decoder::Impl::sets_stack_pointer(const llvm::MCInst& instruction) const {
   }
   const bool usual = name.starts_with("PUSH") || name.starts_with("POP") ||
                      name.starts_with("CALL") || name.starts_with("RET");
-  return name.starts_with("IRET") || name.starts_with("SYSRET") || name.starts_with("UIRET") ||
+  return name == "ENTER" || name.starts_with("IRET") || name.starts_with("SYSRET") ||
+         name.starts_with("UIRET") ||
          (!usual && description.hasImplicitDefOfPhysReg(rsp, registers.get()));
 }
 

@@ -155,10 +155,12 @@ class Step {
   }
 
   void do_other() {
-    if (move_.kind == Kind::strings && !compiled_) overwrite_unknown(value_of(rdi_number));
-    if (move_.kernel)
-      for (std::size_t i = 0; i < register_count; ++i)
-        if (has(arguments, i) || i == 10) give_away(state_.registers[i]);
+    for (std::size_t i = 0; i < register_count; ++i) {
+      if (has(move_.stores_by, i) && !compiled_) overwrite_unknown(state_.registers[i]);
+      const bool passed = move_.passes_on && has(move_.reads, i);
+      if (passed || (move_.kernel && (has(arguments, i) || i == 10)))
+        give_away(state_.registers[i]);
+    }
     if (move_.kernel) state_.words.overwrite_given_away();
     if (move_.stored_bytes != 0) write_memory();
     StackValue made;

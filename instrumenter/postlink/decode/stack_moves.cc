@@ -19,6 +19,17 @@ bool is_string_store(llvm::StringRef name) {
                           "INSB", "INSW", "INSL"});
 }
 
+// To where a register leads; the memory operand is what they read.
+bool stores_elsewhere(llvm::StringRef name) {
+  return name.starts_with("MOVDIR64B") || name.starts_with("ENQCMD");
+}
+
+// Those that do neither say so: of some, LLVM does not know that they store.
+bool may_store(const llvm::MCInstrDesc& description, llvm::StringRef name) {
+  return description.mayStore() ||
+         !(description.mayLoad() || name.starts_with("LEA") || name.starts_with("NOOP"));
+}
+
 // Bits are counted from the operand by a register.
 bool sets_any_bit(llvm::StringRef name) {
   return is_one_of(name, {"BTC16mr", "BTC32mr", "BTC64mr", "BTR16mr", "BTR32mr", "BTR64mr",
@@ -68,8 +79,7 @@ class MoveReader {
   }
 
   void find_memory(std::uint32_t bytes) {
-    const bool lea = name_.starts_with("LEA");
-    const auto found = find_memory_operands(description_, instruction_, lea);
+    const auto found = find_memory_operands(description_, instruction_, name_.starts_with("LEA"));
     if (!found) return;
     memory_ = *found;
     move_.has_memory = true;
@@ -78,16 +88,18 @@ class MoveReader {
     move_.displacement = immediate(memory_ + 3);
     const llvm::MCOperand& segment = instruction_.getOperand(memory_ + 4);
     move_.foreign = segment.isReg() && segment.getReg() != 0;
-    if (lea || !description_.mayStore()) return;
+    if (stores_elsewhere(name_) || !may_store(description_, name_)) return;
     move_.stored_bytes = bytes;
     if (has_vector_index() || sets_any_bit(name_)) move_.index = move_.base;
   }
 
   void find_registers() {
     const unsigned definitions = description_.getNumDefs();
+    move_.passes_on = move_.stored_bytes != 0;
     for (unsigned i = 0; i < instruction_.getNumOperands(); ++i) {
       if (in_memory_operand(i)) continue;
       (i < definitions ? move_.writes : move_.reads) |= bit(reg(i));
+      move_.passes_on |= i < definitions && reg(i) == no_register;
     }
     for (const auto defined : description_.implicit_defs()) move_.writes |= bit(numbers_[defined]);
     for (const auto used : description_.implicit_uses()) move_.reads |= bit(numbers_[used]);
@@ -113,9 +125,10 @@ class MoveReader {
     return stops;
   }
 
-  // Returns of another kind, which take the stack pointer from memory or a register.
+  // Returns of another kind, which take the stack pointer from memory or a register; and what LLVM
+  // does not know to move it.
   [[nodiscard]] bool sets_all() const {
-    return name_.starts_with("IRET") || name_.starts_with("SYSRET") ||
+    return name_ == "ENTER" || name_.starts_with("IRET") || name_.starts_with("SYSRET") ||
            name_.starts_with("SYSEXIT") || name_.starts_with("UIRET");
   }
 
@@ -179,8 +192,11 @@ class MoveReader {
     if (clears) move_.reads = 0;
     if (sets_all()) move_.writes |= bit(rsp_number);
     move_.kernel = name_ == "SYSCALL" || name_.starts_with("INT");
+    if (stores_elsewhere(name_)) move_.stores_by = bit(reg(0));
+    if (!move_.has_memory && (description_.mayStore() || description_.hasUnmodeledSideEffects()))
+      move_.stores_by = move_.reads;
     if (!is_string_store(name_)) return;
-    move_.kind = Kind::strings;
+    move_.stores_by = bit(rdi_number);
     move_.stored_bytes = 0;
     move_.writes |= bit(rcx_number);  // that of a repetition
   }
@@ -199,7 +215,9 @@ std::vector<StackMove> Decoder::stack_moves(std::span<const std::uint8_t> code,
                                             std::uint64_t address) const {
   std::vector<StackMove> moves;
   (void)impl_->read(code, address, [&](const Decoded& at) {
-    const bool stores = impl_->instructions->get(at.instruction.getOpcode()).mayStore();
+    const unsigned opcode = at.instruction.getOpcode();
+    const bool stores =
+        may_store(impl_->instructions->get(opcode), impl_->instructions->getName(opcode));
     moves.push_back(MoveReader(*impl_->instructions, impl_->general_numbers, at.instruction)
                         .read(address + at.offset, at.length,
                               stores ? impl_->memory_bytes(at.instruction) : 0));

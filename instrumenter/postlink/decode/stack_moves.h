@@ -30,7 +30,6 @@ struct StackMove {
     push,
     pop,
     leave,
-    strings,  // stores from rdi on
     call,
     jump,
     branch,
@@ -41,11 +40,13 @@ struct StackMove {
   Kind kind = Kind::other;
   std::uint8_t to = no_register;
   std::uint8_t from = no_register;
-  std::uint16_t writes = 0;  // a bit for each register
-  std::uint16_t reads = 0;   // not for addresses
+  std::uint16_t writes = 0;     // a bit for each register
+  std::uint16_t reads = 0;      // not for addresses
+  std::uint16_t stores_by = 0;  // from there on, beside what the memory operand says
   bool has_memory = false;
   bool foreign = false;  // by way of a segment register
   bool padding = false;
+  bool passes_on = false;           // what it reads, to where it is not followed
   bool kernel = false;              // may write whatever it has been given the address of
   std::uint8_t base = no_register;  // of the memory operand
   std::uint8_t index = no_register;

@@ -77,6 +77,10 @@ TEST_F(Switches, AFramePointerMustBeThatOfThisCall) {
   EXPECT_TRUE(switches("push %rbp; mov %rsp,%rbp; mov (%rsi),%rbp; mov %rbp,%rsp; pop %rbp; ret"));
 }
 
+TEST_F(Switches, EnterIsNotUnderstood) {
+  EXPECT_TRUE(switches("push %rbp; mov %rsp,%rbp; enter $16,$0; mov %rbp,%rsp; pop %rbp; ret"));
+}
+
 TEST_F(Switches, WhatWasLoweredMustBeRestored) {
   EXPECT_TRUE(switches("sub %rdi,%rsp; ret"));
   EXPECT_TRUE(switches("sub %rdi,%rsp; jmp elsewhere"));
@@ -140,6 +144,29 @@ TEST_F(AligningByNasm, IsASwitchWhereTheSavedOneMayBeOverwritten) {
   EXPECT_TRUE(switches_around("lea -64(%rbp),%rdi; mov $9,%ecx; rep stosq; "));
   EXPECT_TRUE(switches_around("mov %rbp,%rdi; call f; "));
   EXPECT_TRUE(switches_around("lea 16(%rbp),%rsp; call f; lea -0x108(%rbp),%rsp; "));
+}
+
+TEST_F(AligningByNasm, IsASwitchWhereAnInstructionStoresWithoutSayingSo) {
+  for (const char* store :
+       {"maskmovdqu %xmm0,%xmm1", "vmaskmovdqu %xmm0,%xmm1", "maskmovq %mm0,%mm1",
+        "movdir64b (%rsi),%rdi", "enqcmd (%rsi),%rdi", "xstore", "rep xcryptcbc"})
+    EXPECT_TRUE(switches_around(std::string("lea -8(%rbp),%rdi; ") + store + "; ")) << store;
+  EXPECT_TRUE(switches_around("mov %rbp,%rax; clzero; "));
+  for (const char* store : {"sgdt", "sidt", "str", "sldt", "smsw", "vmptrst",
+                            "vextractf32x8 $1,%zmm0,", "vextracti64x2 $1,%ymm0,"})
+    EXPECT_TRUE(switches_around(std::string(store) + " -1(%rbp); ")) << store;
+  // They read.
+  for (const char* read : {"lea -1(%rbp),%rdi", "nopl -1(%rbp)", "mulsd -1(%rbp),%xmm0",
+                           "maskmovdqu %xmm0,%xmm1", "mov %rsi,%rdi; movdir64b -32(%rbp),%rdi"})
+    EXPECT_FALSE(switches_around(std::string(read) + "; ")) << read;
+}
+
+TEST_F(AligningByNasm, IsASwitchWhereItsPlaceIsKeptInOtherRegisters) {
+  const std::string kept = "lea (%rbp),%rdi; movq %rdi,%xmm0; ";
+  EXPECT_TRUE(switches_around(kept + "movq %xmm0,%rax; mov %rsi,(%rax); "));
+  EXPECT_TRUE(
+      switches_around("lea (%rbp),%rdi; add %rdi,(%rsi); mov (%rsi),%rax; mov %rcx,(%rax); "));
+  EXPECT_FALSE(switches_around(kept));
 }
 
 TEST_F(AligningByNasm, IsASwitchWhereAPointerMayLeadToTheSavedOne) {
