@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Hand-written functions, with sizes or without: which move.
+#include <gmock/gmock.h>
+
+#include "instrumenter/postlink/test_binary.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* assembly = R"(
+.text
+.globl nameless_size
+nameless_size:
+  mov $5, %eax
+label:
+  dec %eax
+  jnz label
+  ret
+  xchg %ax, %ax
+.globl typed
+.type typed, @function
+typed:
+  push %rbx
+  pop %rbx
+  ret
+  .p2align 6
+.type sized, @function
+sized:
+  call nameless_size
+  ret
+.size sized, .-sized
+  .byte 0, 0, 6, 1, 2, 3, 0
+)";
+
+TEST_F(PostLink, CountsCodeWhoseSizeNobodyTells) {
+  std::ofstream(folder_ / "b.s") << assembly;
+  const std::string path = link_program((folder_ / "b.s").string());
+  const auto summary = instrument(path, {});
+  ASSERT_TRUE(summary) << summary.error().message;
+  EXPECT_EQ(validate_file(path), rt::TableError::ok);
+  const auto explanation = explain(path);
+  ASSERT_TRUE(explanation) << explanation.error().message;
+  EXPECT_EQ(function(*explanation, "sized").pinned, "");
+  // Padding is not code, and labels are no functions. Bytes that are no code count as what stays.
+  for (const auto& [name, size] : {std::pair{"nameless_size", 10u}, {"typed", 3u}}) {
+    EXPECT_EQ(function(*explanation, name).pinned, "") << name;
+    EXPECT_EQ(function(*explanation, name).size, size) << name;
+  }
+  EXPECT_THAT(function(*explanation, "(code without a name)").pinned, HasSubstr("size"));
+  EXPECT_EQ(function(*explanation, "(code without a name)").size, 4u);
+  EXPECT_EQ(function(*explanation, "label").address, 0u);
+  EXPECT_EQ(explanation->text_bytes, summary->text_bytes);
+  EXPECT_EQ(explanation->movable_bytes, summary->movable_bytes);
+  EXPECT_EQ(explanation->functions.size(), summary->functions);
+}
+
+// Functions without sizes, each in a section of its own.
+struct Form {
+  const char* name;
+  const char* code;
+};
+constexpr Form moving_forms[] = {
+    {"loops", "mov $5, %eax\n1: dec %eax\njnz 1b\nret"},
+    {"calls_itself", "dec %edi\njz 1f\ncall calls_itself\n1: ret"},
+    {"ends_in_a_jump", "inc %edi\njmp loops"},
+    {"goes_on_elsewhere", "inc %edi\njmp has_a_description"},
+    {"ends_in_a_trap", "call puts\nud2"},
+    {"jumps_by_the_got", "jmp *puts@GOTPCREL(%rip)"},
+    {"is_pointed_to", "ret\n.data\n.quad is_pointed_to"},
+    {"has_a_description",
+     ".cfi_startproc\npush %rbx\n.cfi_def_cfa_offset 16\npop %rbx\nret\n.cfi_endproc"},
+    {"reads_a_table",
+     "lea 2f(%rip), %rax\nmov (%rax,%rdi,4), %eax\nret\n.section .rodata\n2: .long 1, 2, 3"},
+};
+constexpr Form staying_forms[] = {
+    {"runs_on", "mov $5, %eax"},
+    {"calls_what_may_read_behind_the_call", "call loops\nret"},
+    {"is_a_range", "inc %eax\nret\nits_end:\n.data\n.quad its_end"},
+    {"takes_its_own_address", "lea takes_its_own_address(%rip), %rax\nret"},
+    {"has_a_label_of_a_fault",
+     ".type has_a_label_of_a_fault,@function\nlabel_of_a_fault: mov (%rdi), %eax\nret\n.globl "
+     "label_of_a_fault\n.data\n.quad "
+     "label_of_a_fault"},
+    {"is_entered_by_a_table",
+     "lea 2f(%rip), %rax\nret\n1: ret\n.section .rodata\n2: .long 1, 2, 3, 4, 5, 6, 1b-2b"},
+    {"ends_in_a_branch", "1: dec %eax\njnz 1b"},
+    {"ends_in_a_call", "call puts"},
+    {"ends_in_a_system_call", "mov $60, %eax\nsyscall\nint3"},
+    {"decodes_in_part", "jmp 1f\n.byte 6\n1: ret"},
+    {"jumps_into_an_instruction", "jmp 1f+2\n1: mov $0xc3c3c3c3, %eax\nret"},
+    {"jumps_into_another", "jmp decodes_in_part+3"},
+    {"jumps_anywhere", "jmp *%rdi"},
+    {"jumps_by_a_table_of_words", "jmp *2f(,%rdi,8)\n1: ret\n.data\n2: .quad 1b"},
+    {"jumps_by_a_table_of_functions", "jmp *2f(,%rdi,8)\n.data\n2: .quad is_pointed_to"},
+    {"jumps_by_a_table_of_distances",
+     "lea 2f(%rip), %rax\nmovslq (%rax,%rdi,4), %rcx\nadd %rcx, %rax\njmp *%rax\n1: ret\n.section "
+     ".rodata\n"
+     "2: .long 1b-2b"},
+    {"takes_its_place", "call 1f\n1: pop %rax\nret"},
+    {"reads_itself", "mov 1f(%rip), %eax\nret\n1: .long 0xc3c3c3c3"},
+    {"holds_an_object", "ret\n.type object_inside, @object\nobject_inside: ret"},
+    {"is_entered_by_name",
+     "cmp %eax, %ebx\n1: ret\n.set inner, 1b\n.text\n.globl enters\n.type enters, @function\n"
+     "enters: jmp inner\n.size enters, .-enters"},
+    {"is_entered_by_distance", "cmp %eax, %ebx\n1: ret\n.section .rodata\n.zero 16\n.long 1b-."},
+    {"is_entered_by_undecoded_code",
+     "cmp %eax, %ebx\n1: ret\n.p2align 7\n.type undecoded, @function\n"
+     "undecoded: ret\n.byte 6\njmp 1b\n.size undecoded, .-undecoded"},
+};
+
+std::string section_of(const Form& form, bool typed) {
+  const std::string name = form.name;
+  return ".section .text." + name + ",\"ax\",@progbits\n.p2align 6\n.globl " + name + "\n" +
+         (typed ? ".type " + name + ",@function\n" : "") + name + ":\n" + form.code + "\n";
+}
+
+TEST_F(PostLink, TakesFunctionsWithoutSizesWhereTheirCodeShowsThem) {
+  for (const bool typed : {true, false}) {
+    std::ofstream source(folder_ / "b.s");
+    for (const Form& form : moving_forms) source << section_of(form, typed);
+    for (const Form& form : staying_forms) source << section_of(form, typed);
+    source.close();
+    const std::string path = link_program("-no-pie -fno-pie " + (folder_ / "b.s").string());
+    const auto summary = instrument(path, {});
+    ASSERT_TRUE(summary) << summary.error().message;
+    EXPECT_EQ(validate_file(path), rt::TableError::ok);
+    const auto explanation = explain(path);
+    ASSERT_TRUE(explanation) << explanation.error().message;
+    for (const Form& form : moving_forms) {
+      // What nobody calls a function, by a symbol or by doing so, may be data.
+      const std::string_view name = form.name;
+      const bool moves = typed || name == "loops" || name == "has_a_description";
+      EXPECT_EQ(function(*explanation, form.name).pinned == "", moves) << form.name;
+    }
+    for (const Form& form : staying_forms)
+      EXPECT_THAT(function(*explanation, form.name).pinned, HasSubstr("size")) << form.name;
+  }
+}
+
+TEST_F(PostLink, TakesHiddenSymbolsForFunctions) {
+  std::ofstream(folder_ / "b.s")
+      << ".globl before, unseen\n.type before, @function\n.hidden unseen\n.p2align 4\n"
+         "before: jmp unseen\n.p2align 4\n"
+         "unseen: dec %edi\nlabel: jnz label\nret\n";
+  const std::string path = link_program((folder_ / "b.s").string());
+  ASSERT_TRUE(instrument(path, {}));
+  const auto explanation = explain(path);
+  ASSERT_TRUE(explanation) << explanation.error().message;
+  for (const auto& [name, size] : {std::pair{"before", 5u}, {"unseen", 5u}}) {
+    EXPECT_EQ(function(*explanation, name).pinned, "") << name;
+    EXPECT_EQ(function(*explanation, name).size, size) << name;
+  }
+}
+
+TEST_F(PostLink, KeepsWhatCodeWithoutASizeEntersNearItsStart) {
+  std::ofstream(folder_ / "b.s") << ".globl entered, enters\n.type entered, @function\n.p2align 4\n"
+                                    "entered: cmp %eax, %ebx\n1: ret\n.size entered, .-entered\n"
+                                    ".p2align 4\nenters: jmp 1b\n";
+  const std::string path = link_program((folder_ / "b.s").string());
+  ASSERT_TRUE(instrument(path, {}));
+  const auto explanation = explain(path);
+  ASSERT_TRUE(explanation) << explanation.error().message;
+  EXPECT_THAT(function(*explanation, "enters").pinned, HasSubstr("size"));
+  EXPECT_THAT(function(*explanation, "entered").pinned, HasSubstr("label"));
+}
+
+TEST_F(PostLink, KeepsWhatLearnsItsPlaceByACall) {
+  const Form forms[] = {{"pops", "call 1f\n1: pop %rax\nret"},
+                        {"pops_later",
+                         "push %rbx\nxor %eax, %eax\ncall 1f\nud2\n"
+                         "1: mov (%rsp), %rax\nadd $8, %rsp\npop %rbx\nret"},
+                        {"jumps", "jmp 1f\nud2\n1: ret"},
+                        {"calls_itself", "dec %edi\njz 1f\ncall calls_itself\n1: ret"}};
+  std::ofstream source(folder_ / "b.s");
+  for (const Form& form : forms)
+    source << section_of(form, true) << ".size " << form.name << ", .-" << form.name << "\n";
+  source.close();
+  const std::string path = link_program((folder_ / "b.s").string());
+  ASSERT_TRUE(instrument(path, {}));
+  const auto explanation = explain(path);
+  ASSERT_TRUE(explanation) << explanation.error().message;
+  for (const char* name : {"pops", "pops_later"})
+    EXPECT_THAT(function(*explanation, name).pinned, HasSubstr("where it is")) << name;
+  for (const char* name : {"jumps", "calls_itself"})
+    EXPECT_EQ(function(*explanation, name).pinned, "") << name;
+}
+
+TEST_F(PostLink, CarriesNoDescriptionOfSeveralFunctionsAlong) {
+  std::ofstream(folder_ / "b.s") << ".globl first\n.type first, @function\n.globl second\n"
+                                    ".type second, @function\nfirst:\n.cfi_startproc\nret\n"
+                                    ".p2align 4\nsecond: ret\n.cfi_endproc\n";
+  const std::string path = link_program((folder_ / "b.s").string());
+  ASSERT_TRUE(instrument(path, {}));
+  const auto explanation = explain(path);
+  ASSERT_TRUE(explanation) << explanation.error().message;
+  EXPECT_THAT(function(*explanation, "first").pinned, HasSubstr("unwind"));
+  EXPECT_THAT(function(*explanation, "second").pinned, HasSubstr("unwind"));
+}
+
+}  // namespace
+}  // namespace stab::instrumenter
