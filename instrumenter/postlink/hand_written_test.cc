@@ -199,5 +199,56 @@ TEST_F(PostLink, CarriesNoDescriptionOfSeveralFunctionsAlong) {
   EXPECT_THAT(function(*explanation, "second").pinned, HasSubstr("unwind"));
 }
 
+std::string sized(const std::string& name, const std::string& code) {
+  return section_of({name.c_str(), code.c_str()}, true) + ".size " + name + ", .-" + name + "\n";
+}
+
+TEST_F(PostLink, KeepsWhatUndecodedCodeMayEnterNearItsStart) {
+  const std::string code = ".p2align 6\n" + sized("entered", "cmp %eax, %ebx\n1: ret") +
+                           sized("holds_a_byte", ".byte 6\njmp 1b") +
+                           sized("is_far", "nop\n.p2align 4\n2: ret") +
+                           sized("holds_one_too", ".byte 6\njmp 2b");
+  const Explanation explanation = explain_with(code);
+  EXPECT_THAT(function(explanation, "holds_a_byte").pinned, HasSubstr("no instruction"));
+  EXPECT_THAT(function(explanation, "entered").pinned, HasSubstr("label"));
+  EXPECT_EQ(function(explanation, "is_far").pinned, "");
+}
+
+// Whether the runtime will write a jump over the entry of this function.
+bool overwrites_entry(const std::string& path, std::string_view name) {
+  const auto file = ElfFile::parse(*read_file(path, std::size_t{1} << 30));
+  const auto table = file->contents(*file->section(abi::table_section));
+  abi::Header header{};
+  std::memcpy(&header, table.data(), sizeof header);
+  for (std::uint32_t i = 0; i < header.functions.count; ++i) {
+    abi::Function found{};
+    std::memcpy(&found, table.data() + header.functions.offset + i * sizeof found, sizeof found);
+    const auto names = table.subspan(header.names.offset);
+    if (reinterpret_cast<const char*>(names.data() + found.name) == name)
+      return (found.flags & abi::function_keeps_entry) == 0;
+  }
+  return false;
+}
+
+TEST_F(PostLink, OverwritesNoCodeBehindATinyFunction) {
+  // Each but the first two runs on in code that no symbol names.
+  const Form forms[] = {{"alone", ".size alone, 1\nret"},
+                        {"padded", ".size padded, 1\nret\n.byte 0xcc, 0x66, 0x90, 0, 0, 0, 0"},
+                        {"before_code", ".size before_code, 1\nret\n1: mov $1, %eax\nret"},
+                        {"before_data", ".size before_data, 1\nret\nnop\n.byte 6, 7"},
+                        {"is_entered_behind",
+                         ".size is_entered_behind, 1\nret\n1: nop\nnop\n"
+                         ".p2align 4\nnop\nret\n.p2align 4\n.globl enters\n"
+                         ".type enters, @function\nenters: jmp 1b\n.size enters, .-enters"}};
+  std::string code;
+  for (const Form& form : forms) code += section_of(form, true);
+  const std::string path = (folder_ / "a.out").string();
+  const Explanation explanation = explain_with(code);
+  for (const auto& [name, overwritten] :
+       {std::pair{"alone", true}, {"padded", true}, {"before_code", false}, {"before_data", false}})
+    EXPECT_EQ(overwrites_entry(path, name), overwritten) << name;
+  EXPECT_THAT(function(explanation, "is_entered_behind").pinned, HasSubstr("label"));
+}
+
 }  // namespace
 }  // namespace stab::instrumenter

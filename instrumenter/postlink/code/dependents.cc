@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/postlink/code/code.h"
+#include "instrumenter/postlink/program/references.h"
 
 namespace stab::instrumenter {
 
 namespace {
 
-// Returns whether any was pinned.
+// Bytes that were not decoded may be data, which leads anywhere by chance.
+bool may_lead(const Function& from, const Function& to, std::uint64_t target) {
+  return from.decoded.complete || !to.contains(target) || !to.decoded.complete ||
+         to.starts_instruction(target);
+}
+
+// Returns whether any was pinned. What moves leads to copies, but not where it leads between
+// functions.
 bool pin_those_entered_by(const Function& function, Program& program, const Pinning& pinning) {
   bool any = false;
-  for (const Operand& operand : function.decoded.operands) {
-    if (operand.use != Operand::Use::branch || function.contains(operand.target)) continue;
-    Function* other = program.find(operand.target);
-    if (other == nullptr || !other->movable() || other->start == operand.target) continue;
-    if (operand.target - other->start >= abi::entry_bytes) continue;
+  references_of(function, [&](const Reference& reference) {
+    if (reference.kind != Reference::Kind::branch || function.contains(reference.first)) return;
+    if (function.movable() && program.find(reference.first) != nullptr) return;
+    Function* other = program.find_overwritten(reference.first);
+    if (other == nullptr || !other->movable()) return;
+    if (!may_lead(function, *other, reference.first)) return;
     pinning.pin(*other, abi::PinReason::label_reference);
     any = true;
-  }
+  });
   return any;
 }
 
@@ -27,7 +36,7 @@ PinsAreKnown pin_dependents(Program& program, TablesAreKnown /*tables*/,
   for (bool changed = true; changed;) {
     changed = false;
     for (const Function& function : program.functions)
-      if (!function.movable()) changed |= pin_those_entered_by(function, program, pinning);
+      changed |= pin_those_entered_by(function, program, pinning);
   }
   return {};
 }

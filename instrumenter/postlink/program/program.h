@@ -149,6 +149,9 @@ struct Program {
   [[nodiscard]] std::uint32_t index(const Function& function) const {
     return static_cast<std::uint32_t>(&function - functions.data());
   }
+  // The function whose entry lies around this address, but does not begin there; also behind the end
+  // of one that is shorter than the jump that is written there.
+  [[nodiscard]] Function* find_overwritten(std::uint64_t address);
   // Whether code without a size, but with a name, begins there.
   [[nodiscard]] bool begins_unsized(std::uint64_t address) const;
   std::uint32_t label(const Function& function, std::uint32_t offset);
@@ -183,7 +186,8 @@ class SymbolsAreSized {
 Pinning find_functions(Program& program, const Decoder& decoder);
 
 // Takes more functions in, which overlap none.
-void add_functions(Program& program, std::vector<Function> more, const Pinning& pinning);
+void add_functions(Program& program, const Decoder& decoder, std::vector<Function> more,
+                   const Pinning& pinning);
 
 struct Gap {
   std::uint64_t start = 0;

@@ -27,6 +27,17 @@ Kind kind_of(Operand::Use use) {
   return Kind::content;
 }
 
+// Whether a branch's distance of so many bytes may follow.
+bool ends_in_branch(std::span<const std::uint8_t> before, std::size_t size) {
+  if (before.empty()) return false;
+  const std::uint8_t last = before.back();
+  if (size == 1) return last == 0xeb || (last & 0xf0) == 0x70 || (last & 0xfc) == 0xe0;
+  if (last == 0xe8 || last == 0xe9) return true;
+  if (before.size() < 2) return false;
+  const std::uint8_t first = before[before.size() - 2];
+  return (first == 0x0f && (last & 0xf0) == 0x80) || (first == 0xc7 && last == 0xf8);  // xbegin
+}
+
 template <class Distance>
 void references_of_bytes(const Function& function, const TakeReference& take) {
   for (std::size_t at = 0; at + sizeof(Distance) <= function.code.size(); ++at) {
@@ -35,7 +46,8 @@ void references_of_bytes(const Function& function, const TakeReference& take) {
     const std::uint64_t from = function.start + at;
     const std::uint64_t target =
         from + sizeof distance + static_cast<std::uint64_t>(std::int64_t{distance});
-    if (!function.contains(target)) take(to(Kind::branch, target, from));
+    const bool branches = ends_in_branch(std::span(function.code).first(at), sizeof distance);
+    if (!function.contains(target)) take(to(branches ? Kind::branch : Kind::address, target, from));
   }
 }
 

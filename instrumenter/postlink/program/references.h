@@ -24,7 +24,8 @@ struct Reference {
 
 using TakeReference = std::function<void(const Reference&)>;
 
-// Those of instructions. Where code is not decoded, every field of 1 or 4 bytes counts as one.
+// Those of instructions. Where code is not decoded, every field of 1 or 4 bytes counts as one,
+// and as that of a branch where one may end so.
 void references_of(const Function& function, const TakeReference& take);
 
 // Those that relocations tell of, as far as they are no operands of decoded instructions, and what

@@ -265,7 +265,7 @@ SymbolsAreSized find_unsized(Program& program, const Decoder& decoder, const Pin
     if (piece.stays) pinning.pin(piece.function, abi::PinReason::unsized);
     (piece.stays ? program.unsized : whole).push_back(std::move(piece.function));
   }
-  add_functions(program, std::move(whole), pinning);
+  add_functions(program, decoder, std::move(whole), pinning);
   return {};
 }
 
