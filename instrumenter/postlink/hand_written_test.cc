@@ -250,5 +250,42 @@ TEST_F(PostLink, OverwritesNoCodeBehindATinyFunction) {
   EXPECT_THAT(function(explanation, "is_entered_behind").pinned, HasSubstr("label"));
 }
 
+// A label whose address is used is more than a place to jump to.
+TEST_F(PostLink, KeepsSizedFunctionsWhoseLabelsAreNotOnlyJumpedTo) {
+  const Form moving[] = {
+      {"jumps_to_a_name", "dec %edi\njz inner_name\nnop\ninner_name: ret"},
+      {"jumps_by_a_table", "jmp *2f(,%rdi,8)\n1: ret\n.data\n2: .quad 1b\n.previous"},
+      {"is_called_by_pointer", "ret\n.data\n.quad is_called_by_pointer\n.previous"},
+      {"jumps_by_its_label", "lea 1f(%rip), %rax\njmp *%rax\n1: ret"}};
+  const Form staying[] = {
+      {"has_a_global_label",
+       "nop\n.globl fault_1\nfault_1: mov (%rdi), %eax\nret\n"
+       ".data\n.quad fault_1\n.previous"},
+      {"faults_at_once", "fault_2: mov (%rdi), %eax\nret\n.data\n.quad fault_2\n.previous"},
+      {"is_a_range_by_names", "ret\nend_3:\n.data\n.quad end_3\n.previous"},
+      {"has_a_list_of_faults", "mov (%rdi), %eax\n1: ret\n.data\n.quad 1b\n.previous"},
+      {"has_a_list_of_distances",
+       "mov (%rdi), %eax\n1: ret\n.section of_faults, \"a\"\n.long 1b-.\n.previous"},
+      {"is_a_range", "ret\n1:\n.data\n.quad 1b\n.previous"},
+      {"exports_a_label", "nop\n.globl exported_5\n.protected exported_5\nexported_5: ret"}};
+  std::string code;
+  for (const Form& form : moving) code += sized(form.name, form.code);
+  for (const Form& form : staying) code += sized(form.name, form.code);
+  code += section_of({"is_a_padded_range",
+                      "ret\n.size is_a_padded_range, 1\n.p2align 4\nend_4:\n"
+                      ".data\n.quad end_4\n.previous"},
+                     true) +
+          sized("last", "ret") + sized("compares", "lea fault_6(%rip), %rax\nret") +
+          ".globl compared\n.type compared, @function\n.p2align 4\ncompared: nop\n"
+          "fault_6: mov (%rdi), %eax\nret\n.size compared, .-compared\n";
+  const Explanation explanation = explain_with(code, "-no-pie -fno-pie -rdynamic");
+  for (const Form& form : moving)
+    EXPECT_EQ(function(explanation, form.name).pinned, "") << form.name;
+  for (const Form& form : staying)
+    EXPECT_THAT(function(explanation, form.name).pinned, HasSubstr("label")) << form.name;
+  for (const char* name : {"is_a_padded_range", "compared"})
+    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("label")) << name;
+}
+
 }  // namespace
 }  // namespace stab::instrumenter

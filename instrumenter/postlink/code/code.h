@@ -18,9 +18,15 @@ class CodeIsKnown {
   friend CodeIsKnown analyse_code(Program& program, FramesAreRead frames, const Pinning& pinning);
 };
 
+class LabelsAreKnown {
+  LabelsAreKnown() = default;
+  friend LabelsAreKnown analyse_labels(Program& program, CodeIsKnown code, const Pinning& pinning);
+};
+
 class TablesAreKnown {
   TablesAreKnown() = default;
-  friend TablesAreKnown analyse_data(Program& program, CodeIsKnown code, const Pinning& pinning);
+  friend TablesAreKnown analyse_data(Program& program, LabelsAreKnown labels,
+                                     const Pinning& pinning);
 };
 
 class LandingPadsAreKnown {
@@ -47,8 +53,11 @@ CodeIsKnown analyse_code(Program& program, FramesAreRead frames, const Pinning& 
 // Registers that hold jump tables' addresses and no other values of 64 bits.
 void find_address_registers(Program& program, CodeIsKnown code);
 
+// Pins functions with labels of whose names more is made than jumps.
+LabelsAreKnown analyse_labels(Program& program, CodeIsKnown code, const Pinning& pinning);
+
 // Functions' labels in data and jump tables.
-TablesAreKnown analyse_data(Program& program, CodeIsKnown code, const Pinning& pinning);
+TablesAreKnown analyse_data(Program& program, LabelsAreKnown labels, const Pinning& pinning);
 
 // Takes the exception tables of what can move apart; landing pads become labels.
 LandingPadsAreKnown analyse_exceptions(Program& program, CodeIsKnown code, const Pinning& pinning);

@@ -57,10 +57,12 @@ class DataAnalysis {
     for (const Relocation& relocation : program_.file->relocations(index)) {
       if (relocation.type == R_X86_64_PC32) {
         if (refers_to_code(relocation)) distances_.insert(relocation.where);
+        if (!holds_pointers(name)) pin_at(target_of(relocation.where, relocation.where));
         named_.insert(relocation.target);
         continue;
       }
       Function* function = program_.find(relocation.target);
+      look_at_other_use(relocation.target);
       if (function != nullptr && function->start == relocation.target) {
         if (relocation.type == R_X86_64_64)
           add_pointer(relocation.where, *function, section);
@@ -75,6 +77,21 @@ class DataAnalysis {
       else
         pinning_.pin(*function, PinReason::label_reference);
     }
+  }
+
+  // No jump table: a list of places of another kind, each as a distance from its own.
+  void pin_at(std::uint64_t place) {
+    if (Function* function = program_.find(place); function && function->start != place)
+      pinning_.pin(*function, PinReason::label_reference);
+  }
+
+  // A place of a function that jumps to none by its address is known to somebody who compares it, as
+  // a handler of faults does; so is its end.
+  void look_at_other_use(std::uint64_t place) {
+    Function* function = program_.find(place);
+    if (function == nullptr) function = program_.find(place - 1);
+    if (function != nullptr && function->start != place && !jumps_to_labels(*function))
+      pinning_.pin(*function, PinReason::label_reference);
   }
 
   // Tables of distances to strings and the like often stand beside jump tables.
@@ -232,7 +249,7 @@ class DataAnalysis {
 
 }  // namespace
 
-TablesAreKnown analyse_data(Program& program, CodeIsKnown /*code*/, const Pinning& pinning) {
+TablesAreKnown analyse_data(Program& program, LabelsAreKnown /*labels*/, const Pinning& pinning) {
   DataAnalysis(program, pinning).run();
   return {};
 }

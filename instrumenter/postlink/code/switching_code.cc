@@ -23,10 +23,6 @@ bool unwinds(std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-bool is_cold_part(std::string_view name) {
-  return name.contains(".cold");
-}
-
 class SwitchAnalysis {
  public:
   SwitchAnalysis(Program& program, const Decoder& decoder) : program_(program), decoder_(decoder) {}

@@ -251,6 +251,8 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
   result.complete = impl_->read(code, address, [&](const Decoded& at) {
     result.starts[at.offset] = true;
     impl_->collect(at.instruction, code.subspan(at.offset, at.length), at.offset, result.operands);
+    result.jumps_anywhere |=
+        impl_->instructions->get(at.instruction.getOpcode()).isIndirectBranch();
     result.sets_stack_pointer |= impl_->sets_stack_pointer(at.instruction);
     result.values |= impl_->values_written(at.instruction);
     if (pushed.mixes(at.instruction))

@@ -28,6 +28,7 @@ struct Operand {
 struct DecodedFunction {
   bool complete = false;            // every byte belongs to an instruction that the decoder knows
   bool open_end = false;            // control may run past the last byte
+  bool jumps_anywhere = false;      // by a register or by memory
   bool sets_stack_pointer = false;  // not only by pushing, popping, and adding numbers
   // A part of them is written, or 64 bits that neither lea with rip nor a pop of the same register gives. As stack_moves.h
   // numbers registers.

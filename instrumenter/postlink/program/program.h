@@ -73,6 +73,10 @@ struct EntryPad {
   bool modest = false;
 };
 
+inline bool is_cold_part(std::string_view name) {
+  return name.contains(".cold");
+}
+
 class Function {
  public:
   std::uint64_t start = 0;
@@ -110,6 +114,12 @@ class Function {
   friend class Pinning;
   abi::PinReason pin_ = abi::PinReason::none;
 };
+
+// Whether a word that holds the address of one of its labels may be for a jump. Otherwise somebody
+// compares it, say with the place of a fault. The jump may be in the hot part.
+inline bool jumps_to_labels(const Function& function) {
+  return function.decoded.jumps_anywhere || is_cold_part(function.name);
+}
 
 struct Slot {
   std::uint64_t where = 0;

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Labels with names of their own. Compilers make none whose address is used: a handler may compare
+// the place of a fault with such a label, or somebody copies the code up to it. Then the function
+// must run where it is.
+#include <algorithm>
+#include <unordered_set>
+
+#include "instrumenter/postlink/code/code.h"
+
+namespace stab::instrumenter {
+namespace {
+
+class LabelAnalysis {
+ public:
+  LabelAnalysis(Program& program, const Pinning& pinning) : program_(program), pinning_(pinning) {}
+
+  void run() {
+    for (const Elf64_Sym& symbol : program_.file->symbols())
+      if (is_label(symbol)) labels_.insert(symbol.st_value);
+    for (std::size_t i = 0; i < program_.file->sections().size(); ++i) {
+      const Elf64_Shdr& section = program_.file->sections()[i];
+      if ((section.sh_flags & SHF_ALLOC) == 0 || program_.file->name(section) == ".eh_frame")
+        continue;
+      for (const Relocation& relocation : program_.file->relocations(i)) look_at(relocation);
+    }
+    for (const Function& function : program_.functions) look_at(function);
+    for (const Function& function : program_.unsized) look_at(function);
+    // Whoever looks a name up may use its address.
+    for (const std::uint64_t place : program_.file->exported_places())
+      if (Function* function = program_.find(place);
+          function != nullptr && function->start != place)
+        pin(*function);
+  }
+
+ private:
+  [[nodiscard]] bool is_label(const Elf64_Sym& symbol) const {
+    const auto sections = program_.file->sections();
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= sections.size() ||
+        (sections[symbol.st_shndx].sh_flags & SHF_EXECINSTR) == 0 ||
+        program_.file->name(symbol).empty())
+      return false;
+    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    if (type == STT_NOTYPE || type == STT_OBJECT) return true;
+    const Function* function = program_.find(symbol.st_value);
+    return is_function(symbol) && function != nullptr && function->start != symbol.st_value;
+  }
+
+  static bool is_function(const Elf64_Sym& symbol) {
+    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    return type == STT_FUNC || type == STT_GNU_IFUNC;
+  }
+
+  void look_at(const Relocation& relocation) {
+    constexpr std::uint64_t field = 4;  // a distance counts from behind it
+    if (relocation.symbol >= program_.file->symbols().size() || is_branch(relocation.where)) return;
+    const Elf64_Sym& symbol = program_.file->symbols()[relocation.symbol];
+    const bool begins = is_function(symbol);
+    if (ELF64_ST_TYPE(symbol.st_info) != STT_SECTION) look_at(symbol.st_value, begins);
+    look_at(relocation.target, begins);
+    look_at(relocation.target + field, begins);
+  }
+
+  // Within a section there need not be relocations.
+  void look_at(const Function& function) {
+    for (const Operand& operand : function.decoded.operands)
+      if (operand.use == Operand::Use::address && !function.contains(operand.target))
+        look_at(operand.target, true);
+  }
+
+  // `begins`: at the start of a function, that is meant.
+  void look_at(std::uint64_t place, bool begins) {
+    if (!labels_.contains(place)) return;
+    Function* function = program_.find(place);
+    if (function != nullptr && begins && function->start == place) return;
+    if (function != nullptr) pin(*function);
+    pin_before(place);
+  }
+
+  // It may be where that function ends, with the padding there.
+  void pin_before(std::uint64_t place) {
+    auto after = std::ranges::lower_bound(program_.functions, place, {}, &Function::start);
+    if (after == program_.functions.begin()) return;
+    --after;
+    if (place >= after->end() && place - after->end() < abi::code_align) pin(*after);
+  }
+
+  // Whether the field there is that of a jump or a call.
+  [[nodiscard]] bool is_branch(std::uint64_t where) const {
+    if (const Function* function = program_.find(where)) return branches_by(*function, where);
+    const auto after = std::ranges::upper_bound(program_.unsized, where, {}, &Function::start);
+    return after != program_.unsized.begin() && branches_by(*(after - 1), where);
+  }
+
+  static bool branches_by(const Function& function, std::uint64_t where) {
+    const auto& operands = function.decoded.operands;
+    const auto operand = std::ranges::lower_bound(operands, where - function.start, {},
+                                                  [](const Operand& o) { return o.offset; });
+    return function.decoded.complete && operand != operands.end() &&
+           operand->offset == where - function.start && operand->use == Operand::Use::branch;
+  }
+
+  void pin(Function& function) { pinning_.pin(function, abi::PinReason::label_reference); }
+
+  Program& program_;
+  const Pinning& pinning_;
+  std::unordered_set<std::uint64_t> labels_;
+};
+
+}  // namespace
+
+LabelsAreKnown analyse_labels(Program& program, CodeIsKnown /*code*/, const Pinning& pinning) {
+  LabelAnalysis(program, pinning).run();
+  return {};
+}
+
+}  // namespace stab::instrumenter
