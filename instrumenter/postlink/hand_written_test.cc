@@ -287,5 +287,41 @@ TEST_F(PostLink, KeepsSizedFunctionsWhoseLabelsAreNotOnlyJumpedTo) {
     EXPECT_THAT(function(explanation, name).pinned, HasSubstr("label")) << name;
 }
 
+// What such a function calls may return behind data that looks like code, or never.
+TEST_F(PostLink, KeepsWhoCallsWhatTakesItsReturnAddress) {
+  const char* const takers[] = {
+      "pop %rsi\nlodsl\njmp *%rsi",
+      "addq $4, (%rsp)\nret",
+      "push %rbx\nmov 8(%rsp), %rax\nmov (%rax), %ebx\npop %rbx\nret",
+      "push %rbp\nmov %rsp, %rbp\nmov 8(%rbp), %rdi\nmov (%rdi), %eax\nhlt",
+      "mov (%rsp), %rbx\nret",
+      "xchg (%rsp), %rsi\nret",
+      "mov (%rsp), %rax\nlea 4(%rax), %rcx\njmp *%rcx"};
+  const char* const others[] = {
+      "push %rbx\npop %rbx\nret",
+      "mov 8(%rsp), %rax\nmov (%rax), %eax\nret",
+      "sub $8, %rsp\nmov (%rsp), %rax\nmov (%rax), %eax\nadd $8, %rsp\nret",
+      "lock orq $0, (%rsp)\nret",
+      "mov (%rsp), %rax\nnopl (%rax)\nret",
+      "mov (%rsp), %rdi\nmov -5(%rdi), %eax\njmp puts"};
+  std::string code;
+  int count = 0;
+  const auto add = [&](const char* kind, const char* callee) {
+    const std::string number = std::to_string(count++);
+    code += sized("callee_" + number, callee) +
+            sized(kind + number, "call callee_" + number + "\nxor $1, %eax\nret");
+  };
+  for (const char* taker : takers) add("stays_", taker);
+  for (const char* other : others) add("moves_", other);
+  const Explanation explanation = explain_with(code);
+  for (int i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    if (i < static_cast<int>(std::size(takers)))
+      EXPECT_THAT(function(explanation, "stays_" + number).pinned, HasSubstr("data")) << takers[i];
+    else
+      EXPECT_EQ(function(explanation, "moves_" + number).pinned, "") << number;
+  }
+}
+
 }  // namespace
 }  // namespace stab::instrumenter

@@ -229,15 +229,26 @@ class Analysis {
             !has_relocation(operand));
   }
 
+  [[nodiscard]] bool is_call(const Operand& operand) const {
+    constexpr std::uint8_t call = 0xe8;
+    return operand.offset > 0 && function_.code[operand.offset - 1] == call;
+  }
+
   // The address that this leaves on the stack may be kept, or lead to data by a distance.
   [[nodiscard]] bool calls_a_label(const Operand& operand) const {
-    constexpr std::uint8_t call = 0xe8;
-    return operand.offset > 0 && function_.code[operand.offset - 1] == call &&
-           operand.target != function_.start && function_.contains(operand.target);
+    return is_call(operand) && operand.target != function_.start &&
+           function_.contains(operand.target);
+  }
+
+  // It may read data that lie behind the call.
+  [[nodiscard]] bool calls_what_takes_its_return_address(const Operand& operand) const {
+    const Function* callee = program_.find_code(operand.target);
+    return is_call(operand) && callee != nullptr && callee->decoded.takes_return_address;
   }
 
   void add_branch(const Operand& operand) {
     if (calls_a_label(operand)) return pin(PinReason::own_place);
+    if (calls_what_takes_its_return_address(operand)) pin(PinReason::data_in_code);
     if (stays_inside(operand)) return;
     if (operand.size != 4) return pin(PinReason::outside_reference);
     Function* callee = program_.find(operand.target);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "instrumenter/postlink/decode/decoder_impl.h"
+#include "instrumenter/postlink/decode/return_address.h"
 
 namespace stab::instrumenter {
 namespace {
@@ -262,6 +263,9 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
         impl_->instructions->getName(at.instruction.getOpcode()).starts_with("NOOP");
     if (!padding) runs_on = impl_->may_run_on(at.instruction);
   });
+  constexpr std::size_t beginning = 64;
+  result.takes_return_address = instrumenter::takes_return_address(
+      stack_moves(code.first(std::min(code.size(), beginning)), address));
   if (!result.complete) return result;
   std::ranges::sort(result.operands, {}, &Operand::offset);
   result.open_end = runs_on;

@@ -26,10 +26,11 @@ struct Operand {
 };
 
 struct DecodedFunction {
-  bool complete = false;            // every byte belongs to an instruction that the decoder knows
-  bool open_end = false;            // control may run past the last byte
-  bool jumps_anywhere = false;      // by a register or by memory
-  bool sets_stack_pointer = false;  // not only by pushing, popping, and adding numbers
+  bool complete = false;              // every byte belongs to an instruction that the decoder knows
+  bool open_end = false;              // control may run past the last byte
+  bool jumps_anywhere = false;        // by a register or by memory
+  bool takes_return_address = false;  // as far as return_address.h sees
+  bool sets_stack_pointer = false;    // not only by pushing, popping, and adding numbers
   // A part of them is written, or 64 bits that neither lea with rip nor a pop of the same register gives. As stack_moves.h
   // numbers registers.
   std::uint32_t values = 0;

@@ -72,6 +72,12 @@ class MoveReader {
     return number == no_register ? std::uint16_t{0} : static_cast<std::uint16_t>(1U << number);
   }
 
+  // `lock orq $0, (%rsp)` and probes of the stack store what was there.
+  [[nodiscard]] bool is_barrier() const {
+    return name_.starts_with("OR") && instruction_.getNumOperands() == memory_operands + 1 &&
+           instruction_.getOperand(memory_operands).isImm() && immediate(memory_operands) == 0;
+  }
+
   // Of a scatter, which stores to as many places as the vector has numbers.
   [[nodiscard]] bool has_vector_index() const {
     return move_.index == no_register && instruction_.getOperand(memory_ + 2).isReg() &&
@@ -88,7 +94,7 @@ class MoveReader {
     move_.displacement = immediate(memory_ + 3);
     const llvm::MCOperand& segment = instruction_.getOperand(memory_ + 4);
     move_.foreign = segment.isReg() && segment.getReg() != 0;
-    if (stores_elsewhere(name_) || !may_store(description_, name_)) return;
+    if (stores_elsewhere(name_) || !may_store(description_, name_) || is_barrier()) return;
     move_.stored_bytes = bytes;
     if (has_vector_index() || sets_any_bit(name_)) move_.index = move_.base;
   }

@@ -190,6 +190,14 @@ Function* Program::find_overwritten(std::uint64_t address) {
   return address - after->start < abi::entry_bytes ? &*after : nullptr;
 }
 
+const Function* Program::find_code(std::uint64_t start) const {
+  for (const auto* list : {&functions, &unsized}) {
+    const auto found = std::ranges::lower_bound(*list, start, {}, &Function::start);
+    if (found != list->end() && found->start == start) return &*found;
+  }
+  return nullptr;
+}
+
 bool Program::begins_unsized(std::uint64_t address) const {
   const auto found = std::ranges::lower_bound(unsized, address, {}, &Function::start);
   return found != unsized.end() && found->start == address && !found->name.empty();

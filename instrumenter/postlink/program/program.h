@@ -162,6 +162,8 @@ struct Program {
   // The function whose entry lies around this address, but does not begin there; also behind the end
   // of one that is shorter than the jump that is written there.
   [[nodiscard]] Function* find_overwritten(std::uint64_t address);
+  // What begins there, with a size or without.
+  [[nodiscard]] const Function* find_code(std::uint64_t start) const;
   // Whether code without a size, but with a name, begins there.
   [[nodiscard]] bool begins_unsized(std::uint64_t address) const;
   std::uint32_t label(const Function& function, std::uint32_t offset);
