@@ -16,18 +16,27 @@ StackValue join_near(const StackValue& a, const StackValue& b) {
   return is_inside ? a : StackValue::somewhere(a.base);
 }
 
+std::uint32_t join_bases(std::uint32_t a, std::uint32_t b) {
+  if (a == b) return a;
+  const bool lowered = a != 0 && b != 0 && a != StackValue::no_base && b != StackValue::no_base;
+  return lowered ? StackValue::lowered_base : StackValue::no_base;
+}
+
 }  // namespace
+
+bool StackValue::may_have_base(std::uint32_t other) const {
+  return base == other || base == no_base || (base == lowered_base && other != 0);
+}
 
 StackValue join(const StackValue& a, const StackValue& b) {
   if (a == b) return a;
   if (!a.is_own() || !b.is_own()) return mix(a, b);
-  return a.base == b.base ? join_near(a, b) : StackValue::somewhere(StackValue::no_base);
+  return a.base == b.base ? join_near(a, b) : StackValue::somewhere(join_bases(a.base, b.base));
 }
 
 StackValue mix(const StackValue& a, const StackValue& b) {
   if (!a.is_involved()) return b.is_involved() ? StackValue::made_of(b.base) : StackValue{};
-  const bool same = !b.is_involved() || a.base == b.base;
-  return StackValue::made_of(same ? a.base : StackValue::no_base);
+  return StackValue::made_of(b.is_involved() ? join_bases(a.base, b.base) : a.base);
 }
 
 void StackWords::join(const StackWords& other) {
@@ -61,7 +70,7 @@ void StackWords::write(const StackValue& place, const StackValue& value, bool pu
 }
 
 void StackWords::overwrite(const StackValue& place, std::uint32_t bytes) {
-  if (!place.is_own() || place.base == StackValue::no_base) return overwrite_near(place);
+  if (!place.is_own() || !place.has_base()) return overwrite_near(place);
   std::erase_if(words_, [&](const Word& word) {
     if (word.base != place.base) return false;
     const bool there = word.distance < place.highest + bytes && word.distance + 8 > place.distance;
@@ -71,9 +80,7 @@ void StackWords::overwrite(const StackValue& place, std::uint32_t bytes) {
 
 void StackWords::overwrite_near(const StackValue& place) {
   if (!place.is_involved()) return;
-  std::erase_if(words_, [&](const Word& word) {
-    return place.base == StackValue::no_base || word.base == place.base;
-  });
+  std::erase_if(words_, [&](const Word& word) { return place.may_have_base(word.base); });
 }
 
 void StackWords::add_given(const Given& more) {
@@ -99,7 +106,7 @@ void StackWords::give_away(const StackValue& place) {
 void StackWords::overwrite_given_away() {
   std::erase_if(words_, [&](const Word& word) {
     return std::ranges::any_of(given_, [&](const Given& given) {
-      if (given.base != word.base && given.base != StackValue::no_base) return false;
+      if (!StackValue::made_of(given.base).may_have_base(word.base)) return false;
       if (!word.pushed) return given.lowest <= word.distance;
       return std::ranges::binary_search(given.places, word.distance) ||
              (given.first <= word.distance && word.distance <= given.last);
@@ -118,7 +125,7 @@ void StackWords::forget_below(const StackValue& stack_pointer) {
 void StackWords::forget_base(std::uint32_t base) {
   std::erase_if(words_, [&](Word& word) {
     if (word.base == base) return true;
-    if (word.value.base == base) word.value = StackValue::somewhere(StackValue::no_base);
+    if (word.value.base == base) word.value = StackValue::somewhere(StackValue::lowered_base);
     return false;
   });
   std::erase_if(given_, [&](const Given& given) { return given.base == base; });
@@ -133,8 +140,8 @@ void StackState::join(const StackState& other) {
 void StackState::forget_base(std::uint32_t base) {
   for (StackValue& value : registers)
     if (value.is_involved() && value.base == base)
-      value = value.is_own() ? StackValue::somewhere(StackValue::no_base)
-                             : StackValue::made_of(StackValue::no_base);
+      value = value.is_own() ? StackValue::somewhere(StackValue::lowered_base)
+                             : StackValue::made_of(StackValue::lowered_base);
   words.forget_base(base);
 }
 

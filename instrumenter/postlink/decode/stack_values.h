@@ -20,8 +20,9 @@ struct StackValue {
     own,    // a place of the own stack
     mixed,  // made of such a place and other things: as an address, it may be any near that base
   };
-  static constexpr std::uint32_t no_base = UINT32_MAX;     // one of several
-  static constexpr std::int64_t anywhere = INT64_MAX / 4;  // further than any distance
+  static constexpr std::uint32_t no_base = UINT32_MAX;           // one of several
+  static constexpr std::uint32_t lowered_base = UINT32_MAX - 1;  // the same, but not base 0
+  static constexpr std::int64_t anywhere = INT64_MAX / 4;        // further than any distance
   Kind kind = Kind::unknown;
   bool exact = true;  // false: one from `distance` to `highest`
   std::uint32_t base = 0;
@@ -39,6 +40,8 @@ struct StackValue {
   static StackValue made_of(std::uint32_t base) { return {Kind::mixed, false, base, 0, 0}; }
   [[nodiscard]] bool is_own() const { return kind == Kind::own; }
   [[nodiscard]] bool is_involved() const { return kind != Kind::unknown; }
+  [[nodiscard]] bool has_base() const { return base < lowered_base; }
+  [[nodiscard]] bool may_have_base(std::uint32_t other) const;
   [[nodiscard]] bool is_place() const { return is_own() && exact; }
   [[nodiscard]] StackValue plus(std::int64_t number) const {
     if (!is_own() || highest == anywhere) return *this;

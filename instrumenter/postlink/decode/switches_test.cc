@@ -235,6 +235,17 @@ TEST_F(Switches, AWordOfTheFrameCountsUntilOthersMayWriteIt) {
   EXPECT_TRUE(switches(begin + "mov %rdi,-8(%rbp); " + end, true));
 }
 
+TEST_F(Switches, WhatLiesInOneOfTwoLoweredPartsIsNoWordAboveThem) {
+  const std::string either =
+      "push %rbp; mov %rsp,%rbp; sub $32,%rsp; mov %rsp,-8(%rbp); test %rdx,%rdx; jz 1f; "
+      "sub %rdi,%rsp; mov %rsp,%rcx; jmp 2f; 1: sub %rsi,%rsp; ";
+  const std::string end =
+      " 2: lea (%rcx,%rdx),%rdi; mov %rax,(%rdi); call f; mov -8(%rbp),%rsp; mov %rbp,%rsp; "
+      "pop %rbp; ret";
+  EXPECT_FALSE(switches(either + "mov %rsp,%rcx;" + end));
+  EXPECT_TRUE(switches(either + "lea -32(%rbp),%rcx;" + end));
+}
+
 TEST_F(Switches, ALoopThatProbesIsNone) {
   EXPECT_FALSE(
       switches("lea -0x8000(%rsp),%r11; 1: sub $0x1000,%rsp; orq $0,(%rsp); "
