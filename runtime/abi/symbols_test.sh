@@ -19,6 +19,7 @@ undefined=$(nm -u "$library" 2>/dev/null | awk 'NF == 2 { print $2 }' | sort -u)
 needed=$(comm -23 <(echo "$undefined") <(echo "$defined"))
 # Those with stab_text, __ehdr_start and _DYNAMIC are made by the linker.
 compare "what the runtime needs" "_DYNAMIC
+__cxa_at_quick_exit
 __ehdr_start
 __errno_location
 __interceptor_pthread_create

@@ -6,7 +6,8 @@
 //
 // Invariants:
 //   1. What runs in a handler of ours, or may be called in one of the program's, waits for nobody,
-//      asks libc for nothing that may wait, and leaves the heap alone.
+//      asks libc for nothing that may wait, and leaves the heap alone. (Two things wait for a
+//      while: an epoch's handler for other threads, _exit for another one's last line.)
 //   2. The functions of libc that it hands on to are looked up at our start or before it.
 #pragma once
 

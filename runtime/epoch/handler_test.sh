@@ -86,9 +86,9 @@ waits='^stab::os::(yield|wait_for_change)\(|^stab::heap::Lock::|NoEpochs'
 # functions_named REGEX: their names in the symbols.
 functions_named() { nm program | awk -v name="$1" '$3 ~ name { print $3 }'; }
 
-# Not followed: what is called before our start only, and says so by BeforeStart; how a program asks for a sandbox; and the tables of
-# two allocators, whose addresses are compared.
-cuts='before_start|set_seccomp|stab_seccomp|^_ZN4stab4heap(5plain|6bitmap)E$'
+# Not followed: what is called before our start only, and says so by BeforeStart; how a program asks for a sandbox; how _exit waits
+# for the last line of another thread, for a while; and the tables of two allocators, whose addresses are compared.
+cuts='before_start|set_seccomp|stab_seccomp|LastLine15wait_for_writer|^_ZN4stab4heap(5plain|6bitmap)E$'
 # Whatever name the runtime gives a program may be called in a handler, but for these and the heap's.
 not_in_handlers="stab_add_image stab_remove_image pthread_create thrd_create pthread_cancel __jit_debug_descriptor __jit_debug_register_code"
 mapfile -t names < <(sed -n 's/^STAB_NAME(\(ours\|libc\|found\), "\([^"]*\)", .*/\2/p' "$source_directory/runtime/abi/interposed.inc" |

@@ -21,12 +21,14 @@
 #include "runtime/malloc/interface/choice.h"
 #include "runtime/start/crash.h"
 #include "runtime/start/first_frames.h"
+#include "runtime/start/last_line.h"
 #include "runtime/start/region.h"
 #include "runtime/start/report.h"
 #include "runtime/start/sandbox.h"
 #include "runtime/start/thread_stacks.h"
 
 extern "C" __attribute__((visibility("hidden"))) const Elf64_Ehdr __ehdr_start;
+extern "C" __attribute__((weak)) int __cxa_at_quick_exit(void (*)(void*), void*);
 
 // Pages of our own: see section.h.
 __asm__(".section stab_text,\"ax\",@progbits\n.p2align 12\n.previous\n");
@@ -53,7 +55,7 @@ uint64_t main_began;
 bool active;
 bool can_replace;  // code, while functions move again and again
 bool ended;  // the executable's destructors have run; what its libraries' destructors call goes on
-bool told;   // and the report has its last line
+constinit LastLine last_line(uint64_t{5} * 1000 * 1000 * 1000);
 
 void print(const char* line, size_t size) {
   os::write_all(1, line, size);
@@ -128,9 +130,28 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   return nullptr;
 }
 
+void report_end() {
+  const bool is_owner = report_wanted();
+  if ((!is_owner && !report_wanted_by_child()) || !last_line.begin()) return;
+  if (is_owner)
+    report_exit(os::monotonic_ns() - main_began, plain_region(), named_regions(), epoch_counts());
+  else
+    report_child(epoch_counts());
+  last_line.end();
+}
+void report_quick_exit(void* /*argument*/) {
+  report_end();
+}
+
+// The first function that is registered is called last, and belongs to no library that may go.
+void watch_quick_exit() {
+  if (&__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(report_quick_exit, nullptr);
+}
+
 void start(char** environment) {
   read_options(environment);
   open_report(options);
+  if (report_wanted()) watch_quick_exit();
   open_places(options);
   check_heap();
   prepare_sandbox(AtStartAndEnd::outside());
@@ -174,17 +195,10 @@ void preinit(int /*count*/, char** /*arguments*/, char** environment) {
 void init_last() {
   main_began = report_wanted() ? os::monotonic_ns() : 0;
 }
-void report_end() {
-  if (report_wanted())
-    report_exit(os::monotonic_ns() - main_began, plain_region(), named_regions(), epoch_counts());
-  else if (report_wanted_by_child())
-    report_child(epoch_counts());
-}
 void fini_last() {
   ended = true;
   stop_epochs(AtStartAndEnd::outside());
   report_end();
-  told = true;
 }
 
 __attribute__((section(".preinit_array"), used)) void (*const preinit_entry)(int, char**,
@@ -222,9 +236,10 @@ extern "C" __attribute__((visibility("default"))) void stab_remove_image(
 }
 
 // It runs no destructors, so the report's last line is written here. May be called by a signal
-// handler, also while that line is written: it takes no locks. Weak: a program may have its own.
+// handler, also while that line is written: it takes no locks, and waits for nothing but the line of
+// another thread, for a while. Weak: a program may have its own.
 extern "C" __attribute__((weak, visibility("default"), noreturn)) void _exit(int status) {
-  if (!told) report_end();
+  report_end();
   stab::os::exit_process(status);
 }
 extern "C" __attribute__((weak, visibility("default"), noreturn)) void _Exit(int status) {
