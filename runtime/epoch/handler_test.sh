@@ -78,9 +78,17 @@ grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)
 # Every function of a program that the runtime is linked to, but for the program's own.
 echo 'int main(void) { return 0; }' >main.c
 clang-19 -fuse-ld=lld main.c "$build_directory/lib/stab-runtime.o" -o program || fail "the runtime is not linked"
-{ nm -nS program; readelf -rW program; objdump -d --no-show-raw-insn program; } >listing
+list() { nm -nS "$1"; readelf -rW "$1"; objdump -d --no-show-raw-insn "$1"; }
+list program >listing
 # reach CUTS ROOT...: what these reach, each with the way to it.
 reach() { awk -v cuts="$1" -v roots="${*:2}" -f "$reached_script" listing | c++filt | sort; }
+# claims LISTING: the functions that say by their names that they are called before our start only, and where each goes first: to the
+# proof, which ends the process if it comes later.
+claims() {
+  awk '/^[0-9a-f]+ <.*>:$/ { name = $2 ~ /before_start/ ? $2 : ""; gsub(/[<>:]/, "", name); if (name != "") first[name] = "nowhere" }
+    name != "" && $2 ~ /^(call|jmp|syscall)/ { if (index($NF, "<" name "+")) next; first[name] = $NF; name = "" }
+    END { for (name in first) print name, first[name] }' "$1" | sort
+}
 of_libc='^[^ ]*@'
 waits='^stab::os::(yield|wait_for_change)\(|^stab::heap::Lock::|NoEpochs'
 # functions_named REGEX: their names in the symbols.
@@ -89,6 +97,10 @@ functions_named() { nm program | awk -v name="$1" '$3 ~ name { print $3 }'; }
 # Not followed: what is called before our start only, and says so by BeforeStart; how a program asks for a sandbox; how _exit waits
 # for the last line of another thread, for a while; and the tables of two allocators, whose addresses are compared.
 cuts='before_start|set_seccomp|stab_seccomp|LastLine15wait_for_writer|^_ZN4stab4heap(5plain|6bitmap)E$'
+mapfile -t claimed < <(claims listing)
+[ ${#claimed[@]} -ge 3 ] || fail "only these say that they are called before our start: ${claimed[*]}"
+bad=$(printf '%s\n' "${claimed[@]}" | grep -v ' <_ZN4stab2rt11BeforeStart7outsideEv>$')
+[ -z "$bad" ] || fail "called before our start, they say, but not by the proof: $bad"
 # Whatever name the runtime gives a program may be called in a handler, but for these and the heap's.
 not_in_handlers="stab_add_image stab_remove_image pthread_create thrd_create pthread_cancel __jit_debug_descriptor __jit_debug_register_code"
 mapfile -t names < <(sed -n 's/^STAB_NAME(\(ours\|libc\|found\), "\([^"]*\)", .*/\2/p' "$source_directory/runtime/abi/interposed.inc" |
@@ -110,9 +122,30 @@ bad=$(printf '%s\n' "${called[@]}" | grep -E "there is no|$of_libc|^stab::heap::
 [ -z "$bad" ] || fail "the epoch's handler reaches:"$'\n'"$bad"
 [ ${#called[@]} -ge 200 ] || fail "only these were looked at: ${called[*]}"
 
-# What is there to be found is found: by a call, by a pointer in data, by a table that is compared.
+# What is there to be found is found: by a call, by a pointer in data, by a table that is compared, by one of the linker's; and a
+# function that has nothing but the name.
 for way in 'prctl dlsym@plt' 'syscall dlsym@plt' '_dl_find_object dlsym@plt' 'malloc pthread_key_create@plt' '_exit abort@plt' 'prctl stab::os::yield()'; do
   reach '' "${way%% *}" | grep -qF "${way#* } < " || fail "no way from ${way%% *} to ${way#* } is seen"
 done
+echo 'int of_library(void) { return 1; }' | clang-19 -fuse-ld=lld -shared -fPIC -x c - -o library.so
+cat >>main.c <<'C'
+int of_library(void), sched_yield(void);
+static int (*of_data)(void) = of_library;
+void by_table(void) { __asm__ volatile("call *of_library@GOTPCREL(%rip)"); }
+void by_version(void) { __asm__ volatile("call *sched_yield@GOTPCREL(%rip)"); }
+void by_data(void) { of_data(); of_data = sched_yield; }
+void wait_before_start(void) { for (volatile int i = 0; i < 9; ++i) {} sched_yield(); }
+void spin_before_start(void) { for (;;) {} }
+C
+clang-19 -fuse-ld=lld main.c library.so -o opened && list opened >named || fail "the program with open ways is not built"
+# Newer objdumps name what a slot of the table is for, others only where it lies.
+sed -E 's/(# [0-9a-f]+) <[^>]*@.*>$/\1 <_DYNAMIC+0x8>/' named >unnamed
+for listing in named unnamed; do
+  cp $listing listing
+  for way in 'by_table of_library@' 'by_version sched_yield@' 'by_data of_library@' 'by_data sched_yield@'; do
+    reach '' "${way%% *}" | grep -q "^${way#* }.* < ${way%% *}$" || fail "no way from ${way%% *} to ${way#* } is seen, $listing"
+  done
+done
+[ "$(claims listing | xargs)" = "spin_before_start nowhere wait_before_start <sched_yield@plt>" ] || fail "who claims to be called early: $(claims listing)"
 rm -r "$PWD"
 exit $failures

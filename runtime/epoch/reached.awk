@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What some functions of a program reach: calls, jumps and addresses taken, also by way of data that hold addresses.
+# What some functions of a program reach: calls, jumps and addresses taken, also by way of data and of the
+# global offset table, which hold addresses.
 #   { nm -nS PROGRAM; readelf -rW PROGRAM; objdump -d --no-show-raw-insn PROGRAM; } | awk -v roots="NAME..." -v cuts=REGEX -f reached.awk
 # Prints a line for each, from it back to a root: `dlsym@plt < find_function < _exit`. What matches cuts is not followed.
 # Not seen: what a pointer leads to that is set while the program runs.
@@ -17,6 +18,8 @@ function owner(address,    low, high, middle) {
   low = starts[low]
   return size[low] != 0 && address >= low + size[low] ? address : low
 }
+# What a relocation names: a place of the program, or a function of a library, which may have no version.
+function named(symbol) { return symbol in at ? at[symbol] : symbol ~ /@/ ? symbol : symbol "@" }
 function refer(from, to) { if (from != to) targets[from] = targets[from] " " to }
 function reach(node, parent,    text) {
   if (node in path) return
@@ -32,7 +35,7 @@ NF >= 3 && NF <= 4 && $(NF - 1) ~ /^[A-Za-z]$/ && $1 ~ /^[0-9a-f]+$/ {  # ADDRES
   next
 }
 $3 == "R_X86_64_RELATIVE" { refer(owner(number($1)), owner(number($4))); next }
-$3 == "R_X86_64_64" { refer(owner(number($1)), $5); next }
+$3 == "R_X86_64_64" || $3 == "R_X86_64_GLOB_DAT" { refer(owner(number($1)), named($5)); next }
 /^[0-9a-f]+ <.*>:$/ { current = $2 ~ /@plt/ ? "" : owner(number($1)); next }
 current != "" && /<[^>]*>$/ {  # an operand: ADDRESS <symbol>
   symbol = $NF; gsub(/[<>]/, "", symbol)
