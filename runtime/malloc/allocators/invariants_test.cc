@@ -2,6 +2,8 @@
 // A heap whose own records are wrong is ended where that is seen first.
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 #include "runtime/malloc/interface/testing.h"
 #include "runtime/malloc/memory/arena.h"
 #include "runtime/malloc/optional/bitmap.h"
@@ -88,6 +90,43 @@ TEST(Invariants, ASpanThatIsGivenBackTwiceEndsTheProgram) {
         arena.give(span);
       },
       "arena.cc:[0-9]+: Spans [123] does not hold");
+}
+
+TEST(Invariants, ASpanThatIsResizedOnceItWasGivenBackEndsTheProgram) {
+  EXPECT_DEATH(
+      {
+        open(Base::shuffled);
+        bool zeroed = false;
+        Span* span = arena.take(4, Purpose::slab, zeroed);
+        arena.give(span);
+        arena.resize(span, 2);
+      },
+      "arena.cc:[0-9]+: Spans 2 does not hold");
+}
+
+TEST(Invariants, AnArenaThatIsNotOpenOrOpenedTwiceEndsTheProgram) {
+  bool zeroed = false;
+  EXPECT_DEATH(arena.take(4, Purpose::slab, zeroed), "arena.cc:[0-9]+: Spans 4 does not hold");
+  EXPECT_DEATH(
+      {
+        open(Base::shuffled);
+        arena.open(2);
+      },
+      "arena.cc:[0-9]+: Spans 4 does not hold");
+}
+
+TEST(Invariants, ASecondAllocatorEndsTheProgram) {
+  EXPECT_DEATH(
+      {
+        open(Base::shuffled);
+        open(Base::bitmap);
+      },
+      "open.cc:[0-9]+: Choice 2 does not hold");
+}
+
+TEST(Invariants, TheArenaAloneSaysWhatASpanIsFor) {
+  static_assert(std::is_convertible_v<decltype(Span::purpose), Purpose>);
+  static_assert(!std::is_assignable_v<decltype((Span::purpose)), Purpose>);
 }
 
 TEST(Invariants, AnAddressWithoutATableEndsTheProgram) {

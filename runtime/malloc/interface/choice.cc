@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/interface/choice.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/environment.h"
 #include "runtime/base/os.h"
 #include "runtime/malloc/allocators/system.h"
@@ -14,7 +15,7 @@ namespace stab::heap {
 namespace {
 
 const Allocator* choice;
-bool deciding;
+int decider;  // the thread that chooses, or has chosen; 0: nobody yet
 const char* problem;
 const char* others;
 
@@ -44,12 +45,16 @@ rt::Options heap_options(rt::Line& complaints) {
   return options;
 }
 
-// What decide() calls may allocate: the system's allocator serves it.
 const Allocator& chosen() {
   const Allocator* made = __atomic_load_n(&choice, __ATOMIC_ACQUIRE);
   if (made != nullptr) return *made;
-  if (deciding) return plain;
-  deciding = true;
+  const int own = os::thread_id();
+  int first = 0;
+  if (!__atomic_compare_exchange_n(&decider, &first, own, false, __ATOMIC_RELAXED,
+                                   __ATOMIC_RELAXED)) {
+    STAB_ALWAYS(Choice, 1, first == own);
+    return plain;
+  }
   made = &decide();
   __atomic_store_n(&choice, made, __ATOMIC_RELEASE);
   return *made;

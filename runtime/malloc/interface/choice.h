@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Which allocator serves this process, and what it did.
+//
+// Invariants:
+//   1. One thread chooses: no other one calls malloc or its like until it has.
+//   2. An allocator is opened once in a process.
 #pragma once
 
 #include <stdint.h>
@@ -13,8 +17,8 @@ namespace stab::heap {
 rt::Options heap_options(rt::Line& complaints);
 extern const bool heap_by_default;
 
-// The first call chooses by the options that the process was started with. It must come while there
-// is one thread, or no other thread has a block.
+// The first call chooses by the options that the process was started with. What the choice itself
+// allocates is of the system's.
 const Allocator& chosen();
 
 struct HeapCounts {

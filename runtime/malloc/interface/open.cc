@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/interface/open.h"
 
+#include "runtime/base/check.h"
 #include "runtime/malloc/allocators/shuffled.h"
 #include "runtime/malloc/interface/fork.h"
 #include "runtime/malloc/optional/bitmap.h"
@@ -21,6 +22,9 @@ uint64_t bag_size(const rt::Options& options) {
 }  // namespace
 
 const Allocator& open_allocator(const rt::Options& options, uint64_t seed) {
+  static bool is_open;
+  STAB_ALWAYS(Choice, 2, !is_open);
+  is_open = true;
   switch (options.allocator) {
     case rt::Base::stretched:
       open_stretched(seed);

@@ -9,7 +9,7 @@
 
 namespace stab::heap {
 
-// It is called once in a process.
+// Once in a process (Choice 2), behind find_system_heap() if the system's allocator is not libc's.
 const Allocator& open_allocator(const rt::Options& options, uint64_t seed);
 
 }  // namespace stab::heap

@@ -16,7 +16,7 @@
 
 namespace stab::heap {
 
-// Opens an allocator as choice.cc does: the system's heap must be known before.
+// Opens an allocator as choice.cc does, in front of the system's heap.
 inline const Allocator& open(rt::Base base, std::uint64_t seed = 1) {
   find_system_heap();
   rt::Options options;

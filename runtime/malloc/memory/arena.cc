@@ -41,14 +41,6 @@ Span* unused_at(uint64_t address) {
   return span != nullptr && span->purpose == Purpose::unused ? span : nullptr;
 }
 
-// Clears what the span was, before others may read what it will be.
-void reset(Span* span) {
-  span->purpose = Purpose::unused;
-  span->bag = no_bag;
-  span->free_bits = nullptr;
-  span->block = 0;
-}
-
 }  // namespace
 
 constinit Arena arena;
@@ -56,6 +48,16 @@ constinit Arena arena;
 void Arena::open(uint64_t seed, Site site) {
   random_ = rt::Random(seed);
   site_ = site;
+  STAB_ALWAYS(Spans, 4, !is_open_);
+  is_open_ = true;
+}
+
+// Clears what the span was, before others may read what it will be.
+void Arena::reset(Span* span) {
+  span->purpose.is_ = Purpose::unused;
+  span->bag = no_bag;
+  span->free_bits = nullptr;
+  span->block = 0;
 }
 
 void Arena::insert(Span* span) {
@@ -129,7 +131,7 @@ void Arena::cut(Span* span, uint64_t units) {
 bool Arena::claim(Span* span, uint64_t units) {
   STAB_ALWAYS(Spans, 2, span->purpose == Purpose::unused && span->units >= units);
   remove(span);
-  span->purpose = Purpose::large;
+  span->purpose.is_ = Purpose::large;
   cut(span, units);
   if (span->backing != Backing::absent) return true;
   const long got = os::map(span->start, span->size(), os::read | os::write);
@@ -143,7 +145,7 @@ bool Arena::claim(Span* span, uint64_t units) {
     lead_to(span->end() - 1, &no_span);
     return false;
   }
-  span->purpose = Purpose::unused;
+  span->purpose.is_ = Purpose::unused;
   merge_and_insert(span);
   return false;
 }
@@ -190,6 +192,7 @@ bool Arena::grow(uint64_t units) {
 
 Span* Arena::take(uint64_t units, Purpose purpose, bool& zeroed) {
   const Guard guard(lock);
+  STAB_ALWAYS(Spans, 4, is_open_);
   if (units > UINT32_MAX / 2) return nullptr;
   for (;;) {
     Span* span = find(units);
@@ -202,7 +205,7 @@ Span* Arena::take(uint64_t units, Purpose purpose, bool& zeroed) {
       continue;
     }
     zeroed = span->backing == Backing::zero;
-    span->purpose = purpose;
+    span->purpose.is_ = purpose;
     used_ += span->units;
     lead_to_ends(span);
     return span;
@@ -223,6 +226,7 @@ void Arena::give(Span* span) {
 
 bool Arena::resize(Span* span, uint64_t units) {
   const Guard guard(lock);
+  STAB_ALWAYS(Spans, 2, span->purpose != Purpose::unused);
   if (units < span->units) {
     const uint64_t before = span->units;
     span->backing = Backing::written;

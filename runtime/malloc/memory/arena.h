@@ -20,13 +20,13 @@ constexpr Site usual_site = Site::by_seed;
 
 class Arena {
  public:
-  // It is called before all others.
+  // Before all others (Spans 4).
   void open(uint64_t seed, Site site = usual_site);
   // A span of this many units, to which its first and last unit lead; nullptr: there is no memory.
-  // `zeroed` tells whether its pages are zero. The caller must not change the purpose, which the
-  // arena reads when a neighbour is given back.
+  // `zeroed` tells whether its pages are zero.
   Span* take(uint64_t units, Purpose purpose, bool& zeroed);
-  // The caller must not use the pages or the span object again.
+  // The pages and the span object are the arena's again: whoever gives or resizes it once more is
+  // ended where that is seen (Spans 2).
   void give(Span* span);
   // Changes the size without moving the span; false: it is as it was. The content of new pages is
   // undefined.
@@ -43,6 +43,7 @@ class Arena {
   bool claim(Span* span, uint64_t units);
   bool grow(uint64_t units);
   uint64_t map_at_end(uint64_t size);
+  static void reset(Span* span);
   void insert(Span* span);
   void remove(Span* span);
   void merge_and_insert(Span* span);
@@ -52,6 +53,7 @@ class Arena {
 
   rt::Random random_{0};
   Site site_ = Site::by_seed;
+  bool is_open_ = false;
   uint64_t end_ = 0;       // where the newest range ends
   uint64_t mapped_ = 0;    // units
   uint64_t used_ = 0;      // units

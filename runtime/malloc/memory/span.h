@@ -7,6 +7,7 @@
 //   1. The directory leads to spans that exist, or to no_span.
 //   2. Spans do not overlap. An unused span is in one of the arena's lists, once; others are not.
 //   3. The arena counts the units that are used.
+//   4. The arena is opened before it gives the first span, and not again.
 #pragma once
 
 #include <stdint.h>
@@ -20,12 +21,24 @@ enum class Purpose : uint8_t { unused, slab, large, pool };
 // What the addresses of an unused span are mapped to: written pages, zero pages, nothing.
 enum class Backing : uint8_t { written, zero, absent };
 
+// Everybody reads it, and the arena alone writes it, which asks it of the neighbours of a span that
+// is given back.
+class ArenasPurpose {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): it is read as what it holds.
+  operator Purpose() const { return is_; }
+
+ private:
+  friend class Arena;
+  Purpose is_;
+};
+
 constexpr uint8_t no_bag = 255;
 
 struct Span {
   uint64_t start;
   uint32_t units;
-  Purpose purpose;
+  ArenasPurpose purpose;
   Backing backing;
   // The class whose bag takes any block of this slab as a slot; no_bag: release() must look closer.
   uint8_t bag;
