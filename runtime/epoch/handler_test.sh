@@ -122,6 +122,18 @@ bad=$(printf '%s\n' "${called[@]}" | grep -E "there is no|$of_libc|^stab::heap::
 [ -z "$bad" ] || fail "the epoch's handler reaches:"$'\n'"$bad"
 [ ${#called[@]} -ge 200 ] || fail "only these were looked at: ${called[*]}"
 
+# faults_of_walk ROOT...: what of these calls itself, by way of others, too, and what has data of threads: a walk does neither.
+faults_of_walk() {
+  awk -v edges=1 -v cuts="$cuts" -v roots="$*" -f "$reached_script" listing >edges
+  tsort edges 2>&1 >/dev/null | sed -n 's/^tsort: \([^:]*\)$/\1/p'
+  awk 'NR == FNR { mine[$1]; mine[$2]; next } /^[0-9a-f]+ <.*>:$/ { gsub(/[<>:]/, "", $2); name = $2 } name in mine && /%fs:/ { print name }' edges listing
+}
+mapfile -t of_walk < <(functions_named '^_ZN4stab2rt(4step|10begin_walk)')
+[ ${#of_walk[@]} = 3 ] || fail "walks begin and go on by ${of_walk[*]}"
+bad=$(faults_of_walk "${of_walk[@]}" | sort -u)
+[ -z "$bad" ] || fail "a walk calls itself or has data of threads: $bad"
+[ "$(wc -l <edges)" -ge 40 ] || fail "only these calls of a walk were looked at: $(cat edges)"
+
 # What is there to be found is found: by a call, by a pointer in data, by a table that is compared, by one of the linker's; and a
 # function that has nothing but the name.
 for way in 'prctl dlsym@plt' 'syscall dlsym@plt' '_dl_find_object dlsym@plt' 'malloc pthread_key_create@plt' '_exit abort@plt' 'prctl stab::os::yield()'; do
@@ -136,6 +148,13 @@ void by_version(void) { __asm__ volatile("call *sched_yield@GOTPCREL(%rip)"); }
 void by_data(void) { of_data(); of_data = sched_yield; }
 void wait_before_start(void) { for (volatile int i = 0; i < 9; ++i) {} sched_yield(); }
 void spin_before_start(void) { for (;;) {} }
+static __thread int of_thread;
+void thread_walk(void) { ++of_thread; }
+int self_walk(int n) { return n > 0 ? self_walk(n - 1) + self_walk(n - 2) : n; }
+int pair_walk(int n);
+int other_walk(int n) { return pair_walk(n) + 1; }
+int pair_walk(int n) { return n > 0 ? other_walk(n - 1) + 1 : n; }
+void plain_walk(void) { by_table(); by_data(); }
 C
 clang-19 -fuse-ld=lld main.c library.so -o opened && list opened >named || fail "the program with open ways is not built"
 # Newer objdumps name what a slot of the table is for, others only where it lies.
@@ -147,5 +166,7 @@ for listing in named unnamed; do
   done
 done
 [ "$(claims listing | xargs)" = "spin_before_start nowhere wait_before_start <sched_yield@plt>" ] || fail "who claims to be called early: $(claims listing)"
+faults=$(for root in thread self pair plain; do faults_of_walk ${root}_walk | sed "s/^/$root: /"; done | sort -u | xargs)
+[ "$faults" = "pair: other_walk pair: pair_walk self: self_walk self: self_walk+ thread: thread_walk" ] || fail "the faults of walks: $faults"
 rm -r "$PWD"
 exit $failures

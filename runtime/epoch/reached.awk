@@ -3,6 +3,7 @@
 # global offset table, which hold addresses.
 #   { nm -nS PROGRAM; readelf -rW PROGRAM; objdump -d --no-show-raw-insn PROGRAM; } | awk -v roots="NAME..." -v cuts=REGEX -f reached.awk
 # Prints a line for each, from it back to a root: `dlsym@plt < find_function < _exit`. What matches cuts is not followed.
+# With edges=1 it prints pairs of who refers to whom instead, for tsort; with one in between where a function calls itself.
 # Not seen: what a pointer leads to that is set while the program runs.
 function number(hex,    i, n) {
   for (i = 1; i <= length(hex); ++i) n = n * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
@@ -21,9 +22,10 @@ function owner(address,    low, high, middle) {
 # What a relocation names: a place of the program, or a function of a library, which may have no version.
 function named(symbol) { return symbol in at ? at[symbol] : symbol ~ /@/ ? symbol : symbol "@" }
 function refer(from, to) { if (from != to) targets[from] = targets[from] " " to }
+function text_of(node) { return node in name ? name[node] : node }
 function reach(node, parent,    text) {
   if (node in path) return
-  text = node in name ? name[node] : node
+  text = text_of(node)
   path[node] = text (parent == "" ? "" : " < " path[parent])
   if (cuts == "" || text !~ cuts) queue[++last] = node
 }
@@ -39,7 +41,9 @@ $3 == "R_X86_64_64" || $3 == "R_X86_64_GLOB_DAT" { refer(owner(number($1)), name
 /^[0-9a-f]+ <.*>:$/ { current = $2 ~ /@plt/ ? "" : owner(number($1)); next }
 current != "" && /<[^>]*>$/ {  # an operand: ADDRESS <symbol>
   symbol = $NF; gsub(/[<>]/, "", symbol)
-  refer(current, symbol ~ /@/ ? symbol : owner(number($(NF - 1))))
+  target = symbol ~ /@/ ? symbol : owner(number($(NF - 1)))
+  refer(current, target)
+  if (edges && target == current && $2 ~ /^call/) { name[target "+"] = symbol "+"; refer(current, target "+"); refer(target "+", current) }
 }
 END {
   n = split(roots, root, " ")
@@ -47,7 +51,12 @@ END {
     if (root[i] in at) reach(at[root[i]], ""); else print "there is no " root[i]
   for (i = 1; i <= last; ++i) {
     m = split(targets[queue[i]], found, " ")
-    for (j = 1; j <= m; ++j) reach(found[j], queue[i])
+    if (edges) print text_of(queue[i]), text_of(queue[i])
+    for (j = 1; j <= m; ++j) {
+      reach(found[j], queue[i])
+      if (edges) print text_of(queue[i]), text_of(found[j])
+    }
   }
+  if (edges) exit
   for (node in path) print path[node]
 }

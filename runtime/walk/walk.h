@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Walks the frames of a stopped thread and tells exactly where each return address is kept. Safe in
-// a signal handler: no allocation, no locks, no libc, no recursion, no thread-local storage. The
-// stack, the frame descriptions and the registers may be corrupt.
+// a signal handler: no allocation, no locks, no libc, no recursion, no thread-local storage, as
+// handler_test.sh finds. The stack, the frame descriptions and the registers may be corrupt.
 //
 // Invariants:
 //   1. The stack is read upwards from red_zone below the first stack pointer, in aligned words, and
@@ -85,7 +85,7 @@ enum class Step : uint8_t {
   lost,    // there may be one
 };
 
-// At what a signal interrupted: a handler's third argument, which must outlive the walk.
+// At what a signal interrupted: a handler's third argument, into which pc_slot and saved point.
 void begin_walk(Walk& walk, ucontext_t& interrupted);
 // At a sleeping thread. Only these two are known; others become known where a frame saved them.
 void begin_walk(Walk& walk, uint64_t pc, uint64_t stack_pointer);
