@@ -242,5 +242,26 @@ where() { STABILIZER_OPTIONS=seed=$1:report=layout setarch -R ./good >/dev/null;
 [ "$(where 5)" = "$(where 5)" ] || fail "one seed, two layouts"
 [ "$(where 5)" != "$(where 6)" ] || fail "two seeds, one layout"
 
+# Where functions move, the text is not the file's any more, so that the kernel sets no probe where a jump lies (own_text.h).
+cat >text.c <<'END'
+#include <stdio.h>
+__attribute__((noinline)) int twice(int x) { return 2 * x; }
+int main(void) {
+  unsigned long start, end, inode = 0;
+  int c;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  while (maps && fscanf(maps, "%lx-%lx %*s %*s %*s %lu", &start, &end, &inode) == 3) {
+    if ((unsigned long)twice >= start && (unsigned long)twice < end) break;
+    while ((c = getc(maps)) != '\n' && c != EOF) {}
+  }
+  puts(inode == 0 ? "its own" : "the file's");
+  return twice(21) != 42;
+}
+END
+$szc -O1 -w text.c -o text || exit 1
+for way in "code=0 the file's" "code=1:rerandomize=once its own" "code=1:period=1ms its own"; do
+  [ "$(STABILIZER_OPTIONS=strict=1:${way%% *} ./text)" = "${way#* }" ] || fail "whose the text is: not so with $way"
+done
+
 [ $failures = 0 ] && echo "all as expected"
 [ $failures = 0 ]

@@ -168,7 +168,8 @@ const char* build(Image& image, bool again) {
     if (!stubs.put_in_place()) return place_refused;
   }
   const OwnText text(image);
-  if (!patch_originals(image)) return "the code cannot be made writable (mprotect was refused)";
+  if (!patch_originals(image, text))
+    return "the code cannot be made writable (mprotect was refused)";
   // From here on there is no way back. Vtables that stay as they are lead to the entries.
   set_pointers(image);
   text.take();

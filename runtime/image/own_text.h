@@ -12,8 +12,8 @@ namespace stab::rt {
 
 class OwnText {
  public:
-  // Finds out which pages are the file's own, before any of the text is changed. Where that cannot
-  // be known (there is no /proc), all pages stay as they are.
+  // Finds out which pages are the file's own while none of the text is changed: patch_originals
+  // asks for this object. Where that cannot be known (there is no /proc), all pages stay as they are.
   explicit OwnText(const Image& image);
   ~OwnText();
   OwnText(const OwnText&) = delete;

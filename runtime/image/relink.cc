@@ -268,7 +268,7 @@ void set_pointers(const Image& image) {
   protect_pointers(image, os::read);
 }
 
-bool patch_originals(const Image& image) {
+bool patch_originals(const Image& image, const OwnText& /*untouched*/) {
   if (!make_writable(image)) {
     restore(image);
     return false;

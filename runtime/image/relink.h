@@ -6,6 +6,8 @@
 
 namespace stab::rt {
 
+class OwnText;
+
 // In the first layout: the bytes of the original (the entry as it was linked), padding, and jump
 // tables.
 void write_copy(const Image& image, const Layout& layout, uint32_t f);
@@ -26,7 +28,8 @@ void lead_to(const Image& image, const Layout& layout, StubsDraft& stubs);
 // Makes the originals jump to the copies of the first layout, or to their stubs, and sets
 // the slots in data. Returns false if the text could not be made writable; then nothing was
 // changed. If it cannot be made executable again, the process ends: it has nothing left to run.
-bool patch_originals(const Image& image);
+// `untouched` has seen the text as it was.
+bool patch_originals(const Image& image, const OwnText& untouched);
 
 // Makes vtables refer to the copies themselves where there is one layout, else to the stubs:
 // programs carry what they read from a vtable to places that the runtime cannot find (the frame of
