@@ -15,7 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { FORKS = 150, MOST_FORKS = 20000, PLACES = 60, BLOCKS = 100 };
+enum { FORKS = 150, MOST_FORKS = 20000, PLACES = 40, BLOCKS = 100 };
 static volatile int forks, is_child, is_loading, is_in_heap, failures;
 static int place_count;
 static long places[PLACES];
