@@ -10,6 +10,10 @@ bool started;
 
 }  // namespace
 
+BeforeStart::BeforeStart() {
+  STAB_ALWAYS(Handlers, 3, !started);
+}
+
 OutsideHandlers BeforeStart::outside() {
   STAB_ALWAYS(Handlers, 2, !started);
   return {};

@@ -9,6 +9,8 @@
 //      asks libc for nothing that may wait, and leaves the heap alone. (Two things wait for a
 //      while: an epoch's handler for other threads, _exit for another one's last line.)
 //   2. The functions of libc that it hands on to are looked up at our start or before it.
+//   3. Where main and the first thread begin, and how large stacks are, is said before there is
+//      either.
 #pragma once
 
 namespace stab::rt {
@@ -21,9 +23,11 @@ class OutsideHandlers {
 };
 
 // In calls before our start, by resolvers of libraries and what the program put before us: none of
-// its handlers and threads is there yet.
+// its handlers and threads is there yet. What has to come then takes one. Where either function
+// comes later it ends the process.
 struct BeforeStart {
-  static OutsideHandlers outside();  // ends the process if it comes later
+  BeforeStart();
+  static OutsideHandlers outside();
   static void end();
 };
 

@@ -14,6 +14,13 @@ TEST(BeforeStart, GivesNoProofOnceTheProgramHasStarted) {
         BeforeStart::outside();
       },
       "outside_handlers.cc:[0-9]+: Handlers 2 does not hold");
+  BeforeStart();
+  EXPECT_DEATH(
+      {
+        BeforeStart::end();
+        BeforeStart();
+      },
+      "outside_handlers.cc:[0-9]+: Handlers 3 does not hold");
 }
 
 }  // namespace

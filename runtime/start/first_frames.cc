@@ -143,7 +143,7 @@ int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
 
 }  // namespace
 
-void move_first_frames(const Random& random) {
+void move_first_frames(const BeforeStart& /*proof*/, const Random& random) {
   Random own = random;
   main_shift = own.below(main_span / step) * step;
   thread_seed = own.next();

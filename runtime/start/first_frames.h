@@ -3,12 +3,12 @@
 // bytes lower: the size of the environment leaves no trace in the addresses of frames.
 #pragma once
 
+#include "runtime/base/outside_handlers.h"
 #include "runtime/base/random.h"
 
 namespace stab::rt {
 
-// Before main and before any thread.
-void move_first_frames(const Random& random);
+void move_first_frames(const BeforeStart& proof, const Random& random);
 
 // From now on threads tell epochs that they begin.
 void announce_threads();

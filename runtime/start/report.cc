@@ -120,8 +120,8 @@ void report_signal(int number, uint64_t pc, const Location& location) {
 }
 
 void report_sandbox(const EpochCounts& epochs) {
-  static uint64_t told;  // epochs of the last such line; only who ended the report is here
   if (!report_wanted() || !end_report()) return;
+  static uint64_t told;  // epochs of the last such line; end_report() lets one thread in here
   const uint64_t epochs_now = epochs.layouts + epochs.given_up;
   if (epochs_now < 2 * told) return;
   told = epochs_now;

@@ -148,6 +148,13 @@ void watch_quick_exit() {
   if (&__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(report_quick_exit, nullptr);
 }
 
+void prepare_stacks(const BeforeStart& proof) {
+  move_first_frames(proof, Random(seed ^ 0x2545f4914f6cdd1du));
+  small_stack = raise_default_stack(proof);
+  // The kernel keeps 128 MB free below the stack in any case.
+  if (!os::allow_stack(stack_wanted)) small_stack = "the limit of the stack cannot be raised";
+}
+
 void start(char** environment) {
   read_options(environment);
   open_report(options);
@@ -157,19 +164,14 @@ void start(char** environment) {
   prepare_sandbox(AtStartAndEnd::outside());
   prepare_contexts((options.code || options.stack) && options.again(), AtStartAndEnd::outside());
   prepare_find_object(AtStartAndEnd::outside());
-  BeforeStart::end();
   if (options.code || options.stack || options.heap) seed = run_seed(options);
+  if (options.stack) prepare_stacks(BeforeStart());
+  BeforeStart::end();
   if (!options.code && !options.stack) {
     if (report_wanted()) report_start(options, seed, nullptr, "code=0", nullptr, nullptr);
     return;
   }
   active = true;
-  if (options.stack) {
-    move_first_frames(Random(seed ^ 0x2545f4914f6cdd1du));
-    small_stack = raise_default_stack();
-    // The kernel keeps 128 MB free below the stack in any case.
-    if (!os::allow_stack(stack_wanted)) small_stack = "the limit of the stack cannot be raised";
-  }
   prepare_libraries();
   if (options.stack && libraries_make_stacks()) keep_pads_small();
   can_replace = !options.again() || can_put_code();

@@ -76,7 +76,7 @@ const pthread_attr_t* without_more_stack(const pthread_attr_t* own) {
 
 }  // namespace
 
-const char* raise_default_stack() {
+const char* raise_default_stack(const BeforeStart& /*proof*/) {
   known = find_functions();
   pthread_attr_t attributes;
   size_t size = 0;

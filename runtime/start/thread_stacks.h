@@ -14,14 +14,15 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "runtime/base/outside_handlers.h"
+
 namespace stab::rt {
 
 // What main and threads get, if their stacks were smaller.
 constexpr uint64_t stack_wanted = uint64_t{64} << 20;
 
-// Before there are threads. nullptr, or why threads without a size of their own have no larger
-// stacks.
-const char* raise_default_stack();
+// nullptr, or why threads without a size of their own have no larger stacks.
+const char* raise_default_stack(const BeforeStart& proof);
 
 // The attributes to make a thread with: `own`, or a copy in `room` that asks for a larger stack.
 // `room` shares what it points to with `own`.

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/base/report_file.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <thread>
+#include <vector>
+
+namespace stab::rt {
+namespace {
+
+TEST(Report, IsEndedByOneThreadUntilItIsResumed) {
+  constexpr int thread_count = 8;
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> ended = 0;
+    std::barrier start(thread_count);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < thread_count; ++i)
+      threads.emplace_back([&] {
+        start.arrive_and_wait();
+        if (end_report()) ++ended;
+      });
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(ended, 1);
+    resume_report();
+  }
+}
+
+}  // namespace
+}  // namespace stab::rt
