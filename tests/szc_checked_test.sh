@@ -93,7 +93,8 @@ right() {
 }
 right -O2 "epoch_contexts.c epoch_copied_jumps.c epoch_dispatch.c epoch_forks.c epoch_frames.c epoch_kept_places.c
   epoch_libraries.cpp epoch_long_jumps.c epoch_one_function.c epoch_registers.c epoch_signals.c epoch_steps.cpp
-  epoch_thread_storm.cpp vtable_words.cpp"
+  epoch_outer_loops.c epoch_thread_storm.cpp vtable_words.cpp"
+right -O0 constants.c
 right '-O2 -std=c++14' epoch_exceptions.cpp
 right '-O2 -std=c++20 -fvisibility=hidden' epoch_vtables.cpp
 exit $failures

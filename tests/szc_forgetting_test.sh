@@ -75,8 +75,8 @@ forgets epoch_own_stack.c '-O2 -flto'
 forgets epoch_slow_loading.c '-O2 -ldl'
 
 # Loops with pads.
-forgets epoch_outer_loops.c -O0 14 1500 :stack=1
 forgets epoch_outer_loops.c -O2 14 1500 :stack=1
+forgets epoch_outer_loops.c '-O3 -flto' 14 1500 :stack=1
 
 # Libraries that szc did not build.
 forgets epoch_guarded.c -O2 3

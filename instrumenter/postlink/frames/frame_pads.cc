@@ -107,7 +107,7 @@ class PadAnalysis {
     }
     function_.pad.step = flow_.shape == FrameShape::realigned ? flow_.alignment : abi::pad_unit;
     function_.pad.most = abi::largest_pad / function_.pad.step * function_.pad.step;
-    function_.pad.above = bytes_above(flow_.size - removal.bytes);
+    function_.pad.above = bytes_above();
     function_.pad.code_fields = flow_.fields;
     for (const CfaField& field : fields_)
       function_.pad.description_fields.push_back(abi::description_field(field.place, field.width));
@@ -130,13 +130,11 @@ class PadAnalysis {
     return choose_description_fields();
   }
 
-  // From the end of a pad to the CFA: between the two parts, where it is known where one begins.
-  [[nodiscard]] std::int64_t bytes_above(std::int64_t size) const {
+  // From the end of a pad to the CFA. Of other shapes it is not known where the lower part ends:
+  // code may reach it by a copy of the stack pointer.
+  [[nodiscard]] std::int64_t bytes_above() const {
     constexpr std::int64_t return_address = 8;
-    const bool has_lower_part = flow_.highest_by_rsp != INT64_MIN;
-    if (flow_.shape == FrameShape::plain) return return_address + flow_.upper;
-    if (flow_.shape != FrameShape::framed || has_lower_part) return 0;
-    return return_address + flow_.upper + size;
+    return flow_.shape == FrameShape::plain ? return_address + flow_.upper : 0;
   }
 
   // Those that hold while the frame is large.
