@@ -48,6 +48,7 @@ class KnownObjects {
           !__atomic_compare_exchange_n(&slot.stamp, &before, writing, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED))
         continue;
+      __atomic_thread_fence(__ATOMIC_RELEASE);  // who reads a new field sees `writing`
       __atomic_store_n(&slot.file.record, file.record, __ATOMIC_RELAXED);
       __atomic_store_n(&slot.file.start, file.start, __ATOMIC_RELAXED);
       __atomic_store_n(&slot.object, object, __ATOMIC_RELAXED);

@@ -134,7 +134,8 @@ void report_end() {
   const bool is_owner = report_wanted();
   if ((!is_owner && !report_wanted_by_child()) || !last_line.begin()) return;
   if (is_owner)
-    report_exit(os::monotonic_ns() - main_began, plain_region(), named_regions(), epoch_counts());
+    report_exit(main_began == 0 ? 0 : os::monotonic_ns() - main_began, plain_region(),
+                named_regions(), epoch_counts());
   else
     report_child(epoch_counts());
   last_line.end();

@@ -51,7 +51,7 @@ Measured with_interval(double value, double variance, double blocks, double alph
   const auto factor = t_upper_quantile(alpha / 2, blocks - 1);
   if (!factor) return made;
   const double half = *factor * std::sqrt(variance) * value;
-  made.interval = Interval{.low = value - half, .high = value + half};
+  made.interval = Interval{.low = std::max(0.0, value - half), .high = value + half};
   return made;
 }
 
