@@ -38,8 +38,9 @@ TEST_F(CausalLoadTest, ALoadMakesArrivalsFasterByWhatWasMeasured) {
   EXPECT_FALSE(json::parse(made.out).contains("changes")) << "with what?";
 }
 
-double half_width(const json& interval) {
-  return (interval["high"].get<double>() - interval["low"].get<double>()) / 2;
+// The other half ends at 0.
+double upper_half(const json& measured) {
+  return measured["high"].get<double>() - measured["value"].get<double>();
 }
 
 // By one run: the arrivals of two runs have an error of s / sqrt(2), a ratio to one more sqrt(3) times that.
@@ -49,7 +50,7 @@ TEST_F(CausalLoadTest, WhatWasHadOfOneLoadHasTheErrorOfTheRunBefore) {
   ASSERT_EQ(made.code, 0) << made.err;
   const json load = json::parse(made.out)["loads"][0];
   const auto share = [&](const char* name) {
-    return half_width(load[name]) / load[name]["value"].get<double>();
+    return upper_half(load[name]) / load[name]["value"].get<double>();
   };
   EXPECT_NEAR(share("had"), std::sqrt(3.0) * share("arrivals"), 1e-6 + 1e-3 * share("had"));
 }
@@ -65,7 +66,7 @@ TEST_F(CausalLoadTest, WhatWasHadIsByTheRunsAtOneIfThereAreSuch) {
     return loads[at]["arrivals"]["value"].get<double>();
   };
   EXPECT_NEAR(loads[1]["had"]["value"].get<double>(), arrivals(1) / arrivals(0), 1e-6);
-  EXPECT_GT(half_width(loads[1]["had"]), 0);
+  EXPECT_GT(upper_half(loads[1]["had"]), 0);
 }
 
 // The loads of "run 1 of 4 at 1.25x: ..." and of those that follow.
