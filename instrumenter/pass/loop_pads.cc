@@ -10,7 +10,6 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
-#include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <algorithm>
 #include <set>
@@ -97,10 +96,15 @@ void clear_new_part(llvm::Instruction& next, llvm::Value* pad, llvm::Value* befo
   clear(rarely, pad, rarely.CreatePtrDiff(rarely.getInt8Ty(), before, pad));
 }
 
-void add_pad(llvm::Loop& loop, llvm::BasicBlock& before, llvm::GlobalVariable& byte,
+// Where the stack pointer is between calls. A loop's way in may be in a cycle that is none of the
+// loops that LLVM knows, so it would be lower there each time.
+llvm::Value* save_stack_pointer(llvm::Function& function) {
+  llvm::BasicBlock& entry = function.getEntryBlock();
+  return llvm::IRBuilder<>(&entry, entry.getFirstNonPHIOrDbgOrAlloca()).CreateStackSave();
+}
+
+void add_pad(llvm::Loop& loop, llvm::Value* saved, llvm::GlobalVariable& byte,
              llvm::DominatorTree& dominators, llvm::LoopInfo& loops) {
-  llvm::IRBuilder<> outside(before.getTerminator());
-  llvm::Value* saved = outside.CreateStackSave();
   llvm::IRBuilder<> inside(loop.getHeader(), loop.getHeader()->getFirstInsertionPt());
   llvm::Value* last = inside.CreateStackSave();
   inside.CreateStackRestore(saved);
@@ -124,13 +128,10 @@ unsigned add_pads(llvm::Function& function) {
   llvm::DominatorTree dominators(function);
   llvm::LoopInfo loops(dominators);
   llvm::GlobalVariable* byte = nullptr;
+  llvm::Value* saved = nullptr;
   unsigned count = 0;
   for (llvm::Loop* loop : loops) {
     if (!calls(*loop) || loop->getHeader()->isEHPad()) continue;
-    llvm::BasicBlock* before = loop->getLoopPreheader();
-    if (before == nullptr)
-      before = llvm::InsertPreheaderForLoop(loop, &dominators, &loops, nullptr, false);
-    if (before == nullptr) continue;
     if (byte == nullptr) {
       auto* type = llvm::Type::getInt8Ty(function.getContext());
       byte = new llvm::GlobalVariable(*function.getParent(), type, false,
@@ -138,8 +139,9 @@ unsigned add_pads(llvm::Function& function) {
                                       llvm::ConstantInt::get(type, 0), "stab.byte");
       byte->setSection(section);
       byte->setAlignment(llvm::Align(1));
+      saved = save_stack_pointer(function);
     }
-    add_pad(*loop, *before, *byte, dominators, loops);
+    add_pad(*loop, saved, *byte, dominators, loops);
     ++count;
   }
   return count;

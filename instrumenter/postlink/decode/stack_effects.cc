@@ -55,7 +55,7 @@ class Step {
       case Kind::add:
         return set(move_.to, value_of(move_.to).plus(move_.value));
       case Kind::align:
-        if (value_of(move_.to).is_own()) begin_base(move_.to);
+        if (value_of(move_.to).is_own()) begin_base(own_base_ | StackValue::aligned);
         return;
       case Kind::lower:
         return lower();
@@ -73,10 +73,10 @@ class Step {
     }
   }
 
-  // A saved stack pointer is none of an object's addresses.
+  // A stack pointer that is saved in the frame is none of an object's addresses.
   void store() {
     const StackValue value = value_of(move_.from);
-    if (value != state_.rsp()) give_away(value);
+    if (value != state_.rsp() || !place().is_own()) give_away(value);
     write_memory();
     if (place().is_place()) state_.words.write(place(), value, is_like_push(value));
   }
@@ -116,20 +116,21 @@ class Step {
     return mix(value_of(move_.base), value_of(move_.index));
   }
 
-  void begin_base(std::uint8_t number) {
-    state_.forget_base(own_base_);
-    set(number, StackValue::at(own_base_, 0));
+  void begin_base(std::uint32_t base) {
+    state_.forget_base(base);
+    set(move_.to, StackValue::at(base, 0));
   }
 
   void lower() {
     const StackValue number = value_of(move_.from);
     const StackValue before = value_of(move_.to);
-    if (before.is_own() && !number.is_involved()) return begin_base(move_.to);
+    if (before.is_own() && !number.is_involved()) return begin_base(own_base_);
     set(move_.to, mix(before, number));
   }
 
   void push() {
     const StackValue value = value_of(move_.from);
+    if (value != state_.rsp()) give_away(value);
     state_.rsp() = state_.rsp().plus(-move_.value);
     state_.words.write(state_.rsp(), move_.value == 8 ? value : StackValue{}, true);
   }

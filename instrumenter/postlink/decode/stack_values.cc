@@ -16,10 +16,23 @@ StackValue join_near(const StackValue& a, const StackValue& b) {
   return is_inside ? a : StackValue::somewhere(a.base);
 }
 
+// An aligned one may be where the stack pointer was before.
+bool is_lowered(std::uint32_t base) {
+  return base == StackValue::lowered_base || (base != 0 && (base & StackValue::aligned) == 0);
+}
+
+std::uint32_t one_of(std::uint32_t base) {
+  return is_lowered(base) ? StackValue::lowered_base : StackValue::no_base;
+}
+
 std::uint32_t join_bases(std::uint32_t a, std::uint32_t b) {
   if (a == b) return a;
-  const bool lowered = a != 0 && b != 0 && a != StackValue::no_base && b != StackValue::no_base;
-  return lowered ? StackValue::lowered_base : StackValue::no_base;
+  return is_lowered(a) && is_lowered(b) ? StackValue::lowered_base : StackValue::no_base;
+}
+
+void forget_base_of(StackValue& value, std::uint32_t base) {
+  if (!value.is_involved() || value.base != base) return;
+  value = value.is_own() ? StackValue::somewhere(one_of(base)) : StackValue::made_of(one_of(base));
 }
 
 }  // namespace
@@ -40,16 +53,38 @@ StackValue mix(const StackValue& a, const StackValue& b) {
 }
 
 void StackWords::join(const StackWords& other) {
-  std::erase_if(words_, [&](Word& word) {
-    const auto same = std::ranges::find_if(other.words_, [&](const Word& w) {
-      return w.base == word.base && w.distance == word.distance;
-    });
-    if (same == other.words_.end()) return true;
+  const auto at_same_place = [](std::vector<Word>& words, const Word& word) {
+    return std::ranges::find_if(
+        words, [&](const Word& w) { return w.base == word.base && w.distance == word.distance; });
+  };
+  std::vector<Word> others = other.words_;
+  for (Word& word : words_) {
+    const auto same = at_same_place(others, word);
+    if (same == others.end()) {
+      spoil(word);
+      continue;
+    }
     word.value = instrumenter::join(word.value, same->value);
     word.pushed = word.pushed && same->pushed;
-    return !word.value.is_own();
-  });
+    others.erase(same);
+  }
+  for (Word& word : others) {
+    spoil(word);
+    words_.push_back(word);
+  }
+  sort();
   for (const Given& more : other.given_) add_given(more);
+}
+
+void StackWords::spoil(Word& word) {
+  word.value = StackValue::made_of(word.value.base);
+  word.pushed = false;
+}
+
+void StackWords::sort() {
+  std::ranges::sort(words_, [](const Word& a, const Word& b) {
+    return a.base != b.base ? a.base < b.base : a.distance < b.distance;
+  });
 }
 
 StackValue StackWords::read(const StackValue& place) const {
@@ -63,24 +98,25 @@ StackValue StackWords::read(const StackValue& place) const {
 void StackWords::write(const StackValue& place, const StackValue& value, bool pushed) {
   if (!place.is_place()) return overwrite_near(place);
   overwrite(place, 8);
-  if (value.is_own()) words_.push_back({place.base, place.distance, value, pushed});
-  std::ranges::sort(words_, [](const Word& a, const Word& b) {
-    return a.base != b.base ? a.base < b.base : a.distance < b.distance;
-  });
+  if (value.is_involved()) words_.push_back({place.base, place.distance, value, pushed});
+  sort();
 }
 
 void StackWords::overwrite(const StackValue& place, std::uint32_t bytes) {
   if (!place.is_own() || !place.has_base()) return overwrite_near(place);
-  std::erase_if(words_, [&](const Word& word) {
+  std::erase_if(words_, [&](Word& word) {
     if (word.base != place.base) return false;
     const bool there = word.distance < place.highest + bytes && word.distance + 8 > place.distance;
-    return there || !(place.exact || word.pushed);
+    if (there || !(place.exact || word.pushed)) spoil(word);
+    return place.exact && word.distance >= place.distance &&
+           word.distance + 8 <= place.distance + bytes;
   });
 }
 
 void StackWords::overwrite_near(const StackValue& place) {
   if (!place.is_involved()) return;
-  std::erase_if(words_, [&](const Word& word) { return place.may_have_base(word.base); });
+  for (Word& word : words_)
+    if (place.may_have_base(word.base)) spoil(word);
 }
 
 void StackWords::add_given(const Given& more) {
@@ -104,14 +140,15 @@ void StackWords::give_away(const StackValue& place) {
 }
 
 void StackWords::overwrite_given_away() {
-  std::erase_if(words_, [&](const Word& word) {
-    return std::ranges::any_of(given_, [&](const Given& given) {
-      if (!StackValue::made_of(given.base).may_have_base(word.base)) return false;
-      if (!word.pushed) return given.lowest <= word.distance;
-      return std::ranges::binary_search(given.places, word.distance) ||
-             (given.first <= word.distance && word.distance <= given.last);
-    });
-  });
+  const auto reaches = [](const Given& given, const Word& word) {
+    if (!StackValue::made_of(given.base).may_have_base(word.base)) return false;
+    if (!word.pushed) return given.lowest <= word.distance;
+    return std::ranges::binary_search(given.places, word.distance) ||
+           (given.first <= word.distance && word.distance <= given.last);
+  };
+  for (Word& word : words_)
+    if (std::ranges::any_of(given_, [&](const Given& given) { return reaches(given, word); }))
+      spoil(word);
 }
 
 void StackWords::forget_below(const StackValue& stack_pointer) {
@@ -125,7 +162,7 @@ void StackWords::forget_below(const StackValue& stack_pointer) {
 void StackWords::forget_base(std::uint32_t base) {
   std::erase_if(words_, [&](Word& word) {
     if (word.base == base) return true;
-    if (word.value.base == base) word.value = StackValue::somewhere(StackValue::lowered_base);
+    forget_base_of(word.value, base);
     return false;
   });
   std::erase_if(given_, [&](const Given& given) { return given.base == base; });
@@ -138,10 +175,7 @@ void StackState::join(const StackState& other) {
 }
 
 void StackState::forget_base(std::uint32_t base) {
-  for (StackValue& value : registers)
-    if (value.is_involved() && value.base == base)
-      value = value.is_own() ? StackValue::somewhere(StackValue::lowered_base)
-                             : StackValue::made_of(StackValue::lowered_base);
+  for (StackValue& value : registers) forget_base_of(value, base);
   words.forget_base(base);
 }
 

@@ -13,7 +13,7 @@ namespace stab::instrumenter {
 
 // A place of the own stack is a distance from a *base*: where the stack pointer was on entry (base
 // 0), or where it was after an instruction had aligned or lowered it by an unknown number (base
-// n + 1: instruction n, when it ran last).
+// n + 1: instruction n, when it ran last; with the bit `aligned` if it has aligned it).
 struct StackValue {
   enum class Kind : std::uint8_t {
     unknown,
@@ -22,7 +22,8 @@ struct StackValue {
   };
   static constexpr std::uint32_t no_base = UINT32_MAX;           // one of several
   static constexpr std::uint32_t lowered_base = UINT32_MAX - 1;  // the same, but not base 0
-  static constexpr std::int64_t anywhere = INT64_MAX / 4;        // further than any distance
+  static constexpr std::uint32_t aligned = 1U << 31U;
+  static constexpr std::int64_t anywhere = INT64_MAX / 4;  // further than any distance
   Kind kind = Kind::unknown;
   bool exact = true;  // false: one from `distance` to `highest`
   std::uint32_t base = 0;
@@ -55,8 +56,9 @@ StackValue join(const StackValue& a, const StackValue& b);
 // What an instruction that is not understood makes of both.
 StackValue mix(const StackValue& a, const StackValue& b);
 
-// Words of the own stack that hold such places. What others may write, because they were given the
-// address of something below in the frame, is forgotten when they run. A pushed word is no part of
+// Words of the own stack that hold such places, or may hold one: what may have been written over is
+// mixed from then on, and so is what others may write, because they were given the address of
+// something below in the frame, when they run. A pushed word is no part of
 // an object: they do not come to it unless they were given its own address, as they do not come to a
 // return address.
 class StackWords {
@@ -94,6 +96,8 @@ class StackWords {
     std::int64_t last = -StackValue::anywhere;
     bool operator==(const Given&) const = default;
   };
+  static void spoil(Word& word);
+  void sort();
   void add_given(const Given& more);
 
   std::vector<Word> words_;

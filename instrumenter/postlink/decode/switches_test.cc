@@ -246,6 +246,36 @@ TEST_F(Switches, WhatLiesInOneOfTwoLoweredPartsIsNoWordAboveThem) {
   EXPECT_TRUE(switches(either + "lea -32(%rbp),%rcx;" + end));
 }
 
+TEST_F(Switches, ANumberMadeOfWhatMayBeAPlaceIsNoSizeOfAnObject) {
+  const std::string begin = "push %rbp; mov %rsp,%rbp; sub $64,%rsp; mov %rsp,-24(%rbp); ";
+  const std::string end = "sub %rdi,%rsp; call f; mov %rbp,%rsp; pop %rbp; ret";
+  // Others may have written over the word, or one path has.
+  EXPECT_TRUE(switches(begin + "lea -64(%rbp),%rdi; call f; mov -24(%rbp),%rdi; " + end));
+  EXPECT_TRUE(switches(begin + "jz 1f; movq $8,-24(%rbp); 1: mov -24(%rbp),%rdi; " + end));
+  EXPECT_TRUE(switches(begin + "movl $8,-24(%rbp); mov -24(%rbp),%rdi; " + end));
+  EXPECT_FALSE(switches(begin + "movq $8,-24(%rbp); mov -24(%rbp),%rdi; " + end));
+  // By way of memory, as by none.
+  const std::string distance = "mov %rsp,%rdx; sub %rdi,%rdx; ";
+  EXPECT_TRUE(switches(begin + distance + "mov %rdx,%rdi; " + end));
+  EXPECT_TRUE(switches(begin + distance + "mov %rdx,-16(%rbp); mov -16(%rbp),%rdi; " + end));
+}
+
+TEST_F(Switches, AnAlignedPartMayBeginWhereTheOneAboveEnds) {
+  const std::string either =
+      "push %rbp; mov %rsp,%rbp; sub $32,%rsp; mov %rsp,-8(%rbp); test %rdx,%rdx; jz 1f; "
+      "and $-32,%rsp; mov %rsp,%rcx; jmp 2f; 1: and $-64,%rsp; mov %rsp,%rcx; 2: ";
+  EXPECT_FALSE(switches(either + "mov -8(%rbp),%rsp; leave; ret"));
+  EXPECT_TRUE(switches(either + "mov %rsi,24(%rcx); mov -8(%rbp),%rsp; leave; ret"));
+}
+
+TEST_F(Switches, WhatIsPushedOrSavedElsewhereIsGivenAway) {
+  const std::string begin = "push %rbp; mov %rsp,%rbp; sub $32,%rsp; mov %rsp,-8(%rbp); ";
+  const std::string end = "call f; mov -8(%rbp),%rsp; leave; ret";
+  EXPECT_FALSE(switches(begin + "lea -16(%rbp),%rax; " + end));
+  EXPECT_TRUE(switches(begin + "lea -16(%rbp),%rax; push %rax; " + end));
+  EXPECT_TRUE(switches(begin + "mov %rsp,(%rdi); " + end));
+}
+
 TEST_F(Switches, ALoopThatProbesIsNone) {
   EXPECT_FALSE(
       switches("lea -0x8000(%rsp),%r11; 1: sub $0x1000,%rsp; orq $0,(%rsp); "
