@@ -111,10 +111,11 @@ TEST_F(Readers, OneThatTakesLongerThanTheTimeBetweenTwoBlocksGoesOnBehindTheNext
   expect_version(other);
   EXPECT_FALSE(talk.has_answer());
   EXPECT_TRUE(is_stopped(readers[0]));
+  // The third block ends by itself: a reader that is slow stands still during it, too.
+  lab_.write("go3", "");
   lab_.write("go2", "");
   EXPECT_TRUE(is_report(talk.answer()));
-  ASSERT_TRUE(eventually([&] { return begun() == 3; }));
-  lab_.write("go3", "");
+  EXPECT_TRUE(eventually([&] { return begun() == 3; }));
   EXPECT_TRUE(lab_.wait_for(id, "done"));
 }
 
