@@ -4,10 +4,13 @@
 add_library(stab_flags INTERFACE)
 target_include_directories(stab_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(stab_flags INTERFACE SPDLOG_FMT_EXTERNAL STAB_VERSION="${PROJECT_VERSION}")
-target_compile_options(stab_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wold-style-cast -Wcast-align
+target_compile_options(stab_flags INTERFACE -Wall -Wextra -Wpedantic -Wold-style-cast -Wcast-align
   -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Wunused -Werror)
-# Lines are enough to see where a program ended, and all of its types would take a sixth of the time of compiling.
-target_compile_options(stab_flags INTERFACE $<$<CONFIG:RelWithDebInfo>:-gline-tables-only>)
+# Compiled as one, a local of one file may hide a helper of another: only a build file by file looks for such names.
+target_compile_options(stab_flags INTERFACE $<$<NOT:$<BOOL:${STAB_UNITY}>>:-Wshadow>)
+# Debug information takes a tenth of the time of compiling. Who debugs asks for it, and gets lines.
+target_compile_options(stab_flags INTERFACE
+  $<$<CONFIG:RelWithDebInfo>:$<IF:$<BOOL:${STAB_DEBUG_INFO}>,-gline-tables-only,-g0>>)
 # lld takes a quarter of the time of the system's linker. Programs are linked beside each other, so that threads of one
 # linker would only wait for those of another; they take a third more of the CPUs.
 target_link_options(stab_flags INTERFACE -fuse-ld=lld -Wl,--threads=1)
@@ -29,11 +32,11 @@ function(stab_link target)
   target_link_libraries(${target} PUBLIC stab_flags ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
 endfunction()
 
-# A test's own code is compiled in a third of the time without optimization and with lines as its only debug information;
-# of what it tests only headers are not optimized.
+# A test's own code is compiled in a third of the time without optimization; of what it tests only headers are not
+# optimized.
 add_library(stab_test_flags INTERFACE)
 target_link_libraries(stab_test_flags INTERFACE stab_flags)
-target_compile_options(stab_test_flags INTERFACE -O0 -gline-tables-only)
+target_compile_options(stab_test_flags INTERFACE -O0)
 
 # stab_headers(NAME libs): the target stab_NAME, whose headers (NAME.h) the compiler reads once for all that reuse them.
 function(stab_headers name)
@@ -52,13 +55,16 @@ function(stab_reuse_headers target)
   endif()
 endfunction()
 
-# stab_library(NAME SOURCES a.cc b.cc [PUBLIC libs] [PRIVATE libs] [OPTIMIZED]): the library of this folder. OPTIMIZED is
-# for those whose tests compute for long: they are optimized under the sanitizers, too.
+# stab_library(NAME SOURCES a.cc b.cc [PUBLIC libs] [PRIVATE libs] [OPTIMIZED] [ALONE c.cc]): the library of this folder,
+# whose files are compiled as one, but for ALONE: those have helpers of the same names as others. OPTIMIZED is for those
+# whose tests compute for long: they are optimized under the sanitizers, too.
 function(stab_library name)
-  cmake_parse_arguments(arg "OPTIMIZED" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
-  add_library(stab_${name} STATIC ${arg_SOURCES})
+  cmake_parse_arguments(arg "OPTIMIZED" "" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
+  add_library(stab_${name} STATIC ${arg_SOURCES} ${arg_ALONE})
+  set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   stab_link(stab_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
-  set_target_properties(stab_${name} PROPERTIES STAB_OPTIMIZED ${arg_OPTIMIZED})
+  set_target_properties(stab_${name} PROPERTIES STAB_OPTIMIZED ${arg_OPTIMIZED}
+    UNITY_BUILD ${STAB_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   # What is compiled in another way cannot reuse the headers.
   if(NOT STAB_SANITIZE OR NOT arg_OPTIMIZED)
     stab_reuse_headers(stab_${name})

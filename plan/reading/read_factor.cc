@@ -31,7 +31,7 @@ Words builtin_names() {
   return names;
 }
 
-FactorKind kind_of(std::string_view name) {
+FactorKind kind_of_factor(std::string_view name) {
   if (find_option(name) != nullptr) return FactorKind::option;
   const auto* const found = std::ranges::find(builtin, name, &decltype(builtin)::value_type::first);
   return found == builtin.end() ? FactorKind::user : found->second;
@@ -51,7 +51,7 @@ const Words reserved{"experiment",  "benchmark",       "trial",
                      "moved_bytes", "regions",         "heap_operations",
                      "heap_bytes",  "heap_fixed_bytes"};
 
-bool contains(const Words& words, std::string_view word) {
+bool has_word(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
@@ -61,7 +61,7 @@ bool name_is_good(const Pair& pair, Problems& problems) {
                                       shown(pair.key), identifier_rule));
     return false;
   }
-  if (contains(reserved, pair.key)) {
+  if (has_word(reserved, pair.key)) {
     problems.add(pair.at,
                  fmt::format("'factor.{}' cannot be a factor's name, results have a column of "
                              "that name: choose another one",
@@ -73,7 +73,7 @@ bool name_is_good(const Pair& pair, Problems& problems) {
 
 void refuse_own_variables(const Table& level) {
   for (const Pair& pair : level.pairs())
-    if (contains(own_variables, pair.key))
+    if (has_word(own_variables, pair.key))
       level.problems().add(pair.at, fmt::format("'{}' is set by stabd itself: choose another name",
                                                 level.path(pair.key)));
 }
@@ -269,7 +269,7 @@ void read_factor(const Pair& pair, const Table& all, const Variables& commits, D
     all.refuse(pair, "a table with levels or random");
     return;
   }
-  const FactorKind kind = kind_of(pair.key);
+  const FactorKind kind = kind_of_factor(pair.key);
   const auto& keys = std::get<Pairs>(pair.value.data);
   if (const auto given = std::ranges::find(keys, "revisions", &Pair::key);
       kind != FactorKind::user && given != keys.end())

@@ -28,14 +28,14 @@ Words parts_for(const Plan& plan) {
   return names;
 }
 
-bool contains(const Words& words, std::string_view word) {
+bool is_among(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
 // Why nothing else may have this name; "" if it is free. Exports have one column of a name.
 std::string_view why_taken(const std::string& name, const Draft& draft) {
   if (is_own_name(name)) return "is the name of something that each trial has";
-  if (contains(parts_for(draft.plan), name)) return "is measured already";
+  if (is_among(parts_for(draft.plan), name)) return "is measured already";
   if (std::ranges::find(draft.plan.derived, name, &DerivedMeasure::name) !=
       draft.plan.derived.end())
     return "is measured already";
@@ -108,7 +108,7 @@ void read_benchmark_names(const Table& table, OutputMeasure& measure, const Draf
   for (const DraftBenchmark& each : draft.benchmarks) known.push_back(each.value.name);
   const Items& items = std::get<Items>(pair.value.data);
   for (std::size_t i = 0; i < names->size(); ++i)
-    if (!contains(known, (*names)[i]))
+    if (!is_among(known, (*names)[i]))
       table.problems().add(items[i].at,
                            fmt::format("no benchmark is called '{}'{}", shown((*names)[i]),
                                        did_you_mean((*names)[i], known)));
@@ -164,7 +164,7 @@ void check_names_of(const std::string& path, Position at, const std::string& tex
                                          "Benchmark's benchmarks, and a formula takes one of the "
                                          "trial",
                                          path, step.at, shown(step.name)));
-    if (contains(known, step.name) || region_of(step.name)) continue;
+    if (is_among(known, step.name) || region_of(step.name)) continue;
     std::string why = fmt::format("'{}' is no counter, response or output measure{}",
                                   shown(step.name), quotes_hint(text, step, known));
     if (derived.find(step.name) != nullptr)
