@@ -17,4 +17,11 @@ said=$(./dev nonsense 2>&1) && fail "nonsense is accepted"
 [ "$said" = "$help" ] || fail "nonsense is not answered with the help: $said"
 said=$(./dev quick no/such/folder 2>&1) && fail "a folder that is not there is accepted"
 [ "$said" = "dev: there is no folder no/such/folder" ] || fail "of a folder that is not there it says: $said"
+
+# ./dev run installs nothing that only tests need.
+needed=$(sed -n '/^needed=(/,/^)/p' dev)
+[ "$(wc -w <<<"$needed")" -gt 20 ] || fail "the packages of ./dev run were not found: $needed"
+for package in libgtest-dev chromium valgrind gdb systemd meson mold libjemalloc-dev coz-profiler libclang-rt-19-dev; do
+  grep -qw -- "$package" <<<"$needed" && fail "./dev run installs $package"
+done
 exit $failures
