@@ -21,8 +21,8 @@ constexpr const char* rerandomize = "rerandomize";
 constexpr const char* period = "period";
 constexpr const char* budget = "budget";
 
-constexpr std::array<std::string_view, 6> allocators{"shuffled", "power2", "bitmap",
-                                                     "tlsf",     "system", "stretched"};
+constexpr std::array<std::string_view, 7> allocators{"shuffled", "power2",    "bitmap", "tlsf",
+                                                     "system",   "stretched", "layer"};
 constexpr std::array<std::string_view, 2> moving{"code", "stack"};
 constexpr std::array<std::string_view, 1> blocks{"heap"};
 

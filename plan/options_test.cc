@@ -69,8 +69,8 @@ TEST(PlanOptions, HeapAndAllocatorAreFactorsOfAnyProgram) {
   EXPECT_THAT(options_in("[factor.heap]\nlevels = [false, true]\n"),
               UnorderedElementsAre(Options{{"heap", "0"}}, Options{{"heap", "1"}}));
   EXPECT_THAT(options_in("[factor.allocator]\nlevels = ['shuffled', 'power2', 'bitmap', 'tlsf', "
-                         "'system', 'stretched']\n"),
-              testing::SizeIs(6));
+                         "'system', 'stretched', 'layer']\n"),
+              testing::SizeIs(7));
   const std::string plain = smallest.substr(0, smallest.find("run")) +
                             "build = '${CC} -o ${OUT} b.c ${LDFLAGS}'\nrun = ['${OUT}']\n";
   EXPECT_EQ(problems_of(plain + "[factor.heap]\nlevels = [false, true]\n"), "");

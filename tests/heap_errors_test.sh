@@ -31,7 +31,7 @@ ends() {
   done
 } 2>/dev/null
 
-for allocator in shuffled power2 bitmap tlsf system stretched; do
+for allocator in shuffled power2 bitmap tlsf system stretched layer; do
   output=$(STABILIZER_OPTIONS=heap=1:allocator=$allocator ./ours none)
   [ "$output" = unnoticed ] || fail "$allocator: nothing is wrong, and: $output"
 done

@@ -37,6 +37,17 @@ refuses() {
   done
 }
 
+# keeps TITLE FILE COMMAND...: with allocator=layer the program has a random heap above its own allocator, which the report names.
+keeps() {
+  local title=$1 file=$2 seed
+  shift 2
+  for seed in 1 2; do
+    rm -f report
+    runs "$title" "heap=1:strict=1:allocator=layer:seed=$seed:report=report" "$@"
+    grep -q '"heap": "on", "allocator": "layer"' report && grep -q "\"other_allocator\": \".*$file" report || fail "$title, layer: the report: $(cat report)"
+  done
+}
+
 # strict TITLE COMMAND...: strict=1 ends a program whose heap=1 is refused.
 strict() {
   local title=$1
@@ -48,7 +59,7 @@ strict() {
 build() { "$1" -O2 -w -pthread -o "$2" "$program" "${@:3}"; }
 
 build "$szc++" alone && build "$szc++" alone_own_new -DOWN_NEW && build clang++-19 plain_alone -DOWN_NEW || exit 1
-for allocator in shuffled power2 bitmap tlsf system stretched; do
+for allocator in shuffled power2 bitmap tlsf system stretched layer; do
   runs "libc's heap" "heap=1:strict=1:allocator=$allocator" ./alone
   runs "libc's heap, operator new of its own" "heap=1:strict=1:allocator=$allocator" ./alone_own_new
   runs "libc's heap, preloaded" "strict=1:allocator=$allocator" env "LD_PRELOAD=$library" ./plain_alone
@@ -62,6 +73,11 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
   refuses "linked with $name" "$other$name" ./ours
   refuses "linked with $name, operator new of its own" "$other$name" ./ours_own_new
   strict "linked with $name" ./ours
+  keeps "linked with $name" $name ./ours
+  keeps "linked with $name, operator new of its own" $name ./ours_own_new
+  keeps "$name preloaded" $name env "LD_PRELOAD=$file" ./alone
+  keeps "libstabheap.so under a program with $name" $name env "LD_PRELOAD=$library" ./plain
+  keeps "libstabheap.so before $name" $name env "LD_PRELOAD=$library $file" ./plain_alone
   refuses "$name preloaded" "$other$name" env "LD_PRELOAD=$file" ./alone
   refuses "libstabheap.so and $name preloaded" "$other$name" env "LD_PRELOAD=$library $file" ./alone
   refuses "$name preloaded, operator new of its own" "$other$name" env "LD_PRELOAD=$file" ./alone_own_new

@@ -14,7 +14,7 @@ failures=0
 fail() { echo "FAILED: $*"; failures=1; }
 . "$source_directory/tests/skips.sh"
 field() { sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p" report | tail -1; }
-allocators="shuffled power2 bitmap tlsf system stretched"
+allocators="shuffled power2 bitmap tlsf system stretched layer"
 unset STABILIZER_OPTIONS LD_PRELOAD
 
 # under OPTIONS COMMAND...: with the library.

@@ -135,7 +135,7 @@ program() {
 
 # same TITLE COMMAND...: with all eight toggles what clang's program says without any surroundings. Each of the allocators
 # meets, in turn, each combination of the others.
-allocators=(shuffled power2 bitmap tlsf system stretched)
+allocators=(shuffled power2 bitmap tlsf system stretched layer)
 same() {
   local title=$1 code stack heap output status expected options
   shift
@@ -143,7 +143,7 @@ same() {
   for code in 0 1; do for stack in 0 1; do for heap in 0 1; do
     runs=$((runs + 1))
     options=code=$code:stack=$stack:heap=$heap
-    [ $heap = 0 ] || options+=:allocator=${allocators[(runs / 2 + runs / 8) % 6]}
+    [ $heap = 0 ] || options+=:allocator=${allocators[(runs / 2 + runs / 8) % ${#allocators[@]}]}
     output=$(STABILIZER_OPTIONS=$options:period=2ms:budget=off:seed=$runs:poison=1 timeout 120 "$@" 2>errors)
     status=$?
     [ $status = 42 ] && [ "$(tail -n 1 <<<"$output")" = "$expected" ] ||

@@ -15,6 +15,7 @@ toggles="
   code=1:stack=1:heap=1:allocator=tlsf:period=200ms
   code=1:stack=1:heap=1:allocator=system:period=10ms
   code=1:stack=1:heap=1:allocator=stretched:period=1ms
+  code=1:stack=1:heap=1:allocator=layer:period=10ms
   code=1:stack=1:heap=1:allocator=shuffled:period=1ms"
 
 # run_toggles SOURCE BUILD JOBS PROGRAM...

@@ -42,8 +42,8 @@ bool parse(Text value, When& when) {
   return true;
 }
 
-constexpr const char* base_names[] = {"shuffled", "power2", "bitmap",
-                                      "tlsf",     "system", "stretched"};
+constexpr const char* base_names[] = {"shuffled", "power2",    "bitmap", "tlsf",
+                                      "system",   "stretched", "layer"};
 
 bool parse(Text value, Base& base) {
   for (uint8_t i = 0; i < sizeof base_names / sizeof *base_names; ++i) {

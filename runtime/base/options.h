@@ -17,7 +17,7 @@ struct Text {
 
 enum class When : uint8_t { once, repeated };
 // What serves the program's blocks while heap=1.
-enum class Base : uint8_t { shuffled, power2, bitmap, tlsf, system, stretched };
+enum class Base : uint8_t { shuffled, power2, bitmap, tlsf, system, stretched, layer };
 const char* name_of(Base base);
 
 constexpr uint64_t operator""_K(unsigned long long value) {

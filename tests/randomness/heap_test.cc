@@ -49,6 +49,16 @@ TEST(HeapRandomness, BlocksOfAQueueAreAtRandomPlaces) {
   }
 }
 
+// The layer draws among as many blocks as 16 KB hold, of libc's own.
+TEST(HeapRandomness, BlocksOfTheLayerAreAtRandomPlacesInTheirPages) {
+  for (const char* pattern : {"grow", "queue", "churn", "long"})
+    for (const std::size_t size : {64UL, 256UL, 1000UL}) {
+      const Score layer = of({"seed=1:allocator=layer", pattern, size});
+      EXPECT_GE(layer.passed * 5, layer.tests * 4) << pattern << " " << size;
+      EXPECT_GT(layer.least_entropy, 0.99) << pattern << " " << size;
+    }
+}
+
 TEST(HeapRandomness, TheSystemsHeapFailsTheSamePatterns) {
   for (const char* pattern : {"grow", "queue", "pair"}) {
     const Score score = of({"", pattern, 64});

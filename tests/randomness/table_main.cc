@@ -20,7 +20,7 @@ struct Row {
   const char* mode;
   const char* options;
 };
-constexpr std::array<Row, 9> rows{
+constexpr std::array<Row, 10> rows{
     {{"shuffled", "default", "seed=1"},
      {"shuffled", "heap_order=64K", "seed=1:heap_order=64K"},
      {"shuffled", "heap_order=never", "seed=1:heap_order=never"},
@@ -28,6 +28,7 @@ constexpr std::array<Row, 9> rows{
      {"power2", "N = 256", "seed=1:allocator=power2"},
      {"tlsf", "N = 256", "seed=1:allocator=tlsf"},
      {"system", "N = 256", "seed=1:allocator=system"},
+     {"layer", "", "seed=1:allocator=layer"},
      {"bitmap", "", "seed=1:allocator=bitmap"},
      {"glibc", "without us", ""}}};
 

@@ -21,7 +21,9 @@ struct Allocator {
 
 // The default: each block is drawn from a bag of free slots, which slabs fill.
 extern const Allocator shuffled;
-// The paper's: each block of a base, which open_layer() sets, is swapped with one of 256.
+// The program's own, small blocks of which are swapped at malloc().
+extern const Allocator layer;
+// The paper's: each block of a base, which open_swapped() sets, is swapped with one of 256.
 extern const Allocator layered;
 // Each block is a random free slot of its class.
 extern const Allocator bitmap;

@@ -25,11 +25,11 @@ class EachAllocator : public testing::TestWithParam<Base> {};
 
 INSTANTIATE_TEST_SUITE_P(All, EachAllocator,
                          testing::Values(Base::shuffled, Base::power2, Base::bitmap, Base::tlsf,
-                                         Base::system, Base::stretched),
+                                         Base::system, Base::stretched, Base::layer),
                          [](const auto& info) { return rt::name_of(info.param); });
 
 bool is_the_systems(Base base) {
-  return base == Base::system || base == Base::stretched;
+  return base == Base::system || base == Base::stretched || base == Base::layer;
 }
 
 TEST_P(EachAllocator, ServesEightThreadsThatDoAllThatProgramsDo) {

@@ -24,11 +24,29 @@ void look_for(Function& function, const char* name) {
 }
 
 size_t (*usable)(void*);
+size_t (*good_size)(size_t);
+size_t (*good_size_with_flags)(size_t, int);
+
+// The same function if the object that defines malloc defines it, too.
+template <class Function>
+void look_for_beside_malloc(Function& function, const char* name) {
+  Dl_info of_malloc = {};
+  Dl_info of_other = {};
+  void* found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr || dladdr(dlsym(RTLD_NEXT, "malloc"), &of_malloc) == 0) return;
+  if (dladdr(found, &of_other) == 0 || of_other.dli_fbase != of_malloc.dli_fbase) return;
+  function = reinterpret_cast<Function>(found);
+}
+
+size_t size_of_libc_class(size_t size) {
+  return size <= 24 ? 24 : (size - 8 + 15) / 16 * 16 + 8;
+}
 
 }  // namespace
 
 constinit System system_heap = {__libc_malloc, __libc_calloc, __libc_memalign, __libc_realloc,
                                 __libc_free};
+constinit SystemRest system_rest = {};
 
 void find_system_heap() {
   look_for(system_heap.allocate, "malloc");
@@ -38,6 +56,18 @@ void find_system_heap() {
   look_for(system_heap.release, "free");
   // Not at its first call: dlsym frees the message of an earlier failure, and that would ask for it.
   look_for(usable, "malloc_usable_size");
+  look_for(system_rest.posix_memalign, "posix_memalign");
+  look_for(system_rest.valloc, "valloc");
+  look_for(system_rest.pvalloc, "pvalloc");
+  look_for(system_rest.reallocarray, "reallocarray");
+  look_for(system_rest.trim, "malloc_trim");
+  if (file_of_other_heap() == nullptr) {
+    good_size = size_of_libc_class;
+  } else {
+    look_for_beside_malloc(good_size_with_flags, "nallocx");
+    look_for_beside_malloc(good_size, "mi_good_size");
+  }
+  dlerror();  // forgets the failures, so that the program's next call does not report them
 }
 
 // The object that defines __register_atfork is libc; other allocators may define __libc_malloc.
@@ -52,6 +82,14 @@ const char* file_of_other_heap() {
     return reinterpret_cast<const char* (*)()>(ask)();
   dlerror();  // forgets the failure, so that the program's next call does not report it
   return found.dli_fname;
+}
+
+size_t size_of_system_class(size_t size) {
+  const size_t rounded = (size + 7) / 8 * 8;
+  const size_t good = good_size_with_flags != nullptr ? good_size_with_flags(size, 0)
+                      : good_size != nullptr          ? good_size(size)
+                                                      : rounded;
+  return good < rounded || good > 2 * rounded + 64 ? rounded : good;
 }
 
 size_t usable_in_system(void* block) {

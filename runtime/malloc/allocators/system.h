@@ -17,11 +17,26 @@ struct System {
 
 extern System system_heap;
 
-// Fills system_heap, which is libc's until then, and finds what usable_in_system calls.
+// The other names of the family; nullptr: the system has no function of that name.
+struct SystemRest {
+  int (*posix_memalign)(void**, size_t, size_t);
+  void* (*valloc)(size_t);
+  void* (*pvalloc)(size_t);
+  void* (*reallocarray)(void*, size_t, size_t);
+  int (*trim)(size_t);
+};
+extern SystemRest system_rest;
+
+// Fills system_heap and system_rest. system_heap is libc's until then. Finds what usable_in_system calls.
 void find_system_heap();
 // The file of the system's allocator; nullptr: it is libc's. Others define more functions than we
 // do (operator new, sized delete, sdallocx), and blocks of ours must not reach those.
 const char* file_of_other_heap();
+
+// The largest request for which the system's allocator makes the same block as for this one: so says
+// jemalloc's or tcmalloc's nallocx, mimalloc's mi_good_size, or what is known of libc's. Where nobody
+// says it, the next multiple of 8.
+size_t size_of_system_class(size_t size);
 
 // 0 before find_system_heap.
 size_t usable_in_system(void* block);

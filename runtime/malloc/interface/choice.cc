@@ -4,6 +4,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/environment.h"
 #include "runtime/base/os.h"
+#include "runtime/malloc/allocators/layer.h"
 #include "runtime/malloc/allocators/system.h"
 #include "runtime/malloc/interface/names.h"
 #include "runtime/malloc/interface/open.h"
@@ -29,8 +30,9 @@ const Allocator& decide() {
     return plain;
   }
   others = file_of_other_heap();
-  if (others != nullptr) {
-    problem = "another allocator than libc's is linked or preloaded";
+  if (others != nullptr && options.allocator != rt::Base::layer) {
+    problem =
+        "another allocator than libc's is linked or preloaded (allocator=layer works with it)";
     return plain;
   }
   rt::Random mix(rt::run_seed(options) ^ 0x68656170);
@@ -62,6 +64,10 @@ const Allocator& chosen() {
 
 HeapCounts heap_counts() {
   if (choice == nullptr || choice == &plain) return {};
+  if (choice == &layer) {
+    const CacheCounts all = layer_counts();
+    return {true, all.taken + all.given, all.bytes, all.in_order};
+  }
   const LargeCounts large = large_counts();
   HeapCounts counts = {true, large.taken + large.given, large.bytes, large.bytes};
   const CacheCounts small = choice == &bitmap ? bitmap_counts() : cache_counts();

@@ -34,7 +34,7 @@ HeapCounts heap_counts();
 bool is_heap_on();
 // Why the heap is off although the options ask for it; nullptr: it is on, or nobody asked.
 const char* heap_problem();
-// The file of another allocator, if that is the reason; otherwise nullptr.
+// The file of another allocator than libc's; nullptr: there is none, or nobody asked for a heap.
 const char* heap_of_others();
 
 }  // namespace stab::heap

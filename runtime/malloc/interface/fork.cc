@@ -2,12 +2,13 @@
 #include "runtime/malloc/interface/fork.h"
 
 #include "runtime/base/random.h"
+#include "runtime/malloc/allocators/layer.h"
 #include "runtime/malloc/memory/arena.h"
 #include "runtime/malloc/memory/large.h"
 #include "runtime/malloc/memory/lock.h"
 #include "runtime/malloc/memory/metadata.h"
 #include "runtime/malloc/optional/bitmap.h"
-#include "runtime/malloc/optional/layer.h"
+#include "runtime/malloc/optional/swapped.h"
 #include "runtime/malloc/slabs/cache.h"
 #include "runtime/malloc/slabs/slabs.h"
 
@@ -38,6 +39,7 @@ void before_fork() {
     ++forks;
     return;
   }
+  lock_layer();
   lock_caches();
   lock_bitmap();
   slabs.lock_all();
@@ -61,6 +63,7 @@ void after_fork() {
   slabs.unlock_all();
   unlock_bitmap();
   unlock_caches();
+  unlock_layer();
 }
 
 void after_fork_in_child() {
@@ -71,6 +74,7 @@ void after_fork_in_child() {
   reseed_caches(mix.next());
   slabs.reseed(mix.next());
   reseed_bitmap(mix.next());
+  reseed_layer(mix.next());
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace stab::heap {
 
-// Adds "heap" (on or off); "allocator" if it is on; "heap_why" if it was asked for and is off, and
-// "other_allocator" if another allocator is the reason.
+// Adds "heap" (on or off); "allocator" if it is on; "heap_why" if it was asked for and is off;
+// "other_allocator" if the program has another one than libc's.
 void add_start(rt::Line& line, const rt::Options& options);
 // Adds the operations, the bytes, and the bytes whose addresses were not random, if the heap is on
 // and its allocator counts them.

@@ -7,6 +7,7 @@
 
 #include "runtime/base/os.h"
 #include "runtime/malloc/allocators/allocator.h"
+#include "runtime/malloc/allocators/layer.h"
 #include "runtime/malloc/allocators/system.h"
 #include "runtime/malloc/interface/choice.h"
 
@@ -62,6 +63,10 @@ void decide() {
   current = &made;
   if (&made == &stab::heap::plain)
     stab_heap_targets = stab::heap::system_heap;
+  else if (&made == &stab::heap::layer)
+    stab_heap_targets = {made.allocate, stab::heap::system_heap.allocate_zeroed,
+                         stab::heap::system_heap.allocate_aligned, stab::heap::system_heap.resize,
+                         made.release};
   else
     stab_heap_targets = {made.allocate, calloc_of_ours, memalign_of_ours, realloc_of_ours,
                          made.release};
@@ -98,6 +103,8 @@ namespace {
 
 void* aligned(size_t alignment, size_t size);
 void* resized(void* block, size_t size);
+// What goes straight to the system's allocator while all blocks are its own.
+const stab::heap::SystemRest& straight();
 
 }  // namespace
 
@@ -125,6 +132,8 @@ STAB_PUBLIC __attribute__((naked)) void free(void* /*block*/) {
 }
 
 STAB_PUBLIC int posix_memalign(void** result, size_t alignment, size_t size) {
+  if (straight().posix_memalign != nullptr)
+    return straight().posix_memalign(result, alignment, size);
   if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
     return EINVAL;
   const int before = errno;
@@ -136,16 +145,19 @@ STAB_PUBLIC int posix_memalign(void** result, size_t alignment, size_t size) {
 }
 
 STAB_PUBLIC void* valloc(size_t size) {
+  if (straight().valloc != nullptr) return straight().valloc(size);
   return aligned(stab::os::page_size, size);
 }
 
 STAB_PUBLIC void* pvalloc(size_t size) {
+  if (straight().pvalloc != nullptr) return straight().pvalloc(size);
   const size_t rounded = (size + stab::os::page_size - 1) & -stab::os::page_size;
   if (rounded < size) return stab::heap::no_memory();
   return aligned(stab::os::page_size, rounded);
 }
 
 STAB_PUBLIC void* reallocarray(void* block, size_t count, size_t size) {
+  if (straight().reallocarray != nullptr) return straight().reallocarray(block, count, size);
   size_t total = 0;
   if (__builtin_mul_overflow(count, size, &total)) return stab::heap::no_memory();
   return resized(block, total);
@@ -153,6 +165,12 @@ STAB_PUBLIC void* reallocarray(void* block, size_t count, size_t size) {
 
 STAB_PUBLIC size_t malloc_usable_size(void* block) {
   return block == nullptr ? 0 : current->usable(block);
+}
+
+// What a bag holds at the end of libc's heap keeps it from shrinking.
+STAB_PUBLIC int malloc_trim(size_t pad) {
+  stab::heap::flush_layer();
+  return stab::heap::system_rest.trim == nullptr ? 0 : stab::heap::system_rest.trim(pad);
 }
 
 // A second name for our malloc, which no definition of the program's can take.
@@ -173,6 +191,14 @@ void* aligned(size_t alignment, size_t size) {
 
 void* resized(void* block, size_t size) {
   return stab::heap::is_own_malloc() ? stab_heap_targets.resize(block, size) : realloc(block, size);
+}
+
+const stab::heap::SystemRest& straight() {
+  static constexpr stab::heap::SystemRest nowhere = {};
+  if (!stab::heap::is_own_malloc()) return nowhere;
+  if (stab_heap_targets.allocate == first_malloc) decide();
+  const bool is_systems = current == &stab::heap::plain || current == &stab::heap::layer;
+  return is_systems ? stab::heap::system_rest : nowhere;
 }
 
 }  // namespace

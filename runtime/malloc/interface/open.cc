@@ -2,11 +2,12 @@
 #include "runtime/malloc/interface/open.h"
 
 #include "runtime/base/check.h"
+#include "runtime/malloc/allocators/layer.h"
 #include "runtime/malloc/allocators/shuffled.h"
 #include "runtime/malloc/interface/fork.h"
 #include "runtime/malloc/optional/bitmap.h"
-#include "runtime/malloc/optional/layer.h"
 #include "runtime/malloc/optional/stretched.h"
+#include "runtime/malloc/optional/swapped.h"
 
 namespace stab::heap {
 namespace {
@@ -26,6 +27,10 @@ const Allocator& open_allocator(const rt::Options& options, uint64_t seed) {
   STAB_ALWAYS(Choice, 2, !is_open);
   is_open = true;
   switch (options.allocator) {
+    case rt::Base::layer:
+      open_layer(seed);
+      survive_forks(seed);
+      return layer;
     case rt::Base::stretched:
       open_stretched(seed);
       survive_forks(seed);
@@ -33,7 +38,7 @@ const Allocator& open_allocator(const rt::Options& options, uint64_t seed) {
     case rt::Base::power2:
     case rt::Base::tlsf:
     case rt::Base::system:
-      open_layer(options.allocator, seed, bag_size(options));
+      open_swapped(options.allocator, seed, bag_size(options));
       survive_forks(seed);
       return layered;
     case rt::Base::bitmap:

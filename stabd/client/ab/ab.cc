@@ -61,6 +61,7 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
   for (const Version& each : comparison.versions) result.versions.push_back(each.name);
   if (comparison.control) result.control = name_of_control(comparison);
   if (!comparison.heap) result.why_no_heap = comparison.why_no_heap;
+  if (comparison.heap_cost) result.heap_cost = said(*comparison.heap_cost);
   const auto read = stored.reader->for_each_trial(id, [&](const store::Trial& trial) {
     const auto version = trial.levels.find("version");
     if (!trial.last || trial.warmup || version == trial.levels.end()) return true;
@@ -138,6 +139,20 @@ json json_of(const Control& control) {
   return result;
 }
 
+json heap_of(const Comparison& comparison) {
+  const auto& cost = comparison.heap_cost;
+  json found{{"drawn", comparison.heap},
+             {"allocator", comparison.heap ? json("layer") : json()},
+             {"why_not", comparison.heap ? json() : json(comparison.why_no_heap)},
+             {"cost", nullptr}};
+  if (cost)
+    found["cost"] = {{"change", cost->change},
+                     {"low", cost->low ? json(*cost->low) : json()},
+                     {"high", cost->high ? json(*cost->high) : json()},
+                     {"pairs", cost->pairs}};
+  return found;
+}
+
 Result<void> show_json(const Answered& answered, const Comparison& comparison,
                        const std::string& state) {
   const Conclusion& conclusion = answered.conclusion;
@@ -153,6 +168,7 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison,
       {"regressed", conclusion.findings.regressed},
       {"unsure", conclusion.findings.unsure},
       {"randomized", conclusion.randomized},
+      {"heap", heap_of(comparison)},
       {"code", conclusion.code.empty() ? json() : json(conclusion.code)},
       {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
       {"state", state},

@@ -154,7 +154,12 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
     rest.push_back("the places of functions" +
                    (some ? fmt::format(" of {}", fmt::join(fixed, ", ")) : ""));
   if (compared.why_no_heap.empty())
-    random.emplace_back("the places of blocks in the heap");
+    random.push_back(
+        "the places of blocks in the heap" +
+        (compared.heap_cost.empty()
+             ? ""
+             : fmt::format(" (a layer above the program's own allocator, which costs {})",
+                           compared.heap_cost)));
   else
     rest.push_back(fmt::format("the places of blocks in the heap ({})", compared.why_no_heap));
   rest.emplace_back("the sizes of stack frames");

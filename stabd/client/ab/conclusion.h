@@ -29,6 +29,7 @@ struct Compared {
   std::string control{};                     // that one once more; "": it was not wanted
   std::map<std::string, TrialsOf> trials{};  // of each
   std::string why_no_heap{};  // why its blocks were not placed at random; "": they were
+  std::string heap_cost{};    // what that costs; "": it is not known
 };
 
 struct Line {

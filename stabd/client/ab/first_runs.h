@@ -25,10 +25,12 @@ struct Pace {
 // What a trial may take at most.
 std::chrono::nanoseconds most_of(const Pace& pace);
 
-// Twice: the first run of a program may be slow, and stands for the first trials. The second time
-// they have blocks of the heap at random places, as trials would; if one of them does not run so, or
-// does not say that its blocks are, all run once more without, and without they are measured: sets
-// `heap` and what belongs to it. Which is an error where Heap::always is wanted.
+// Once, as they are: the first run of a program may be slow. Then in turns with a layer above their
+// allocators, which draws the places of small blocks, and without it, in at most a fifth of the
+// budget. They are measured without it where one of them does not run with it, does not say that
+// its blocks are drawn, or changes: by more than 5 % of its page faults or its peak of memory, or 10
+// % of its CPU time, beyond what loading the layer costs any program. Sets `heap` and what belongs
+// to it. Where Heap::always is wanted, changes are allowed and all else is an error.
 Result<Pace> first_runs(Comparison& comparison, const Surroundings& around,
                         std::chrono::nanoseconds budget);
 

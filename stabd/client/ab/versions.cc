@@ -138,6 +138,15 @@ Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& 
   return versions;
 }
 
+std::string said(const HeapCost& cost) {
+  std::string text = fmt::format("{:+.1f} % of CPU time", 100 * cost.change);
+  if (cost.low && cost.high)
+    return text + fmt::format(" ({:+.1f} to {:+.1f} %, {} pairs of runs)", 100 * *cost.low,
+                              100 * *cost.high, cost.pairs);
+  return text + fmt::format(" ({} of runs)",
+                            cost.pairs == 1 ? "1 pair" : fmt::format("{} pairs", cost.pairs));
+}
+
 std::string name_of_control(const Comparison& comparison) {
   std::string name = comparison.versions.front().name + "-again";
   const auto is_taken = [&](const Version& version) { return version.name == name; };
@@ -213,7 +222,7 @@ std::string plan_of(const Comparison& comparison) {
   if (sequence)
     fmt::format_to(out, "stop = {{ rule = \"sequential\", min = 10, max = {}, looks = 20 }}\n",
                    comparison.blocks);
-  if (comparison.heap) fmt::format_to(out, "\n[randomize]\nheap = true\n");
+  if (comparison.heap) fmt::format_to(out, "\n[randomize]\nheap = true\nallocator = \"layer\"\n");
   fmt::format_to(out, "\n[analysis]\nequivalence = {}\n", quoted(comparison.margin));
   if (comparison.control)
     fmt::format_to(out, "control = {}\n", quoted(name_of_control(comparison)));

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,18 @@ Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& 
 
 enum class Kind { programs, commands, folders };
 
+// What drawing the places of small blocks costs: CPU time with the layer above the programs' own
+// allocators, beside the time without.
+struct HeapCost {
+  double change = 0;            // 0.01: 1 % more
+  std::optional<double> low{};  // the 95 % interval; nothing with too few pairs
+  std::optional<double> high{};
+  std::uint64_t pairs = 0;  // of runs
+};
+
+// "+0.4 % of CPU time (-0.2 to +1.1 %, 12 pairs of runs)".
+std::string said(const HeapCost& cost);
+
 struct Comparison {
   std::vector<Version> versions;  // the first is what the others are compared with
   Kind kind = Kind::programs;
@@ -44,9 +57,10 @@ struct Comparison {
   std::string margin;
   std::int64_t seed = 1;
   Heap wanted_heap = Heap::where_possible;
-  bool heap = false;           // blocks of the heap lie at random places
-  std::string heap_library{};  // that what runs through a shell is preloaded with then
-  std::string why_no_heap{};   // where they do not
+  bool heap = false;                    // blocks of the heap lie at random places
+  std::string heap_library{};           // that what runs through a shell is preloaded with then
+  std::string why_no_heap{};            // where they do not
+  std::optional<HeapCost> heap_cost{};  // where it was measured
   bool control = false;
   std::uint64_t blocks = 0;          // at most
   std::chrono::nanoseconds time{0};  // in which no block may end later; 0: any

@@ -111,6 +111,7 @@ TEST(Versions, WhatAShellStartsIsPreloadedWhereTheHeapIsRandom) {
   comparison.heap_library = "/lib/it's.so";
   plan::Plan plan = read(comparison);
   EXPECT_TRUE(plan.randomize.contains("heap"));
+  EXPECT_EQ(plan.randomize.at("allocator").name, "layer");
   const std::string line = "export LD_PRELOAD='/lib/it'\\''s.so'$${LD_PRELOAD:+:$$LD_PRELOAD}\n";
   EXPECT_EQ(plan.benchmarks[0].run.back(), line + "${VERSION}");
   comparison.kind = Kind::folders;

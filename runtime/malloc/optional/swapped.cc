@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/optional/layer.h"
+#include "runtime/malloc/optional/swapped.h"
 
 #include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/allocators/blocks.h"
@@ -256,7 +256,7 @@ void release_to_system(void* block) {
 constinit const Allocator layered = {"layered", allocate, allocate_zeroed, allocate_aligned,
                                      release,   resize,   usable};
 
-void open_layer(rt::Base base, uint64_t seed, uint64_t array_size) {
+void open_swapped(rt::Base base, uint64_t seed, uint64_t array_size) {
   rt::Random seeds(seed);
   arena.open(seeds.next());
   open_large(false, seeds.next());

@@ -12,7 +12,7 @@
 namespace stab::heap {
 
 // The base power2 is slabs of power-of-two sizes, whose slots are taken in the order of addresses.
-void open_layer(rt::Base base, uint64_t seed, uint64_t array_size);
+void open_swapped(rt::Base base, uint64_t seed, uint64_t array_size);
 
 // For fork.
 void lock_tlsf();
