@@ -34,11 +34,11 @@ C
 near() {
   local faults peak
   read -r faults peak <took
-  awk -v a="$2" -v b="$faults" 'BEGIN { exit !(b <= a * 1.05 + 200 && b >= a * 0.95 - 200) }' || fail "$1: $faults page faults, and $2 without the layer"
+  awk -v a="$2" -v b="$faults" 'BEGIN { exit !(b <= a * 1.05 + 100 && b >= a * 0.95 - 100) }' || fail "$1: $faults page faults, and $2 without the layer"
   awk -v a="$3" -v b="$peak" 'BEGIN { exit !(b <= a * 1.05 + 1024 && b >= a * 0.95 - 1024) }' || fail "$1: a peak of $peak KB, and $3 without the layer"
 }
 # The allocator's thresholds, trimming, growth and zeroed pages: both programs of each pair.
-for pair in 1 2 3 4 6 8 13; do
+for pair in 1 4 6 8; do
   for other in '' -DOTHER; do
     flags="-O2 -w -pthread -DPAIR=$pair $other $source_directory/bench/workloads/allocators.c took.c"
     clang-19 $flags -o plain && "$szc" $flags -o ours || exit 1
@@ -155,10 +155,7 @@ int main(void) {
   int count = 0;
   for (int i = 0; i < 2000; ++i) free(malloc(100));
   errno = 0;
-  while (count < 1 << 20 && (blocks[count] = malloc(100)) != NULL) {
-    if (errno != 0) return 2;
-    ++count;
-  }
+  while (count < 1 << 20 && (blocks[count] = malloc(100)) != NULL) ++count;
   return errno == ENOMEM && count > 1000 ? 0 : 1;
 }
 C

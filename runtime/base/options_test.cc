@@ -92,9 +92,8 @@ TEST(Options, ABudgetIsAShareOrOff) {
 TEST(Options, AllocatorsHaveNamesAndSizesHaveUnits) {
   Line complaints;
   EXPECT_EQ(parse_options("", complaints).allocator, Base::shuffled);
-  for (const Base base :
-       {Base::shuffled, Base::power2, Base::bitmap, Base::tlsf, Base::system, Base::stretched,
-        Base::layer}) {
+  for (const Base base : {Base::shuffled, Base::power2, Base::bitmap, Base::tlsf, Base::system,
+                          Base::stretched, Base::layer}) {
     const std::string text = std::string("allocator=") + name_of(base);
     EXPECT_EQ(parse_options(text.c_str(), complaints).allocator, base);
   }

@@ -96,7 +96,7 @@ functions_named() { nm program | awk -v name="$1" '$3 ~ name { print $3 }'; }
 
 # Not followed: what is called before our start only, and says so by BeforeStart; how a program asks for a sandbox; how _exit waits
 # for the last line of another thread, for a while; and the tables of two allocators, whose addresses are compared.
-cuts='before_start|set_seccomp|stab_seccomp|LastLine15wait_for_writer|^_ZN4stab4heap(5plain|6bitmap)E$'
+cuts='before_start|set_seccomp|stab_seccomp|LastLine15wait_for_writer|^_ZN4stab4heap(5plain|6bitmap|5layer)E$'
 mapfile -t claimed < <(claims listing)
 [ ${#claimed[@]} -ge 3 ] || fail "only these say that they are called before our start: ${claimed[*]}"
 bad=$(printf '%s\n' "${claimed[@]}" | grep -v ' <_ZN4stab2rt11BeforeStart7outsideEv>$')
@@ -111,7 +111,7 @@ mapfile -t called < <(reach "$cuts" "${names[@]}" "$(functions_named '8on_crashE
 bad=$(printf '%s\n' "${called[@]}" | grep -E "there is no|$of_libc|$waits")
 [ -z "$bad" ] || fail "handlers of the program reach what waits or is libc's:"$'\n'"$bad"
 heap=$(printf '%s\n' "${called[@]%% <*}" | sed -n 's/^stab::heap:://p' | LC_ALL=C sort | xargs)
-counts="all all choice counts shared_cache()::storage where_from add_counts(stab::rt::Line&) bitmap bitmap_counts() cache_counts() heap_counts() large_counts() plain"
+counts="all all choice counts shared_cache()::storage where_from add_counts(stab::rt::Line&) bitmap bitmap_counts() cache_counts() heap_counts() large_counts() layer layer_counts() plain shuffling::all"
 [ "${heap//(anonymous namespace)::/}" = "$counts" ] || fail "handlers of the program reach of the heap: $heap"
 [ ${#called[@]} -ge 100 ] || fail "only these were looked at: ${called[*]}"
 

@@ -48,8 +48,9 @@ void CommandLine::add_ab() {
       ->take_all();
   CLI::Option* heap = ab->add_flag_callback(
       "--heap", [&a] { a.ab.heap = client::ab::Heap::always; },
-      "Measure only if blocks of the heap lie at random places in all versions. Without a word of "
-      "it they do where that works with all of them");
+      "Measure only if the places of small blocks are drawn in all versions, by a layer above "
+      "their "
+      "own allocators. Without a word of it they are where that works and changes little");
   ab->add_flag_callback(
         "--no-heap", [&a] { a.ab.heap = client::ab::Heap::never; },
         "The heap of the versions stays as it is")

@@ -141,14 +141,20 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
           .code,
       0);
   const std::string on =
-      "the places of blocks in the heap. Not random: the places of functions, the "
-      "sizes of stack frames.";
+      "the places of blocks in the heap \\(a layer above the program's own allocator, which costs "
+      ".*% of CPU time.*\\)\\. Not random: the places of functions, the sizes of stack frames\\.";
   for (const std::vector<std::string>& how :
        {std::vector<std::string>{"--program", "./a", "./b"}, {"--", "./a", "./b"}}) {
     const Output told = run(how);
-    EXPECT_THAT(randomized(told), HasSubstr(on));
-    const json report = json::parse(told.out)["report"];
-    EXPECT_EQ(report["layouts"]["kinds"], "heap shuffled once");
+    EXPECT_THAT(randomized(told), ContainsRegex(on));
+    const json document = json::parse(told.out);
+    const json& report = document["report"];
+    EXPECT_EQ(report["layouts"]["kinds"], "heap layer once");
+    EXPECT_EQ(document["heap"]["drawn"], true);
+    EXPECT_EQ(document["heap"]["allocator"], "layer");
+    EXPECT_EQ(document["heap"]["why_not"], nullptr);
+    EXPECT_GE(document["heap"]["cost"]["pairs"], 2) << "of each version one or more";
+    EXPECT_LT(document["heap"]["cost"]["low"], document["heap"]["cost"]["high"]);
     EXPECT_EQ(report["layouts"]["randomized"], report["trials"]["ok"]);
   }
   // A program that breaks is measured without.
@@ -159,6 +165,8 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
   const Output without = run({"--no-heap", "--", "./a", "./b"});
   EXPECT_THAT(randomized(without), HasSubstr("blocks in the heap (--no-heap), the sizes"));
   EXPECT_EQ(json::parse(without.out)["report"]["layouts"]["randomized"], 0);
+  EXPECT_EQ(json::parse(without.out)["heap"]["drawn"], false);
+  EXPECT_EQ(json::parse(without.out)["heap"]["why_not"], "--no-heap");
 
   const Output refused = ab({"--heap", "--program", "./a", "./fixed"});
   EXPECT_EQ(refused.code, 1);
@@ -167,6 +175,51 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
       HasSubstr("--heap: fixed does not take libstabheap.so, as nothing does that is linked "
                 "statically, has more rights"));
   EXPECT_NE(ab({"--heap", "--no-heap", "--program", "./a", "./b"}).code, 0);
+}
+
+// A change of libc's thresholds makes such a program many times faster, and our allocators have none.
+TEST_F(Ab, AProgramIsMeasuredWithItsOwnAllocator) {
+  lab_.write("trim.c",
+             "#include <malloc.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+             "int main(void) {\n#ifdef TUNED\n  mallopt(M_MMAP_THRESHOLD, 64 << 20);\n"
+             "  mallopt(M_TRIM_THRESHOLD, 256 << 20);\n#endif\n  unsigned long sum = 0;\n"
+             "  for (int i = 0; i < 200; ++i) {\n    char *p[8];\n"
+             "    for (int j = 0; j < 8; ++j) {\n      p[j] = malloc(60000 + j * 1000);\n"
+             "      memset(p[j], i, 60000);\n    }\n"
+             "    for (int j = 7; j >= 0; --j) sum += p[j][i], free(p[j]);\n  }\n"
+             "  return printf(\"%lu\\n\", sum) < 0;\n}\n");
+  lab_.write("lists.c",
+             "#include <stdlib.h>\nint main(void) {\n  static void *list[20000];\n"
+             "  for (int i = 0; i < 100; ++i) {\n"
+             "    for (int j = 0; j < 20000; ++j) list[j] = malloc(40), *(char *)list[j] = 1;\n"
+             "    for (int j = 0; j < 20000; ++j) free(list[j]);\n  }\n  return 0;\n}\n");
+  ASSERT_EQ(
+      run_program({"/bin/sh", "-c",
+                   "cc -O1 trim.c -o plain && cc -O1 -DTUNED trim.c -o tuned && cc -O1 lists.c "
+                   "-o lists && cp lists again"},
+                  lab_.folder())
+          .code,
+      0);
+  const Output told = ab(20, {"--heap", "--json", "--program", "./plain", "./tuned"});
+  ASSERT_EQ(told.code, 0) << told.err;
+  json document = json::parse(told.out);
+  EXPECT_EQ(document["conclusions"][0]["verdict"], "faster") << document["conclusions"];
+  EXPECT_EQ(document["heap"]["drawn"], true) << document["heap"];
+  // Where the layer itself changes what is measured the heap stays, unless the user wants it drawn.
+  const Output slow = ab(10, {"--no-control", "--json", "--program", "./lists", "./again"});
+  ASSERT_EQ(slow.code, 0) << slow.err;
+  document = json::parse(slow.out);
+  EXPECT_EQ(document["heap"]["drawn"], false);
+  EXPECT_THAT(document["heap"]["why_not"].get<std::string>(),
+              ContainsRegex("times the CPU time with it; it costs \\+.*; --heap draws them"));
+  EXPECT_GT(document["heap"]["cost"]["change"], 0.1);
+  EXPECT_THAT(document["randomized"].get<std::string>(), HasSubstr("--heap draws them"));
+  const Output forced =
+      ab(10, {"--no-control", "--heap", "--json", "--program", "./lists", "./again"});
+  ASSERT_EQ(forced.code, 0) << forced.err;
+  document = json::parse(forced.out);
+  EXPECT_EQ(document["heap"]["drawn"], true);
+  EXPECT_EQ(document["report"]["layouts"]["kinds"], "heap layer once");
 }
 
 // The loader ignores LD_PRELOAD for it.
@@ -206,13 +259,13 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   const std::vector<std::string> how = {"--build", "make CC=\"$CC\"", "--run",
                                         "test -d .git && ./bench"};
   auto arguments = how;
-  arguments.insert(arguments.end(), {"--fail-on", "regressed"});
+  arguments.insert(arguments.end(), {"--heap", "--fail-on", "regressed"});
   const Output told = ab(60, arguments);
   EXPECT_EQ(told.code, 2) << told.err << told.out;
   EXPECT_THAT(told.out,
               AllOf(HasSubstr("working-tree is slower than "),
-                    HasSubstr("libraries, the places of functions, the places of blocks in the "
-                              "heap. Not random: the sizes of stack frames.")));
+                    ContainsRegex("libraries, the places of functions, the places of blocks in the "
+                                  "heap \\(.*\\)\\. Not random: the sizes of stack frames\\.")));
   EXPECT_FALSE(std::filesystem::exists(lab_.path("bench"))) << "the repository is as it was";
   // With --same all have the last one's source.
   std::vector<std::string> looks = {"--build", "true", "--run", "grep -q '2000 ' bench.c",

@@ -56,16 +56,23 @@ void find_system_heap() {
   look_for(system_heap.release, "free");
   // Not at its first call: dlsym frees the message of an earlier failure, and that would ask for it.
   look_for(usable, "malloc_usable_size");
-  look_for(system_rest.posix_memalign, "posix_memalign");
-  look_for(system_rest.valloc, "valloc");
-  look_for(system_rest.pvalloc, "pvalloc");
-  look_for(system_rest.reallocarray, "reallocarray");
   look_for(system_rest.trim, "malloc_trim");
-  if (file_of_other_heap() == nullptr) {
+  const bool is_libc = file_of_other_heap() == nullptr;
+  const auto look = [&](auto& function, const char* name) {
+    if (is_libc)
+      look_for(function, name);
+    else
+      look_for_beside_malloc(function, name);
+  };
+  look(system_rest.posix_memalign, "posix_memalign");
+  look(system_rest.valloc, "valloc");
+  look(system_rest.pvalloc, "pvalloc");
+  look(system_rest.reallocarray, "reallocarray");
+  if (is_libc) {
     good_size = size_of_libc_class;
   } else {
-    look_for_beside_malloc(good_size_with_flags, "nallocx");
-    look_for_beside_malloc(good_size, "mi_good_size");
+    look(good_size_with_flags, "nallocx");
+    look(good_size, "mi_good_size");
   }
   dlerror();  // forgets the failures, so that the program's next call does not report them
 }

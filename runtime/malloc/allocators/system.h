@@ -17,7 +17,7 @@ struct System {
 
 extern System system_heap;
 
-// The other names of the family; nullptr: the system has no function of that name.
+// The other names of the family; nullptr: the object that defines malloc does not define it.
 struct SystemRest {
   int (*posix_memalign)(void**, size_t, size_t);
   void* (*valloc)(size_t);

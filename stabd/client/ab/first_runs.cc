@@ -174,7 +174,7 @@ double fastest_of(const std::vector<Run>& runs) {
 }
 
 // Loading the library and filling bags cost any program so much.
-constexpr double own_faults = 200;
+constexpr double own_faults = 100;
 constexpr double own_peak = 1 << 20;
 constexpr double own_cpu_ns = 2e6;
 constexpr double most_counts = 0.05;
