@@ -185,7 +185,7 @@ std::string summary_of(const json& facts, const Counts& counts) {
                   counted(counts.cores, "core"), counted(counts.packages, "package"));
   if (facts["memory_mib"].is_number())
     line += fmt::format(", {:.3g} GiB", facts["memory_mib"].get<double>() / 1024);
-  line += ", Linux " + text_or(facts["kernel"], "of unknown version");
+  line += ", Linux " + text_or(facts["kernel"], "(unknown version)");
   if (facts["distribution"].is_string()) line += ", " + facts["distribution"].get<std::string>();
   if (facts["hypervisor"] == true) line += ", under a hypervisor";
   return one_line(line, 500);

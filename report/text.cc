@@ -88,7 +88,7 @@ std::string text(const Document& document, const TextOptions& options) {
   std::vector<std::string> failures = document.failures;
   if (!failures.empty())
     failures.push_back(fmt::format(
-        "what they printed: stabctl logs {}, for a folder of 'stabctl run' with --state",
+        "'stabctl logs {}' shows their output; add --state for a folder of 'stabctl run'",
         document.id));
   return header(document, options) +
          body(document.analysis,

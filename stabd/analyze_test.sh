@@ -119,7 +119,7 @@ analyze 1 drift.csv --response y --factors opt --order y
 says err "named twice"
 sed 's/^[0-9]*,/1,/' drift.csv >tied.csv
 analyze 3 tied.csv --response y --factors opt --order when
-says out "40 rows share their when with another; of those the file's order counts."
+says out "40 rows share their when with another; the order in the file decides between them."
 
 # stabd's own export: what is no measurement is no data, and the time is known.
 awk 'BEGIN { print "position,attempt,last,block,warmup,benchmark,opt,seed,status,started_ns,wall_ns"

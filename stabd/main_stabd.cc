@@ -43,9 +43,10 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
     return std::to_string(std::chrono::duration_cast<seconds>(time).count());
   };
   app.set_version_flag("--version", "stabd " STAB_VERSION);
-  app.add_option("--config", mode.config,
-                 "File of settings, see doc/operations.md; options here win. Else " +
-                     stab::default_settings_file(whose) + ", if it is there");
+  app.add_option(
+      "--config", mode.config,
+      "File of settings, see doc/operations.md; options on the command line win. Without it " +
+          stab::default_settings_file(whose) + ", if it is there");
   app.add_flag("--check", mode.check, "Print the settings in force and end");
   app.add_option("--state", options.state_directory, "Folder of the database")
       ->capture_default_str();
@@ -55,18 +56,18 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
          [&options](const std::string& octal) {
            options.socket_mode = static_cast<unsigned>(std::stoul(octal, nullptr, 8));
          },
-         "Who may connect, as in chmod")
+         "File mode of the socket, as in chmod: 0600 for its owner, 0660 for a group, 0666 for all")
       ->default_str(fmt::format("{:04o}", options.socket_mode))
       ->check(CLI::IsMember({"0600", "0660", "0666"}));
   app.add_option("--socket-group", options.socket_group,
-                 "Group whose members may connect with mode 0660, a name or a number");
+                 "Group (name or number) whose members may connect with mode 0660");
   app.add_option("--cache", options.cache_directory, "Folder of builds")->capture_default_str();
-  app.add_option("--log", options.log, "Least level that is logged")
+  app.add_option("--log", options.log, "Lowest level that is logged")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   app.add_option_function<std::int64_t>(
          "--idle-limit", [&options](std::int64_t given) { options.idle_limit = seconds(given); },
-         "Seconds after which a client that says nothing is let go; 0: never")
+         "A client that is silent for so many seconds is disconnected; 0: never")
       ->default_str(in_seconds(options.idle_limit))
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--ready-fd", options.ready_fd,
@@ -76,7 +77,7 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
       "Do not contain trials in pid namespaces");
   app.add_option_function<std::int64_t>(
          "--read-limit", [&options](std::int64_t given) { options.read_limit = seconds(given); },
-         "Seconds after which a report, an export or an analysis is given up")
+         "A report, an export or an analysis that takes more seconds is given up")
       ->default_str(in_seconds(options.read_limit))
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--machine-root", options.machine_root)->group("");

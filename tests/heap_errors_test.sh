@@ -44,10 +44,10 @@ for allocator in shuffled power2 tlsf system; do
 done
 # Its slab may be gone, and with it what says that the block was one.
 for how in twice twice-elsewhere twice-later realloc-freed; do ends bitmap $how ""; done
-# What README.md says of the others.
+# What doc/limits.md says of the others.
 for allocator in shuffled power2 tlsf system; do
   output=$(STABILIZER_OPTIONS=heap=1:allocator=$allocator ./ours twice-elsewhere)
-  [ "$output" = unnoticed ] || fail "$allocator: README.md says that what another thread freed goes unnoticed, and: $output"
+  [ "$output" = unnoticed ] || fail "$allocator: doc/limits.md says that what another thread freed goes unnoticed, and: $output"
 done
 # The program's own handler of the signal allocates: no lock of the heap is held then.
 for allocator in shuffled power2 bitmap tlsf; do

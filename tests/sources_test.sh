@@ -24,10 +24,19 @@ clang-format-19 --dry-run --Werror "${formatted[@]}" || bad=1
 # Links of documents, and what doc/contributing.md names, are there.
 while IFS=: read -r file link; do
   [[ $link == http* || -e $(dirname "$file")/${link%%#*} ]] || { echo "$file: there is no $link"; bad=1; }
-done < <(git ls-files '*.md' | xargs grep -HoP '\]\(\K[^)#]+(?=[)#])')
+done < <(git ls-files '*.md' | xargs grep -HoP '(\]\(|^\[[a-z0-9]+\]: )\K[^)# ]+(?=[)#]|$)')
 while read -r path; do
   compgen -G "$path" >/dev/null || { echo "doc/contributing.md: there is no $path"; bad=1; }
 done < <(grep -oP '`\K(plan|design|stats|runtime|tests|doc|bench|\.ci)/[a-z_0-9/.*-]+(?=`)' doc/contributing.md | grep -v '^bench/soundness$')
+while read -r path; do
+  [[ -f $path ]] || { echo "doc/story.md: there is no $path"; bad=1; }
+done < <(grep -oP '`\K[a-z_]+(/[a-z_]+)+\.(h|cc|inc|c)(?=`)' doc/story.md)
+# Each document says first for whom it is, and the map names it.
+for file in doc/*.md; do
+  grep -m 1 -A 2 '^# ' "$file" | grep -q '^For ' || { echo "$file does not begin with 'For' and its readers"; bad=1; }
+  [[ $file == doc/README.md ]] || grep -qF "](${file#doc/})" doc/README.md || { echo "doc/README.md does not name $file"; bad=1; }
+done
+[[ $(wc -l <README.md) -le 150 && $(wc -L <README.md) -le 120 ]] || { echo "README.md has at most 150 lines of 120 characters"; bad=1; }
 
 # What the README of a folder names is there.
 while IFS=: read -r file name; do

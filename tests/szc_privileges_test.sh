@@ -128,7 +128,7 @@ dropped() { STABILIZER_OPTIONS=budget=off:period=5ms:report=7 ./drop "$1" 7>step
 rm -rf private && mkdir -m 700 private
 STABILIZER_OPTIONS=report=private/dropped ./drop 1 >output
 [ "$(cat output)" = "65534 0 0" ] && grep -q '"event": "start"' private/dropped || fail "no report of what gives up its privileges: $(cat output)"
-grep -q '"event": "exit"' private/dropped && fail "README.md says that the exit line is lost"
+grep -q '"event": "exit"' private/dropped && fail "doc/limits.md says that the exit line is lost"
 # Where one of the two runs beside much else it has fewer layouts: the most of three tries count.
 kept=0 given=0
 for _ in 1 2 3; do

@@ -109,8 +109,8 @@ if run code=0:stack=0 "$work/pins" >"$work/without" && run code=0:stack=1 "$work
   read -r main_without thread_without <"$work/without"
   read -r main_with thread_with <"$work/with"
   echo "locked: $main_without and $thread_without MB, with stack=1 $main_with and $thread_with MB"
-  [ $((main_with - main_without)) -ge 60 ] && [ $((main_with - main_without)) -le 66 ] || fail "of the main stack $((main_with - main_without)) MB are pinned, not 63 (doc/runtime.md, README.md)"
-  [ $((thread_with - thread_without)) -ge 54 ] && [ $((thread_with - thread_without)) -le 58 ] || fail "of a thread's stack $((thread_with - thread_without)) MB more are pinned, not 56 (doc/runtime.md, README.md)"
+  [ $((main_with - main_without)) -ge 60 ] && [ $((main_with - main_without)) -le 66 ] || fail "of the main stack $((main_with - main_without)) MB are pinned, not 63 (doc/runtime.md, doc/limits.md)"
+  [ $((thread_with - thread_without)) -ge 54 ] && [ $((thread_with - thread_without)) -le 58 ] || fail "of a thread's stack $((thread_with - thread_without)) MB more are pinned, not 56 (doc/runtime.md, doc/limits.md)"
 else
   skipped "memory cannot be pinned here"
 fi

@@ -231,7 +231,7 @@ constexpr std::array table{
         Take::before, &Look::lowest_frequency},
     Row{{"frequency-after-khz", "kHz", frequency, "the same, after"},
         Take::after, &Look::lowest_frequency},
-    Row{{"temperature-before-c", "C", temperature, "of the CPU, before"},
+    Row{{"temperature-before-c", "C", temperature, "the CPU's temperature, before"},
         Take::before, &Look::temperature, 0.001},
     Row{{"temperature-after-c", "C", temperature, "the same, after"},
         Take::after, &Look::temperature, 0.001},

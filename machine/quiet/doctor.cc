@@ -107,7 +107,7 @@ class Examination {
         total == 0 ? 0 : 100.0 * static_cast<double>(steal) / static_cast<double>(total);
     add("host", share >= 1 ? Grade::poor : Grade::fair,
         fmt::format("a virtual machine; its host took {:.2g} % of the CPU time so far", share),
-        "what else runs on the host slows trials down, and nothing in here can stop it",
+        "other work on the host slows trials down, and this machine can't stop it",
         "measure on a machine of your own, or plan with what 'stabctl check --sd' says");
   }
 
@@ -189,7 +189,7 @@ class Examination {
           "in a virtual machine: ask for a virtual PMU");
     else
       add("counters", Grade::good,
-          fmt::format("of the hardware ({})",
+          fmt::format("the hardware has them ({})",
                       hardware.front().substr(hardware.front().rfind('/') + 1)));
     findings_.push_back(counting(root_));
   }
@@ -238,9 +238,9 @@ class Examination {
     if (refused == 0)
       return add("rights", Grade::good,
                  loud == 0 ? "there is nothing to change" : "this process may change settings");
-    const std::string found =
-        fmt::format("of {} settings that are not quiet this process may not change {}, such as {}",
-                    loud, refused, example);
+    const std::string found = fmt::format(
+        "{} settings are not quiet, and this process may not change {} of them, such as {}", loud,
+        refused, example);
     const auto say = [&](const char* meaning, const std::string& mend) {
       add("rights", Grade::fair, found, meaning, mend);
     };

@@ -32,7 +32,7 @@ struct Loss {
 // Of the two of a kind, as frequencies before and after, the second stands for both.
 constexpr std::array losses{
     Loss{"steal-ns", Grade::fair,
-         "what the host takes from a trial looks like the trial's own time",
+         "time that the host takes from a trial looks like the trial's own time",
          "let this process see the kernel's /proc/stat"},
     Loss{"interrupts", Grade::fair, "trials that devices disturb cannot be told from others",
          "let this process see the kernel's /proc/interrupts"},

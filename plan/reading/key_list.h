@@ -91,12 +91,12 @@ inline constexpr std::uint32_t max_env_bytes = std::uint32_t{1} << 20;
 inline constexpr std::uint32_t max_blocks = 1'000'000;
 
 inline constexpr Key keys[] = {
-    {"experiment.name", Text{is_title, title_rule}, "what it is called", "required"},
+    {"experiment.name", Text{is_title, title_rule}, "the name of the experiment", "required"},
     {"experiment.seed", Seed{0, std::numeric_limits<std::int64_t>::max(), 1},
      "every random choice derives from it"},
     {"experiment.question", Text{is_question, question_rule}, "shown with the answer"},
     {"experiment.privileges", Flag{false},
-     "in plans of root: builds and trials keep root's capabilities and may gain rights"},
+     "only in root's plans: builds and trials keep root's capabilities and may gain rights"},
     {"experiment.notify", Texts{is_filled_word, filled_word_rule},
      "a program and its arguments; gets JSON on its stdin when the experiment ends or is in "
      "trouble",
@@ -110,28 +110,33 @@ inline constexpr Key keys[] = {
     {"variables.LDFLAGS", Text{is_word, word_rule, ""},
      "options for the linker; some factors add to them"},
 
-    {"defaults.repetitions", Count{1, max_repeats, 30}, "measured blocks; not with `design.stop`"},
-    {"defaults.timeout", Duration{std::chrono::minutes(1)}, "then a trial is ended and has failed"},
+    {"defaults.repetitions", Count{1, max_repeats, 30},
+     "how many blocks are measured; not with `design.stop`"},
+    {"defaults.timeout", Duration{std::chrono::minutes(1)},
+     "a trial that takes longer is ended and has failed"},
     {"defaults.build_timeout", Duration{std::chrono::minutes(30)},
-     "then a build is ended and has failed"},
+     "a build that takes longer is ended and has failed"},
     {"defaults.output_limit", Bytes{max_output, std::uint64_t{16} << 20},
-     "most bytes that a trial may write to stdout, and to stderr"},
+     "how many bytes a trial may write to stdout, and as many to stderr"},
     {"defaults.memory_limit", Bytes{max_memory},
-     "most memory of a trial's processes together; beyond it the trial has failed", "none"},
-    {"defaults.cpu_limit", Duration{}, "most CPU time of a trial's processes together", "none"},
-    {"defaults.process_limit", Count{1, 1'000'000}, "most processes of a trial at once", "none"},
-    {"defaults.file_limit", Bytes{max_memory}, "most bytes of each file that a trial writes",
+     "how much memory a trial's processes may use together; a trial that uses more has failed",
+     "none"},
+    {"defaults.cpu_limit", Duration{}, "how much CPU time a trial's processes may use together",
+     "none"},
+    {"defaults.process_limit", Count{1, 1'000'000}, "how many processes a trial may have at once",
+     "none"},
+    {"defaults.file_limit", Bytes{max_memory}, "how large each file that a trial writes may be",
      "none"},
     {"defaults.warmup", Count{0, 1000, 0}, "blocks that run first and are not analysed"},
     {"defaults.retries", Count{0, 10, 0}, "further attempts at a trial that failed"},
     {"defaults.give_up_after", Count{0, 1000, 5},
-     "failed trials of a benchmark in a row, then its others are skipped; 0: never"},
+     "after so many failed trials in a row the benchmark's other trials are skipped; 0: never"},
     {"defaults.exclude_repeats", Count{0, 10, 1},
-     "further attempts at a trial that an `exclude` rule catches, behind the others of its block"},
+     "further attempts at a trial that an `exclude` rule catches, at the end of its block"},
     {"defaults.on_build_failure", Choice{words::on_build_failure, "fail-benchmark"},
-     "what a failed build ends"},
+     "whether a failed build ends its benchmark or the experiment"},
 
-    {"benchmark.name", Text{is_name, name_rule}, "another one for each benchmark", "required"},
+    {"benchmark.name", Text{is_name, name_rule}, "each benchmark has its own", "required"},
     {"benchmark.build", Text{is_filled_word, filled_word_rule},
      "for `/bin/sh`, in a private copy of the sources; writes `${OUT}`", "`run` names a program"},
     {"benchmark.run", Texts{is_word, word_rule}, "the program and its arguments, no shell",
@@ -145,19 +150,20 @@ inline constexpr Key keys[] = {
     {"benchmark.sources", Texts{is_relative_path, relative_path_rule},
      "files and folders that the build reads", "the plan's folder"},
     {"benchmark.check.exit", Count{0, 255, 0}, "the exit code that is right"},
-    {"benchmark.check.stdout_sha256", Text{is_sha256, sha256_rule}, "of what is right on stdout"},
+    {"benchmark.check.stdout_sha256", Text{is_sha256, sha256_rule},
+     "the digest that stdout must have"},
     {"benchmark.check.stdout_file", Text{is_relative_path, relative_path_rule},
-     "a file that stdout must be equal to"},
+     "a file whose content stdout must equal"},
     {"benchmark.check.command", Text{is_filled_word, filled_word_rule},
-     "for `/bin/sh`; gets stdout on its stdin and exits with 0 if it is right"},
-    {"benchmark.repetitions", Count{1, max_repeats}, "of this benchmark", "`defaults`"},
-    {"benchmark.timeout", Duration{}, "of this benchmark", "`defaults`"},
-    {"benchmark.build_timeout", Duration{}, "of this benchmark", "`defaults`"},
-    {"benchmark.output_limit", Bytes{max_output}, "of this benchmark", "`defaults`"},
-    {"benchmark.memory_limit", Bytes{max_memory}, "of this benchmark", "`defaults`"},
-    {"benchmark.cpu_limit", Duration{}, "of this benchmark", "`defaults`"},
-    {"benchmark.process_limit", Count{1, 1'000'000}, "of this benchmark", "`defaults`"},
-    {"benchmark.file_limit", Bytes{max_memory}, "of this benchmark", "`defaults`"},
+     "for `/bin/sh`; reads the trial's stdout on its stdin and exits with 0 if it is right"},
+    {"benchmark.repetitions", Count{1, max_repeats}, "the same for this benchmark", "`defaults`"},
+    {"benchmark.timeout", Duration{}, "the same for this benchmark", "`defaults`"},
+    {"benchmark.build_timeout", Duration{}, "the same for this benchmark", "`defaults`"},
+    {"benchmark.output_limit", Bytes{max_output}, "the same for this benchmark", "`defaults`"},
+    {"benchmark.memory_limit", Bytes{max_memory}, "the same for this benchmark", "`defaults`"},
+    {"benchmark.cpu_limit", Duration{}, "the same for this benchmark", "`defaults`"},
+    {"benchmark.process_limit", Count{1, 1'000'000}, "the same for this benchmark", "`defaults`"},
+    {"benchmark.file_limit", Bytes{max_memory}, "the same for this benchmark", "`defaults`"},
 
     {"factor.NAME.levels", Other{"a table, or an array for built-in factors"},
      "`{ LEVEL = { VARIABLE = \"text\" } }`, or a list", "`random`"},
@@ -173,131 +179,132 @@ inline constexpr Key keys[] = {
     {"factor.env_bytes.random.max", Count{0, max_env_bytes, 4096}, "the most that is drawn"},
 
     {"randomize.OPTION", Other{"as its level would be"},
-     "an option of szc's runtime, the same in all trials: see below", "the runtime's own"},
+     "an option of szc's runtime, the same in all trials (\"Random layouts\")",
+     "the runtime's own"},
 
     {"revisions.NAME", Text{is_commit, commit_rule},
-     "the commit that this revision of a factor is; `stabctl` adds it where it is not there",
-     "added"},
+     "the commit of this revision of a factor; `stabctl` adds it if it is missing", "added"},
 
-    {"design.kind", Choice{words::kinds, to_string(DesignKind::full_factorial)}, "see below"},
+    {"design.kind", Choice{words::kinds, to_string(DesignKind::full_factorial)},
+     "the design, which says what is compared with what (\"Designs\")"},
     {"design.order", Choice{words::orders, "randomized-blocks"}, "there is no other"},
     {"design.cells", Several{1, 1'000, "tables"},
-     "of `custom`: the level of each treatment, as in `{ opt = \"O2\" }`", "required there"},
+     "for `custom`: the level of each treatment, as in `{ opt = \"O2\" }`", "required there"},
     {"design.stop.rule", Choice{words::rules},
      "`precision`: ends when every change is known well enough; `sequential`: when every "
      "comparison has a verdict",
      "required in `stop`"},
     {"design.stop.half_width", Percentage{},
-     "of `precision`: each interval of a ratio is at most twice as wide", "required there"},
+     "for `precision`: each interval of a ratio is at most twice as wide", "required there"},
     {"design.stop.min", CountWith{15, "precision", 5, "sequential", max_blocks, 20},
      "blocks before it may end"},
     {"design.stop.max", CountWith{15, "precision", 5, "sequential", max_blocks}, "blocks at most",
      "required in `stop`"},
     {"design.stop.looks", Count{2, 20, 5},
-     "of `sequential`: how often it is asked, evenly spaced from `min` to `max`"},
+     "for `sequential`: how often the rule looks, evenly spaced from `min` to `max`"},
     {"design.time", Duration{},
-     "for how long the experiment is driven: no block begins that would end later, but the first 5 "
-     "(`stop.min`) always do",
+     "how long the experiment may take: no block begins that would end later, but the first 5 "
+     "(`stop.min`) always run",
      "as long as it takes"},
     {"design.comparisons", Count{2, 10'000, 20},
-     "of `calibration`: how often each benchmark is compared with itself"},
+     "for `calibration`: how often each benchmark is compared with itself"},
     {"design.generators", Several{1, max_fractional_treatments - 1, "texts"},
-     "of `fractional`, as in `[\"d = a:b:c\"]`", "`resolution`"},
-    {"design.resolution", Count{3, max_fractional_treatments}, "of `fractional`", "`generators`"},
+     "for `fractional`, as in `[\"d = a:b:c\"]`", "`resolution`"},
+    {"design.resolution", Count{3, max_fractional_treatments},
+     "for `fractional`: how well effects can be told apart", "`generators`"},
 
     {"causal.scope", Texts{is_filled_word, filled_word_rule},
-     "of `causal`: patterns of source files whose lines are tried, as a shell matches them",
-     "those of the build's copy, or of the plan's folder"},
+     "for `causal`: patterns of source files whose lines are tried, as a shell matches them",
+     "files in the build's copy, or in the plan's folder"},
     {"causal.binary", Texts{is_filled_word, filled_word_rule},
-     "patterns of files whose lines are looked at beside the program's; may use `${OUT}`, `${DIR}` "
+     "patterns of other files (libraries) whose lines are tried, too; may use `${OUT}`, `${DIR}` "
      "and `${SRC}`",
      "none"},
     {"causal.line", Text{is_filled_word, filled_word_rule},
      "FILE:LINE; no other line is tried, and FILE may be the end of a path", "samples choose"},
     {"causal.progress", Texts{is_filled_word, filled_word_rule},
-     "of FILE:LINE; for programs without progress points: samples of these lines are counted",
+     "FILE:LINE each, for programs without progress points: samples of these lines are counted",
      "none"},
     {"causal.experiment", Duration{std::chrono::milliseconds(500)},
      "the first experiment's length, 10ms to 10min"},
     {"causal.sample_period", Duration{std::chrono::milliseconds(1)},
-     "CPU time from sample to sample, 100us to 1s"},
+     "CPU time from one sample to the next, 100us to 1s"},
     {"causal.end_to_end", Flag{false}, "a trial is one experiment and its end the progress point"},
     {"causal.speedup", Percentage{},
-     "with `end_to_end` and `line`: of each two blocks one is at this speedup and one at 0",
+     "with `end_to_end` and `line`: one of each two blocks is at this speedup, the other at 0",
      "it is drawn"},
     {"causal.arrival_speedup", Duration{},
-     "each visit of `STAB_ARRIVAL` makes its thread faster by this, at most 10s", "none"},
+     "each visit of `STAB_ARRIVAL` makes its thread faster by this much, at most 10s", "none"},
 
     {"exclude.when", Text{is_filled_word, filled_word_rule},
-     "a rule, as in `\"steal_share > 1%\"`: a trial that it catches was disturbed and is run "
-     "again; "
-     "see below",
+     "a rule, as in `\"steal_share > 1%\"`: a trial that it catches was disturbed and is run again "
+     "(\"Excluding disturbed trials\")",
      "required"},
 
-    {"measure.counters",
-     Other{"an array of at most 64 names; those in an array inside it are a group"},
-     "events that each trial counts, as `stabctl counters` lists them; those of a group are "
-     "counted "
-     "at the same time or not at all",
+    {"measure.counters", Other{"an array of at most 64 names; names in an inner array are a group"},
+     "events that each trial counts, as `stabctl counters` lists them; the events of a group are "
+     "counted at the same time or not at all",
      "none"},
     {"measure.rotate", Other{"an array of 2 to 16 arrays of names"},
      "sets of further events that take turns: each block counts one set, at the same time or not "
-     "at all; see below",
+     "at all (\"Sets that take turns\")",
      "none"},
     {"measure.profile", Text{is_event, event_rule},
-     "an event, as `task-clock:u`, whose samples say which functions each trial spends it in "
-     "(`stabctl profile`); see below",
+     "an event, as `task-clock:u`, whose samples say in which functions each trial spends its time "
+     "(`stabctl profile`; \"Profiles\")",
      "no samples"},
     {"measure.profile_hz", Count{1, 10'000, 997}, "samples per second of what runs"},
     {"measure.on_absent", Choice{words::on_absent, "record"},
-     "what this machine cannot count: `record` stores why, `refuse` measures nothing"},
+     "if this machine cannot count an event: `record` stores why, `refuse` measures nothing"},
     {"measure.simulate", Flag{false},
      "every trial runs under valgrind's cachegrind, which counts instructions and simulates caches "
-     "and branches, instead of measuring: see below"},
+     "and branches, instead of being timed (\"Simulated counts\")"},
     {"measure.output.name", Text{is_name, name_rule},
-     "of a number that programs print: a reading of each trial", "required"},
+     "names a number that programs print, which becomes a reading of each trial", "required"},
     {"measure.output.regex", Text{is_pattern, pattern_rule},
      "a pattern (RE2) whose first group is the number; `^` and `$` match at each line", "`json`"},
     {"measure.output.json", Text{is_word, word_rule},
-     "where all that is printed is JSON, a pointer (RFC 6901) to the number", "`regex`"},
+     "if everything that is printed is JSON: a pointer (RFC 6901) to the number", "`regex`"},
     {"measure.output.google_benchmark", Text{is_title, title_rule},
-     "where all that is printed is the JSON of Google Benchmark: `real_time`, `cpu_time` or a "
-     "counter, of each of its benchmarks",
+     "if everything that is printed is the JSON of Google Benchmark: `real_time`, `cpu_time` or a "
+     "counter, read for each of its benchmarks",
      "`regex`"},
     {"measure.output.take", Choice{words::picks, to_string(Pick::only)},
-     "of several matches of `regex`; with `only` a second one is a mistake of the program, with "
-     "`samples` each is a sample of the trial"},
+     "which of several matches of `regex` counts; with `only` a second match is a mistake of the "
+     "program, with `samples` each match is a sample of the trial"},
     {"measure.output.unit", Text{is_unit, unit_rule}, "`ns` and `bytes` are shown as such", "none"},
     {"measure.output.from", Choice{words::streams, "stdout"}, "where it is printed"},
-    {"measure.output.benchmarks", Texts{is_name, name_rule}, "that print it", "all of them"},
+    {"measure.output.benchmarks", Texts{is_name, name_rule}, "the benchmarks that print it",
+     "all of them"},
     {"measure.derived.NAME", Text{is_formula, formula_rule},
-     "a reading of each trial that is computed, as in `ipc = \"instructions / cycles\"`: see "
-     "below"},
+     "a reading of each trial that is computed, as in `ipc = \"instructions / cycles\"` "
+     "(\"Measures of your own\")"},
 
     {"machine.cpus", Count{1, 1024, 1}, "CPUs that are reserved for a trial"},
     {"machine.quiesce", Choice{words::quiesce, "off"},
-     "settings of the machine that disturb trials: `best-effort` changes those that it can before "
-     "the first trial and names the others, `strict` measures nothing unless all are quiet; at the "
-     "end they are put back"},
-    {"machine.knobs", Choices{words::knobs}, "of these settings, with `quiesce`",
+     "treatment of settings of the machine that disturb trials: `best-effort` changes what it "
+     "can before the first trial and names the rest, `strict` measures nothing unless all are "
+     "quiet; at the end they are put back"},
+    {"machine.knobs", Choices{words::knobs}, "with `quiesce`: change only these settings",
      "the standard ones of `stabctl quiesce status`"},
     {"machine.wait_for_quiet", Duration{},
-     "before each block trials wait until the machine is quiet, so long at most; then they run "
+     "before each block, trials wait until the machine is quiet, at most so long; then they run "
      "anyway",
      "they do not wait"},
     {"machine.quiet_load", Percentage{},
-     "with `wait_for_quiet`: most of their time that others may use the trial's CPUs, or the other "
-     "CPUs, the host of a virtual machine among them (steal), or that tasks may wait for memory",
+     "with `wait_for_quiet`: the largest share of time that others (also the host of a virtual "
+     "machine: steal) may use the trial's CPUs or the other CPUs, or that tasks may wait for "
+     "memory",
      "`\"5%\"`"},
     {"machine.quiet_temperature_c", Number{-50, 200, std::nullopt},
      "with `wait_for_quiet`: the CPU's highest temperature", "any"},
     {"machine.quiet_frequency_khz", Number{1, 1e9, std::nullopt},
      "with `wait_for_quiet`: the lowest frequency of the trial's CPUs", "any"},
-    {"machine.aslr", Flag{false}, "address space randomization where no factor says otherwise"},
+    {"machine.aslr", Flag{false}, "address space randomization, unless a factor says otherwise"},
 
     {"analysis.response", Other{response_words},
-     "what is compared; `main_to_exit` and regions need programs that szc built; an array has "
-     "further ones, each with verdicts of its own",
+     "the number that is compared; `main_to_exit` and regions need programs that szc built; an array adds "
+     "further responses, each with verdicts of its own",
      "`\"wall\"`"},
     {"analysis.log", Flag{true},
      "compare geometric means; never in a padding study or with `stabilizer`"},
@@ -306,20 +313,21 @@ inline constexpr Key keys[] = {
     {"analysis.method", Choice{words::methods, "standard"},
      "`stabilizer`: the paper of 2013, on raw numbers, for `within-subjects`"},
     {"analysis.sums_of_squares", Count{2, 3, 2},
-     "how the terms of unbalanced data are adjusted for each other; `pooled` only"},
+     "how the terms of unbalanced data are adjusted for each other; with `pooled` only"},
     {"analysis.error", Choice{words::errors, "own"},
-     "`own`: each comparison's error is its own; `pooled`: all share one, where there are blocks"},
+     "`own`: each comparison has an error of its own; `pooled`: all share one, in designs with "
+     "blocks"},
     {"analysis.programs", Choice{words::programs, "like-these"},
-     "of `within-subjects`, which answer decides: on these programs, or on programs like these"},
+     "for `within-subjects`: which answer decides, the one on these programs or the one on "
+     "programs like these"},
     {"analysis.pairs", Choice{words::pairs, "baseline"},
      "`baseline`: levels are compared with the first one; `all`: with each other"},
     {"analysis.control", Text{is_name, name_rule},
-     "of `one-way`: a level that does what the first one does; its change is what the machine "
-     "makes "
-     "of nothing, and no verdict",
+     "for `one-way`: a level that does the same as the first one; its change shows what the "
+     "machine makes of no difference, and is never a verdict",
      "none"},
     {"analysis.better", Choice{words::directions, "lower"}, "which response is better"},
     {"analysis.higher", Texts{is_event, event_rule},
-     "of the further responses in the array, those of which more is better", "none"}};
+     "the further responses of the array for which more is better", "none"}};
 
 }  // namespace stab::plan

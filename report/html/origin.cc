@@ -46,10 +46,10 @@ Markup machine_part(const Document& document, const Background& background) {
 Markup chance_part(const Background& background) {
   Markup markup;
   if (background.chances.empty()) return markup;
-  markup.open("section", {{"id", "chance"}}).leaf("h2", "What was random and what was not");
+  markup.open("section", {{"id", "chance"}}).leaf("h2", "Random and fixed conditions");
   markup.leaf("p",
-              "What was drawn at random cannot favour one side for long. What stood still may: of "
-              "that, the result says nothing beyond how it stood.",
+              "A random choice can't favour one side for long. A fixed one can: the result is "
+              "valid only for the state in which it was fixed.",
               {{"class", "words"}});
   Table table{.columns = {{"what"}, {"random"}, {"how"}}};
   for (const Chance& each : background.chances)
@@ -69,8 +69,8 @@ Markup plan_part(const Document& document, const Background& background) {
   markup.leaf("dt", "One trial again").open("dd");
   markup.leaf("code", fmt::format("stabctl replay {} POSITION", document.id))
       .text(
-          " with a position from the tables of trials in their order; of a 'stabctl run' with "
-          "--state FOLDER");
+          " with a position from the tables of trials in their order; add --state FOLDER for a "
+          "'stabctl run'");
   markup.close().close();
   if (!background.builds.empty()) markup.add(folded_table(builds_table(background), "Builds"));
   folded_text(markup, "The plan as it was submitted", background.plan);

@@ -54,11 +54,11 @@ void add_causal(Markup& markup, const Document& document) {
   const std::string curve_words = cut(curves);
   const std::string load_words = cut(loads);
   markup
-      .add(section("causal", "What faster lines give",
+      .add(section("causal", "Gain from faster lines",
                    curve_words +
                        "Dots are experiments in which the line was virtually faster, against those "
                        "in which it was not; the bands of a line hold all at once. The best lines "
-                       "have curves, the numbers are of all. What is beyond 150 % is drawn there.",
+                       "have curves, the numbers are of all. Values beyond 150 % are drawn there.",
                    curves))
       .add(
           section("loads", "More load", load_words + "Means of runs with their intervals.", loads));
@@ -82,7 +82,7 @@ void add_pictures(Markup& markup, const Document& document, const Background& ba
   markup.add(section("effects", "Changes", "", changes))
       .add(section("seeds", "Changes under each padding",
                    first_words(by_padding.size(), paddings(analysis), "comparisons"), by_padding))
-      .add(section("floors", "What cannot be resolved", "", floors(analysis)))
+      .add(section("floors", "Noise floors", "", floors(analysis)))
       .add(
           section("overheads", "Against the reference", "", overheads(analysis, background.levels)))
       .add(section("factors", "Treatments, alone and by two", factor_words(analysis, by_two),

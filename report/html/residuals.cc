@@ -254,7 +254,7 @@ Markup residual_part(const Analysis& analysis, const Shots& shots,
         .close();
   return section(
       "residuals", title,
-      fmt::format("What is left of each number without the mean{}. Numbers that are "
+      fmt::format("Each number less the mean{}. Numbers that are "
                   "alone there are left out. Normal ones lie on the line.",
                   analysis.spec.block.empty() ? " of its cell" : "s of its cell and of its block"),
       residuals(analysis, shots, subjects));

@@ -86,9 +86,9 @@ Markup anova_part(const Analysis& analysis) {
 
 Markup components_part(const Analysis& analysis) {
   if (analysis.components.empty()) return {};
-  Markup markup = section_of("components", "Where the variance comes from",
-                             fmt::format("What the random factor {} explains. p: of \"it does not "
-                                         "matter which seed\".",
+  Markup markup = section_of("components", "Sources of variance",
+                             fmt::format("The variance that the random factor {} explains. p tests "
+                                         "\"it does not matter which seed\".",
                                          analysis.spec.seed));
   Table numbers{.columns = {{"of"},
                             {"sd between seeds", true},

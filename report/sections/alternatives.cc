@@ -61,7 +61,7 @@ std::string alternatives_section(const Analysis& analysis, const TextOptions& op
   }
   if (!any) return "";
   return table_section(
-      "Where an assumption does not hold",
+      "If an assumption does not hold",
       "The same comparisons by tests that need less. They stand beside the result; the "
       "verdict does not change to the one that suits.",
       grid, options);

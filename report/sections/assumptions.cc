@@ -72,7 +72,7 @@ std::string failures(const Analysis& analysis, std::size_t width) {
       if (!names[i].empty()) who += (who.empty() ? " for " : ", ") + names[i];
     if (names.size() > most) who += fmt::format(" and {} more", names.size() - most);
     text += paragraph("  ",
-                      fmt::format("{} is rejected{}. What holds without it: {}.",
+                      fmt::format("{} is rejected{}. Still valid without it: {}.",
                                   property_words(what.first), who, what.second),
                       width);
   }
@@ -114,10 +114,9 @@ std::string assumptions_section(const Analysis& analysis, const TextOptions& opt
   const std::string rejected = failures(analysis, options.width);
   return table_section(
              "Assumptions",
-             fmt::format(
-                 "p of tests of what the model assumes ({}). Below {:.4g} it does not hold; "
-                 "of {:.0f} that do hold about one comes out so by chance.",
-                 tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
+             fmt::format("p of tests of the model's assumptions ({}). Below {:.4g} an assumption "
+                         "does not hold; about one of {:.0f} true ones falls below it by chance.",
+                         tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
              grid, options) +
          rejected + (rejected.empty() ? "" : "\n");
 }

@@ -54,7 +54,7 @@ std::string family_words(const Analysis& analysis, bool full) {
   if (any(analysis,
           [](const Effect& effect) { return changed(effect) && adjusted_holds_none(effect); }))
     text +=
-        " Where the adjusted interval has 0 in it beside another verdict: Holm's steps find more "
+        " If an adjusted interval contains 0 beside a verdict of a change: Holm's steps find more "
         "than intervals for all together can show.";
   return text;
 }

@@ -40,12 +40,12 @@ std::string components_section(const stats::Analysis& analysis, const TextOption
     row.push_back({c.p ? p_text(*c.p) : "-"});
     grid.row(std::move(row));
   }
-  return table_section("Where the variance comes from",
-                       fmt::format("What the random factor {} explains, within a level of the "
-                                   "treatments. p: of \"it does not "
-                                   "matter which seed\".",
-                                   name(analysis.spec.seed)),
-                       grid, options);
+  return table_section(
+      "Sources of variance",
+      fmt::format("The variance that the random factor {} explains, within a level of the "
+                  "treatments. p tests \"it does not matter which seed\".",
+                  name(analysis.spec.seed)),
+      grid, options);
 }
 
 }  // namespace stab::report

@@ -69,9 +69,8 @@ std::string counters_section(const std::vector<Counter>& counters, const TextOpt
 std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options) {
   return section(measures,
                  {"Measures",
-                  "What programs print, what the plan derives, what regions took and what was "
-                  "simulated, in the "
-                  "trials that are ok, of all cells.",
+                  "Numbers that programs print, derived measures, times of regions and simulated "
+                  "counts, in the ok trials of all cells.",
                   "measure"},
                  options);
 }

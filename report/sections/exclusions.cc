@@ -26,11 +26,10 @@ std::string rules_table(const Exclusions& exclusions, const TextOptions& options
     grid.row({{rule.when},
               {fmt::format("{}", rule.caught)},
               {fmt::format("{}", rule.open), rule.open > 0 ? Style::warning : Style::plain}});
-  return table_section(
-      "Exclusions",
-      "What a rule of the plan catches is run again at the end of its block; where "
-      "that is disturbed, too, no comparison has the trial.",
-      grid, options);
+  return table_section("Exclusions",
+                       "A trial that a rule of the plan catches runs again at the end of its "
+                       "block; if the repetition is disturbed, too, no comparison uses the trial.",
+                       grid, options);
 }
 
 // Those with the most, as a short report has them.
@@ -99,7 +98,7 @@ std::string without_table(const Document& document, const TextOptions& options) 
   if (rows == 0) return "";
   if (rows > most_changes && !options.full)
     grid.row({{fmt::format("and {} more", rows - most_changes)}});
-  return table_section("By the rules and without them",
+  return table_section("With the rules and without them",
                        "The plan's rules decide. Without them the first attempt at each trial "
                        "that succeeded would stand.",
                        grid, options);
@@ -122,9 +121,9 @@ std::string dependence_text(const Exclusions& exclusions) {
         exclusions.vanished.size() == 1 ? "s" : "");
   if (exclusions.depends())
     text += fmt::format(
-        " Warning: how often depends on the cell (p = {}). What is excluded there may be what the "
-        "cells differ in: look for what disturbs the one cell more, and at the result without the "
-        "rules.",
+        " Warning: how often depends on the cell (p = {}). The rules may exclude the very thing in "
+        "which the cells differ: find out what disturbs one cell more, and look at the result "
+        "without the rules.",
         p_text(*exclusions.p));
   else if (exclusions.p)
     text += fmt::format(" How often does not depend on the cell as far as can be seen (p = {}).",

@@ -33,9 +33,9 @@ std::string samples_section(const Document& document, const TextOptions& options
               {each.share ? fmt::format("{:.0f} %", 100 * *each.share) : "-"}});
   return table_section(
       "Samples within trials",
-      fmt::format("Of {}. A trial counts as one number, the mean of its samples, however many they "
-                  "are. More samples a trial take away at most the last column of the variance of "
-                  "that number; against the rest only more trials help.",
+      fmt::format("The samples are of {}. A trial counts as one number, the mean of its samples, "
+                  "however many they are. More samples per trial remove at most the last column "
+                  "from the variance of that number; only more trials reduce the rest.",
                   name(spec.response)),
       grid, options);
 }

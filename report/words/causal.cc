@@ -155,8 +155,8 @@ class Text {
           profile_.left_out, profile_.left_out == 1 ? "more experiment is" : "more experiments are",
           profile_.left_out == 1 ? "its duration is" : "their durations are");
     if (!analysis_.runs_are_clusters)
-      add("Fewer than {} runs: the intervals are of these runs, whose parts stand for others; what "
-          "differs from run to run is not in them.\n",
+      add("Fewer than {} runs: the intervals are of these runs, whose parts stand for others; "
+          "differences between runs are not in them.\n",
           stats::causal::least_runs);
     if (!analysis_.is_phase_known)
       add("The samples of whole runs are not known: the gains are of the time in which a line "
@@ -230,7 +230,7 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
     said.push_back(fmt::format("{:.0f} % of {} samples are outside of the scope; see {}.", percent,
                                all.samples, keys.scope));
   if (100 * static_cast<double>(all.unwound_short) / samples > 5)
-    said.push_back(fmt::format("Of {} samples the callers could not be found.", all.unwound_short));
+    said.push_back(fmt::format("The callers of {} samples could not be found.", all.unwound_short));
   if (all.lost != 0)
     said.push_back(
         fmt::format("{} experiments were lost, there was no room for them: make them longer by {}.",

@@ -93,7 +93,7 @@ const char* look_at(Thread& thread, bool may_wait, Request& request) {
   }
   // The signal would wake it if it sleeps.
   if (activity == Activity::unknown && !has_ended(thread.id))
-    return "what threads do cannot be read";
+    return "the state of threads cannot be read";
   if (is_spared(thread, activity, request))
     thread.change_state(ThreadState::asked, ThreadState::asleep);
   else if (activity == Activity::unknown || has_ended(thread.id))

@@ -54,8 +54,9 @@ void add_row_notes(const stats::CsvData& csv, const stats::CsvColumns& columns,
     notes.push_back(fmt::format("{} left out because a factor's cell in them is empty.",
                                 plural(csv.incomplete, "row")));
   if (csv.ties > 0)
-    notes.push_back(fmt::format("{} share their {} with another; of those the file's order counts.",
-                                plural(csv.ties, "row"), columns.order));
+    notes.push_back(
+        fmt::format("{} share their {} with another; the order in the file decides between them.",
+                    plural(csv.ties, "row"), columns.order));
 }
 
 std::string title_of(const std::vector<std::string>& files) {

@@ -148,10 +148,10 @@ Result<int> cancel(const Common& common, std::int64_t id) {
   const auto followed = follow(*watching, signals);
   if (!followed) return std::unexpected(followed.error());
   if (followed->signal != 0) {
-    tell(fmt::format("experiment {} is being cancelled; what it runs may still be alive", id));
+    tell(fmt::format("experiment {} is being cancelled; its processes may still be alive", id));
     return exit_interrupted + followed->signal;
   }
-  fmt::print("experiment {} is {}; what was measured is kept\n", id,
+  fmt::print("experiment {} is {}; its trials so far are kept\n", id,
              one_line(followed->progress.state, 20));
   return exit_ok;
 }

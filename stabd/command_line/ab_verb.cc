@@ -19,46 +19,46 @@ void CommandLine::add_ab() {
              return client::ab::compare_versions(a.ab);
            });
   ab->add_option("--program", a.ab.programs,
-                 "The versions: programs, the first of which is what the others are compared with")
+                 "The versions as programs; the others are compared with the first")
       ->expected(2, 100);
   ab->add_option("words", a.ab.words,
-                 "With --build: revisions of this git repository, . being the working tree (with "
-                 "one, it against the working tree; with none, that at which this branch left the "
-                 "main one). Behind --: what each program gets as its arguments; without --program "
-                 "the versions, as commands of /bin/sh");
+                 "With --build: revisions of this git repository, where . is the working tree. "
+                 "With one revision it is compared with the working tree; with none, the commit at "
+                 "which this branch left the main one is. After --: the arguments of each program, "
+                 "or without --program the versions as commands for /bin/sh");
   ab->add_option("--build", a.ab.build,
-                 "How each revision is built, for /bin/sh; CC is szc and CXX szc++");
-  ab->add_option("--run", a.ab.run, "With --build: what is measured in each revision's folder");
+                 "Command for /bin/sh that builds each revision; $CC is szc and $CXX szc++");
+  ab->add_option("--run", a.ab.run,
+                 "With --build: the command to measure, in each revision's folder");
   ab->add_option("--prepare", a.ab.prepare,
-                 "For /bin/sh before each run, where it runs; not measured");
-  ab->add_option("--cleanup", a.ab.cleanup, "For /bin/sh after each run; not measured");
+                 "Command for /bin/sh before each run, in the same folder; not measured");
+  ab->add_option("--cleanup", a.ab.cleanup, "Command for /bin/sh after each run; not measured");
   ab->add_option("--same", a.ab.same,
-                 "With --build: a file or folder that all have as the last version has it")
+                 "With --build: a file or folder that every version takes from the last one")
       ->expected(1)
       ->take_all();
-  ab->add_option(
-        "--budget", a.ab.budget,
-        "How long it measures: no round begins that would end later, but 10 always do; builds of "
-        "revisions and the report come on top")
+  ab->add_option("--budget", a.ab.budget,
+                 "How long to measure: no round begins that would end later, but 10 rounds always "
+                 "run. Builds and the report come on top")
       ->capture_default_str();
   ab->add_option("--margin", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
-  ab->add_option("--env", a.ab.env, "NAME or NAME=VALUE: a variable that versions get, beside PATH")
+  ab->add_option("--env", a.ab.env,
+                 "NAME or NAME=VALUE: an environment variable for the versions, beside PATH")
       ->expected(1)
       ->take_all();
   CLI::Option* heap = ab->add_flag_callback(
       "--heap", [&a] { a.ab.heap = client::ab::Heap::always; },
-      "Measure only if the places of small blocks are drawn in all versions, by a layer above "
-      "their "
-      "own allocators. Without a word of it they are where that works and changes little");
+      "Measure only if the places of small blocks can be random in all versions, by a layer above "
+      "their own allocators. Without this option they are random if that works and costs little");
   ab->add_flag_callback(
         "--no-heap", [&a] { a.ab.heap = client::ab::Heap::never; },
-        "The heap of the versions stays as it is")
+        "Leave the heap of all versions as it is")
       ->excludes(heap);
   ab->add_flag_callback(
       "--no-control", [&a] { a.ab.control = false; },
-      "Do not measure the first version once more under another name, by which a machine that "
-      "disturbs trials shows itself");
+      "Do not measure the first version a second time as a control, which shows how much the "
+      "machine disturbs trials");
   // What is so anyway need not be offered; with both the control is measured.
   ab->add_flag_callback("--control", [&a] { a.ab.control = true; })->group("");
   ab->add_option("--seed", a.ab.seed, "Every random choice derives from it")
@@ -67,8 +67,9 @@ void CommandLine::add_ab() {
   ab->add_option("--save", a.ab.save, "Write the plan to this file, for 'stabctl run'");
   ab->add_option("--state", a.ab.state_directory, "Folder of the database");
   fail_on_option(ab);
-  ab->add_flag("--markdown", a.ab.markdown, "A table for a pull request, in place of the report");
-  ab->add_option("--html", a.ab.html, "File for the report as a page for a browser, too");
+  ab->add_flag("--markdown", a.ab.markdown,
+               "Print a table for a pull request instead of the report");
+  ab->add_option("--html", a.ab.html, "Also write the report to this file, as a page for browsers");
   web_flag(ab);
   full_flag(ab);
   json_flag(ab);

@@ -27,17 +27,16 @@ void CommandLine::add_analyze() {
       ->required();
   analyze->add_option(
       "--response", a.response,
-      "Column of what was measured; less is better, or see --higher-is-better. JSON "
-      "needs none: time of hyperfine, real_time of Google Benchmark");
+      "Column of the measured numbers; less is better unless you give --higher-is-better. Not "
+      "needed for JSON: hyperfine's time or Google Benchmark's real_time is used");
   analyze
       ->add_option("--input-format", a.format,
                    "auto: by the content of the files; csv, hyperfine, google-benchmark")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "csv", "hyperfine", "google-benchmark"}));
-  analyze->add_option(
-      "--factor", a.file_factor,
-      "What several files are called, and their levels: version=old,new; else file, "
-      "and their names");
+  analyze->add_option("--factor", a.file_factor,
+                      "Factor that several files stand for, and a level for each: version=old,new; "
+                      "without it the factor is 'file' and the levels are the file names");
   analyze->add_option("--factors", a.factors, "Columns of the treatments, with commas: a,b")
       ->delimiter(',');
   analyze->add_option("--block", a.block, "Column of the blocks (rounds) of the trials");
@@ -48,11 +47,11 @@ void CommandLine::add_analyze() {
                       "Error(a:seed)");
   analyze->add_option(
       "--order", a.order,
-      "Column that says when a row was measured: a time (number or ISO 8601) or a running number "
-      "over all rows. Rows are sorted by it, and only then is tested whether neighbours in time "
-      "are alike (independence); what stabctl export wrote has started_ns, which is known");
+      "Column that says when a row was measured: a time (number or ISO 8601) or a running number. "
+      "Rows are sorted by it, and only then are neighbours in time tested for being alike "
+      "(independence); files of stabctl export have started_ns, which is used by itself");
   analyze->add_option("--baseline", a.baselines,
-                      "factor=level to compare with; else the first in order");
+                      "factor=level to compare with; without it, the first level");
   CLI::Option* log = analyze->add_flag_callback(
       "--log", [&a] { a.scale = "log"; }, "Analyse logarithms: geometric means and ratios");
   analyze->add_flag_callback(
@@ -73,7 +72,7 @@ void CommandLine::add_analyze() {
       ->check(CLI::IsMember({"standard", "stabilizer"}));
   analyze
       ->add_option("--error", a.error,
-                   "own: each comparison against how it varies from block to block itself; "
+                   "own: test each comparison against its own variation from block to block; "
                    "pooled: against the residuals of y ~ block + a")
       ->capture_default_str()
       ->check(CLI::IsMember({"own", "pooled"}));
@@ -87,10 +86,10 @@ void CommandLine::add_analyze() {
       ->capture_default_str()
       ->check(CLI::IsMember({"baseline", "all"}));
   analyze->add_flag("--higher-is-better", a.higher_is_better,
-                    "More of the response is better, as of a throughput");
-  analyze->add_option("--unit", a.unit, "ns or bytes, if the response is such")
+                    "A higher response is better, as for a throughput");
+  analyze->add_option("--unit", a.unit, "Unit of the response, ns or bytes")
       ->check(CLI::IsMember({"ns", "bytes"}));
-  analyze->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+  analyze->add_option("-o,--output", a.output, "File to write; without it, stdout");
   fail_on_option(analyze);
   full_flag(analyze);
   json_flag(analyze);

@@ -38,11 +38,11 @@ int refused(const Error& error) {
 }  // namespace
 
 CommandLine::CommandLine()
-    : app_(std::make_unique<CLI::App>("stabctl gives plans to stabd and shows what came out.")) {
+    : app_(std::make_unique<CLI::App>(
+          "stabctl measures programs and says which version is faster.")) {
   app_->set_version_flag("--version", "stabctl " STAB_VERSION);
   app_->add_option("--socket", arguments_.socket,
-                   "Unix socket of stabd; else your own daemon's is tried, by the XDG rules, then "
-                   "the system's");
+                   "Unix socket of stabd; without it your own daemon is tried, then the system's");
   app_->add_flag(end_of_options)->group("");
   app_->require_subcommand(1);
   app_->footer(exit_codes());
@@ -172,22 +172,23 @@ CLI::App* CommandLine::verb(const char* name, const char* help, Action action) {
 
 void CommandLine::fail_on_option(CLI::App* verb) {
   verb->add_option("--fail-on", arguments_.fail_on,
-                   "What exits with another code than 0, with commas; or none")
+                   "Findings that exit with another code than 0, separated by commas; or none")
       ->type_name("LIST:{trials,regressed,unsure,none}")
       ->capture_default_str()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 void CommandLine::full_flag(CLI::App* verb) {
-  verb->add_flag("--full", arguments_.common.full,
-                 "Text: all tables; else the answer, the changes and what must be known of the "
-                 "rest");
+  verb->add_flag(
+      "--full", arguments_.common.full,
+      "Print all tables; without it the answer, the changes and warnings about the rest");
 }
 
 void CommandLine::web_flag(CLI::App* verb) {
-  verb->add_flag("--web{0}", arguments_.web,
-                 "Also the report as a page that updates itself, for browsers of this machine; "
-                 "--web=PORT or --web=ADDRESS:PORT, without it a port that is free");
+  verb->add_flag(
+      "--web{0}", arguments_.web,
+      "Also serve the report as a page that updates itself, for browsers on this machine; "
+      "--web=PORT or --web=ADDRESS:PORT chooses the port, else a free one is taken");
 }
 
 Result<void> follow_by_page(const std::string& where, client::Follower& follow) {

@@ -19,7 +19,7 @@ inline constexpr std::array<ExitCodeRow, 6> exit_code_table{{
     {"5",
      "--fail-on trials, the default: trials failed; always: the experiment failed or was "
      "cancelled"},
-    {"128+N", "signal N interrupted it; what runs goes on or is paused"},
+    {"128+N", "signal N interrupted it; the experiment goes on or is paused"},
 }};
 
 inline constexpr const char* exit_code_notes =

@@ -15,10 +15,12 @@ void CommandLine::add_experiment_verbs() {
     added->add_option("id", a.id, "Number of the experiment, see 'stabctl list'")->required();
     return added;
   };
-  json_flag(verb("runs", "What 'stabctl run' has left: what has ended, what goes on",
-                 [&a] { return client::runs(a.common); }));
+  json_flag(verb(
+      "runs",
+      "Folders of 'stabctl run': which runs have ended, and which the same command goes on with",
+      [&a] { return client::runs(a.common); }));
   json_flag(verb("list", "All experiments", [&a] { return client::list(a.common); }));
-  json_flag(with_id(verb("status", "Where an experiment is and what happened to it",
+  json_flag(with_id(verb("status", "State and events of an experiment",
                          [&a] { return client::status(a.common, a.id); })));
   CLI::App* watch =
       with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running", [&a] {
@@ -28,33 +30,33 @@ void CommandLine::add_experiment_verbs() {
   web_flag(watch);
   fail_on_option(watch);
   json_flag(watch);
-  with_id(verb("cancel",
-               "End an experiment and wait until all of it has ended; what was measured is kept",
-               [&a] { return client::cancel(a.common, a.id); }));
+  with_id(verb(
+      "cancel",
+      "End an experiment and wait until all its processes have ended; its trials so far are kept",
+      [&a] { return client::cancel(a.common, a.id); }));
 
   const auto on_queue = [&](const char* name, const char* help, auto what) {
     CLI::App* added = verb(name, help, [&a, what] { return what(a.common, a.ids, a.queue); });
     added->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'");
     added->add_flag("--queue", a.queue,
-                    "The whole queue: what runs goes on, no other experiment begins");
+                    "The whole queue: the running experiment goes on, no other begins");
     json_flag(added);
   };
   on_queue("pause",
-           "Let others pass: an experiment waits until 'resume'; its trial under way is measured "
-           "again then",
+           "Let others pass: an experiment waits until 'resume', then its interrupted trial is "
+           "measured again",
            client::pause);
   on_queue("resume", "Let a paused experiment, or the queue, go on", client::resume);
-  CLI::App* retry = verb("retry",
-                         "Go on with an experiment that failed or was cancelled, and measure "
-                         "once more what did not succeed",
-                         [&a] { return client::retry(a.common, a.ids); });
+  CLI::App* retry = verb(
+      "retry",
+      "Go on with an experiment that failed or was cancelled, and measure its failed trials again",
+      [&a] { return client::retry(a.common, a.ids); });
   retry->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
   json_flag(retry);
 
-  CLI::App* remove = verb("rm",
-                          "Remove experiments that have ended, with all that is stored of them: "
-                          "it is gone for good",
-                          [&a] { return client::remove(a.common, a.ids, a.dry); });
+  CLI::App* remove =
+      verb("rm", "Remove experiments that have ended, with everything stored about them, for good",
+           [&a] { return client::remove(a.common, a.ids, a.dry); });
   remove->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
   remove->add_option("--state", a.common.state,
                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");

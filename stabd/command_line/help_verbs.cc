@@ -121,21 +121,22 @@ Result<int> CommandLine::print_completion(const std::string& shell,
 
 void CommandLine::add_help_verbs() {
   Arguments& a = arguments_;
-  CLI::App* help_verb = verb("help", "What a verb does, as its --help says, or a manual page",
+  CLI::App* help_verb = verb("help", "Help or the manual page of a verb",
                              [this, &a] { return help(a.words, a.man); });
-  help_verb->add_option("verb", a.words, "Of which verb; else of stabctl")->expected(0, 2);
+  help_verb->add_option("verb", a.words, "The verb; without it, stabctl itself")->expected(0, 2);
   CLI::Option* man =
-      help_verb->add_flag("--man", a.man, "As a manual page: stabctl help --man | man -l -");
+      help_verb->add_flag("--man", a.man, "Print a manual page: stabctl help --man | man -l -");
   json_flag(help_verb)->excludes(man);
   CLI::App* completion =
       verb("completion", "A script for a shell that completes verbs, options, plans and numbers",
            [this, &a] { return print_completion(a.shell, a.words); });
   completion
-      ->add_option("shell", a.shell,
-                   "The shell; words is what its script asks: what may follow the words behind --")
+      ->add_option(
+          "shell", a.shell,
+          "The shell; 'words' is for its script, which asks what may follow the words after --")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "words"}));
-  completion->add_option("words", a.words, "With words: those on the command line, after --");
+  completion->add_option("words", a.words, "With 'words': the words on the command line, after --");
 }
 
 }  // namespace stab::command_line

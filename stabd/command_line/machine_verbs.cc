@@ -12,41 +12,39 @@ void CommandLine::add_database_verbs() {
   Arguments& a = arguments_;
   CLI::App* backup = verb("backup", "Copy the database to a file, also while stabd works with it",
                           [&a] { return client::backup(a.common, a.output); });
-  backup->add_option("file", a.output, "The copy; must not be there yet")->required();
-  backup->add_option("--state", a.common.state,
-                     "Folder of the database: needs no daemon; else that of the daemon");
+  backup->add_option("file", a.output, "File for the copy; it must not exist yet")->required();
+  backup->add_option(
+      "--state", a.common.state,
+      "Folder of the database, which needs no daemon; without it, the daemon's database");
   json_flag(backup);
   CLI::App* import = verb("import",
-                          "Add the experiment of an archive to the daemon's database, or that of a "
-                          "folder, under a number of its own",
+                          "Add the experiment of an archive to the database of the daemon or of a "
+                          "folder, under a new number",
                           [&a] { return client::import_archive(a.common, a.archive); });
-  import->add_option("file", a.archive, "What 'stabctl export ID --archive' wrote")->required();
-  import->add_option("--state", a.common.state,
-                     "Folder of the database; made if it is not there. Needs no daemon, and none "
-                     "may run with it");
+  import->add_option("file", a.archive, "Archive from 'stabctl export ID --archive'")->required();
+  import->add_option(
+      "--state", a.common.state,
+      "Folder of the database, made if it is missing. Needs no daemon, and no daemon may use it");
   json_flag(import);
-  CLI::App* recover = verb(
-      "recover",
-      "Make a whole database of what can still be read of a damaged one, which stays as it is; "
-      "stabd must not run with it",
-      [&a] { return client::recover(a.common, a.from, a.output); });
+  CLI::App* recover = verb("recover",
+                           "Make a new database from everything readable in a damaged one, which "
+                           "stays as it is; stabd must not use it meanwhile",
+                           [&a] { return client::recover(a.common, a.from, a.output); });
   recover->add_option("from", a.from, "The damaged database, or its folder")->required();
-  recover->add_option("to", a.output, "The new one, or a folder for it; must not be there yet")
+  recover->add_option("to", a.output, "The new database, or a folder for it; it must not exist yet")
       ->required();
   json_flag(recover);
-  CLI::App* sql =
-      verb("sql",
-           "One SELECT over a database of stabd, whose tables and views doc/store.md has; "
-           "nothing is changed",
-           [&a] { return client::sql(a.common, a.sql); });
-  sql->add_option("select", a.sql.statement, "The SELECT, one word for the shell")->required();
-  CLI::Option* state = sql->add_option(
-      "--state", a.common.state,
-      "Folder of the database, see 'stabctl runs'; else that of your own daemon, or the system's "
-      "for root");
-  sql->add_option("--database", a.sql.database, "File of the database, a backup say")
+  CLI::App* sql = verb(
+      "sql",
+      "Run one SELECT over a database of stabd; doc/store.md lists its tables. Nothing is changed",
+      [&a] { return client::sql(a.common, a.sql); });
+  sql->add_option("select", a.sql.statement, "The SELECT, quoted as one word")->required();
+  CLI::Option* state = sql->add_option("--state", a.common.state,
+                                       "Folder of the database, see 'stabctl runs'; without it "
+                                       "your own daemon's, or the system's for root");
+  sql->add_option("--database", a.sql.database, "File of the database, for example a backup")
       ->excludes(state);
-  sql->add_option("--time-limit", a.sql.seconds, "Seconds after which it is given up")
+  sql->add_option("--time-limit", a.sql.seconds, "Give up after so many seconds")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
   CLI::Option* csv = sql->add_flag("--csv", a.sql.csv, "Print CSV");
@@ -63,26 +61,25 @@ CommandLine::Action CommandLine::on_machine(Result<int> (*what)(const MachineOpt
 void CommandLine::machine_options(CLI::App* verb) {
   MachineOptions& m = arguments_.machine;
   verb->add_option("--root", m.root,
-                   "A folder that stands for /: its proc and sys are read and written, for trying "
-                   "it out; the CPUs are those of this machine");
+                   "Folder that stands for /, to try it out: its proc and sys are read and "
+                   "written, the CPUs are this machine's");
   json_flag(verb);
 }
 
 void CommandLine::add_machine_verbs() {
   MachineOptions& m = arguments_.machine;
-  machine_options(verb("doctor",
-                       "What this machine can and cannot do for measurements, and what would "
-                       "mend it; changes nothing",
-                       on_machine(client::doctor)));
-  CLI::App* counters = verb("counters",
-                            "Which events each trial can count on this machine, and why not the "
-                            "others",
-                            [this] {
-                              arguments_.counters.json = arguments_.common.json;
-                              return client::counters(arguments_.counters);
-                            });
-  counters->add_option("pattern", arguments_.counters.pattern,
-                       "Only names with this in them, in full; * and ? stand for others");
+  machine_options(verb(
+      "doctor", "Check how well this machine can measure, and how to improve it; changes nothing",
+      on_machine(client::doctor)));
+  CLI::App* counters = verb(
+      "counters",
+      "Events that trials can count on this machine, and why the others can't be counted", [this] {
+        arguments_.counters.json = arguments_.common.json;
+        return client::counters(arguments_.counters);
+      });
+  counters->add_option(
+      "pattern", arguments_.counters.pattern,
+      "Only names that contain this text; with * or ?, names that match as a whole");
   json_flag(counters);
   CLI::App* quiesce = app_->add_subcommand(
       "quiesce", "Make this machine quiet for measurements, and put back what was changed");
@@ -93,21 +90,23 @@ void CommandLine::add_machine_verbs() {
     CLI::App* added = quiesce->add_subcommand(name, help);
     added->fallthrough();
     added->callback([this, action = on_machine(what)] { action_ = action; });
-    added->add_option("--log", m.log, "The log of changes; else that of this machine");
+    added->add_option("--log", m.log, "Log of changes; without it, this machine's");
     machine_options(added);
     return added;
   };
   const auto knobs_option = [&](CLI::App* added) {
-    added->add_option("--knobs", m.knobs, "Only these, with commas; else the standard ones")
+    added
+        ->add_option("--knobs", m.knobs,
+                     "Only these, separated by commas; without it, the standard ones")
         ->delimiter(',');
     added->add_option("--trial-cpus", m.trial_cpus, "How many CPUs trials use")
         ->capture_default_str();
     return added;
   };
   knobs_option(part("status", "Which settings are quiet", quiesce_status));
-  knobs_option(part("apply", "Change those that are not; 'restore' puts them back", quiesce_apply))
+  knobs_option(part("apply", "Make the settings quiet; 'restore' puts them back", quiesce_apply))
       ->add_flag("--strict", m.strict,
-                 "All or nothing: put back what was changed if one is refused");
+                 "Change all of them or none: if one is refused, put the others back");
   part("restore", "Put back what was changed, also by a run that was killed", quiesce_restore);
 }
 

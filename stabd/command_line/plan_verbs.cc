@@ -10,29 +10,28 @@ using namespace client;
 
 void CommandLine::add_plan_verbs() {
   Arguments& a = arguments_;
-  CLI::App* run =
-      verb("run",
-           "Run a plan with a daemon of its own, show progress, print the report; Ctrl-C pauses it",
-           [&a] {
-             a.run.plan_path = a.plan;
-             a.run.format = a.common.json ? "json" : "text";
-             a.run.full = a.common.full;
-             mark_redirected_output();
-             if (auto page = follow_by_page(a.web, a.run.follow); !page)
-               return Result<int>(std::unexpected(page.error()));
-             return client::run(a.run);
-           });
+  CLI::App* run = verb(
+      "run", "Run a plan with a daemon of its own and print the report; Ctrl-C pauses it", [&a] {
+        a.run.plan_path = a.plan;
+        a.run.format = a.common.json ? "json" : "text";
+        a.run.full = a.common.full;
+        mark_redirected_output();
+        if (auto page = follow_by_page(a.web, a.run.follow); !page)
+          return Result<int>(std::unexpected(page.error()));
+        return client::run(a.run);
+      });
   run->add_option("plan", a.plan, "The plan, a TOML file")->required();
-  run->add_option(
-      "--state", a.run.state_directory,
-      "Folder of the database: an unfinished run of this plan in there goes on, a finished one "
-      "shows its report");
+  run->add_option("--state", a.run.state_directory,
+                  "Folder of the database: an unfinished run of this plan in it goes on, a "
+                  "finished one shows its report");
   run->add_option("--calibrations", a.run.calibrations,
-                  "File that carries what calibrations found from run to run");
-  run->add_option("--html", a.run.html, "File for the report as a page for a browser, too");
+                  "File that carries the results of calibrations from run to run");
+  run->add_option("--html", a.run.html,
+                  "Also write the report to this file, as a page for browsers");
   web_flag(run);
-  run->add_flag("--again", a.run.again,
-                "Begin anew: neither show a finished run nor go on with an interrupted one");
+  run->add_flag(
+      "--again", a.run.again,
+      "Measure again instead of showing a finished run or going on with an interrupted one");
   fail_on_option(run);
   full_flag(run);
   json_flag(run);
@@ -42,7 +41,7 @@ void CommandLine::add_plan_verbs() {
   submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
   submit
       ->add_option("--priority", a.priority,
-                   "More goes first; above 0 is for root and the user of stabd")
+                   "Higher runs first; only root and stabd's own user may go above 0")
       ->capture_default_str()
       ->check(CLI::Range(-100, 100));
   submit->add_flag("--wait", a.wait, "Follow it to its end");
@@ -52,15 +51,16 @@ void CommandLine::add_plan_verbs() {
   CLI::App* check = verb("check", "Validate a plan and print its design",
                          [&a] { return client::check(a.common, a.plan, a.sd); });
   check->add_option("plan", a.plan, "The plan, a TOML file")->required();
-  check->add_option("--sd", a.sd,
-                    "Relative standard deviation of trials, as in 2%, for the smallest change "
-                    "that the plan can see; else an earlier experiment of its name tells it");
+  check->add_option(
+      "--sd", a.sd,
+      "Relative standard deviation of trials, as in 2%, to compute the smallest change that the "
+      "plan can see; without it an earlier experiment of the same name is used");
   json_flag(check);
 
-  CLI::App* keys = verb("keys", "All keys of a plan: what each may be, its default, what it means",
+  CLI::App* keys = verb("keys", "All keys of a plan with their values, meanings and defaults",
                         [&a] { return client::keys(a.common, a.quantities); });
   keys->add_flag("--quantities", a.quantities,
-                 "What rules that exclude trials may look at, in place of the keys");
+                 "Print the quantities that rules of [[exclude]] may use, instead of the keys");
   json_flag(keys);
 }
 

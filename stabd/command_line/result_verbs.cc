@@ -29,17 +29,17 @@ void CommandLine::add_result_verbs() {
   Arguments& a = arguments_;
   const auto state_option = [&](CLI::App* added) {
     added->add_option("--state", a.common.state,
-                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon, and no "
-                      "number where it holds one experiment");
+                      "Folder of a 'stabctl run', see 'stabctl runs'. Needs no daemon, and no "
+                      "number if it holds one experiment");
   };
   const auto response_options = [&](CLI::App* added) {
     CLI::Option* response =
         added->add_option("--response", a.common.response,
-                          "Of this number in place of the plan's response: "
-                          "wall, user, code-size, ... or a reading of the trials");
+                          "Number to report instead of the plan's response: wall, user, code-size, "
+                          "... or a reading of the trials");
     added
         ->add_option("--better", a.common.better,
-                     "lower or higher; else as the plan has it, or lower")
+                     "lower or higher; without it as the plan says, else lower")
         ->needs(response)
         ->check(CLI::IsMember({"lower", "higher"}));
   };
@@ -50,41 +50,41 @@ void CommandLine::add_result_verbs() {
     return added;
   };
   CLI::App* report =
-      one_id(verb("report", "The analysis, also of an experiment that still runs",
+      one_id(verb("report", "Show the result of an experiment, also while it runs",
                   [this] { return report_and_judge(arguments_, report_judges_->count() > 0); }));
   report
       ->add_option("--format", a.report_format,
                    "text, json, or html: one page with pictures, for a browser")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json", "html"}));
-  report->add_option("-o,--output", a.output, "File to write; stdout if there is none");
+  report->add_option("-o,--output", a.output, "File to write; without it, stdout");
   report_judges_ =
       report
-          ->add_option(
-              "--fail-on", a.report_fail_on,
-              "What exits with another code than 0, with commas, or none; then also an "
-              "experiment that has not ended well. Without it a report always exits with 0")
+          ->add_option("--fail-on", a.report_fail_on,
+                       "Findings that exit with another code than 0, separated by commas, or none; "
+                       "an experiment that has not ended well then exits with 5. Without this "
+                       "option a report always exits with 0")
           ->type_name("LIST:{trials,regressed,unsure,none}");
   response_options(report);
   full_flag(report);
   json_flag(report);
 
-  CLI::App* logs = one_id(verb(
-      "logs", "What builds and trials printed (the end of their stderr) and what happened, by time",
-      [&a] { return client::logs(a.common, a.id, a.follow); }));
+  CLI::App* logs = one_id(
+      verb("logs",
+           "Output of builds and trials (the end of their stderr) and events, in the order of time",
+           [&a] { return client::logs(a.common, a.id, a.follow); }));
   logs->add_flag("-f,--follow", a.follow, "Go on to the experiment's end; exits as watch does");
   fail_on_option(logs);
   json_flag(logs);
 
-  CLI::App* compare =
-      verb("compare",
-           "The verdicts of an experiment; or the changes from one experiment to another, which "
-           "are no "
-           "verdicts: what changed on the machine in between cannot be told from them",
-           [&a] { return client::compare(a.common, a.ids); });
+  CLI::App* compare = verb(
+      "compare",
+      "Show the verdicts of an experiment, or the changes from one experiment to another. Changes "
+      "between two experiments are never verdicts, because the machine may have changed in between",
+      [&a] { return client::compare(a.common, a.ids); });
   compare
       ->add_option("ids", a.ids,
-                   "One experiment; or two: the same benchmarks in the second against the first")
+                   "One experiment, or two: benchmarks in the second are compared with the first")
       ->expected(1, 2)
       ->check(CLI::PositiveNumber);
   state_option(compare);
@@ -93,14 +93,14 @@ void CommandLine::add_result_verbs() {
   full_flag(compare);
   json_flag(compare);
 
-  CLI::App* rows = one_id(verb(
-      "export",
-      "All trials, a row each, or in the format of another tool; or all of an experiment as an "
-      "archive",
-      [&a] {
-        return a.archive.empty() ? export_rows(a.common, a.id, a.rows)
-                                 : export_archive(a.common, a.id, a.archive);
-      }));
+  CLI::App* rows = one_id(verb("export",
+                               "Export all trials, one a row or in the format of another tool, or "
+                               "a whole experiment as an archive",
+                               [&a] {
+                                 return a.archive.empty()
+                                            ? export_rows(a.common, a.id, a.rows)
+                                            : export_archive(a.common, a.id, a.archive);
+                               }));
   CLI::Option* archive = rows->add_option(
       "--archive", a.archive, "File for the whole experiment, which must not be there yet");
   rows->add_option("--format", a.rows.format,
@@ -110,28 +110,30 @@ void CommandLine::add_result_verbs() {
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat", "coz"}));
   rows->add_option("--cell", a.rows.cell,
-                   "With --format coz: which one, as reports name it, if there are several")
+                   "With --format coz: the cell to export if there are several, as reports name it")
       ->excludes(archive);
-  rows->add_flag("--samples", a.rows.samples, "The samples within the trials, a row each")
+  rows->add_flag("--samples", a.rows.samples, "Export the samples within the trials, one a row")
       ->excludes(archive);
-  rows->add_option("-o,--output", a.rows.output, "File to write; stdout if there is none")
+  rows->add_option("-o,--output", a.rows.output, "File to write; without it, stdout")
       ->excludes(archive);
   json_flag(rows);
 }
 
 void CommandLine::add_profile() {
   Arguments& a = arguments_;
-  CLI::App* profile = verb("profile",
-                           "The functions in which a trial spent its time; or which of them take "
-                           "longer in one cell than in another. The plan's measure.profile has "
-                           "them sampled",
-                           [&a] { return client::profile(a.common, a.profile); });
+  CLI::App* profile =
+      verb("profile",
+           "Show in which functions a trial spent its time, or which functions take longer in one "
+           "cell than in another. The plan must have measure.profile",
+           [&a] { return client::profile(a.common, a.profile); });
   profile->add_option("id", a.profile.id, "Number of the experiment, see 'stabctl list'")
       ->required()
       ->check(CLI::PositiveNumber);
   CLI::Option* position = profile->add_option("position", a.profile.position,
-                                              "Of the trial, as 'stabctl export' has it");
-  profile->add_option("--attempt", a.profile.attempt, "Which one; else the last")->needs(position);
+                                              "Position of the trial, as in 'stabctl export'");
+  profile
+      ->add_option("--attempt", a.profile.attempt, "Attempt at the trial; without it, the last one")
+      ->needs(position);
   profile
       ->add_option("--cells", a.profile.cells,
                    "Two cells as reports name them, 'sort opt=O2': the second against the first")
@@ -145,25 +147,26 @@ void CommandLine::add_profile() {
 void CommandLine::add_history() {
   Arguments& a = arguments_;
   CLI::App* history = verb("history",
-                           "One benchmark over all experiments that measured it, in the order of "
-                           "time, and where it changed",
+                           "Show one benchmark in all experiments that measured it, in the order "
+                           "of time, and where it changed",
                            [&a] { return client::show_history(a.common, a.history); });
-  history->add_option("benchmark", a.history.benchmark, "As reports name it")->required();
+  history->add_option("benchmark", a.history.benchmark, "Benchmark, as reports name it")
+      ->required();
   history->add_option("--experiment", a.history.experiment, "Only experiments of this name");
   history->add_option("--response", a.common.response,
-                      "Of this number in place of the latest experiment's response");
-  history
-      ->add_option("--last", a.history.last, "How many experiments are looked at, the latest ones")
+                      "Number to follow instead of the latest experiment's response");
+  history->add_option("--last", a.history.last, "Look at the latest so many experiments")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   history
       ->add_option("--alpha", a.history.alpha,
-                   "How often a change may be found in any series where there is none")
+                   "Probability that a change is found in a series that has none")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
   history->add_option("--html", a.history.html,
                       "File for a page with a picture of each series, for a browser");
-  history->add_option("--seed", a.history.seed, "Of the permutations")->capture_default_str();
+  history->add_option("--seed", a.history.seed, "Seed of the permutation tests")
+      ->capture_default_str();
   history->add_option("--state", a.common.state,
                       "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
   json_flag(history);
@@ -172,18 +175,19 @@ void CommandLine::add_history() {
 void CommandLine::add_replay() {
   Arguments& a = arguments_;
   CLI::App* replay = verb("replay",
-                          "Run a stored trial again as it was run, with its seed, variables and "
-                          "address space: for debuggers and profilers",
+                          "Run a stored trial again with the same seed, variables and address "
+                          "space, for example under a debugger or profiler",
                           [&a] { return client::replay(a.common, a.replay); });
   replay->add_option("id", a.replay.id, "Number of the experiment, see 'stabctl list'")
       ->required()
       ->check(CLI::PositiveNumber);
-  replay->add_option("position", a.replay.position, "Of the trial, as 'stabctl export' has it")
+  replay->add_option("position", a.replay.position, "Position of the trial, as in 'stabctl export'")
       ->required();
   replay->add_option("before", a.replay.before,
-                     "Words before the trial's command, after --: perf stat; then stdin is yours "
-                     "unless the plan names a file");
-  replay->add_option("--attempt", a.replay.attempt, "Which one; else the last");
+                     "After --: words to put before the trial's command, such as perf stat. stdin "
+                     "is then the terminal's unless the plan names a file");
+  replay->add_option("--attempt", a.replay.attempt,
+                     "Attempt at the trial; without it, the last one");
   replay->add_flag("--print", a.replay.print, "Print the command for a shell, run nothing");
   replay->add_option("--state", a.common.state,
                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");

@@ -119,7 +119,7 @@ Result<void> Daemon::cancel(store::Id id) {
   store::Experiment cancelled;
   auto changed = change_waiting(id, Event::cancel, [&cancelled](store::Experiment& row) {
     row.reason = row.started_ns == 0 ? "cancelled by the user before it began"
-                                     : "cancelled by the user; what was measured is kept";
+                                     : "cancelled by the user; its trials so far are kept";
     forget_holder(row);
     row.ended_ns = wall_clock_ns();
     cancelled = row;
@@ -182,7 +182,7 @@ Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t u
 void Daemon::start_upkeep() {
   archive::Spool::remove_left(options_.state_directory, leave_in_pieces());
   if (auto loaded = upkeep_->load(); !loaded)
-    spdlog::error("what is being removed stays for now: {}", loaded.error().message);
+    spdlog::error("rows that are being removed stay for now: {}", loaded.error().message);
   look_for_old();
   allow_upkeep();
   allow_retries();
@@ -192,7 +192,7 @@ void Daemon::look_for_old() {
   const settings::Retention& retention = options_.retention;
   const auto looked = upkeep_->look(retention, wall_clock_ns(), running_clock_ns());
   if (!looked)
-    spdlog::error("what is too old cannot be looked for: {}", looked.error().message);
+    spdlog::error("old experiments can't be looked for: {}", looked.error().message);
   else if (!*looked)
     spdlog::warn(
         "the clock has been set: what is too old by it is removed in an hour, unless it is set "
@@ -235,8 +235,7 @@ void Daemon::keep_up() {
                     : upkeep_->has_work() ? upkeep_->step()
                                           : upkeep_->empty_log();
   if (!done || !work) upkeep_not_before_ = uv_now(&loop_) + upkeep_retry_ms;
-  if (!done)
-    spdlog::error("what is to enter or to leave the database waits: {}", done.error().message);
+  if (!done) spdlog::error("imports and removals wait: {}", done.error().message);
   allow_upkeep();
 }
 

@@ -56,8 +56,8 @@ Result<Fd> passed_socket(std::uint64_t count) {
       option_of(first_passed, SO_TYPE) != SOCK_STREAM ||
       option_of(first_passed, SO_ACCEPTCONN) != 1)
     return fail(
-        "what was passed to stabd is not a unix socket that listens: ListenStream in stabd.socket "
-        "must be a path");
+        "the descriptor that stabd got is not a listening unix socket: ListenStream in "
+        "stabd.socket must be a path");
   fcntl(first_passed, F_SETFD, FD_CLOEXEC);
   return socket;
 }

@@ -44,45 +44,50 @@ inline constexpr toml::Key keys[] = {
     {"daemon.socket", toml::Text{is_socket_path, socket_rule}, "unix socket to serve",
      "`/run/stabd/stabd.sock` for root, else by the XDG rules"},
     {"daemon.socket_mode", toml::Choice{words::socket_modes, "0600"},
-     "who may connect, as in chmod"},
+     "file mode of the socket, as in chmod: who may connect"},
     {"daemon.socket_group", toml::Text{is_group, group_rule},
-     "whose members may connect with `socket_mode` `0660`", "that of stabd's own user"},
+     "whose members may connect with `socket_mode` `0660`", "the group of stabd's own user"},
     {"daemon.cache", toml::Text{is_absolute_path, path_rule}, "folder of builds",
      "`/var/cache/stabd/builds` for root, else by the XDG rules"},
-    {"daemon.log", toml::Choice{words::levels, "info"}, "the least level that is logged"},
+    {"daemon.log", toml::Choice{words::levels, "info"}, "the lowest level that is logged"},
     {"daemon.namespaces", toml::Flag{true}, "contain trials in pid namespaces"},
     {"daemon.idle_limit", toml::Duration{std::chrono::minutes(10), true},
-     "after which a client that says nothing is let go"},
+     "a client that is silent for longer is disconnected"},
     {"daemon.read_limit", toml::Duration{std::chrono::minutes(30)},
-     "after which a report, an export or an analysis is given up"},
+     "a report, an export or an analysis that takes longer is given up"},
     {"daemon.stop", toml::Choice{words::stops, "abandon"},
-     "what SIGTERM does to the trial under way: it is measured again by the next stabd, or "
-     "finished first"},
+     "how SIGTERM ends the running trial: the next stabd measures it again, or it is finished "
+     "first"},
     {"daemon.stop_limit", toml::Duration{std::chrono::minutes(1)},
-     "then a trial that is to be finished is abandoned after all"},
+     "with `finish`: a trial that takes longer is abandoned after all"},
 
-    {"limits.connections", toml::Count{1, 100'000, 256}, "of all users at once"},
-    {"limits.connections_of_user", toml::Count{1, 100'000, 16}, "of one user at once"},
+    {"limits.connections", toml::Count{1, 100'000, 256},
+     "how many connections all users have at once"},
+    {"limits.connections_of_user", toml::Count{1, 100'000, 16},
+     "how many connections one user has at once"},
     {"limits.waiting", toml::Count{1, 1'000'000, 1000}, "experiments in the queue"},
-    {"limits.waiting_of_user", toml::Count{1, 1'000'000, 100}, "of one user"},
+    {"limits.waiting_of_user", toml::Count{1, 1'000'000, 100},
+     "how many experiments one user has in the queue"},
     {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
-     "of one user's plans in the queue together"},
+     "how large one user's plans in the queue are together"},
     {"limits.stored_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{10} << 30},
-     "about how much one user's experiments may take in the database: then none of theirs begins, "
-     "and the one that runs fails before its next trial"},
+     "about how much one user's experiments may take in the database: beyond it none of them "
+     "begins, and the running one fails before its next trial"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
-     "of answers that one user's clients have not read: in memory, then stabd hangs up on the one "
-     "that asks; in files, then that user's reports and exports wait"},
+     "how much of its answers one user's clients may leave unread: beyond it in memory, stabd "
+     "hangs up on the client that asks; beyond it in files, that user's reports and exports wait"},
     {"limits.import_bytes_of_user", toml::Bytes{max_bytes},
-     "of archives that one user sends at once; without it only root and stabd's own user may "
-     "import",
+     "how large the archives are that one user sends at once; without it only root and stabd's own "
+     "user may import",
      "none"},
     {"limits.cache_of_user", toml::Bytes{max_bytes},
-     "of one user's builds; those that were not used for the longest time go", "none"},
+     "how large one user's builds are together; beyond it the builds that were unused for the "
+     "longest time go",
+     "none"},
 
     {"machine.quiesce_for", toml::Choice{words::quiescers, "owner"},
-     "whose plans may change settings of the machine (`machine.quiesce`): root's and those of "
-     "stabd's own user, those of all, or none"},
+     "whose plans may change settings of the machine (`machine.quiesce`): the plans of root and "
+     "stabd's own user, everybody's, or nobody's"},
 
     {"notify.command", toml::Texts{is_line, line_rule},
      "a program and its arguments; gets JSON on its stdin when an experiment ends or is in "
@@ -93,10 +98,10 @@ inline constexpr toml::Key keys[] = {
     {"notify.time_limit", toml::Duration{std::chrono::seconds(30)}, "then it is ended"},
 
     {"retention.output_days", toml::Count{0, 100'000, 0},
-     "so many days after the end of an experiment what its trials and builds printed is removed; "
-     "0: never"},
+     "after so many days the output of an ended experiment's trials and builds is removed; 0: "
+     "never"},
     {"retention.experiments_days", toml::Count{0, 100'000, 0},
-     "so many days after its end an experiment is removed; 0: never"}};
+     "after so many days an ended experiment is removed; 0: never"}};
 
 // Calls `visit<path>(field)` for each key: who reads, prints or fills settings misses none.
 template <class Some, class Visit>

@@ -110,7 +110,7 @@ store::Outcome<bool> Upkeep::forget(Old& old) {
   }
   const auto next = store_.forget_output(
       old.id, old.place,
-      fmt::format("what its trials and builds printed was removed {}", age(old.days)));
+      fmt::format("the output of its trials and builds was removed {}", age(old.days)));
   if (!next) return std::unexpected(next.error());
   if (*next) old.place = **next;
   return next->has_value();

@@ -91,7 +91,7 @@ TEST_F(UpkeepTest, OutputGoesWhenItIsOldAndOnlyOnce) {
   for (const store::Trial& trial : trials_of(*store_, experiment_))
     EXPECT_EQ(trial.stderr_tail, "");
   EXPECT_EQ(store_->events(experiment_)->back().text,
-            "what its trials and builds printed was removed 3 days after its end");
+            "the output of its trials and builds was removed 3 days after its end");
   ASSERT_TRUE(looks(upkeep, {.output_days = 3}, end_ + 4 * day_ns));
   EXPECT_FALSE(upkeep.has_work());
 }

@@ -68,8 +68,7 @@ std::vector<counters::Reading> readings_of(const std::string& out,
   const auto bytes = code_size_of(out);
   readings.push_back(bytes ? counters::counted(size, "bytes", *bytes)
                            : counters::absent(size, "bytes",
-                                              "what the build wrote to ${OUT} has no size of its "
-                                              "code: " +
+                                              "the size of the code in ${OUT} is not known: " +
                                                   bytes.error().message));
   return readings;
 }

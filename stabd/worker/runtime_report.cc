@@ -157,8 +157,8 @@ void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& 
     } else if (all.size() < plan::max_regions) {
       all.push_back(each);
     } else {
-      add_note(note, fmt::format("of the regions of several processes only {} are measured",
-                                 plan::max_regions));
+      add_note(note,
+               fmt::format("only {} regions of several processes are measured", plan::max_regions));
     }
   }
 }

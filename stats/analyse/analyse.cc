@@ -159,8 +159,9 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
         "Verdicts are corrected for the number of comparisons (Holm and Shaffer, {}): the "
         "probability of any wrong one is at most {:.3g} %. Intervals and p are each "
         "comparison's own; the adjusted intervals hold for all of them together.",
-        analysis.suite > 0 ? "those on each member, on these together and on such ones apart"
-                           : "all together",
+        analysis.suite > 0
+            ? "separately for each member, for these together and for members like these"
+            : "all together",
         100 * analysis.spec.alpha));
 }
 
@@ -204,8 +205,8 @@ void note_looks(const Prepared& data, Notes& notes) {
   notes.add(fmt::format(
       "The experiment looks at its data up to {} times and may end at any of them: p, intervals "
       "and "
-      "verdicts of changes hold for all looks together (alpha spending, Lan and DeMets). What the "
-      "other tables say holds for a number of trials that was fixed before.",
+      "verdicts of changes hold for all looks together (alpha spending, Lan and DeMets). The other "
+      "tables are valid for a number of trials that was fixed before.",
       data.spec.looks->planned.size()));
 }
 

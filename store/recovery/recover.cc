@@ -133,7 +133,7 @@ class Recovery {
     for (Stored& stored : rows) {
       stored.row.set_value(parent, {});
       to_.update(table, stored.id, stored.row);
-      if (table == "experiment") problems_[stored.id] += "what its machine was is lost; ";
+      if (table == "experiment") problems_[stored.id] += "its machine is not known any more; ";
     }
   }
 

@@ -231,7 +231,7 @@ TEST_F(Interrupted, CancelledIsSaidWhenNothingIsAliveAnyMore) {
   EXPECT_THAT(said(), Not(HasSubstr("is cancelled")));
   EXPECT_EQ(end_of(cancel), 0);
   EXPECT_EQ(kill(worker, 0), -1);
-  EXPECT_THAT(said(), HasSubstr("is cancelled; what was measured is kept"));
+  EXPECT_THAT(said(), HasSubstr("is cancelled; its trials so far are kept"));
   EXPECT_EQ(lab_.state(id), "cancelled");
 }
 

@@ -200,7 +200,7 @@ TEST_F(Upkeep, OldOutputGoesAndReportAndExportStay) {
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM trial WHERE stderr_tail <> ''", all_printed));
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM event WHERE kind = 'retention'", "1"));
   EXPECT_THAT(lab_.ctl({"status", name}).out,
-              HasSubstr("what its trials and builds printed was removed 30 days after its end"));
+              HasSubstr("the output of its trials and builds was removed 30 days after its end"));
   EXPECT_THAT(lab_.ctl({"logs", name}).out, Not(HasSubstr("something")));
   EXPECT_THAT(lab_.ctl({"logs", std::to_string(young)}).out, HasSubstr("something"));
   const json trials = lab_.trials(id);

@@ -187,7 +187,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
 }
 
 // The only check of each free() for a block that was freed before: a mark in the block would cost
-// programs of threads some percent (doc/decisions/0028-marks-in-freed-blocks.md).
+// programs of threads some percent (doc/decisions/0028-no-marks-in-freed-blocks.md).
 inline bool is_newest(const Bag& bag, const void* slot) {
   return bag.count != 0 && bag.slots[bag.count - 1] == slot;
 }

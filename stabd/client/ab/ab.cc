@@ -221,7 +221,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   const auto ran = run_to_end(plan, run);
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {
-    tell("stopped; what was measured: stabctl report --state " + shell_quote(ran->state));
+    tell("stopped; for the trials so far: stabctl report --state " + shell_quote(ran->state));
     return exit_interrupted + ran->signal;
   }
   const auto answered = answers_of(*ran, *comparison, options.full);

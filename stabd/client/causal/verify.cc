@@ -150,7 +150,7 @@ Result<Measured> measured_in(const json& report) {
                     count));
   for (const char* key : {"ratio", "low", "high"})
     if (!only->at(key).is_number())
-      return fail("what the plan measured has no change with an interval: see 'stabctl report'");
+      return fail("the plan's result has no change with an interval: see 'stabctl report'");
   const std::string treatment = only->at("treatment");
   return Measured{.response = report.at("analysis").at("response"),
                   .level = treatment + "=" + only->at("level").get<std::string>(),

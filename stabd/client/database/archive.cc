@@ -33,7 +33,7 @@ std::string remove_unfinished(store::Store& store) {
   upkeep::Upkeep upkeep(store);
   auto done = upkeep.load();
   while (done && upkeep.has_work()) done = upkeep.step();
-  return done ? "" : "; what is there of it goes when a stabd starts: " + done.error().message;
+  return done ? "" : "; its parts are removed when a stabd starts: " + done.error().message;
 }
 
 Result<void> fetch_archive(const Common& common, std::int64_t id, const std::string& file) {

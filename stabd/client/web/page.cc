@@ -110,7 +110,7 @@ std::string LivePage::remark(bool newer) const {
                          report_.empty() ? "" : "newer ", problem_);
   if (newer && !report_.empty()) words += " A newer one is being made.";
   if (newer && progress_.state == "running")
-    words += " Where trials use all CPUs it waits for the end of a block of them.";
+    words += " If trials use all CPUs, it waits for the end of a block.";
   return words;
 }
 

@@ -38,7 +38,7 @@ Result<std::vector<machine::Outcome>> quiesce_allowed(machine::Keeper& keeper,
 void put_back_what_was_left(const std::string& logs, const std::string& root) {
   const auto outcomes = machine::recover(logs, root);
   if (!outcomes) {
-    spdlog::warn("what an earlier stabd changed of the machine is not put back: {}",
+    spdlog::warn("settings of the machine that an earlier stabd changed are not put back: {}",
                  outcomes.error().message);
     return;
   }

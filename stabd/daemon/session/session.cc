@@ -342,7 +342,7 @@ Result<void> Session::hold(std::uint32_t uid) {
 }
 
 void Session::cancel() {
-  apply(Event::cancel, "cancelled by the user; what was measured is kept");
+  apply(Event::cancel, "cancelled by the user; its trials so far are kept");
 }
 
 Session::Progress Session::progress() const {
