@@ -303,7 +303,8 @@ inline constexpr Key keys[] = {
     {"machine.aslr", Flag{false}, "address space randomization, unless a factor says otherwise"},
 
     {"analysis.response", Other{response_words},
-     "the number that is compared; `main_to_exit` and regions need programs that szc built; an array adds "
+     "the number that is compared; `main_to_exit` and regions need programs that szc built; an "
+     "array adds "
      "further responses, each with verdicts of its own",
      "`\"wall\"`"},
     {"analysis.log", Flag{true},

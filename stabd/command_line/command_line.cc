@@ -30,6 +30,16 @@ std::string exit_codes() {
   return text + exit_code_notes;
 }
 
+// What people need first; printed where stabctl gets no words.
+constexpr std::string_view first_steps =
+    "stabctl measures programs and says which version is faster. The first five commands:\n\n"
+    "  stabctl ab -- 'sort -n numbers' 'sort -g numbers'   Which command is faster?\n"
+    "  stabctl check plan.toml                             What would this plan run?\n"
+    "  stabctl run plan.toml                               Run it and print the report\n"
+    "  stabctl report --state FOLDER --full                All tables of a run ('stabctl runs')\n"
+    "  stabctl doctor                                      How well can this machine measure?\n\n"
+    "'stabctl --help' lists all verbs, and 'stabctl VERB --help' explains one with examples.\n";
+
 int refused(const Error& error) {
   client::tell("stabctl: " + error.message);
   return exit_error;
@@ -71,12 +81,16 @@ int CommandLine::run(int argc, char** argv) {
 }
 
 Result<int> CommandLine::parse_and_act(int argc, char** argv) {
+  if (argc == 1) {
+    if (auto written = write_output(std::string(first_steps), "", Colours::none); !written)
+      return std::unexpected(written.error());
+    return exit_error;
+  }
   try {
     parse({argv, argv + argc});
   } catch (const CLI::ParseError& error) {
-    const std::string unknown = error.get_exit_code() == 0 ? "" : unknown_word();
-    if (!unknown.empty()) return fail(unknown);
-    return app_->exit(error) == 0 ? exit_ok : exit_error;
+    if (error.get_exit_code() == 0) return app_->exit(error) == 0 ? exit_ok : exit_error;
+    return fail(refusal(error));
   }
   if (auto right = after_parsing(); !right) return std::unexpected(right.error());
   return action_();
@@ -106,8 +120,7 @@ Result<void> CommandLine::accepts(const std::vector<std::string>& words) {
   try {
     parse(std::move(argv));
   } catch (const CLI::ParseError& error) {
-    const std::string unknown = unknown_word();
-    return fail(unknown.empty() ? error.what() : unknown);
+    return fail(refusal(error));
   }
   return after_parsing();
 }
@@ -139,13 +152,24 @@ std::string CommandLine::no_such_option(const CLI::App& app, const std::string& 
                      meant.empty() ? ";" : ", did you mean '" + meant + "'?", name);
 }
 
-std::string CommandLine::unknown_word() const {
-  const CLI::App* app = app_.get();
-  std::string name = "stabctl";
-  while (!app->get_subcommands().empty()) {
-    app = app->get_subcommands().front();
-    name += " " + app->get_name();
+CommandLine::Called CommandLine::called() const {
+  Called called{.app = app_.get(), .name = "stabctl"};
+  while (!called.app->get_subcommands().empty()) {
+    called.app = called.app->get_subcommands().front();
+    called.name += " " + called.app->get_name();
   }
+  return called;
+}
+
+std::string CommandLine::refusal(const CLI::ParseError& error) const {
+  const std::string unknown = unknown_word();
+  if (!unknown.empty()) return unknown;
+  return fmt::format("{}; '{} --help' shows how to call it", one_line(error.what(), 500),
+                     called().name);
+}
+
+std::string CommandLine::unknown_word() const {
+  const auto [app, name] = called();
   for (const std::string& word : app_->remaining(true)) {
     if (word == "--") break;
     if (word.starts_with("--")) return no_such_option(*app, name, word.substr(0, word.find('=')));

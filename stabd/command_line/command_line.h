@@ -22,6 +22,7 @@
 namespace CLI {
 class App;
 class Option;
+class ParseError;
 }  // namespace CLI
 
 namespace stab::command_line {
@@ -89,7 +90,15 @@ class CommandLine {
   Result<int> parse_and_act(int argc, char** argv);
   Result<void> after_parsing();
   void parse(std::vector<const char*> argv);
-  // What was parsed has a verb or an option that there is not: what to say; else "".
+  // The verb that the parsed words name, and how users write it.
+  struct Called {
+    const CLI::App* app;
+    std::string name;
+  };
+  Called called() const;
+  // A message about words that do not parse. It ends with the command that helps.
+  std::string refusal(const CLI::ParseError& error) const;
+  // The message if a verb or an option does not exist; else "".
   std::string unknown_word() const;
   static std::string no_such_option(const CLI::App& app, const std::string& name,
                                     const std::string& word);

@@ -26,6 +26,15 @@ for verb in $verbs 'quiesce status' 'quiesce apply' 'quiesce restore'; do
   diff <(stabctl help $verb | grep -v ^Usage) <(grep -v ^Usage help) || fail "help $verb differs from $verb --help"
 done
 
+# Without words it shows the five commands that people need first, each of which it has.
+if stabctl >first; then fail "no words are taken for a command"; fi
+[[ $(grep -c '^  stabctl ' first) -eq 5 ]] || fail "these are not five commands: $(cat first)"
+for verb in $(sed -nE 's/^  stabctl ([a-z]+) .*/\1/p' first); do
+  grep -qx "$verb" <<<"$verbs" || fail "there is no $verb"
+done
+if stabctl report --format pdf 2>said; then fail "a wrong value is taken"; fi
+grep -q "^stabctl: .*'stabctl report --help' shows how to call it$" said || fail "$(cat said)"
+
 if stabctl repot 1 2>said; then fail "an unknown verb is taken"; fi
 grep -qF "there is no 'stabctl repot', did you mean 'report'?" said || fail "$(cat said)"
 if stabctl help quiesce aply 2>said; then fail "an unknown verb is taken"; fi

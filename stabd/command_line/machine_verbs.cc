@@ -104,7 +104,8 @@ void CommandLine::add_machine_verbs() {
     return added;
   };
   knobs_option(part("status", "Which settings are quiet", quiesce_status));
-  knobs_option(part("apply", "Make the settings quiet; 'restore' puts them back", quiesce_apply))
+  knobs_option(
+      part("apply", "Change settings that are not quiet; 'restore' puts them back", quiesce_apply))
       ->add_flag("--strict", m.strict,
                  "Change all of them or none: if one is refused, put the others back");
   part("restore", "Put back what was changed, also by a run that was killed", quiesce_restore);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What doc/guide.md tells users to do works, in the order in which it stands there, and so does README's first plan.
+// What doc/guide.md tells users to do works, in the order in which it stands there, and so does README.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,32 +91,73 @@ std::vector<std::string> indented_blocks(const std::string& document, const std:
   return blocks;
 }
 
-// As it is written there, from the folder of the repository.
-TEST(Readme, TheFirstPlanRunsAsItStands) {
-  const std::vector<std::string> blocks =
-      indented_blocks(text_of("README.md"), "A first plan of your own");
-  ASSERT_GE(blocks.size(), 2U);
-  // The commands follow the plan after an empty line.
-  const std::size_t end = blocks.front().find("\nbuild/bin/");
-  ASSERT_NE(end, std::string::npos) << blocks.front();
-  const std::string plan = blocks.front().substr(0, end);
-  const std::string commands = blocks.front().substr(end + 1);
-  EXPECT_TRUE(text_of("plans/inline.toml").ends_with("\n\n" + plan)) << plan;
+// The words with which the lines of an example begin, without numbers: they show which command's output it is, whatever
+// it measured.
+std::vector<std::string> beginnings(const std::string& example) {
+  std::istringstream lines(example);
+  std::vector<std::string> found;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (begin == std::string::npos) continue;
+    const std::size_t end = line.find_first_of(" :(", begin);
+    const std::string word = line.substr(begin, end - begin);
+    if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") ==
+        std::string::npos)
+      found.push_back(word);
+  }
+  return found;
+}
 
-  Lab lab;
-  if (!own_state_folder(lab.path("xdg"))) GTEST_SKIP() << "mounts of our own are not allowed here";
-  std::filesystem::create_directories(lab.path("plans"));
-  std::filesystem::create_directories(lab.path("build"));
+// An example's lines stand in the output of its command: those that begin with a word, by that word.
+void expect_shape(const std::string& example, const std::string& output) {
+  const std::vector<std::string> words = beginnings(example);
+  EXPECT_GE(words.size(), 2U) << example;
+  const std::vector<std::string> printed = beginnings(output);
+  for (const std::string& word : words) EXPECT_THAT(printed, ::testing::Contains(word)) << output;
+}
+
+class Readme : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!own_state_folder(lab_.path("xdg")))
+      GTEST_SKIP() << "mounts of our own are not allowed here";
+  }
+  void TearDown() override { drop_state_folder(); }
+
+  Output run(const std::string& commands) {
+    return run_program({"/bin/bash", "-euc", "cd \"$0\"; PATH=$1:$PATH; eval \"$2\"", lab_.folder(),
+                        STAB_BIN_DIR, commands},
+                       lab_.folder());
+  }
+
+  Lab lab_;
+};
+
+TEST_F(Readme, ComparesTwoCommandsAsItStands) {
+  const std::vector<std::string> blocks =
+      indented_blocks(text_of("README.md"), "Two commands, no plan");
+  ASSERT_GE(blocks.size(), 2U);
+  std::string commands = blocks[0];
+  const std::size_t budget = commands.find("1min");
+  ASSERT_NE(budget, std::string::npos) << commands;
+  const Output said = run(commands.replace(budget, 4, "5s"));
+  EXPECT_EQ(said.code, 0) << said.err;
+  expect_shape(blocks[1], said.out);
+}
+
+TEST_F(Readme, ThePlanRunsAsItStands) {
+  const std::vector<std::string> blocks = indented_blocks(text_of("README.md"), "A plan");
+  ASSERT_GE(blocks.size(), 3U);
+  EXPECT_TRUE(text_of("plans/inline.toml").ends_with("\n\n" + blocks[0])) << blocks[0];
+  std::filesystem::create_directories(lab_.path("plans"));
   std::filesystem::copy(std::string(STAB_SOURCE_DIR) + "/plans/programs",
-                        lab.path("plans/programs"));
-  std::filesystem::create_symlink(STAB_BIN_DIR, lab.path("build/bin"));
-  lab.write("plans/inline.toml", plan);
-  const Output said = run_program(
-      {"/bin/bash", "-euc", "cd \"$0\"; eval \"$1\"", lab.folder(), commands}, lab.folder());
-  drop_state_folder();
+                        lab_.path("plans/programs"));
+  lab_.write("plans/inline.toml", blocks[0]);
+  const Output said = run(blocks[1]);
   EXPECT_EQ(said.code, 0) << said.err;
   EXPECT_THAT(said.out, ::testing::HasSubstr("Does -fno-inline hurt?"));
   EXPECT_THAT(said.out, ::testing::HasSubstr("60 ok, 0 failed")) << said.err;
+  expect_shape(blocks[2], said.out);
 }
 
 }  // namespace
