@@ -35,7 +35,7 @@ in_page stabd.8 "/var/lib/stabd"
 
 # A verb of its own.
 "$2/bin/stabctl" help --man quiesce apply >"$work/part"
-groff -man -Tutf8 -ww -P-cbou "$work/part" 2>&1 | grep -q "stabctl-quiesce-apply  *- Change" || fail "no page of quiesce apply"
+groff -man -Tutf8 -ww -P-cbou "$work/part" 2>&1 | grep -q "stabctl-quiesce-apply  *-  *Change" || fail "no page of quiesce apply"
 
 DESTDIR=$work/root cmake -DCMAKE_INSTALL_PREFIX=/usr -P "$pages/cmake_install.cmake" >/dev/null
 for file in man/man1/stabctl.1 man/man1/szc.1 man/man8/stabd.8 bash-completion/completions/stabctl zsh/site-functions/_stabctl \
