@@ -6,6 +6,7 @@ set -u
 source_directory=$1
 build=$2
 library=$build/lib/libstabheap.so
+new=$build/lib/libstabnew.so
 szc=$build/bin/szc
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -44,7 +45,19 @@ keeps() {
   for seed in 1 2; do
     rm -f report
     runs "$title" "heap=1:strict=1:allocator=layer:seed=$seed:report=report" "$@"
-    grep -q '"heap": "on", "allocator": "layer"' report && grep -q "\"other_allocator\": \".*$file" report || fail "$title, layer: the report: $(cat report)"
+    grep -q '"heap": "on", "allocator": "layer"' report && grep -q "\"other_allocator\": \".*$file" report && grep -q '"heap_operations": [0-9][0-9]' report || fail "$title, layer: the report: $(cat report)"
+  done
+}
+
+# all_new TITLE COMMAND...: with libstabnew.so the layer serves all that the program takes by new, and it runs as ever.
+all_new() {
+  local title=$1 seed taken
+  shift
+  for seed in 1 2; do
+    rm -f report
+    runs "$title, libstabnew.so" "heap=1:strict=1:allocator=layer:seed=$seed:report=report" "$@"
+    taken=$(sed -n 's/.*"heap_operations": \([0-9]*\).*/\1/p' report)
+    [ "${taken:-0}" -ge 9000 ] || fail "$title, libstabnew.so: the layer did only $taken operations"
   done
 }
 
@@ -75,6 +88,10 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
   strict "linked with $name" ./ours
   keeps "linked with $name" $name ./ours
   keeps "linked with $name, operator new of its own" $name ./ours_own_new
+  all_new "linked with $name" env "LD_PRELOAD=$new" ./ours
+  all_new "$name preloaded" env "LD_PRELOAD=$new $file" ./alone
+  all_new "libstabheap.so under a program with $name" env "LD_PRELOAD=$library $new" ./plain
+  runs "operator new of its own, libstabnew.so" heap=1:strict=1:allocator=layer env "LD_PRELOAD=$new" ./ours_own_new
   keeps "$name preloaded" $name env "LD_PRELOAD=$file" ./alone
   keeps "libstabheap.so under a program with $name" $name env "LD_PRELOAD=$library" ./plain
   keeps "libstabheap.so before $name" $name env "LD_PRELOAD=$library $file" ./plain_alone

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The heap of programs that szc did not build: libstabheap.so, brought in by LD_PRELOAD.
+// What LD_PRELOAD brings into trials: libstabheap.so, the heap of programs that szc did not build, and
+// libstabnew.so, which leads operator new of some allocators to it.
 #pragma once
 
 #include <string>
@@ -15,5 +16,9 @@ std::string heap_library();
 // arm, and the program is an ELF file without our runtime, and no shell, which would only start the
 // program. "" otherwise, or if the library is not installed.
 std::string heap_library_for(const protocol::RunRequest& request);
+
+// The path of libstabnew.so if the plan says something of the heap, and the program (szc's or not), or
+// the trial's LD_PRELOAD, names jemalloc, tcmalloc or mimalloc, which have an operator new of their own.
+std::string new_library_for(const protocol::RunRequest& request);
 
 }  // namespace stab::worker

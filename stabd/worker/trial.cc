@@ -36,24 +36,31 @@ using store::TrialStatus;
 
 std::vector<std::string> environment_of(const protocol::RunRequest& request,
                                         const TrialContext& context, const RuntimeFiles& files,
-                                        const std::string& heap_library) {
+                                        const std::string& preloads) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : request.env) variables[name] = value;
   variables[options_variable] = options_text(request.options, files);
-  if (!heap_library.empty()) {
+  if (!preloads.empty()) {
     std::string& preload = variables["LD_PRELOAD"];
-    preload = heap_library + (preload.empty() ? "" : ":" + preload);
+    preload = preloads + (preload.empty() ? "" : ":" + preload);
   }
   if (const auto equals = context.marker.find('='); equals != std::string::npos)
     variables[context.marker.substr(0, equals)] = context.marker.substr(equals + 1);
   return machine::make_environment(std::move(variables), request.env_bytes);
 }
 
+// As LD_PRELOAD lists them, in front of the plan's.
+std::string preloads_for(const protocol::RunRequest& request) {
+  const std::string heap = heap_library_for(request);
+  const std::string operator_new = new_library_for(request);
+  return heap + (heap.empty() || operator_new.empty() ? "" : ":") + operator_new;
+}
+
 machine::Launch launch_with(const protocol::RunRequest& request, const TrialContext& context,
-                            const RuntimeFiles& files, const std::string& heap_library) {
+                            const RuntimeFiles& files, const std::string& preloads) {
   machine::Launch launch;
   launch.argv = request.argv;
-  launch.environment = environment_of(request, context, files, heap_library);
+  launch.environment = environment_of(request, context, files, preloads);
   launch.directory = request.directory;
   launch.stdin_path = request.stdin_path;
   launch.timeout = request.timeout;
@@ -286,7 +293,7 @@ std::string prepare(const protocol::RunRequest& request, const TrialContext& con
 }
 
 machine::Launch launch_of(const protocol::RunRequest& request, const TrialContext& context) {
-  return launch_with(request, context, {}, heap_library_for(request));
+  return launch_with(request, context, {}, preloads_for(request));
 }
 
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context) {
@@ -313,14 +320,15 @@ namespace {
 protocol::RunReply measure(const protocol::RunRequest& request, const TrialContext& context) {
   const MemoryFile report("report");
   const std::string library = heap_library_for(request);
+  const std::string preloads = preloads_for(request);
   const auto causal = CausalRun::prepare(request.causal, context.causal,
-                                         launch_with(request, context, {}, library));
+                                         launch_with(request, context, {}, preloads));
   if (!causal) return {.reason = causal.error().message, .started_ns = wall_clock_ns()};
   if (context.observer != nullptr) context.observer->before();
   counters::Profiler* const profiler = context.profiler;
   const RuntimeFiles files{.report = report.is_open() ? report.path() : "",
                            .places = profiler != nullptr ? profiler->make_place_file() : ""};
-  machine::Launch launch = launch_with(request, context, files, library);
+  machine::Launch launch = launch_with(request, context, files, preloads);
   std::optional<Simulation> simulation;
   if (!context.simulator.empty()) simulation.emplace(context.simulator).wrap(launch);
   if (*causal) (*causal)->wrap(launch);

@@ -204,6 +204,30 @@ TEST_F(Layout, TheHeapIsSwitchedOnAndOffInProgramsOfAnyCompiler) {
   EXPECT_THAT(places["trueours"], SizeIs(4));
 }
 
+// jemalloc has an operator new of its own, which does not call malloc.
+TEST_F(Layout, TheLayerServesMallocAndNewOfProgramsWithAnotherAllocator) {
+  const Output library = run_program(
+      {"/bin/sh", "-c", "echo 'int main(void) { return 0; }' | cc -xc - -ljemalloc -o x"},
+      lab_.folder());
+  if (library.code != 0) GTEST_SKIP() << "there is no libjemalloc to link with";
+  lab_.write("b.c",
+             "#include <stdlib.h>\nvoid *_Znwm(unsigned long);\nint main(void) {\n"
+             "for (int i = 0; i < 300; ++i) {\n  char *volatile p = malloc(100);\n"
+             "  char *volatile q = _Znwm(100);\n  *p = *q = 1;\n}\nreturn 0; }\n");
+  const int id = run(plan("other", "-Wl,--no-as-needed -ljemalloc",
+                          "[factor.heap]\nlevels = [false, true]\n"
+                          "[factor.compiler]\nlevels = { ours = { CC = \"szc\" }, other = { CC = "
+                          "\"clang-19\" } }\n[randomize]\nallocator = \"layer\"\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  ASSERT_THAT(lab_.trials(id), SizeIs(16));
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    if (row["heap"] != "true") continue;
+    EXPECT_THAT(row["randomization"].get<std::string>(), HasSubstr("heap layer"));
+    EXPECT_GE(row["heap_operations"].get<int>(), 600) << row;
+  }
+}
+
 TEST_F(Layout, AHeapThatIsMostlyLargeBlocksIsWarnedOf) {
   lab_.write("b.c",
              "#include <stdlib.h>\nint main(void) { char *volatile p = malloc(1 << 20); free(p); "

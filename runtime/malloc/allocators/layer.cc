@@ -190,7 +190,7 @@ __attribute__((noinline)) void* without_memory(Bags& bags, uint32_t size) {
 }
 
 __attribute__((noinline)) void* allocate_large(size_t size) {
-  if (Bags* bags = own; bags != nullptr) {
+  if (Bags* bags = own != nullptr ? own : first_use(); bags != nullptr) {
     bags->given_at_take = bags->given;
     increase(bags->counts.bytes, size);
     increase(bags->counts.in_order, size);

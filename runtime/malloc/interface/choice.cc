@@ -62,6 +62,10 @@ const Allocator& chosen() {
   return *made;
 }
 
+bool is_chosen() {
+  return __atomic_load_n(&choice, __ATOMIC_ACQUIRE) != nullptr;
+}
+
 HeapCounts heap_counts() {
   if (choice == nullptr || choice == &plain) return {};
   if (choice == &layer) {

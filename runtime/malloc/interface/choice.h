@@ -21,6 +21,9 @@ extern const bool heap_by_default;
 // allocates is of the system's.
 const Allocator& chosen();
 
+// Whether that choice has been made.
+bool is_chosen();
+
 struct HeapCounts {
   bool known = false;       // the system's allocator does not count
   uint64_t operations = 0;  // blocks that were taken, and given back

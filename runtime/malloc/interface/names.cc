@@ -58,8 +58,11 @@ void* memalign_of_ours(size_t alignment, size_t size) {
   return current->allocate_aligned(power, size);
 }
 
-void decide() {
+// What serves from now on. While the choice is being made, which may allocate, its thread gets the
+// system's, and the choice stays open.
+const stab::heap::System& decide() {
   const Allocator& made = chosen();
+  if (!stab::heap::is_chosen()) return stab::heap::system_heap;
   current = &made;
   if (&made == &stab::heap::plain)
     stab_heap_targets = stab::heap::system_heap;
@@ -70,28 +73,23 @@ void decide() {
   else
     stab_heap_targets = {made.allocate, calloc_of_ours, memalign_of_ours, realloc_of_ours,
                          made.release};
+  return stab_heap_targets;
 }
 
 void* first_malloc(size_t size) {
-  decide();
-  return stab_heap_targets.allocate(size);
+  return decide().allocate(size);
 }
 void* first_calloc(size_t count, size_t size) {
-  decide();
-  return stab_heap_targets.allocate_zeroed(count, size);
+  return decide().allocate_zeroed(count, size);
 }
 void* first_realloc(void* block, size_t size) {
-  decide();
-  return stab_heap_targets.resize(block, size);
+  return decide().resize(block, size);
 }
 void* first_memalign(size_t alignment, size_t size) {
-  decide();
-  return stab_heap_targets.allocate_aligned(alignment, size);
+  return decide().allocate_aligned(alignment, size);
 }
 void first_free(void* block) {
-  if (block == nullptr) return;
-  decide();
-  stab_heap_targets.release(block);
+  if (block != nullptr) decide().release(block);
 }
 
 }  // namespace

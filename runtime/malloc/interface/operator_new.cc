@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// libstabnew.so: operator new of an allocator that has its own (jemalloc, tcmalloc, mimalloc) goes
+// through malloc, where the layer swaps its blocks. It is preloaded behind libstabheap.so, and only
+// into programs that have such an allocator. What gives the block back is that allocator's own
+// delete: it takes blocks of its malloc.
+//
+// Nothing is changed where operator new and malloc are not of one object: then it is libstdc++'s,
+// which calls malloc anyway, or somebody's own, whose blocks only its own delete understands.
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "runtime/base/os.h"
+
+extern "C" void* malloc(size_t size);
+
+namespace {
+
+using New = void* (*)(size_t);
+using NewOrNull = void* (*)(size_t, const void*);
+
+struct Found {
+  void* function;  // the program's own, which throws or calls its handler
+  bool is_of_malloc;
+};
+
+constexpr const char* names[] = {"_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"};
+Found found[4];
+
+// Several threads may find the same at the same time.
+__attribute__((noinline)) const Found& look_for(unsigned which) {
+  Dl_info of_malloc = {};
+  Dl_info of_new = {};
+  void* function = dlsym(RTLD_NEXT, names[which]);
+  if (function == nullptr) {  // C++ came later, by dlopen, and only for those who asked for it
+    void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    function = library == nullptr ? nullptr : dlsym(library, names[which]);
+  }
+  if (function == nullptr) {
+    constexpr char message[] = "stabilizer: libstabnew.so finds no operator new\n";
+    stab::os::write_all(2, message, sizeof message - 1);
+    stab::os::exit_process(125);
+  }
+  dladdr(dlsym(RTLD_NEXT, "malloc"), &of_malloc);
+  dladdr(function, &of_new);
+  found[which].is_of_malloc =
+      of_malloc.dli_fbase != nullptr && of_malloc.dli_fbase == of_new.dli_fbase;
+  __atomic_store_n(&found[which].function, function, __ATOMIC_RELEASE);
+  return found[which];
+}
+
+const Found& of(unsigned which) {
+  if (__atomic_load_n(&found[which].function, __ATOMIC_ACQUIRE) == nullptr) return look_for(which);
+  return found[which];
+}
+
+void* allocate(unsigned which, size_t size) {
+  const Found& own = of(which);
+  if (own.is_of_malloc)
+    if (void* block = malloc(size); block != nullptr) return block;
+  return reinterpret_cast<New>(own.function)(size);
+}
+
+void* allocate_or_null(unsigned which, size_t size, const void* tag) {
+  const Found& own = of(which);
+  if (own.is_of_malloc)
+    if (void* block = malloc(size); block != nullptr) return block;
+  return reinterpret_cast<NewOrNull>(own.function)(size, tag);
+}
+
+}  // namespace
+
+#define STAB_PUBLIC __attribute__((visibility("default")))
+
+extern "C" {
+STAB_PUBLIC void* _Znwm(size_t size) {
+  return allocate(0, size);
+}
+STAB_PUBLIC void* _Znam(size_t size) {
+  return allocate(1, size);
+}
+STAB_PUBLIC void* _ZnwmRKSt9nothrow_t(size_t size, const void* tag) {
+  return allocate_or_null(2, size, tag);
+}
+STAB_PUBLIC void* _ZnamRKSt9nothrow_t(size_t size, const void* tag) {
+  return allocate_or_null(3, size, tag);
+}
+}
