@@ -33,7 +33,7 @@ void CommandLine::add_ab() {
   ab->add_option("--prepare", a.ab.prepare,
                  "Command for /bin/sh before each run, in the same folder; not measured");
   ab->add_option("--cleanup", a.ab.cleanup, "Command for /bin/sh after each run; not measured");
-  ab->add_option("--same", a.ab.same,
+  ab->add_option("--share,--same", a.ab.same,
                  "With --build: a file or folder that every version takes from the last one")
       ->expected(1)
       ->take_all();
@@ -41,7 +41,7 @@ void CommandLine::add_ab() {
                  "How long to measure: no round begins that would end later, but 10 rounds always "
                  "run. Builds and the report come on top")
       ->capture_default_str();
-  ab->add_option("--margin", a.ab.margin, "The smallest change that matters")
+  ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
   ab->add_option("--env", a.ab.env,
                  "NAME or NAME=VALUE: an environment variable for the versions, beside PATH")
@@ -65,7 +65,7 @@ void CommandLine::add_ab() {
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   ab->add_option("--save", a.ab.save, "Write the plan to this file, for 'stabctl run'");
-  ab->add_option("--state", a.ab.state_directory, "Folder of the database");
+  ab->add_option("--folder,--state", a.ab.state_directory, "Folder of the database");
   fail_on_option(ab);
   ab->add_flag("--markdown", a.ab.markdown,
                "Print a table for a pull request instead of the report");

@@ -26,7 +26,7 @@ void CommandLine::add_analyze() {
           "are the levels of a factor")
       ->required();
   analyze->add_option(
-      "--response", a.response,
+      "--metric,--response", a.response,
       "Column of the measured numbers; less is better unless you give --higher-is-better. Not "
       "needed for JSON: hyperfine's time or Google Benchmark's real_time is used");
   analyze
@@ -60,7 +60,7 @@ void CommandLine::add_analyze() {
   analyze->add_option("--alpha", a.alpha, "Level of the tests")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 0.499));
-  analyze->add_option("--equivalence", a.equivalence,
+  analyze->add_option("--margin,--equivalence", a.equivalence,
                       "Smallest change that matters, as in 1%; makes 'same' a verdict");
   analyze->add_option("--type", a.sums_of_squares, "Sums of squares of type 2 or 3")
       ->capture_default_str()

@@ -87,7 +87,7 @@ void CommandLine::add_causal() {
   CLI::App* verify = causal->add_subcommand(
       "verify", "Compare the gain that a causal plan predicted with the gain of the real change");
   add_verify_options(verify, a.verify);
-  verify->add_option("--state", a.common.state,
+  verify->add_option("--folder,--state", a.common.state,
                      "Folder of the profile's database, as from 'stabctl run'; no daemon is asked");
 }
 

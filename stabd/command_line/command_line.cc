@@ -127,7 +127,7 @@ Result<void> CommandLine::accepts(const std::vector<std::string>& words) {
 
 const CLI::App* CommandLine::find_verb_or_null(const CLI::App& app, const std::string& word) {
   for (const CLI::App* each : app.get_subcommands({}))
-    if (each->get_name() == word) return each;
+    if (each->check_name(word)) return each;
   return nullptr;
 }
 

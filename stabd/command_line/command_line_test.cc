@@ -109,6 +109,28 @@ TEST(CommandLine, TakesWhatTheGuideSaysBetweenItsBlocks) {
   EXPECT_GE(count, 3);
 }
 
+// doc/decisions/0030-names-people-meet.md lists them.
+TEST(CommandLine, TakesTheOldNameBesideTheBetterOne) {
+  EXPECT_EQ(refusal({"stabctl", "quiet", "status"}), "");
+  EXPECT_EQ(refusal({"stabctl", "quiesce", "status"}), "");
+  const std::vector<std::pair<Words, std::vector<std::string>>> names = {
+      {{"stabctl", "run", "plan.toml"}, {"--folder", "--state"}},
+      {{"stabctl", "report", "1"}, {"--folder", "--state"}},
+      {{"stabctl", "report", "1"}, {"--metric", "--response"}},
+      {{"stabctl", "history", "sort"}, {"--metric", "--response"}},
+      {{"stabctl", "analyze", "a.csv"}, {"--metric", "--response"}},
+      {{"stabctl", "analyze", "a.csv"}, {"--margin", "--equivalence"}},
+      {{"stabctl", "check", "plan.toml"}, {"--noise", "--sd"}},
+      {{"stabctl", "ab", "--build", "make", "--run", "./b"}, {"--margin", "--equivalence"}},
+      {{"stabctl", "ab", "--build", "make", "--run", "./b"}, {"--share", "--same"}}};
+  for (const auto& [command, both] : names)
+    for (const std::string& name : both) {
+      Words words = command;
+      words.insert(words.end(), {name, "1%"});
+      EXPECT_EQ(refusal(words), "") << name;
+    }
+}
+
 TEST(CommandLine, NamesTheNearestVerbOrOption) {
   EXPECT_THAT(refusal({"stabctl", "repot", "1"}),
               HasSubstr("there is no 'stabctl repot', did you mean 'report'? 'stabctl --help'"));

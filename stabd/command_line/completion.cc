@@ -76,7 +76,7 @@ const CLI::Option* find_option(const CLI::App* app, const std::string& word) {
 
 const CLI::App* find_verb(const CLI::App& app, const std::string& word) {
   for (const CLI::App* verb : app.get_subcommands({}))
-    if (verb->get_name() == word) return verb;
+    if (verb->check_name(word)) return verb;
   return nullptr;
 }
 

@@ -58,7 +58,7 @@ void CommandLine::add_experiment_verbs() {
       verb("rm", "Remove experiments that have ended, with everything stored about them, for good",
            [&a] { return client::remove(a.common, a.ids, a.dry); });
   remove->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
-  remove->add_option("--state", a.common.state,
+  remove->add_option("--folder,--state", a.common.state,
                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
   remove->add_flag("--dry-run", a.dry, "Only say what would go");
   json_flag(remove);

@@ -59,7 +59,7 @@ completes "report replay" rep
 completes "report" repo
 completes "status apply restore" quiesce ''
 completes "apply" quiesce a
-completes "--format --fail-on --full" report --f
+completes "--folder --format --fail-on --full" report --f
 completes "text json html" report --format ''
 completes "trials regressed unsure none" watch --fail-on ''
 completes "own" analyze numbers.csv --error o

@@ -14,7 +14,7 @@ void CommandLine::add_database_verbs() {
                           [&a] { return client::backup(a.common, a.output); });
   backup->add_option("file", a.output, "File for the copy; it must not exist yet")->required();
   backup->add_option(
-      "--state", a.common.state,
+      "--folder,--state", a.common.state,
       "Folder of the database, which needs no daemon; without it, the daemon's database");
   json_flag(backup);
   CLI::App* import = verb("import",
@@ -23,7 +23,7 @@ void CommandLine::add_database_verbs() {
                           [&a] { return client::import_archive(a.common, a.archive); });
   import->add_option("file", a.archive, "Archive from 'stabctl export ID --archive'")->required();
   import->add_option(
-      "--state", a.common.state,
+      "--folder,--state", a.common.state,
       "Folder of the database, made if it is missing. Needs no daemon, and no daemon may use it");
   json_flag(import);
   CLI::App* recover = verb("recover",
@@ -39,7 +39,7 @@ void CommandLine::add_database_verbs() {
       "Run one SELECT over a database of stabd; doc/store.md lists its tables. Nothing is changed",
       [&a] { return client::sql(a.common, a.sql); });
   sql->add_option("select", a.sql.statement, "The SELECT, quoted as one word")->required();
-  CLI::Option* state = sql->add_option("--state", a.common.state,
+  CLI::Option* state = sql->add_option("--folder,--state", a.common.state,
                                        "Folder of the database, see 'stabctl runs'; without it "
                                        "your own daemon's, or the system's for root");
   sql->add_option("--database", a.sql.database, "File of the database, for example a backup")
@@ -83,6 +83,7 @@ void CommandLine::add_machine_verbs() {
   json_flag(counters);
   CLI::App* quiesce = app_->add_subcommand(
       "quiesce", "Make this machine quiet for measurements, and put back what was changed");
+  quiesce->alias("quiet");
   quiesce->require_subcommand(1);
   quiesce->fallthrough();
   const auto part = [&](const char* name, const char* help,

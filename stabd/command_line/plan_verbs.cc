@@ -21,7 +21,7 @@ void CommandLine::add_plan_verbs() {
         return client::run(a.run);
       });
   run->add_option("plan", a.plan, "The plan, a TOML file")->required();
-  run->add_option("--state", a.run.state_directory,
+  run->add_option("--folder,--state", a.run.state_directory,
                   "Folder of the database: an unfinished run of this plan in it goes on, a "
                   "finished one shows its report");
   run->add_option("--calibrations", a.run.calibrations,
@@ -52,7 +52,7 @@ void CommandLine::add_plan_verbs() {
                          [&a] { return client::check(a.common, a.plan, a.sd); });
   check->add_option("plan", a.plan, "The plan, a TOML file")->required();
   check->add_option(
-      "--sd", a.sd,
+      "--noise,--sd", a.sd,
       "Relative standard deviation of trials, as in 2%, to compute the smallest change that the "
       "plan can see; without it an earlier experiment of the same name is used");
   json_flag(check);

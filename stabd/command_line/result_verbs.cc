@@ -28,13 +28,13 @@ Result<int> report_and_judge(const Arguments& a, bool judges) {
 void CommandLine::add_result_verbs() {
   Arguments& a = arguments_;
   const auto state_option = [&](CLI::App* added) {
-    added->add_option("--state", a.common.state,
+    added->add_option("--folder,--state", a.common.state,
                       "Folder of a 'stabctl run', see 'stabctl runs'. Needs no daemon, and no "
                       "number if it holds one experiment");
   };
   const auto response_options = [&](CLI::App* added) {
     CLI::Option* response =
-        added->add_option("--response", a.common.response,
+        added->add_option("--metric,--response", a.common.response,
                           "Number to report instead of the plan's response: wall, user, code-size, "
                           "... or a reading of the trials");
     added
@@ -139,7 +139,7 @@ void CommandLine::add_profile() {
                    "Two cells as reports name them, 'sort opt=O2': the second against the first")
       ->expected(2)
       ->excludes(position);
-  profile->add_option("--state", a.common.state,
+  profile->add_option("--folder,--state", a.common.state,
                       "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
   json_flag(profile);
 }
@@ -153,7 +153,7 @@ void CommandLine::add_history() {
   history->add_option("benchmark", a.history.benchmark, "Benchmark, as reports name it")
       ->required();
   history->add_option("--experiment", a.history.experiment, "Only experiments of this name");
-  history->add_option("--response", a.common.response,
+  history->add_option("--metric,--response", a.common.response,
                       "Number to follow instead of the latest experiment's response");
   history->add_option("--last", a.history.last, "Look at the latest so many experiments")
       ->capture_default_str()
@@ -167,7 +167,7 @@ void CommandLine::add_history() {
                       "File for a page with a picture of each series, for a browser");
   history->add_option("--seed", a.history.seed, "Seed of the permutation tests")
       ->capture_default_str();
-  history->add_option("--state", a.common.state,
+  history->add_option("--folder,--state", a.common.state,
                       "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
   json_flag(history);
 }
@@ -189,7 +189,7 @@ void CommandLine::add_replay() {
   replay->add_option("--attempt", a.replay.attempt,
                      "Attempt at the trial; without it, the last one");
   replay->add_flag("--print", a.replay.print, "Print the command for a shell, run nothing");
-  replay->add_option("--state", a.common.state,
+  replay->add_option("--folder,--state", a.common.state,
                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
   json_flag(replay);
 }
