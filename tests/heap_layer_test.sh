@@ -163,4 +163,8 @@ int main(void) {
 C
 clang-19 -O1 -fno-builtin -o limit limit.c || exit 1
 (ulimit -v 40000 && STABILIZER_OPTIONS=allocator=layer:seed=1 LD_PRELOAD=$library ./limit) || fail "a program that takes all memory there is: status $?"
+
+# What `stabctl ab` says of programs whose time depends on their allocator is never the opposite of what is true.
+"$source_directory/bench/allocators" --build "$build" --pairs "3 9 18" --budget 3s >said 2>&1 || fail "bench/allocators: $(cat said)"
+grep -q '^3 answers: 0 wrong signs' said || fail "bench/allocators: $(cat said)"
 exit $failures

@@ -98,21 +98,21 @@ int main(void) {
   large_blocks(400);
 #elif PAIR == 2  // a threshold that stays, below and above the blocks
   mallopt(M_MMAP_THRESHOLD, PICK(128 << 10, 16 << 20));
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 600; ++i) {
     char *block = taken(200000);
     touch(block, i, 200000);
     sum += (unsigned char)block[i], free(block);
   }
 #elif PAIR == 3  // by how much the heap grows
   mallopt(M_TOP_PAD, PICK(0, 1 << 20)), mallopt(M_TRIM_THRESHOLD, PICK(0, 1 << 20));
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     char *block = taken(100000);
     touch(block, i, 100000);
     sum += (unsigned char)block[i % 100000], free(block);
   }
 #elif PAIR == 4  // zeroed memory that nobody touches
   mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 30; ++i) {
     char *block = PICK(taken(4 << 20), calloc(1, 4 << 20));
     if (PICK(1, 0)) touch(block, 0, 4 << 20);
     sum += (unsigned char)block[i], free(block);
@@ -168,7 +168,7 @@ int main(void) {
   }
 #elif PAIR == 10  // a pool of its own
   static struct cell *pool;
-  for (int i = 0; i < 8000000; ++i) {
+  for (int i = 0; i < 2000000; ++i) {
     struct cell *cell;
     if (PICK(1, 0)) {
       free(taken(40 + (size_t)i % 2));
@@ -179,7 +179,7 @@ int main(void) {
     }
   }
 #elif PAIR == 11  // blocks of whole pages
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 12; ++i) {
     static void *blocks[3000];
     for (int j = 0; j < 3000; ++j)
       if (PICK(posix_memalign(&blocks[j], 4096, 64) != 0, (blocks[j] = malloc(64)) == NULL)) abort();
@@ -197,7 +197,7 @@ int main(void) {
     for (struct cell *cell = list; cell != NULL; cell = cell->next) sum += (unsigned long)cell->value;
 #elif PAIR == 13  // memory that is kept
   mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 25; ++i) {
     static char *kept;
     if (kept == NULL || PICK(1, 0)) kept = taken(8 << 20);
     touch(kept, i, 8 << 20);
