@@ -31,6 +31,31 @@ for allocator in $allocators; do
   done
 done
 
+# Without PIE the address of malloc that a program uses is that of a jump of its own.
+cat >takes.c <<'END'
+#include <stdlib.h>
+__attribute__((noinline)) static int calls(void *(*by)(size_t), void (*back)(void *)) {
+  void *block = by(3);
+  back(block);
+  return block == NULL;
+}
+#ifdef OWN
+static char memory[1 << 20];
+static size_t used;
+void *malloc(size_t size) { void *block = memory + used; used += (size + 31) / 16 * 16; return block; }
+void *calloc(size_t count, size_t size) { return malloc(count * size); }
+void *realloc(void *block, size_t size) { (void)block; return malloc(size); }
+void free(void *block) { (void)block; }
+#endif
+int main(void) { return calls(malloc, free); }
+END
+for how in "-fno-pie -no-pie on" "-fPIE -pie on" "-fno-pie -no-pie -DOWN -rdynamic off" "-DOWN -rdynamic off"; do
+  clang-19 -O2 -fno-builtin -w ${how% *} takes.c -o takes || exit 1
+  rm -f report
+  under report=report ./takes || fail "takes ${how% *} ends with $?"
+  [ "$(sed -n 's/.*"event": "start".*"heap": "\([a-z]*\)".*/\1/p' report)" = "${how##* }" ] || fail "takes ${how% *}: $(cat report)"
+done
+
 # The first blocks that are freed are messages of dlsym's failures, inside of dlsym.
 cat >unfound.c <<'END'
 #include <dlfcn.h>

@@ -100,6 +100,16 @@ cp good magicless && poke magicless "$table" 'xx'
 expect "no table" "there is something else" ./magicless
 cp good newer && poke newer $((note + 20)) '\x63'
 expect "another version in the note" "the table has another version" ./newer
+# As patchelf leaves it: the note is elsewhere.
+cp good rewritten && poke rewritten "$note" "$(printf 'X%.0s' $(seq 48))"
+expect "rewritten by a tool" "a tool has rewritten the binary since szc linked it" ./rewritten
+rm -f report
+STABILIZER_OPTIONS=heap=1:report=$work/report ./rewritten >output
+grep -q '"heap": "on".*"randomized": "no"' report || fail "the heap counts for the code: $(cat report)"
+if command -v patchelf >/dev/null; then
+  cp good patched && patchelf --set-rpath "$work/$(printf 'long%.0s' $(seq 40))" patched
+  expect "patchelf" "a tool has rewritten the binary since szc linked it" ./patched
+fi
 cp good newer_table && poke newer_table $((table + 8)) '\x63'
 expect "another version in the table" "the table has another version" ./newer_table
 cp good truncated && truncate -s "$table" truncated
@@ -108,6 +118,52 @@ cp good smaller && poke smaller $((note + 40)) '\x80\x00'
 expect "smaller table" "the table" ./smaller
 cp good elsewhere && poke elsewhere $((note + 34)) '\x7f'
 expect "table elsewhere" "the table was truncated" ./elsewhere
+
+# What stays for a reason of its own is counted: Go's code, exceptions that are read in an unknown way, bytes that are used.
+count_of() { sed -n "s/.*\"event\": \"start\".*\"$1\": \([0-9]*\).*/\1/p" report; }
+cat >of_go.s <<'END'
+.section .gopclntab, "a"
+.quad 0
+.text
+runtime.text:
+.globl go_sum
+.type go_sum, @function
+go_sum:
+  leaq (%rip), %rax
+1: leaq runtime.text(%rip), %rcx
+  leaq runtime.etext(%rip), %rdx
+  cmpq %rcx, %rax
+  jb 2f
+  cmpq %rdx, %rax
+  jae 2f
+  movl $1, %eax
+  ret
+2: xorl %eax, %eax
+  ret
+.size go_sum, .-go_sum
+.p2align 4
+runtime.etext:
+.section .note.GNU-stack, "", @progbits
+END
+cat >calls_go.c <<'END'
+#include <stdio.h>
+int go_sum(void);
+int main(void) { return puts(go_sum() ? "at home" : "unknown pc") < 0; }
+END
+$szc -O1 calls_go.c of_go.s -o calls_go || exit 1
+rm -f report
+[ "$(STABILIZER_OPTIONS=report=report ./calls_go)" = "at home" ] || fail "Go's code moves"
+[ "$(count_of go_functions)" = 1 ] || fail "Go's functions are not counted: $(cat report)"
+build bytes "$programs/used_bytes.c" "$szc" "$szc" -O2 >log 2>&1 || fail "used_bytes.c is not built: $(tail -3 log)"
+rm -f report
+STABILIZER_OPTIONS=report=$work/report bytes/program >output
+[ "$(count_of used_bytes_functions)" -ge 5 ] || fail "functions whose bytes are used are not counted: $(cat report)"
+for name in copied hooked may_fault; do
+  $szc --stab-explain bytes/program | grep -q " $name: its bytes or its range are used" || fail "$name is not explained"
+done
+rm -f report
+STABILIZER_OPTIONS=report=report ./good >output
+grep -qE 'go_functions|used_bytes_functions|foreign_exception' report && fail "an ordinary program: $(cat report)"
 
 if ./refuse exec /bin/true 2>/dev/null; then
   expect "mprotect refused" "memory cannot be made executable" ./refuse mprotect ./good

@@ -45,6 +45,82 @@ for mode in byte table off; do
   own_flags=--stab-stack=$mode make epoch_own_stack.c -O0
   explain | grep 'all layouts stay' && fail "--stab-stack=$mode: epoch_own_stack.c is taken for a switch"
 done
+# A call of exit never returns, and a jump to the end of a function that ends in a call of __cxa_throw is never reached.
+cat >"$work/ends.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) int work(int i) { return i * 3 + 1; }
+int sum;
+int main(int count, char **arguments) {
+  for (int i = 0; i < count; i++) sum += work(i);
+  if (__builtin_expect(count < 4, 1)) {
+    puts("the end");
+    puts("of the program");
+    fflush(stdout);
+    exit(0);
+  }
+  for (int i = 0; i < sum; i++) sum += work(i);
+  const int a = work(1), b = work(2), c = work(3), d = work(4), e = work(5), f = work(6);
+  printf("%d %d %d %d %d %d %s\n", a, b, c, d, e, f, arguments[0]);
+  printf("%d %d %d %d %d %d %s\n", f, b, d, c, e, a, arguments[0]);
+  puts("the end");
+  puts("of the program");
+  fflush(stdout);
+  exit(0);
+}
+C
+cat >"$work/throws.cpp" <<'C'
+#include <cstdio>
+#include <exception>
+struct Thrown : std::exception {};
+__attribute__((noinline)) void hurl(unsigned n) {
+  if (n < 10) throw Thrown();
+  throw "what?";
+}
+int main() {
+  for (unsigned i = 0; i < 25; i++) {
+    try {
+      hurl(i);
+    } catch (std::exception &) {
+      std::puts("exception");
+    } catch (...) {
+      std::puts("unknown");
+    }
+  }
+}
+C
+for flags in -O0 -O1 -O2 -Os; do
+  "$szc" $flags -w -o "$work/program" "$work/ends.c" || fail "ends.c $flags does not build"
+  explain | grep 'all layouts stay' && fail "ends.c $flags is taken for a switch"
+  "$szc++" $flags -w -o "$work/program" "$work/throws.cpp" || fail "throws.cpp $flags does not build"
+  explain | grep 'all layouts stay' && fail "throws.cpp $flags is taken for a switch"
+done
+# A program's own exit may return.
+cat >"$work/returns.s" <<'S'
+.globl main
+.type main, @function
+main:
+  pushq %rbx
+  movq %rsp, %rbx
+  movl %edi, %ecx
+  testl %ecx, %ecx
+  je 1f
+  movq %rsi, %rbx
+  call exit
+1: movq %rbx, %rsp
+  popq %rbx
+  xorl %eax, %eax
+  ret
+.size main, .-main
+.globl exit
+.type exit, @function
+OWN
+S
+sed 's/^OWN$/exit: ret\n.size exit, .-exit/' "$work/returns.s" >"$work/own.s"
+sed '/^OWN$/d; /\(globl\|type\) exit/d' "$work/returns.s" >"$work/libc.s"
+"$szc" -o "$work/program" "$work/own.s" && explain | grep -q 'all layouts stay.* main ' || fail "an exit of the program's own is taken for one that never returns"
+"$szc" -o "$work/program" "$work/libc.s" && explain | grep 'all layouts stay' && fail "libc's exit is taken for one that returns"
+
 make exceptions.cpp "-O0 -std=c++14 -w"
 explain | grep 'all layouts stay' && fail "exceptions.cpp is taken for a switch"
 readelf -SW "$work/program" | grep -q stab_compiled && fail "the records are left in the program"

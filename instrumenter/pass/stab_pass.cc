@@ -18,6 +18,7 @@
 #include "instrumenter/pass/entry_pads.h"
 #include "instrumenter/pass/loop_pads.h"
 #include "instrumenter/pass/static_pads.h"
+#include "instrumenter/pass/used_bytes.h"
 
 namespace {
 
@@ -76,6 +77,7 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
     const auto compiled = stab::pass::find_compiled(module);
+    if (is_our_machine(module)) stab::pass::note_used_bytes(module);
     stab::pass::save_caller_registers(module);
     add_pads(module, mode_for(module), unoptimized);
     if (is_our_machine(module)) stab::pass::note_compiled_frames(compiled);

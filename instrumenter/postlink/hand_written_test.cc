@@ -56,6 +56,166 @@ TEST_F(PostLink, CountsCodeWhoseSizeNobodyTells) {
   EXPECT_EQ(explanation->functions.size(), summary->functions);
 }
 
+// Go's linker puts its code between two symbols; without them any function may be Go's.
+constexpr const char* of_go = R"(
+.section .gopclntab, "a"
+.quad 0
+.text
+runtime.text:
+.globl inside
+.type inside, @function
+inside:
+  call outside
+  ret
+.size inside, .-inside
+.p2align 4
+runtime.etext:
+.type outside, @function
+outside:
+  call puts
+  ret
+.size outside, .-outside
+)";
+
+TEST_F(PostLink, GoCodeStays) {
+  Explanation explanation = explain_with(of_go);
+  EXPECT_THAT(function(explanation, "inside").pinned, HasSubstr("is Go's"));
+  EXPECT_EQ(function(explanation, "outside").pinned, "");
+  EXPECT_EQ(function(explanation, "table").pinned, "");
+  std::string without_end = of_go;
+  without_end.replace(without_end.find("runtime.etext:"), 14, "");
+  explanation = explain_with(without_end);
+  for (const char* name : {"inside", "outside", "table"})
+    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("is Go's")) << name;
+  // A program with such a name and nothing of Go.
+  explanation = explain_with(
+      ".text\n.globl runtime.text\n.type runtime.text, @function\n"
+      "runtime.text: ret\n.size runtime.text, .-runtime.text\n");
+  EXPECT_EQ(function(explanation, "runtime.text").pinned, "");
+}
+
+// A function with an exception table that this personality function reads.
+std::string with_personality(const std::string& name, const std::string& encoding,
+                             const std::string& place) {
+  return fmt::format(R"(
+.text
+.globl catches
+.type catches, @function
+catches:
+.cfi_startproc
+.cfi_personality {1}, {2}
+.cfi_lsda 0x1b, .Ltable
+  push %rbx
+.cfi_adjust_cfa_offset 8
+.Lbegin:
+  call puts
+.Lend:
+  pop %rbx
+  ret
+.Lpad:
+  pop %rbx
+  ret
+.cfi_endproc
+.size catches, .-catches
+.globl {0}
+.type {0}, @function
+{0}: ret
+.size {0}, .-{0}
+.section .gcc_except_table, "a"
+.p2align 2
+.Ltable:
+  .byte 0xff, 0xff, 1
+  .uleb128 .Lsites_end - .Lsites
+.Lsites:
+  .uleb128 .Lbegin - catches
+  .uleb128 .Lend - .Lbegin
+  .uleb128 .Lpad - catches
+  .uleb128 0
+.Lsites_end:
+.section .data.DW.ref.{0}, "aw"
+.p2align 3
+DW.ref.{0}: .quad {0}
+.section .note.GNU-stack, "", @progbits
+)",
+                     name, encoding, place);
+}
+
+TEST_F(PostLink, ExceptionTablesThatAnUnknownFunctionReadsMakeFunctionsStay) {
+  for (const std::string name :
+       {"__gxx_personality_v0", "__gcc_personality_v0", "_R7___rustc17rust_eh_personality",
+        "__gnat_personality_v0", "__gdc_personality_v0"}) {
+    EXPECT_EQ(
+        function(explain_with(with_personality(name, "0x9b", "DW.ref." + name)), "catches").pinned,
+        "")
+        << name;
+    EXPECT_EQ(function(explain_with(with_personality(name, "0x1b", name)), "catches").pinned, "")
+        << name;
+  }
+  for (const std::string name : {"_d_eh_personality", "somebody_else"}) {
+    EXPECT_THAT(
+        function(explain_with(with_personality(name, "0x9b", "DW.ref." + name)), "catches").pinned,
+        HasSubstr("exceptions of a language"))
+        << name;
+    EXPECT_THAT(function(explain_with(with_personality(name, "0x1b", name)), "catches").pinned,
+                HasSubstr("exceptions of a language"))
+        << name;
+  }
+}
+
+// Bytes of code that instructions read, and the bounds of a section with code.
+constexpr const char* bytes_of_code = R"(
+.section .text.reads, "ax"
+.globl reads
+.type reads, @function
+reads:
+  mov is_read(%rip), %rax
+  movzbl is_read_behind_its_entry+9(%rip), %ecx
+  ret
+.size reads, .-reads
+.section .text.is_read, "ax"
+.p2align 4
+.globl is_read
+.type is_read, @function
+is_read: ret
+.size is_read, .-is_read
+.section .text.behind, "ax"
+.p2align 4
+.globl is_read_behind_its_entry
+.type is_read_behind_its_entry, @function
+is_read_behind_its_entry:
+  mov $0x123456789abcdef, %rax
+  ret
+.size is_read_behind_its_entry, .-is_read_behind_its_entry
+.section of_bounds, "ax"
+.p2align 4
+.globl first
+.type first, @function
+first: ret
+.size first, .-first
+.p2align 4
+.globl second
+.type second, @function
+second: ret
+.size second, .-second
+.section .text.asks, "ax"
+.globl asks
+.type asks, @function
+asks:
+  lea __start_of_bounds(%rip), %rax
+  lea __stop_of_bounds(%rip), %rcx
+  ret
+.size asks, .-asks
+)";
+
+TEST_F(PostLink, FunctionsWhoseBytesAreUsedStay) {
+  const Explanation explanation = explain_with(bytes_of_code);
+  for (const char* name : {"is_read", "second"})
+    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("bytes or its range")) << name;
+  EXPECT_NE(function(explanation, "first").pinned, "");
+  for (const char* name : {"reads", "is_read_behind_its_entry", "asks"})
+    EXPECT_EQ(function(explanation, name).pinned, "") << name;
+}
+
 // Functions without sizes, each in a section of its own.
 struct Form {
   const char* name;

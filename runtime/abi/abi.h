@@ -39,6 +39,7 @@ constexpr char frames_section[] = ".stab_frames";   // of the pass, for the post
 constexpr char calls_section[] = ".stab_calls";     // the same
 constexpr char entries_section[] = ".stab_entries";    // the same
 constexpr char compiled_section[] = ".stab_compiled";  // the same
+constexpr char bytes_section[] = ".stab_bytes";        // the same
 constexpr char pad_bytes_section[] = "stab_pads";
 constexpr char fixed_section[] = "stab_nomove";  // functions marked STAB_NO_MOVE are put here
 
@@ -283,6 +284,9 @@ enum class PinReason : uint32_t {
   unsized,
   large_model,
   own_place,
+  go_code,
+  foreign_exceptions,
+  used_bytes,
   count,
 };
 

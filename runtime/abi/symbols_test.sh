@@ -35,6 +35,7 @@ __start_stab_text
 __stop_stab_text
 abort
 dladdr
+dladdr1
 dlerror
 dlsym
 getauxval

@@ -98,6 +98,9 @@ long set_timer(int timer, uint64_t first_at, uint64_t then_every);
 // Once, after so much time on its clock.
 long set_timer_in(int timer, uint64_t ns);
 void delete_timer(int timer);
+// `release` takes the place of the kernel's own answer from now on: "6.1", ended by any other
+// character. It must stay where it is.
+void believe_in_kernel(const char* release);
 bool kernel_is_at_least(unsigned major, unsigned minor);
 int process_id();
 int thread_id();

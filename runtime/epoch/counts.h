@@ -16,6 +16,10 @@ struct EpochCounts {
   uint64_t frames_moved = 0;  // return addresses and program counters
   uint64_t period_ns = 0;     // that was asked for; 0: none
   uint64_t achieved_ns = 0;   // CPU time for each new layout; 0: there was none
+  // The most running threads at a time that had no alarm where no timer of the process stands
+  // behind them, and the CPU time by which epochs came too late then.
+  uint64_t without_alarm = 0;
+  uint64_t late_ns = 0;
 };
 
 }  // namespace stab::rt

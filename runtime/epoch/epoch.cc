@@ -16,11 +16,13 @@ uint32_t pauses;  // that have not ended
 bool paused;      // and epochs ran before
 int owner;        // the process that the schedule belongs to
 __thread char mark __attribute__((tls_model("initial-exec")));  // its address names the thread
+// The handler's. It has no data of threads: a program may run with another FS base.
+const char of_handler = 0;
 const char* inside;  // who runs an epoch or keeps them out; nullptr: nobody
 
-bool enter() {
+bool enter(const char* who) {
   const char* nobody = nullptr;
-  return __atomic_compare_exchange_n(&inside, &nobody, &mark, false, __ATOMIC_ACQUIRE,
+  return __atomic_compare_exchange_n(&inside, &nobody, who, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED);
 }
 
@@ -41,14 +43,16 @@ void answer(const InHandler& proof, const siginfo_t& about, ucontext_t* interrup
   if (value == &epoch_signal::stop) return stop_here(proof, interrupted);
   const bool by_alarm = value == &epoch_signal::alarm;
   if (by_alarm && !schedule::is_due(about.si_timerid)) return;
-  if (enter()) {
+  if (enter(&of_handler)) {
     schedule::hold();
     const uint64_t before = os::clock_ns(os::thread_cpu_clock);
-    one_epoch::run(proof, *interrupted);
+    one_epoch::run(proof, *interrupted, value == &epoch_signal::call);
     plan_next_epoch(value == &epoch_signal::timer, os::clock_ns(os::thread_cpu_clock) - before);
     leave();
   } else if (by_alarm) {
     schedule::put_off(about.si_timerid);
+  } else if (value == &epoch_signal::begin) {
+    schedule::set_own_alarm();
   } else {
     schedule::put_off();
   }
@@ -70,7 +74,7 @@ void before_fork() {
     ++forks_inside;
     return;
   }
-  while (!enter()) os::yield();
+  while (!enter(&mark)) os::yield();
 }
 
 void leave_after_fork() {
@@ -113,16 +117,16 @@ const char* start_epochs(const Options& options, const OutsideHandlers& /*proof*
 namespace {
 
 // While epochs are kept out. Nothing of ours makes a system call in a handler any more afterwards.
-void stop_running() {
+bool stop_answering() {
   epoch_signal::be_answered(false);
-  if (owner != os::process_id()) return;
+  if (owner != os::process_id()) return false;
   epoch_signal::wait_for_handlers();
-  schedule::stop();
+  return true;
 }
 
 void run_again() {
   epoch_signal::be_answered(true);
-  schedule::go_on(one_epoch::all_listed());
+  schedule::go_on();
 }
 
 }  // namespace
@@ -131,14 +135,20 @@ void stop_epochs(const OutsideHandlers& proof) {
   paused = false;
   if (!epoch_signal::is_answered()) return;
   NoEpochs guard(proof);
-  stop_running();
+  if (stop_answering()) schedule::stop();
+}
+
+void end_epochs(const char* why, const OutsideHandlers& proof) {
+  if (!epoch_signal::is_answered() || owner != os::process_id()) return;
+  stop_epochs(proof);
+  one_epoch::end(why);
 }
 
 void pause_epochs(const OutsideHandlers& proof) {
   __atomic_fetch_add(&pauses, 1, __ATOMIC_SEQ_CST);
   NoEpochs guard(proof);
   if (!epoch_signal::is_answered()) return;
-  stop_running();
+  if (stop_answering()) schedule::pause();
   paused = true;
 }
 
@@ -161,6 +171,8 @@ EpochCounts epoch_counts() {
   if (owner == 0) return all;
   all.period_ns = schedule::asked_period();
   if (all.layouts > 1) all.achieved_ns = schedule::time_until_last() / (all.layouts - 1);
+  all.without_alarm = schedule::most_without_alarm();
+  all.late_ns = all.without_alarm == 0 ? 0 : schedule::time_late();
   return all;
 }
 
@@ -175,7 +187,7 @@ void begin_thread_unless_stopped() {
   const epoch_signal::Answering answering;
   if (!answering || owner != os::process_id() || one_epoch::are_over()) return;
   if (schedule::is_due())
-    os::queue_to_thread(os::thread_id(), epoch_signal::number, &epoch_signal::call);
+    os::queue_to_thread(os::thread_id(), epoch_signal::number, &epoch_signal::begin);
   else
     schedule::set_own_alarm();
 }
@@ -193,7 +205,7 @@ void begin_thread() {
 
 NoEpochs::NoEpochs(const OutsideHandlers& /*proof*/) {
   // A child that was made by a bare system call may have inherited an epoch that nobody will end.
-  while (!enter() && owner == os::process_id()) os::yield();
+  while (!enter(&mark) && owner == os::process_id()) os::yield();
 }
 NoEpochs::~NoEpochs() {
   leave();

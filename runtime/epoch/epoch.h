@@ -25,6 +25,8 @@ namespace stab::rt {
 const char* start_epochs(const Options& options, const OutsideHandlers& proof);
 // Stops epochs for good, or until the process is a child of fork.
 void stop_epochs(const OutsideHandlers& proof);
+// The same, for a reason that the report has.
+void end_epochs(const char* why, const OutsideHandlers& proof);
 // Keeps epochs out until each call has been answered by one of resume_epochs, the last of which
 // returns true.
 void pause_epochs(const OutsideHandlers& proof);

@@ -18,6 +18,7 @@ namespace stab::rt::epoch_signal {
 char timer;
 char alarm;
 char call;
+char begin;
 char stop;
 
 namespace {
@@ -42,8 +43,9 @@ void on_signal(int number, void* info, void* context) {
   const auto* about = static_cast<const siginfo_t*>(info);
   auto* interrupted = static_cast<ucontext_t*>(context);
   const void* value = about->si_value.sival_ptr;
-  const bool ours = (about->si_code == SI_TIMER || about->si_code == SI_QUEUE) &&
-                    (value == &timer || value == &alarm || value == &call || value == &stop);
+  const bool ours =
+      (about->si_code == SI_TIMER || about->si_code == SI_QUEUE) &&
+      (value == &timer || value == &alarm || value == &call || value == &begin || value == &stop);
   if (!ours) return hand_on(number, info, context);
   const bool interrupts = value != &alarm || alarms_interrupt;
   if (interrupts) restart_system_call(*interrupted, epoch_signal::number);

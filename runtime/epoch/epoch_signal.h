@@ -17,6 +17,7 @@ constexpr int number = 32;
 extern char timer;  // of the process: an epoch may be due
 extern char alarm;  // of a thread: the same
 extern char call;   // the program asked for an epoch
+extern char begin;  // of a thread that begins: an epoch is due
 extern char stop;   // an epoch has begun
 
 using Answer = void (*)(const InHandler& proof, const siginfo_t& about, ucontext_t* interrupted);

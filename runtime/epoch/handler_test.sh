@@ -71,8 +71,8 @@ compiles 'struct Handler { void f() { const NoEpochs guard(OutsideHandlers{}); }
 grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)"
 compiles 'struct Handler { void f() { prepare_find_object(OutsideHandlers{}); } };' && fail "anybody may ask libc for its functions"
 grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)"
-compiles 'struct EpochHandler { void f(ucontext_t& at) { one_epoch::run(InHandler{}, at); } };' || fail "the handler runs no epoch: $(cat diagnosis)"
-compiles 'struct AtStartAndEnd { void f(ucontext_t& at) { one_epoch::run(InHandler{}, at); } };' && fail "anybody may run an epoch"
+compiles 'struct EpochHandler { void f(ucontext_t& at) { one_epoch::run(InHandler{}, at, false); } };' || fail "the handler runs no epoch: $(cat diagnosis)"
+compiles 'struct AtStartAndEnd { void f(ucontext_t& at) { one_epoch::run(InHandler{}, at, false); } };' && fail "anybody may run an epoch"
 grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)"
 
 # Every function of a program that the runtime is linked to, but for the program's own.
@@ -96,7 +96,7 @@ functions_named() { nm program | awk -v name="$1" '$3 ~ name { print $3 }'; }
 
 # Not followed: what is called before our start only, and says so by BeforeStart; how a program asks for a sandbox; how _exit waits
 # for the last line of another thread, for a while; and the tables of two allocators, whose addresses are compared.
-cuts='before_start|set_seccomp|stab_seccomp|LastLine15wait_for_writer|^_ZN4stab4heap(5plain|6bitmap|5layer)E$'
+cuts='before_start|set_seccomp|stab_seccomp|set_dispatch|note_memory_key|LastLine15wait_for_writer|^_ZN4stab4heap(5plain|6bitmap|5layer)E$'
 mapfile -t claimed < <(claims listing)
 [ ${#claimed[@]} -ge 3 ] || fail "only these say that they are called before our start: ${claimed[*]}"
 bad=$(printf '%s\n' "${claimed[@]}" | grep -v ' <_ZN4stab2rt11BeforeStart7outsideEv>$')
@@ -121,6 +121,12 @@ mapfile -t called < <(reach "$cuts" "${of_epochs[@]}")
 bad=$(printf '%s\n' "${called[@]}" | grep -E "there is no|$of_libc|^stab::heap::|NoEpochs")
 [ -z "$bad" ] || fail "the epoch's handler reaches:"$'\n'"$bad"
 [ ${#called[@]} -ge 200 ] || fail "only these were looked at: ${called[*]}"
+
+# A program may run with another FS base when the signal comes.
+printf '%s\n' "${called[@]%% <*}" >called
+bad=$(c++filt <listing | awk 'NR == FNR { mine[$0]; next } /^[0-9a-f]+ <.*>:$/ { name = $0; sub(/^[0-9a-f]+ </, "", name); sub(/>:$/, "", name) }
+  name in mine && /%fs:/ { print name }' called - | sort -u)
+[ -z "$bad" ] || fail "the epoch's handler has data of threads: $bad"
 
 # faults_of_walk ROOT...: what of these calls itself, by way of others, too, and what has data of threads: a walk does neither.
 faults_of_walk() {

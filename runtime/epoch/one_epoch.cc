@@ -58,9 +58,10 @@ constexpr uint32_t scarce_layouts = 8;
 
 bool running;
 bool poison;
-bool timer_spares_sleepers;  // the kernel prefers the running thread for a process's signal
-bool too_old;                // the kernel, for epochs with several threads
-bool returns_are_checked;    // a thread that we would move over has a shadow stack
+bool
+    alarms_wake_nobody;  // the kernel sends a thread's alarm when that thread returns to its program
+bool too_old;            // the kernel, for epochs with several threads
+bool returns_are_checked;  // a thread that we would move over has a shadow stack
 bool addresses_are_hidden;
 bool threads_known;
 uint64_t epoch_number;
@@ -207,24 +208,24 @@ const char* reason_for(const char* problem) {
 struct Interruption {
   const InHandler& proof;
   ucontext_t& context;
+  bool asked;
 };
 
 void run_epoch(void* interruption) {
-  const auto& [proof, context] = *static_cast<const Interruption*>(interruption);
+  const auto& [proof, context, asked] = *static_cast<const Interruption*>(interruption);
   const uint64_t start = os::monotonic_ns();
   threads_known = false;
-  if (start < not_before) return;
+  if (start < not_before && !asked) return;
   if (is_traced()) return give_up("a debugger is attached");
   const uint64_t epoch = epoch_number + 1;
   if (const char* problem =
           stop_others(proof, epoch_signal::number, &epoch_signal::stop, epoch, spared_since(epoch)))
     return give_up(problem);
   threads_known = true;
-  if (thread_count() != 0 && !timer_spares_sleepers) {
-    // The timer's signal goes to the first thread then, even if it sleeps.
+  if (thread_count() != 0 && !alarms_wake_nobody) {
     resume_others(proof);
     too_old = true;
-    return give_up("with several threads, epochs need Linux 6.4");
+    return give_up("with several threads, epochs need Linux 5.10");
   }
   if (__atomic_load_n(&returns_are_checked, __ATOMIC_ACQUIRE)) {
     resume_others(proof);
@@ -258,13 +259,13 @@ void run_epoch(void* interruption) {
 
 void configure(bool poison_old_layouts) {
   poison = poison_old_layouts;
-  timer_spares_sleepers = os::kernel_is_at_least(6, 4);
+  alarms_wake_nobody = os::kernel_is_at_least(5, 10);
 }
 
-void run(const InHandler& proof, ucontext_t& interrupted) {
+void run(const InHandler& proof, ucontext_t& interrupted, bool asked) {
   STAB_DEBUG(Epochs, 4, !running);
   running = true;
-  Interruption interruption{proof, interrupted};
+  Interruption interruption{proof, interrupted, asked};
   call_on_private_stack(run_epoch, &interruption);
   running = false;
 }
@@ -275,6 +276,10 @@ bool all_listed() {
 
 void note_shadow_stack() {
   __atomic_store_n(&returns_are_checked, true, __ATOMIC_RELEASE);
+}
+
+void end(const char* why) {
+  give_up(why);
 }
 
 bool are_over() {

@@ -22,11 +22,15 @@ int timer_clock;
 int timer;
 uint64_t next_at;  // the next epoch, on its clock
 bool alarms_used;  // then the timer comes behind the threads' own
+bool timer_used;
+uint64_t without_alarm;
+uint64_t late;
 
 // For threads that have no alarm, when no other runs: libc did not start them, or there are too
 // many. Far behind the alarms if there are some, for where the running thread blocks the signal it
 // wakes a sleeper. Repeated in case a signal is lost.
 long set_timer(uint64_t due, bool behind_alarms) {
+  if (!timer_used) return 0;
   constexpr uint64_t least_delay = 1000000000;
   constexpr uint64_t least_repeat = 200000000;
   const uint64_t delay = period > least_delay ? period : least_delay;
@@ -37,6 +41,21 @@ long set_timer(uint64_t due, bool behind_alarms) {
 
 void set_alarm(int thread, uint64_t when_ns) {
   alarms::set(thread, when_ns, signals.number, signals.alarm);
+}
+
+// Without a timer of the process those that run need an alarm more than those that sleep do.
+void give_to_runners(uint64_t when_ns) {
+  uint64_t missing = !alarms::is_set(os::thread_id());
+  bool looked_for_ended = false;
+  for (uint32_t i = 0; i < thread_count(); ++i) {
+    const Thread& runner = thread(i);
+    if (runner.state() != ThreadState::stopped || alarms::is_set(runner.id)) continue;
+    if (!looked_for_ended) alarms::drop_ended();
+    looked_for_ended = true;
+    const bool taken = alarms::take_over(runner.id, when_ns, signals.number, signals.alarm);
+    missing += !taken && os::thread_cpu_ns(runner.id) != 0;  // else it has ended meanwhile
+  }
+  if (missing > without_alarm) without_alarm = missing;
 }
 
 // Those that run share the time until then. Who has not answered gets none: a library may wait for
@@ -53,6 +72,13 @@ void set_alarms(uint64_t remaining, bool all_listed) {
     if (thread(i).state() == ThreadState::stopped) set_alarm(thread(i).id, remaining / runners);
   }
   alarms::end(is_listed);
+  if (!timer_used) give_to_runners(remaining / runners);
+}
+
+// How much later than it was due the present epoch is, beyond what alarms are off by anyhow.
+void count_lateness(uint64_t now) {
+  const uint64_t usual = period / 16 + least_pause;
+  if (now > next_at + usual) late += now - next_at;
 }
 
 // The budget is kept over some epochs, not by each.
@@ -71,30 +97,40 @@ void configure(const Options& options, const Signals& values) {
   budget = options.budget;
   timer_clock = options.wall ? os::monotonic_clock : os::process_cpu_clock;
   alarms_used = !options.wall;
+  timer_used = options.wall || os::kernel_is_at_least(6, 4);
 }
 
 const char* start(bool all_listed) {
-  const long made = os::make_timer(timer_clock, signals.number, signals.timer);
-  if (os::failed(made)) return "there is no timer (timer_create was refused)";
-  timer = static_cast<int>(made);
+  constexpr const char* refused = "there is no timer (timer_create was refused)";
+  if (timer_used) {
+    const long made = os::make_timer(timer_clock, signals.number, signals.timer);
+    if (os::failed(made)) return refused;
+    timer = static_cast<int>(made);
+  }
   started_at = os::clock_ns(timer_clock);
   last_at = started_at;
   next_at = started_at + period;
   if (os::failed(set_timer(next_at, true))) return "there is no timer (timer_settime was refused)";
   set_alarms(period, all_listed);
-  return nullptr;
+  return timer_used || alarms::is_set(os::thread_id()) ? nullptr : refused;
 }
 
 void stop() {
   alarms::stop();
-  os::set_timer(timer, 0, 0);
+  hold();
 }
 
-void go_on(bool all_listed) {
+void pause() {
+  alarms::pause();
+  hold();
+}
+
+void go_on() {
   const uint64_t now = os::clock_ns(timer_clock);
   if (next_at < now + least_pause) __atomic_store_n(&next_at, now + least_pause, __ATOMIC_RELAXED);
-  set_alarms(next_at - now, all_listed);
-  // Other threads have lost their alarms: it may not come a second behind.
+  alarms::go_on(next_at - now);
+  set_alarms(next_at - now, false);
+  // Threads that began meanwhile have no alarm: it may not come a second behind.
   constexpr uint64_t delay = 100000000;
   set_timer(next_at + delay, false);
 }
@@ -102,6 +138,7 @@ void go_on(bool all_listed) {
 void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns) {
   const uint64_t now = os::clock_ns(timer_clock);
   last_at = now;
+  count_lateness(now);
   stretch(cost_ns);
   uint64_t due = (next_at < now ? next_at : now) + period;
   if (due < now + least_pause) due = now + least_pause;
@@ -111,7 +148,7 @@ void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns) {
 }
 
 void hold() {
-  os::set_timer(timer, 0, 0);
+  if (timer_used) os::set_timer(timer, 0, 0);
 }
 
 bool is_due() {
@@ -148,11 +185,21 @@ uint64_t asked_period() {
   return asked;
 }
 
+uint64_t most_without_alarm() {
+  return without_alarm;
+}
+
+uint64_t time_late() {
+  return late;
+}
+
 uint64_t time_until_last() {
   return last_at - started_at;
 }
 
 void forget_alarms() {
+  without_alarm = 0;
+  late = 0;
   alarms::forget();
 }
 

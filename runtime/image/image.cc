@@ -243,6 +243,10 @@ const Layout* layout_of(const Image& image, uint64_t address) {
 
 const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf) {
   image.note = note;
+  // Such tools move notes and leave other bytes in their place.
+  if (note->desc_size != sizeof(abi::Note) - offsetof(abi::Note, abi_version))
+    return "a tool has rewritten the binary since szc linked it (patchelf does); give szc what it"
+           " was to change, as -Wl,-rpath";
   if (note->abi_version != abi::version) return "the table has another version";
   if (note->table_size == 0) return "the binary was linked without szc's post-link step";
   const uint64_t base = lowest_address(elf);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/start/report.h"
 
+#include "runtime/abi/validate.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
 #include "runtime/epoch/causes.h"
@@ -12,11 +13,27 @@
 namespace stab::rt {
 namespace {
 
+// Those of which a user should know that they stay.
+void add_pinned(Line& line, const abi::Header& table) {
+  uint64_t counts[static_cast<uint32_t>(abi::PinReason::count)] = {};
+  const auto* pinned = elements<abi::Pinned>(table, table.pinned);
+  for (uint32_t i = 0; i < table.pinned.count; ++i)
+    if (pinned[i].reason < static_cast<uint32_t>(abi::PinReason::count)) ++counts[pinned[i].reason];
+  const auto add = [&](const char* name, abi::PinReason reason) {
+    const uint64_t count = counts[static_cast<uint32_t>(reason)];
+    if (count != 0) line.field(name, count);
+  };
+  add("go_functions", abi::PinReason::go_code);
+  add("foreign_exception_functions", abi::PinReason::foreign_exceptions);
+  add("used_bytes_functions", abi::PinReason::used_bytes);
+}
+
 void add_image(Line& line, const Image& image) {
   if (image.table == nullptr) return;
   line.field("functions", uint64_t{image.table->functions.count} + image.table->pinned.count);
   line.field("moved", image.moved());
   line.field("pinned", image.table->pinned.count);
+  add_pinned(line, *image.table);
   line.field("altered", image.altered);
   line.field("text_bytes", image.table->text_bytes);
   line.field("moved_bytes", image.moved_bytes);
@@ -50,7 +67,13 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
   if (epochs.period_ns != 0) line.field("period_ns", epochs.period_ns);
   if (epochs.achieved_ns != 0) line.field("achieved_period_ns", epochs.achieved_ns);
   if (layouts_stay_for.text() != nullptr) line.field("layouts_stay_for", layouts_stay_for.text());
+  if (epochs.without_alarm != 0)
+    line.field("threads_without_alarm", epochs.without_alarm).field("late_ns", epochs.late_ns);
 }
+
+constexpr const char* no_pads =
+    "no frame has a pad: szc's pass has compiled none of the program's functions that call others"
+    " (another compiler, or a clang of a version that szc --stab-version does not name)";
 
 void report_region(const NamedRegion& region) {
   Line line;
@@ -87,9 +110,13 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
   if (why_once != nullptr) line.field("why_once", why_once);
   if (small_stack != nullptr) line.field("small_stack", small_stack);
   if (pads_small_for.text() != nullptr) line.field("pads_small_for", pads_small_for.text());
-  line.field("randomized", moving || heap::is_heap_on() ? "yes" : "no");
+  // What was asked for and cannot be done is not made up for by the heap.
+  const bool asked = options.code || options.stack;
+  line.field("randomized", (asked ? moving : heap::is_heap_on()) ? "yes" : "no");
   if (problem != nullptr) line.field("why", problem);
   if (image != nullptr) add_image(line, *image);
+  if (options.stack && problem == nullptr && image != nullptr && image->padded_functions == 0)
+    line.field("why_no_pads", no_pads);
   line.field("never_moved", "globals, libc and other libraries that szc did not link");
   write_line(line.close());
 }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <sys/syscall.h>
 
 #include "runtime/base/os.h"
 #include "runtime/epoch/epoch.h"
@@ -19,8 +20,14 @@ namespace {
 
 using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 using Syscall = long (*)(long, long, long, long, long, long);
+using SetKey = int (*)(void*, size_t, int, int);
+
+// The header of Debian 11 does not have it.
+constexpr int set_user_dispatch = 59;
+constexpr unsigned long dispatch_off = 0;
 
 Prctl prctl_of_libc;
+SetKey set_key_of_libc;
 bool entered;
 bool going_in;  // or in it
 
@@ -57,6 +64,22 @@ __attribute__((noinline)) int set_seccomp(unsigned long mode, unsigned long filt
   return result;
 }
 
+// System calls outside of a range go to a handler of the program from then on, ours among them.
+__attribute__((noinline)) int set_dispatch(unsigned long mode, unsigned long b, unsigned long c,
+                                           unsigned long d) {
+  const bool going = go_to_sandbox(false, 0);
+  const int result = prctl_of_libc(set_user_dispatch, mode, b, c, d);
+  if (going) arrive(result == -1);
+  return result;
+}
+
+// The kernel lets a handler use memory of key 0 only, and a thread's stack may be of another.
+__attribute__((noinline)) void note_memory_key(int key) {
+  if (key > 0)
+    stab::rt::end_epochs("memory has a protection key, under which no handler of ours can run",
+                         stab::rt::BeforeSandbox::outside());
+}
+
 }  // namespace
 
 extern "C" {
@@ -82,19 +105,51 @@ __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operat
   return result;
 }
 
+int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
+
+// Those system calls that have functions of their own here, too.
+__attribute__((visibility("hidden"))) long stab_watched_call(long number, long a, long b, long c,
+                                                             long d, long e) {
+  if (number == SYS_seccomp) return stab_seccomp(number, a, b, c, d, e);
+  if (number == SYS_prctl)
+    return prctl(static_cast<int>(a), static_cast<unsigned long>(b), static_cast<unsigned long>(c),
+                 static_cast<unsigned long>(d), static_cast<unsigned long>(e));
+  if (stab_syscall_of_libc == nullptr) stab_find_syscall_before_start();
+  note_memory_key(static_cast<int>(d));
+  return reinterpret_cast<Syscall>(stab_syscall_of_libc)(number, a, b, c, d, e);
+}
+
 // Weak: a program may have its own.
 __attribute__((weak, visibility("default"))) int prctl(int option, unsigned long a, unsigned long b,
                                                        unsigned long c, unsigned long d) {
   if (prctl_of_libc == nullptr) stab_find_syscall_before_start();
   if (option == PR_SET_SECCOMP) return set_seccomp(a, b, c, d);
+  if (option == set_user_dispatch && a != dispatch_off) return set_dispatch(a, b, c, d);
   return prctl_of_libc(option, a, b, c, d);
 }
 
-// seccomp(2), number 317, has no function in libc. All registers of other calls are kept.
+__attribute__((weak, visibility("default"))) int pkey_mprotect(void* start, size_t size,
+                                                               int protection, int key) {
+  if (prctl_of_libc == nullptr) stab_find_syscall_before_start();
+  note_memory_key(key);
+  return set_key_of_libc != nullptr
+             ? set_key_of_libc(start, size, protection, key)
+             : static_cast<int>(reinterpret_cast<Syscall>(stab_syscall_of_libc)(
+                   SYS_pkey_mprotect, reinterpret_cast<long>(start), static_cast<long>(size),
+                   protection, key, 0));
+}
+
+// prctl (157), seccomp (317), which has no function in libc, and pkey_mprotect (329). All registers
+// of other calls are kept.
+static_assert(SYS_prctl == 157 && SYS_seccomp == 317 && SYS_pkey_mprotect == 329);
 __attribute__((weak, naked, visibility("default"))) long syscall(long /*number*/, ...) {
   __asm__ volatile(
       "cmpq $317, %rdi\n"
-      "je stab_seccomp\n"
+      "je stab_watched_call\n"
+      "cmpq $157, %rdi\n"
+      "je stab_watched_call\n"
+      "cmpq $329, %rdi\n"
+      "je stab_watched_call\n"
       "cmpq $0, stab_syscall_of_libc(%rip)\n"
       "je 1f\n"
       "jmpq *stab_syscall_of_libc(%rip)\n"
@@ -141,6 +196,7 @@ bool may_be_in_sandbox() {
 void prepare_sandbox(const OutsideHandlers& /*proof*/) {
   prctl_of_libc = reinterpret_cast<Prctl>(dlsym(RTLD_NEXT, "prctl"));
   stab_syscall_of_libc = dlsym(RTLD_NEXT, "syscall");
+  set_key_of_libc = reinterpret_cast<SetKey>(dlsym(RTLD_NEXT, "pkey_mprotect"));
 }
 
 }  // namespace stab::rt

@@ -63,11 +63,14 @@ void print(const char* line, size_t size) {
 
 void read_options(char** environment) {
   Line complaints;
-  options = parse_options(options_text(environment), complaints);
+  // An assignment of so many bytes is a call of memcpy.
+  const Options read = parse_options(options_text(environment), complaints);
+  copy_bytes(&options, &read, sizeof options);
   if (options.help) {
     describe_options(print);
     os::exit_process(0);
   }
+  if (options.kernel.size != 0) os::believe_in_kernel(options.kernel.start);
   if (complaints.size() == 0) return;
   complain("STABILIZER_OPTIONS: ", complaints.c_string());
   if (options.strict) os::exit_process(refusal_status);

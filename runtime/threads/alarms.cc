@@ -41,7 +41,7 @@ void make(int thread, uint64_t kept_until, uint64_t when_ns, int signal, const v
   Alarm* alarm = take_free();
   if (alarm == nullptr) return;
   const auto allowed = os::most_pending_signals() / 8;
-  const bool few = static_cast<uint64_t>(alarm - alarms) < allowed;
+  const bool few = alarm == alarms || static_cast<uint64_t>(alarm - alarms) < allowed;
   const long timer = few ? os::make_thread_timer(thread, signal, value) : -1;
   if (os::failed(timer)) return give(*alarm, nobody);
   alarm->timer = static_cast<int>(timer);
@@ -80,6 +80,27 @@ void end(bool (*is_there)(int thread)) {
     if (is_made(alarm) && alarm.round < round && !is_there(alarm.thread)) remove(alarm);
 }
 
+void drop_ended() {
+  for (Alarm& alarm : alarms)
+    if (is_made(alarm) && os::thread_cpu_ns(alarm.thread) == 0) remove(alarm);
+}
+
+bool take_over(int thread, uint64_t when_ns, int signal, const void* value) {
+  make(thread, round, when_ns, signal, value);
+  if (is_set(thread)) return true;
+  for (Alarm& alarm : alarms) {
+    if (!is_made(alarm) || alarm.round >= round) continue;
+    remove(alarm);
+    make(thread, round, when_ns, signal, value);
+    return is_set(thread);
+  }
+  return false;
+}
+
+bool is_set(int thread) {
+  return find(thread) != nullptr;
+}
+
 void set_own(uint64_t when_ns, int signal, const void* value) {
   const int own = os::thread_id();
   if (find(own) == nullptr)
@@ -93,6 +114,16 @@ void set_again(int timer, uint64_t when_ns) {
 void stop() {
   for (Alarm& alarm : alarms)
     if (is_made(alarm)) remove(alarm);
+}
+
+void pause() {
+  for (const Alarm& alarm : alarms)
+    if (is_made(alarm)) os::set_timer_in(alarm.timer, 0);
+}
+
+void go_on(uint64_t when_ns) {
+  for (Alarm& alarm : alarms)
+    if (is_made(alarm) && os::failed(os::set_timer_in(alarm.timer, when_ns))) remove(alarm);
 }
 
 void forget() {

@@ -29,7 +29,16 @@ void set_own(uint64_t when_ns, int signal, const void* value);
 // In the handler of its signal, which tells which timer it was.
 void set_again(int timer, uint64_t when_ns);
 
+// After end(), for a thread that runs and has none. Those of threads that have ended are dropped, and
+// then that of one for which set() was not called is taken. Returns false if there is none to be had.
+void drop_ended();
+bool take_over(int thread, uint64_t when_ns, int signal, const void* value);
+bool is_set(int thread);
+
 void stop();
+// Alarms stay with their threads, and come no more until go_on(). Nobody may set one meanwhile.
+void pause();
+void go_on(uint64_t when_ns);
 // In a child of fork, which has none of them.
 void forget();
 

@@ -108,11 +108,19 @@ bool makes_small_stacks(std::string_view name) {
   return makes_stacks(name) || std::ranges::find(names, name) != names.end();
 }
 
+// The other names are reserved; these a program may give to functions that return.
+bool ends_if_of_libc(std::string_view name) {
+  constexpr std::array<std::string_view, 8> names = {
+      "abort",      "exit",         "_exit",         "_Exit",
+      "quick_exit", "pthread_exit", "__assert_fail", "__stack_chk_fail"};
+  return std::ranges::find(names, name) != names.end();
+}
+
 // By the C++ ABI, and C's library.
 bool never_returns(std::string_view name) {
-  constexpr std::array<std::string_view, 5> names = {"__cxa_throw", "__cxa_rethrow",
-                                                     "_Unwind_Resume", "_ZSt9terminatev", "abort"};
-  return std::ranges::find(names, name) != names.end();
+  constexpr std::array<std::string_view, 4> names = {"__cxa_throw", "__cxa_rethrow",
+                                                     "_Unwind_Resume", "_ZSt9terminatev"};
+  return std::ranges::find(names, name) != names.end() || ends_if_of_libc(name);
 }
 
 // One function at a time, with the relocations that lie in it.
@@ -179,11 +187,19 @@ class Analysis {
     constexpr std::uint8_t call = 0xe8;
     const std::uint64_t field = relocation.where - function_.start;
     const auto& symbol = program_.file->symbols()[relocation.symbol];
-    // The other names are reserved; this one a program may give to a function that returns.
-    if (name_of(relocation) == "abort" && symbol.st_shndx != SHN_UNDEF) return;
+    if (ends_if_of_libc(name_of(relocation)) && symbol.st_shndx != SHN_UNDEF &&
+        !is_runtimes(symbol))
+      return;
     if (relocation.type == R_X86_64_PLT32 && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL &&
         field > 0 && function_.code[field - 1] == call)
       function_.behind_ends.push_back(static_cast<std::uint32_t>(field + 4));
+  }
+
+  // _exit is ours, unless the program has its own.
+  [[nodiscard]] bool is_runtimes(const Elf64_Sym& symbol) const {
+    const auto sections = program_.file->sections();
+    return symbol.st_shndx < sections.size() &&
+           program_.file->name(sections[symbol.st_shndx]) == abi::runtime_section;
   }
 
   [[nodiscard]] std::string_view name_of(const Relocation& relocation) const {
@@ -268,6 +284,10 @@ class Analysis {
     if (!at_entry && !has_relocation(operand)) return pin(PinReason::relocation_mismatch);
     if (other != nullptr && !at_entry && operand.use == Operand::Use::address)
       pinning_.pin(*other, PinReason::label_reference);
+    // The bytes there would be those of our jump.
+    if (other != nullptr && operand.use == Operand::Use::access &&
+        operand.target < other->start + abi::entry_bytes)
+      pinning_.pin(*other, PinReason::used_bytes);
     add_shift(operand);
   }
 

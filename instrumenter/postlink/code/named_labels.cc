@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Labels with names of their own. Compilers make none whose address is used: a handler may compare
 // the place of a fault with such a label, or somebody copies the code up to it. Then the function
-// must run where it is.
+// must run where it is. So must functions whose bytes or range the program uses, as the pass has
+// noted or a section's bounds show.
 #include <algorithm>
 #include <unordered_set>
 
 #include "instrumenter/postlink/code/code.h"
+#include "instrumenter/postlink/elf/byte_reader.h"
 
 namespace stab::instrumenter {
 namespace {
@@ -21,10 +23,14 @@ class LabelAnalysis {
       const Elf64_Shdr& section = program_.file->sections()[i];
       if ((section.sh_flags & SHF_ALLOC) == 0 || program_.file->name(section) == ".eh_frame")
         continue;
-      for (const Relocation& relocation : program_.file->relocations(i)) look_at(relocation);
+      for (const Relocation& relocation : program_.file->relocations(i)) {
+        look_at(relocation);
+        look_at_bounds(relocation);
+      }
     }
     for (const Function& function : program_.functions) look_at(function);
     for (const Function& function : program_.unsized) look_at(function);
+    read_used_bytes();
     // Whoever looks a name up may use its address.
     for (const std::uint64_t place : program_.file->exported_places())
       if (Function* function = program_.find(place);
@@ -82,6 +88,43 @@ class LabelAnalysis {
     if (after == program_.functions.begin()) return;
     --after;
     if (place >= after->end() && place - after->end() < abi::code_align) pin(*after);
+  }
+
+  // Who has the bounds that the linker gives a section with code may copy it, or ask what lies there.
+  void look_at_bounds(const Relocation& relocation) {
+    constexpr std::string_view start = "__start_";
+    if (relocation.symbol >= program_.file->symbols().size()) return;
+    const std::string_view name = program_.file->name(program_.file->symbols()[relocation.symbol]);
+    if (!name.starts_with(start)) return;
+    const Elf64_Shdr* section = program_.file->section(name.substr(start.size()));
+    if (section == nullptr || (section->sh_flags & SHF_EXECINSTR) == 0) return;
+    pin_between(section->sh_addr, section->sh_addr + section->sh_size - 1);
+  }
+
+  // The records of the pass (pass/used_bytes.h).
+  void read_used_bytes() {
+    const Elf64_Shdr* section = program_.file->section(abi::bytes_section);
+    if (section == nullptr) return;
+    ByteReader reader(program_.file->contents(*section));
+    std::uint64_t first = UINT64_MAX;
+    std::uint64_t last = 0;
+    while (!reader.at_end()) {
+      const auto place = reader.number<std::uint64_t>();
+      if (place != 0) {
+        first = std::min(first, place);
+        last = std::max(last, place);
+        continue;
+      }
+      if (first <= last) pin_between(first, last);
+      first = UINT64_MAX;
+      last = 0;
+    }
+  }
+
+  void pin_between(std::uint64_t first, std::uint64_t last) {
+    for (Function& function : program_.functions)
+      if (function.start <= last && function.end() > first)
+        pinning_.pin(function, abi::PinReason::used_bytes);
   }
 
   // Whether the field there is that of a jump or a call.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <unordered_set>
 
 #include "instrumenter/postlink/code/code.h"
 #include "instrumenter/postlink/decode/switches.h"
@@ -29,6 +30,7 @@ class SwitchAnalysis {
 
   void run() {
     read_compiled();
+    read_relocations();
     join_parts();
     for (std::size_t first = 0; first < group_of_.size(); ++first)
       if (group_of_[first] == first) check(first);
@@ -46,6 +48,16 @@ class SwitchAnalysis {
     while (!reader.at_end())
       if (const Function* function = program_.find(reader.number<std::uint64_t>()))
         compiled_[program_.index(*function)] = true;
+  }
+
+  // Where relocations of code lead to. A distance counts from behind its field.
+  void read_relocations() {
+    constexpr std::uint64_t field = 4;
+    for (std::size_t i = 0; i < program_.file->sections().size(); ++i) {
+      if ((program_.file->sections()[i].sh_flags & SHF_EXECINSTR) == 0) continue;
+      for (const Relocation& relocation : program_.file->relocations(i))
+        targets_.insert(relocation.target + field);
+    }
   }
 
   std::size_t group(std::size_t function) {
@@ -70,12 +82,20 @@ class SwitchAnalysis {
     for (std::size_t i = 0; i < group_of_.size(); ++i) members_[group(i)].push_back(i);
   }
 
+  // Compilers leave jumps to the end behind, in blocks that are never reached. With a relocation, or
+  // where code begins there, it is a real jump.
+  [[nodiscard]] bool ends_in_nothing(const Function& function) const {
+    return program_.find(function.end()) == nullptr &&
+           program_.find_code(function.end()) == nullptr && !targets_.contains(function.end());
+  }
+
   [[nodiscard]] CodePart part_of(const Function& function) const {
     CodePart part{function.start, function.code,          !is_cold_part(function.name),
                   false,          function.table_targets, {}};
     const auto& sites = function.exceptions.call_sites;
     part.landings_known = function.frame.lsda == 0 || (function.movable() && !sites.empty());
     part.behind_ends = function.behind_ends;
+    part.ends_in_nothing = ends_in_nothing(function);
     for (const CallSite& site : sites)
       if (site.label)
         part.landings.push_back(
@@ -134,6 +154,7 @@ class SwitchAnalysis {
   Program& program_;
   const Decoder& decoder_;
   std::vector<bool> compiled_;
+  std::unordered_set<std::uint64_t> targets_;
   std::vector<std::size_t> group_of_;
   std::map<std::size_t, std::vector<std::size_t>> members_;
 };

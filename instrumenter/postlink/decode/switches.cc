@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "instrumenter/postlink/decode/stack_effects.h"
 
@@ -42,6 +43,7 @@ class Search {
   std::optional<std::uint64_t> run() {
     for (const std::size_t entry : entries_) reach(entry, state_on_entry());
     work();
+    run_on_behind_ends();
     // What only a jump through a table or an exception reaches.
     for (std::size_t i = 0; i < moves_.size(); ++i) {
       if (states_[i] || moves_[i].padding || is_dead(i)) continue;
@@ -58,6 +60,9 @@ class Search {
       for (const std::uint32_t offset : part.behind_ends)
         if (const auto found = numbers_.find(part.start + offset); found != numbers_.end())
           behind_ends_.push_back(found->second);
+    for (const CodePart& part : parts)
+      if (part.ends_in_nothing) void_ends_.push_back(part.start + part.code.size());
+    std::ranges::sort(void_ends_);
     std::ranges::sort(behind_ends_);
     all_jumps_known_ = std::ranges::all_of(parts, &CodePart::landings_known) &&
                        std::ranges::none_of(moves_, [](const StackMove& move) {
@@ -99,6 +104,18 @@ class Search {
     }
   }
 
+  // What follows a call that never returns is reached in another way, or by nothing: then it is
+  // taken for what would follow if the call returned.
+  void run_on_behind_ends() {
+    while (!ending_calls_.empty()) {
+      const auto [call, state] = ending_calls_.back();
+      ending_calls_.pop_back();
+      if (call + 1 >= moves_.size() || states_[call + 1]) continue;
+      run_on(call, state);
+      work();
+    }
+  }
+
   void report(std::size_t i) {
     if (!found_ || moves_[i].address < *found_) found_ = moves_[i].address;
   }
@@ -126,7 +143,10 @@ class Search {
         call_inside(i, *states_[i]);
         land(move.address, state);
         add_to_pool(call_pool_, state);
-        if (!is_dead(i + 1)) run_on(i, state);
+        if (is_behind_end(i + 1))
+          note_ending_call(i, state);
+        else
+          run_on(i, state);
         return;
       default:
         return run_on(i, state);
@@ -143,7 +163,15 @@ class Search {
     if (state.rsp().base != 0) report(i);
   }
 
+  void note_ending_call(std::size_t i, const StackState& state) {
+    if (is_dead(i + 1)) return;
+    for (auto& [call, before] : ending_calls_)
+      if (call == i) return before.join(state);
+    ending_calls_.push_back({i, state});
+  }
+
   void go_to(std::size_t i, const StackState& state) {
+    if (std::ranges::binary_search(void_ends_, moves_[i].target)) return;
     const auto target = numbers_.find(moves_[i].target);
     if (target == numbers_.end()) return leave(i, state);
     reach(target->second, state);
@@ -197,6 +225,8 @@ class Search {
   std::vector<std::size_t> seeds_;  // that only a table or an exception leads to
   std::vector<std::optional<StackState>> states_;
   std::vector<bool> waiting_;
+  std::vector<std::pair<std::size_t, StackState>> ending_calls_;  // not gone on behind yet
+  std::vector<std::uint64_t> void_ends_;
   std::vector<std::size_t> pending_;
   std::vector<std::size_t> targets_;
   std::vector<std::size_t> behind_ends_;

@@ -31,6 +31,7 @@ struct CodePart {
   std::vector<Landing> landings{};
   bool landings_known = false;               // there are no others
   std::vector<std::uint32_t> behind_ends{};  // what follows calls that never return
+  bool ends_in_nothing = false;  // no code begins behind it: what jumps there is never reached
 };
 
 // A function with its parts elsewhere. The address of the first instruction that is not proved.

@@ -51,6 +51,29 @@ TEST_F(Switches, AValueFromMemoryIsAnotherStack) {
   EXPECT_TRUE(switches("mov %rsp,%rax; mov %rax,(%rdi); mov (%rsi),%rax; mov %rax,%rsp; ret"));
 }
 
+// Of code that compilers leave behind: what follows a call that never returns, and a jump to the end.
+TEST_F(Switches, WhatIsNeverReachedDoesNotCount) {
+  // What follows the call is reached by the branch as well.
+  const char* ends =
+      "push %rbx; mov %rsp,%rbx; test %edi,%edi; je 1f; mov %rsi,%rbx; call *%rax; "
+      "1: mov %rbx,%rsp; pop %rbx; ret";
+  CodePart part;
+  EXPECT_TRUE(switches(ends, false, part));
+  part.behind_ends = {13};
+  EXPECT_FALSE(switches(ends, false, part));
+  // Nothing else leads there: as if the call returned.
+  const char* alone = "push %rbx; mov %rsi,%rbx; call *%rax; mov %rbx,%rsp; pop %rbx; ret";
+  part.behind_ends = {6};
+  EXPECT_TRUE(switches(alone, false, part));
+  const char* jumps =
+      "push %rbx; mov %rsp,%rcx; sub %rdi,%rsp; test %esi,%esi; je 1f; mov "
+      "%rcx,%rsp; pop %rbx; ret; 1: jmp 2f; 2:";
+  part = {};
+  EXPECT_TRUE(switches(jumps, false, part));
+  part.ends_in_nothing = true;
+  EXPECT_FALSE(switches(jumps, false, part));
+}
+
 TEST_F(Switches, ARegisterIsAnotherStackUnlessItWasMadeOfThisOne) {
   EXPECT_TRUE(switches("mov %rdi,%rsp; ret"));
   EXPECT_TRUE(switches("lea (%rdi),%rsp; ret"));

@@ -23,6 +23,7 @@ struct Cie {
   std::uint8_t lsda_encoding = omit;
   bool augmented = false;
   bool understood = false;
+  bool knows_landing_base = true;  // what reads its exception tables
 };
 
 // Bytes of a pointer in this encoding; 0 if its length varies.
@@ -78,6 +79,16 @@ bool moves_location_absolutely(ByteReader& reader) {
     }
   }
   return !reader.ok();
+}
+
+// Copies have exception tables whose landing pads count from an address (code/lsda.cc). These
+// personality functions read that; others may know the start of the function only.
+bool knows_landing_base(std::string_view personality) {
+  constexpr std::array<std::string_view, 8> names = {
+      "__gxx_personality_v0",   "__gcc_personality_v0",      "rust_eh_personality",
+      "__gnat_personality_v0",  "__gdc_personality_v0",      "__objc_personality_v0",
+      "__gnu_objc_personality", "__gnustep_objc_personality"};
+  return std::ranges::any_of(names, [&](auto name) { return personality.contains(name); });
 }
 
 class FrameReader {
@@ -137,8 +148,8 @@ class FrameReader {
     cies_[at] = cie;
   }
 
-  static bool read_augmentation(ByteReader& reader, std::string_view augmentation, Cie& cie,
-                                CieInfo& info) {
+  bool read_augmentation(ByteReader& reader, std::string_view augmentation, Cie& cie,
+                         CieInfo& info) {
     if (augmentation.empty()) return true;
     if (augmentation.front() != 'z') return false;
     cie.augmented = true;
@@ -151,13 +162,34 @@ class FrameReader {
       else if (letter == 'P') {
         const std::uint8_t encoding = reader.byte();
         if (!can_follow(encoding) || pointer_size(encoding) == 0) return false;
-        if (relative(encoding))
-          info.personality_field = static_cast<std::uint32_t>(reader.position());
+        const auto field = static_cast<std::uint32_t>(reader.position());
+        if (relative(encoding)) info.personality_field = field;
+        cie.knows_landing_base = is_known_personality(info.address + field, encoding);
         reader.skip(pointer_size(encoding));
       } else if (letter != 'S')
         return false;
     }
     return true;
+  }
+
+  // By the names of what the pointer at this address leads to, which may be a word with the address.
+  [[nodiscard]] bool is_known_personality(std::uint64_t field, std::uint8_t encoding) const {
+    constexpr std::uint8_t indirect = 0x80;
+    constexpr std::string_view of_word = "DW.ref.";
+    std::int64_t value = 0;
+    if (pointer_size(encoding) == 4)
+      value = static_cast<std::int32_t>(word_at(field - address_));
+    else if (pointer_size(encoding) == 8)
+      std::memcpy(&value, bytes_.data() + (field - address_), 8);
+    const std::uint64_t place =
+        static_cast<std::uint64_t>(value) + (relative(encoding) ? field : std::uint64_t{0});
+    for (const Elf64_Sym& symbol : program_.file->symbols()) {
+      if (symbol.st_value != place) continue;
+      const std::string_view name = program_.file->name(symbol);
+      if ((encoding & indirect) != 0 && !name.starts_with(of_word)) continue;
+      if (knows_landing_base(name)) return true;
+    }
+    return false;
   }
 
   void read_fde(std::size_t at, std::uint32_t size, std::size_t cie_at) {
@@ -177,6 +209,8 @@ class FrameReader {
       return pinning_.pin(*function, PinReason::unwind_info);
     function->frame = {address_ + at, size, cie.index, 0, 0, 0};
     if (!read_lsda(at, size, cie, function->frame)) pinning_.pin(*function, PinReason::unwind_info);
+    if (function->frame.lsda != 0 && !cie.knows_landing_base)
+      pinning_.pin(*function, PinReason::foreign_exceptions);
   }
 
   // One description of several functions could not be carried along by those that it does not begin

@@ -120,8 +120,29 @@ bool near_runtime(const ElfFile& file, const Function& function) {
          (function.end() - 1) / page >= runtime->sh_addr / page;
 }
 
+struct Span {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+// Go's linker puts all Go code between two symbols. Where they are missing, its tables show that
+// there is Go code, and any function may be of it.
+Span go_code(const ElfFile& file) {
+  Span span;
+  bool any = file.section(".gopclntab") != nullptr || file.section(".go.buildinfo") != nullptr;
+  for (const Elf64_Sym& symbol : file.symbols()) {
+    if (symbol.st_shndx == SHN_UNDEF) continue;
+    const std::string_view name = file.name(symbol);
+    if (name == "runtime.text") span.begin = symbol.st_value;
+    if (name == "runtime.etext") span.end = symbol.st_value;
+    any |= name == "runtime.pclntab";
+  }
+  if (span.begin != 0 && span.begin < span.end) return span;
+  return any ? Span{0, UINT64_MAX} : Span{};
+}
+
 void complete(const ElfFile& file, const Decoder& decoder, Function& function,
-              const std::set<std::uint64_t>& places, const Pinning& pinning) {
+              const std::set<std::uint64_t>& places, const Span& of_go, const Pinning& pinning) {
   const auto code = file.at(function.start, function.size);
   function.code.assign(code.begin(), code.end());
   function.keeps_entry = !has_room(file, decoder, function, places);
@@ -132,6 +153,8 @@ void complete(const ElfFile& file, const Decoder& decoder, Function& function,
     pinning.pin(function, PinReason::marked);
   if (is_large(file.name(file.sections()[function.section])))
     pinning.pin(function, PinReason::large_model);
+  if (function.start >= of_go.begin && function.start < of_go.end)
+    pinning.pin(function, PinReason::go_code);
   if (near_runtime(file, function)) pinning.pin(function, PinReason::runtime_page);
 }
 
@@ -169,8 +192,9 @@ void add_functions(Program& program, const Decoder& decoder, std::vector<Functio
                    const Pinning& pinning) {
   if (more.empty()) return;
   const auto places = named_places(*program.file);
+  const Span of_go = go_code(*program.file);
   for (Function& function : more) {
-    complete(*program.file, decoder, function, places, pinning);
+    complete(*program.file, decoder, function, places, of_go, pinning);
     program.functions.push_back(std::move(function));
   }
   std::ranges::sort(program.functions, {}, &Function::start);
@@ -257,6 +281,12 @@ std::string_view describe(abi::PinReason reason) {
       return "compiled with -mcmodel=large, whose distances have 64 bits";
     case PinReason::own_place:
       return "calls one of its labels, perhaps to learn where it is";
+    case PinReason::go_code:
+      return "is Go's, whose runtime knows each place in it by a table of its own";
+    case PinReason::foreign_exceptions:
+      return "has exceptions of a language whose tables are read in an unknown way";
+    case PinReason::used_bytes:
+      return "its bytes or its range are used: copied, compared or computed with";
     case PinReason::count:
       break;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/malloc/interface/names.h"
 
+#include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -171,14 +173,18 @@ STAB_PUBLIC int malloc_trim(size_t pad) {
   return stab::heap::system_rest.trim == nullptr ? 0 : stab::heap::system_rest.trim(pad);
 }
 
-// A second name for our malloc, which no definition of the program's can take.
+// Second names for ours, which no definitions of the program's can take.
 void* stab_malloc(size_t size);
+void stab_free(void* block);
 }
 
 __asm__(
     ".hidden stab_malloc\n"
     ".globl stab_malloc\n"
-    ".set stab_malloc, malloc\n");
+    ".set stab_malloc, malloc\n"
+    ".hidden stab_free\n"
+    ".globl stab_free\n"
+    ".set stab_free, free\n");
 
 namespace {
 
@@ -203,9 +209,35 @@ const stab::heap::SystemRest& straight() {
 
 namespace stab::heap {
 
+namespace {
+
+// In a program without PIE that uses the address of a library's function, this address is that of a
+// jump in the program, whose symbol is undefined there.
+bool is_jump_of_program(const void* address) {
+  Dl_info info;
+  const Elf64_Sym* symbol = nullptr;
+  void* entry = &symbol;
+  return dladdr1(address, &info, static_cast<void**>(entry), RTLD_DL_SYMENT) != 0 &&
+         symbol != nullptr && symbol->st_shndx == SHN_UNDEF;
+}
+
+// Whoever has a malloc has a free: where malloc's address does not tell whose it is, free's does.
+bool find_own_malloc() {
+  void* (*volatile malloc_of_program)(size_t) = malloc;
+  void (*volatile free_of_program)(void*) = free;
+  if (malloc_of_program == stab_malloc) return true;
+  if (!is_jump_of_program(reinterpret_cast<const void*>(malloc_of_program))) return false;
+  return free_of_program == stab_free ||
+         is_jump_of_program(reinterpret_cast<const void*>(free_of_program));
+}
+
+}  // namespace
+
 bool is_own_malloc() {
-  void* (*volatile of_program)(size_t) = malloc;
-  return of_program == stab_malloc;
+  enum Known : int { unknown, no, yes };
+  static int known;
+  if (known == unknown) known = find_own_malloc() ? yes : no;
+  return known == yes;
 }
 
 }  // namespace stab::heap
